@@ -71,7 +71,8 @@ fn one_outcome(
     })?;
     for ((who, rates), waits) in contenders.iter().zip(rates).zip(&waits) {
         let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| micros(waits, quantile));
-        let costs = vec![("tries per second", median(&rates)), ("p50", p50), ("p99", p99), ("p99.9", p999)];
+        let costs =
+            vec![("tries per second", median(&rates)), ("p50", p50), ("p99", p99), ("p99.9", p999)];
         table.push(format!("{}, {who}", outcome.label()), costs);
     }
     Ok(())

@@ -9,7 +9,7 @@ mod maps;
 
 pub use maps::Maps;
 
-use crate::book::{Entry, State, UserUnits};
+use crate::book::{Entry, Has, State, UserUnits};
 use crate::integer::{self, Decimal};
 
 /// The key whose elements a step reads.
@@ -18,11 +18,12 @@ pub enum Part {
     Book,
     Units,
     Holds,
+    Line,
     Buyers,
 }
 
 /// The parts in the order in which they are read; in a cursor the first is 1.
-const PARTS: [Part; 4] = [Part::Book, Part::Units, Part::Holds, Part::Buyers];
+const PARTS: [Part; 5] = [Part::Book, Part::Units, Part::Holds, Part::Line, Part::Buyers];
 
 /// What an audit asks of the keys of a voucher. No error but the server's.
 pub trait Keys {
@@ -38,8 +39,11 @@ pub trait Keys {
     /// The deadline of an order among the holds.
     fn deadline(&self, id: &[u8]) -> Result<Option<i64>, Self::Error>;
 
-    /// Does the user have units on record?
-    fn has_units(&self, user: &[u8]) -> Result<bool, Self::Error>;
+    /// Is the order in line?
+    fn is_in_line(&self, id: &[u8]) -> Result<bool, Self::Error>;
+
+    /// The text of what the user has.
+    fn units(&self, user: &[u8]) -> Result<Option<Vec<u8>>, Self::Error>;
 
     fn is_buyer(&self, user: &[u8]) -> Result<bool, Self::Error>;
 }
@@ -56,17 +60,20 @@ pub struct Figures {
     /// Entries of the book, which no command removes.
     pub orders: i64,
     pub holds: i64,
+    /// Orders in line.
+    pub waiting: i64,
     /// Units of held orders beyond the first of each; None if the key is not an integer.
     pub extra: Option<i64>,
 }
 
 impl Figures {
-    /// In the order of the cursor. If the first three are equal, no units were sold, released,
-    /// added or removed: an accepted order adds an entry that is never removed, and a release
-    /// alone changes `left`. If all are equal, no order was confirmed either.
-    fn numbers(&self) -> [i64; 5] {
+    /// In the order of the cursor. If the first four are equal, no units were sold, released,
+    /// added or removed: an accepted order, or one that joins the line, adds an entry that is never
+    /// removed; without these the line only gets shorter; and a release alone changes `left`. If
+    /// all are equal, no order was confirmed either.
+    fn numbers(&self) -> [i64; 6] {
         let [left, extra] = [self.left, self.extra].map(|number| number.unwrap_or(i64::MIN));
-        [self.total, left, self.orders, self.holds, extra]
+        [self.total, left, self.orders, self.waiting, self.holds, extra]
     }
 }
 
@@ -75,6 +82,7 @@ impl Figures {
 enum Sum {
     Held,
     Sold,
+    Waiting,
     Extra,
     Orders,
     Buyers,
@@ -89,13 +97,15 @@ enum Sum {
     OtherDeadline,
     NoHold,
     NoOrder,
+    NoPlace,
+    NoWaiter,
     StrayBuyer,
 }
 
 const SUMS: usize = Sum::StrayBuyer as usize + 1;
 
 /// Differences that are counted one by one.
-const FINDINGS: [(Sum, &str); 8] = [
+const FINDINGS: [(Sum, &str); 10] = [
     (Sum::BadOrder, "orders of the book can't be read"),
     (Sum::BadUnits, "users' units can't be read"),
     (Sum::NoUnits, "live orders are of users who have no units on record"),
@@ -103,6 +113,8 @@ const FINDINGS: [(Sum, &str); 8] = [
     (Sum::OtherDeadline, "holds have a different deadline from their order"),
     (Sum::NoOrder, "holds have no held order"),
     (Sum::NoHold, "held orders have no hold"),
+    (Sum::NoWaiter, "places in line have no waiting order"),
+    (Sum::NoPlace, "waiting orders have no place in line"),
     (Sum::StrayBuyer, "buyers have no units on record"),
 ];
 
@@ -112,7 +124,7 @@ pub struct Progress {
     /// The part being read, by its place in [`PARTS`]; behind the last when the audit is done.
     part: usize,
     position: u64,
-    first: [i64; 5],
+    first: [i64; 6],
     sums: [i64; SUMS],
 }
 
@@ -121,9 +133,11 @@ pub struct Progress {
 pub struct Report {
     pub held: i64,
     pub sold: i64,
-    /// Orders in the book, live or released.
+    /// Orders that wait.
+    pub waiting: i64,
+    /// Orders in the book, live or not.
     pub orders: i64,
-    /// Users with units on record.
+    /// Users with units on record, but for those who only wait.
     pub buyers: i64,
     /// Units were sold, released, added or removed since the first step.
     pub is_changed: bool,
@@ -132,7 +146,7 @@ pub struct Report {
 }
 
 /// The longest text of a cursor.
-const CURSOR_LEN_MAX: usize = 512;
+const CURSOR_LEN_MAX: usize = 640;
 
 /// The cursor with which an audit begins, and which its last step returns.
 const START: &[u8] = b"0";
@@ -156,7 +170,7 @@ impl Progress {
         let part = integer::parse(words.next()?)?.checked_sub(1)?;
         let part = usize::try_from(part).ok().filter(|part| *part < PARTS.len())?;
         let position = integer::parse_digits(words.next()?)?;
-        let mut progress = Self { part, position, first: [0; 5], sums: [0; SUMS] };
+        let mut progress = Self { part, position, first: [0; 6], sums: [0; SUMS] };
         for number in progress.first.iter_mut().chain(&mut progress.sums) {
             *number = integer::parse(words.next()?)?;
         }
@@ -186,13 +200,15 @@ impl Progress {
             match part {
                 Part::Book => self.order(keys, name, value)?,
                 Part::Units => self.user_units(name, value),
-                Part::Holds => {
-                    let text = keys.entry(name)?;
-                    let entry = text.as_deref().and_then(|text| Entry::parse(text).ok());
-                    let is_held = entry.is_some_and(|entry| entry.state == State::Held);
-                    self.count(Sum::NoOrder, !is_held);
+                Part::Holds => self.place(keys, name, State::Held, Sum::NoOrder)?,
+                Part::Line => self.place(keys, name, State::Waiting, Sum::NoWaiter)?,
+                Part::Buyers => {
+                    // Units that can't be read are reported already.
+                    let is_buyer = keys.units(name)?.is_some_and(|text| {
+                        UserUnits::parse(&text).map_or(true, |has| has.has().is_buyer())
+                    });
+                    self.count(Sum::StrayBuyer, !is_buyer);
                 }
-                Part::Buyers => self.count(Sum::StrayBuyer, !keys.has_units(name)?),
             }
         }
         self.position = next;
@@ -200,6 +216,20 @@ impl Progress {
             self.part = self.part.saturating_add(1);
         }
         Ok(elements.len())
+    }
+
+    /// Counts a place among the holds or in line without an order in this state.
+    fn place<K: Keys>(
+        &mut self,
+        keys: &K,
+        id: &[u8],
+        state: State,
+        none: Sum,
+    ) -> Result<(), K::Error> {
+        let text = keys.entry(id)?;
+        let entry = text.as_deref().and_then(|text| Entry::parse(text).ok());
+        self.count(none, !entry.is_some_and(|entry| entry.state == state));
+        Ok(())
     }
 
     fn order<K: Keys>(&mut self, keys: &K, id: &[u8], text: &[u8]) -> Result<(), K::Error> {
@@ -219,19 +249,30 @@ impl Progress {
                 self.add(Sum::Extra, units.saturating_sub(1));
             }
             State::Sold => self.add(Sum::Sold, units),
+            State::Waiting => {
+                self.add(Sum::Waiting, 1);
+                self.count(Sum::NoPlace, !keys.is_in_line(id)?);
+            }
             State::Released(_) => return Ok(()),
         }
-        self.add_print(Sum::OrderPrint, entry.user, units);
-        self.count(Sum::NoUnits, !keys.has_units(entry.user)?);
-        self.count(Sum::NoBuyer, !keys.is_buyer(entry.user)?);
+        let waits = entry.state == State::Waiting;
+        let has = Has { units, waiting: if waits { units } else { 0 } };
+        self.add_print(Sum::OrderPrint, entry.user, has);
+        self.count(Sum::NoUnits, keys.units(entry.user)?.is_none());
+        self.count(Sum::NoBuyer, !waits && !keys.is_buyer(entry.user)?);
         Ok(())
     }
 
     fn user_units(&mut self, user: &[u8], text: &[u8]) {
-        self.add(Sum::Buyers, 1);
         match UserUnits::parse(text) {
-            Ok(has) => self.add_print(Sum::UnitsPrint, user, has.units.get()),
-            Err(_) => self.add(Sum::BadUnits, 1),
+            Ok(has) => {
+                self.count(Sum::Buyers, has.has().is_buyer());
+                self.add_print(Sum::UnitsPrint, user, has.has());
+            }
+            Err(_) => {
+                self.add(Sum::Buyers, 1);
+                self.add(Sum::BadUnits, 1);
+            }
         }
     }
 
@@ -243,7 +284,7 @@ impl Progress {
             .filter(|(number, _)| *number > 0)
             .map(|(number, what)| format!("{number} {what}"))
             .collect();
-        let is_changed = now.numbers().get(..3) != self.first.get(..3);
+        let is_changed = now.numbers().get(..4) != self.first.get(..4);
         if self.is_done() {
             if now.left.is_none() {
                 differences.push("there is no stock key".to_owned());
@@ -254,9 +295,9 @@ impl Progress {
             }
             differences.extend(self.extra_difference(now));
         }
-        let [held, sold, orders, buyers] =
-            [Sum::Held, Sum::Sold, Sum::Orders, Sum::Buyers].map(|sum| self.sum(sum));
-        Report { held, sold, orders, buyers, is_changed, differences }
+        let [held, sold, waiting, orders, buyers] =
+            [Sum::Held, Sum::Sold, Sum::Waiting, Sum::Orders, Sum::Buyers].map(|it| self.sum(it));
+        Report { held, sold, waiting, orders, buyers, is_changed, differences }
     }
 
     /// Between the total and its parts.
@@ -306,7 +347,10 @@ impl Progress {
 
     /// Adds to a sum that is equal for two sets of users and units if every user has the same units
     /// in both, in any order and division. Other sets have equal sums only by chance, once in 2^64.
-    fn add_print(&mut self, sum: Sum, user: &[u8], units: i64) {
+    fn add_print(&mut self, sum: Sum, user: &[u8], has: Has) {
+        /// Tells units that are waited for from others.
+        const WAITING: i64 = 0x1_0000_0001;
+        let units = has.units.wrapping_add(has.waiting.wrapping_mul(WAITING));
         if let Some(sum) = self.sums.get_mut(sum as usize) {
             *sum = sum.wrapping_add(units.wrapping_mul(print(user).cast_signed()));
         }

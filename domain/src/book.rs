@@ -1,8 +1,12 @@
 //! The entries of a managed voucher's book and of its buyers, as written to and read from the
 //! fields of a hash.
 
+mod units;
+
+pub use units::{Has, UserUnits};
+
 use crate::integer::{self, Decimal};
-use crate::rules::{MILLIS_MAX, Millis};
+use crate::rules::{MILLIS_MAX, Millis, Rules, Window};
 use crate::sale::Units;
 
 /// Why an order was released.
@@ -16,6 +20,8 @@ pub enum Reason {
 /// The state of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
+    /// In line for its units.
+    Waiting,
     /// Reserved until the deadline, for the user to confirm.
     Held,
     Sold,
@@ -38,7 +44,8 @@ impl Reason {
 }
 
 impl State {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
+        Self::Waiting,
         Self::Held,
         Self::Sold,
         Self::Released(Reason::Cancelled),
@@ -54,6 +61,7 @@ impl State {
     /// The word, in the book and on the wire.
     pub fn word(self) -> &'static str {
         match self {
+            Self::Waiting => "waiting",
             Self::Held => "held",
             Self::Sold => "sold",
             Self::Released(Reason::Cancelled) => "cancelled",
@@ -62,21 +70,27 @@ impl State {
         }
     }
 
-    /// Does the order still have its units?
+    /// Does the order have its units?
     pub fn is_live(self) -> bool {
         matches!(self, Self::Held | Self::Sold)
+    }
+
+    /// Is the order over?
+    pub fn is_released(self) -> bool {
+        matches!(self, Self::Released(_))
     }
 }
 
 /// An order in the book: `state:units:deadline:user`.
 ///
-/// The deadline is 0 unless the order is held. What few orders have follows it, in this order, each
-/// part after a comma: `sold` of a released order that was, `asked` and the units that were asked
-/// for, if some of them were released; `ref` and the length of the payment's reference, which then
-/// stands before the user: `cancelled:1:0,sold,asked3,ref5:pay:1:ann`.
+/// The deadline is 0 unless the order is held, or waits: then it is the moment since when it does.
+/// What few orders have follows it, in this order, each part after a comma: `sold` or `waiting` of
+/// a released order that was, `asked` and the units that were asked for, if some of them were
+/// released; `ref` and the length of the payment's reference, which then stands before the user:
+/// `cancelled:1:0,sold,asked3,ref5:pay:1:ann`.
 ///
-/// The user is last, so it may be any bytes. A held order has no reference. A sold order keeps it
-/// when it is released, since the payment must be refunded.
+/// The user is last, so it may be any bytes. An order that is not paid has no reference. A sold
+/// order keeps it when it is released, since the payment must be refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Entry<N> {
     pub state: State,
@@ -84,16 +98,16 @@ pub struct Entry<N> {
     pub units: Units,
     /// What the try asked for: as much, or more.
     pub asked: Units,
+    /// Until when the order is held, or since when it waits.
     pub deadline: Millis,
-    /// The order was released, and was sold before.
-    pub was_sold: bool,
+    /// The state from which the order was released.
+    pub was: Option<State>,
     /// The payment's reference; never empty.
     pub reference: Option<N>,
     pub user: N,
 }
 
 /// What the parts behind the deadline begin with.
-const SOLD: &[u8] = b"sold";
 const ASKED: &[u8] = b"asked";
 const REFERENCE: &[u8] = b"ref";
 
@@ -104,7 +118,8 @@ pub struct Garbled;
 impl<N> Entry<N> {
     /// An order as it is made.
     pub fn made(state: State, units: Units, deadline: Millis, user: N) -> Self {
-        Self { state, units, asked: units, deadline, was_sold: false, reference: None, user }
+        let was = state.is_released().then_some(State::Held);
+        Self { state, units, asked: units, deadline, was, reference: None, user }
     }
 
     /// Is the order held, and its deadline over? Then it counts as released, even if the timer has
@@ -113,16 +128,23 @@ impl<N> Entry<N> {
         self.state == State::Held && now >= self.deadline
     }
 
-    /// The state that a released order was in; none while it is live.
-    pub fn was(&self) -> Option<State> {
-        (!self.state.is_live()).then_some(if self.was_sold { State::Sold } else { State::Held })
+    /// Is the order held and overdue, or does it wait although the sale has ended? Then it counts
+    /// as expired, too.
+    pub fn is_over(&self, rules: &Rules, now: Millis) -> bool {
+        let has_waited = self.state == State::Waiting && rules.window(now) == Window::Ended;
+        self.is_overdue(now) || has_waited
+    }
+
+    /// The order once it is released.
+    pub fn released(self, reason: Reason) -> Self {
+        Self { was: Some(self.state), state: State::Released(reason), deadline: 0, ..self }
     }
 
     /// The same with other names.
     pub fn map<M>(self, name: impl Fn(N) -> M) -> Entry<M> {
-        let Self { state, units, asked, deadline, was_sold, reference, user } = self;
+        let Self { state, units, asked, deadline, was, reference, user } = self;
         let reference = reference.map(&name);
-        Entry { state, units, asked, deadline, was_sold, reference, user: name(user) }
+        Entry { state, units, asked, deadline, was, reference, user: name(user) }
     }
 }
 
@@ -136,7 +158,7 @@ impl<'a> Entry<&'a [u8]> {
         let mut more = more.split(|byte| *byte == b',');
         let deadline = more.next().and_then(integer::parse).ok_or(Garbled)?;
         let is_sound = match state {
-            State::Held => (1..=2 * MILLIS_MAX).contains(&deadline),
+            State::Held | State::Waiting => (1..=2 * MILLIS_MAX).contains(&deadline),
             _ => deadline == 0,
         };
         let entry = Self::made(state, units, deadline, user);
@@ -148,16 +170,18 @@ impl<'a> Entry<&'a [u8]> {
     fn with(self, part: &'a [u8]) -> Result<Self, Garbled> {
         let number = |prefix| part.strip_prefix(prefix).and_then(integer::parse);
         let has_asked = self.asked != self.units;
-        if part == SOLD && !self.state.is_live() {
-            let is_next = !self.was_sold && !has_asked && self.reference.is_none();
-            return if is_next { Ok(Self { was_sold: true, ..self }) } else { Err(Garbled) };
+        let was = State::parse(part).filter(|_| self.state.is_released());
+        if let Some(State::Sold | State::Waiting) = was {
+            let is_next = self.was == Some(State::Held) && !has_asked && self.reference.is_none();
+            return if is_next { Ok(Self { was, ..self }) } else { Err(Garbled) };
         }
         if let Some(asked) = number(ASKED) {
             let asked = Units::new(asked).filter(|asked| *asked > self.units).ok_or(Garbled)?;
             let is_next = !has_asked && self.reference.is_none();
             return if is_next { Ok(Self { asked, ..self }) } else { Err(Garbled) };
         }
-        let len = number(REFERENCE).filter(|len| *len > 0 && self.state != State::Held);
+        let is_paid = self.state == State::Sold || self.state.is_released();
+        let len = number(REFERENCE).filter(|len| *len > 0 && is_paid);
         let len = len.filter(|_| self.reference.is_none()).and_then(|len| len.try_into().ok());
         let (reference, rest) = self.user.split_at_checked(len.ok_or(Garbled)?).ok_or(Garbled)?;
         let user = rest.strip_prefix(b":").ok_or(Garbled)?;
@@ -174,8 +198,8 @@ impl<N: AsRef<[u8]>> Entry<N> {
             text.extend(prefix);
             text.extend(number.map(Decimal::new).iter().flat_map(Decimal::bytes));
         };
-        if self.was_sold {
-            more(SOLD, None);
+        if let Some(was) = self.was.filter(|was| *was != State::Held) {
+            more(was.word().as_bytes(), None);
         }
         if self.asked != self.units {
             more(ASKED, Some(self.asked.get()));
@@ -192,31 +216,9 @@ impl<N: AsRef<[u8]>> Entry<N> {
     }
 }
 
-/// What a user has of a voucher: `units:orderid`, with the latest order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct UserUnits<N> {
-    pub units: Units,
-    pub latest: N,
-}
-
-impl<'a> UserUnits<&'a [u8]> {
-    pub fn parse(text: &'a [u8]) -> Result<Self, Garbled> {
-        let colon = text.iter().position(|byte| *byte == b':').ok_or(Garbled)?;
-        let (units, rest) = text.split_at(colon);
-        let units = integer::parse(units).and_then(Units::new).ok_or(Garbled)?;
-        Ok(Self { units, latest: rest.split_first().ok_or(Garbled)?.1 })
-    }
-}
-
-impl<N: AsRef<[u8]>> UserUnits<N> {
-    pub fn write(&self) -> Vec<u8> {
-        [Decimal::new(self.units.get()).bytes(), self.latest.as_ref()].join(&b':')
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Garbled, Reason, State, UserUnits};
+    use super::{Entry, Garbled, Reason, State};
     use crate::rules::MILLIS_MAX;
     use crate::sale::Units;
 
@@ -230,20 +232,24 @@ mod tests {
             |state, count, deadline| Entry::made(state, units(count), deadline, &b"a:b\0:"[..]);
         assert_eq!(made(State::Held, 2, 99).write(), b"held:2:99:a:b\0:");
         for state in State::ALL {
-            let (is_held, is_live) = (state == State::Held, state.is_live());
-            for (was_sold, asked, user) in [
-                (false, 1, &b""[..]),
-                (true, 1, b"alice"),
-                (false, 2, b":"),
-                (true, i64::MAX, b"\xff\0"),
+            let is_unpaid = matches!(state, State::Held | State::Waiting);
+            for (was, asked, user) in [
+                (State::Held, 1, &b""[..]),
+                (State::Sold, 1, b"alice"),
+                (State::Waiting, 1, b"alice"),
+                (State::Held, 2, b":"),
+                (State::Sold, i64::MAX, b"\xff\0"),
             ] {
-                let entry = Entry { user, ..made(state, 1, if is_held { 7 } else { 0 }) };
-                let entry = Entry { was_sold, asked: units(asked), ..entry };
-                let wanted = if was_sold && is_live { Err(Garbled) } else { Ok(entry) };
+                let entry = Entry { user, ..made(state, 1, if is_unpaid { 7 } else { 0 }) };
+                let is_told = was != State::Held;
+                let was = Some(was).filter(|_| is_told || state.is_released());
+                let entry = Entry { was, asked: units(asked), ..entry };
+                let is_sound = !is_told || state.is_released();
+                let wanted = if is_sound { Ok(entry) } else { Err(Garbled) };
                 assert_eq!(Entry::parse(&entry.write()), wanted);
                 for reference in [&b"p"[..], b"pay:1", b":", b"12:", b"\xff\0"] {
                     let paid = Entry { reference: Some(reference), ..entry };
-                    let wanted = wanted.map(|_| paid).ok().filter(|_| !is_held).ok_or(Garbled);
+                    let wanted = wanted.map(|_| paid).ok().filter(|_| !is_unpaid).ok_or(Garbled);
                     assert_eq!(Entry::parse(&paid.write()), wanted);
                 }
             }
@@ -251,16 +257,18 @@ mod tests {
         let paid = Entry { reference: Some(&b"pay:1"[..]), ..made(State::Sold, 2, 0) };
         let paid = Entry { user: &b"ann"[..], ..paid };
         assert_eq!(paid.write(), b"sold:2:0,ref5:pay:1:ann");
-        let state = State::Released(Reason::Cancelled);
-        let part = Entry { state, was_sold: true, units: units(1), asked: units(3), ..paid };
+        let part = Entry { units: units(1), asked: units(3), ..paid }.released(Reason::Cancelled);
         assert_eq!(part.write(), b"cancelled:1:0,sold,asked3,ref5:pay:1:ann");
-        assert_eq!((part.was(), paid.was()), (Some(State::Sold), None));
-        assert_eq!(Entry { was_sold: false, ..part }.was(), Some(State::Held));
+        assert_eq!((part.was, paid.was), (Some(State::Sold), None));
+        let waits = made(State::Waiting, 2, 99);
+        assert_eq!(waits.write(), b"waiting:2:99:a:b\0:");
+        assert_eq!(waits.released(Reason::Expired).write(), b"expired:2:0,waiting:a:b\0:");
+        assert_eq!(made(State::Held, 2, 9).released(Reason::Expired).was, Some(State::Held));
     }
 
     #[test]
     fn states_and_reasons_have_words() {
-        let words = ["held", "sold", "cancelled", "expired", "rejected"];
+        let words = ["waiting", "held", "sold", "cancelled", "expired", "rejected"];
         assert_eq!(State::ALL.map(State::word), words);
         for (state, word) in State::ALL.into_iter().zip(words) {
             assert_eq!(State::parse(word.as_bytes()), Some(state));
@@ -294,15 +302,6 @@ mod tests {
         assert_eq!(Entry::parse(&last.write()), Ok(last));
         let later = Entry { deadline: 2 * MILLIS_MAX + 1, ..last };
         assert_eq!(Entry::parse(&later.write()), Err(Garbled));
-    }
-
-    #[test]
-    fn units_are_read_as_written() {
-        for latest in [&b""[..], b"o1", b"a:b", b"\xff\0"] {
-            let has = UserUnits { units: units(3), latest };
-            assert_eq!(UserUnits::parse(&has.write()), Ok(has));
-        }
-        assert_eq!(UserUnits { units: units(3), latest: b"o1" }.write(), b"3:o1");
     }
 
     #[test]
@@ -343,11 +342,15 @@ mod tests {
             "expired:1:0,ref1,sold:p:u",
             "held:1:7,sold:u",
             "held:1:7,ref1:p:u",
+            "waiting:1:0:u",
+            "waiting:1:7,ref1:p:u",
+            "waiting:1:7,waiting:u",
+            "sold:1:0,waiting:u",
+            "expired:1:0,held:u",
+            "expired:1:0,expired:u",
+            "expired:1:0,waiting,sold:u",
         ] {
             assert_eq!(Entry::parse(text.as_bytes()), Err(Garbled), "{text}");
-        }
-        for text in ["", "1", "0:o", "-1:o", "x:o", ":o", "01:o"] {
-            assert_eq!(UserUnits::parse(text.as_bytes()), Err(Garbled), "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::facts::{Facts, Refusal, Stream};
 use crate::orders::{Found, Request, beyond_first, find, managed, unmanaged_order};
 use crate::payments::{Outcome, Payment};
 use crate::plan::{Append, Decision, Hold, Plan};
-use crate::rules::{Meant, Millis};
+use crate::rules::{Meant, Millis, Rules};
 use crate::sale::Units;
 
 /// The answer to a confirmation, and, up to 3, to a request for more time.
@@ -69,6 +69,7 @@ fn confirm_unpaid<F: Facts>(
             plan.appends[0] = Some(Append::Confirmation);
             Ok(Decision::Do(Confirmation::Confirmed, plan))
         }
+        State::Waiting => Ok(Decision::Answer(Confirmation::NoSuchOrder)),
         State::Sold => Ok(found.again(Confirmation::WasSold)),
         State::Released(_) => Ok(found.again(Confirmation::TooLate)),
     }
@@ -83,16 +84,7 @@ fn confirm_paid<F: Facts>(
 ) -> Result<Decision<Confirmation, F::Name>, F::Error> {
     let rules = managed(facts)?;
     let Some(found) = find(facts, rules, request)? else {
-        facts.room(Stream::Confirmed)?;
-        let sale = match request.sale {
-            Meant::Sale(sale) => sale,
-            Meant::Any | Meant::Unmanaged => rules.sale,
-        };
-        let mut plan = Plan::about(unmanaged_order(request, Units::ONE), Some(sale));
-        plan.appends[0] = Some(Append::Payment(Outcome::Unknown));
-        let id = request.id.clone();
-        plan.payment = Some((reference, Payment { outcome: Outcome::Unknown, sale, id }));
-        return Ok(Decision::Do(Confirmation::NoSuchOrder, plan));
+        return unknown(facts, &rules, request, reference);
     };
     let payment = |outcome| {
         let id = request.id.clone();
@@ -105,6 +97,9 @@ fn confirm_paid<F: Facts>(
         return Ok(Decision::Do(Confirmation::TooLate, plan));
     }
     let entry = &found.entry;
+    if entry.state == State::Waiting {
+        return unknown(facts, &rules, request, reference);
+    }
     let is_theirs = entry.reference.as_ref() == Some(&reference);
     let (answer, outcome, plan) = match entry.state {
         State::Held => (Confirmation::Confirmed, Outcome::First, found.sell(facts)?),
@@ -118,7 +113,7 @@ fn confirm_paid<F: Facts>(
         State::Released(_) if is_theirs => {
             (Confirmation::ReleasedSince, Outcome::Released, found.plan())
         }
-        State::Released(_) => (Confirmation::TooLate, Outcome::Late, found.plan()),
+        State::Released(_) | State::Waiting => (Confirmation::TooLate, Outcome::Late, found.plan()),
     };
     let mut plan = Plan { payment: payment(outcome), ..plan };
     // What the book has of it already, other clients have read.
@@ -130,6 +125,25 @@ fn confirm_paid<F: Facts>(
         entry.reference = Some(reference);
     }
     Ok(Decision::Do(answer, plan))
+}
+
+/// Records a payment of no order, or of one that has no units yet.
+fn unknown<F: Facts>(
+    facts: &F,
+    rules: &Rules,
+    request: &Request<F::Name>,
+    reference: F::Name,
+) -> Result<Decision<Confirmation, F::Name>, F::Error> {
+    facts.room(Stream::Confirmed)?;
+    let sale = match request.sale {
+        Meant::Sale(sale) => sale,
+        Meant::Any | Meant::Unmanaged => rules.sale,
+    };
+    let mut plan = Plan::about(unmanaged_order(request, Units::ONE), Some(sale));
+    plan.appends[0] = Some(Append::Payment(Outcome::Unknown));
+    let id = request.id.clone();
+    plan.payment = Some((reference, Payment { outcome: Outcome::Unknown, sale, id }));
+    Ok(Decision::Do(Confirmation::NoSuchOrder, plan))
 }
 
 /// Decides a request for `ms` more from now; a deadline never moves to earlier. Only an order that
@@ -158,6 +172,7 @@ pub fn extend<F: Facts>(
             plan.hold = Some(Hold::Move(deadline));
             Ok(Decision::Do(Confirmation::Confirmed, plan))
         }
+        State::Waiting => Ok(Decision::Answer(Confirmation::NoSuchOrder)),
         State::Sold => Ok(found.again(Confirmation::WasSold)),
         State::Released(_) => Ok(found.again(Confirmation::TooLate)),
     }

@@ -1,7 +1,7 @@
 //! What a decision about a sale may ask. Each question is asked only if the answer matters, since
 //! most tries lose, and a losing try must be cheap.
 
-use crate::book::{Entry, UserUnits};
+use crate::book::{Entry, Has, UserUnits};
 use crate::payments::Payment;
 use crate::rules::{Millis, Rules};
 use crate::sale::{Policy, Stock, Units};
@@ -39,8 +39,14 @@ pub enum Refusal {
     NotAdoptable,
     /// Keys of the voucher exist already.
     Exists,
-    /// Orders are held.
+    /// Orders are held, or wait.
     Held,
+    /// Without reservations nobody can be served who waits.
+    NoHold,
+    /// Somebody waits, and is served with a reservation only.
+    Waiting,
+    /// Waits that ended with the sale are not recorded yet.
+    EndingWaits,
 }
 
 /// An order among those that are due first; without a user, if the book doesn't have it.
@@ -48,6 +54,30 @@ pub enum Refusal {
 pub struct Due<N> {
     pub id: N,
     pub user: Option<N>,
+}
+
+/// The order of a place in line, from 1: whoever joins gets the last one's and 1.
+pub type Ticket = i64;
+
+/// The greatest ticket: a sorted set keeps it in a double.
+pub const TICKET_MAX: Ticket = (1 << 53) - 1;
+
+/// The line of orders that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    pub waiting: u64,
+    /// How many may wait.
+    pub most: u64,
+    /// The ticket of the last one; 0 if nobody waits.
+    pub last: Ticket,
+}
+
+/// The first in line, with its order in the book and what its user has; without these, if they
+/// can't be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct First<N> {
+    pub id: N,
+    pub order: Option<(Entry<N>, Option<UserUnits<N>>)>,
 }
 
 /// Orders that are due first.
@@ -88,7 +118,7 @@ pub trait Facts {
     fn has_book(&self) -> Result<bool, Self::Error>;
 
     /// How many units the user has, by the book.
-    fn units_of(&self, user: &Self::Name) -> Result<i64, Self::Error>;
+    fn units_of(&self, user: &Self::Name) -> Result<Has, Self::Error>;
 
     /// The same, with the user's latest order.
     fn user_units(&self, user: &Self::Name) -> Result<Option<UserUnits<Self::Name>>, Self::Error>;
@@ -108,6 +138,14 @@ pub trait Facts {
     /// The first `most` orders that are held, and how many are.
     fn held(&self, most: usize) -> Result<(Vec<Self::Name>, u64), Self::Error>;
 
+    /// Does anybody wait?
+    fn is_waited_for(&self) -> Result<bool, Self::Error>;
+
+    /// The line.
+    fn line(&self) -> Result<Line, Self::Error>;
+
+    fn first_waiting(&self) -> Result<Option<First<Self::Name>>, Self::Error>;
+
     /// Does a key of the voucher exist, the stock included or not, and streams not?
     fn has_own_keys(&self, with_stock: bool) -> Result<bool, Self::Error>;
 
@@ -116,6 +154,9 @@ pub trait Facts {
 
     /// Refuses a sale whose book can't be written, for an order of this many units.
     fn writable(&self, units: Units) -> Result<(), Self::Error>;
+
+    /// Refuses a line that can't be written.
+    fn line_writable(&self) -> Result<(), Self::Error>;
 
     /// Refuses a release that touches keys which can't be written, or may be elsewhere.
     fn releasable(&self) -> Result<(), Self::Error>;

@@ -23,7 +23,8 @@ pub const KEPT: &[u8] = b"kept";
 pub const WAITED: &[u8] = b"waited";
 
 /// The fields whose names can't be configured.
-const OWN_FIELDS: [&[u8]; 8] = [UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE, PAYMENT, KEPT];
+const OWN_FIELDS: [&[u8]; 9] =
+    [UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE, PAYMENT, KEPT, WAITED];
 
 /// The prefix of the fields that a dead letter has in addition to those of its entry.
 pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
@@ -123,6 +124,7 @@ mod tests {
             [b"ref", b"b", b"c"],
             [b"a", b"payment", b"c"],
             [b"a", b"b", b"kept"],
+            [b"waited", b"b", b"c"],
             [b"a", b"b", b"dlq"],
             [&too_long, b"b", b"c"],
         ] {

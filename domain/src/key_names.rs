@@ -19,6 +19,8 @@ pub const UNITS_PREFIX: &[u8] = b"seckill:units:";
 pub const HOLDS_PREFIX: &[u8] = b"seckill:hold:";
 /// Units of held orders beyond the first of each, a string; absent while every held order has one.
 pub const EXTRA_PREFIX: &[u8] = b"seckill:extra:";
+/// Orders that wait for units, by ticket, a sorted set.
+pub const WAIT_PREFIX: &[u8] = b"seckill:wait:";
 /// Payments by reference, a hash. Outlives the sale, so that none pays twice.
 pub const PAYMENTS_PREFIX: &[u8] = b"seckill:payments:";
 
@@ -33,12 +35,13 @@ pub const JOURNAL_PREFIX: &[u8] = b"seckill:shard:";
 pub const COUNTER_PREFIX: &[u8] = b"icr:";
 
 /// The prefixes that no setting changes.
-const FIXED_PREFIXES: [&[u8]; 10] = [
+const FIXED_PREFIXES: [&[u8]; 11] = [
     RULES_PREFIX,
     BOOK_PREFIX,
     UNITS_PREFIX,
     HOLDS_PREFIX,
     EXTRA_PREFIX,
+    WAIT_PREFIX,
     PAYMENTS_PREFIX,
     CODES_PREFIX,
     WINNERS_PREFIX,
@@ -191,23 +194,36 @@ pub fn is_rules_name(key: &[u8]) -> bool {
     key.starts_with(RULES_PREFIX)
 }
 
-/// Could this be the name of a holds key?
-pub fn is_holds_name(key: &[u8]) -> bool {
-    key.starts_with(HOLDS_PREFIX)
+/// The keys that a timer looks at: holds, and lines.
+const TIMED_PREFIXES: [&[u8]; 2] = [HOLDS_PREFIX, WAIT_PREFIX];
+
+/// A pattern of SCAN for all keys that a timer looks at, and few others.
+pub const TIMED_PATTERN: &[u8] = b"seckill:[hw][oa][li][dt]:*";
+
+/// Could this be the name of a key that a timer looks at?
+pub fn is_timed_name(key: &[u8]) -> bool {
+    TIMED_PREFIXES.into_iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// The name of the holds key of the voucher whose rules have this name.
-pub fn holds_name_of_rules(key: &[u8]) -> Option<Vec<u8>> {
-    key.strip_prefix(RULES_PREFIX).map(|voucher| [HOLDS_PREFIX, voucher].concat())
+/// Could this be the name of a line?
+pub fn is_wait_name(key: &[u8]) -> bool {
+    key.starts_with(WAIT_PREFIX)
 }
 
-/// The voucher whose holds key has this name. With hash tags on, `{7}` and `7` have the same keys;
-/// the result is `7`.
-pub fn voucher_of_holds(key: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
-    key.strip_prefix(HOLDS_PREFIX).map(|part| unwrapped(part, hash_tags).to_vec())
+/// The names of the keys that a timer looks at for the voucher whose rules have this name.
+pub fn timed_names_of_rules(key: &[u8]) -> Option<[Vec<u8>; 2]> {
+    let voucher = key.strip_prefix(RULES_PREFIX)?;
+    Some(TIMED_PREFIXES.map(|prefix| [prefix, voucher].concat()))
 }
 
-/// The voucher or pool whose key with this prefix has this name: like `voucher_of_holds`, but none
+/// The voucher whose holds or line has this name. With hash tags on, `{7}` and `7` have the same
+/// keys; the result is `7`.
+pub fn voucher_of_timed(key: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
+    let part = TIMED_PREFIXES.into_iter().find_map(|prefix| key.strip_prefix(prefix))?;
+    Some(unwrapped(part, hash_tags).to_vec())
+}
+
+/// The voucher or pool whose key with this prefix has this name: like `voucher_of_timed`, but none
 /// if hash tags are on and the name has none.
 pub fn owner_of(key: &[u8], prefix: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
     let part = key.strip_prefix(prefix)?;
@@ -216,7 +232,7 @@ pub fn owner_of(key: &[u8], prefix: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
 }
 
 /// The only name of a voucher in the entries of streams. With hash tags on, `{7}` and `7` are one
-/// voucher; the name is `7`, as for [`voucher_of_holds`].
+/// voucher; the name is `7`, as for [`voucher_of_timed`].
 pub fn entry_name(voucher: &[u8], hash_tags: bool) -> &[u8] {
     unwrapped(voucher, hash_tags)
 }
@@ -240,8 +256,10 @@ mod tests {
             assert_eq!(entry_name(voucher.as_bytes(), false), voucher.as_bytes());
             // For releases by expiry, the voucher is derived from the name of the holds key.
             let Ok(naming) = Naming::of(voucher.as_bytes(), true) else { continue };
-            let of_holds = voucher_of_holds(&naming.key(HOLDS_PREFIX), true);
-            assert_eq!(of_holds.as_deref(), Some(with_tags.as_bytes()), "{voucher}");
+            for prefix in TIMED_PREFIXES {
+                let of_key = voucher_of_timed(&naming.key(prefix), true);
+                assert_eq!(of_key.as_deref(), Some(with_tags.as_bytes()), "{voucher}");
+            }
         }
     }
 
@@ -326,6 +344,7 @@ mod tests {
             "seckill:units:",
             "seckill:hold:7",
             "seckill:extra:7",
+            "seckill:wait:7",
             "seckill:payments:7",
             "seckill:codes:7",
             "seckill:winners:7",

@@ -49,3 +49,4 @@ pub mod scripts;
 pub mod sessions;
 pub mod slot;
 pub mod tries;
+pub mod waitlist;

@@ -1,12 +1,13 @@
 //! Decides what becomes of orders that are made, but for their confirmation: release.
 
-use crate::book::{Entry, Reason, State, UserUnits};
+use crate::book::{Entry, Reason, State};
 use crate::facts::{Facts, Refusal, Stream};
 use crate::payments::{Outcome, Payment};
 use crate::plan::{Append, Change, Decision, Hold, Order, Paid, Plan};
 use crate::rejection::Fate;
 use crate::rules::{Meant, Rules};
 use crate::sale::{Stock, Units};
+use crate::waitlist::leave;
 
 /// The answer to a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,11 +108,17 @@ pub fn cancel<F: Facts>(
     if let Some(plan) = found.expire(facts)? {
         return Ok(Decision::Do(Cancellation::WasReleased, plan));
     }
-    if !found.entry.state.is_live() {
+    if found.entry.state.is_released() {
         return Ok(found.again(Cancellation::WasReleased));
     }
-    if only.is_some_and(|only| only != found.entry.state) {
+    let waits = found.entry.state == State::Waiting;
+    if only.is_some_and(|only| only != found.entry.state) || waits && kept.is_some() {
         return Ok(found.again(Cancellation::InAnotherState));
+    }
+    if waits {
+        let Found { rules, order, entry } = &found;
+        let plan = leave(facts, rules, &order.id, entry, Reason::Cancelled)?;
+        return Ok(Decision::Do(Cancellation::Released, plan));
     }
     if kept.is_some_and(|kept| kept >= found.entry.units) {
         return Ok(found.again(Cancellation::WasReleased));
@@ -179,8 +186,11 @@ fn rejected<F: Facts>(
     if let Some(plan) = found.expire(facts)? {
         return Ok((Fate::Released, Some(plan)));
     }
-    if !found.entry.state.is_live() {
-        return Ok((Fate::Released, None));
+    match found.entry.state {
+        State::Released(_) => return Ok((Fate::Released, None)),
+        // The entry is of a try that the server has lost, not of this one.
+        State::Waiting => return Ok((Fate::Unknown, None)),
+        State::Held | State::Sold => {}
     }
     Ok((Fate::Rejected, Some(found.release(facts, Reason::Rejected, None)?)))
 }
@@ -208,16 +218,23 @@ pub fn end_hold<F: Facts>(
     }
 }
 
-/// Releases an order whose deadline has passed, if the timer has not yet: asked before anything
-/// else is decided of an order, so that what comes too late is too late for good.
+/// Releases an order whose deadline has passed, or that waits beyond the end of the sale, if the
+/// timer has not yet: asked before anything else is decided of an order, so that what comes too
+/// late is too late for good.
 pub(crate) fn expire<F: Facts>(
     facts: &F,
     rules: &Rules,
     id: &F::Name,
     entry: &Entry<F::Name>,
 ) -> Result<Option<Plan<F::Name>>, F::Error> {
-    let is_overdue = entry.is_overdue(facts.now());
-    is_overdue.then(|| release(facts, rules, id, entry, Reason::Expired, None)).transpose()
+    if !entry.is_over(rules, facts.now()) {
+        return Ok(None);
+    }
+    match entry.state {
+        State::Waiting => leave(facts, rules, id, entry, Reason::Expired),
+        _ => release(facts, rules, id, entry, Reason::Expired, None),
+    }
+    .map(Some)
 }
 
 /// The units of an order beyond its first.
@@ -251,10 +268,7 @@ fn release<F: Facts>(
     let is_held = entry.state == State::Held;
     facts.writable(if is_held { entry.units } else { Units::ONE })?;
     facts.room(Stream::Released)?;
-    let remaining = has.as_ref().and_then(|has| {
-        let units = Units::new(has.units.get().saturating_sub(units.get()))?;
-        Some(UserUnits { units, latest: has.latest.clone() })
-    });
+    let remaining = has.as_ref().and_then(|has| has.without(units, false));
     let order = Order { user: entry.user.clone(), id: id.clone(), units };
     let mut plan = Plan::about(order, Some(rules.sale));
     plan.appends[0] = Some(Append::Release { reason, was: Some(entry.state), kept });
@@ -270,9 +284,8 @@ fn release<F: Facts>(
         Some(units) => Entry { units, ..entry.clone() },
         None => {
             plan.hold = is_held.then_some(Hold::Lift);
-            plan.dismiss = remaining.is_none();
-            let (state, was_sold) = (State::Released(reason), entry.state == State::Sold);
-            Entry { state, was_sold, deadline: 0, ..entry.clone() }
+            plan.dismiss = !remaining.is_some_and(|has| has.has().is_buyer());
+            entry.clone().released(reason)
         }
     });
     Ok(plan)

@@ -1,8 +1,8 @@
 //! Facts with plans that are not applied yet: tries of one command are decided one after the other,
 //! as if each were written before the next one is decided.
 
-use crate::book::{Entry, UserUnits};
-use crate::facts::{Facts, FirstDue, Stream};
+use crate::book::{Entry, Has, UserUnits};
+use crate::facts::{Facts, First, FirstDue, Line, Stream};
 use crate::payments::Payment;
 use crate::plan::Plan;
 use crate::rules::{Millis, Rules};
@@ -26,11 +26,12 @@ pub struct Overlay<'f, F: Facts> {
     plans: Vec<Plan<F::Name>>,
     /// Order id to plan.
     orders: Table<F::Name, usize>,
-    users: Table<F::Name, i64>,
+    users: Table<F::Name, Has>,
     /// The most tries there can be, to allocate memory for all at once.
     tries: usize,
     taken: i64,
     stock: Cell<Option<Stock>>,
+    is_waited_for: Cell<Option<bool>>,
     due: OnceCell<Option<FirstDue<F::Name>>>,
 }
 
@@ -45,6 +46,7 @@ impl<'f, F: Facts<Name: Hash>> Overlay<'f, F> {
             tries,
             taken: 0,
             stock: Cell::new(None),
+            is_waited_for: Cell::new(None),
             due: OnceCell::new(),
         }
     }
@@ -62,7 +64,8 @@ impl<'f, F: Facts<Name: Hash>> Overlay<'f, F> {
             let units = stock.before.saturating_sub(stock.after);
             self.taken = self.taken.saturating_add(units);
         }
-        let has = plan.units.as_ref().and_then(Option::as_ref).map_or(1, |has| has.units.get());
+        let has = plan.units.as_ref().and_then(Option::as_ref);
+        let has = has.map_or(Has { units: 1, waiting: 0 }, UserUnits::has);
         self.users.insert(plan.order.user.clone(), has);
         if plan.entry.is_some() {
             self.orders.insert(plan.order.id.clone(), self.plans.len());
@@ -132,7 +135,7 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
         Ok(!self.orders.is_empty() || self.base.has_book()?)
     }
 
-    fn units_of(&self, user: &F::Name) -> Result<i64, F::Error> {
+    fn units_of(&self, user: &F::Name) -> Result<Has, F::Error> {
         match self.users.get(user) {
             Some(units) => Ok(*units),
             None => self.base.units_of(user),
@@ -166,6 +169,28 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
 
     fn held(&self, most: usize) -> Result<(Vec<F::Name>, u64), F::Error> {
         self.base.held(most)
+    }
+
+    /// No try of this command joins the line.
+    fn is_waited_for(&self) -> Result<bool, F::Error> {
+        if let Some(known) = self.is_waited_for.get() {
+            return Ok(known);
+        }
+        let is_waited_for = self.base.is_waited_for()?;
+        self.is_waited_for.set(Some(is_waited_for));
+        Ok(is_waited_for)
+    }
+
+    fn line(&self) -> Result<Line, F::Error> {
+        self.base.line()
+    }
+
+    fn first_waiting(&self) -> Result<Option<First<F::Name>>, F::Error> {
+        self.base.first_waiting()
+    }
+
+    fn line_writable(&self) -> Result<(), F::Error> {
+        self.base.line_writable()
     }
 
     fn has_own_keys(&self, with_stock: bool) -> Result<bool, F::Error> {

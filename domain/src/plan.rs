@@ -4,7 +4,7 @@
 //! them: the first parts can still be refused, and are then undone.
 
 use crate::book::{Entry, Reason, State, UserUnits};
-use crate::facts::Stream;
+use crate::facts::{Stream, Ticket};
 use crate::payments::{Outcome, Payment};
 use crate::rejection::Fate;
 use crate::rules::{Millis, Rules, SaleId};
@@ -54,11 +54,21 @@ pub enum Hold {
     Lift,
 }
 
+/// What becomes of an order's place in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The last place, by this ticket.
+    Join(Ticket),
+    Leave,
+}
+
 /// An entry to be appended: the fields of the plan's order, and those that say what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Append {
     /// An accepted try, with the deadline of an order that is held.
     Order,
+    /// The same of an order that has waited so long for its units.
+    Served { waited: Millis },
     /// A confirmation without a reference.
     Confirmation,
     /// The plan's payment, and what it is to the order.
@@ -78,7 +88,7 @@ pub enum Append {
 impl Append {
     pub fn stream(self) -> Stream {
         match self {
-            Self::Order => Stream::Orders,
+            Self::Order | Self::Served { .. } => Stream::Orders,
             Self::Confirmation | Self::Payment(_) => Stream::Confirmed,
             Self::Release { .. } => Stream::Released,
             Self::DeadLetter { .. } => Stream::DeadLetters,
@@ -110,6 +120,7 @@ pub struct Plan<N> {
     /// How many more units beyond the first of each order are held.
     pub extra: i64,
     pub payment: Option<Paid<N>>,
+    pub place: Option<Place>,
     /// The user leaves the buyers.
     pub dismiss: bool,
     /// Everything stays as it is, and the payment, or else the order in the book, is replicated
@@ -133,6 +144,7 @@ impl<N> Plan<N> {
             hold: None,
             extra: 0,
             payment: None,
+            place: None,
             dismiss: false,
             again: false,
         }
@@ -141,6 +153,15 @@ impl<N> Plan<N> {
     /// Only repeats what is on record of an order.
     pub fn again(order: Order<N>, sale: Option<SaleId>) -> Self {
         Self { again: true, ..Self::about(order, sale) }
+    }
+
+    /// Can somebody in line have what they wait for, once this is written? If units return, or
+    /// the line gets shorter.
+    pub fn moves_line(&self) -> bool {
+        let returns = self.stock.is_some_and(|stock| stock.after > stock.before);
+        let is_served = matches!(self.appends, [Some(Append::Served { .. }), _]);
+        let is_shorter = self.place == Some(Place::Leave) && !is_served;
+        self.sale.is_some() && (returns || is_shorter)
     }
 }
 
@@ -153,4 +174,11 @@ pub struct SalePlan {
     pub stock: Option<Change>,
     /// Every key of the voucher is deleted, but no stream.
     pub delete: bool,
+}
+
+impl SalePlan {
+    /// The same as [`Plan::moves_line`]: other rules can end waits, too.
+    pub fn moves_line(&self) -> bool {
+        self.rules.is_some() && !self.delete
+    }
 }

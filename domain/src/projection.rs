@@ -24,7 +24,7 @@ impl<N> Known<N> {
     /// orders expire, and only sold ones have a reference.
     pub fn new(state: State, was: Option<State>, units: i64, reference: Option<N>) -> Self {
         let was_sold = match state {
-            State::Held => Some(false),
+            State::Waiting | State::Held => Some(false),
             State::Sold => Some(true),
             State::Released(_) if reference.is_some() => Some(true),
             State::Released(Reason::Expired) => Some(false),
@@ -36,7 +36,7 @@ impl<N> Known<N> {
 
 impl<N> From<Entry<N>> for Known<N> {
     fn from(entry: Entry<N>) -> Self {
-        Self::new(entry.state, entry.was(), entry.units.get(), entry.reference)
+        Self::new(entry.state, entry.was, entry.units.get(), entry.reference)
     }
 }
 
@@ -83,14 +83,18 @@ pub fn project<N: Clone + Eq>(
         }
         (row, entry) => row.or(entry).cloned(),
     };
+    // An order in line has no row yet: if there is one, its units were lost.
+    let waits = matches!(book, Book::Has(book) if book.state == State::Waiting);
     match (known, book) {
-        (Some(known), Book::Has(book)) => match later(&known, book, Source::Book) {
+        (Some(known), Book::Has(book)) if !waits => match later(&known, book, Source::Book) {
             Some(next) => Ok(Some(next)),
             None => Err(Contradiction { known }),
         },
-        (None, Book::Has(book)) => Ok(Some(book.clone())),
+        (None, Book::Has(book)) if !waits => Ok(Some(book.clone())),
         // A held order that was lost is nobody's loss but the buyer's, who will ask again.
-        (Some(known), Book::Lacks) if known.state == State::Sold => Err(Contradiction { known }),
+        (Some(known), Book::Lacks | Book::Has(_)) if known.state == State::Sold => {
+            Err(Contradiction { known })
+        }
         (Some(known), Book::Older) if known.state.is_live() => Err(Contradiction { known }),
         (known, _) => Ok(known),
     }

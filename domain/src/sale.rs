@@ -17,17 +17,20 @@ pub enum Outcome {
     Ended = 4,
     /// The order was released, and its id never sells again.
     Released = 5,
+    /// The order is in line for units.
+    Waiting = 6,
 }
 
 impl Outcome {
     /// In the order of their codes.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Accepted,
         Self::SoldOut,
         Self::AtLimit,
         Self::NotStarted,
         Self::Ended,
         Self::Released,
+        Self::Waiting,
     ];
 
     pub const fn code(self) -> i64 {
@@ -48,6 +51,7 @@ impl Outcome {
             Self::NotStarted => "not started",
             Self::Ended => "ended",
             Self::Released => "released",
+            Self::Waiting => "waiting",
         }
     }
 }
@@ -153,7 +157,7 @@ mod tests {
         for (code, outcome) in (0..).zip(Outcome::ALL) {
             assert_eq!((outcome.code(), Outcome::of_code(code)), (code, Some(outcome)));
         }
-        assert_eq!((Outcome::of_code(-1), Outcome::of_code(6)), (None, None));
+        assert_eq!((Outcome::of_code(-1), Outcome::of_code(7)), (None, None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::facts::{Facts, Refusal};
 use crate::plan::{Change, SalePlan};
-use crate::rules::{Meant, Rules};
+use crate::rules::{Meant, Rules, Window};
 use crate::sale::Stock;
 
 /// Makes an unmanaged voucher managed: with a new stock of the rules' total, or, `adopted`, with
@@ -37,13 +37,21 @@ fn meant<F: Facts>(facts: &F, sale: Meant) -> Result<Rules, F::Error> {
     if sale.is(Some(rules.sale)) { Ok(rules) } else { Err(Refusal::Sale.into()) }
 }
 
-/// Changes the rules as the request says.
+/// Changes the rules as the request says. Refused while somebody waits who could then not be
+/// served, or whose wait ended with the sale: to be recorded first, by [`crate::waitlist::serve`].
 pub fn alter<F: Facts>(
     facts: &F,
     sale: Meant,
     change: impl FnOnce(Rules) -> Result<Rules, F::Error>,
 ) -> Result<SalePlan, F::Error> {
-    let rules = change(meant(facts, sale)?)?;
+    let before = meant(facts, sale)?;
+    let (rules, now) = (change(before)?, facts.now());
+    let had_ended = before.window(now) == Window::Ended;
+    let reopens = had_ended && rules.window(now) != Window::Ended;
+    let loses_holds = !had_ended && before.hold.is_some() && rules.hold.is_none();
+    if (reopens || loses_holds) && facts.is_waited_for()? {
+        return Err(if reopens { Refusal::EndingWaits } else { Refusal::Waiting }.into());
+    }
     Ok(SalePlan { rules: Some(rules), ..SalePlan::default() })
 }
 
@@ -99,14 +107,19 @@ pub fn drop<F: Facts>(
         }
     }
     let (ids, held) = facts.held(most)?;
-    let rules = match facts.rules() {
+    let rules = facts.rules();
+    let is_open = |rules: &Rules| rules.window(facts.now()) != Window::Ended;
+    match &rules {
         Ok(None) => return Ok(End::Delete(delete)),
-        _ if held == 0 => return Ok(End::Delete(delete)),
-        _ if !forced => return Err(Refusal::Held.into()),
-        Err(_) => return Ok(End::Delete(delete)),
-        Ok(Some(rules)) => rules,
-    };
-    if !facts.has_book()? {
+        _ if held > 0 && !forced => return Err(Refusal::Held.into()),
+        // Orders that wait have nothing to be released, and no entry says that they end.
+        Ok(Some(rules)) if !forced && is_open(rules) && facts.line()?.waiting > 0 => {
+            return Err(Refusal::Held.into());
+        }
+        _ => {}
+    }
+    let Ok(Some(rules)) = rules else { return Ok(End::Delete(delete)) };
+    if held == 0 || !facts.has_book()? {
         return Ok(End::Delete(delete));
     }
     let is_all = u64::try_from(ids.len()).is_ok_and(|count| count == held);

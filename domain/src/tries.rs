@@ -1,15 +1,25 @@
 //! Decides tries.
 
-use crate::book::{Entry, State, UserUnits};
+use crate::book::{Entry, Has, State, UserUnits};
 use crate::facts::{Facts, Refusal, Stream};
 use crate::orders::{beyond_first, expire};
 use crate::plan::{Admission, Append, Change, Decision, Hold, Order, Plan};
 use crate::rules::{Meant, Rules, Window};
 use crate::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
+use crate::waitlist::join;
 
 /// How many overdue orders a try settles before it is answered that it lost. Bounds its time; the
 /// timer releases the rest.
 pub const SETTLED_MAX: usize = 100;
+
+/// What becomes of a try that finds too few units, or orders that wait for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Else {
+    /// It is answered that it lost.
+    Lose,
+    /// Its order waits in line.
+    Wait,
+}
 
 /// The answer to a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +48,11 @@ pub fn decide_for<F: Facts>(
     facts: &F,
     sale: Meant,
     order: &Order<F::Name>,
+    or_else: Else,
     settled: bool,
 ) -> Decided<F> {
     if sale == Meant::Any || sale.is(facts.rules()?.map(|rules| rules.sale)) {
-        decide(facts, order, settled)
+        decide(facts, order, or_else, settled)
     } else {
         Ok(answer(Outcome::Ended))
     }
@@ -49,10 +60,16 @@ pub fn decide_for<F: Facts>(
 
 /// Decides a try. `settled` if overdue orders were released for it already.
 #[inline(always)]
-pub fn decide<F: Facts>(facts: &F, order: &Order<F::Name>, settled: bool) -> Decided<F> {
+pub fn decide<F: Facts>(
+    facts: &F,
+    order: &Order<F::Name>,
+    or_else: Else,
+    settled: bool,
+) -> Decided<F> {
     match facts.rules() {
+        Ok(None) if or_else == Else::Wait => Err(Refusal::NotManaged.into()),
         Ok(None) => unmanaged(facts, order),
-        Ok(Some(rules)) => managed(facts, &rules, order, settled),
+        Ok(Some(rules)) => managed(facts, &rules, order, or_else, settled),
         Err(error) => Err(error),
     }
 }
@@ -95,14 +112,18 @@ fn unmanaged_sale<F: Facts>(
     Ok(Decision::Do(Outcome::Accepted.into(), plan))
 }
 
-/// Outcomes by precedence: a known order id, the window, the limit, the stock.
+/// Outcomes by precedence: a known order id, the window, the limit, the stock, the line.
 #[inline(never)]
 fn managed<F: Facts>(
     facts: &F,
     rules: &Rules,
     order: &Order<F::Name>,
+    or_else: Else,
     settled: bool,
 ) -> Decided<F> {
+    if or_else == Else::Wait && rules.hold.is_none() {
+        return Err(Refusal::NoHold.into());
+    }
     if let Some(entry) = facts.entry(&order.id)? {
         return repeat(facts, rules, order, &entry);
     }
@@ -112,7 +133,7 @@ fn managed<F: Facts>(
         Window::Open => {}
     }
     let has = facts.units_of(&order.user)?;
-    if !rules.allows(has, order.units) {
+    if !rules.allows(has.units, order.units) {
         let ids = if settled { Vec::new() } else { overdue_of(facts, &order.user)? };
         return Ok(if ids.is_empty() { answer(Outcome::AtLimit) } else { Decision::Settle(ids) });
     }
@@ -125,40 +146,66 @@ fn managed<F: Facts>(
         // Holds may be due. If they can't be released, the timer logs why.
         facts.sees_holds()?;
         let due = if settled { None } else { facts.due(SETTLED_MAX)? };
-        let Some(due) = due else { return Ok(answer(Outcome::SoldOut)) };
+        let Some(due) = due else { return lose(facts, rules, order, or_else, has) };
         return Ok(Decision::Settle(due.iter().map(|due| due.id.clone()).collect()));
     };
-    accept(facts, rules, order, has, Change { before, after })
+    // Only orders with reservations wait.
+    if rules.hold.is_some() && facts.is_waited_for()? {
+        return lose(facts, rules, order, or_else, has);
+    }
+    let Order { user: _, id, units } = order.clone();
+    // Both fit: the limit, which bounds the sum, is an i64.
+    let all = Units::new(has.units.saturating_add(units.get())).unwrap_or(units);
+    let units = UserUnits { units: all, waiting: has.waiting, latest: id };
+    let stock = Change { before, after };
+    let mut plan = take(facts, rules, order.clone(), stock, units, !has.is_buyer())?;
+    plan.appends[0] = Some(Append::Order);
+    Ok(Decision::Do(Outcome::Accepted.into(), plan))
 }
 
-fn accept<F: Facts>(
+/// There are no units for the order.
+fn lose<F: Facts>(
     facts: &F,
     rules: &Rules,
     order: &Order<F::Name>,
-    has: i64,
-    stock: Change,
+    or_else: Else,
+    has: Has,
 ) -> Decided<F> {
-    let Order { user, id, units } = order.clone();
+    let joined = if or_else == Else::Wait { join(facts, rules, order, has)? } else { None };
+    Ok(match joined {
+        Some(plan) => Decision::Do(Outcome::Waiting.into(), plan),
+        None => answer(Outcome::SoldOut),
+    })
+}
+
+/// The plan by which an order gets its units from the stock, with what its user then has. The entry
+/// of the stream is yet to be said.
+pub(crate) fn take<F: Facts>(
+    facts: &F,
+    rules: &Rules,
+    order: Order<F::Name>,
+    stock: Change,
+    has: UserUnits<F::Name>,
+    is_new_buyer: bool,
+) -> Result<Plan<F::Name>, F::Error> {
+    let units = order.units;
     let (state, deadline) = match rules.hold {
         Some(hold) => (State::Held, facts.now().saturating_add(hold)),
         None => (State::Sold, 0),
     };
     facts.writable(if rules.hold.is_some() { units } else { Units::ONE })?;
     facts.room(Stream::Orders)?;
-    // Both fit: the limit, which bounds the sum, is an i64.
-    let all = Units::new(has.saturating_add(units.get())).unwrap_or(units);
-    let mut plan = Plan::about(order.clone(), Some(rules.sale));
-    // A user who has units is among the buyers already.
-    plan.admit = (has == 0).then_some(Admission::Add);
-    plan.appends[0] = Some(Append::Order);
+    let entry = Entry::made(state, units, deadline, order.user.clone());
+    let mut plan = Plan::about(order, Some(rules.sale));
+    plan.admit = is_new_buyer.then_some(Admission::Add);
     plan.stock = Some(stock);
-    plan.entry = Some(Entry::made(state, units, deadline, user));
-    plan.units = Some(Some(UserUnits { units: all, latest: id }));
+    plan.entry = Some(entry);
+    plan.units = Some(Some(has));
     if rules.hold.is_some() {
         plan.hold = Some(Hold::Place(deadline));
         plan.extra = beyond_first(units);
     }
-    Ok(Decision::Do(Outcome::Accepted.into(), plan))
+    Ok(plan)
 }
 
 /// Answers a try whose order id is in the book. The units of a released order don't matter: its id
@@ -179,7 +226,8 @@ fn repeat<F: Facts>(
     let outcome = match entry.state {
         State::Released(_) => Outcome::Released,
         _ if entry.asked != order.units => return Err(Refusal::OrderId.into()),
-        _ => Outcome::Accepted,
+        State::Waiting => Outcome::Waiting,
+        State::Held | State::Sold => Outcome::Accepted,
     };
     Ok(Decision::Do(again(outcome), Plan::again(order.clone(), Some(rules.sale))))
 }

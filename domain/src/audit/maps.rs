@@ -1,7 +1,7 @@
 //! The keys of a voucher as maps in memory, for tests and fuzzing.
 
 use super::{Figures, Keys, Pair, Part, Progress, Report};
-use crate::book::{Entry, State};
+use crate::book::{Entry, State, UserUnits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
@@ -17,6 +17,8 @@ pub struct Maps {
     pub units: BTreeMap<Bytes, Bytes>,
     /// Order id to deadline.
     pub holds: BTreeMap<Bytes, i64>,
+    /// Order ids in line.
+    pub line: BTreeSet<Bytes>,
     pub extra: Option<i64>,
     pub buyers: BTreeSet<Bytes>,
 }
@@ -30,19 +32,24 @@ impl Maps {
         units: BTreeMap<Bytes, Bytes>,
     ) -> Self {
         let entries = orders.iter().filter_map(|(id, text)| Some((id, Entry::parse(text).ok()?)));
-        let held = entries.filter(|(_, entry)| entry.state == State::Held);
+        let entries: Vec<_> = entries.collect();
+        let waiting = entries.iter().filter(|(_, entry)| entry.state == State::Waiting);
+        let line = waiting.map(|(id, _)| (*id).clone()).collect();
+        let held = entries.iter().filter(|(_, entry)| entry.state == State::Held);
         let held: Vec<_> =
-            held.map(|(id, entry)| (id.clone(), entry.deadline, entry.units)).collect();
+            held.map(|(id, entry)| ((*id).clone(), entry.deadline, entry.units)).collect();
         let extra = held.iter().map(|(_, _, units)| units.get().saturating_sub(1)).sum();
         let holds = held.into_iter().map(|(id, deadline, _)| (id, deadline)).collect();
-        let buyers = units.keys().cloned().collect();
-        Self { total, left: Some(left), orders, units, holds, extra: Some(extra), buyers }
+        let has = |text: &Bytes| UserUnits::parse(text).map(|has| has.has()).unwrap_or_default();
+        let buyers = units.iter().filter(|(_, text)| has(text).is_buyer());
+        let buyers = buyers.map(|(user, _)| user.clone()).collect();
+        Self { total, left: Some(left), orders, units, holds, line, extra: Some(extra), buyers }
     }
 
     pub fn figures(&self) -> Figures {
-        let [orders, holds] =
-            [self.orders.len(), self.holds.len()].map(|len| i64::try_from(len).unwrap_or(i64::MAX));
-        Figures { total: self.total, left: self.left, orders, holds, extra: self.extra }
+        let [orders, holds, waiting] = [self.orders.len(), self.holds.len(), self.line.len()]
+            .map(|len| i64::try_from(len).unwrap_or(i64::MAX));
+        Figures { total: self.total, left: self.left, orders, holds, waiting, extra: self.extra }
     }
 
     /// All steps at once.
@@ -68,6 +75,7 @@ impl Keys for Maps {
             Part::Book => (self.orders.iter().nth(at).map(pair), self.orders.len()),
             Part::Units => (self.units.iter().nth(at).map(pair), self.units.len()),
             Part::Holds => (self.holds.keys().nth(at).map(name), self.holds.len()),
+            Part::Line => (self.line.iter().nth(at).map(name), self.line.len()),
             Part::Buyers => (self.buyers.iter().nth(at).map(name), self.buyers.len()),
         };
         let next = position.saturating_add(1);
@@ -83,8 +91,12 @@ impl Keys for Maps {
         Ok(self.holds.get(id).copied())
     }
 
-    fn has_units(&self, user: &[u8]) -> Result<bool, Infallible> {
-        Ok(self.units.contains_key(user))
+    fn is_in_line(&self, id: &[u8]) -> Result<bool, Infallible> {
+        Ok(self.line.contains(id))
+    }
+
+    fn units(&self, user: &[u8]) -> Result<Option<Bytes>, Infallible> {
+        Ok(self.units.get(user).cloned())
     }
 
     fn is_buyer(&self, user: &[u8]) -> Result<bool, Infallible> {

@@ -14,8 +14,15 @@ fn sound() -> Maps {
         ("o3", "sold:1:0:bob"),
         ("o4", "expired:1:0:cid"),
         ("o5", "held:1:71:dan"),
+        ("o6", "waiting:2:60:dan"),
+        ("o7", "waiting:1:61:fay"),
     ]);
-    let units = map(&[("ann", "3:o2"), ("bob", "1:o3"), ("dan", "1:o5")]);
+    let units = map(&[
+        ("ann", "3:o2"),
+        ("bob", "1:o3"),
+        ("dan", "3,waiting2:o6"),
+        ("fay", "1,waiting1:o7"),
+    ]);
     Maps::of(19, 14, orders, units)
 }
 
@@ -26,8 +33,8 @@ fn put(map: &mut BTreeMap<Vec<u8>, Vec<u8>>, name: &str, value: &str) {
 #[test]
 fn a_sound_book_has_no_differences() {
     let report = sound().audit();
-    let figures = [report.held, report.sold, report.orders, report.buyers];
-    assert_eq!((figures, report.is_changed), ([2, 3, 5, 3], false));
+    let figures = [report.held, report.sold, report.waiting, report.orders, report.buyers];
+    assert_eq!((figures, report.is_changed), ([2, 3, 2, 7, 3], false));
     assert_eq!(report.differences, Vec::<String>::new());
     let empty = Maps { total: 3, left: Some(3), extra: Some(0), ..Maps::default() };
     assert_eq!(empty.audit().differences, Vec::<String>::new());
@@ -36,7 +43,7 @@ fn a_sound_book_has_no_differences() {
 #[test]
 fn every_tampering_is_reported_once() {
     type Tamper = fn(&mut Maps);
-    let rows: [(Tamper, &str); 16] = [
+    let rows: [(Tamper, &str); 21] = [
         (|b| b.left = Some(6), "total is 19, but left 6 + held 2 + sold 3 is 11"),
         (|b| b.left = None, "there is no stock key"),
         (|b| b.total = 10, "total is 10"),
@@ -45,9 +52,18 @@ fn every_tampering_is_reported_once() {
         (|b| put(&mut b.units, "eve", "1:o9"), "users' units differ"),
         // The same units in total, but not per user.
         (
-            |b| b.units = map(&[("ann", "1:o2"), ("bob", "3:o3"), ("dan", "1:o5")]),
+            |b| {
+                put(&mut b.units, "ann", "1:o2");
+                put(&mut b.units, "bob", "3:o3");
+            },
             "users' units differ",
         ),
+        // The same units, but others are waited for.
+        (|b| put(&mut b.units, "dan", "3,waiting1:o6"), "users' units differ"),
+        (|b| drop(b.line.pop_first()), "1 waiting orders have no place in line"),
+        (|b| b.line.extend([b"o5".to_vec()]), "1 places in line have no waiting order"),
+        (|b| b.line.extend([b"o9".to_vec()]), "1 places in line have no waiting order"),
+        (|b| assert!(b.buyers.insert(b"fay".to_vec())), "1 buyers have no units on record"),
         (|b| put(&mut b.units, "ann", "x"), "1 users' units can't be read"),
         (|b| *b.holds.get_mut(&b"o1"[..]).unwrap() = 71, "1 holds have a different deadline"),
         (|b| drop(b.holds.pop_first()), "1 held orders have no hold"),
@@ -92,7 +108,7 @@ fn stepped(books: &mut Maps, at: usize, meanwhile: fn(&mut Maps)) -> (bool, Vec<
 #[test]
 fn commands_in_between_are_no_differences() {
     type Command = fn(&mut Maps);
-    let rows: [(Command, bool); 4] = [
+    let rows: [(Command, bool); 6] = [
         // A try.
         (
             |b| {
@@ -108,10 +124,35 @@ fn commands_in_between_are_no_differences() {
         (
             |b| {
                 b.left = b.left.map(|left| left + 1);
-                put(&mut b.orders, "o5", "cancelled:1:0:dan");
-                b.units.remove(&b"dan"[..]);
-                b.holds.remove(&b"o5"[..]);
-                b.buyers.remove(&b"dan"[..]);
+                put(&mut b.orders, "o3", "cancelled:1:0,sold:bob");
+                b.units.remove(&b"bob"[..]);
+                b.buyers.remove(&b"bob"[..]);
+            },
+            true,
+        ),
+        // Another one, whose unit the first who fits gets.
+        (
+            |b| {
+                put(&mut b.orders, "o3", "cancelled:1:0,sold:bob");
+                b.units.remove(&b"bob"[..]);
+                b.buyers.remove(&b"bob"[..]);
+                put(&mut b.orders, "o7", "held:1:99:fay");
+                put(&mut b.units, "fay", "1:o7");
+                b.holds.insert(b"o7".to_vec(), 99);
+                b.line.remove(&b"o7"[..]);
+                b.buyers.insert(b"fay".to_vec());
+            },
+            true,
+        ),
+        // One that leaves the line, and one that joins it.
+        (
+            |b| {
+                put(&mut b.orders, "o6", "cancelled:2:0,waiting:dan");
+                put(&mut b.units, "dan", "1:o6");
+                b.line.remove(&b"o6"[..]);
+                put(&mut b.orders, "o9", "waiting:1:62:gus");
+                put(&mut b.units, "gus", "1,waiting1:o9");
+                b.line.insert(b"o9".to_vec());
             },
             true,
         ),
@@ -133,7 +174,7 @@ fn commands_in_between_are_no_differences() {
         ),
     ];
     for (command, is_change) in rows {
-        for at in 1..10 {
+        for at in 1..12 {
             assert_eq!(stepped(&mut sound(), at, command), (is_change, Vec::new()), "{at}");
         }
     }
@@ -144,23 +185,23 @@ fn what_is_no_cursor_is_refused() {
     let parse = |text: &str| Progress::at(text.as_bytes(), &Figures::default());
     let progress = Progress::begin(&sound().figures());
     let good = String::from_utf8(progress.cursor()).unwrap();
-    assert_eq!(good, "1:0:19:14:5:2:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0");
+    assert_eq!(good, "1:0:19:14:7:2:2:0".to_owned() + &":0".repeat(18));
     assert_eq!(parse(&good), Some(progress));
-    let [other, short] = [good.replacen('1', "5", 1), good.replace("19:14", "19")];
+    let [other, short] = [good.replacen('1', "6", 1), good.replace("19:14", "19")];
     let [signed, word] = [good.replace("1:0:", "1:-1:"), good.replace("19", "x")];
-    let [long, longer] = [format!("{good}:0"), format!("{good}{}", "0".repeat(512))];
+    let [long, longer] = [format!("{good}:0"), format!("{good}{}", "0".repeat(640))];
     for bad in ["", "1", "00", "0:0", &other, &short, &signed, &word, &long, &longer] {
         assert_eq!(parse(bad), None, "{bad}");
     }
     // The greatest numbers fit.
-    let most = "4:18446744073709551615:".to_owned() + &["-9223372036854775808"; 20].join(":");
+    let most = "5:18446744073709551615:".to_owned() + &["-9223372036854775808"; 24].join(":");
     assert!(most.len() <= super::CURSOR_LEN_MAX);
     assert_eq!(parse(&most).unwrap().cursor(), most.as_bytes());
 }
 
 #[test]
 fn sums_of_anything_overflow_nowhere() {
-    let most = "1:0:".to_owned() + &["9223372036854775807"; 20].join(":");
+    let most = "1:0:".to_owned() + &["9223372036854775807"; 24].join(":");
     let mut progress = Progress::at(most.as_bytes(), &Figures::default()).unwrap();
     let mut books = sound();
     put(&mut books.orders, "o0", "held:9223372036854775807:5:ann");

@@ -7,12 +7,12 @@ use domain::confirm::{self, Confirmation};
 use domain::facts::Refusal;
 use domain::orders::{self, Cancellation, Request};
 use domain::overlay::Overlay;
-use domain::plan::{Decision, Order, Plan};
+use domain::plan::{Decision, Order, Plan, SalePlan};
 use domain::rejection::Fate;
 use domain::rules::{Meant, Millis, Rules, SaleId};
 use domain::sale::{Outcome, Policy, Units};
 use domain::sales::{self, End};
-use domain::tries;
+use domain::tries::{self, Else};
 use std::cell::Cell;
 
 /// An order that a request names, and the sale.
@@ -63,6 +63,10 @@ pub enum Action {
     Try(Order<u8>),
     /// A try that names a sale, by its number.
     TryFor(Order<u8>, u8),
+    /// A try that waits where it would lose.
+    Wait(Order<u8>),
+    /// The timer looks at the line.
+    Serve,
     /// Two tries of one command.
     Pair(Order<u8>, Order<u8>),
     Confirm(Named, Option<u8>),
@@ -114,6 +118,8 @@ pub struct Run<'m> {
     pub asked: Cell<usize>,
     pub fails: usize,
     pub knows_buyers: bool,
+    /// How many orders of the line are served yet.
+    pub serves: usize,
     pub planted: Option<&'m Planted>,
     pub action: Action,
     /// The rules of a sale that is created now.
@@ -123,7 +129,7 @@ pub struct Run<'m> {
 }
 
 impl Run<'_> {
-    fn ask<T>(&self, question: impl FnOnce(&View<'_>) -> T) -> T {
+    pub fn ask<T>(&self, question: impl FnOnce(&View<'_>) -> T) -> T {
         let Some(planted) = self.planted else { return question(&self.view(&self.world)) };
         let mut seen = self.world;
         (planted.sight)(&mut seen, &self.action);
@@ -135,7 +141,7 @@ impl Run<'_> {
         View { world, asked, fails: self.fails, knows_buyers: self.knows_buyers, policy }
     }
 
-    fn apply(&mut self, mut plan: Plan<u8>) -> Result<(), HasBought> {
+    pub fn apply(&mut self, mut plan: Plan<u8>) -> Result<(), HasBought> {
         let edit = self.planted.map(|planted| planted.edit);
         if edit.is_some_and(|edit| !edit(&mut plan, &self.action)) {
             return Ok(());
@@ -143,10 +149,21 @@ impl Run<'_> {
         self.world.apply(&plan, &mut self.written, &mut self.bad)
     }
 
+    /// Applies a plan, and those that follow from it.
+    fn carry_out(&mut self, plan: Plan<u8>) -> Result<(), HasBought> {
+        let is_deaf = self.planted.is_some_and(|planted| (planted.is_deaf)(&plan));
+        let moves_line = plan.moves_line() && !is_deaf;
+        self.apply(plan)?;
+        if moves_line {
+            self.serve();
+        }
+        Ok(())
+    }
+
     fn settle(&mut self, ids: &[u8]) {
         for id in ids {
             if let Ok(plan) = self.ask(|facts| orders::end_hold(facts, id, Reason::Expired)) {
-                let _ = self.apply(plan);
+                let _ = self.carry_out(plan);
             }
         }
     }
@@ -156,7 +173,7 @@ impl Run<'_> {
         match decision {
             Decision::Answer(answer) => Ok(answer),
             Decision::Do(answer, plan) => {
-                if self.apply(plan).is_err() {
+                if self.carry_out(plan).is_err() {
                     self.bad = Some("a plan that asks for the buyer");
                 }
                 Ok(answer)
@@ -170,8 +187,15 @@ impl Run<'_> {
 
     pub fn run(&mut self) -> Result<Answer, Error> {
         match self.action {
-            Action::Try(order) => self.a_try(&order, Meant::Any).map(Answer::Try),
-            Action::TryFor(order, sale) => self.a_try(&order, meant(Some(sale))).map(Answer::Try),
+            Action::Try(order) => self.a_try(&order, Meant::Any, Else::Lose).map(Answer::Try),
+            Action::Wait(order) => self.a_try(&order, Meant::Any, Else::Wait).map(Answer::Try),
+            Action::TryFor(order, sale) => {
+                self.a_try(&order, meant(Some(sale)), Else::Lose).map(Answer::Try)
+            }
+            Action::Serve => {
+                self.serve();
+                Ok(Answer::Number(0))
+            }
             Action::Pair(first, second) => Ok(Answer::Pair(self.pair([first, second]))),
             Action::Confirm(named, reference) => {
                 let request = named.request();
@@ -199,11 +223,19 @@ impl Run<'_> {
         }
     }
 
-    fn a_try(&mut self, order: &Order<u8>, sale: Meant) -> Result<tries::Answer, Error> {
-        let decided = match self.ask(|facts| tries::decide_for(facts, sale, order, false))? {
+    fn a_try(
+        &mut self,
+        order: &Order<u8>,
+        sale: Meant,
+        or_else: Else,
+    ) -> Result<tries::Answer, Error> {
+        let decide = |run: &Self, settled| {
+            run.ask(|facts| tries::decide_for(facts, sale, order, or_else, settled))
+        };
+        let decided = match decide(self, false)? {
             Decision::Settle(ids) => {
                 self.settle(&ids);
-                self.ask(|facts| tries::decide_for(facts, sale, order, true))?
+                decide(self, true)?
             }
             decided => decided,
         };
@@ -231,7 +263,7 @@ impl Run<'_> {
             let mut overlay = Overlay::new(&view, tries.len());
             let mut stop = None;
             while next < tries.len() && stop.is_none() {
-                match tries::decide(&overlay, &tries[next], settled) {
+                match tries::decide(&overlay, &tries[next], Else::Lose, settled) {
                     Ok(Decision::Do(answer, plan)) if !answer.is_repeat => {
                         answers[next] = Ok(answer);
                         if self.planted.is_some_and(|planted| planted.forgets) {
@@ -292,39 +324,60 @@ impl Run<'_> {
             Action::Create => (0, self.ask(|facts| sales::create(facts, rules, false))?),
             Action::Adopt => (0, self.ask(|facts| sales::create(facts, rules, true))?),
             Action::Drop { forced, sale } => return self.drop(forced, meant(sale)),
-            _ => return self.without_decision(),
+            _ => return self.alter(),
         };
-        self.world.apply_sale(&plan, &mut self.written);
+        self.apply_sale(&plan);
         Ok(answer)
     }
 
-    /// What other clients write, and SECKILL.ALTER.
-    fn without_decision(&mut self) -> Result<i64, Error> {
-        match (self.action, &mut self.world.rules) {
-            (Action::SetStock(stock), None) => self.world.stock = Some(stock),
-            (Action::End(end), Some(rules)) => rules.end = end.map(|ms| NOW + ms),
-            (Action::Begin(begin), Some(rules)) => rules.begin = begin.map(|ms| NOW + ms),
-            (Action::Limit(limit), Some(rules)) => rules.limit = limit,
-            (Action::Hold(hold), Some(rules)) => rules.hold = hold,
-            _ => return Err(Refusal::NotManaged.into()),
+    fn apply_sale(&mut self, plan: &SalePlan) {
+        self.world.apply_sale(plan, &mut self.written);
+        if plan.moves_line() {
+            self.serve();
         }
-        self.written.anything = true;
+    }
+
+    /// SECKILL.ALTER, and what other clients write.
+    fn alter(&mut self) -> Result<i64, Error> {
+        let (action, later) = (self.action, |ms: Option<Millis>| ms.map(|ms| NOW + ms));
+        if let (Action::SetStock(stock), None) = (action, self.world.rules) {
+            self.world.stock = Some(stock);
+            self.written.anything = true;
+            return Ok(0);
+        }
+        let change = |rules: Rules| match action {
+            Action::End(end) => Ok(Rules { end: later(end), ..rules }),
+            Action::Begin(begin) => Ok(Rules { begin: later(begin), ..rules }),
+            Action::Limit(limit) => Ok(Rules { limit, ..rules }),
+            Action::Hold(hold) => Ok(Rules { hold, ..rules }),
+            _ => Err(Refusal::NotManaged.into()),
+        };
+        let decide = |run: &Self| run.ask(|facts| sales::alter(facts, Meant::Any, change));
+        let plan = match decide(self) {
+            Err(Error::Refused(Refusal::EndingWaits)) => {
+                self.end_wait()?;
+                decide(self)?
+            }
+            decided => decided?,
+        };
+        self.apply_sale(&plan);
         Ok(0)
     }
 
-    /// One order is released at the most.
+    /// One order is released at the most, and nobody gets its units.
     fn drop(&mut self, forced: bool, sale: Meant) -> Result<i64, Error> {
+        self.serves = 0;
         let plan = match self.ask(|facts| sales::drop(facts, sale, forced, 1))? {
             End::Delete(plan) => plan,
             End::Cancel { ids, delete, end } => {
                 for id in ids {
                     let plan = self.ask(|facts| orders::end_hold(facts, &id, Reason::Cancelled))?;
-                    let _ = self.apply(plan);
+                    let _ = self.carry_out(plan);
                 }
                 delete.unwrap_or(end)
             }
         };
-        self.world.apply_sale(&plan, &mut self.written);
+        self.apply_sale(&plan);
         Ok(if plan.delete { 1 } else { 2 })
     }
 }

@@ -103,6 +103,7 @@ fn of(name: &'static str, actions: Vec<Action>) -> Bounds {
         sales: 1,
         total_max: 2,
         told: false,
+        serves: 1,
         faults: false,
         symmetry: true,
     }
@@ -189,6 +190,55 @@ pub fn failover() -> Bounds {
         Action::Failover,
     ]));
     bounds
+}
+
+/// Requests that wait where the usual ones lose, and what there is to know of a line.
+fn waiting(requests: Requests<'_>) -> Vec<Action> {
+    let mut actions = requests.all();
+    // As for orders that are held.
+    actions.retain(|action| !matches!(action, Action::Cancel(_, Some(State::Sold), _)));
+    let wait = |action: &Action| match action {
+        Action::Try(order) => Some(Action::Wait(*order)),
+        _ => None,
+    };
+    let waits: Vec<_> = actions.iter().filter_map(wait).collect();
+    actions.extend(waits);
+    actions.push(Action::Serve);
+    actions
+}
+
+/// Orders that wait for units that return, and for new ones.
+pub fn line() -> Bounds {
+    let mut actions = waiting(Requests { keeps: true, ..usual() });
+    let is_soak = is_set("SOAK");
+    actions.retain(|action| is_soak || !matches!(action, Action::Cancel(_, Some(_), _)));
+    actions.push(Action::Restock(Restock::By(1)));
+    if is_soak {
+        actions.extend([None, Some(0), Some(1)].map(Action::End));
+    }
+    Bounds { told: true, total_max: 3, ..of("a line", actions) }
+}
+
+/// Waits that end with the sale.
+pub fn line_ends() -> Bounds {
+    let is_soak = is_set("SOAK");
+    let ids = if is_soak { ids() } else { &[0, 1] };
+    let references = &[None, Some(0)];
+    let mut actions = waiting(Requests { ids, references, extends: is_soak, ..usual() });
+    actions.extend([None, Some(0), Some(1)].map(Action::End));
+    actions.extend([None, Some(1)].map(Action::Hold));
+    actions.extend([false, true].map(|forced| Action::Drop { forced, sale: None }));
+    of("a line that ends", actions)
+}
+
+/// A little of a line, without symmetry.
+pub fn small_line() -> Bounds {
+    let mut actions = waiting(Requests { keeps: true, ..usual() });
+    actions.extend([Some(0), Some(1)].map(Action::End));
+    actions.push(Action::Hold(None));
+    actions.push(Action::Drop { forced: false, sale: None });
+    let worlds = vec![created(Rules { total: 1, ..sale() }), created(sale())];
+    Bounds { worlds, symmetry: false, ..of("planted in a line", actions) }
 }
 
 /// Facts that err at any question.

@@ -30,11 +30,11 @@ impl Renaming {
     fn entry(self, entry: Entry<u8>) -> Entry<u8> {
         let reference = entry.reference.map(|it| if self.references { 1 - it } else { it });
         let entry = Entry { user: self.user(entry.user), reference, ..entry };
-        if entry.state.is_live() {
+        if !entry.state.is_released() {
             return entry;
         }
         let state = released(entry.state);
-        Entry { state, units: Units::ONE, asked: Units::ONE, was_sold: false, ..entry }
+        Entry { state, units: Units::ONE, asked: Units::ONE, was: Some(OrderState::Held), ..entry }
     }
 
     fn payments(self, payments: Payments) -> Payments {
@@ -103,7 +103,7 @@ fn key(state: &State, renaming: Renaming, id: u8) -> Key {
 
 /// All releases are alike.
 fn released(state: OrderState) -> OrderState {
-    if state.is_live() { state } else { OrderState::Released(Reason::Cancelled) }
+    if state.is_released() { OrderState::Released(Reason::Cancelled) } else { state }
 }
 
 fn order_state(state: OrderState) -> i64 {
@@ -111,6 +111,7 @@ fn order_state(state: OrderState) -> i64 {
         OrderState::Held => 0,
         OrderState::Sold => 1,
         OrderState::Released(_) => 2,
+        OrderState::Waiting => 3,
     }
 }
 
@@ -133,6 +134,7 @@ impl Bits {
                 self.add(entry.asked.get(), 2);
             }
         }
+        self.add(world.line[usize::from(id)].map_or(0, i64::from), 3);
         for payment in renaming.payments(world.payments) {
             let of = payment.filter(|payment| payment.id == id);
             self.add(of.map_or(0, |it| 1 + it.outcome as i64), 3);
@@ -157,14 +159,17 @@ fn renamed(state: &State, renaming: Renaming, ids: [u8; ORDERS]) -> State {
         for has in units.iter_mut().flatten() {
             has.latest = new_id(has.latest);
         }
-        World {
+        let mut world = World {
             buyers: [world.buyers[one], world.buyers[two]],
             units,
             book: sorted(world.book, ids).map(|it| it.map(|entry| renaming.entry(entry))),
             holds: sorted(world.holds, ids),
+            line: sorted(world.line, ids),
             payments: renaming.payments(world.payments).map(|it| it.map(|it| it.map(new_id))),
             ..*world
-        }
+        };
+        world.renumber();
+        world
     };
     State {
         world: world(&state.world),

@@ -32,7 +32,7 @@ impl Step<'_> {
                 let order = self.after.entry(before.id);
                 let is_released = self.written.released[usize::from(before.id)] == 1
                     && has_reference(order)
-                    && order.is_some_and(|it| !it.state.is_live() && it.was_sold);
+                    && order.is_some_and(|it| it.was == Some(State::Sold));
                 before.outcome == Paid::First && after == released && is_released && paid == 0
             }
             (Some(_), None) => false,
@@ -60,7 +60,9 @@ impl Step<'_> {
             );
         }
         let outcome = paid(self.after).map(|payment| payment.outcome);
-        let Some((before, after)) = self.named(named) else {
+        // An order in line has no units to be paid.
+        let Some((before, after)) = self.named(named).filter(|(_, it)| it.state != State::Waiting)
+        else {
             let is_unknown = *answer == Ok(Answer::Confirm(Confirmation::NoSuchOrder));
             let is_recorded = outcome == reference.map(|_| Paid::Unknown);
             ensure(self.before.book == self.after.book, "another order")?;
@@ -82,7 +84,7 @@ impl Step<'_> {
                 let is_sold = was_sold && after.state == State::Sold && after.reference == first;
                 (is_sold && reference.is_none_or(|given| first == Some(given)), Paid::First)
             }
-            Confirmation::TooLate => (!was_sold && !after.state.is_live(), Paid::Late),
+            Confirmation::TooLate => (!was_sold && after.state.is_released(), Paid::Late),
             Confirmation::SecondPayment => {
                 let is_so = before.reference.is_some_and(is_second);
                 (was_sold && before == after && is_so, Paid::Second)
@@ -96,7 +98,8 @@ impl Step<'_> {
     }
 
     pub fn check_extend(&self, named: &Named, answer: Confirmation) -> Checked {
-        let Some((before, after)) = self.named(named) else {
+        let Some((before, after)) = self.named(named).filter(|(_, it)| it.state != State::Waiting)
+        else {
             return self.check_unknown(answer == Confirmation::NoSuchOrder);
         };
         ensure(self.written.anything, "an answer that is not replicated")?;
@@ -105,7 +108,7 @@ impl Step<'_> {
             Confirmation::NoSuchOrder => false,
             Confirmation::Confirmed => !is_overdue && after.state == State::Held,
             Confirmation::WasSold => after.state == State::Sold,
-            Confirmation::TooLate => !after.state.is_live(),
+            Confirmation::TooLate => after.state.is_released(),
             Confirmation::ReleasedSince | Confirmation::SecondPayment => false,
         };
         ensure(is_right, "a reservation is not what was answered")

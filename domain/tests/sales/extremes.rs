@@ -12,7 +12,7 @@ use domain::rejection::Fate;
 use domain::rules::{MILLIS_MAX, Meant, Rules};
 use domain::sale::{Outcome, Policy, Units};
 use domain::sales::{self, End, Restock};
-use domain::tries;
+use domain::tries::{self, Else};
 use std::cell::Cell;
 
 pub const PLAIN: Policy = Policy { missing_is_sold_out: false, minus_one_is_unlimited: false };
@@ -51,7 +51,7 @@ pub fn with_order(state: State, units: i64, stock: Option<i64>, total: i64) -> W
     world.stock = stock;
     world.book[0] = Some(made);
     world.holds[0] = (state == State::Held).then_some(made.deadline);
-    world.units[0] = Some(UserUnits { units: made.units, latest: 0 });
+    world.units[0] = Some(UserUnits { units: made.units, waiting: 0, latest: 0 });
     world.buyers[0] = true;
     world
 }
@@ -92,8 +92,9 @@ fn a_stock_sells_all_or_nothing() {
     for (stock, units, policy, want, want_managed) in rows {
         for (world, want) in [(bare(stock), want), (managed(stock), want_managed)] {
             let order = order(0, 0, units);
-            let decided =
-                ask(world, policy, usize::MAX, |facts| tries::decide(facts, &order, false));
+            let decided = ask(world, policy, usize::MAX, |facts| {
+                tries::decide(facts, &order, Else::Lose, false)
+            });
             let got = decided.map(|decision| match decision {
                 Decision::Answer(answer) => (answer.outcome, None),
                 Decision::Do(answer, plan) => (answer.outcome, plan.stock),
@@ -109,7 +110,7 @@ fn the_units_of_a_user_stay_within_64_bits() {
     for (has, units, want) in [(MAX - 1, 1, Some(MAX)), (MAX, 1, None), (1, MAX, None)] {
         let world = with_order(State::Sold, has, Some(MAX), MAX);
         let order = order(0, 1, units);
-        let decided = asked(world, |facts| tries::decide(facts, &order, false));
+        let decided = asked(world, |facts| tries::decide(facts, &order, Else::Lose, false));
         let got = match decided {
             Ok(Decision::Do(_, Plan { units: Some(Some(all)), admit: None, .. })) => Some(all),
             Ok(Decision::Answer(answer)) if answer == Outcome::AtLimit.into() => None,
@@ -122,7 +123,7 @@ fn the_units_of_a_user_stay_within_64_bits() {
 #[test]
 fn the_longest_reservation_has_a_deadline() {
     let world = created(Rules { hold: Some(MILLIS_MAX), ..sale() });
-    let made = plan(asked(world, |facts| tries::decide(facts, &order(0, 0, 1), false)));
+    let made = plan(asked(world, |facts| tries::decide(facts, &order(0, 0, 1), Else::Lose, false)));
     assert_eq!(made.hold, Some(Hold::Place(NOW + MILLIS_MAX)));
     let world = with_order(State::Held, 1, Some(0), 1);
     let more = plan(asked(world, |facts| confirm::extend(facts, &request(), i64::MAX)));
@@ -136,8 +137,11 @@ fn a_buyer_is_told_so_although_the_stream_is_full() {
     {
         let order = order(user, 0, 1);
         // After the rules and the stock, the room.
-        assert_eq!(ask(bought, PLAIN, 2, |facts| tries::decide(facts, &order, false)), want);
-        let decided = plan(asked(bought, |facts| tries::decide(facts, &order, false)));
+        assert_eq!(
+            ask(bought, PLAIN, 2, |facts| tries::decide(facts, &order, Else::Lose, false)),
+            want
+        );
+        let decided = plan(asked(bought, |facts| tries::decide(facts, &order, Else::Lose, false)));
         assert_eq!(decided.admit, Some(Admission::Ask));
     }
 }
@@ -173,7 +177,8 @@ fn released_units_return_where_they_fit() {
 
 #[test]
 fn units_that_somebody_edited_never_become_less_than_none() {
-    let units = |units| Some(UserUnits { units: Units::new(units).unwrap(), latest: 1 });
+    let units =
+        |units| Some(UserUnits { units: Units::new(units).unwrap(), waiting: 0, latest: 1 });
     for (has, want, is_dismissed) in [
         (None, None, true),
         (units(1), Some(None), true),
@@ -371,7 +376,7 @@ fn a_user_at_the_limit_settles_what_the_stock_lacks_too() {
         // Nothing of theirs is overdue.
         (State::Sold, false, Decision::Answer(Outcome::AtLimit.into())),
     ] {
-        let got = asked(both(state), |facts| tries::decide(facts, &order, settled));
+        let got = asked(both(state), |facts| tries::decide(facts, &order, Else::Lose, settled));
         assert_eq!(got, Ok(want), "{state:?} {settled}");
     }
 }

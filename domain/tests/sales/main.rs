@@ -6,17 +6,23 @@ mod bounds;
 mod canonical;
 mod confirmations;
 mod extremes;
+mod line;
 mod model;
 mod overlays;
 mod planted;
+mod planted_line;
 mod properties;
 mod rows;
 mod state;
 mod world;
 
-use bounds::{batches, failover, faults, is_set, one_sale, payments, rules, small, two_sales};
+use bounds::{
+    batches, failover, faults, is_set, line, line_ends, one_sale, payments, rules, small,
+    small_line, two_sales,
+};
 use model::{Bounds, Sales};
-use planted::PLANTED;
+use planted::{PLANTED, Planted};
+use planted_line::PLANTED_LINE;
 use stateright::{Checker, Model};
 use std::time::Instant;
 
@@ -90,6 +96,18 @@ fn two_sales_take_every_course() {
 }
 
 #[test]
+fn a_line_takes_every_course() {
+    let orders = ["TRY 0 1 2 5 6 7", "CONFIRM 0 1 2 3", "CANCEL 0 1 2 3", "REJECT 0 1"];
+    explore(line(), &[&orders[..], &["RESTOCK 1 2 3"]].concat());
+}
+
+#[test]
+fn a_line_ends_with_its_sale() {
+    let orders = ["TRY 0 1 2 4 5 6 7", ONE_PAID, RELEASED, "REJECT 0 1", "DROP 1 2 7"];
+    explore(line_ends(), &orders);
+}
+
+#[test]
 fn every_suffix_is_lost() {
     let [tries, _, extend, cancel] = ORDERS;
     explore(failover(), &[tries, ONE_PAID, extend, cancel, "REJECT 0 1 2"]);
@@ -103,14 +121,23 @@ fn every_question_fails() {
     explore(faults(), &[&orders[..], &sales].concat());
 }
 
-#[test]
-fn planted_faults_are_found() {
-    for planted in PLANTED {
-        let checker = Sales::new(small(), Some(*planted)).checker();
+fn find(bounds: fn() -> Bounds, all: &[Planted]) {
+    for planted in all {
+        let checker = Sales::new(bounds(), Some(*planted)).checker();
         let checker = checker.target_state_count(3_000_000).spawn_bfs().join();
         let found = checker.discovery("nothing is wrong");
         let path = found.unwrap_or_else(|| panic!("not found: {}", planted.name));
         let (length, word) = (path.clone().into_actions().len(), path.last_state().bad);
         println!("{}: {length} steps, {}", planted.name, word.unwrap_or_default());
     }
+}
+
+#[test]
+fn planted_faults_are_found() {
+    find(small, PLANTED);
+}
+
+#[test]
+fn planted_faults_of_a_line_are_found() {
+    find(small_line, PLANTED_LINE);
 }

@@ -29,6 +29,8 @@ pub struct Bounds {
     pub total_max: i64,
     /// Remember the answers about each order.
     pub told: bool,
+    /// How many orders of the line a step serves.
+    pub serves: usize,
     /// Let every question of every step fail.
     pub faults: bool,
     pub symmetry: bool,
@@ -65,6 +67,7 @@ impl Sales {
             asked: Cell::new(0),
             fails,
             knows_buyers: false,
+            serves: self.bounds.serves,
             planted: self.planted.as_ref(),
             action,
             new_rules,
@@ -78,7 +81,10 @@ impl Sales {
         let total = world.rules.map_or(0, |rules| rules.total);
         (!waits || last.replica.is_some())
             && match action {
-                Action::Reject(id) | Action::RejectUnsold(id) => world.entry(id).is_some(),
+                Action::Reject(id) | Action::RejectUnsold(id) => {
+                    world.entry(id).is_some_and(|it| it.state != OrderState::Waiting)
+                }
+                Action::Serve => world.line.iter().any(Option::is_some),
                 Action::RejectLate(which, id) => last.late[which][usize::from(id)].is_some(),
                 Action::Timer(id) => world.holds[usize::from(id)].is_some_and(|it| it <= NOW),
                 Action::Create | Action::Adopt => last.created < self.bounds.sales,
@@ -219,7 +225,7 @@ impl Sales {
 
     fn note(&self, action: &Action, answer: &Result<Answer, Error>) {
         let action = match action {
-            Action::Try(_) | Action::TryFor(..) => 0,
+            Action::Try(_) | Action::TryFor(..) | Action::Wait(_) => 0,
             Action::Confirm(..) => 1,
             Action::Extend(..) => 2,
             Action::Cancel(..) => 3,

@@ -2,12 +2,13 @@
 
 use crate::bounds::order;
 use crate::extremes::{PLAIN, SOFT, plan, with_order};
+use crate::line::LINE_MAX;
 use crate::world::{Error, NOW, View, World};
-use domain::book::{State, UserUnits};
+use domain::book::{Has, State, UserUnits};
 use domain::facts::{Facts, Stream};
 use domain::overlay::Overlay;
 use domain::sale::{Stock, Units};
-use domain::tries;
+use domain::tries::{self, Else};
 use std::cell::Cell;
 
 #[test]
@@ -21,19 +22,20 @@ fn an_overlay_knows_plans_that_are_not_applied() {
     assert_eq!((overlay.known_buyer(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));
     for (id, user) in [(1, 1), (2, 0)] {
         let order = order(user, id, 2);
-        overlay.push(plan(tries::decide(&overlay, &order, false)));
+        overlay.push(plan(tries::decide(&overlay, &order, Else::Lose, false)));
     }
-    let units = |units, latest| UserUnits { units: Units::new(units).unwrap(), latest };
+    let units = |units, latest| UserUnits { units: Units::new(units).unwrap(), waiting: 0, latest };
     assert_eq!(overlay.user_units(&1), Ok(Some(units(2, 1))));
     assert_eq!(overlay.user_units(&0), Ok(Some(units(3, 2))));
-    assert_eq!((overlay.units_of(&0), overlay.units_of(&1)), (Ok(3), Ok(2)));
+    let has = |units| Ok(Has { units, waiting: 0 });
+    assert_eq!((overlay.units_of(&0), overlay.units_of(&1)), (has(3), has(2)));
     assert_eq!((overlay.known_buyer(&1), overlay.is_buyer(&1)), (Ok(Some(true)), Ok(true)));
     assert_eq!(overlay.stock(), Ok(Stock::Left(1)));
     assert_eq!(overlay.entry(&2).unwrap().map(|entry| entry.user), Some(0));
     assert_eq!(overlay.entry(&0).unwrap(), world.book[0]);
     assert_eq!(overlay.take().iter().map(|plan| plan.order.id).collect::<Vec<_>>(), [1, 2]);
     assert!(overlay.is_empty());
-    assert_eq!((overlay.units_of(&0), overlay.stock()), (Ok(1), Ok(Stock::Left(5))));
+    assert_eq!((overlay.units_of(&0), overlay.stock()), (has(1), Ok(Stock::Left(5))));
     assert_eq!((overlay.entry(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));
 }
 
@@ -43,7 +45,7 @@ fn an_overlay_passes_on_what_it_does_not_know() {
     let asked = Cell::new(0);
     let view = View { world: &world, asked: &asked, fails: 0, knows_buyers: true, policy: SOFT };
     type Question = fn(&Overlay<'_, View<'_>>) -> Result<bool, Error>;
-    let questions: [(Question, bool); 12] = [
+    let questions: [(Question, bool); 16] = [
         (|facts| facts.has_own_keys(true), true),
         (|facts| facts.has_book(), true),
         (|facts| facts.known_buyer(&0).map(|known| known == Some(true)), true),
@@ -54,6 +56,10 @@ fn an_overlay_passes_on_what_it_does_not_know() {
         (|facts| facts.releasable().map(|()| true), true),
         (|facts| facts.held(1).map(|held| held == (vec![0], 1)), true),
         (|facts| facts.due(1).map(|due| due.is_some()), false),
+        (|facts| facts.is_waited_for(), false),
+        (|facts| facts.line().map(|line| line.most == LINE_MAX), true),
+        (|facts| facts.first_waiting().map(|first| first.is_none()), true),
+        (|facts| facts.line_writable().map(|()| true), true),
         (|facts| facts.rules().map(|rules| rules.is_some()), true),
         (|facts| facts.stock().map(|stock| stock == Stock::Left(5)), true),
     ];

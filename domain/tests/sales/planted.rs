@@ -19,18 +19,26 @@ pub struct Planted {
     pub forgets: bool,
     /// A failover loses orders, and keeps the stock.
     pub tears: bool,
+    /// Nobody looks at the line after this plan.
+    pub is_deaf: fn(&Plan<u8>) -> bool,
 }
 
-const NONE: Planted =
-    Planted { name: "", sight: |_, _| {}, edit: |_, _| true, forgets: false, tears: false };
+pub const NONE: Planted = Planted {
+    name: "",
+    sight: |_, _| {},
+    edit: |_, _| true,
+    forgets: false,
+    tears: false,
+    is_deaf: |_| false,
+};
 
 /// A fault in what is seen.
-const fn seen(name: &'static str, sight: fn(&mut World, &Action)) -> Planted {
+pub const fn seen(name: &'static str, sight: fn(&mut World, &Action)) -> Planted {
     Planted { name, sight, ..NONE }
 }
 
 /// A fault in what is written.
-const fn written(name: &'static str, edit: fn(&mut Plan<u8>, &Action) -> bool) -> Planted {
+pub const fn written(name: &'static str, edit: fn(&mut Plan<u8>, &Action) -> bool) -> Planted {
     Planted { name, edit, ..NONE }
 }
 
@@ -38,7 +46,7 @@ fn releases(plan: &Plan<u8>) -> bool {
     plan.appends.iter().flatten().any(|append| append.stream() == Stream::Released)
 }
 
-fn each(world: &mut World, change: impl Fn(&mut Entry<u8>)) {
+pub fn each(world: &mut World, change: impl Fn(&mut Entry<u8>)) {
     world.book.iter_mut().flatten().for_each(change);
 }
 
@@ -47,14 +55,14 @@ fn later(world: &mut World) {
     each(world, |entry| entry.deadline += i64::from(entry.state == State::Held));
 }
 
-fn is_try(action: &Action) -> bool {
-    matches!(action, Action::Try(_) | Action::Pair(..))
+pub fn is_try(action: &Action) -> bool {
+    matches!(action, Action::Try(_) | Action::Wait(_) | Action::Pair(..))
 }
 
 pub const PLANTED: &[Planted] = &[
     seen("an order is released twice", |world, action| {
         let live = |entry: &mut Entry<u8>| {
-            if matches!(entry.state, State::Released(_)) {
+            if entry.state.is_released() && entry.was != Some(State::Waiting) {
                 entry.state = State::Sold;
             }
         };
@@ -125,8 +133,8 @@ pub const PLANTED: &[Planted] = &[
     }),
     seen("the id of a released order sells again", |world, action| {
         if is_try(action) {
-            let is_live = |entry: &Entry<u8>| entry.state.is_live();
-            world.book = world.book.map(|entry| entry.filter(is_live));
+            let is_left = |entry: &Entry<u8>| !entry.state.is_released();
+            world.book = world.book.map(|entry| entry.filter(is_left));
         }
     }),
     seen("a repeat with other units is accepted", |world, action| {
@@ -223,7 +231,7 @@ pub const PLANTED: &[Planted] = &[
     written("the units of a user's earlier order are forgotten", |plan, action| {
         if is_try(action) && plan.units.is_some() {
             let (units, latest) = (plan.order.units, plan.order.id);
-            plan.units = Some(Some(UserUnits { units, latest }));
+            plan.units = Some(Some(UserUnits { units, waiting: 0, latest }));
         }
         true
     }),

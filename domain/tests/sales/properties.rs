@@ -36,12 +36,17 @@ impl Step<'_> {
         let written = self.written;
         if let Err(error) = self.answer {
             ensure(*error != Error::Fault, "a fault without one")?;
-            ensure(!written.anything && self.before == self.after, "an error that writes")?;
+            // Overdue comes first: waits that the end has ended.
+            let may_end = *error == Error::Refused(Refusal::EndingWaits);
+            let is_same = !written.anything && self.before == self.after;
+            ensure(may_end || is_same, "an error that writes")?;
         }
         let rejects = matches!(self.answer, Ok(Answer::Reject(Some(_))));
         let letters = (written.letters, written.acknowledged);
         ensure(letters == (rejects.into(), rejects.into()), "not one dead letter")?;
         self.check_rules()?;
+        self.check_line()?;
+        ensure(!written.has_failed, "the line is not served")?;
         self.check_answer()
     }
 
@@ -60,9 +65,9 @@ impl Step<'_> {
             (None, None) if self.before.rules.is_none() => appended,
             (None, None) => (0, 0, 0),
             (None, Some(entry)) => {
-                ensure(entry.asked == entry.units && !entry.was_sold, "a new order is no other")?;
+                ensure(entry.asked == entry.units && entry.was.is_none(), "no new order")?;
                 self.check_sale(id, &entry)?;
-                (1, 0, 0)
+                (u8::from(entry.state != State::Waiting), 0, 0)
             }
             (Some(before), None) => {
                 ensure(matches!(self.action, Action::Drop { .. }), "an order vanishes")?;
@@ -82,16 +87,28 @@ impl Step<'_> {
         ensure(self.tries().any(is_tried), "an order that nobody tried")?;
         let Some(rules) = &self.after.rules else { return Err("an order without rules") };
         ensure(rules.window(NOW) == Window::Open, "an order outside of the window")?;
-        ensure(self.after.live_units(entry.user) <= rules.limit, "a user over the limit")?;
-        let (state, deadline) =
-            rules.hold.map_or((State::Sold, 0), |hold| (State::Held, NOW + hold));
+        let all = self.after.live_units(entry.user) + self.after.waiting_units(entry.user);
+        ensure(all <= rules.limit, "a user over the limit")?;
+        if entry.state == State::Waiting && entry.deadline == NOW && entry.reference.is_none() {
+            let units = entry.units;
+            return self.check_joined(&Order { user: entry.user, id: id as u8, units });
+        }
+        self.check_made(entry)
+    }
+
+    /// An order that has just got its units.
+    fn check_made(&self, entry: &Entry<u8>) -> Checked {
+        let hold = self.after.rules.and_then(|rules| rules.hold);
+        let (state, deadline) = hold.map_or((State::Sold, 0), |hold| (State::Held, NOW + hold));
         let is_new = (entry.state, entry.deadline, entry.reference) == (state, deadline, None);
         ensure(is_new, "an order is not made by the rules")
     }
 
     fn tries(&self) -> impl Iterator<Item = &Order<u8>> {
         let (first, second) = match self.action {
-            Action::Try(order) | Action::TryFor(order, _) => (Some(order), None),
+            Action::Try(order) | Action::TryFor(order, _) | Action::Wait(order) => {
+                (Some(order), None)
+            }
             Action::Pair(first, second) => (Some(first), Some(second)),
             _ => (None, None),
         };
@@ -108,8 +125,8 @@ impl Step<'_> {
         ensure((before.user, before.asked) == (after.user, after.asked), "another order")?;
         let is_part = before.units != after.units;
         ensure(is_part == (before.state == after.state && self.keeps(id, after)), "other units")?;
-        let was_sold = before.state == State::Sold && !after.state.is_live();
-        ensure(after.was_sold == was_sold, "a release of another state")?;
+        let was = Some(before.state).filter(|_| after.state.is_released());
+        ensure(after.was == was, "a release of another state")?;
         let is_overdue = before.is_overdue(NOW);
         let is_named = |named: &Named| {
             usize::from(named.id) == id
@@ -117,6 +134,17 @@ impl Step<'_> {
                 && named.meant().is(self.before.sale())
         };
         let (is_right, appended) = match (before.state, after.state, self.action) {
+            (State::Waiting, State::Held | State::Sold, _) => {
+                self.check_made(after)?;
+                let is_open = |world: &World| !world.is_over();
+                (is_open(self.before) && is_open(self.after), (1, 0, 0))
+            }
+            (State::Waiting, State::Released(Reason::Expired), _) => {
+                (self.before.is_over() || self.after.is_over(), (0, 0, 0))
+            }
+            (State::Waiting, State::Released(Reason::Cancelled), Action::Cancel(named, ..)) => {
+                (is_named(named) && !self.before.is_over(), (0, 0, 0))
+            }
             (State::Held, State::Held, Action::Extend(named, _)) => {
                 let is_later = after.deadline > before.deadline;
                 (is_named(named) && is_later && !is_overdue, (0, 0, 0))
@@ -203,7 +231,9 @@ impl Step<'_> {
 
     fn check_answer(&self) -> Checked {
         match (self.action, self.answer) {
-            (Action::Try(order), Ok(Answer::Try(answer))) => self.check_try(order, answer),
+            (Action::Try(order) | Action::Wait(order), Ok(Answer::Try(answer))) => {
+                self.check_try(order, answer)
+            }
             (Action::TryFor(order, sale), answer) => match answer {
                 _ if !meant(Some(*sale)).is(self.before.sale()) => {
                     let is_over = *answer == Ok(Answer::Try(Outcome::Ended.into()));
@@ -232,7 +262,7 @@ impl Step<'_> {
             }
             (_, Ok(Answer::Reject(Some(fate)))) => self.check_fate(*fate),
             (_, Ok(Answer::Reject(None))) => self.check_kept(),
-            (Action::Try(order), Err(_)) => self.check_refused(order),
+            (Action::Try(order) | Action::Wait(order), Err(_)) => self.check_refused(order),
             _ => Ok(()),
         }
     }
@@ -248,7 +278,14 @@ impl Step<'_> {
             return match answer.outcome {
                 Outcome::Accepted => ensure(is_live, "a repeat of an order that is not live"),
                 Outcome::Released => {
-                    ensure(after.is_some_and(|it| !it.state.is_live()), "not released")
+                    ensure(after.is_some_and(|it| it.state.is_released()), "not released")
+                }
+                Outcome::Waiting => {
+                    let waits = after.is_some_and(|it| it.state == State::Waiting);
+                    ensure(
+                        waits && !self.before.is_over(),
+                        "a repeat of an order that is not in line",
+                    )
                 }
                 _ => Err("a repeat is answered like a new order"),
             };
@@ -258,7 +295,12 @@ impl Step<'_> {
             let is_appended = self.written.ordered[usize::from(order.id)] == 1;
             return ensure(is_made && is_appended, "accepted without an order");
         }
+        if answer.outcome == Outcome::Waiting {
+            let waits = after.is_some_and(|it| it.state == State::Waiting);
+            return ensure(waits && is_theirs(after), "waiting without an order");
+        }
         ensure(after.is_none(), "a loser has an order")?;
+        self.check_no_place(order, answer.outcome)?;
         self.check_loss(order, answer.outcome)
     }
 
@@ -273,7 +315,9 @@ impl Step<'_> {
                 _ => Err("an outcome of managed vouchers"),
             };
         };
-        let (has, units) = (self.after.live_units(order.user), order.units.get());
+        let waiting = self.after.waiting_units(order.user);
+        let (has, units) = (self.after.live_units(order.user) + waiting, order.units.get());
+        let is_waited_for = !self.after.in_line().is_empty();
         let mut overdue = self.after.live().filter(|entry| entry.is_overdue(NOW));
         let window = rules.window(NOW);
         match outcome {
@@ -283,20 +327,29 @@ impl Step<'_> {
                 let is_overdue = overdue.any(|entry| entry.user == order.user);
                 ensure(has + units > rules.limit && !is_overdue, "within the limit")
             }
-            Outcome::SoldOut => ensure(left < units && overdue.next().is_none(), "units are left"),
+            Outcome::SoldOut => {
+                let is_settled = left < units && overdue.next().is_none();
+                ensure(is_settled || is_waited_for, "units are left")
+            }
             _ => Err("an outcome of repeats"),
         }
     }
 
     fn check_refused(&self, order: &Order<u8>) -> Checked {
         let refused = self.before.entry(order.id).is_some_and(|entry| {
-            let differs = entry.state.is_live() && entry.asked != order.units;
-            entry.user != order.user || differs && !entry.is_overdue(NOW)
+            let differs = !entry.state.is_released() && entry.asked != order.units;
+            let is_over = self.before.rules.is_some_and(|rules| entry.is_over(&rules, NOW));
+            entry.user != order.user || differs && !is_over
         });
+        let may_wait = self.before.rules.is_some_and(|rules| rules.hold.is_some());
+
         let is_missing = self.before.stock.is_none();
         let is_right = match self.answer {
             Err(Error::Refused(Refusal::OrderId)) => refused,
             Err(Error::Refused(Refusal::NoVoucher)) => is_missing,
+            Err(Error::Refused(Refusal::NoHold | Refusal::NotManaged)) => {
+                matches!(self.action, Action::Wait(_)) && !may_wait
+            }
             _ => false,
         };
         ensure(is_right, "a try is refused")
@@ -331,9 +384,11 @@ impl Step<'_> {
             return self.check_unknown(answer == Cancellation::NoSuchOrder);
         };
         ensure(self.written.anything, "an answer that is not replicated")?;
-        let was_live = before.state.is_live() && !before.is_overdue(NOW);
-        let is_released = !after.state.is_live();
-        let is_other = only.is_some_and(|only| only != before.state);
+        let is_over = self.before.rules.is_some_and(|rules| before.is_over(&rules, NOW));
+        let was_live = !before.state.is_released() && !is_over;
+        let is_released = after.state.is_released();
+        let waits = before.state == State::Waiting;
+        let is_other = only.is_some_and(|only| only != before.state) || waits && kept.is_some();
         let has_less = kept.is_some_and(|kept| kept >= before.units);
         if let Some(kept) = kept.filter(|kept| was_live && *kept < before.units && !is_other) {
             let is_kept = after == Entry { units: kept, ..before };
@@ -372,7 +427,11 @@ impl Step<'_> {
                 self.before != self.after && released == 1 && !was_sold
             }
             Fate::Released => {
-                let expired = self.after.book.iter().zip(&self.before.book);
+                // No entry says that a wait ends.
+                let had_units =
+                    |it: &Entry<u8>| it.state.is_released() && it.was != Some(State::Waiting);
+                let all = self.after.book.iter().zip(&self.before.book);
+                let expired = all.filter(|(after, _)| after.as_ref().is_some_and(had_units));
                 expired.filter(|(after, before)| after != before).count() == released
             }
         };

@@ -91,6 +91,7 @@ impl Server {
             asked: Cell::new(0),
             fails: usize::MAX,
             knows_buyers: false,
+            serves: usize::MAX,
             planted: None,
             action,
             new_rules: sale(),
@@ -166,7 +167,7 @@ impl State {
             return;
         };
         let rank = |state: OrderState| match state {
-            OrderState::Held => 0,
+            OrderState::Waiting | OrderState::Held => 0,
             OrderState::Sold => 1,
             OrderState::Released(_) => 2,
         };

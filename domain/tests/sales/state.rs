@@ -3,7 +3,7 @@
 use crate::actions::{Action, Answer, Late, Named, Run};
 use crate::model::Bounds;
 use crate::world::{Error, ORDERS, World};
-use domain::book::State as OrderState;
+use domain::book::{Entry, State as OrderState};
 use domain::confirm::Confirmation;
 use domain::orders::Cancellation;
 use domain::plan::Order;
@@ -71,7 +71,8 @@ impl State {
             Action::Drop { .. } if last.world.rules.is_some() && self.world.rules.is_none() => {
                 if last.created < bounds.sales {
                     let (book, sale) = (&last.world.book, last.world.sale());
-                    self.late[1] = book.map(|entry| entry.map(|it| Late::of(&it, sale)));
+                    self.late[1] =
+                        book.map(|it| it.filter(had_units).map(|it| Late::of(&it, sale)));
                 }
                 self.told = Default::default();
                 self.promised = Default::default();
@@ -95,8 +96,14 @@ impl State {
         }
         let told = &mut self.told[id];
         let (last, now, follows): (_, _, fn(u8, u8) -> bool) = match answer {
-            Answer::Try(it) if it.is_repeat || it.outcome == Outcome::Accepted => {
-                (&mut told.outcome, it.outcome as u8, |last, now| (last, now) != (5, 0))
+            Answer::Try(it)
+                if it.is_repeat || matches!(it.outcome, Outcome::Accepted | Outcome::Waiting) =>
+            {
+                (&mut told.outcome, it.outcome as u8, |last, now| {
+                    // Waiting, accepted, released.
+                    let rank = |code: u8| [6, 0, 5].iter().position(|it| *it == code);
+                    rank(last) <= rank(now)
+                })
             }
             Answer::Confirm(it) if *it != Confirmation::NoSuchOrder => {
                 // Payments are on record: see the properties.
@@ -141,13 +148,14 @@ impl State {
         }
         let lost = std::mem::replace(&mut self.world, *replica);
         for id in 0..ORDERS {
-            let known = replica.book[id].map(|entry| (entry.user, entry.units));
-            let entry = lost.book[id].filter(|it| known != Some((it.user, it.units)));
+            let known = replica.book[id].filter(had_units).map(|it| (it.user, it.units));
+            let entry = lost.book[id].filter(had_units);
+            let entry = entry.filter(|it| known != Some((it.user, it.units)));
             let late = entry.map(|it| Late::of(&it, lost.sale()));
             self.late[1][id] = late.or(self.late[1][id]);
             let state = replica.book[id].map(|entry| entry.state);
             let is_kept = |it: OrderState| match state {
-                Some(state) => it == state || !it.is_live() && !state.is_live(),
+                Some(state) => it == state || it.is_released() && state.is_released(),
                 None => false,
             };
             if self.promised[id].is_some_and(|it| !is_kept(it)) {
@@ -161,9 +169,16 @@ impl State {
     }
 }
 
+/// Is there an entry of the order in a stream?
+fn had_units(entry: &Entry<u8>) -> bool {
+    entry.state != OrderState::Waiting && entry.was != Some(OrderState::Waiting)
+}
+
 fn named(action: &Action) -> Option<usize> {
     match action {
-        Action::Try(order) | Action::TryFor(order, _) => Some(order.id.into()),
+        Action::Try(order) | Action::TryFor(order, _) | Action::Wait(order) => {
+            Some(order.id.into())
+        }
         Action::Confirm(Named { id, .. }, _)
         | Action::Extend(Named { id, .. }, _)
         | Action::Cancel(Named { id, .. }, ..) => Some((*id).into()),

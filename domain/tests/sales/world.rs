@@ -1,10 +1,11 @@
 //! The keys of one voucher as tables, the facts that decisions ask of them, and plans applied to
 //! them.
 
-use domain::book::{Entry, Reason, State, UserUnits};
-use domain::facts::{Due, Facts, FirstDue, Refusal, Stream};
+use crate::line::place_is_sound;
+use domain::book::{Entry, Has, Reason, State, UserUnits};
+use domain::facts::{Due, Facts, First, FirstDue, Line, Refusal, Stream};
 use domain::payments::{Outcome, Payment};
-use domain::plan::{Admission, Append, Hold, Plan, SalePlan};
+use domain::plan::{Admission, Append, Hold, Place, Plan, SalePlan};
 use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::{Policy, Stock, Units};
 use std::cell::Cell;
@@ -26,6 +27,8 @@ pub struct World {
     pub units: [Option<UserUnits<u8>>; USERS],
     pub book: [Option<Entry<u8>>; ORDERS],
     pub holds: [Option<Millis>; ORDERS],
+    /// Tickets of the orders that wait.
+    pub line: [Option<u8>; ORDERS],
     /// Units of held orders beyond the first of each.
     pub extra: i64,
     /// By reference.
@@ -40,6 +43,7 @@ impl World {
         units: [None; USERS],
         book: [None; ORDERS],
         holds: [None; ORDERS],
+        line: [None; ORDERS],
         extra: 0,
         payments: [None; REFERENCES],
     };
@@ -111,15 +115,16 @@ impl World {
             return Err("units of held orders are not counted");
         }
         for user in 0..USERS {
-            let live = self.live_units(user as u8);
-            if self.units[user].map_or(0, |has| has.units.get()) != live {
+            let (live, waiting) = (self.live_units(user as u8), self.waiting_units(user as u8));
+            let has = self.units[user].map_or(Has::default(), |has| has.has());
+            if has != (Has { units: live + waiting, waiting }) {
                 return Err("a user's units are not those of the live orders");
             }
             if self.buyers[user] != (live > 0) {
                 return Err("the buyers are not the users with units");
             }
         }
-        Ok(())
+        self.check_line()
     }
 
     fn check_unmanaged(&self) -> Result<(), &'static str> {
@@ -199,8 +204,8 @@ impl Facts for View<'_> {
         self.ask(self.world.book.iter().any(Option::is_some))
     }
 
-    fn units_of(&self, user: &u8) -> Result<i64, Error> {
-        Ok(self.user_units(user)?.map_or(0, |has| has.units.get()))
+    fn units_of(&self, user: &u8) -> Result<Has, Error> {
+        Ok(self.user_units(user)?.map_or(Has::default(), |has| has.has()))
     }
 
     fn user_units(&self, user: &u8) -> Result<Option<UserUnits<u8>>, Error> {
@@ -223,6 +228,22 @@ impl Facts for View<'_> {
         let count = held.len() as u64;
         held.truncate(most);
         self.ask((held, count))
+    }
+
+    fn is_waited_for(&self) -> Result<bool, Error> {
+        Ok(self.line()?.waiting > 0)
+    }
+
+    fn line(&self) -> Result<Line, Error> {
+        self.ask(self.see_line())
+    }
+
+    fn first_waiting(&self) -> Result<Option<First<u8>>, Error> {
+        self.ask(self.see_first())
+    }
+
+    fn line_writable(&self) -> Result<(), Error> {
+        self.ask(())
     }
 
     fn has_own_keys(&self, with_stock: bool) -> Result<bool, Error> {
@@ -258,6 +279,10 @@ pub struct Written {
     pub paid: [u8; REFERENCES],
     pub letters: u8,
     pub acknowledged: u8,
+    /// More of the line could be served, but not by this step.
+    pub is_tired: bool,
+    /// The line could not be asked, or served.
+    pub has_failed: bool,
 }
 
 /// Not written: the user is among the buyers already.
@@ -293,6 +318,11 @@ impl World {
             Some(Hold::Lift) => self.holds[id] = None,
             None => {}
         }
+        match plan.place {
+            Some(Place::Join(ticket)) => self.line[id] = Some(ticket as u8),
+            Some(Place::Leave) => self.line[id] = None,
+            None => {}
+        }
         self.extra += plan.extra;
         if let Some((reference, payment)) = plan.payment {
             self.payments[usize::from(reference)] = Some(payment);
@@ -320,7 +350,7 @@ impl World {
 impl Written {
     fn count(&mut self, append: Append, plan: &Plan<u8>, id: usize) {
         match append {
-            Append::Order => self.ordered[id] += 1,
+            Append::Order | Append::Served { .. } => self.ordered[id] += 1,
             Append::Release { .. } => self.released[id] += 1,
             Append::Confirmation => self.confirmed[id] += 1,
             Append::Payment(outcome) => {
@@ -340,6 +370,7 @@ fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str> {
     let wrong = |is_wrong: bool, word| if is_wrong { Err(word) } else { Ok(()) };
     let is_changed = plan.stock.is_some() || plan.entry.is_some() || plan.units.is_some();
     let is_moved = plan.hold.is_some() || plan.dismiss || plan.admit.is_some();
+    let is_moved = is_moved || plan.place.is_some();
     let is_written = is_changed || is_moved || plan.appends != [None; 2] || plan.acknowledge;
     wrong(!is_written && plan.payment.is_none() && !plan.again, "a plan of nothing")?;
     wrong(plan.again && is_written, "a plan that writes, again")?;
@@ -353,6 +384,7 @@ fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str> {
     wrong(matches!(plan.hold, Some(Hold::Place(_))) && is_there, "a hold placed twice")?;
     wrong(matches!(plan.hold, Some(Hold::Move(_))) && !is_there, "no hold to be moved")?;
     wrong(matches!(plan.hold, Some(Hold::Lift)) && !is_there, "no hold to be lifted")?;
+    place_is_sound(world, plan)?;
     if world.rules.is_none() {
         let moved = plan.stock.map_or(0, |stock| stock.after - stock.before);
         let taken = if plan.admit.is_some() { -plan.order.units.get() } else { 0 };
@@ -368,14 +400,18 @@ fn entry_is_sound(
     known: Option<Entry<u8>>,
 ) -> Result<(), &'static str> {
     let is_sound = match append {
-        Append::Order => true,
+        Append::Order => known.is_none(),
+        Append::Served { waited } => {
+            // The present is always the same.
+            known.map(|known| known.state) == Some(State::Waiting) && waited == 0
+        }
         Append::Confirmation => plan.entry.is_some_and(|entry| entry.state == State::Sold),
         Append::Payment(outcome) => plan.payment.is_some_and(|(_, it)| it.outcome == outcome),
         Append::Release { was, kept, .. } if plan.sale.is_none() => was.is_none() && kept.is_none(),
         Append::Release { reason, was, kept: None } => {
             plan.entry.map(|entry| entry.state) == Some(State::Released(reason))
                 && was == known.map(|known| known.state)
-                && plan.entry.and_then(|entry| entry.was()) == was
+                && plan.entry.and_then(|entry| entry.was) == was
         }
         Append::Release { reason, was, kept } => {
             reason == Reason::Cancelled

@@ -24,7 +24,7 @@ pub(crate) fn audits(bytes: &[u8]) {
         match (input.below(6), Units::new(number)) {
             (0, _) => drop(books.orders.insert(id, input.word().to_vec())),
             (1, Some(units)) => {
-                books.units.insert(user, UserUnits { units, latest: b"o" }.write());
+                books.units.insert(user, UserUnits { units, waiting: 0, latest: b"o" }.write());
             }
             (2, _) => drop(books.buyers.insert(user)),
             (4, None) => books.extra = input.flag().then_some(number),

@@ -4,7 +4,7 @@ use domain::book::{Entry, State, UserUnits};
 use domain::entry_id::EntryId;
 use domain::hash_tag::{Tagged, tag_of, tagged};
 use domain::integer::{self, Decimal};
-use domain::key_names::{self, HOLDS_PREFIX, Naming, RULES_PREFIX};
+use domain::key_names::{self, HOLDS_PREFIX, Naming, RULES_PREFIX, WAIT_PREFIX};
 use domain::payments::Payment;
 use domain::rules::{BadRules, MILLIS_MAX, Rules, SaleId};
 use domain::sale::Units;
@@ -96,7 +96,7 @@ pub(crate) fn rules(bytes: &[u8]) {
 pub(crate) fn book(bytes: &[u8]) {
     if let Ok(entry) = Entry::parse(bytes) {
         assert_eq!(entry.write(), bytes);
-        assert_eq!(entry.was().is_none(), entry.state.is_live());
+        assert_eq!(entry.was.is_some(), entry.state.is_released());
     }
     if let Ok(payment) = Payment::parse(bytes) {
         assert_eq!(payment.write(), bytes);
@@ -104,11 +104,19 @@ pub(crate) fn book(bytes: &[u8]) {
 
     let parts: Vec<&[u8]> = bytes.splitn(2, |byte| *byte == b':').collect();
     let model = match parts[..] {
-        [units, order] => canonical(units).filter(|units| *units > 0).map(|units| (units, order)),
+        [units, order] => {
+            let mut parts = units.splitn(2, |byte| *byte == b',');
+            let units = parts.next().and_then(canonical).filter(|units| *units > 0);
+            let waiting = parts.next().map_or(Some(0), |part| {
+                let waiting = part.strip_prefix(b"waiting").and_then(canonical);
+                waiting.filter(|it| *it > 0 && Some(*it) <= units)
+            });
+            units.zip(waiting).map(|(units, waiting)| (units, waiting, order))
+        }
         _ => None,
     };
     let has = UserUnits::parse(bytes).ok();
-    assert_eq!(has.map(|has| (has.units.get(), has.latest)), model);
+    assert_eq!(has.map(|has| (has.units.get(), has.waiting, has.latest)), model);
     assert!(has.is_none_or(|has| has.write() == bytes));
 
     let mut input = Input::new(bytes);
@@ -118,8 +126,10 @@ pub(crate) fn book(bytes: &[u8]) {
         let sold = Entry { reference, ..Entry::made(State::Sold, units, 0, user) };
         assert_eq!(Entry::parse(&sold.write()), Ok(sold));
     }
-    let has = UserUnits { units, latest: user };
-    assert_eq!(UserUnits::parse(&has.write()), Ok(has));
+    for waiting in [0, 1, units.get()] {
+        let has = UserUnits { units, waiting, latest: user };
+        assert_eq!(UserUnits::parse(&has.write()), Ok(has));
+    }
 }
 
 /// Keys named after a voucher are in its slot, or the voucher is refused.
@@ -192,21 +202,24 @@ pub(crate) fn prefixes(bytes: &[u8]) {
             let names = ["orders", "orders.released", "orders.confirmed"];
             assert_eq!(streams, names.map(|name| name.as_bytes().to_vec()));
         }
-        let holds = naming.key(HOLDS_PREFIX);
-        assert!(key_names::is_holds_name(&holds) && !key_names::is_rules_name(&holds));
-        let found = key_names::voucher_of_holds(&holds, hash_tags).expect("the name of holds");
-        assert_eq!(in_name(&found), Some(name), "another voucher with other keys");
-        assert_eq!(key_names::owner_of(&holds, HOLDS_PREFIX, hash_tags), Some(found));
+        let timed = [HOLDS_PREFIX, WAIT_PREFIX].map(|prefix| naming.key(prefix));
+        for (key, prefix) in timed.iter().zip([HOLDS_PREFIX, WAIT_PREFIX]) {
+            assert!(key_names::is_timed_name(key) && !key_names::is_rules_name(key));
+            assert_eq!(key_names::is_wait_name(key), prefix == WAIT_PREFIX);
+            let found = key_names::voucher_of_timed(key, hash_tags).expect("the name of a voucher");
+            assert_eq!(in_name(&found), Some(name.clone()), "another voucher with other keys");
+            assert_eq!(key_names::owner_of(key, prefix, hash_tags), Some(found));
+        }
         let rules = naming.key(RULES_PREFIX);
-        assert!(key_names::is_rules_name(&rules) && !key_names::is_holds_name(&rules));
-        assert_eq!(key_names::holds_name_of_rules(&rules), Some(holds));
+        assert!(key_names::is_rules_name(&rules) && !key_names::is_timed_name(&rules));
+        assert_eq!(key_names::timed_names_of_rules(&rules), Some(timed));
     }
     if let Some(owner) = key_names::owner_of(voucher, HOLDS_PREFIX, hash_tags) {
         let naming = Naming::of(&owner, hash_tags).ok();
         assert_eq!(naming.map(|naming| naming.key(HOLDS_PREFIX)).as_deref(), Some(voucher));
     }
-    let is_holds = key_names::is_holds_name(voucher);
-    assert_eq!(key_names::voucher_of_holds(voucher, hash_tags).is_some(), is_holds);
-    let is_terms = key_names::is_rules_name(voucher);
-    assert_eq!(key_names::holds_name_of_rules(voucher).is_some(), is_terms);
+    let is_timed = key_names::is_timed_name(voucher);
+    assert_eq!(key_names::voucher_of_timed(voucher, hash_tags).is_some(), is_timed);
+    let is_rules = key_names::is_rules_name(voucher);
+    assert_eq!(key_names::timed_names_of_rules(voucher).is_some(), is_rules);
 }

@@ -1,0 +1,157 @@
+//! Decides about the line of orders that wait: who joins it, who is served, whose wait is over.
+//!
+//! Units that return are for the first in line, and nobody overtakes, not even with a smaller order.
+//! After each plan that returns units, makes the line shorter or changes the rules, and by the
+//! timer, [`next`] and [`serve`] decide one order after the other.
+
+use crate::book::{Entry, Has, Reason, State, UserUnits};
+use crate::facts::{Facts, First, Refusal, TICKET_MAX};
+use crate::orders::managed;
+use crate::plan::{Append, Change, Order, Place, Plan};
+use crate::rules::{Millis, Rules, Window};
+use crate::sale::{Stock, Units};
+use crate::tries::take;
+
+/// How many orders of a line one command, or one step of the timer, decides. Bounds its time.
+pub const SERVED_MAX: usize = 25;
+
+/// How many orders whose wait has ended a change of that end records first.
+pub const ENDED_MAX: usize = 100;
+
+/// What is to be done about the first in line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next<N> {
+    /// Nobody waits.
+    Nobody,
+    /// Nothing before this moment, unless units return, the line gets shorter or rules change.
+    Later(Millis),
+    /// There are units for it.
+    Serve { first: Waiter<N>, stock: Change },
+    /// The sale has ended.
+    End(Waiter<N>),
+    /// It is no order that waits, or can't be read: somebody edited the keys.
+    Stray { id: N, rules: Rules },
+}
+
+/// An order that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiter<N> {
+    rules: Rules,
+    id: N,
+    entry: Entry<N>,
+    has: Option<UserUnits<N>>,
+}
+
+/// Looks at the first in line.
+pub fn next<F: Facts>(facts: &F) -> Result<Next<F::Name>, F::Error> {
+    let rules = managed(facts)?;
+    let Some(First { id, order }) = facts.first_waiting()? else { return Ok(Next::Nobody) };
+    let Some((entry, has)) = order.filter(|(entry, _)| entry.state == State::Waiting) else {
+        return Ok(Next::Stray { id, rules });
+    };
+    let first = Waiter { rules, id, entry, has };
+    match rules.window(facts.now()) {
+        Window::Ended => return Ok(Next::End(first)),
+        Window::NotStarted => return Ok(Next::Later(rules.begin.unwrap_or(Millis::MAX))),
+        Window::Open => {}
+    }
+    let before = match facts.stock()? {
+        Stock::Left(left) => left,
+        Stock::Missing => 0,
+    };
+    Ok(match before.checked_sub(first.entry.units.get()).filter(|after| *after >= 0) {
+        Some(after) => Next::Serve { first, stock: Change { before, after } },
+        None => Next::Later(rules.end.unwrap_or(Millis::MAX)),
+    })
+}
+
+/// The plan for the first in line; none if there is nothing to be done now.
+pub fn serve<F: Facts>(facts: &F, next: Next<F::Name>) -> Result<Option<Plan<F::Name>>, F::Error> {
+    match next {
+        Next::Nobody | Next::Later(_) => Ok(None),
+        Next::End(first) => first.leave(facts, Reason::Expired).map(Some),
+        Next::Serve { first, stock } => first.get(facts, stock).map(Some),
+        // The whole book is missing, and may return: RENAME, or RESTORE of key after key.
+        Next::Stray { .. } if !facts.has_book()? => Err(Refusal::Garbled.into()),
+        Next::Stray { id, rules } => {
+            facts.line_writable()?;
+            let order = Order { user: id.clone(), id, units: Units::ONE };
+            Ok(Some(Plan { place: Some(Place::Leave), ..Plan::about(order, Some(rules.sale)) }))
+        }
+    }
+}
+
+/// Puts an order in line whose user has these units, behind the last one; None if the line is full.
+/// An order of more units than there are would keep all others from being served: neither that.
+pub(crate) fn join<F: Facts>(
+    facts: &F,
+    rules: &Rules,
+    order: &Order<F::Name>,
+    has: Has,
+) -> Result<Option<Plan<F::Name>>, F::Error> {
+    let line = facts.line()?;
+    if line.waiting >= line.most || order.units.get() > rules.total {
+        return Ok(None);
+    }
+    facts.writable(Units::ONE)?;
+    facts.line_writable()?;
+    let ticket = line.last.max(0).saturating_add(1);
+    if ticket > TICKET_MAX {
+        return Err(Refusal::Garbled.into());
+    }
+    let Order { user, id, units } = order.clone();
+    // The limit, which bounds the sum, is an i64.
+    let all = Units::new(has.units.saturating_add(units.get())).unwrap_or(units);
+    let waiting = has.waiting.saturating_add(units.get());
+    let mut plan = Plan::about(order.clone(), Some(rules.sale));
+    plan.entry = Some(Entry::made(State::Waiting, units, facts.now(), user));
+    plan.units = Some(Some(UserUnits { units: all, waiting, latest: id }));
+    plan.place = Some(Place::Join(ticket));
+    Ok(Some(plan))
+}
+
+/// Takes an order out of the line. It has no units and no entry in a stream, so none says this.
+pub(crate) fn leave<F: Facts>(
+    facts: &F,
+    rules: &Rules,
+    id: &F::Name,
+    entry: &Entry<F::Name>,
+    reason: Reason,
+) -> Result<Plan<F::Name>, F::Error> {
+    let has = facts.user_units(&entry.user)?;
+    Waiter { rules: *rules, id: id.clone(), entry: entry.clone(), has }.leave(facts, reason)
+}
+
+impl<N: Clone> Waiter<N> {
+    fn leave<F: Facts<Name = N>>(self, facts: &F, reason: Reason) -> Result<Plan<N>, F::Error> {
+        let Self { rules, id, entry, has } = self;
+        facts.writable(Units::ONE)?;
+        facts.line_writable()?;
+        let order = Order { user: entry.user.clone(), id, units: entry.units };
+        let mut plan = Plan::about(order, Some(rules.sale));
+        // Without units on record, none are written.
+        plan.units = has.map(|has| has.without(entry.units, true));
+        plan.entry = Some(entry.released(reason));
+        plan.place = Some(Place::Leave);
+        Ok(plan)
+    }
+
+    fn get<F: Facts<Name = N>>(self, facts: &F, stock: Change) -> Result<Plan<N>, F::Error> {
+        let Self { rules, id, entry, has } = self;
+        facts.releasable()?;
+        facts.line_writable()?;
+        let units = entry.units;
+        let is_new = has.as_ref().is_none_or(|has| !has.has().is_buyer());
+        let has = match has {
+            Some(has) => {
+                UserUnits { waiting: has.waiting.saturating_sub(units.get()).max(0), ..has }
+            }
+            None => UserUnits { units, waiting: 0, latest: id.clone() },
+        };
+        let waited = facts.now().saturating_sub(entry.deadline).max(0);
+        let order = Order { user: entry.user, id, units };
+        let plan = take(facts, &rules, order, stock, has, is_new)?;
+        let appends = [Some(Append::Served { waited }), None];
+        Ok(Plan { appends, place: Some(Place::Leave), ..plan })
+    }
+}

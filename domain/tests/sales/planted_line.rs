@@ -1,0 +1,133 @@
+//! Faults of the line, planted between facts, decision and plan: the model must find each.
+
+use crate::actions::Action;
+use crate::planted::{Planted, each, is_try, seen, written};
+use crate::world::{NOW, World};
+use domain::book::{Entry, State, UserUnits};
+use domain::plan::{Append, Place, Plan};
+use domain::sale::Units;
+
+/// Orders that wait seem to be held.
+fn held(world: &mut World) {
+    each(world, |entry: &mut Entry<u8>| {
+        if entry.state == State::Waiting {
+            (entry.state, entry.deadline) = (State::Held, NOW + 1);
+        }
+    });
+}
+
+fn serves(plan: &Plan<u8>) -> bool {
+    matches!(plan.appends, [Some(Append::Served { .. }), _])
+}
+
+pub const PLANTED_LINE: &[Planted] = &[
+    seen("a waiter is overtaken", |world, action| {
+        if matches!(action, Action::Try(_)) {
+            world.line = [None; 3];
+        }
+    }),
+    seen("the last in line is served first", |world, action| {
+        if !is_try(action) {
+            let last = world.line.iter().flatten().max().copied().unwrap_or(0);
+            world.line = world.line.map(|it| it.map(|ticket| last + 1 - ticket));
+        }
+    }),
+    seen("a smaller order overtakes", |world, action| {
+        let left = world.stock.unwrap_or(0);
+        if !is_try(action) {
+            for (entry, ticket) in world.book.iter().zip(&mut world.line) {
+                let fits = entry.is_some_and(|entry| entry.units.get() <= left);
+                *ticket = ticket.filter(|_| fits);
+            }
+        }
+    }),
+    seen("an order is served after the end", |world, action| {
+        if !is_try(action) {
+            world.rules.iter_mut().for_each(|rules| rules.end = None);
+        }
+    }),
+    seen("an order that waits beyond the end is answered so", |world, action| {
+        if is_try(action) {
+            world.rules.iter_mut().for_each(|rules| rules.end = None);
+        }
+    }),
+    seen("an order that waits is confirmed", |world, action| {
+        if matches!(action, Action::Confirm(..)) {
+            held(world);
+        }
+    }),
+    seen("an order of which a part is kept leaves the line", |world, action| {
+        if matches!(action, Action::Cancel(_, _, Some(_))) {
+            held(world);
+        }
+    }),
+    seen("units that are waited for don't count towards the limit", |world, action| {
+        if is_try(action) {
+            for has in world.units.iter_mut() {
+                *has = has.and_then(|has| {
+                    let units = Units::new(has.units.get() - has.waiting)?;
+                    Some(UserUnits { units, waiting: 0, ..has })
+                });
+            }
+        }
+    }),
+    seen("a line of any length", |world, action| {
+        if matches!(action, Action::Wait(_)) {
+            let last = world.line.iter().flatten().max().copied();
+            world.line = world.line.map(|ticket| ticket.filter(|it| Some(*it) == last));
+        }
+    }),
+    seen("reservations go while somebody waits", |world, action| {
+        if matches!(action, Action::Hold(None)) {
+            world.line = [None; 3];
+        }
+    }),
+    seen("a sale is dropped while somebody waits", |world, action| {
+        if matches!(action, Action::Drop { forced: false, .. }) {
+            world.line = [None; 3];
+        }
+    }),
+    written("a place in line is not left", |plan, _| {
+        plan.place = plan.place.filter(|place| *place != Place::Leave);
+        true
+    }),
+    written("an order waits without a place in line", |plan, _| {
+        plan.place = plan.place.filter(|place| *place == Place::Leave);
+        true
+    }),
+    written("the units that a user waits for are not returned", |plan, _| {
+        let waits = plan.entry.is_some_and(|entry| entry.was == Some(State::Waiting));
+        plan.units = plan.units.filter(|_| !waits);
+        true
+    }),
+    written("units that were waited for still count as such", |plan, _| {
+        if serves(plan) {
+            plan.units = None;
+        }
+        true
+    }),
+    written("a waiter who is served is no buyer", |plan, _| {
+        if serves(plan) {
+            plan.admit = None;
+        }
+        true
+    }),
+    written("an order is served without an entry", |plan, _| {
+        plan.appends = plan.appends.map(|it| it.filter(|it| !matches!(it, Append::Served { .. })));
+        true
+    }),
+    written("an order is served without a deduction", |plan, _| {
+        if serves(plan) {
+            plan.stock = None;
+        }
+        true
+    }),
+    Planted {
+        is_deaf: |plan| plan.place == Some(Place::Leave),
+        ..seen("the line sticks behind a leaver", |_, _| {})
+    },
+    Planted {
+        is_deaf: |plan| plan.stock.is_some(),
+        ..seen("the line does not hear of units", |_, _| {})
+    },
+];
