@@ -56,6 +56,9 @@ static NAME_BYTES_MAX: Number = Number::new(c"name-bytes-max", 512, 16..=65_536,
 /// How long the timer that releases expired holds sleeps at most, in ms.
 static HOLD_SWEEP_MS: Number = Number::new(c"hold-sweep-ms", 50, 1..=100, nothing_made);
 
+/// How many orders of a voucher may wait for units.
+static WAITLIST_MAX: Number = Number::new(c"waitlist-max", 100_000, 0..=10_000_000, nothing_made);
+
 /// Ten years: what is added to any time of day without leaving 64 bits.
 const MS_MAX: i64 = 315_360_000_000;
 
@@ -76,7 +79,7 @@ static LOCK_WAITERS_MAX: Text =
 pub(crate) static SCRIPTS: Text = Text::new(c"scripts", "", scripts, nothing_made);
 
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 18] = [
+pub(crate) static SETTINGS: [&dyn Setting; 19] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,
@@ -91,6 +94,7 @@ pub(crate) static SETTINGS: [&dyn Setting; 18] = [
     &ID_UTC_OFFSET,
     &NAME_BYTES_MAX,
     &HOLD_SWEEP_MS,
+    &WAITLIST_MAX,
     &LOCK_LEASE_MS_MAX,
     &LOCK_WAIT_MS_MAX,
     &LOCK_WAITERS_MAX,
@@ -155,6 +159,11 @@ pub(crate) fn name_bytes_max() -> usize {
 /// How long the timer of holds sleeps at most, in ms.
 pub(crate) fn hold_sweep_ms() -> u64 {
     u64::try_from(HOLD_SWEEP_MS.get()).unwrap_or(1)
+}
+
+/// How many orders of a voucher may wait for units.
+pub(crate) fn waitlist_max() -> u64 {
+    u64::try_from(WAITLIST_MAX.get()).unwrap_or(0)
 }
 
 /// How many clients may wait for locks. None would be a value that was never accepted.

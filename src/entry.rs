@@ -27,7 +27,7 @@ const fn part(text: &str, weight: i32) -> i32 {
 }
 
 /// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 28] = [
+const PLAIN_COMMANDS: [&CStr; 29] = [
     c"acl",
     c"decr",
     c"decrby",
@@ -54,6 +54,7 @@ const PLAIN_COMMANDS: [&CStr; 28] = [
     c"xinfo",
     c"xpending",
     c"zadd",
+    c"zrank",
     c"zrem",
     c"zscan",
 ];

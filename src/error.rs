@@ -51,7 +51,13 @@ errors! {
     /// The order id belongs to another user, or to an order of other units.
     OrderId "ORDERID" "this orderid is already used by another user or for other units";
     /// Orders of the voucher are held.
-    Held "HELD" "this voucher has held orders, FORCE releases them first";
+    Held "HELD" "this voucher has held or waiting orders, FORCE releases them first";
+    /// Orders wait that are served with reservations only.
+    Waiting "HELD" "orders wait for units of this voucher, which needs HOLD to serve them";
+    /// More orders have waited until the end of the sale than one command records.
+    EndingWaits "HELD" "orders that waited until the end are being released, try again";
+    /// A waiting list without reservations.
+    NoHold "ERR" "WAITLIST needs a voucher with HOLD";
     /// The payment is on record for another order, or for another sale of the voucher.
     Reference "REF" "this payment is on record for another order or sale";
     /// The request names another sale of the voucher.
@@ -212,6 +218,9 @@ impl From<Refusal> for CommandError {
             Refusal::NotAdoptable => Self::NotInRange { argument: "stock", min: 0, max: i64::MAX },
             Refusal::Exists => Self::Exists,
             Refusal::Held => Self::Held,
+            Refusal::Waiting => Self::Waiting,
+            Refusal::EndingWaits => Self::EndingWaits,
+            Refusal::NoHold => Self::NoHold,
         }
     }
 }

@@ -23,4 +23,5 @@ pub(crate) mod rules;
 pub(crate) mod sale;
 pub(crate) mod sale_keys;
 pub(crate) mod stock;
+mod timed;
 pub(crate) mod voucher_keys;

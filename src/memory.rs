@@ -15,7 +15,7 @@ use crate::keyspace::kept::Kept;
 use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::voucher_keys::Vouchers;
 use crate::server::{Ctx, MainThread, ServerEvent, SlotsMoved};
-use domain::key_names::{holds_name_of_rules, is_holds_name};
+use domain::key_names::{is_timed_name, timed_names_of_rules};
 use domain::slot::Slot;
 use holds::Holds;
 use lines::Lines;
@@ -79,17 +79,18 @@ impl Memory {
         MEMORY.set(None);
     }
 
-    /// Handles an event of a key. True if holds are to be looked at.
+    /// Handles an event of a key. True if holds or lines are to be looked at.
     pub(crate) fn on_key(&self, event: &CStr, db: i32, key: &[u8]) -> bool {
         self.vouchers.on_key(event, key);
         self.lines.mark(db, key);
         self.sessions.on_key(event, db, key);
-        if is_holds_name(key) {
+        if is_timed_name(key) {
             self.holds.mark(db, key);
             return true;
         }
-        // Holds without rules are left alone, but now they may have some.
-        holds_name_of_rules(key).is_some_and(|holds| self.holds.mark_if_parked(db, &holds))
+        // Holds and lines without rules are left alone, but now they may have some.
+        let parked = timed_names_of_rules(key).into_iter().flatten();
+        parked.filter(|key| self.holds.mark_if_parked(db, key)).count() > 0
     }
 
     /// Handles an event of the server or of whole databases.

@@ -228,7 +228,7 @@ impl Progress {
     ) -> Result<(), K::Error> {
         let text = keys.entry(id)?;
         let entry = text.as_deref().and_then(|text| Entry::parse(text).ok());
-        self.count(none, !entry.is_some_and(|entry| entry.state == state));
+        self.count(none, entry.is_none_or(|entry| entry.state != state));
         Ok(())
     }
 

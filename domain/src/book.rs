@@ -135,6 +135,13 @@ impl<N> Entry<N> {
         self.is_overdue(now) || has_waited
     }
 
+    /// The order as it is to be shown: one that waits beyond the end of the sale is expired, though
+    /// the timer may not have processed it yet.
+    pub fn seen(self, rules: &Rules, now: Millis) -> Self {
+        let waits = self.state == State::Waiting;
+        if waits && self.is_over(rules, now) { self.released(Reason::Expired) } else { self }
+    }
+
     /// The order once it is released.
     pub fn released(self, reason: Reason) -> Self {
         Self { was: Some(self.state), state: State::Released(reason), deadline: 0, ..self }

@@ -43,8 +43,11 @@ pub static TRIES_SOLD_OUT: Field = counter(c"tries_sold_out", "Tries answered 1"
 pub static TRIES_AT_LIMIT: Field = counter(c"tries_at_limit", "Tries answered 2");
 pub static TRIES_NOT_STARTED: Field = counter(c"tries_not_started", "Tries answered 3");
 pub static TRIES_ENDED: Field = counter(c"tries_ended", "Tries answered 4");
+pub static TRIES_WAITING: Field = counter(c"tries_waiting", "Tries answered 6");
 pub static TRIES_REPEATED: Field =
-    counter(c"tries_repeated", "Tries with a known order id, answered 0 or 5 again");
+    counter(c"tries_repeated", "Tries with a known order id, answered 0, 5 or 6 again");
+pub static ORDERS_SERVED: Field =
+    counter(c"orders_served", "Orders that waited, and got their units");
 pub static ORDERS_CONFIRMED: Field = counter(c"orders_confirmed", "Orders that were confirmed");
 pub static ORDERS_CANCELLED: Field = counter(c"orders_cancelled", "Orders that were cancelled");
 pub static ORDERS_EXPIRED: Field =
@@ -88,13 +91,15 @@ pub static HASH_TAGS: Field =
     name(c"hash_tags", "yes if keys have hash tags, as they always do in a cluster");
 
 /// Every field, in the order shown.
-pub static FIELDS: [&Field; 26] = [
+pub static FIELDS: [&Field; 28] = [
     &TRIES_ACCEPTED,
     &TRIES_SOLD_OUT,
     &TRIES_AT_LIMIT,
     &TRIES_NOT_STARTED,
     &TRIES_ENDED,
+    &TRIES_WAITING,
     &TRIES_REPEATED,
+    &ORDERS_SERVED,
     &ORDERS_CONFIRMED,
     &ORDERS_CANCELLED,
     &ORDERS_EXPIRED,

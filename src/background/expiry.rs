@@ -1,25 +1,28 @@
-//! Releases holds whose deadline has passed: by a timer of the primary, in bounded steps.
+//! Releases holds whose deadline has passed, and serves orders that wait: by a timer of the primary,
+//! in bounded steps.
 //!
 //! The holds keys are the truth. The index of [`crate::memory::holds`] knows when to look at which
 //! key; key events mark what changed, and only the timer looks and writes. A replica looks too, so
 //! that its index is up to date when it is promoted, but never writes.
 
 use super::Budget;
-use crate::commands::decided::end_hold;
+use crate::commands::decided::{self, end_hold};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
+use crate::keyspace::sale_keys::ManagedKeys;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{Call, Ctx, OwnedStr, Str, Timer};
+use crate::server::{Call, Ctx, Kind, OwnedStr, ReadKey, Str, Timer};
 use crate::typed::Voucher;
 use domain::book::Reason;
 use domain::db_key::DbKey;
 use domain::due::{HoldPosition, Skipped};
-use domain::key_names::{HOLDS_PREFIX, voucher_of_holds};
+use domain::key_names::{TIMED_PATTERN, is_timed_name, is_wait_name, voucher_of_timed};
 use domain::rules::Millis;
+use domain::waitlist::{self, Next};
 use std::rc::Rc;
 
 /// The pause between two ticks, for the server's clients, when more holds are due.
@@ -122,6 +125,10 @@ fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis, budget: &Budget) -> bool {
 
 /// Puts into the index what is at a holds key now.
 fn look(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
+    if is_wait_name(&key.key) {
+        look_at_line(ctx, memory, key, now, |sale| waitlist::next(sale).map(|next| at(&next)));
+        return;
+    }
     let name = OwnedStr::new(&key.key);
     let skipped = memory.holds.skipped(key, now);
     let behind = skipped.as_ref().map(|skipped| &skipped.behind);
@@ -142,6 +149,10 @@ fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
         memory.holds.index(|index| index.remove(key));
         return;
     }
+    if is_wait_name(&key.key) {
+        look_at_line(ctx, memory, key, now, serve);
+        return;
+    }
     let skipped = memory.holds.skipped(key, now);
     match reap(ctx, memory, key, now, skipped.as_ref()) {
         Ok(Found::Nothing) => memory.holds.index(|index| index.remove(key)),
@@ -149,14 +160,14 @@ fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
         Ok(Found::NoVoucher) => memory.holds.index(|index| index.park(key)),
         Ok(Found::Holds(reaped)) => {
             if let Some(error) = reaped.refused {
-                complain(ctx, memory, error, now);
+                complain(ctx, memory, HELD, error, now);
             }
             let skipped = skip(skipped, reaped, now);
             memory.holds.index(|index| index.skip(key, skipped));
             look(ctx, memory, key, now);
         }
         Err(error) => {
-            complain(ctx, memory, error, now);
+            complain(ctx, memory, HELD, error, now);
             let at = now.saturating_add(RETRY_MS);
             memory.holds.index(|index| index.retry(key, at));
         }
@@ -178,12 +189,83 @@ fn skip(before: Option<Skipped>, reaped: Reaped, now: Millis) -> Option<Skipped>
     Some(Skipped { behind, until })
 }
 
-/// Logs, at most once per minute, why holds could not be released.
-fn complain(ctx: Ctx<'_>, memory: &Memory, error: CommandError, now: Millis) {
+/// Puts into the index when to look at a line again, after this was done with its sale: a look, or
+/// serving some of it.
+fn look_at_line(
+    ctx: Ctx<'_>,
+    memory: &Memory,
+    key: &DbKey,
+    now: Millis,
+    work: impl Fn(&Sale<'_>) -> Result<Option<Millis>, CommandError>,
+) {
+    let name = OwnedStr::new(&key.key);
+    let is_line = |key: &ReadKey<'_>| key.kind() == Kind::SortedSet;
+    let there =
+        ctx.select_db(key.db) && ReadKey::open(ctx, name.as_str()).is_some_and(|key| is_line(&key));
+    if !there {
+        memory.holds.index(|index| index.remove(key));
+        return;
+    }
+    match with_sale(ctx, memory, key, |keys| keys.wait, |sale| work(sale)) {
+        // An event says when that changes.
+        Ok(None) => memory.holds.index(|index| index.park(key)),
+        Ok(Some(at)) => memory.holds.index(|index| match at {
+            Some(at) => index.set(key, at.max(now), 0),
+            None => index.remove(key),
+        }),
+        Err(error) => {
+            complain(ctx, memory, WAITING, error, now);
+            let at = now.saturating_add(RETRY_MS);
+            memory.holds.index(|index| index.retry(key, at));
+        }
+    }
+}
+
+/// When to look at a line again; none if nobody waits.
+fn at(next: &Next<Name<'_>>) -> Option<Millis> {
+    match next {
+        Next::Nobody => None,
+        Next::Later(at) => Some(*at),
+        Next::Serve { .. } | Next::End(_) | Next::Stray { .. } => Some(Millis::MIN),
+    }
+}
+
+fn serve(sale: &Sale<'_>) -> Result<Option<Millis>, CommandError> {
+    decided::serve(sale).map(|next| at(&next))
+}
+
+/// What the log says was not done.
+const HELD: &str = "expired holds were not released and will be tried again";
+const WAITING: &str = "orders that wait were not served and will be tried again";
+
+/// Logs, at most once per minute, why something could not be done.
+fn complain(ctx: Ctx<'_>, memory: &Memory, what: &str, error: CommandError, now: Millis) {
     // A slot that is moving to another node is not an error.
     if error != CommandError::TryAgain && memory.holds.may_complain(now) {
-        ctx.warn(&format!("expired holds were not released and will be tried again: {error}"));
+        ctx.warn(&format!("{what}: {error}"));
     }
+}
+
+/// Works on the managed sale to which a key belongs; None if there is none.
+fn with_sale<'a, R>(
+    ctx: Ctx<'a>,
+    memory: &Memory,
+    key: &DbKey,
+    which: impl Fn(ManagedKeys<'_>) -> Str<'_>,
+    work: impl FnOnce(&Sale<'_>) -> Result<R, CommandError>,
+) -> Result<Option<R>, CommandError> {
+    let Some(voucher) = voucher_of_timed(&key.key, config::hash_tags()) else { return Ok(None) };
+    let voucher = OwnedStr::new(&voucher);
+    let voucher = Voucher(voucher.as_str());
+    let keys = VoucherKeys::of_background(&memory.vouchers, voucher)?;
+    keys.check_here(ctx)?;
+    if which(keys.managed()?).bytes() != &*key.key
+        || keys.rules_in(&memory.vouchers, ctx)?.is_none()
+    {
+        return Ok(None);
+    }
+    let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+    work(&sale).map(Some)
 }
 
 /// What is at a key that the index calls due.
@@ -218,40 +300,36 @@ fn reap(
     if book::holds(ctx, name.as_str(), None).is_none() {
         return Ok(Found::Nothing);
     }
-    let Some(voucher) = voucher_of_holds(&key.key, config::hash_tags()) else {
-        return Ok(Found::NoVoucher);
-    };
-    let voucher = OwnedStr::new(&voucher);
-    let voucher = Voucher(voucher.as_str());
-    let keys = VoucherKeys::of_background(&memory.vouchers, voucher)?;
-    keys.check_here(ctx)?;
-    if keys.managed()?.holds.bytes() != &*key.key || keys.rules_in(&memory.vouchers, ctx)?.is_none()
-    {
-        return Ok(Found::NoVoucher);
-    }
-    let behind = skipped.map(|skipped| &skipped.behind);
-    let due = book::due(ctx, name.as_str(), behind, now, BATCH_LEN)?;
-    let last = due.last().map(|(id, deadline)| {
-        let id = Some(id.as_str().bytes().to_vec());
-        HoldPosition { deadline: *deadline, id }
-    });
-    let mut reaped = Reaped { taken_up: due.len(), refused: None, last };
-    for (id, _) in due {
-        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
-        match end_hold(&sale, &Name::Read(Rc::new(id)), Reason::Expired) {
-            Ok(()) => {}
-            Err(error) if error.is_of_one_order() => reaped.refused = Some(error),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(Found::Holds(reaped))
+    let reaped = with_sale(
+        ctx,
+        memory,
+        key,
+        |keys| keys.holds,
+        |sale| {
+            let behind = skipped.map(|skipped| &skipped.behind);
+            let due = book::due(ctx, name.as_str(), behind, now, BATCH_LEN)?;
+            let last = due.last().map(|(id, deadline)| {
+                let id = Some(id.as_str().bytes().to_vec());
+                HoldPosition { deadline: *deadline, id }
+            });
+            let mut reaped = Reaped { taken_up: due.len(), refused: None, last };
+            for (id, _) in due {
+                match end_hold(sale, &Name::Read(Rc::new(id)), Reason::Expired) {
+                    Ok(()) => {}
+                    Err(error) if error.is_of_one_order() => reaped.refused = Some(error),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(reaped)
+        },
+    )?;
+    Ok(reaped.map_or(Found::NoVoucher, Found::Holds))
 }
 
 /// Takes one step of the scan. False when it is over.
 fn scan(ctx: Ctx<'_>, memory: &Memory) -> bool {
     let Some((db, cursor)) = memory.holds.scan(|scan| scan.next()) else { return false };
-    let pattern = [HOLDS_PREFIX, b"*"].concat();
-    let words: [&[u8]; 5] = [&cursor, b"MATCH", &pattern, b"COUNT", SCAN_COUNT];
+    let words: [&[u8]; 5] = [&cursor, b"MATCH", TIMED_PATTERN, b"COUNT", SCAN_COUNT];
     let words = words.map(OwnedStr::new);
     let words: Vec<Str<'_>> = words.iter().map(OwnedStr::as_str).collect();
     let reply = if ctx.select_db(db) { Call::read_all(ctx, c"SCAN", &words).ok() } else { None };
@@ -259,7 +337,7 @@ fn scan(ctx: Ctx<'_>, memory: &Memory) -> bool {
         memory.holds.scan(|scan| scan.give_up());
         return true;
     };
-    for key in reply.texts_of(1) {
+    for key in reply.texts_of(1).filter(|key| is_timed_name(key)) {
         memory.holds.mark(db, key);
     }
     memory.holds.scan(|scan| match reply.texts().next() {

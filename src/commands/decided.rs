@@ -5,16 +5,18 @@ use crate::error::CommandError;
 use crate::keyspace::apply::Applied;
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
+use crate::memory::Memory;
 use crate::metrics;
 use crate::typed::{OrderId, User};
 use domain::book::Reason;
 use domain::facts::Facts;
 use domain::orders::{self, Request};
 use domain::payments::Outcome as Paid;
-use domain::plan::{Append, Decision, Order, Plan};
+use domain::plan::{Append, Decision, Order, Plan, SalePlan};
 use domain::rules::Meant;
 use domain::sale::{Outcome, Units};
-use domain::tries::{self, Answer};
+use domain::tries::{self, Answer, Else};
+use domain::waitlist::{self, ENDED_MAX, Next};
 use std::slice;
 
 /// Reads `user orderid`, for one unit.
@@ -28,12 +30,84 @@ pub(super) fn request<'a>(order: Order<Name<'a>>, sale: Meant) -> Request<Name<'
     Request { user: order.user, id: order.id, sale }
 }
 
-/// Applies plans, and counts what came of them.
+/// Applies plans, and then serves the line: the one place where units that return, and places that
+/// are left, are noticed.
 #[inline]
 pub(super) fn apply<'a>(
     sale: &Sale<'a>,
     plans: &[Plan<Name<'a>>],
 ) -> Result<Applied, CommandError> {
+    let applied = write(sale, plans)?;
+    // Several plans are tries of one command.
+    if plans.first().is_some_and(Plan::moves_line) {
+        serve_some(sale, false);
+    }
+    Ok(applied)
+}
+
+/// Writes what is decided about the sale as a whole, and then serves the line.
+pub(super) fn apply_to_all(sale: &Sale<'_>, plan: &SalePlan) -> Result<bool, CommandError> {
+    let is_deleted = sale.apply_to_all(plan)?;
+    if plan.moves_line() {
+        serve_some(sale, true);
+    }
+    Ok(is_deleted)
+}
+
+/// Serves the line as far as one command may. What is refused is left to the timer, as is the rest,
+/// and the time of the next look if the rules are others.
+#[cold]
+fn serve_some(sale: &Sale<'_>, has_other_rules: bool) {
+    let is_done = match serve(sale) {
+        Ok(Next::Nobody) => true,
+        Ok(Next::Later(_)) => !has_other_rules,
+        _ => false,
+    };
+    if !is_done && let (Some(memory), Some((db, line))) = (Memory::current(), sale.line_name()) {
+        memory.holds.mark(db, line.bytes());
+    }
+}
+
+/// Serves the line, at most so many orders that a command may. Says what is to be done next.
+pub(crate) fn serve<'a>(sale: &Sale<'a>) -> Result<Next<Name<'a>>, CommandError> {
+    loop {
+        let next = waitlist::next(sale).inspect_err(|_| sale.close())?;
+        if matches!(next, Next::Nobody | Next::Later(_)) || !sale.may_serve() {
+            sale.close();
+            return Ok(next);
+        }
+        serve_one(sale, next)?;
+    }
+}
+
+fn serve_one<'a>(sale: &Sale<'a>, next: Next<Name<'a>>) -> Result<(), CommandError> {
+    let is_stray = matches!(next, Next::Stray { .. });
+    let plan = waitlist::serve(sale, next).inspect_err(|_| sale.close())?;
+    if let Some(plan) = plan {
+        write(sale, slice::from_ref(&plan)).inspect_err(|_| sale.close())?;
+    }
+    if is_stray {
+        sale.warn("an order that can't be read has left the waiting list of its voucher");
+    }
+    Ok(())
+}
+
+/// Releases orders that have waited until the sale ended, before its end is changed.
+pub(super) fn end_waits(sale: &Sale<'_>) -> Result<(), CommandError> {
+    for _ in 0..ENDED_MAX {
+        let next = waitlist::next(sale).inspect_err(|_| sale.close())?;
+        if !matches!(next, Next::End(_) | Next::Stray { .. }) {
+            break;
+        }
+        serve_one(sale, next)?;
+    }
+    sale.close();
+    Ok(())
+}
+
+/// Applies plans, and counts what came of them.
+#[inline]
+fn write<'a>(sale: &Sale<'a>, plans: &[Plan<Name<'a>>]) -> Result<Applied, CommandError> {
     let applied = sale.apply(plans)?;
     let written = match applied {
         Applied::All => plans.len(),
@@ -54,6 +128,7 @@ pub(super) fn apply<'a>(
                     Reason::Expired => metrics::ORDERS_EXPIRED.count(),
                     Reason::Rejected => metrics::ORDERS_REJECTED.count(),
                 },
+                Append::Served { .. } => metrics::ORDERS_SERVED.count(),
                 Append::Order | Append::DeadLetter { .. } => {}
             }
         }
@@ -80,12 +155,13 @@ pub(super) fn try_once<'a>(
     sale: &Sale<'a>,
     meant: Meant,
     order: &Order<Name<'a>>,
+    or_else: Else,
 ) -> Result<Outcome, CommandError> {
     // Most tries lose: what they don't need is kept out of their way.
-    match tries::decide_for(sale, meant, order, false) {
+    match tries::decide_for(sale, meant, order, or_else, false) {
         Ok(Decision::Answer(answer)) => Ok(counted(answer)),
         Ok(Decision::Do(answer, ref plan)) => carry_out(sale, answer, plan),
-        Ok(Decision::Settle(ref ids)) => try_settled(sale, meant, order, ids),
+        Ok(Decision::Settle(ref ids)) => try_settled(sale, meant, order, or_else, ids),
         Err(error) => Err(error),
     }
 }
@@ -95,10 +171,11 @@ fn try_settled<'a>(
     sale: &Sale<'a>,
     meant: Meant,
     order: &Order<Name<'a>>,
+    or_else: Else,
     ids: &[Name<'a>],
 ) -> Result<Outcome, CommandError> {
     let settled = settle(sale, ids);
-    match tries::decide_for(sale, meant, order, true)? {
+    match tries::decide_for(sale, meant, order, or_else, true)? {
         Decision::Do(answer, ref plan) => carry_out(sale, answer, plan),
         Decision::Answer(answer) => {
             if settled == 0 && answer.outcome == Outcome::SoldOut {
@@ -134,6 +211,7 @@ pub(super) fn counted(answer: Answer) -> Outcome {
         Outcome::AtLimit => metrics::TRIES_AT_LIMIT.count(),
         Outcome::NotStarted => metrics::TRIES_NOT_STARTED.count(),
         Outcome::Ended => metrics::TRIES_ENDED.count(),
+        Outcome::Waiting => metrics::TRIES_WAITING.count(),
         // Only a repeat is answered so.
         Outcome::Released => {}
     }

@@ -1,6 +1,7 @@
 //! `SECKILL.ALTER voucher [BEGIN ms] [END ms] [LIMIT n] [HOLD ms] [SALE id]`: changes a sale's
 //! rules.
 
+use super::decided::{apply_to_all, end_waits};
 use super::rules::RulesGiven;
 use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
@@ -41,7 +42,15 @@ impl Command for Alter {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
-        sale.apply_to_all(&alter(&sale, given.sale(), |rules| given.apply(rules))?)?;
+        let decide = || alter(&sale, given.sale(), |rules| given.apply(rules));
+        let plan = match decide() {
+            Err(CommandError::EndingWaits) => {
+                end_waits(&sale)?;
+                decide()?
+            }
+            decided => decided?,
+        };
+        apply_to_all(&sale, &plan)?;
         Ok(Reply::Ok)
     }
 }

@@ -1,7 +1,7 @@
 //! `SECKILL.DROP voucher [FORCE] [SALE id]`: deletes all keys of a voucher, never a stream. Refused
 //! while orders are held, unless FORCE releases them first.
 
-use super::decided::end_hold;
+use super::decided::{apply_to_all, end_hold};
 use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
@@ -55,6 +55,8 @@ impl Command for Drop {
         keys.check_here(ctx)?;
         check_primary(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        // The sale is over: what is released here is nobody's.
+        sale.serve_nobody();
         let plan = match drop(&sale, Meant::by_request(meant), is_forced, RELEASES_MAX)? {
             End::Delete(plan) => plan,
             End::Cancel { ids, delete, end } => {
@@ -73,7 +75,7 @@ impl Command for Drop {
                 plan
             }
         };
-        let is_deleted = sale.apply_to_all(&plan)?;
+        let is_deleted = apply_to_all(&sale, &plan)?;
         Ok(Reply::Integer(if plan.delete { i64::from(is_deleted) } else { MORE_HELD }))
     }
 }

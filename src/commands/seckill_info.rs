@@ -48,7 +48,13 @@ impl Command for Info {
         // Every user with units counts as one unit, since none can have two.
         let all_single = left.is_some_and(|left| rules.total.saturating_sub(left) == buyers);
         let held = book::units_held(ctx, keys.managed()?, all_single)?;
-        Ok(managed(&rules, rules.window(ctx.now_ms()), left, held, buyers, eviction()))
+        let window = rules.window(ctx.now_ms());
+        let waiting = match window {
+            // Their waits are over, though the timer may not have released them.
+            Window::Ended => 0,
+            _ => book::waiting(ctx, keys.managed()?.wait),
+        };
+        Ok(managed(&rules, window, left, [held, waiting], buyers, eviction()))
     }
 }
 
@@ -76,6 +82,7 @@ fn unmanaged(left: i64, buyers: i64, eviction: Reply) -> Reply {
         ("eviction", eviction),
         ("sale", Reply::Null),
         ("consistent", Reply::Null),
+        ("waiting", Reply::Null),
     ])
 }
 
@@ -83,7 +90,7 @@ fn managed(
     rules: &Rules,
     window: Window,
     left: Option<i64>,
-    held: i64,
+    [held, waiting]: [i64; 2],
     buyers: i64,
     eviction: Reply,
 ) -> Reply {
@@ -110,5 +117,6 @@ fn managed(
         ("eviction", eviction),
         ("sale", Reply::Integer(rules.sale.get())),
         ("consistent", Reply::Integer(is_consistent(rules.total, left, held, buyers).into())),
+        ("waiting", Reply::Integer(waiting)),
     ])
 }

@@ -41,6 +41,14 @@ impl Command for Order {
         let Some(entry) = sale.entry(&Name::Given(id.0))? else { return Ok(Reply::Null) };
         // Rules that can't be read don't prevent an answer about the order.
         let rules = sale.rules().ok().flatten();
+        let entry = match &rules {
+            Some(rules) => entry.seen(rules, sale.now()),
+            None => entry,
+        };
+        let position = match entry.state {
+            State::Waiting => sale.place_in_line(id.0)?,
+            _ => None,
+        };
         Ok(Reply::Map(vec![
             ("user", Reply::Bytes(entry.user.as_ref().to_vec())),
             ("units", Reply::Integer(entry.units.get())),
@@ -55,7 +63,8 @@ impl Command for Order {
             ),
             ("sale", Reply::integer_or_null(rules.map(|rules| rules.sale.get()))),
             ("asked", Reply::Integer(entry.asked.get())),
-            ("was", entry.was().map_or(Reply::Null, |was| Reply::text(was.word()))),
+            ("was", entry.was.map_or(Reply::Null, |was| Reply::text(was.word()))),
+            ("position", Reply::integer_or_null(position)),
         ]))
     }
 }

@@ -1,6 +1,7 @@
 //! `SECKILL.RESTOCK voucher delta|TOTAL n [SALE id]`: adds units to a managed voucher, or takes
 //! some away.
 
+use super::decided::apply_to_all;
 use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
@@ -9,7 +10,9 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::reply::Reply;
 use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use domain::facts::Facts;
 use domain::rules::Meant;
+use domain::sale::Stock;
 use domain::sales;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -45,7 +48,8 @@ impl Command for Restock {
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
         let (left, plan) = sales::restock(&sale, Meant::by_request(meant), how)?;
-        sale.apply_to_all(&plan)?;
-        Ok(Reply::Integer(left))
+        apply_to_all(&sale, &plan)?;
+        // The first in line may have got some.
+        Ok(Reply::Integer(if let Ok(Stock::Left(left)) = sale.stock() { left } else { left }))
     }
 }

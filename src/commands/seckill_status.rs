@@ -13,6 +13,7 @@ use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
 use crate::typed::User;
 use domain::book::Entry;
 use domain::facts::Facts;
+use domain::rules::Window;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.status",
@@ -39,19 +40,32 @@ impl Command for Status {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let (sale, user) = (Sale::of(ctx, &memory.vouchers, &keys, voucher), Name::Given(user.0));
-        if sale.rules()?.is_none() {
+        let Some(rules) = sale.rules()? else {
             // The set contains buyers, and nothing more.
             let has_bought = sale.is_buyer(&user)?;
-            return Ok(if has_bought { status(Reply::Null, None) } else { Reply::Null });
-        }
-        let Some(has) = sale.user_units(&user)? else { return Ok(Reply::Null) };
-        let latest = sale.entry(&has.latest)?.map(|entry| (&has.latest, entry));
-        Ok(status(Reply::Integer(has.units.get()), latest))
+            return Ok(if has_bought {
+                status([Reply::Null, Reply::Null], None)
+            } else {
+                Reply::Null
+            });
+        };
+        let has = sale.user_units(&user)?;
+        // Waits are over with the sale, though the timer may not have released the orders.
+        let now = sale.now();
+        let has = has.and_then(|has| match rules.window(now) {
+            Window::Ended => has.without_waiting(),
+            _ => Some(has),
+        });
+        let Some(has) = has else { return Ok(Reply::Null) };
+        let latest = sale.entry(&has.latest)?;
+        let latest = latest.map(|entry| (&has.latest, entry.seen(&rules, now)));
+        let units = [has.units.get(), has.waiting].map(Reply::Integer);
+        Ok(status(units, latest))
     }
 }
 
 /// The reply: the units, and the latest order with its state.
-fn status(units: Reply, latest: Option<(&Name<'_>, Entry<Name<'_>>)>) -> Reply {
+fn status([units, waiting]: [Reply; 2], latest: Option<(&Name<'_>, Entry<Name<'_>>)>) -> Reply {
     let (order, state, deadline) = match latest {
         None => (Reply::Null, Reply::Null, Reply::Null),
         Some((order, entry)) => (
@@ -60,5 +74,11 @@ fn status(units: Reply, latest: Option<(&Name<'_>, Entry<Name<'_>>)>) -> Reply {
             deadline_of(&entry),
         ),
     };
-    Reply::Map(vec![("units", units), ("orderid", order), ("state", state), ("deadline", deadline)])
+    Reply::Map(vec![
+        ("units", units),
+        ("orderid", order),
+        ("state", state),
+        ("deadline", deadline),
+        ("waiting", waiting),
+    ])
 }

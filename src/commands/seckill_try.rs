@@ -1,4 +1,5 @@
-//! `SECKILL.TRY voucher user orderid [UNITS n] [SALE id]`: sells to a user, at most once per user.
+//! `SECKILL.TRY voucher user orderid [UNITS n] [WAITLIST] [SALE id]`: sells to a user, at most once per
+//! user, or puts the order in line.
 
 use super::decided::{is_managed, next_order, try_once};
 use super::{Answering, Command};
@@ -18,6 +19,7 @@ use domain::order_id::{Count, Id};
 use domain::plan::Order;
 use domain::rules::{Meant, SaleId};
 use domain::sale::{Outcome, Units};
+use domain::tries::Else;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.try",
@@ -38,6 +40,7 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
         ArgSpec { name: c"user", kind: ArgKind::String },
         ArgSpec { name: c"orderid", kind: ArgKind::String },
         ArgSpec { name: c"units", kind: ArgKind::OptionalInteger(c"UNITS") },
+        ArgSpec { name: c"waitlist", kind: ArgKind::OptionalToken(c"WAITLIST") },
         ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
     ],
 };
@@ -48,21 +51,22 @@ impl Command for Try {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher: Voucher<'_> = args.next()?;
         let mut order = next_order(&mut args)?;
-        let Options { units, sale: meant } = Options::parse(args)?;
+        let Options { units, waits, sale: meant } = Options::parse(args)?;
+        let or_else = if waits { Else::Wait } else { Else::Lose };
         order.units = units.unwrap_or(Units::ONE);
         let meant = Meant::by_request(meant);
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         let reach = keys.reach(&memory.vouchers, ctx)?;
         let sale = Sale::reached(ctx, &memory.vouchers, &keys, voucher, reach);
         if order.id.as_ref() != GENERATE {
-            return try_once(&sale, meant, &order).map(Reply::from);
+            return try_once(&sale, meant, &order, or_else).map(Reply::from);
         }
-        // Tries with the next free id, and takes the id only if the try is accepted. Replies both.
+        // Tries with the next free id, and takes the id only if there is an order then. Replies both.
         let next = free_ids(ctx, memory, &keys, &sale, voucher, Count::ONE, |_| false)?;
         let id = Name::read(next.first().text().bytes());
-        let outcome = try_once(&sale, meant, &Order { id, ..order })?;
+        let outcome = try_once(&sale, meant, &Order { id, ..order }, or_else)?;
         let id = match outcome {
-            Outcome::Accepted => Reply::Id(next.take(ctx)),
+            Outcome::Accepted | Outcome::Waiting => Reply::Id(next.take(ctx)),
             _ => Reply::Null,
         };
         Ok(Reply::Array(vec![outcome.into(), id]))
@@ -73,6 +77,7 @@ impl Command for Try {
 #[derive(Default)]
 struct Options {
     units: Option<Units>,
+    waits: bool,
     sale: Option<SaleId>,
 }
 
@@ -81,8 +86,9 @@ impl Options {
     fn parse(mut args: Args<'_>) -> Result<Self, CommandError> {
         let mut options = Self::default();
         while !args.is_empty() {
-            match args.next_word(&["UNITS", "SALE"])? {
+            match args.next_word(&["UNITS", "WAITLIST", "SALE"])? {
                 "UNITS" if options.units.is_none() => options.units = Some(args.next_units()?),
+                "WAITLIST" if !options.waits => options.waits = true,
                 "SALE" if options.sale.is_none() => options.sale = Some(args.next_sale()?),
                 _ => return Err(CommandError::Syntax),
             }

@@ -17,6 +17,7 @@ use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler
 use crate::typed::{FieldName, KeyName};
 use domain::rules::Meant;
 use domain::sale::{Policy, Units};
+use domain::tries::Else;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.trykeys",
@@ -81,8 +82,13 @@ impl Command for TryKeys {
         let configured = Configured::now(&memory.vouchers.configured);
         let names = EntryNames::configured(&configured.fields);
         let names = options.names.map_or(names, |client| names.renamed(client));
-        try_once(&Sale::on(ctx, voucher, keys, names, options.policy()), Meant::Any, &order)
-            .map(Reply::from)
+        try_once(
+            &Sale::on(ctx, voucher, keys, names, options.policy()),
+            Meant::Any,
+            &order,
+            Else::Lose,
+        )
+        .map(Reply::from)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::keyspace::sale::Sale;
 use crate::keyspace::{rules, stock};
 use crate::server::{Call, Kind, OwnedStr, Str};
 use crate::typed::User;
-use domain::plan::{Admission, Append, Change, Hold, Plan, SalePlan};
+use domain::plan::{Admission, Append, Change, Hold, Place, Plan, SalePlan};
 use std::slice;
 
 /// What came of plans.
@@ -190,10 +190,9 @@ impl<'a> Sale<'a> {
         }
         let mut is_none_held = false;
         if let Some(effects) = book {
-            for effect in effects.into_iter().flatten() {
-                is_none_held |= matches!(effect, Effect::Unscored { was_last: true, .. });
-                effect.publish(ctx);
-            }
+            let [_, _, holds, ..] = &effects;
+            is_none_held = matches!(holds, Some(Effect::Unscored { was_last: true, .. }));
+            effects.into_iter().flatten().for_each(|effect| effect.publish(ctx));
         }
         for plan in plans {
             if plan.dismiss {
@@ -204,13 +203,35 @@ impl<'a> Sale<'a> {
     }
 
     /// Writes the keys of a managed sale.
-    fn write_book<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> [Option<Effect<'p>>; 5]
+    fn write_book<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> [Option<Effect<'p>>; 6]
     where
         'a: 'p,
     {
         let [orders, units] = [self.write_orders(plans), self.write_units(plans)];
         let payment = plans.first().and_then(|plan| self.write_payment(plan));
-        [orders, units, self.write_holds(plans), payment, self.read_again(plans)]
+        let (again, place) = (self.read_again(plans), self.write_place(plans));
+        [orders, units, self.write_holds(plans), payment, again, place]
+    }
+
+    /// Tries of one command have no places in line.
+    fn write_place<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> Option<Effect<'p>>
+    where
+        'a: 'p,
+    {
+        let [plan] = plans else { return None };
+        let (place, member) = (plan.place?, plan.order.id.as_str());
+        let mut line = self.opened().wait.writing()?;
+        let key = self.managed_keys().ok()?.wait;
+        match place {
+            Place::Join(score) => {
+                line.zset_add(score as f64, member).ok()?;
+                Some(Effect::Scored { key, score, member })
+            }
+            Place::Leave => line.zset_rem(member).then(|| {
+                let was_last = line.kind() == Kind::Empty;
+                Effect::Unscored { key, member, was_last }
+            }),
+        }
     }
 
     fn write_orders<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> Option<Effect<'p>>

@@ -89,6 +89,12 @@ pub(crate) fn units_held(
     Ok(count.saturating_add(extra))
 }
 
+/// How many orders are in line.
+pub(crate) fn waiting(ctx: Ctx<'_>, line: Str<'_>) -> i64 {
+    let line = ReadKey::open(ctx, line).filter(|line| line.kind() == Kind::SortedSet);
+    line.map_or(0, |line| i64::try_from(line.len()).unwrap_or(i64::MAX))
+}
+
 /// Units of held orders beyond the first of each, as the key says; None if it is not an integer.
 pub(crate) fn extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<Option<i64>, CommandError> {
     match read_extra(ctx, keys) {

@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::buyers::Buyer;
 use crate::keyspace::sale_keys::ManagedKeys;
-use crate::server::{Call, Ctx, OwnedStr, ReadKey};
+use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str};
 use crate::typed::User;
 use domain::audit::{Figures, Keys, Pair, Part};
 use domain::integer::{self, Decimal};
@@ -22,9 +22,9 @@ pub(crate) struct Audited<'a> {
 
 impl Audited<'_> {
     /// How many elements each part has.
-    pub(crate) fn lens(self) -> [i64; 4] {
-        let ManagedKeys { book, units, holds, sale, .. } = self.keys;
-        [book, units, holds, sale.buyers].map(|key| {
+    pub(crate) fn lens(self) -> [i64; 5] {
+        let ManagedKeys { book, units, holds, wait, sale, .. } = self.keys;
+        [book, units, holds, wait, sale.buyers].map(|key| {
             let len = ReadKey::open(self.ctx, key).map_or(0, |key| key.len());
             i64::try_from(len).unwrap_or(i64::MAX)
         })
@@ -32,8 +32,23 @@ impl Audited<'_> {
 
     /// What can be computed in constant time for a sale with this total and stock.
     pub(crate) fn figures(self, total: i64, left: Option<i64>) -> Result<Figures, CommandError> {
-        let [orders, _, holds, _] = self.lens();
-        Ok(Figures { total, left, orders, holds, extra: book::extra(self.ctx, self.keys)? })
+        let [orders, _, holds, waiting, _] = self.lens();
+        Ok(Figures {
+            total,
+            left,
+            orders,
+            holds,
+            waiting,
+            extra: book::extra(self.ctx, self.keys)?,
+        })
+    }
+}
+
+impl Audited<'_> {
+    fn text_in(&self, hash: Str<'_>, field: &[u8]) -> Result<Option<Vec<u8>>, CommandError> {
+        let Some(hash) = ReadKey::open(self.ctx, hash) else { return Ok(None) };
+        let text = hash.hash_get(OwnedStr::new(field).as_str())?;
+        Ok(text.map(|text| text.as_str().bytes().to_vec()))
     }
 }
 
@@ -45,6 +60,7 @@ impl Keys for Audited<'_> {
             Part::Book => (c"HSCAN", self.keys.book),
             Part::Units => (c"HSCAN", self.keys.units),
             Part::Holds => (c"ZSCAN", self.keys.holds),
+            Part::Line => (c"ZSCAN", self.keys.wait),
             Part::Buyers => (c"SSCAN", self.keys.sale.buyers),
         };
         let position = OwnedStr::new(Decimal::unsigned(position).bytes());
@@ -64,9 +80,7 @@ impl Keys for Audited<'_> {
     }
 
     fn entry(&self, id: &[u8]) -> Result<Option<Vec<u8>>, CommandError> {
-        let Some(book) = ReadKey::open(self.ctx, self.keys.book) else { return Ok(None) };
-        let text = book.hash_get(OwnedStr::new(id).as_str())?;
-        Ok(text.map(|text| text.as_str().bytes().to_vec()))
+        self.text_in(self.keys.book, id)
     }
 
     fn deadline(&self, id: &[u8]) -> Result<Option<i64>, CommandError> {
@@ -75,9 +89,13 @@ impl Keys for Audited<'_> {
         Ok(holds.zset_score(OwnedStr::new(id).as_str())?.map(|score| score as i64))
     }
 
-    fn has_units(&self, user: &[u8]) -> Result<bool, CommandError> {
-        let Some(units) = ReadKey::open(self.ctx, self.keys.units) else { return Ok(false) };
-        Ok(units.hash_has(OwnedStr::new(user).as_str())?)
+    fn is_in_line(&self, id: &[u8]) -> Result<bool, CommandError> {
+        let Some(line) = ReadKey::open(self.ctx, self.keys.wait) else { return Ok(false) };
+        Ok(line.zset_score(OwnedStr::new(id).as_str())?.is_some())
+    }
+
+    fn units(&self, user: &[u8]) -> Result<Option<Vec<u8>>, CommandError> {
+        self.text_in(self.keys.units, user)
     }
 
     fn is_buyer(&self, user: &[u8]) -> Result<bool, CommandError> {

@@ -87,7 +87,7 @@ impl<'a> Sale<'a> {
         let entry = plan.entry.as_ref();
         let units = plan.order.units;
         say(&names.units, (units != Units::ONE).then(|| decimal(units.get())));
-        if append == Append::Order {
+        if matches!(append, Append::Order | Append::Served { .. }) {
             let held = entry.filter(|entry| entry.state == State::Held);
             say(&names.deadline, held.map(|entry| decimal(entry.deadline)));
         }
@@ -103,6 +103,7 @@ impl<'a> Sale<'a> {
                 say(&names.was, was.map(|was| word(was.word())));
                 say(&names.kept, kept.map(|kept| decimal(kept.get())));
             }
+            Append::Served { waited } => say(&names.waited, Some(decimal(waited))),
             Append::Order | Append::Confirmation | Append::DeadLetter { .. } => {}
         }
         more

@@ -3,8 +3,8 @@
 use crate::error::CommandError;
 use crate::server::{OwnedStr, Str};
 use domain::fields::{
-    DEADLINE, DRAW_FIELDS, KEPT, PAYMENT, REASON, REFERENCE, SALE, UNITS, WAS, check_order_fields,
-    parse_order_fields,
+    DEADLINE, DRAW_FIELDS, KEPT, PAYMENT, REASON, REFERENCE, SALE, UNITS, WAITED, WAS,
+    check_order_fields, parse_order_fields,
 };
 use domain::rejection::FieldNames;
 
@@ -21,6 +21,7 @@ pub(crate) struct OrderFields {
     pub(super) was: OwnedStr,
     pub(super) payment: OwnedStr,
     pub(super) kept: OwnedStr,
+    pub(super) waited: OwnedStr,
 }
 
 impl OrderFields {
@@ -31,8 +32,21 @@ impl OrderFields {
         let [user, voucher, id] = words.map(OwnedStr::new);
         let [units, deadline, sale] = [UNITS, DEADLINE, SALE].map(OwnedStr::new);
         let [reference, reason, was] = [REFERENCE, REASON, WAS].map(OwnedStr::new);
-        let [payment, kept] = [PAYMENT, KEPT].map(OwnedStr::new);
-        Self { user, voucher, id, units, deadline, sale, reference, reason, was, payment, kept }
+        let [payment, kept, waited] = [PAYMENT, KEPT, WAITED].map(OwnedStr::new);
+        Self {
+            user,
+            voucher,
+            id,
+            units,
+            deadline,
+            sale,
+            reference,
+            reason,
+            was,
+            payment,
+            kept,
+            waited,
+        }
     }
 
     /// The names by which the entry of an order is known.

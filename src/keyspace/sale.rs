@@ -16,15 +16,14 @@ use crate::keyspace::stock;
 use crate::keyspace::voucher_keys::{VoucherKeys, Vouchers};
 use crate::server::{Ctx, Kind, OwnedStr, Str};
 use crate::typed::{User, Voucher};
-use domain::book::{Entry, UserUnits};
-use domain::facts::{Due, Facts, FirstDue, Stream};
+use domain::book::{Entry, Has, UserUnits};
+use domain::facts::{Facts, First, FirstDue, Line, Stream};
 use domain::payments::Payment;
-use domain::plan::Plan;
 use domain::rules::{Millis, Rules};
 use domain::sale::{Policy, Stock, Units};
+use domain::waitlist::SERVED_MAX;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashSet;
-use std::rc::Rc;
 
 /// The sale of one voucher, as found by one command: its facts, and by [`Sale::apply`] the one way
 /// to change them.
@@ -44,8 +43,10 @@ pub(crate) struct Sale<'a> {
 pub(super) struct More<'a> {
     rules: Cell<Option<Rules>>,
     now: Cell<Option<Millis>>,
+    /// How many of the line this command has served.
+    served: Cell<usize>,
     /// Which users of a batch are among the buyers, where that was asked for all at once.
-    bought: RefCell<Option<HashSet<Name<'a>>>>,
+    pub(super) bought: RefCell<Option<HashSet<Name<'a>>>>,
     pub(super) streams: RefCell<[Option<(Stream, Orders<'a>)>; 2]>,
     managed: OnceCell<OpenedBook<'a>>,
 }
@@ -57,6 +58,7 @@ pub(super) struct OpenedBook<'a> {
     pub(super) units: Opened<'a>,
     pub(super) holds: Opened<'a>,
     pub(super) payments: Opened<'a>,
+    pub(super) wait: Opened<'a>,
 }
 
 /// Where the keys of a sale are.
@@ -120,28 +122,9 @@ impl<'a> Sale<'a> {
         self.more().managed.get_or_init(OpenedBook::default)
     }
 
-    /// Asks at once which of these users are among the buyers.
-    pub(crate) fn find_buyers(
-        &self,
-        users: impl Iterator<Item = Str<'a>> + Clone,
-    ) -> Result<(), CommandError> {
-        let have = buyers::have_bought(self.ctx, self.sale_keys()?.buyers, users.clone())?;
-        let bought = users.zip(have).filter(|(_, has_bought)| *has_bought);
-        *self.more().bought.borrow_mut() =
-            Some(bought.map(|(user, _)| Name::Given(user)).collect());
-        Ok(())
-    }
-
     /// Refuses to touch keys that may be on another node.
     fn check_reach(&self) -> Result<(), CommandError> {
         if self.reach == Reach::Whole { Ok(()) } else { Err(CommandError::TryAgain) }
-    }
-
-    /// Notes which users of a batch have bought meanwhile.
-    pub(super) fn note_bought(&self, plans: &[Plan<Name<'a>>]) {
-        if let Some(bought) = &mut *self.more().bought.borrow_mut() {
-            bought.extend(plans.iter().map(|plan| plan.order.user.clone()));
-        }
     }
 
     #[inline]
@@ -174,10 +157,46 @@ impl<'a> Sale<'a> {
     }
 
     /// Nothing that can be released is due before this moment, as far as is known.
-    fn note_none_due(&self, before: Millis) {
+    pub(super) fn note_none_due(&self, before: Millis) {
         if let Keys::Derived { keys, .. } = self.keys {
             keys.set_none_due(self.ctx.selected_db(), before);
         }
+    }
+
+    /// Is it known that nothing is due now?
+    pub(super) fn is_none_due(&self) -> bool {
+        match self.keys {
+            Keys::Derived { keys, .. } => keys.is_none_due(self.ctx.selected_db(), self.now()),
+            Keys::Given { .. } => true,
+        }
+    }
+
+    /// Are all keys known to be on this node, whether they exist or not?
+    pub(super) fn is_known_whole(&self) -> bool {
+        let Keys::Derived { keys, .. } = self.keys else { return true };
+        !config::is_cluster() || keys.is_known_whole()
+    }
+
+    /// May this command serve one more of the line?
+    pub(crate) fn may_serve(&self) -> bool {
+        let served = &self.more().served;
+        served.set(served.get().saturating_add(1));
+        served.get() <= SERVED_MAX
+    }
+
+    /// This command serves nobody of the line.
+    pub(crate) fn serve_nobody(&self) {
+        self.more().served.set(SERVED_MAX);
+    }
+
+    /// Says in the log what has become of this sale.
+    pub(crate) fn warn(&self, message: &str) {
+        self.ctx.warn(message);
+    }
+
+    /// The database, and the line.
+    pub(crate) fn line_name(&self) -> Option<(i32, Str<'a>)> {
+        Some((self.ctx.selected_db(), self.managed_keys().ok()?.wait))
     }
 
     /// Closes what is open, because a decision came to nothing.
@@ -188,6 +207,7 @@ impl<'a> Sale<'a> {
             opened.units.close();
             opened.holds.close();
             opened.payments.close();
+            opened.wait.close();
         }
         self.close_streams();
     }
@@ -285,15 +305,15 @@ impl<'a> Facts for Sale<'a> {
         Ok(self.opened().book.exists(self.ctx, self.managed_keys()?.book))
     }
 
-    fn units_of(&self, user: &Name<'a>) -> Result<i64, CommandError> {
-        let Some(text) = self.units_text(user)? else { return Ok(0) };
-        Ok(UserUnits::parse(text.as_str().bytes())?.units.get())
+    fn units_of(&self, user: &Name<'a>) -> Result<Has, CommandError> {
+        let Some(text) = self.units_text(user)? else { return Ok(Has::default()) };
+        Ok(UserUnits::parse(text.as_str().bytes())?.has())
     }
 
     fn user_units(&self, user: &Name<'a>) -> Result<Option<UserUnits<Name<'a>>>, CommandError> {
         let Some(text) = self.units_text(user)? else { return Ok(None) };
-        let UserUnits { units, latest } = UserUnits::parse(text.as_str().bytes())?;
-        Ok(Some(UserUnits { units, latest: Name::read(latest) }))
+        let UserUnits { units, waiting, latest } = UserUnits::parse(text.as_str().bytes())?;
+        Ok(Some(UserUnits { units, waiting, latest: Name::read(latest) }))
     }
 
     fn payment(&self, reference: &Name<'a>) -> Result<Option<Payment<Name<'a>>>, CommandError> {
@@ -307,27 +327,7 @@ impl<'a> Facts for Sale<'a> {
     }
 
     fn due(&self, most: usize) -> Result<Option<FirstDue<Name<'a>>>, CommandError> {
-        let Keys::Derived { keys, .. } = self.keys else { return Ok(None) };
-        if keys.is_none_due(self.ctx.selected_db(), self.now()) {
-            return Ok(None);
-        }
-        let Some(holds) = self.opened().holds.reading(self.ctx, self.managed_keys()?.holds) else {
-            self.note_none_due(Millis::MAX);
-            return Ok(None);
-        };
-        let due = book::members(&holds, None, self.now(), most)?;
-        if due.is_empty() {
-            let first = book::holds_in(&holds, None).and_then(|holds| holds.first);
-            self.note_none_due(first.unwrap_or(Millis::MAX));
-            return Ok(None);
-        }
-        check_primary(self.ctx)?;
-        let due = due.into_iter().map(|(id, _)| {
-            let id = Name::Read(Rc::new(id));
-            let user = self.entry(&id).ok().flatten().map(|entry| entry.user);
-            Due { id, user }
-        });
-        Ok(Some(due.collect()))
+        self.find_due(most)
     }
 
     #[inline]
@@ -336,15 +336,23 @@ impl<'a> Facts for Sale<'a> {
     }
 
     fn held(&self, most: usize) -> Result<(Vec<Name<'a>>, u64), CommandError> {
-        let holds = self.opened().holds.reading(self.ctx, self.managed_keys()?.holds);
-        let Some((holds, held)) =
-            holds.and_then(|it| book::holds_in(&it, None).map(|held| (it, held)))
-        else {
-            return Ok((Vec::new(), 0));
-        };
-        let first = book::members(&holds, None, Millis::MAX, most)?;
-        let ids = first.into_iter().map(|(id, _)| Name::Read(Rc::new(id))).collect();
-        Ok((ids, held.count))
+        self.find_held(most)
+    }
+
+    fn is_waited_for(&self) -> Result<bool, CommandError> {
+        self.has_line()
+    }
+
+    fn line(&self) -> Result<Line, CommandError> {
+        self.read_line()
+    }
+
+    fn first_waiting(&self) -> Result<Option<First<Name<'a>>>, CommandError> {
+        self.read_first()
+    }
+
+    fn line_writable(&self) -> Result<(), CommandError> {
+        self.open_line()
     }
 
     fn has_own_keys(&self, with_stock: bool) -> Result<bool, CommandError> {

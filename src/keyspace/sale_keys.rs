@@ -39,6 +39,8 @@ pub(crate) struct ManagedKeys<'k> {
     pub(crate) holds: Str<'k>,
     /// Units of held orders beyond the first of each.
     pub(crate) extra: Str<'k>,
+    /// Order ids that wait, by ticket.
+    pub(crate) wait: Str<'k>,
     /// Reference to payment.
     pub(crate) payments: Str<'k>,
     /// The stream of releases; none where no stream is kept.
@@ -49,9 +51,8 @@ pub(crate) struct ManagedKeys<'k> {
 
 impl<'k> ManagedKeys<'k> {
     /// Every key but the streams, which vouchers share, and the payments, which outlive a sale.
-    pub(crate) fn own(self) -> [Str<'k>; 7] {
-        let Self { sale: SaleKeys { stock, buyers, .. }, rules, book, units, holds, extra, .. } =
-            self;
-        [stock, buyers, rules, book, units, holds, extra]
+    pub(crate) fn own(self) -> [Str<'k>; 8] {
+        let Self { sale: SaleKeys { stock, buyers, .. }, rules, book, units, .. } = self;
+        [stock, buyers, rules, book, units, self.holds, self.extra, self.wait]
     }
 }

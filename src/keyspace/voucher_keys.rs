@@ -13,7 +13,7 @@ use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::Voucher;
 use domain::key_names::{
     BOOK_PREFIX, EXTRA_PREFIX, HOLDS_PREFIX, PAYMENTS_PREFIX, RULES_PREFIX, UNITS_PREFIX,
-    entry_name,
+    WAIT_PREFIX, entry_name,
 };
 use domain::rules::{Millis, Rules};
 use domain::sale::Stock;
@@ -76,6 +76,7 @@ struct ManagedNames {
     units: OwnedStr,
     holds: OwnedStr,
     extra: OwnedStr,
+    wait: OwnedStr,
     payments: OwnedStr,
     released: Option<OwnedStr>,
     confirmed: Option<OwnedStr>,
@@ -238,6 +239,7 @@ impl VoucherKeys {
             units: key(UNITS_PREFIX),
             holds: key(HOLDS_PREFIX),
             extra: key(EXTRA_PREFIX),
+            wait: key(WAIT_PREFIX),
             payments: key(PAYMENTS_PREFIX),
             released,
             confirmed,
@@ -254,6 +256,7 @@ impl VoucherKeys {
             units: names.units.as_str(),
             holds: names.holds.as_str(),
             extra: names.extra.as_str(),
+            wait: names.wait.as_str(),
             payments: names.payments.as_str(),
             released: names.released.as_ref().map(OwnedStr::as_str),
             confirmed: names.confirmed.as_ref().map(OwnedStr::as_str),
@@ -363,7 +366,7 @@ impl VoucherKeys {
                 [Some(&names.buyers), names.orders.as_ref()].into_iter().flatten()
             });
         let managed = self.managed.get().into_iter().flat_map(|names| {
-            let own = [&names.book, &names.units, &names.holds, &names.extra];
+            let own = [&names.book, &names.units, &names.holds, &names.extra, &names.wait];
             own.into_iter().chain(&names.released)
         });
         let mut keys = sale.chain(managed).chain([&self.stock, &self.rules]);

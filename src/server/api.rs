@@ -123,6 +123,7 @@ required! {
     RedisModule_ValueLength
     RedisModule_ZsetAdd
     RedisModule_ZsetFirstInScoreRange
+    RedisModule_ZsetLastInScoreRange
     RedisModule_ZsetRangeCurrentElement
     RedisModule_ZsetRangeEndReached
     RedisModule_ZsetRangeNext

@@ -116,6 +116,27 @@ impl ReadKey<'_> {
         Ok((status == OK).then_some(score))
     }
 
+    /// The greatest score in a sorted set.
+    pub(crate) fn zset_last_score(&self) -> Result<Option<f64>, NotThatKind> {
+        if self.kind() != Kind::SortedSet {
+            return Err(NotThatKind);
+        }
+        let (key, mut score) = (self.as_ptr(), 0.0);
+        // SAFETY: the handle is open on a sorted set; the range is all of it.
+        let status = unsafe {
+            api!(RedisModule_ZsetLastInScoreRange(key, f64::NEG_INFINITY, f64::INFINITY, 0, 0))
+        };
+        if status != OK {
+            return Err(NotThatKind);
+        }
+        // SAFETY: a range was begun on this handle; the element is a new reference of ours, or
+        // null if there is none.
+        let last = unsafe { own(api!(RedisModule_ZsetRangeCurrentElement(key, &mut score))) };
+        // SAFETY: as above; the range ends here.
+        unsafe { api!(RedisModule_ZsetRangeStop(key)) };
+        Ok(last.map(|_| score))
+    }
+
     /// How many elements, or bytes of a string, the key holds.
     pub(crate) fn len(&self) -> usize {
         // SAFETY: the handle is open.

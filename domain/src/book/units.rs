@@ -39,6 +39,12 @@ impl<N> UserUnits<N> {
 }
 
 impl<N: Clone> UserUnits<N> {
+    /// What is left without all units that are waited for.
+    pub fn without_waiting(self) -> Option<Self> {
+        let units = Units::new(self.units.get().saturating_sub(self.waiting))?;
+        Some(Self { units, waiting: 0, latest: self.latest })
+    }
+
     /// What is left without the units of an order, which may have waited for them.
     pub fn without(&self, units: Units, waited: bool) -> Option<Self> {
         let waiting = if waited { self.waiting.saturating_sub(units.get()) } else { self.waiting };

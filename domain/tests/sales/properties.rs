@@ -245,6 +245,10 @@ impl Step<'_> {
             (Action::Drop { sale, .. }, answer) => {
                 let is_meant = meant(*sale).is(self.before.sale());
                 let nothing = *self.before == self.before.without_sale();
+                let is_waited_for = !self.before.in_line().is_empty() && !self.before.is_over();
+                let is_forced = matches!(self.action, Action::Drop { forced: true, .. });
+                let may_end = is_forced || !is_waited_for || answer.is_err();
+                ensure(may_end, "a sale ends while somebody waits")?;
                 ensure(is_meant || nothing || answer.is_err(), "another sale is dropped")
             }
             (Action::Restock(Restock::To(total)), Ok(_)) => {

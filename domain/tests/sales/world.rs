@@ -297,7 +297,8 @@ impl World {
         written: &mut Written,
         bad: &mut Option<&'static str>,
     ) -> Result<(), HasBought> {
-        let user = usize::from(plan.order.user);
+        // What is no order has no user.
+        let user = usize::from(plan.order.user).min(USERS - 1);
         if plan.admit == Some(Admission::Ask) && self.buyers[user] {
             return Err(HasBought);
         }
@@ -365,7 +366,7 @@ impl Written {
 
 /// Does a plan fit the keys that it is written to, and do its entries say what it does?
 fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str> {
-    let (id, user) = (usize::from(plan.order.id), usize::from(plan.order.user));
+    let (id, user) = (usize::from(plan.order.id), usize::from(plan.order.user).min(USERS - 1));
     let known = world.book[id];
     let wrong = |is_wrong: bool, word| if is_wrong { Err(word) } else { Ok(()) };
     let is_changed = plan.stock.is_some() || plan.entry.is_some() || plan.units.is_some();

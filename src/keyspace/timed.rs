@@ -1,0 +1,124 @@
+//! Facts about the orders that a timer looks after: those that are held, and those that wait.
+
+use crate::config;
+use crate::error::CommandError;
+use crate::keyspace::book;
+use crate::keyspace::names::Name;
+use crate::keyspace::presence::check_line_here;
+use crate::keyspace::rules::check_primary;
+use crate::keyspace::sale::Sale;
+use crate::server::{Call, Kind, ReadKey, Str};
+use domain::book::{Entry, UserUnits};
+use domain::facts::{Due, Facts, First, FirstDue, Line};
+use domain::rules::Millis;
+use std::cell::Ref;
+use std::rc::Rc;
+
+impl<'a> Sale<'a> {
+    pub(super) fn find_due(&self, most: usize) -> Result<Option<FirstDue<Name<'a>>>, CommandError> {
+        if self.is_none_due() {
+            return Ok(None);
+        }
+        let Some(holds) = self.opened().holds.reading(self.ctx, self.managed_keys()?.holds) else {
+            self.note_none_due(Millis::MAX);
+            return Ok(None);
+        };
+        let due = book::members(&holds, None, self.now(), most)?;
+        if due.is_empty() {
+            let first = book::holds_in(&holds, None).and_then(|holds| holds.first);
+            self.note_none_due(first.unwrap_or(Millis::MAX));
+            return Ok(None);
+        }
+        check_primary(self.ctx)?;
+        let due = due.into_iter().map(|(id, _)| {
+            let id = Name::Read(Rc::new(id));
+            let user = self.entry(&id).ok().flatten().map(|entry| entry.user);
+            Due { id, user }
+        });
+        Ok(Some(due.collect()))
+    }
+
+    pub(super) fn find_held(&self, most: usize) -> Result<(Vec<Name<'a>>, u64), CommandError> {
+        let holds = self.opened().holds.reading(self.ctx, self.managed_keys()?.holds);
+        let Some((holds, held)) =
+            holds.and_then(|it| book::holds_in(&it, None).map(|held| (it, held)))
+        else {
+            return Ok((Vec::new(), 0));
+        };
+        let first = book::members(&holds, None, Millis::MAX, most)?;
+        let ids = first.into_iter().map(|(id, _)| Name::Read(Rc::new(id))).collect();
+        Ok((ids, held.count))
+    }
+
+    /// The line, if it exists.
+    fn line_key(&self) -> Result<Option<Ref<'_, ReadKey<'a>>>, CommandError> {
+        Ok(self.opened().wait.reading(self.ctx, self.managed_keys()?.wait))
+    }
+
+    pub(super) fn has_line(&self) -> Result<bool, CommandError> {
+        match self.line_key()? {
+            Some(line) if line.kind() == Kind::SortedSet => Ok(true),
+            Some(_) => Err(CommandError::WrongType),
+            // The others overtake nobody whom they know of.
+            None if self.is_known_whole() => Ok(false),
+            None => check_line_here(self.ctx, self.managed_keys()?).map(|()| false),
+        }
+    }
+
+    /// Of another type, nobody waits.
+    pub(super) fn read_line(&self) -> Result<Line, CommandError> {
+        let most = config::waitlist_max();
+        let line = self.line_key()?.filter(|line| line.kind() == Kind::SortedSet);
+        let Some(line) = line else { return Ok(Line { waiting: 0, most, last: 0 }) };
+        let waiting = u64::try_from(line.len()).unwrap_or(u64::MAX);
+        Ok(Line { waiting, most, last: line.zset_last_score()?.unwrap_or(0.0) as i64 })
+    }
+
+    pub(super) fn read_first(&self) -> Result<Option<First<Name<'a>>>, CommandError> {
+        let Some(line) = self.line_key()? else { return Ok(None) };
+        let first = line.members(f64::NEG_INFINITY..=f64::INFINITY, 1, |_, _| false)?;
+        drop(line);
+        let Some((id, _)) = first.into_iter().next() else { return Ok(None) };
+        let id = Name::Read(Rc::new(id));
+        let order = match self.order_in_line(&id) {
+            Err(CommandError::Garbled) => None,
+            order => order?,
+        };
+        Ok(Some(First { id, order }))
+    }
+
+    fn order_in_line(&self, id: &Name<'a>) -> Result<Option<Waiting<'a>>, CommandError> {
+        let Some(entry) = self.entry(id)? else { return Ok(None) };
+        let has = self.user_units(&entry.user)?;
+        Ok(Some((entry, has)))
+    }
+
+    /// Opens the line for writing.
+    pub(super) fn open_line(&self) -> Result<(), CommandError> {
+        check_primary(self.ctx)?;
+        let (opened, keys) = (self.opened(), self.managed_keys()?);
+        if self.line_key()?.is_none() && config::is_cluster() {
+            // This asks for the book, which in the background can expire it.
+            opened.book.close();
+            check_line_here(self.ctx, keys)?;
+            opened.book.open(self.ctx, keys.book, Kind::Hash)?;
+        }
+        opened.wait.open(self.ctx, keys.wait, Kind::SortedSet)
+    }
+}
+
+/// An order that waits, and what its user has.
+type Waiting<'a> = (Entry<Name<'a>>, Option<UserUnits<Name<'a>>>);
+
+impl Sale<'_> {
+    /// The place of an order in line, from 1; none if it has none.
+    pub(crate) fn place_in_line(&self, id: Str<'_>) -> Result<Option<i64>, CommandError> {
+        let line = self.managed_keys()?.wait;
+        self.close();
+        match Call::read(self.ctx, c"ZRANK", line, id) {
+            Ok(rank) if rank.is_null() => Ok(None),
+            Ok(rank) => Ok(Some(rank.integer().saturating_add(1))),
+            Err(error) => Err(CommandError::of_call(error, "ZRANK")),
+        }
+    }
+}
