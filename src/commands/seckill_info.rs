@@ -75,6 +75,7 @@ fn unmanaged(left: i64, buyers: i64, eviction: Reply) -> Reply {
         ("held", Reply::Null),
         ("sold", Reply::Null),
         ("buyers", Reply::Integer(buyers)),
+        ("waiting", Reply::Null),
         ("begin", Reply::Null),
         ("end", Reply::Null),
         ("limit", Reply::Integer(1)),
@@ -82,7 +83,6 @@ fn unmanaged(left: i64, buyers: i64, eviction: Reply) -> Reply {
         ("eviction", eviction),
         ("sale", Reply::Null),
         ("consistent", Reply::Null),
-        ("waiting", Reply::Null),
     ])
 }
 
@@ -110,6 +110,7 @@ fn managed(
         ("held", Reply::Integer(held)),
         ("sold", Reply::integer_or_null(sold)),
         ("buyers", Reply::Integer(buyers)),
+        ("waiting", Reply::Integer(waiting)),
         ("begin", Reply::integer_or_null(rules.begin)),
         ("end", Reply::integer_or_null(rules.end)),
         ("limit", Reply::Integer(rules.limit)),
@@ -117,6 +118,5 @@ fn managed(
         ("eviction", eviction),
         ("sale", Reply::Integer(rules.sale.get())),
         ("consistent", Reply::Integer(is_consistent(rules.total, left, held, buyers).into())),
-        ("waiting", Reply::Integer(waiting)),
     ])
 }

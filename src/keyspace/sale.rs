@@ -171,12 +171,6 @@ impl<'a> Sale<'a> {
         }
     }
 
-    /// Are all keys known to be on this node, whether they exist or not?
-    pub(super) fn is_known_whole(&self) -> bool {
-        let Keys::Derived { keys, .. } = self.keys else { return true };
-        !config::is_cluster() || keys.is_known_whole()
-    }
-
     /// May this command serve one more of the line?
     pub(crate) fn may_serve(&self) -> bool {
         let served = &self.more().served;

@@ -366,7 +366,7 @@ impl VoucherKeys {
                 [Some(&names.buyers), names.orders.as_ref()].into_iter().flatten()
             });
         let managed = self.managed.get().into_iter().flat_map(|names| {
-            let own = [&names.book, &names.units, &names.holds, &names.extra, &names.wait];
+            let own = [&names.book, &names.units, &names.holds, &names.extra];
             own.into_iter().chain(&names.released)
         });
         let mut keys = sale.chain(managed).chain([&self.stock, &self.rules]);

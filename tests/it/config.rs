@@ -5,7 +5,7 @@ use crate::observe::{assert_error, words};
 use redis::Value;
 
 /// Every setting with its default and another legal value.
-pub const CONFIGS: [(&str, &str, &str); 18] = [
+pub const CONFIGS: [(&str, &str, &str); 19] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
     ("seckill.order-stream", "stream.orders", ""),
@@ -20,6 +20,7 @@ pub const CONFIGS: [(&str, &str, &str); 18] = [
     ("seckill.id-utc-offset", "0", "-28800"),
     ("seckill.name-bytes-max", "512", "16"),
     ("seckill.hold-sweep-ms", "50", "1"),
+    ("seckill.waitlist-max", "100000", "0"),
     ("seckill.lock-lease-ms-max", "86400000", "1"),
     ("seckill.lock-wait-ms-max", "3600000", "0"),
     ("seckill.lock-waiters-max", "1000 5000 5000", "0 0 0"),
@@ -156,7 +157,9 @@ fn redis_conf_wins_over_loadmodule_arguments() {
 }
 
 /// Values that no setting accepts, as name and bytes.
-const BAD: [(&str, &[u8]); 36] = [
+const BAD: [(&str, &[u8]); 38] = [
+    ("seckill.waitlist-max", b"-1"),
+    ("seckill.waitlist-max", b"10000001"),
     ("seckill.hash-tags", b"maybe"),
     ("seckill.hash-tags", b""),
     ("seckill.missing-stock", b"soldout"),

@@ -140,3 +140,4 @@ mod survival;
 mod r#try;
 mod trykeys;
 mod users;
+mod waiting;

@@ -31,7 +31,7 @@ const TRYKEYS_TOKENS: &str = "UNITS NOSTREAM FIELDS MISSING";
 
 #[rustfmt::skip]
 pub const COMMANDS: [Row; 24] = [
-    ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS SALE"),
+    ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS WAITLIST SALE"),
     ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, TRYKEYS_TOKENS),
     ("seckill.mtry", -4, "write denyoom", [1, 1], "voucher order", ""),
     ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),

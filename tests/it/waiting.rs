@@ -1,0 +1,467 @@
+//! Waiting lists: `SECKILL.TRY ... WAITLIST`, first come, first served.
+
+use crate::aof::shown;
+use crate::effects::{assert_same, assert_transaction};
+use crate::harness::{Server, text, wait_for};
+use crate::managed_effects::written;
+use crate::observe::integer;
+use redis::Value;
+
+const LAST_ID: &str = "18446744073709551615-18446744073709551615";
+
+/// A voucher with one unit, which ann holds, and bob and cid in line.
+fn waiting(server: &Server, hold_ms: i64) {
+    server.check(&format!(
+        "
+        > SECKILL.CREATE 7 1 LIMIT 3 HOLD {hold_ms}
+        OK
+        > SECKILL.TRY 7 ann o1
+        0
+        > SECKILL.TRY 7 bob o2 WAITLIST
+        6
+        > SECKILL.TRY 7 cid o3 WAITLIST
+        6
+        "
+    ));
+}
+
+fn position(server: &Server, id: &str) -> Value {
+    server.field(&format!("SECKILL.ORDER 7 {id}"), "position")
+}
+
+#[test]
+fn who_comes_first_is_served_first() {
+    let server = Server::observed().start();
+    waiting(&server, 900_000);
+    assert_eq!([position(&server, "o2"), position(&server, "o3")], [1, 2].map(Value::Int));
+    assert_eq!(server.field("SECKILL.INFO 7", "waiting"), Value::Int(2));
+    assert_eq!(server.field("SECKILL.INFO 7", "buyers"), Value::Int(1));
+    assert_eq!(server.field("SECKILL.STATUS 7 bob", "waiting"), Value::Int(1));
+    server.assert_book("7", [0, 1, 0]);
+    assert_eq!(server.silent("SECKILL.TRY 7 dan o4"), Value::Int(1));
+    assert_eq!(server.unchanged("SECKILL.TRY 7 bob o2 WAITLIST"), Value::Int(6));
+    assert_eq!(server.unchanged("SECKILL.TRY 7 bob o2"), Value::Int(6));
+    server.check(
+        "
+        > SECKILL.CANCEL 7 ann o1
+        1
+        > SECKILL.TRY 7 bob o2
+        0
+        > SECKILL.TRY 7 dan o4
+        1
+        > SISMEMBER seckill:order:7 bob
+        1
+        > SISMEMBER seckill:order:7 cid
+        0
+        ",
+    );
+    assert_eq!([position(&server, "o2"), position(&server, "o3")], [Value::Nil, Value::Int(1)]);
+    server.assert_book("7", [0, 1, 0]);
+    let entry = server.run("XREVRANGE stream.orders + - COUNT 1");
+    let entry = format!("{entry:?}");
+    assert!(entry.contains("waited") && entry.contains("deadline"), "{entry}");
+    server.check("> SECKILL.CONFIRM 7 bob o2\n1\n> SECKILL.CANCEL 7 bob o2\n1");
+    assert_eq!(server.state("7", "o3"), "held");
+    server.check("> EXISTS seckill:wait:7\n0\n> SECKILL.TRY 7 bob o2\n5");
+    server.assert_book("7", [0, 1, 0]);
+    assert_eq!(server.info_number("seckill_orders_served"), 2);
+    assert_eq!(server.info_number("seckill_tries_waiting"), 2);
+}
+
+/// A smaller order neither overtakes nor leaves units idle once the first one is gone.
+#[test]
+fn nobody_overtakes() {
+    let server = Server::start();
+    server.check(
+        "
+        > SECKILL.CREATE 7 3 LIMIT 3 HOLD 900000
+        OK
+        > SECKILL.TRY 7 ann o1 UNITS 2
+        0
+        > SECKILL.TRY 7 bob o2 UNITS 2 WAITLIST
+        6
+        > SECKILL.TRY 7 cid o3
+        1
+        > SECKILL.TRY 7 cid o3 WAITLIST
+        6
+        > GET seckill:stock:7
+        1
+        > SECKILL.CANCEL 7 bob o2
+        1
+        ",
+    );
+    assert_eq!(
+        (server.state("7", "o2"), server.state("7", "o3")),
+        ("cancelled".into(), "held".into())
+    );
+    assert_eq!(server.field("SECKILL.ORDER 7 o2", "was"), Value::BulkString(b"waiting".to_vec()));
+    server.assert_book("7", [0, 3, 0]);
+    // A part of an order that returns, and units that are new.
+    server.check(
+        "
+        > SECKILL.TRY 7 dan o4 WAITLIST
+        6
+        > SECKILL.TRY 7 eve o5 UNITS 2 WAITLIST
+        6
+        > SECKILL.CANCEL 7 ann o1 KEEP 1
+        1
+        > SECKILL.ORDER 7 o4
+        1) user ...
+        > SECKILL.RESTOCK 7 3
+        1
+        ",
+    );
+    assert_eq!((server.state("7", "o4"), server.state("7", "o5")), ("held".into(), "held".into()));
+    server.assert_book("7", [1, 5, 0]);
+}
+
+#[test]
+fn other_commands_see_an_order_in_line() {
+    let server = Server::observed().start();
+    waiting(&server, 900_000);
+    for (command, wanted) in [
+        ("SECKILL.CONFIRM 7 bob o2", 0),
+        ("SECKILL.EXTEND 7 bob o2 1000", 0),
+        ("SECKILL.CANCEL 7 cid o2", 0),
+    ] {
+        assert_eq!(server.silent(command), Value::Int(wanted), "{command}");
+    }
+    for command in ["SECKILL.CANCEL 7 bob o2 KEEP 1", "SECKILL.CANCEL 7 bob o2 IF held"] {
+        assert_eq!(server.unchanged(command), Value::Int(3), "{command}");
+    }
+    server.refused("SECKILL.CANCEL 7 bob o2 KEEP 0", "ERR");
+    server.refused("SECKILL.TRY 7 bob o2 UNITS 2 WAITLIST", "ORDERID");
+    server.refused("SECKILL.TRY 7 cid o2 WAITLIST", "ORDERID");
+    server.refused("SECKILL.ALTER 7 HOLD 0", "HELD");
+    server.refused("SECKILL.DROP 7", "HELD");
+    assert_eq!(server.silent("SECKILL.MTRY 7 dan o4 eve o5"), Value::Array(vec![Value::Int(1); 2]));
+    // The limit counts units that are waited for.
+    assert_eq!(server.silent("SECKILL.TRY 7 bob o6 UNITS 3 WAITLIST"), Value::Int(2));
+    // More than there are would keep all others from being served.
+    assert_eq!(server.silent("SECKILL.TRY 7 dan o6 UNITS 2 WAITLIST"), Value::Int(1));
+    server.check(
+        "> SECKILL.CONFIRM 7 bob o2 REF pay1\n0\n> HGET seckill:payments:7 pay1\nunknown:...",
+    );
+    server.check("> SECKILL.CANCEL 7 ann o1\n1\n> SECKILL.DROP 7\n(error) HELD ...");
+    server.check("> SECKILL.DROP 7 FORCE\n1\n> EXISTS seckill:wait:7 seckill:book:7\n0");
+}
+
+#[test]
+fn where_nobody_can_wait_nothing_is_written() {
+    let server = Server::observed().start();
+    server.run("SET seckill:stock:1 0");
+    server.run("SECKILL.CREATE 2 1");
+    server.run("SECKILL.TRY 2 ann o1");
+    for voucher in ["1", "3"] {
+        server.refused(&format!("SECKILL.TRY {voucher} bob o2 WAITLIST"), "NOVOUCHER");
+    }
+    let error = server.refused("SECKILL.TRY 2 bob o2 WAITLIST", "ERR");
+    assert!(error.contains("HOLD"), "{error}");
+    server.refused("SECKILL.TRY 2 bob o2 WAITLIST WAITLIST", "ERR");
+    server.run("CONFIG SET seckill.waitlist-max 1");
+    server.check("> SECKILL.CREATE 7 1 HOLD 900000\nOK\n> SECKILL.TRY 7 ann o1 WAITLIST\n0");
+    server.check("> SECKILL.TRY 7 bob o2 WAITLIST\n6");
+    assert_eq!(server.silent("SECKILL.TRY 7 cid o3 WAITLIST"), Value::Int(1));
+    server.run("CONFIG SET seckill.waitlist-max 2");
+    let reply = server.run("SECKILL.TRY 7 cid * WAITLIST");
+    let Value::Array(parts) = reply else { panic!("{reply:?}") };
+    assert_eq!(parts[0], Value::Int(6));
+    assert_eq!(server.state("7", &text(&parts[1])), "waiting");
+}
+
+#[test]
+fn what_the_line_writes_is_replayed_without_the_module() {
+    let server = Server::with().aof().start();
+    server.run("SECKILL.CREATE 7 2 LIMIT 3 HOLD 900000");
+    server.run("SECKILL.TRY 7 ann o1 UNITS 2");
+    assert_transaction(
+        written(&server, "SECKILL.TRY 7 bob o2 UNITS 2 WAITLIST"),
+        vec![
+            "HSET seckill:book:7 o2 waiting:2:WHEN:bob",
+            "HSET seckill:units:7 bob 2,waiting2:o2",
+            "ZADD seckill:wait:7 1 o2",
+        ],
+    );
+    assert_transaction(
+        written(&server, "SECKILL.TRY 7 ann o3 WAITLIST"),
+        vec![
+            "HSET seckill:book:7 o3 waiting:1:WHEN:ann",
+            "HSET seckill:units:7 ann 3,waiting1:o3",
+            "ZADD seckill:wait:7 2 o3",
+        ],
+    );
+    assert_eq!(
+        written(&server, "SECKILL.TRY 7 bob o2 UNITS 2"),
+        ["HSET seckill:book:7 o2 waiting:2:WHEN:bob"]
+    );
+    let lines = written(&server, "SECKILL.CANCEL 7 ann o1");
+    let served = [
+        "DECRBY seckill:stock:7 2",
+        "SADD seckill:order:7 bob",
+        "HSET seckill:book:7 o2 held:2:WHEN:bob",
+        "HSET seckill:units:7 bob 2:o2",
+        "ZADD seckill:hold:7 WHEN o2",
+        "ZREM seckill:wait:7 o2",
+        // Ann only waits now.
+        "HSET seckill:units:7 ann 1,waiting1:o3",
+        "SREM seckill:order:7 ann",
+    ];
+    for line in served {
+        assert!(lines.iter().any(|it| it == line), "{line}: {lines:?}");
+    }
+    let entry = lines.iter().find(|line| line.starts_with("XADD stream.orders ID"));
+    let entry = entry.expect("an entry of the order");
+    assert!(entry.contains("units 2 deadline WHEN sale SALE waited "), "{entry}");
+    assert_eq!(lines.iter().filter(|line| *line == "MULTI").count(), 1, "{lines:?}");
+    assert_transaction(
+        written(&server, "SECKILL.CANCEL 7 ann o3"),
+        vec![
+            "HSET seckill:book:7 o3 cancelled:1:0,waiting:ann",
+            "HDEL seckill:units:7 ann",
+            "ZREM seckill:wait:7 o3",
+        ],
+    );
+    server.run("SECKILL.TRY 7 cid o4 WAITLIST");
+    server.run("SECKILL.ALTER 7 END 1");
+    assert_eq!(server.state("7", "o4"), "expired");
+    let copy = Server::with().aof().without_module().data_of(&server).start();
+    assert_same(&server, &copy);
+    for argv in server.aof() {
+        assert!(!shown(&argv).contains("SECKILL."), "{}", shown(&argv));
+    }
+}
+
+#[test]
+fn an_expired_reservation_goes_to_the_first_in_line() {
+    let server = Server::start();
+    waiting(&server, 300);
+    server.wait_for_state("7", "o1", "expired");
+    server.wait_for_state("7", "o3", "expired");
+    assert_eq!(server.state("7", "o2"), "expired");
+    server.assert_book("7", [1, 0, 0]);
+    assert_eq!(server.info_number("seckill_orders_served"), 2);
+}
+
+/// With everything sold there is no reservation that would wake the timer.
+#[test]
+fn waits_end_with_the_sale() {
+    let server = Server::start();
+    waiting(&server, 900_000);
+    server.check("> SECKILL.CONFIRM 7 ann o1\n1");
+    let end = server.clock_ms() + 300;
+    server.check(&format!("> SECKILL.ALTER 7 END {end}\nOK"));
+    server.wait_for_state("7", "o3", "expired");
+    wait_for("the line to end", || {
+        (server.run("EXISTS seckill:wait:7") == Value::Int(0)).then_some(())
+    })
+    .expect("the timer ends waits");
+    server.check(
+        "
+        > SECKILL.TRY 7 bob o2
+        5
+        > SECKILL.CANCEL 7 bob o2
+        2
+        > SECKILL.CONFIRM 7 bob o2
+        3
+        > HGET seckill:units:7 bob
+        (nil)
+        > XLEN stream.orders.released
+        0
+        ",
+    );
+    server.assert_book("7", [0, 0, 1]);
+}
+
+/// Beyond the end all commands count orders in line as expired, though no timer runs: here on a
+/// paused server, whose clients still read.
+#[test]
+fn beyond_the_end_an_order_in_line_counts_as_expired() {
+    let server = Server::start();
+    waiting(&server, 900_000);
+    let end = server.clock_ms() + 400;
+    server.check(&format!("> SECKILL.ALTER 7 END {end}\nOK\n> CLIENT PAUSE 60000 WRITE\nOK"));
+    server.wait_until(end);
+    server.check("> ZCARD seckill:wait:7\n2");
+    assert_eq!(server.state("7", "o2"), "expired");
+    assert_eq!(position(&server, "o2"), Value::Nil);
+    assert_eq!(server.field("SECKILL.INFO 7", "waiting"), Value::Int(0));
+    assert_eq!(server.run("SECKILL.STATUS 7 bob"), Value::Nil);
+    server.check(
+        "> CLIENT UNPAUSE\nOK\n> SECKILL.TRY 7 bob o2 WAITLIST\n5\n> SECKILL.CANCEL 7 cid o3\n2",
+    );
+    server.assert_book("7", [0, 1, 0]);
+}
+
+/// More than a command serves at once, and more than a change of the end ends at once.
+#[test]
+fn a_long_line_goes_on_by_the_timer() {
+    let server = Server::start();
+    server.check("> SECKILL.CREATE 7 1 HOLD 900000\nOK\n> SECKILL.TRY 7 ann o0\n0");
+    for number in 1..=400 {
+        let reply = server.run(&format!("SECKILL.TRY 7 user-{number} o{number} WAITLIST"));
+        assert_eq!(reply, Value::Int(6), "{number}");
+    }
+    server.check("> SECKILL.RESTOCK 7 200\n175");
+    let waiting = || integer(&server.field("SECKILL.INFO 7", "waiting"));
+    wait_for("the line to be served", || (waiting() == 200).then_some(())).expect("served");
+    server.assert_book("7", [0, 201, 0]);
+    assert_eq!(position(&server, "o201"), Value::Int(1));
+    // Ended, and at once open again: the old line has ended.
+    server.check("> SECKILL.ALTER 7 END 1\nOK");
+    wait_for("another end", || {
+        let reply = server.run("SECKILL.ALTER 7 END 0");
+        assert!(reply == Value::Okay || matches!(&reply, Value::ServerError(_)), "{reply:?}");
+        (reply == Value::Okay).then_some(())
+    })
+    .expect("the line ends");
+    assert_eq!((waiting(), server.state("7", "o400")), (0, "expired".into()));
+    server.check("> SECKILL.RESTOCK 7 1\n1\n> SECKILL.TRY 7 user-400 p1\n0");
+    server.assert_book("7", [0, 202, 0]);
+}
+
+/// What refuses to serve refuses no command.
+#[test]
+fn a_full_stream_refuses_no_cancellation() {
+    let server = Server::start();
+    waiting(&server, 900_000);
+    server.run(&format!("XSETID stream.orders {LAST_ID}"));
+    server.check("> SECKILL.CANCEL 7 ann o1\n1\n> GET seckill:stock:7\n1");
+    assert_eq!(server.state("7", "o2"), "waiting");
+    server.check("> SECKILL.TRY 7 dan o4\n1\n> SECKILL.TRY 7 dan o4 WAITLIST\n6");
+    wait_for("a line in the log", || {
+        server.log().contains("orders that wait were not served").then_some(())
+    })
+    .expect("the log says why");
+    server.run("DEL stream.orders");
+    server.wait_for_state("7", "o2", "held");
+    server.assert_book("7", [0, 1, 0]);
+}
+
+#[test]
+fn keys_that_somebody_edited_do_no_harm() {
+    let server = Server::start();
+    for value in ["RPUSH seckill:wait:7 a", "SET seckill:wait:7 a", "HSET seckill:wait:7 a b"] {
+        server.run("FLUSHALL");
+        server.check("> SECKILL.CREATE 7 1 HOLD 900000\nOK\n> SECKILL.TRY 7 ann o1\n0");
+        server.run(value);
+        server.check(
+            "
+            > SECKILL.TRY 7 bob o2
+            1
+            > SECKILL.TRY 7 bob o2 WAITLIST
+            (error) WRONGTYPE ...
+            > SECKILL.CANCEL 7 ann o1
+            1
+            > SECKILL.TRY 7 bob o2
+            (error) WRONGTYPE ...
+            > SECKILL.DROP 7
+            1
+            ",
+        );
+    }
+    // Members that are no orders, or can't be read, leave the line.
+    waiting(&server, 900_000);
+    for (score, member) in [("-inf", "nobody"), ("-5", "o1"), ("0.5", "\\xff"), ("0.25", "junk")] {
+        server.run(&format!("ZADD seckill:wait:7 {score} \"{member}\""));
+    }
+    server.run("HSET seckill:book:7 junk rubbish");
+    server.check("> SECKILL.CANCEL 7 ann o1\n1");
+    server.wait_for_state("7", "o2", "held");
+    server.check("> ZRANGE seckill:wait:7 0 -1\n1) o3");
+    assert!(server.log().contains("has left the waiting list"), "{}", server.log());
+    // A ticket beyond all others.
+    server.run("ZADD seckill:wait:7 inf o3");
+    server.refused("SECKILL.TRY 7 dan o5 WAITLIST", "BOOK");
+    server.check("> ZADD seckill:wait:7 7 o3\n0\n> SECKILL.TRY 7 dan o5 WAITLIST\n6");
+    assert_eq!(server.run("ZSCORE seckill:wait:7 o5"), Value::BulkString(b"8".to_vec()));
+}
+
+/// The book may be on its way: RESTORE of key after key.
+#[test]
+fn a_line_without_its_book_waits_for_it() {
+    let server = Server::start();
+    waiting(&server, 900_000);
+    server.check("> RENAME seckill:book:7 away\nOK\n> SECKILL.RESTOCK 7 1\n1");
+    wait_for("a line in the log", || {
+        server.log().contains("orders that wait were not served").then_some(())
+    })
+    .expect("the log says why");
+    server.check("> ZCARD seckill:wait:7\n2\n> RENAME away seckill:book:7\nOK");
+    server.wait_for_state("7", "o2", "held");
+    server.assert_book("7", [0, 2, 0]);
+}
+
+/// Keys of a line are found however they get there, and forgotten with their database.
+#[test]
+fn a_line_is_found_wherever_it_appears() {
+    let mut server = Server::with().aof().start();
+    let free = |server: &Server| {
+        server.check("> INCRBY seckill:stock:7 1\n1");
+    };
+    let get_there = [
+        "RENAME seckill:wait:7 x\nRENAME x seckill:wait:7",
+        "COPY seckill:wait:7 x\nDEL seckill:wait:7\nCOPY x seckill:wait:7",
+        "SWAPDB 0 1\nSWAPDB 0 1\nZADD seckill:wait:7 XX 2 o3",
+        "DEBUG RELOAD",
+        "DEBUG LOADAOF",
+    ];
+    for steps in get_there {
+        server.run("FLUSHALL");
+        waiting(&server, 900_000);
+        free(&server);
+        assert_eq!(server.state("7", "o2"), "waiting", "{steps}");
+        for step in steps.lines() {
+            let reply = server.run(step);
+            assert!(!matches!(reply, Value::ServerError(_)), "{step}: {reply:?}");
+        }
+        server.wait_for_state("7", "o2", "held");
+    }
+    server.run("FLUSHALL");
+    waiting(&server, 900_000);
+    free(&server);
+    server.restart();
+    server.wait_for_state("7", "o2", "held");
+    // Without rules a line is left alone, until there are some.
+    let rules = text(&server.run("GET seckill:voucher:7"));
+    server.check("> RENAME seckill:voucher:7 away\nOK\n> INCRBY seckill:stock:7 1\n1");
+    server.run("ZADD seckill:wait:7 XX 5 o3");
+    server.check("> RENAME away seckill:voucher:7\nOK");
+    server.wait_for_state("7", "o3", "held");
+    assert!(rules.contains("900000"), "{rules}");
+}
+
+#[test]
+fn a_replica_serves_when_it_is_promoted() {
+    let primary = Server::with().port().start();
+    let replica = Server::with().port().replica_of(&primary).start();
+    primary.wait_for_replica(&replica);
+    waiting(&primary, 900_000);
+    primary.check("> INCRBY seckill:stock:7 1\n1");
+    primary.wait_for_replica(&replica);
+    replica.check("> SECKILL.INFO 7\n...");
+    assert_eq!(replica.state("7", "o2"), "waiting");
+    replica.check("> REPLICAOF NO ONE\nOK");
+    replica.wait_for_state("7", "o2", "held");
+    assert_eq!(replica.state("7", "o3"), "waiting");
+    assert_eq!(primary.state("7", "o2"), "waiting");
+}
+
+#[test]
+fn a_line_is_served_in_a_transaction_and_in_a_script() {
+    let server = Server::start();
+    waiting(&server, 900_000);
+    let replies = server.transaction(&["SECKILL.CANCEL 7 ann o1", "SECKILL.TRY 7 bob o2"]);
+    assert_eq!(replies, [Value::Int(1), Value::Int(0)]);
+    server.check(
+        "
+        > EVAL \"return redis.call('SECKILL.CANCEL', '7', 'bob', 'o2')\" 1 7
+        1
+        > EVAL \"return redis.call('SECKILL.TRY', '7', 'dan', 'o4', 'WAITLIST')\" 1 7
+        6
+        > EVAL_RO \"return redis.call('SECKILL.TRY', '7', 'eve', 'o5', 'WAITLIST')\" 1 7
+        (error) ERR ...
+        ",
+    );
+    assert_eq!(server.state("7", "o3"), "held");
+    server.assert_book("7", [0, 1, 0]);
+}
