@@ -366,6 +366,7 @@ impl<'a> Sale<'a> {
         self.close();
         if let Some(rules) = &plan.rules {
             rules::write(ctx, keys.rules, rules)?;
+            self.forget_rules();
         }
         if let Some(units) = plan.new_stock {
             // A plain SET of a missing key: it succeeds as the first has.

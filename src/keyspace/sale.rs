@@ -171,6 +171,11 @@ impl<'a> Sale<'a> {
         }
     }
 
+    /// The rules are others now.
+    pub(super) fn forget_rules(&self) {
+        self.more().rules.set(None);
+    }
+
     /// May this command serve one more of the line?
     pub(crate) fn may_serve(&self) -> bool {
         let served = &self.more().served;

@@ -38,10 +38,12 @@ fn a_small_book_takes_one_step() {
            10) (integer) 1
            11) \"buyers\"
            12) (integer) 1
-           13) \"changed\"
+           13) \"waiting\"
            14) (integer) 0
-           15) \"differences\"
-           16) (empty array)
+           15) \"changed\"
+           16) (integer) 0
+           17) \"differences\"
+           18) (empty array)
         ",
     );
     server.silent("SECKILL.AUDIT 7 CURSOR 0");

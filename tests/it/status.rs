@@ -34,15 +34,19 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
         14) (integer) 2
         15) "was"
         16) (nil)
+        17) "position"
+        18) (nil)
         > SECKILL.STATUS 7 alice
-        1) "units"
-        2) (integer) 2
-        3) "orderid"
-        4) "o1"
-        5) "state"
-        6) "sold"
-        7) "deadline"
-        8) (nil)
+         1) "units"
+         2) (integer) 2
+         3) "orderid"
+         4) "o1"
+         5) "state"
+         6) "sold"
+         7) "deadline"
+         8) (nil)
+         9) "waiting"
+        10) (integer) 0
         > SECKILL.INFO 7
          1) "managed"
          2) (integer) 1
@@ -58,20 +62,22 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
         12) (integer) 2
         13) "buyers"
         14) (integer) 1
-        15) "begin"
-        16) (integer) 5
-        17) "end"
-        18) (nil)
-        19) "limit"
-        20) (integer) 3
-        21) "hold"
-        22) (nil)
-        23) "eviction"
+        15) "waiting"
+        16) (integer) 0
+        17) "begin"
+        18) (integer) 5
+        19) "end"
+        20) (nil)
+        21) "limit"
+        22) (integer) 3
+        23) "hold"
         24) (nil)
-        25) "sale"
-        26) (integer) 1795344856123456
-        27) "consistent"
-        28) (integer) 1
+        25) "eviction"
+        26) (nil)
+        27) "sale"
+        28) (integer) 1795344856123456
+        29) "consistent"
+        30) (integer) 1
         > SECKILL.AUDIT 7
          1) "total"
          2) (integer) 9
@@ -85,8 +91,10 @@ fn maps_are_maps_in_resp3_and_flat_in_resp2() {
         10) (integer) 1
         11) "buyers"
         12) (integer) 1
-        13) "differences"
-        14) (empty array)
+        13) "waiting"
+        14) (integer) 0
+        15) "differences"
+        16) (empty array)
         > SECKILL.ORDER 7 none
         (nil)
         > SECKILL.STATUS 7 bob
@@ -111,11 +119,13 @@ fn the_same_as_maps(server: &Server) {
         6# "sale" => (integer) 1795344856123456
         7# "asked" => (integer) 2
         8# "was" => (nil)
+        9# "position" => (nil)
         > SECKILL.STATUS 7 alice
         1# "units" => (integer) 2
         2# "orderid" => "o1"
         3# "state" => "sold"
         4# "deadline" => (nil)
+        5# "waiting" => (integer) 0
         > SECKILL.AUDIT 7
         1# "total" => (integer) 9
         2# "left" => (integer) 7
@@ -123,14 +133,15 @@ fn the_same_as_maps(server: &Server) {
         4# "sold" => (integer) 2
         5# "orders" => (integer) 1
         6# "buyers" => (integer) 1
-        7# "differences" => (empty array)
+        7# "waiting" => (integer) 0
+        8# "differences" => (empty array)
         > SECKILL.ORDER 7 none
         (nil)
         > SECKILL.STATUS 7 bob
         (nil)
         "#,
     );
-    assert!(matches!(client.run("SECKILL.INFO 7"), Value::Map(pairs) if pairs.len() == 14));
+    assert!(matches!(client.run("SECKILL.INFO 7"), Value::Map(pairs) if pairs.len() == 15));
 }
 
 fn shown(client: &mut Client, command: &str, fields: &[&str]) -> String {
