@@ -1,8 +1,8 @@
 //! Decides about the line of orders that wait: who joins it, who is served, whose wait is over.
 //!
-//! Units that return are for the first in line, and nobody overtakes, not even with a smaller order.
-//! After each plan that returns units, makes the line shorter or changes the rules, and by the
-//! timer, [`next`] and [`serve`] decide one order after the other.
+//! Units that return are for the first in line, and nobody overtakes, not even with a smaller
+//! order. After each plan that returns units, makes the line shorter or changes the rules, and by
+//! the timer, [`next`] and [`serve`] decide one order after the other.
 
 use crate::book::{Entry, Has, Reason, State, UserUnits};
 use crate::facts::{Facts, First, Refusal, TICKET_MAX};
@@ -29,7 +29,7 @@ pub enum Next<N> {
     Serve { first: Waiter<N>, stock: Change },
     /// The sale has ended.
     End(Waiter<N>),
-    /// It is no order that waits, or can't be read: somebody edited the keys.
+    /// Its entry is not that of an order that waits, or can't be read: somebody edited the keys.
     Stray { id: N, rules: Rules },
 }
 

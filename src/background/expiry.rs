@@ -1,5 +1,5 @@
-//! Releases holds whose deadline has passed, and serves orders that wait: by a timer of the primary,
-//! in bounded steps.
+//! Releases holds whose deadline has passed, and serves orders that wait: by a timer of the
+//! primary, in bounded steps.
 //!
 //! The holds keys are the truth. The index of [`crate::memory::holds`] knows when to look at which
 //! key; key events mark what changed, and only the timer looks and writes. A replica looks too, so
@@ -160,14 +160,14 @@ fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
         Ok(Found::NoVoucher) => memory.holds.index(|index| index.park(key)),
         Ok(Found::Holds(reaped)) => {
             if let Some(error) = reaped.refused {
-                complain(ctx, memory, HELD, error, now);
+                complain(ctx, memory, key, error, now);
             }
             let skipped = skip(skipped, reaped, now);
             memory.holds.index(|index| index.skip(key, skipped));
             look(ctx, memory, key, now);
         }
         Err(error) => {
-            complain(ctx, memory, HELD, error, now);
+            complain(ctx, memory, key, error, now);
             let at = now.saturating_add(RETRY_MS);
             memory.holds.index(|index| index.retry(key, at));
         }
@@ -214,7 +214,7 @@ fn look_at_line(
             None => index.remove(key),
         }),
         Err(error) => {
-            complain(ctx, memory, WAITING, error, now);
+            complain(ctx, memory, key, error, now);
             let at = now.saturating_add(RETRY_MS);
             memory.holds.index(|index| index.retry(key, at));
         }
@@ -234,15 +234,15 @@ fn serve(sale: &Sale<'_>) -> Result<Option<Millis>, CommandError> {
     decided::serve(sale).map(|next| at(&next))
 }
 
-/// What the log says was not done.
-const HELD: &str = "expired holds were not released and will be tried again";
-const WAITING: &str = "orders that wait were not served and will be tried again";
-
-/// Logs, at most once per minute, why something could not be done.
-fn complain(ctx: Ctx<'_>, memory: &Memory, what: &str, error: CommandError, now: Millis) {
+/// Logs, at most once per minute, why something was not done.
+fn complain(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, error: CommandError, now: Millis) {
     // A slot that is moving to another node is not an error.
     if error != CommandError::TryAgain && memory.holds.may_complain(now) {
-        ctx.warn(&format!("{what}: {error}"));
+        ctx.warn(&if is_wait_name(&key.key) {
+            format!("orders that wait were not served and will be tried again: {error}")
+        } else {
+            format!("expired holds were not released and will be tried again: {error}")
+        });
     }
 }
 

@@ -86,8 +86,8 @@ fn serve_one<'a>(sale: &Sale<'a>, next: Next<Name<'a>>) -> Result<(), CommandErr
     if let Some(plan) = plan {
         write(sale, slice::from_ref(&plan)).inspect_err(|_| sale.close())?;
     }
-    if is_stray {
-        sale.warn("an order that can't be read has left the waiting list of its voucher");
+    if is_stray && Memory::current().is_some_and(|it| it.holds.may_complain(sale.now())) {
+        sale.warn_of_stray();
     }
     Ok(())
 }

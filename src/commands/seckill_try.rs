@@ -1,5 +1,5 @@
-//! `SECKILL.TRY voucher user orderid [UNITS n] [WAITLIST] [SALE id]`: sells to a user, at most once per
-//! user, or puts the order in line.
+//! `SECKILL.TRY voucher user orderid [UNITS n] [WAITLIST] [SALE id]`: sells to a user, at most once
+//! per user, or puts the order in line.
 
 use super::decided::{is_managed, next_order, try_once};
 use super::{Answering, Command};
@@ -61,7 +61,7 @@ impl Command for Try {
         if order.id.as_ref() != GENERATE {
             return try_once(&sale, meant, &order, or_else).map(Reply::from);
         }
-        // Tries with the next free id, and takes the id only if there is an order then. Replies both.
+        // Tries with the next free id, and takes it only if there is an order then. Replies both.
         let next = free_ids(ctx, memory, &keys, &sale, voucher, Count::ONE, |_| false)?;
         let id = Name::read(next.first().text().bytes());
         let outcome = try_once(&sale, meant, &Order { id, ..order }, or_else)?;

@@ -1,5 +1,7 @@
 //! Applies plans: the one place where a sale's keys are written, and where that becomes effects.
 
+mod whole;
+
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::book::read_extra;
@@ -11,7 +13,7 @@ use crate::keyspace::sale::Sale;
 use crate::keyspace::{rules, stock};
 use crate::server::{Call, Kind, OwnedStr, Str};
 use crate::typed::User;
-use domain::plan::{Admission, Append, Change, Hold, Place, Plan, SalePlan};
+use domain::plan::{Admission, Append, Change, Hold, Place, Plan};
 use std::slice;
 
 /// What came of plans.
@@ -356,39 +358,6 @@ impl<'a> Sale<'a> {
             }
         } else {
             drop(Call::write(self.ctx, c"INCRBY", keys.extra, decimal(by).as_str()));
-        }
-    }
-
-    /// Writes what is decided about the sale as a whole. True if keys were deleted. On an error
-    /// nothing has been changed.
-    pub(crate) fn apply_to_all(&self, plan: &SalePlan) -> Result<bool, CommandError> {
-        let (ctx, keys) = (self.ctx, self.managed_keys()?);
-        self.close();
-        if let Some(rules) = &plan.rules {
-            rules::write(ctx, keys.rules, rules)?;
-            self.forget_rules();
-        }
-        if let Some(units) = plan.new_stock {
-            // A plain SET of a missing key: it succeeds as the first has.
-            stock::create(ctx, keys.sale.stock, units)?;
-        }
-        if let Some(effect) =
-            plan.stock.and_then(|change| stock::change(ctx, keys.sale.stock, change))
-        {
-            effect.publish(ctx);
-        }
-        if !plan.delete {
-            return Ok(false);
-        }
-        rules::check_primary(ctx)?;
-        match Call::write_all(ctx, c"UNLINK", &keys.own()) {
-            Ok(unlinked) if unlinked.integer() > 0 => Ok(true),
-            Ok(_) => {
-                // They are gone, and the client of a repeat may wait until the replicas know it.
-                Effect::UnlinkedAgain { key: keys.rules }.publish(ctx);
-                Ok(false)
-            }
-            Err(error) => Err(CommandError::of_call(error, "UNLINK")),
         }
     }
 }

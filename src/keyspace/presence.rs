@@ -44,8 +44,8 @@ pub(crate) fn check_confirmed_here(
     keys.confirmed.map_or(Ok(()), |stream| check_one_here(ctx, keys, stream))
 }
 
-/// Refuses, in cluster mode, a line that may be on the other node of a moving slot. Only orders that
-/// join or leave it need it.
+/// Refuses, in cluster mode, a line that may be on the other node of a moving slot. Only orders
+/// that join or leave it need it.
 pub(super) fn check_line_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<(), CommandError> {
     check_one_here(ctx, keys, keys.wait)
 }

@@ -188,9 +188,9 @@ impl<'a> Sale<'a> {
         self.more().served.set(SERVED_MAX);
     }
 
-    /// Says in the log what has become of this sale.
-    pub(crate) fn warn(&self, message: &str) {
-        self.ctx.warn(message);
+    /// Says so in the log.
+    pub(crate) fn warn_of_stray(&self) {
+        self.ctx.warn("an order that can't be read has left the waiting list of its voucher");
     }
 
     /// The database, and the line.

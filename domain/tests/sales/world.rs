@@ -1,8 +1,8 @@
 //! The keys of one voucher as tables, the facts that decisions ask of them, and plans applied to
 //! them.
 
-use crate::line::place_is_sound;
-use domain::book::{Entry, Has, Reason, State, UserUnits};
+use crate::plans::plan_is_sound;
+use domain::book::{Entry, Has, State, UserUnits};
 use domain::facts::{Due, Facts, First, FirstDue, Line, Refusal, Stream};
 use domain::payments::{Outcome, Payment};
 use domain::plan::{Admission, Append, Hold, Place, Plan, SalePlan};
@@ -362,64 +362,4 @@ impl Written {
             Append::DeadLetter { .. } => self.letters += 1,
         }
     }
-}
-
-/// Does a plan fit the keys that it is written to, and do its entries say what it does?
-fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str> {
-    let (id, user) = (usize::from(plan.order.id), usize::from(plan.order.user).min(USERS - 1));
-    let known = world.book[id];
-    let wrong = |is_wrong: bool, word| if is_wrong { Err(word) } else { Ok(()) };
-    let is_changed = plan.stock.is_some() || plan.entry.is_some() || plan.units.is_some();
-    let is_moved = plan.hold.is_some() || plan.dismiss || plan.admit.is_some();
-    let is_moved = is_moved || plan.place.is_some();
-    let is_written = is_changed || is_moved || plan.appends != [None; 2] || plan.acknowledge;
-    wrong(!is_written && plan.payment.is_none() && !plan.again, "a plan of nothing")?;
-    wrong(plan.again && is_written, "a plan that writes, again")?;
-    wrong(plan.stock.is_some_and(|it| world.stock != Some(it.before)), "another stock before")?;
-    wrong(plan.stock.is_some_and(|it| it.before == it.after), "a stock that stays")?;
-    let is_of_sale = plan.sale.is_some_and(|sale| world.sale() != Some(sale));
-    wrong(is_of_sale && (is_changed || is_moved), "another sale")?;
-    wrong(plan.admit == Some(Admission::Add) && world.buyers[user], "a buyer added again")?;
-    wrong(plan.dismiss && !world.buyers[user], "no buyer to be dismissed")?;
-    let is_there = world.holds[id].is_some();
-    wrong(matches!(plan.hold, Some(Hold::Place(_))) && is_there, "a hold placed twice")?;
-    wrong(matches!(plan.hold, Some(Hold::Move(_))) && !is_there, "no hold to be moved")?;
-    wrong(matches!(plan.hold, Some(Hold::Lift)) && !is_there, "no hold to be lifted")?;
-    place_is_sound(world, plan)?;
-    if world.rules.is_none() {
-        let moved = plan.stock.map_or(0, |stock| stock.after - stock.before);
-        let taken = if plan.admit.is_some() { -plan.order.units.get() } else { 0 };
-        let returned = if plan.dismiss { plan.order.units.get() } else { 0 };
-        wrong(moved != taken + returned, "the stock moved by other units")?;
-    }
-    plan.appends.iter().flatten().try_for_each(|append| entry_is_sound(*append, plan, known))
-}
-
-fn entry_is_sound(
-    append: Append,
-    plan: &Plan<u8>,
-    known: Option<Entry<u8>>,
-) -> Result<(), &'static str> {
-    let is_sound = match append {
-        Append::Order => known.is_none(),
-        Append::Served { waited } => {
-            // The present is always the same.
-            known.map(|known| known.state) == Some(State::Waiting) && waited == 0
-        }
-        Append::Confirmation => plan.entry.is_some_and(|entry| entry.state == State::Sold),
-        Append::Payment(outcome) => plan.payment.is_some_and(|(_, it)| it.outcome == outcome),
-        Append::Release { was, kept, .. } if plan.sale.is_none() => was.is_none() && kept.is_none(),
-        Append::Release { reason, was, kept: None } => {
-            plan.entry.map(|entry| entry.state) == Some(State::Released(reason))
-                && was == known.map(|known| known.state)
-                && plan.entry.and_then(|entry| entry.was) == was
-        }
-        Append::Release { reason, was, kept } => {
-            reason == Reason::Cancelled
-                && was == known.map(|known| known.state)
-                && plan.entry.map(|entry| entry.units) == kept
-        }
-        Append::DeadLetter { .. } => plan.acknowledge,
-    };
-    if is_sound { Ok(()) } else { Err("an entry that says something else") }
 }
