@@ -117,7 +117,7 @@ mod tests {
         let mut answers = Answers::default();
         answers.add(0, Ok(-1));
         answers.add(1, Ok(6));
-        assert_eq!(answers.outcomes, [0; 6]);
+        assert_eq!(answers.outcomes, [0; Outcome::ALL.len()]);
         assert_eq!(answers.errors["UNKNOWN"].count, 2);
     }
 

@@ -141,8 +141,11 @@ mod tests {
 
     fn sale() -> Sale {
         let plan = Plan::new("run".to_owned(), 10, 10, 0.0, 1);
-        let answers =
-            Answers { outcomes: [3, 7, 0, 0, 0, 0], accepted: vec![0, 1, 2], ..Default::default() };
+        let answers = Answers {
+            outcomes: [3, 7, 0, 0, 0, 0, 0],
+            accepted: vec![0, 1, 2],
+            ..Default::default()
+        };
         let orders = (0..3).map(|number| order(&plan, number)).collect();
         Sale { plan, sent: 10, answers, before: state(3, 0), after: state(0, 3), orders }
     }
@@ -182,7 +185,7 @@ mod tests {
     fn an_oversold_unit_shows() {
         let mut sale = sale();
         sale.answers.accepted.push(3);
-        sale.answers.outcomes = [4, 6, 0, 0, 0, 0];
+        sale.answers.outcomes = [4, 6, 0, 0, 0, 0, 0];
         sale.after = state(-1, 4);
         sale.orders.push(order(&sale.plan, 3));
         assert_eq!(sale.differences(), ["units sold"]);
@@ -230,7 +233,7 @@ mod tests {
         let mut sale = sale();
         sale.sent = 2;
         sale.answers.accepted = vec![0, 1];
-        sale.answers.outcomes = [2, 0, 0, 0, 0, 0];
+        sale.answers.outcomes = [2, 0, 0, 0, 0, 0, 0];
         sale.after = state(1, 2);
         sale.orders.truncate(2);
         assert_eq!(sale.differences(), [""; 0]);
