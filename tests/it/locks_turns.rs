@@ -17,9 +17,9 @@ pub fn cron(server: &Server) -> i64 {
     server.info_number("lru_clock")
 }
 
-/// Repeats a round, which ends when somebody has been served, until the server did not wake up on its
-/// own from what the round returns, `cron` before the cause. A server that finds the cause when it
-/// wakes up never serves anybody before.
+/// Repeats a round, which ends when somebody has been served and returns `cron` before the cause,
+/// until the server has not woken up on its own in between. A server that finds the cause only when
+/// it wakes up never serves anybody before.
 pub fn needs_no_poll(server: &Server, what: &str, mut round: impl FnMut() -> i64) {
     let served = wait_for(what, || (round() == cron(server)).then_some(()));
     served.unwrap_or_else(|late| panic!("{late}, served without a cron"));

@@ -1,9 +1,7 @@
 //! Databases, groups and streams that disappear and return.
 
-use std::net::TcpListener;
-use std::time::{Duration, Instant};
-
 use redis::Value;
+use std::net::TcpListener;
 
 use crate::databases::{Database, Kind};
 use crate::harness::{Port, wait_for};
