@@ -1,9 +1,7 @@
 //! The managed voucher that comes near a script with a begin, an end or a limit per user: proposed,
 //! and tried beside the script.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use domain::sale::Outcome;
 
 use crate::cure::{ACCEPTED, BOUGHT, SOLD_OUT};
@@ -15,7 +13,7 @@ use crate::reading::{Means, Reading, Try};
 use crate::reply::Reply;
 use crate::sale::{Place, Sale};
 use crate::server::Client;
-use crate::trial::Side;
+use crate::trial::{Side, now_ms};
 use crate::watch::eval;
 use crate::wire::Words;
 use crate::world::{Kind, World, planted};
@@ -265,10 +263,4 @@ impl Pair<'_> {
             _ => false,
         }
     }
-}
-
-/// The time by this machine's clock, which is also that of the servers.
-pub fn now_ms() -> Result<i64> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
-    i64::try_from(since.as_millis()).context("the clock is too far ahead")
 }

@@ -1,10 +1,11 @@
 //! Runs a sale again with one change, to see what matters.
 
-use anyhow::Result;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
 use domain::integer;
 
 use crate::explore::{HUGE, ONE, Plan, Run};
-use crate::managed;
 use crate::reply::Reply;
 use crate::template::{Part, Slot, Template};
 use crate::watch::{Watch, eval};
@@ -122,7 +123,7 @@ impl Trial<'_> {
             };
             let (one, huge) = (refused_at(ONE)?, refused_at(HUGE)?);
             // A minute ago in milliseconds is far ahead in seconds.
-            let at = managed::now_ms()? - 60_000;
+            let at = now_ms()? - 60_000;
             let is_ahead = refused_at(at.to_string().as_bytes())?;
             match (one, huge) {
                 (None, Some(reply)) => {
@@ -194,4 +195,10 @@ impl Trial<'_> {
         }
         Ok(true)
     }
+}
+
+/// The time by this machine's clock, which is also that of the servers.
+pub fn now_ms() -> Result<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+    i64::try_from(since.as_millis()).context("the clock is too far ahead")
 }
