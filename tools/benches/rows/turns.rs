@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use sqlx::Row;
 use tokio::runtime::Runtime;
 
 use crate::databases::{Database, Kind};
