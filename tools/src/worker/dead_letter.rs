@@ -100,6 +100,9 @@ impl Outlook {
                 let word = reason.word();
                 format!("The order of {user} is {word} already: nothing is released.")
             }
+            Some(State::Waiting) => {
+                format!("The order of {user} waits in line and has no units: nothing is released.")
+            }
             Some(State::Held) => format!("The order of {user} is held, not paid. {released}"),
             Some(State::Sold) => {
                 format!("The order of {user} is SOLD: it may be paid. {released}")
