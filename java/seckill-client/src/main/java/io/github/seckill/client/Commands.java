@@ -29,13 +29,12 @@ public final class Commands {
      * @param orderId the id of the order that an accepted try makes: another for each purchase, and
      *     the same for each repetition of it; not {@code *}
      */
-    public static SaleCommand<Outcome> tryBuy(String voucher, String user, String orderId) {
+    public static Try<Outcome> tryBuy(String voucher, String user, String orderId) {
         return tryBuy(voucher, user, orderId, 1);
     }
 
     /** Tries to buy units, all of them or none. Never coalesced if more than one. */
-    public static SaleCommand<Outcome> tryBuy(
-            String voucher, String user, String orderId, long units) {
+    public static Try<Outcome> tryBuy(String voucher, String user, String orderId, long units) {
         Args.orderId(orderId);
         Args.units(units);
         return new Try<>(
@@ -48,7 +47,7 @@ public final class Commands {
      * Tries to buy one unit and has the server make the order id, if it accepts. Sent once, and
      * else {@link Purchase.Unknown}: {@link #status} tells what the user of a managed voucher has.
      */
-    public static SaleCommand<Purchase> tryBuy(String voucher, String user) {
+    public static Try<Purchase> tryBuy(String voucher, String user) {
         String id = Try.ID_OF_SERVER;
         Call<Bought> call = tryOne(voucher, user, id).repeat(Repeat.NEVER);
         return new Try<>(voucher, user, id, call, Kind.SINGLE, Replies::purchase);
@@ -91,13 +90,16 @@ public final class Commands {
      */
     public static SaleCommand<Reservation> reserve(
             String voucher, String user, String orderId, long units) {
-        return tryBuy(voucher, user, orderId, units)
-                .then(outcome ->
-                        switch (outcome) {
-                            case ACCEPTED -> reserved(voucher, orderId);
-                            case UNKNOWN -> SaleCommand.value(new Reservation.Unknown());
-                            default -> SaleCommand.value(new Reservation.Refused(outcome));
-                        });
+        return reserve(tryBuy(voucher, user, orderId, units));
+    }
+
+    /** Reserves what a try buys, which may wait in line: {@link Try#waitlist}. */
+    public static SaleCommand<Reservation> reserve(Try<Outcome> attempt) {
+        return attempt.then(outcome -> switch (outcome) {
+            case ACCEPTED, WAITING -> reserved(attempt.voucher, attempt.orderId);
+            case UNKNOWN -> SaleCommand.value(new Reservation.Unknown());
+            default -> SaleCommand.value(new Reservation.Refused(outcome));
+        });
     }
 
     /** Reserves one unit. */
@@ -105,7 +107,7 @@ public final class Commands {
         return reserve(voucher, user, orderId, 1);
     }
 
-    /** The order was accepted, now or before: what has become of it says the book. */
+    /** The order is on record, now or since an earlier try: the book says where it stands. */
     private static Command<Reservation> reserved(String voucher, String orderId) {
         return Call.of(
                         "SECKILL.ORDER",

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param deadline when it expires, if it is held
  * @param paymentRef the payment's reference, if it was confirmed with one
  * @param sale the id of the voucher's sale
+ * @param position its place in line, where 1 is next, if it waits
  */
 public record Order(
         String user,
@@ -23,4 +24,5 @@ public record Order(
         @Nullable OrderState was,
         @Nullable Instant deadline,
         @Nullable String paymentRef,
-        @Nullable Long sale) {}
+        @Nullable Long sale,
+        @Nullable Long position) {}

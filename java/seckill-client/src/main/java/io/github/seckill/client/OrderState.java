@@ -4,6 +4,8 @@ import java.util.Locale;
 
 /** Where an order of a managed voucher stands. */
 public enum OrderState {
+    /** It waits in line for units, and has none yet. */
+    WAITING,
     /** Its units are set aside until its deadline. */
     HELD,
     /** Its units are the user's. */

@@ -14,6 +14,8 @@ public enum Outcome {
     ENDED,
     /** This order id was accepted before and its units were released. It never sells again. */
     RELEASED,
+    /** All is sold, and the order waits in line for units that are released. */
+    WAITING,
     /**
      * No answer came, and the try could not be sent again safely: the units may be the user's or
      * not. Only the data tells, see the page of SECKILL.TRY. Tries on managed vouchers end so only

@@ -5,6 +5,9 @@ public sealed interface Purchase {
     /** The unit is the user's. */
     record Accepted(String orderId) implements Purchase {}
 
+    /** All is sold, and the order waits in line, as {@link Try#waitlist} has asked. */
+    record Waiting(String orderId) implements Purchase {}
+
     /**
      * The unit is not the user's.
      *

@@ -81,6 +81,7 @@ final class Replies {
         String id = bought.orderId();
         return switch (bought.outcome()) {
             case ACCEPTED -> new Purchase.Accepted(text(id));
+            case WAITING -> new Purchase.Waiting(text(id));
             case UNKNOWN -> new Purchase.Unknown();
             default -> new Purchase.Refused(bought.outcome());
         };
@@ -115,6 +116,10 @@ final class Replies {
         Instant deadline = order.deadline();
         if (order.state() == OrderState.HELD && deadline != null) {
             return new Reservation.Held(orderId, order.units(), deadline);
+        }
+        Long position = order.position();
+        if (order.state() == OrderState.WAITING && position != null) {
+            return new Reservation.Waiting(orderId, order.units(), position);
         }
         return order.state() == OrderState.SOLD
                 ? new Reservation.Sold(orderId, order.units())
@@ -157,7 +162,7 @@ final class Replies {
                 text(fields.get("user")), integer(fields.get("units")),
                 integer(fields.get("asked")), word(OrderState.class, fields.get("state")),
                 fields.state("was"), fields.instant("deadline"), fields.text("ref"),
-                fields.number("sale")));
+                fields.number("sale"), fields.number("position")));
     }
 
     static Optional<BuyerStatus> status(@Nullable Object reply) {

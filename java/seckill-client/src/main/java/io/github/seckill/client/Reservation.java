@@ -11,6 +11,13 @@ public sealed interface Reservation {
      */
     record Held(String orderId, long units, Instant deadline) implements Reservation {}
 
+    /**
+     * All is sold, and the order waits in line. It becomes {@link Held} when units are released.
+     *
+     * @param position its place in line, where 1 is next
+     */
+    record Waiting(String orderId, long units, long position) implements Reservation {}
+
     /** The units are sold: the sale has no holds, or the order was confirmed already. */
     record Sold(String orderId, long units) implements Reservation {}
 

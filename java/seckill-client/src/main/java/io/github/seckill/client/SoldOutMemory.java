@@ -98,7 +98,8 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
         Orders known = orders.get(voucher);
         if (known != null) {
             switch (outcome) {
-                case ACCEPTED, RELEASED, UNKNOWN -> known.ids.replace(orderId, Fate.MAY_EXIST);
+                case ACCEPTED, RELEASED, WAITING, UNKNOWN ->
+                        known.ids.replace(orderId, Fate.MAY_EXIST);
                 default -> known.ids.remove(orderId, Fate.UNDER_WAY);
             }
         }

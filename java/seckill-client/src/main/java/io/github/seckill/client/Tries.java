@@ -14,7 +14,7 @@ record Tries(
         Buying<T> buying = new Buying<>(this, attempt);
         SoldOutMemory remembers = memory(attempt);
         if (remembers != null) {
-            if (remembers.isSoldOut(attempt.voucher, attempt.orderId)) {
+            if (!attempt.waits() && remembers.isSoldOut(attempt.voucher, attempt.orderId)) {
                 observer.rememberedSoldOut();
                 observer.tried(attempt.voucher, Outcome.SOLD_OUT, since(buying));
                 buying.complete(attempt.as(new Bought(Outcome.SOLD_OUT, null)));

@@ -4,8 +4,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** A command that buys: {@link Tries} may answer it from memory, or send it with others. */
-final class Try<T> extends SaleCommand<T> {
+/**
+ * A command that buys. The client may answer it from memory, or send it with others.
+ *
+ * @param <T> what it replies
+ */
+public final class Try<T> extends SaleCommand<T> {
     /** The order id that has the server make one. */
     static final String ID_OF_SERVER = "*";
 
@@ -22,6 +26,8 @@ final class Try<T> extends SaleCommand<T> {
         SINGLE,
         /** Several units, or the sale is named: it goes alone. */
         ALONE,
+        /** It waits if all is sold: it goes alone, and sold out is not said from memory. */
+        WAITING,
         /** The keys are spelled out: it goes alone, and nothing is remembered. */
         KEYED
     }
@@ -48,7 +54,16 @@ final class Try<T> extends SaleCommand<T> {
 
     @Override
     public Try<T> inSale(long sale) {
-        return new Try<>(voucher, user, orderId, call.inSale(sale), Kind.ALONE, as);
+        Kind alone = kind == Kind.SINGLE ? Kind.ALONE : kind;
+        return new Try<>(voucher, user, orderId, call.inSale(sale), alone, as);
+    }
+
+    /**
+     * The same try, which waits in line where it would be {@link Outcome#SOLD_OUT}: {@link
+     * Outcome#WAITING}. For managed vouchers with a hold. It is always sent, and alone.
+     */
+    public Try<T> waitlist() {
+        return new Try<>(voucher, user, orderId, call.with("WAITLIST"), Kind.WAITING, as);
     }
 
     T as(Bought bought) {
@@ -57,6 +72,10 @@ final class Try<T> extends SaleCommand<T> {
 
     boolean isByName() {
         return kind != Kind.KEYED;
+    }
+
+    boolean waits() {
+        return kind == Kind.WAITING;
     }
 
     boolean mayTravel() {

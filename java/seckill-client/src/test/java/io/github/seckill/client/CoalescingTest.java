@@ -324,7 +324,7 @@ class CoalescingTest {
         }
 
         CompletableFuture<Outcome> buy(String user) {
-            return tries.start((Try<Outcome>) tryBuy("7", user, "o-" + user));
+            return tries.start(tryBuy("7", user, "o-" + user));
         }
 
         void end() {

@@ -75,6 +75,23 @@ class SoldOutMemoryTest {
     }
 
     @Test
+    void a_try_that_would_wait_is_sent_whatever_is_remembered() {
+        remember(0);
+        CompletableFuture<Outcome> waiting =
+                client.start(tryBuy("7", "bob", "o9").inSale(5).waitlist());
+        assertThat(wire.arguments(1)).containsExactly("bob", "o9", "SALE", "5", "WAITLIST");
+        wire.answer(1, 6L);
+        assertThat(waiting.join()).isEqualTo(Outcome.WAITING);
+        CompletableFuture<Purchase> named = client.start(tryBuy("7", "bob").waitlist());
+        wire.answer(2, List.of(6L, "31"));
+        assertThat(named.join()).isEqualTo(new Purchase.Waiting("31"));
+        // It may be served meanwhile, so the server is asked for it again.
+        buy("o9");
+        assertThat(wire.count()).isEqualTo(4);
+        assertThat(isAsked()).isFalse();
+    }
+
+    @Test
     void an_outcome_of_a_newer_server_is_unknown() {
         CompletableFuture<Outcome> attempt = buy("o9");
         wire.answer(0, 7L);

@@ -6,6 +6,7 @@ import io.github.seckill.spring.listener.PaymentToRefund.Reason;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -58,9 +59,10 @@ final class EntryDecoder {
         return switch (kind) {
             case PLACED -> {
                 Long deadline = number(fields, "deadline");
+                Long waited = number(fields, "waited");
                 yield new OrderPlaced(
                         order, units, deadline == null ? null : Instant.ofEpochMilli(deadline),
-                        entry);
+                        waited == null ? null : Duration.ofMillis(waited), entry);
             }
             case CONFIRMED, REFUND -> {
                 String payment = fields.getOrDefault("payment", "first");

@@ -37,11 +37,14 @@ class EntryDecoderTest {
         OrderPlaced sold = (OrderPlaced) placed("userId", "u", "voucherId", "v", "id", "1");
         assertThat(sold.units()).isEqualTo(1);
         assertThat(sold.isHeld()).isFalse();
+        assertThat(sold.waited()).isNull();
         assertThat(sold.order().sale()).isNull();
         OrderPlaced held = (OrderPlaced)
                 placed(
                         "userId", "u", "voucherId", "v", "id", "1", "units", "3",
-                        "deadline", "1795344856123", "sale", "1795344856123456", "later", "field");
+                        "deadline", "1795344856123", "sale", "1795344856123456", "later", "field",
+                        "waited", "250");
+        assertThat(held.waited()).isEqualTo(Duration.ofMillis(250));
         assertThat(held.units()).isEqualTo(3);
         assertThat(held.deadline()).isEqualTo(Instant.ofEpochMilli(1795344856123L));
         assertThat(held.order().sale()).isEqualTo(1795344856123456L);
