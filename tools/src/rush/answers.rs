@@ -116,7 +116,7 @@ mod tests {
     fn an_integer_that_is_no_outcome_is_an_error() {
         let mut answers = Answers::default();
         answers.add(0, Ok(-1));
-        answers.add(1, Ok(6));
+        answers.add(1, Ok(7));
         assert_eq!(answers.outcomes, [0; Outcome::ALL.len()]);
         assert_eq!(answers.errors["UNKNOWN"].count, 2);
     }
