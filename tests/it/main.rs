@@ -24,6 +24,7 @@
 //! | `extend` | more time for a held order |
 //! | `sale_ids` | late requests for an earlier sale; files of the previous version |
 //! | `payments` | references of payments |
+//! | `waiting`, `waiting_odd` | waiting lists; full streams and edited keys while orders wait |
 //! | `confirmed`, `confirmed_rejected` | the stream of confirmed orders; its entries rejected |
 //! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
 //! | `reject_effects`, `reject_cluster` | effects of rejections; rejections in a cluster |
@@ -141,3 +142,4 @@ mod r#try;
 mod trykeys;
 mod users;
 mod waiting;
+mod waiting_odd;

@@ -27,11 +27,12 @@ type Row = (&'static str, i64, &'static str, [i64; 2], &'static str, &'static st
 
 const IN_LINE: &str = "BLOCK FENCE SESSION";
 const TRYKEYS: &str = "stock buyers orders voucher user orderid";
+const TRY_TOKENS: &str = "UNITS WAITLIST SALE";
 const TRYKEYS_TOKENS: &str = "UNITS NOSTREAM FIELDS MISSING";
 
 #[rustfmt::skip]
 pub const COMMANDS: [Row; 24] = [
-    ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", "UNITS WAITLIST SALE"),
+    ("seckill.try", -4, "write denyoom fast", [1, 1], "voucher user orderid", TRY_TOKENS),
     ("seckill.trykeys", -7, "write denyoom fast", [1, 3], TRYKEYS, TRYKEYS_TOKENS),
     ("seckill.mtry", -4, "write denyoom", [1, 1], "voucher order", ""),
     ("seckill.create", -3, "write denyoom fast", [1, 1], "voucher stock", "BEGIN END LIMIT HOLD"),
