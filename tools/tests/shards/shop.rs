@@ -92,9 +92,7 @@ impl Shop {
             assert!(left >= 0, "shard {shard} has {left}");
             units += left + sold;
             if self.managed {
-                let Value::Array(audit) = self.ask(&format!("SECKILL.AUDIT 7#{shard}")) else {
-                    panic!("no audit")
-                };
+                let audit = self.audit(shard);
                 let of = |name: &str| {
                     let found = audit.chunks(2).find(|pair| text(&pair[0]) == name);
                     found.expect("a field")[1].clone()
@@ -106,6 +104,20 @@ impl Shop {
         assert_eq!(units, self.stock, "units of the sale");
         if self.managed {
             assert_eq!(totals, self.stock, "totals of the shards");
+        }
+    }
+
+    /// The last step of the audit of a shard.
+    fn audit(&self, shard: u32) -> Vec<Value> {
+        let mut cursor = "0".to_owned();
+        loop {
+            let step = self.ask(&format!("SECKILL.AUDIT 7#{shard} CURSOR {cursor}"));
+            let Value::Array(step) = step else { panic!("no audit: {step:?}") };
+            let [next, Value::Array(fields)] = &step[..] else { panic!("no step: {step:?}") };
+            cursor = text(next);
+            if cursor == "0" {
+                return fields.clone();
+            }
         }
     }
 
