@@ -76,7 +76,9 @@ final class Shop {
     }
 
     private static String word(Enum<?> outcome) {
-        return outcome.name().toLowerCase(Locale.ROOT).replace('_', ' ');
+        return outcome == Outcome.AT_LIMIT
+                ? "at the limit"
+                : outcome.name().toLowerCase(Locale.ROOT).replace('_', ' ');
     }
 
     private String buy(String user, String orderId) {

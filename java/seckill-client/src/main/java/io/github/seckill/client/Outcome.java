@@ -19,8 +19,8 @@ public enum Outcome {
     /**
      * No answer came, and the try could not be sent again safely: the units may be the user's or
      * not. Only the data tells, see the page of SECKILL.TRY. Tries on managed vouchers end so only
-     * when the server could not be reached until the end of {@link SeckillOptions#retryFor}. Also an outcome that a newer server has and
-     * this client does not know.
+     * when the server could not be reached until the end of {@link SeckillOptions#retryFor}. Also
+     * an outcome of a newer server that this client does not know.
      */
     UNKNOWN;
 
