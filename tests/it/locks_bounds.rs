@@ -154,3 +154,17 @@ fn a_lock_has_a_short_name() {
     server.check(&format!("> LOCK.RELEASE {longest} ann\n1"));
     assert_eq!(server.silent(&format!("LOCK.INFO {long}")), Value::Nil);
 }
+
+/// Locks that end with their connection are remembered, so they are bounded like waiters.
+#[test]
+fn locks_of_sessions_are_bounded_by_user() {
+    let server = Server::start();
+    server.check("> CONFIG SET seckill.lock-waiters-max '2 2 3'\nOK");
+    let mut holder = server.client();
+    let mut acquire = |lock: &str| holder.call(&["LOCK.ACQUIRE", lock, "t", "1000000", "SESSION"]);
+    assert_eq!(["a", "b"].map(&mut acquire), [1, 1].map(Value::Int));
+    let refused = text(&acquire("c"));
+    assert!(refused.starts_with("ERR 2 "), "{refused}");
+    server.check("> EXISTS a b c\n2\n> LOCK.RELEASE a t\n1");
+    assert_eq!(acquire("c"), Value::Int(1));
+}
