@@ -1,4 +1,4 @@
-//! SECKILL.REJECT stream group id [UNSOLD] [REASON text]: moves an entry that its consumer can't
+//! `SECKILL.REJECT stream group id [UNSOLD] [REASON text]`: moves an entry that its consumer can't
 //! process to the dead letters, and releases its order.
 
 use super::decided::done;
