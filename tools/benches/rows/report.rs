@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::thread::available_parallelism;
 
+use indicatif::HumanCount;
+
 use crate::harness::Server;
 use crate::turns::Line;
 use crate::{Result, machine};
@@ -96,15 +98,7 @@ Each round has a new Redis server (`appendonly yes`, `appendfsync everysec`) and
 database. All commits are durable: SQLite with `journal_mode=WAL` and `synchronous=FULL`,
 PostgreSQL with its defaults. All rows are counted afterwards.";
 
-/// Digits in groups of three.
+/// A rate, rounded, with its digits in groups of three.
 fn thousands(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(value.round() as u64).to_string()
 }
