@@ -137,8 +137,12 @@ fn answer(
     Ok(match (sale, key.sale.parse().ok()) {
         (Some(now), Some(its)) if now == its => match items(book).get(at) {
             None | Some(Value::Nil) => Answer::Without(Book::Lacks),
-            Some(entry) => fact(bytes(entry))
-                .map_or_else(|| unreadable("its entry in the book can't be read"), Answer::Has),
+            Some(entry) => match fact(bytes(entry)) {
+                // An order in line has no row yet: if there is one, the server has lost it.
+                Some(fact) if fact.known.state == State::Waiting => Answer::Without(Book::Lacks),
+                Some(fact) => Answer::Has(fact),
+                None => unreadable("its entry in the book can't be read"),
+            },
         },
         (Some(now), Some(its)) if now < its => Answer::Without(Book::Older),
         _ => Answer::Without(Book::Over),
@@ -155,4 +159,38 @@ pub fn fact(entry: &[u8]) -> Option<Fact> {
 
 fn unreadable(why: &str) -> Answer {
     Answer::Unreadable(why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(entry: Option<&str>, sale: i64) -> Answer {
+        let key = OrderKey { voucher: "7".into(), sale: "5".into(), order: "1".into() };
+        let value =
+            |text: Option<&str>| text.map_or(Value::Nil, |text| Value::BulkString(text.into()));
+        let rules =
+            format!(r#"{{"total":9,"begin":null,"end":null,"limit":1,"hold":null,"sale":{sale}}}"#);
+        let rules = Some(rules.as_str()).filter(|_| sale > 0);
+        answer(&key, &Ok(Value::Array(vec![value(entry)])), 0, &Ok(value(rules))).unwrap()
+    }
+
+    #[test]
+    fn an_order_in_line_is_none_for_the_rows() {
+        let Answer::Has(held) = asked(Some("held:2:99:ann"), 5) else { panic!() };
+        assert_eq!((&*held.user, held.known.units, held.deadline_ms), ("ann", 2, Some(99)));
+        let Answer::Has(sold) = asked(Some("sold:2:0:ann"), 5) else { panic!() };
+        assert_eq!((sold.known.state, sold.deadline_ms), (State::Sold, None));
+        for entry in [None, Some("waiting:2:99:ann")] {
+            assert_eq!(asked(entry, 5), Answer::Without(Book::Lacks), "{entry:?}");
+        }
+    }
+
+    #[test]
+    fn another_sale_says_nothing_of_the_orders_of_this_one() {
+        for (sale, book) in [(0, Book::Over), (4, Book::Older), (6, Book::Over)] {
+            assert_eq!(asked(Some("sold:2:0:ann"), sale), Answer::Without(book), "{sale}");
+        }
+        assert!(matches!(asked(Some("lost:1:0:u"), 5), Answer::Unreadable(_)));
+    }
 }

@@ -277,9 +277,10 @@ impl Source {
         Ok(())
     }
 
-    /// A consumer that still has something pending keeps it. Nobody else reads as this consumer: it
-    /// is this one, or one that ended long ago.
+    /// A consumer that still has something pending keeps it. One that was silent for long may read
+    /// at this very moment: what is then lost with it is delivered again.
     async fn remove(&mut self, which: Which, consumer: &[u8]) -> RedisResult<()> {
+        let delivered = self.standing(which).await?.last_delivered;
         let mut pending = cmd("XPENDING");
         pending.arg(self.name(which)).arg(&self.group).arg("-").arg("+").arg(1).arg(consumer);
         if !items(&self.ask(&pending).await?).is_empty() {
@@ -287,7 +288,12 @@ impl Source {
         }
         let mut leave = cmd("XGROUP");
         leave.arg("DELCONSUMER").arg(self.name(which)).arg(&self.group).arg(consumer);
-        self.ask(&leave).await.map(|_| ())
+        if number(&self.ask(&leave).await?) == Some(0) {
+            return Ok(());
+        }
+        let mut again = cmd("XGROUP");
+        again.arg("SETID").arg(self.name(which)).arg(&self.group).arg(delivered.to_string());
+        self.ask(&again).await.map(|_| ())
     }
 
     /// Up to where every group has acknowledged all entries: the first id that a group still needs.

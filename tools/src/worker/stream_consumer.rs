@@ -29,8 +29,10 @@ const REPORT_EVERY: Duration = Duration::from_secs(10);
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// Consumers with nothing pending are removed when inactive for this many times the take-over time.
+/// Consumers with nothing pending are removed when inactive for this many times the take-over time,
+/// and longer than any worker that reads is.
 const IDLE_TIMES: u32 = 10;
+const IDLE_MIN: Duration = BLOCK.saturating_mul(4);
 
 /// Why a consumer no longer serves its streams.
 pub enum Halt {
@@ -316,7 +318,7 @@ impl StreamConsumer {
                     return Ok(has_stolen);
                 }
             }
-            source.remove_idle(which, idle * IDLE_TIMES).await?;
+            source.remove_idle(which, (idle * IDLE_TIMES).max(IDLE_MIN)).await?;
         }
         Ok(has_stolen)
     }

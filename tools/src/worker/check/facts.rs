@@ -85,7 +85,9 @@ impl Sold {
             let order = text(pair[0].clone());
             let fact = book::fact(&pair[1]);
             let fact = fact.with_context(|| format!("order {order} in {}", keys.book))?;
-            self.orders.insert(order, fact);
+            if fact.known.state != State::Waiting {
+                self.orders.insert(order, fact);
+            }
         }
         Ok(())
     }
