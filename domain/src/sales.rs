@@ -108,15 +108,14 @@ pub fn drop<F: Facts>(
     }
     let (ids, held) = facts.held(most)?;
     let rules = facts.rules();
-    let is_open = |rules: &Rules| rules.window(facts.now()) != Window::Ended;
-    match &rules {
+    let is_over = match &rules {
         Ok(None) => return Ok(End::Delete(delete)),
-        _ if held > 0 && !forced => return Err(Refusal::Held.into()),
-        // Orders that wait have nothing to be released, and no entry says that they end.
-        Ok(Some(rules)) if !forced && is_open(rules) && facts.line()?.waiting > 0 => {
-            return Err(Refusal::Held.into());
-        }
-        _ => {}
+        Ok(Some(rules)) => rules.window(facts.now()) == Window::Ended,
+        Err(_) => false,
+    };
+    // Orders that wait have nothing to be released, and no entry says that they end.
+    if !forced && (held > 0 || !is_over && facts.line()?.waiting > 0) {
+        return Err(Refusal::Held.into());
     }
     let Ok(Some(rules)) = rules else { return Ok(End::Delete(delete)) };
     if held == 0 || !facts.has_book()? {

@@ -207,28 +207,22 @@ fn waiting(requests: Requests<'_>) -> Vec<Action> {
     actions
 }
 
-/// Orders that wait for units that return, and for new ones.
+/// Orders that wait for units that return and for new ones, until the sale ends.
 pub fn line() -> Bounds {
-    let mut actions = waiting(Requests { keeps: true, ..usual() });
-    let is_soak = is_set("SOAK");
-    actions.retain(|action| is_soak || !matches!(action, Action::Cancel(_, Some(_), _)));
-    actions.push(Action::Restock(Restock::By(1)));
-    if is_soak {
-        actions.extend([None, Some(0), Some(1)].map(Action::End));
-    }
-    Bounds { told: true, total_max: 3, ..of("a line", actions) }
-}
-
-/// Waits that end with the sale.
-pub fn line_ends() -> Bounds {
-    let is_soak = is_set("SOAK");
-    let ids = if is_soak { ids() } else { &[0, 1] };
     let references = &[None, Some(0)];
-    let mut actions = waiting(Requests { ids, references, extends: is_soak, ..usual() });
+    let mut actions = waiting(Requests { references, extends: true, keeps: true, ..usual() });
     actions.extend([None, Some(0), Some(1)].map(Action::End));
     actions.extend([None, Some(1)].map(Action::Hold));
+    actions.extend([Restock::By(1), Restock::By(-1), Restock::To(2)].map(Action::Restock));
     actions.extend([false, true].map(|forced| Action::Drop { forced, sale: None }));
-    of("a line that ends", actions)
+    Bounds { total_max: 3, ..of("a line", actions) }
+}
+
+/// Answers to repeats about orders that wait.
+pub fn line_told() -> Bounds {
+    let mut actions = waiting(Requests { ids: &[0, 1], ..usual() });
+    actions.extend([None, Some(0)].map(Action::End));
+    Bounds { told: true, ..of("answers in a line", actions) }
 }
 
 /// A little of a line, without symmetry.
@@ -256,6 +250,15 @@ pub fn faults() -> Bounds {
     let begun = Some(NOW + 1);
     let worlds = vec![World::EMPTY, created(Rules { begin: begun, ..sale() })];
     Bounds { worlds, faults: true, ..of("faults", actions) }
+}
+
+/// Facts that err while orders wait.
+pub fn line_faults() -> Bounds {
+    let mut actions = waiting(usual());
+    actions.extend([Action::Restock(Restock::By(1)), Action::End(None), Action::End(Some(0))]);
+    actions.extend([Action::Hold(None), Action::Drop { forced: false, sale: None }]);
+    let worlds = vec![created(sale())];
+    Bounds { worlds, total_max: 3, faults: true, ..of("faults of a line", actions) }
 }
 
 /// A little of everything, without symmetry: the names in a trace are those of its actions.

@@ -19,8 +19,8 @@ mod state;
 mod world;
 
 use bounds::{
-    batches, failover, faults, is_set, line, line_ends, one_sale, payments, rules, small,
-    small_line, two_sales,
+    batches, failover, faults, is_set, line, line_faults, line_told, one_sale, payments, rules,
+    small, small_line, two_sales,
 };
 use model::{Bounds, Sales};
 use planted::{PLANTED, Planted};
@@ -99,14 +99,20 @@ fn two_sales_take_every_course() {
 
 #[test]
 fn a_line_takes_every_course() {
-    let orders = ["TRY 0 1 2 5 6 7", "CONFIRM 0 1 2 3", "CANCEL 0 1 2 3", "REJECT 0 1"];
-    explore(line(), &[&orders[..], &["RESTOCK 1 2 3"]].concat());
+    let orders = ["TRY 0 1 2 4 5 6 7", ONE_PAID, "EXTEND 0 1 2 3 7", RELEASED, "REJECT 0 1"];
+    explore(line(), &[&orders[..], &["RESTOCK 0 1 2 3 7", "DROP 1 2 7"]].concat());
 }
 
 #[test]
-fn a_line_ends_with_its_sale() {
-    let orders = ["TRY 0 1 2 4 5 6 7", ONE_PAID, RELEASED, "REJECT 0 1", "DROP 1 2 7"];
-    explore(line_ends(), &orders);
+fn repeats_in_a_line_are_answered_alike() {
+    let orders = ["TRY 0 1 2 4 5 6 7", "CONFIRM 0 1 2 3", "CANCEL 0 1 2 3", "REJECT 0 1"];
+    explore(line_told(), &orders);
+}
+
+#[test]
+fn every_question_about_a_line_fails() {
+    let orders = ["TRY 0 1 2 4 5 6 7", CONFIRMED, RELEASED, "REJECT 0 1"];
+    explore(line_faults(), &[&orders[..], &["RESTOCK 1 2 7", "DROP 1 7"]].concat());
 }
 
 #[test]

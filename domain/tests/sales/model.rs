@@ -7,6 +7,7 @@ use crate::properties::Step;
 use crate::state::State;
 use crate::world::{Error, NOW, World, Written};
 use domain::book::{Reason, State as OrderState};
+use domain::facts::Refusal;
 use domain::rules::{Rules, SaleId};
 use domain::sale::Outcome;
 use domain::sales::Restock;
@@ -144,6 +145,11 @@ impl Sales {
                 // Rules that can't be read don't prevent the end of a sale.
                 if *after == before.without_sale() { continue } else { return Err("not dropped") }
             }
+            // By rules that can't be read, no wait has ended.
+            let is_held = failed == Err(Error::Refused(Refusal::Held));
+            if is_held && last.world.is_over() && after == before && fails == 1 {
+                continue;
+            }
             let answer_of = &failed;
             let (action, written, late) = (&action, &run.written, run.late);
             Step { before, after, action, answer: answer_of, written, late }.check_changes()?;
@@ -153,11 +159,19 @@ impl Sales {
                     || after.is_some_and(|it| match it.state {
                         OrderState::Released(Reason::Expired) => true,
                         OrderState::Released(Reason::Cancelled) => may_end,
+                        // Without the units of an overdue order.
+                        OrderState::Waiting => before.is_none(),
+                        // With them.
+                        OrderState::Held => {
+                            before.is_some_and(|it| it.state == OrderState::Waiting)
+                        }
                         _ => false,
                     })
             });
             let is_lost = |it: &Answer| match it {
-                Answer::Try(it) => matches!(it.outcome, Outcome::SoldOut | Outcome::AtLimit),
+                Answer::Try(it) => {
+                    matches!(it.outcome, Outcome::SoldOut | Outcome::AtLimit | Outcome::Waiting)
+                }
                 _ => false,
             };
             let is_right = match &failed {
@@ -170,6 +184,12 @@ impl Sales {
                     both.zip(&after.book).all(|((old, new), is)| is == old || is == new)
                 }
                 Ok(it) if is_lost(it) && before.rules.is_some() => only_ended,
+                // What is refused in line refuses no command.
+                Ok(_) if failed == *answer && run.written.has_failed => {
+                    let both = normal.world.book.iter().zip(&after.book);
+                    let mut both = both.zip(&before.book);
+                    both.all(|((new, is), old)| is == new || is == old)
+                }
                 Ok(_) | Err(Error::Refused(_)) => false,
             };
             if !is_right {
