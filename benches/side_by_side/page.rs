@@ -64,7 +64,7 @@ pub const SERVERS: Page = Page {
     start: "\
 # The same tries on several servers
 
-`make bench-servers` writes this page.
+`scripts/bench-servers` writes this page.
 
 The contenders are those of [the first table](README.md). *GET* is a lower bound on that server.
 Compare ratios; compare microseconds only between servers with the same allocator. All servers take

@@ -83,32 +83,3 @@ fn a_rush_never_oversells() {
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_eq!(copy.digest(), server.digest());
 }
-
-#[test]
-fn a_lock_has_one_owner() {
-    let server = Server::start();
-    let clients: Vec<_> = (0..8).map(|_| server.client()).collect();
-    let contend = |(mut client, name): (Client, u32)| {
-        let token = format!("t{name}");
-        let mut held = 0;
-        for _ in 0..300 {
-            if client.call(&["SET", "lock", &token, "NX", "PX", "60000"]) == Value::Okay {
-                // If two owners were inside at once, both would add one and then see more than one.
-                assert_eq!(client.run("INCR inside"), Value::Int(1));
-                assert_eq!(client.run("DECR inside"), Value::Int(0));
-                assert_eq!(client.call(&["LOCK.RELEASE", "lock", "other"]), Value::Int(0));
-                assert_eq!(client.call(&["LOCK.RELEASE", "lock", &token]), Value::Int(1));
-                held += 1;
-            } else {
-                assert_ne!(client.call(&["LOCK.RELEASE", "lock", &token]), Value::Int(1));
-            }
-        }
-        held
-    };
-    let threads: Vec<_> =
-        clients.into_iter().zip(0..).map(|pair| thread::spawn(move || contend(pair))).collect();
-    let held: i64 = threads.into_iter().map(|thread| thread.join().expect("a contender")).sum();
-    assert!(held > 0);
-    assert_eq!(server.info_number("seckill_locks_released"), held);
-    assert_eq!(server.run("EXISTS lock"), Value::Int(0));
-}

@@ -268,7 +268,7 @@ fn a_holds_key_of_another_type_is_forgotten() {
 }
 
 /// The units of the users expire again and again while holds are released: what is open is read by
-/// the handle that is open. `make memory` would see a value that was freed under it.
+/// the handle that is open. `scripts/memory` would see a value that was freed under it.
 #[test]
 fn units_that_expire_meanwhile_crash_nothing() {
     const ORDERS: usize = 600;

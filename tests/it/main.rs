@@ -7,7 +7,7 @@
 //! | `mtry_differential` | random batches compared with the same tries in sequence |
 //! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RETURN |
 //! | `prizes`, `prizes_context` | drawing prize codes and putting them back |
-//! | `prizes_effects` | effects of draws, random histories of draws, random bytes |
+//! | `prizes_effects` | effects of draws |
 //! | `nextid`, `nextid_slots` | generated ids, and other generators on their keys |
 //! | `nextid_pace` | no client can use up the ids of a day |
 //! | `other_writers` | memory between tries hides no change by other clients |
@@ -15,7 +15,7 @@
 //! | `locks_bounds` | how many clients may wait |
 //! | `locks_turns` | locks handed over in time by an idle server; two waiters with one token |
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
-//! | `locks_server`, `locks_histories` | pauses, failovers, clusters; many clients and a model |
+//! | `locks_server` | pauses, failovers, clusters |
 //! | `managed`, `managed_odd`, `managed_rules` | managed vouchers: who buys; odd keys; rules |
 //! | `managed_refused` | moments in seconds, replicas that take writes; evictable sales |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
@@ -32,8 +32,7 @@
 //! | `retries` | repeated answers, and WAIT after them |
 //! | `status` | replies that describe managed sales |
 //! | `audit_steps` | a book read in steps while it changes |
-//! | `managed_effects`, `managed_history` | effects and random histories of managed sales |
-//! | `managed_hostile` | random bytes for managed sales |
+//! | `managed_effects` | effects of managed sales |
 //! | `effects` | effects for replicas and files, read without the module |
 //! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
 //! | `cuts` | files that end too early, at every byte |
@@ -59,7 +58,7 @@
 //! Each test starts its own server. `Server::silent` and `Server::refused` check that a command
 //! leaves no trace, which is half of this module's promise: prefer them to comparing replies.
 
-use kit::{aof, faketime, harness, locks_line, observe, sales, transcript, whole_slots};
+use kit::{aof, faketime, harness, locks_line, observe, transcript, whole_slots};
 
 mod acl;
 mod adopt;
@@ -91,7 +90,6 @@ mod loading;
 mod lock;
 mod locks_acquire;
 mod locks_bounds;
-mod locks_histories;
 mod locks_places;
 mod locks_server;
 mod locks_session;
@@ -101,8 +99,6 @@ mod locks_wake;
 mod managed;
 mod managed_cluster;
 mod managed_effects;
-mod managed_history;
-mod managed_hostile;
 mod managed_odd;
 mod managed_refused;
 mod managed_rules;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::aof::without_sale_ids;
-use crate::differential::{histories, seed};
+use crate::differential::histories;
 use crate::harness::{Client, Server, text};
 use crate::observe::bytes_list;
 use crate::transcript::argv;
@@ -234,63 +234,4 @@ fn batches_are_answered_as_the_same_tries() {
             }
         }
     });
-}
-
-/// Commands that read a voucher's keys, in an order that all servers share.
-const LOOKS: [&str; 6] = [
-    "GET seckill:stock:7",
-    "SORT seckill:order:7 ALPHA",
-    "HGETALL seckill:book:7",
-    "HGETALL seckill:units:7",
-    "SORT seckill:hold:7 ALPHA",
-    "XLEN stream.orders.released",
-];
-
-/// The answers to batches while holds are overdue, and the keys afterwards. All in one transaction,
-/// so that no timer releases the holds first.
-fn overdue(client: &mut Client, before: &[String], after: &[String]) -> [Vec<String>; 2] {
-    let middle = ["SECKILL.ALTER 7 HOLD 900000", "DEBUG SLEEP 0.03"].map(str::to_owned);
-    let looks = LOOKS.map(str::to_owned);
-    client.run("MULTI");
-    for line in before.iter().chain(&middle).chain(after).chain(&looks) {
-        client.run(line);
-    }
-    let mut answers = items(client.run("EXEC")).split_off(before.len() + middle.len());
-    let keys = answers.split_off(after.len());
-    let flat = answers.into_iter().flat_map(|answer| match answer {
-        Value::Array(answers) => answers,
-        answer => vec![answer],
-    });
-    [flat.map(|answer| shown(&answer)).collect(), keys.iter().map(shown).collect()]
-}
-
-#[test]
-fn overdue_holds_are_released_as_by_the_same_tries() {
-    let first = seed();
-    println!("SEED={first}");
-    let [together, alone] = [(); 2].map(|()| Server::start());
-    for history in 0..80 {
-        let seed = first.wrapping_add(history);
-        let mut random = fastrand::Rng::with_seed(seed);
-        let (stock, limit) = (random.u32(1..8), random.u32(1..3));
-        let mut before = vec![format!("SECKILL.CREATE 7 {stock} LIMIT {limit} HOLD 20")];
-        before.extend((0..random.u32(1..8)).map(|id| format!("SECKILL.TRY 7 u{} o{id}", id % 4)));
-        let pair = |_| {
-            let id = random.u32(0..16);
-            let user = if random.u8(0..6) == 0 { random.u32(0..8) } else { id % 4 };
-            format!("u{user} o{id}")
-        };
-        let pairs: Vec<String> = (0..20).map(pair).collect();
-        let tries: Vec<String> = pairs.iter().map(|pair| format!("SECKILL.TRY 7 {pair}")).collect();
-        let batch = [format!("SECKILL.MTRY 7 {}", pairs.join(" "))];
-        for server in [&together, &alone] {
-            server.run("FLUSHALL");
-        }
-        let by_batch = overdue(&mut together.own(), &before, &batch);
-        let by_tries = overdue(&mut alone.own(), &before, &tries);
-        assert_eq!(by_batch, by_tries, "SEED={seed}: {before:?} {pairs:?}");
-        assert_eq!(together.differences("7"), Vec::<String>::new(), "SEED={seed}");
-    }
-    // Both causes of a release occurred: the order's own try, and a stock that was too small.
-    assert!(together.info_number("seckill_orders_expired") > 60);
 }

@@ -14,116 +14,11 @@ fn op<C>(command: C, call: u64, back: Option<(u64, &[i64])>) -> Op<C> {
     Op { command, call: Duration::from_millis(call), back }
 }
 
-fn attempt(user: u8, id: u8) -> OnSale {
-    OnSale::Try { user, id, units: 1 }
-}
-
-fn one_unit() -> Sale {
-    Sale { left: 1, limit: 1, orders: Default::default(), payments: Default::default() }
-}
-
 fn is_sound<M: Model>(start: M, history: History<M::Command>) -> bool {
     match check(start, &history) {
         Verdict::Linearizable => true,
         Verdict::Impossible(_) => false,
         Verdict::Undecided => panic!("undecided: {history:?}"),
-    }
-}
-
-#[test]
-fn sales_that_cannot_be_are_told_from_those_that_can() {
-    let cancel = OnSale::Cancel { user: 1, id: 1, only: None };
-    let first = || vec![op(attempt(1, 1), 0, Some((9, &[0])))];
-    let paid = |answers: &[i64; 3]| {
-        let confirm = |reference| OnSale::Confirm { user: 1, id: 1, reference };
-        let commands = [attempt(1, 1), confirm(7), confirm(8)].into_iter().zip(answers);
-        let at = |number: usize| (number as u64 * 10, number as u64 * 10 + 5);
-        let op = |(number, (command, answer)): (usize, (OnSale, &i64))| {
-            let (call, back) = at(number);
-            op(command, call, Some((back, &[*answer])))
-        };
-        vec![commands.enumerate().map(op).collect()]
-    };
-    let cases = [
-        (
-            "one unit, two at once, one sold",
-            true,
-            vec![first(), vec![op(attempt(2, 2), 1, Some((8, &[1])))]],
-        ),
-        ("paid twice under two references", false, paid(&[0, 1, 2])),
-        ("paid once, and somebody charged twice", true, paid(&[0, 1, 5])),
-        ("one unit sold twice", false, vec![first(), vec![op(attempt(2, 2), 1, Some((8, &[0])))]]),
-        (
-            "sold out, seen before the sale was over",
-            true,
-            vec![
-                first(),
-                vec![op(OnSale::Info, 1, Some((2, &[0, 1, 0])))],
-                vec![op(OnSale::Info, 3, Some((4, &[0, 1, 0])))],
-            ],
-        ),
-        (
-            "seen sold, and later not yet",
-            false,
-            vec![
-                first(),
-                vec![op(OnSale::Info, 1, Some((2, &[0, 1, 0])))],
-                vec![op(OnSale::Info, 3, Some((4, &[1, 0, 0])))],
-            ],
-        ),
-        (
-            "not seen after the answer",
-            false,
-            vec![first(), vec![op(OnSale::Info, 10, Some((11, &[1, 0, 0])))]],
-        ),
-        (
-            "given back by one of two",
-            true,
-            vec![
-                first(),
-                vec![op(cancel, 10, Some((12, &[1])))],
-                vec![op(cancel, 10, Some((12, &[2])))],
-            ],
-        ),
-        (
-            "given back twice",
-            false,
-            vec![
-                first(),
-                vec![op(cancel, 10, Some((12, &[1])))],
-                vec![op(cancel, 10, Some((12, &[1])))],
-            ],
-        ),
-        (
-            "given back by nobody",
-            false,
-            vec![first(), vec![op(attempt(2, 2), 10, Some((12, &[0])))]],
-        ),
-        (
-            "given back without an answer",
-            true,
-            vec![first(), vec![op(cancel, 3, None)], vec![op(attempt(2, 2), 10, Some((12, &[0])))]],
-        ),
-        (
-            "given back before it was asked for",
-            false,
-            vec![
-                first(),
-                vec![op(attempt(2, 2), 10, Some((12, &[0])))],
-                vec![op(cancel, 13, None)],
-            ],
-        ),
-        (
-            "answered out of turn on one connection",
-            false,
-            vec![vec![
-                op(OnSale::Info, 0, Some((9, &[0, 1, 0]))),
-                op(attempt(1, 1), 0, Some((9, &[0]))),
-            ]],
-        ),
-    ];
-    for (what, can_be, history) in cases {
-        assert_eq!(is_sound(one_unit(), history), can_be, "{what}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::harness::Server;
 use crate::load::{Load, Log, Sent};
 use crate::whole::assert_whole;
 use crate::world::{State, make, run, wait_for_holds};
-use crate::{acknowledged, locks, rejected};
+use crate::{acknowledged, locks};
 use redis::Value;
 
 fn fails<T>(check: impl FnOnce() -> T) -> bool {
@@ -84,87 +84,6 @@ fn every_tampering_is_noticed() {
     run(&copy, &format!("INCRBY k.stock {}", gone.units()));
     let state = assert_whole(&copy);
     assert!(fails(|| assert_suffix_lost(&state, &logs)), "not noticed: a sale undone");
-}
-
-/// The answers of a server to some commands in sequence.
-fn talk(server: &Server, log: &mut Log, lines: &[String]) {
-    for line in lines {
-        let at = Instant::now();
-        let reply = run(server, line);
-        assert!(!matches!(reply, Value::ServerError(_)), "{line}: {reply:?}");
-        let words = line.split(' ').map(str::to_owned).collect();
-        log.push(Sent { words, at, back: Some((Instant::now(), reply)) });
-    }
-}
-
-/// Rejects an entry of every kind of order, live and already released, with and without a reason.
-fn reject_every_kind(server: &Server) -> Log {
-    let mut log = Log::new();
-    talk(server, &mut log, &["SECKILL.CREATE t0 5 LIMIT 2".to_owned()]);
-    for voucher in ["m", "s", "u", "t0"] {
-        for number in 0..4 {
-            let order = format!("{voucher} u{number} o{voucher}{number}");
-            talk(server, &mut log, &[format!("SECKILL.TRY {order}")]);
-            if number < 2 && voucher != "t0" {
-                talk(server, &mut log, &[format!("SECKILL.CANCEL {order}")]);
-            }
-        }
-    }
-    let read = "XREADGROUP GROUP g c COUNT 100 STREAMS stream.orders >";
-    talk(server, &mut log, &["SECKILL.DROP t0".to_owned(), read.to_owned()]);
-    for (number, entry) in State::read(server).orders.iter().enumerate() {
-        let reason = if number % 2 == 0 { String::new() } else { format!(" REASON r{number}") };
-        let reject = format!("SECKILL.REJECT stream.orders g {}{reason}", entry.id);
-        talk(server, &mut log, &[reject]);
-    }
-    log
-}
-
-#[test]
-fn every_dead_letter_is_missed_and_every_change_of_one_is_noticed() {
-    let server = Server::start();
-    make(&server, 600_000);
-    let mut logs = [reject_every_kind(&server)];
-    check_all(&server, &logs);
-    let state = State::read(&server);
-    assert_eq!(state.letters.len(), 16);
-    // A missing answer does not excuse a missing dead letter.
-    for is_open in [false, true] {
-        for sent in logs[0].iter_mut().filter(|sent| is_open && sent.is("SECKILL.REJECT")) {
-            sent.back = None;
-        }
-        let is_noticed = |change: &dyn Fn(&mut State)| {
-            let mut state = state.clone();
-            change(&mut state);
-            fails(|| {
-                rejected::assert_whole(&state);
-                rejected::check(&state, &logs);
-            })
-        };
-        assert!(!is_noticed(&|_| {}), "as it was");
-        for (index, letter) in state.letters.iter().enumerate() {
-            assert!(is_noticed(&|state| drop(state.letters.remove(index))), "gone: {letter:?}");
-            let twice = |state: &mut State| state.letters.push(letter.clone());
-            assert!(is_noticed(&twice), "twice: {letter:?}");
-            let pending = |state: &mut State| {
-                state.pending.insert(letter.of("dlqId").to_owned());
-            };
-            assert!(is_noticed(&pending), "pending: {letter:?}");
-            for (field, value) in &letter.fields {
-                // There is no record of orders of a dropped voucher.
-                if (field.as_str(), letter.of("voucherId")) == ("dlqOrder", "t0") {
-                    continue;
-                }
-                for other in ["rejected", "released", "unknown", "0"] {
-                    let changed = |state: &mut State| {
-                        let fields = &mut state.letters[index].fields;
-                        fields.insert(field.clone(), other.to_owned());
-                    };
-                    assert!(other == value || is_noticed(&changed), "{field} {other}: {letter:?}");
-                }
-            }
-        }
-    }
 }
 
 /// An acquisition for one second, sent and answered this many ms after the start.

@@ -9,7 +9,6 @@ use std::env;
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::language::quoted_len;
 use crate::{files, root};
 
 const PAGES: [&str; 2] = ["docs/log.md", "docs/zh-CN/log.md"];
@@ -138,4 +137,14 @@ fn the_checks_of_this_file_can_fail() {
                 <!-- end of messages -->\n";
     assert_eq!(with_messages(page, "x", &["m n".to_owned()]), page);
     assert!(with_messages(page, "x", &["o p".to_owned()]).contains("\n| `o p` |\n"));
+}
+
+/// The length of a text up to the first quote that no backslash escapes.
+fn quoted_len(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    text.find(|letter: char| {
+        let ends = letter == '"' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        ends
+    })
 }

@@ -1,4 +1,4 @@
-//! The pictures of the documentation match their sources: `make pictures` draws them, and each
+//! The pictures of the documentation match their sources: `scripts/pictures` draws them, and each
 //! contains the text that it was drawn from.
 
 use std::fs;
@@ -23,7 +23,7 @@ fn pictures_are_those_of_their_sources() {
         let stem = name.trim_start_matches(FOLDER).trim_end_matches(".puml");
         let picture = read(&format!("docs/images{stem}.svg"));
         let ending = ending(&source, &style);
-        assert!(picture.ends_with(&ending), "{name} was changed: make pictures");
+        assert!(picture.ends_with(&ending), "{name} was changed: scripts/pictures");
         assert!(pages.contains(&format!("images{stem}.svg)")), "no page shows {name}");
     }
 }
