@@ -84,7 +84,7 @@ impl Fate {
 
 #[cfg(test)]
 mod tests {
-    use super::{FieldNames, OrderEntry, parse_order_entry};
+    use super::{Fate, FieldNames, OrderEntry, parse_order_entry};
     use crate::rules::SaleId;
     use crate::sale::Units;
 
@@ -96,6 +96,12 @@ mod tests {
         let [user, voucher, id] =
             [user, voucher, id].map(|value| String::from_utf8_lossy(value).into_owned());
         Some([user, voucher, id, units.get().to_string()])
+    }
+
+    #[test]
+    fn fates_have_words() {
+        let words = [Fate::Rejected, Fate::Released, Fate::Unknown].map(Fate::word);
+        assert_eq!(words, ["rejected", "released", "unknown"]);
     }
 
     #[test]
@@ -121,6 +127,8 @@ mod tests {
             ("u ann v 7 i o1 units many", None),
             ("u ann v 7 i o1 units 9223372036854775808", None),
             ("u ann v 7 i o1 reason cancelled", None),
+            ("u ann v 7 i o1 payment first", Some(["ann", "7", "o1", "1"])),
+            ("u ann v 7 i o1 payment late", None),
             ("u ann v 7 i o1 dlqId 1-0", None),
             ("u ann v 7 i o1 odd", None),
         ] {
