@@ -107,10 +107,7 @@ impl Outlook {
             Some(State::Sold) => {
                 format!("The order of {user} is SOLD: it may be paid. {released}")
             }
-            // An order in line has no entry: the server has lost what it knew of this one.
-            Some(State::Waiting) | None => {
-                format!("The order of {user} counts as SOLD: it may be paid. {released}")
-            }
+            None => format!("The order of {user} counts as SOLD: it may be paid. {released}"),
         };
         Ok(Self { says, held: state == Some(State::Held) })
     }
