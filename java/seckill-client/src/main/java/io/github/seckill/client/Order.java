@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
  * @param units how many units it has, or had
  * @param asked how many units its try asked for: more than it has after {@link
  *     Commands#cancelAllBut}
- * @param was what it was before it was released: {@link OrderState#HELD} or {@link
- *     OrderState#SOLD}; null if it is not released
+ * @param was what it was before it was released: {@link OrderState#HELD}, {@link
+ *     OrderState#SOLD} or {@link OrderState#WAITING}; null if it is not released
  * @param deadline when it expires, if it is held
  * @param paymentRef the payment's reference, if it was confirmed with one
  * @param sale the id of the voucher's sale

@@ -78,11 +78,15 @@ class CoalescingTest {
     }
 
     @Test
-    void vouchers_do_not_wait_for_each_other_nor_does_a_try_that_names_its_sale() {
+    void vouchers_do_not_wait_for_each_other_nor_does_a_try_that_goes_alone() {
         buy("u0");
         client.start(tryBuy("8", "u0", "o1"));
         client.start(tryBuy("7", "u1", "o1").inSale(5));
         assertThat(wire.arguments(2)).containsExactly("u1", "o1", "SALE", "5");
+        client.start(tryBuy("7", "u2", "o2").waitlist());
+        assertThat(wire.arguments(3)).containsExactly("u2", "o2", "WAITLIST");
+        client.start(tryBuy("7", "u3").waitlist());
+        assertThat(wire.arguments(4)).containsExactly("u3", "*", "WAITLIST");
     }
 
     @Test

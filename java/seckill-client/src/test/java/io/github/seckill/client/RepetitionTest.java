@@ -124,7 +124,8 @@ class RepetitionTest {
         return List.of(
                 restockTo("7", 9), restockTo("7", 9).inSale(5), cancelAllBut(order, 2),
                 cancel(order.inSale(5)), confirm(order, "pay-1"), drop("7").inSale(5),
-                releaseAndDrop("7").inSale(5), tryBuy("7", "alice", "o1").inSale(5));
+                releaseAndDrop("7").inSale(5), tryBuy("7", "alice", "o1").inSale(5),
+                tryBuy("7", "alice", "o1").inSale(5).waitlist());
     }
 
     @ParameterizedTest
