@@ -12,6 +12,7 @@ import io.github.seckill.client.Reservation;
 import io.github.seckill.client.Reservation.Held;
 import io.github.seckill.client.Reservation.Refused;
 import io.github.seckill.client.Reservation.Sold;
+import io.github.seckill.client.Reservation.Waiting;
 import io.github.seckill.client.SaleAudit;
 import io.github.seckill.client.SaleInfo;
 import io.github.seckill.client.SaleRules;
@@ -78,10 +79,17 @@ class SaleController {
     ResponseEntity<Map<String, Object>> buy(
             @PathVariable("voucher") String voucher,
             @PathVariable("orderId") String orderId,
-            @RequestHeader(USER) String user) {
-        Reservation reservation = seckill.run(reserve(voucher, user, orderId));
+            @RequestHeader(USER) String user,
+            @RequestParam(name = "wait", defaultValue = "false") boolean wait) {
+        Reservation reservation = wait
+                ? seckill.reserveOrWait(voucher, user, orderId)
+                : seckill.run(reserve(voucher, user, orderId));
         if (reservation instanceof Held held) {
             return ResponseEntity.ok(Map.of("state", "held", "deadline", held.deadline()));
+        }
+        if (reservation instanceof Waiting waiting) {
+            return ResponseEntity.accepted()
+                    .body(Map.of("state", "waiting", "position", waiting.position()));
         }
         if (reservation instanceof Sold) {
             return ResponseEntity.ok(Map.of("state", "sold"));
