@@ -1,5 +1,7 @@
 package io.github.seckill.client;
 
+import static io.github.seckill.client.Commands.acquire;
+import static io.github.seckill.client.Commands.release;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -110,11 +112,14 @@ class LocksTest {
         assertThat(others.tryLock(30, TimeUnit.MILLISECONDS)).isFalse();
         assertThat(CompletableFuture.supplyAsync(lock::tryLock).get()).isFalse();
 
+        assertThatThrownBy(() -> CompletableFuture.runAsync(lock::unlock).join())
+                .hasCauseInstanceOf(IllegalMonitorStateException.class);
         lock.unlock();
         assertThat(others.tryLock()).isFalse();
         lock.unlock();
         assertThat(lock.holdCount()).isZero();
         assertThat(plain.exists(KEY)).isZero();
+        assertThat(plain.ttl(KEY + ":fence")).isGreaterThan(Duration.ofHours(23).toSeconds());
         assertThatThrownBy(lock::unlock).isInstanceOf(IllegalMonitorStateException.class);
         assertThatThrownBy(lock::fencingToken).isInstanceOf(IllegalMonitorStateException.class);
         assertThatThrownBy(lock::newCondition).isInstanceOf(UnsupportedOperationException.class);
@@ -216,6 +221,21 @@ class LocksTest {
         assertThat(lock.isHeldByCurrentThread()).isTrue();
         lock.unlock();
         Until.holds("released", () -> plain.exists(KEY) == 0);
+    }
+
+    @Test
+    void another_thread_releases_by_the_token_and_no_fence_is_left() throws Exception {
+        SeckillClient client = client();
+        assertThat(client.run(acquire(KEY, "one", Duration.ofHours(1)))).isTrue();
+        assertThat(client.run(acquire(KEY, "two", Duration.ofHours(1)))).isFalse();
+        assertThat(client.run(release(KEY, "two"))).isFalse();
+        assertThat(CompletableFuture.supplyAsync(() -> client.run(release(KEY, "one"))).get())
+                .isTrue();
+        SeckillLock unfenced = client.lock(KEY, LockOptions.defaults().fenced(false));
+        unfenced.lock();
+        assertThatThrownBy(unfenced::fencingToken).hasMessageContaining("no fencing tokens");
+        unfenced.unlock();
+        assertThat(plain.exists(KEY, KEY + ":fence")).isZero();
     }
 
     @ParameterizedTest
