@@ -216,6 +216,7 @@ class CommandsTest {
 
         List<String> ids = client.run(nextIds("order", 3));
         assertThat(ids).hasSize(3);
+        assertThat(plain.keys("icr:order:*")).hasSize(1);
         assertThat(Long.parseLong(ids.get(2)) - Long.parseLong(ids.get(0))).isEqualTo(2);
         assertThat(Long.parseLong(client.run(nextId("order"))))
                 .isGreaterThan(Long.parseLong(ids.get(2)));

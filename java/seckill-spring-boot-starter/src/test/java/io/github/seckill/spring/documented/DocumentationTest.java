@@ -44,7 +44,7 @@ class DocumentationTest {
     @Import({VoucherOrderService.class, OrderConsumer.class, Checkout.class})
     static class Migrated {}
 
-    private static ConfigurableApplicationContext run(Class<?> application, SeckillServer server) {
+    static ConfigurableApplicationContext run(Class<?> application, SeckillServer server) {
         return new SpringApplicationBuilder(application)
                 .web(WebApplicationType.NONE)
                 .properties("spring.data.redis.url=" + server.uri())
