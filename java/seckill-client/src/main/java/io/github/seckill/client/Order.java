@@ -17,12 +17,6 @@ import org.jspecify.annotations.Nullable;
  * @param position its place in line, where 1 is next, if it waits
  */
 public record Order(
-        String user,
-        long units,
-        long asked,
-        OrderState state,
-        @Nullable OrderState was,
-        @Nullable Instant deadline,
-        @Nullable String paymentRef,
-        @Nullable Long sale,
+        String user, long units, long asked, OrderState state, @Nullable OrderState was,
+        @Nullable Instant deadline, @Nullable String paymentRef, @Nullable Long sale,
         @Nullable Long position) {}

@@ -17,15 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param differences a sentence for each difference; empty when the book is sound
  */
 public record SaleAudit(
-        long total,
-        @Nullable Long left,
-        long held,
-        long sold,
-        long orders,
-        long buyers,
-        long waiting,
-        boolean changed,
-        List<String> differences) {
+        long total, @Nullable Long left, long held, long sold, long orders, long buyers,
+        long waiting, boolean changed, List<String> differences) {
     /** Copies the differences. */
     public SaleAudit {
         differences = List.copyOf(differences);

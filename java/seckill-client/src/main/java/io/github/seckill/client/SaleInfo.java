@@ -25,18 +25,7 @@ import org.jspecify.annotations.Nullable;
  *     Commands#audit} says what differs. True proves nothing more. Null if unmanaged
  */
 public record SaleInfo(
-        boolean managed,
-        SaleState state,
-        @Nullable Long total,
-        @Nullable Long left,
-        @Nullable Long held,
-        @Nullable Long sold,
-        long buyers,
-        @Nullable Long waiting,
-        @Nullable Instant begin,
-        @Nullable Instant end,
-        long limit,
-        @Nullable Duration hold,
-        @Nullable String eviction,
-        @Nullable Long sale,
-        @Nullable Boolean consistent) {}
+        boolean managed, SaleState state, @Nullable Long total, @Nullable Long left,
+        @Nullable Long held, @Nullable Long sold, long buyers, @Nullable Long waiting,
+        @Nullable Instant begin, @Nullable Instant end, long limit, @Nullable Duration hold,
+        @Nullable String eviction, @Nullable Long sale, @Nullable Boolean consistent) {}

@@ -14,9 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param hold how long an accepted order is held for its payment; {@link Duration#ZERO} for none
  */
 public record SaleRules(
-        @Nullable Instant begin,
-        @Nullable Instant end,
-        @Nullable Long limit,
+        @Nullable Instant begin, @Nullable Instant end, @Nullable Long limit,
         @Nullable Duration hold) {
     private static final SaleRules NONE = new SaleRules(null, null, null, null);
 

@@ -28,15 +28,12 @@ class CoalescingTest {
     private SeckillClient client = client(SeckillOptions.defaults());
 
     private SeckillClient client(SeckillOptions options) {
-        return new SeckillClient(
-                wire,
-                options,
-                new SeckillObserver() {
-                    @Override
-                    public void sent(int size) {
-                        batches.add(size);
-                    }
-                });
+        return new SeckillClient(wire, options, new SeckillObserver() {
+            @Override
+            public void sent(int size) {
+                batches.add(size);
+            }
+        });
     }
 
     @AfterEach

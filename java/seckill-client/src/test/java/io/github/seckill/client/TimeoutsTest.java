@@ -62,16 +62,14 @@ class TimeoutsTest {
 
     /** The client is connected: nothing that is tested has to wait for that. */
     private static void awaitAnswer(SeckillClient client, String voucher) throws Exception {
-        Until.holds(
-                "answered in time",
-                () -> {
-                    try {
-                        client.run(info(voucher));
-                        return true;
-                    } catch (SeckillException.NotNow | SeckillException.NoAnswer slow) {
-                        return false;
-                    }
-                });
+        Until.holds("answered in time", () -> {
+            try {
+                client.run(info(voucher));
+                return true;
+            } catch (SeckillException.NotNow | SeckillException.NoAnswer slow) {
+                return false;
+            }
+        });
     }
 
     /** Lets the frozen server go on once commands were sent again twice. */
@@ -236,16 +234,14 @@ class TimeoutsTest {
         try (SeckillClient client = client(once)) {
             assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
             server.kill();
-            Until.holds(
-                    "not sent",
-                    () -> {
-                        try {
-                            assertThat(client.tryBuy("8", "bob", "o2")).isEqualTo(Outcome.UNKNOWN);
-                            return false;
-                        } catch (SeckillException.NotNow notSent) {
-                            return notSent.word().equals("NOCONNECTION");
-                        }
-                    });
+            Until.holds("not sent", () -> {
+                try {
+                    assertThat(client.tryBuy("8", "bob", "o2")).isEqualTo(Outcome.UNKNOWN);
+                    return false;
+                } catch (SeckillException.NotNow notSent) {
+                    return notSent.word().equals("NOCONNECTION");
+                }
+            });
         }
     }
 

@@ -25,13 +25,11 @@ interface Servers {
 
     /** Runs what Lettuce can only wait for, on a thread made for it. */
     static <T> CompletableFuture<T> run(Supplier<T> work) {
-        return CompletableFuture.supplyAsync(
-                work,
-                task -> {
-                    Thread thread = new Thread(task, "seckill-connect");
-                    thread.setDaemon(true);
-                    thread.start();
-                });
+        return CompletableFuture.supplyAsync(work, task -> {
+            Thread thread = new Thread(task, "seckill-connect");
+            thread.setDaemon(true);
+            thread.start();
+        });
     }
 
     /**

@@ -77,8 +77,7 @@ class SaleController {
 
     @PutMapping("/orders/{orderId}")
     ResponseEntity<Map<String, Object>> buy(
-            @PathVariable("voucher") String voucher,
-            @PathVariable("orderId") String orderId,
+            @PathVariable("voucher") String voucher, @PathVariable("orderId") String orderId,
             @RequestHeader(USER) String user,
             @RequestParam(name = "wait", defaultValue = "false") boolean wait) {
         Reservation reservation = wait
@@ -106,10 +105,8 @@ class SaleController {
     /** What the payment provider calls, perhaps several times. */
     @PutMapping("/orders/{orderId}/payment")
     ResponseEntity<Void> pay(
-            @PathVariable("voucher") String voucher,
-            @PathVariable("orderId") String orderId,
-            @RequestHeader(USER) String user,
-            @RequestParam("reference") String reference) {
+            @PathVariable("voucher") String voucher, @PathVariable("orderId") String orderId,
+            @RequestHeader(USER) String user, @RequestParam("reference") String reference) {
         OrderRef order = OrderRef.of(voucher, user, orderId);
         Confirmation done = seckill.run(confirm(order, reference));
         return status(
@@ -123,8 +120,7 @@ class SaleController {
 
     @DeleteMapping("/orders/{orderId}")
     ResponseEntity<Void> cancel(
-            @PathVariable("voucher") String voucher,
-            @PathVariable("orderId") String orderId,
+            @PathVariable("voucher") String voucher, @PathVariable("orderId") String orderId,
             @RequestHeader(USER) String user) {
         Cancellation done = seckill.run(Commands.cancel(OrderRef.of(voucher, user, orderId)));
         return status(switch (done) {

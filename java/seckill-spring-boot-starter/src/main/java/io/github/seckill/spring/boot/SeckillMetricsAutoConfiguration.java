@@ -32,13 +32,13 @@ public class SeckillMetricsAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     public SeckillObserver seckillObserver(MeterRegistry registry, SeckillProperties properties) {
-        return new MicrometerObserver(registry, properties.metrics().voucherTag());
+        return new Meters.OfClient(registry, properties.metrics().voucherTag());
     }
 
     /** Meters of the listeners. */
     @Bean
     @ConditionalOnMissingBean
     public OrderListenerObserver seckillOrderListenerObserver(MeterRegistry registry) {
-        return new MicrometerListenerObserver(registry);
+        return new Meters.OfListeners(registry);
     }
 }

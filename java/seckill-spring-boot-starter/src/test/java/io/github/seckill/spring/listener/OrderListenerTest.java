@@ -400,12 +400,10 @@ class OrderListenerTest {
     @ValueSource(strings = {"prototype", "lazy"})
     void aBeanThatIsNotMadeAtTheStartListens(String how) {
         List<Recorder> made = new CopyOnWriteArrayList<>();
-        RootBeanDefinition definition = new RootBeanDefinition(
-                Recorder.class,
-                () -> {
-                    made.add(new Recorder());
-                    return made.get(made.size() - 1);
-                });
+        RootBeanDefinition definition = new RootBeanDefinition(Recorder.class, () -> {
+            made.add(new Recorder());
+            return made.get(made.size() - 1);
+        });
         definition.setScope(how.equals("lazy") ? "singleton" : how);
         definition.setLazyInit(how.equals("lazy"));
         DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
