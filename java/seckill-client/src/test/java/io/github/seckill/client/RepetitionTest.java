@@ -141,8 +141,7 @@ class RepetitionTest {
     }
 
     static List<Command<?>> onlyOnce() {
-        return List.of(
-                restock("7", 9), restock("7", 9).inSale(5), drop("7"), releaseAndDrop("7"));
+        return List.of(restock("7", 9), restock("7", 9).inSale(5), drop("7"), releaseAndDrop("7"));
     }
 
     @ParameterizedTest

@@ -58,8 +58,7 @@ class SaleController {
     record NewSale(long stock, long holdSeconds) {}
 
     @PutMapping
-    ResponseEntity<Void> open(
-            @PathVariable("voucher") String voucher, @RequestBody NewSale sale) {
+    ResponseEntity<Void> open(@PathVariable("voucher") String voucher, @RequestBody NewSale sale) {
         Duration hold = Duration.ofSeconds(sale.holdSeconds());
         seckill.run(create(voucher, sale.stock(), SaleRules.none().hold(hold)));
         return ResponseEntity.status(HttpStatus.CREATED).build();
@@ -109,8 +108,7 @@ class SaleController {
             @RequestHeader(USER) String user, @RequestParam("reference") String reference) {
         OrderRef order = OrderRef.of(voucher, user, orderId);
         Confirmation done = seckill.run(confirm(order, reference));
-        return status(
-                switch (done) {
+        return status(switch (done) {
                     case CONFIRMED, ALREADY_SOLD -> HttpStatus.NO_CONTENT;
                     // It has bought nothing: OrderRows writes down the refund.
                     case TOO_LATE, SECOND_PAYMENT, RELEASED_SINCE -> HttpStatus.CONFLICT;

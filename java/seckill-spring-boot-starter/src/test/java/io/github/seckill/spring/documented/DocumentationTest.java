@@ -182,7 +182,6 @@ class DocumentationTest {
 
     /** Without indentation and blank lines. */
     private static String flat(Stream<String> lines) {
-        return String.join(
-                "\n", lines.map(String::strip).filter(line -> !line.isEmpty()).toList());
+        return String.join("\n", lines.map(String::strip).filter(line -> !line.isEmpty()).toList());
     }
 }
