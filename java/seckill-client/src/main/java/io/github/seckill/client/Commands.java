@@ -102,7 +102,6 @@ public final class Commands {
         });
     }
 
-    /** Reserves one unit. */
     public static SaleCommand<Reservation> reserve(String voucher, String user, String orderId) {
         return reserve(voucher, user, orderId, 1);
     }

@@ -19,7 +19,6 @@ import org.jspecify.annotations.Nullable;
 public record SaleAudit(
         long total, @Nullable Long left, long held, long sold, long orders, long buyers,
         long waiting, boolean changed, List<String> differences) {
-    /** Copies the differences. */
     public SaleAudit {
         differences = List.copyOf(differences);
     }

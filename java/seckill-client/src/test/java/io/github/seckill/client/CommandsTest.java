@@ -54,7 +54,8 @@ class CommandsTest {
                 .limit(3).hold(Duration.ofMinutes(5));
         client.run(create("7", 5, rules));
         assertThatThrownBy(() -> client.run(create("7", 5, rules)))
-                .hasFieldOrPropertyWithValue("code", Code.BUSYKEY).hasMessageStartingWith("BUSYKEY ");
+                .hasFieldOrPropertyWithValue("code", Code.BUSYKEY)
+                .hasMessageStartingWith("BUSYKEY ");
 
         Reservation held = client.run(reserve("7", "alice", "9007199254740993", 2));
         assertThat(held).isInstanceOf(Reservation.Held.class);

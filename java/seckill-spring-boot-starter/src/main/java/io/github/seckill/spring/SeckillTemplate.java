@@ -20,7 +20,6 @@ import java.util.concurrent.TimeUnit;
 public class SeckillTemplate {
     private final SeckillClient client;
 
-    /** Makes a template. */
     public SeckillTemplate(SeckillClient client) {
         this.client = client;
     }
@@ -98,7 +97,6 @@ public class SeckillTemplate {
     /** Work under a lock, which has the {@link SeckillLock#fencingToken()}. */
     @FunctionalInterface
     public interface LockedWork<T, E extends Exception> {
-        /** Works, while the lock is held. */
         T run(SeckillLock lock) throws E;
     }
 }

@@ -17,7 +17,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Counts, by Micrometer. */
 final class Meters {
     private Meters() {}
 
@@ -85,7 +84,6 @@ final class Meters {
         }
     }
 
-    /** Counts what the listeners do. */
     static final class OfListeners implements OrderListenerObserver {
         private final MeterRegistry registry;
         /** Consumers of each group that read nothing new at the moment. */

@@ -51,14 +51,12 @@ public class SeckillAutoConfiguration {
         return Transports.lifecycleOf(transport);
     }
 
-    /** What the properties say. */
     @Bean
     @ConditionalOnMissingBean
     public SeckillOptions seckillOptions(SeckillProperties properties) {
         return properties.options();
     }
 
-    /** The client. */
     @Bean(destroyMethod = "close")
     @ConditionalOnMissingBean
     public SeckillClient seckillClient(
@@ -68,14 +66,12 @@ public class SeckillAutoConfiguration {
                 transport, options, observer.getIfAvailable(SeckillObserver::none));
     }
 
-    /** The template. */
     @Bean
     @ConditionalOnMissingBean
     public SeckillTemplate seckillTemplate(SeckillClient client) {
         return new SeckillTemplate(client);
     }
 
-    /** Looks for the module. */
     @Bean
     @ConditionalOnMissingBean
     public ModuleProbe seckillModuleProbe(
@@ -111,7 +107,6 @@ public class SeckillAutoConfiguration {
                 observer.getIfAvailable(() -> OrderListenerObserver.NONE));
     }
 
-    /** Where Spring Integration is used. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(LockRegistry.class)
     static class Locks {

@@ -15,7 +15,6 @@ import org.jspecify.annotations.Nullable;
 public record OrderFailure(
         @Nullable OrderEvent event, StreamEntry entry, Map<String, String> fields, Throwable cause,
         long failures, Duration failingFor) {
-    /** Copies what could be changed. */
     public OrderFailure {
         fields = Map.copyOf(fields);
     }

@@ -121,7 +121,6 @@ class WayBackTest {
         }
     }
 
-    /** A command of the page. */
     private static List<Object> typed(RedisCommands<String, String> plain, String line)
             throws IOException {
         assertThat(Files.readString(Pages.ROOT.resolve("docs/moving.md"))).contains(line);
