@@ -1,6 +1,5 @@
 package io.github.seckill.client;
 
-/** Checks of arguments. */
 final class Args {
     private Args() {}
 

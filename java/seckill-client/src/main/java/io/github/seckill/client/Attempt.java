@@ -8,7 +8,6 @@ import java.util.Objects;
  * @param orderId the id of the order that an accepted try makes; not {@code *}
  */
 public record Attempt(String user, String orderId) {
-    /** Refuses null and an order id that the server would make. */
     public Attempt {
         Objects.requireNonNull(user, "user");
         Args.orderId(orderId);

@@ -25,11 +25,8 @@ final class Call<T> extends SaleCommand<T> {
     private final @Nullable T unanswered;
 
     private Call(
-            String name,
-            List<String> arguments,
-            Repeat repeat,
-            Function<@Nullable Object, T> reader,
-            @Nullable T unanswered) {
+            String name, List<String> arguments, Repeat repeat,
+            Function<@Nullable Object, T> reader, @Nullable T unanswered) {
         this.name = name;
         this.arguments = arguments;
         this.repeat = repeat;

@@ -75,25 +75,23 @@ final class Coalescer implements AutoCloseable {
     void add(Buying<?> member) {
         Way way = Way.of(member.attempt);
         Decision decision = new Decision();
-        lines.compute(
-                way,
-                (name, present) -> {
-                    Line line = present == null ? new Line() : present;
-                    if (closed || line.waiting.size() >= waitingMax && !sweep(line)) {
-                        decision.full = true;
-                        return present;
-                    }
-                    line.waiting.add(member);
-                    if (!line.underWay) {
-                        if (windowNanos == 0 || line.waiting.size() >= batchMax) {
-                            decision.send = take(line, decision);
-                        } else if (!line.windowOpen) {
-                            line.windowOpen = true;
-                            decision.openWindow = true;
-                        }
-                    }
-                    return line;
-                });
+        lines.compute(way, (name, present) -> {
+            Line line = present == null ? new Line() : present;
+            if (closed || line.waiting.size() >= waitingMax && !sweep(line)) {
+                decision.full = true;
+                return present;
+            }
+            line.waiting.add(member);
+            if (!line.underWay) {
+                if (windowNanos == 0 || line.waiting.size() >= batchMax) {
+                    decision.send = take(line, decision);
+                } else if (!line.windowOpen) {
+                    line.windowOpen = true;
+                    decision.openWindow = true;
+                }
+            }
+            return line;
+        });
         if (decision.full) {
             member.failed(new SeckillException.Busy(
                     closed
@@ -150,14 +148,12 @@ final class Coalescer implements AutoCloseable {
     /** The window has ended; or the batch under way was answered or has timed out. */
     private void next(Way way, boolean landed) {
         Decision decision = new Decision();
-        lines.computeIfPresent(
-                way,
-                (name, line) -> {
-                    if (landed || !line.underWay) {
-                        decision.send = take(line, decision);
-                    }
-                    return line.underWay ? line : null;
-                });
+        lines.computeIfPresent(way, (name, line) -> {
+            if (landed || !line.underWay) {
+                decision.send = take(line, decision);
+            }
+            return line.underWay ? line : null;
+        });
         carryOut(way, decision);
     }
 
@@ -220,13 +216,11 @@ final class Coalescer implements AutoCloseable {
         closed = true;
         List<Buying<?>> left = new ArrayList<>();
         for (Way way : lines.keySet()) {
-            lines.computeIfPresent(
-                    way,
-                    (name, line) -> {
-                        left.addAll(line.waiting);
-                        line.waiting.clear();
-                        return line;
-                    });
+            lines.computeIfPresent(way, (name, line) -> {
+                left.addAll(line.waiting);
+                line.waiting.clear();
+                return line;
+            });
         }
         left.forEach(member ->
                 member.failed(new SeckillException.Busy("BUSY the client is closed", null)));

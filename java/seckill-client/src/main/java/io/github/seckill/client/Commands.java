@@ -102,7 +102,6 @@ public final class Commands {
         });
     }
 
-    /** Reserves one unit. */
     public static SaleCommand<Reservation> reserve(String voucher, String user, String orderId) {
         return reserve(voucher, user, orderId, 1);
     }
@@ -375,7 +374,22 @@ public final class Commands {
         return Call.of("LOCK.RENEW", Replies::flag, key, token, lease.toMillis());
     }
 
-    static Call<Boolean> release(String key, String token) {
+    /**
+     * Takes a lock for this long if it is free, for code that acquires in one thread and releases
+     * in another. Nobody renews it, and it is not tied to a connection; {@link SeckillLock} is.
+     *
+     * @param token names the holder: another for each acquisition, and the same for its repetition
+     */
+    public static Command<Boolean> acquire(String key, String token, Duration lease) {
+        return Call.of("LOCK.ACQUIRE", Replies::flag, key, token, lease.toMillis());
+    }
+
+    /** Releases a lock if this token holds it, in whichever thread. */
+    public static Command<Boolean> release(String key, String token) {
+        return releaseOf(key, token);
+    }
+
+    static Call<Boolean> releaseOf(String key, String token) {
         return Call.of("LOCK.RELEASE", Replies::flag, key, token);
     }
 }

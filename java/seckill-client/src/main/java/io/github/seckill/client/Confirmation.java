@@ -3,7 +3,8 @@ package io.github.seckill.client;
 /** What became of a confirmation. Every one of these is final. */
 public enum Confirmation {
     /**
-     * There is no such order of this user, or not in this sale: find out what was paid for.
+     * There is no such order of this user, or not in this sale, or it waits in line: find out what
+     * was paid for.
      */
     NO_ORDER,
     /** The order was held and is sold now. */

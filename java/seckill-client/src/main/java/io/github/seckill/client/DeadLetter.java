@@ -10,7 +10,6 @@ import org.jspecify.annotations.Nullable;
  * @param fields all its fields: those of the entry, and those that begin with {@code dlq}
  */
 public record DeadLetter(String id, Map<String, String> fields) {
-    /** Copies the fields. */
     public DeadLetter {
         fields = Map.copyOf(fields);
     }

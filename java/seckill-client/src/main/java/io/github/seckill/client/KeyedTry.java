@@ -12,14 +12,8 @@ import org.jspecify.annotations.Nullable;
  * @param missingIsSoldOut whether a missing stock key is sold out and no mistake
  */
 public record KeyedTry(
-        String stockKey,
-        String buyersKey,
-        @Nullable String orderStream,
-        String voucher,
-        String user,
-        String orderId,
-        long units,
-        @Nullable Fields fields,
+        String stockKey, String buyersKey, @Nullable String orderStream, String voucher,
+        String user, String orderId, long units, @Nullable Fields fields,
         boolean missingIsSoldOut) {
     /**
      * The names of the fields of an order's entry.

@@ -16,7 +16,6 @@ public record LockOptions(Duration lease, boolean renew, boolean session, boolea
     private static final LockOptions DEFAULTS =
             new LockOptions(Duration.ofSeconds(30), true, true, true);
 
-    /** Refuses a lease that is not positive. */
     public LockOptions {
         if (lease.toMillis() < 1) {
             throw new IllegalArgumentException("lease must be at least 1 ms: " + lease);
@@ -31,12 +30,10 @@ public record LockOptions(Duration lease, boolean renew, boolean session, boolea
         return DEFAULTS;
     }
 
-    /** With another lease. */
     public LockOptions lease(Duration lease) {
         return new LockOptions(lease, renew, session, fenced);
     }
 
-    /** With renewal or without. */
     public LockOptions renew(boolean renew) {
         return new LockOptions(lease, renew, session, fenced);
     }

@@ -84,7 +84,7 @@ final class Locks implements AutoCloseable {
         } finally {
             if (unanswered && hold == null) {
                 // Granted without anybody knowing, it would be held for its whole lease.
-                sender.call(Commands.release(lock.key(), token), () -> {});
+                sender.call(Commands.releaseOf(lock.key(), token), () -> {});
             }
         }
     }
@@ -127,13 +127,13 @@ final class Locks implements AutoCloseable {
         } finally {
             if (!answered) {
                 // A late grant would reach no caller: it is released right behind it.
-                connection.abandon(Commands.release(lock.key(), token).request());
+                connection.abandon(Commands.releaseOf(lock.key(), token).request());
             }
         }
     }
 
     private static Call<Boolean> releaseOf(LockHold hold) {
-        return Commands.release(hold.owner.key(), hold.token);
+        return Commands.releaseOf(hold.owner.key(), hold.token);
     }
 
     void renew(LockHold hold) {

@@ -12,14 +12,12 @@ import org.jspecify.annotations.Nullable;
  *     sale
  */
 public record OrderRef(String voucher, String user, String orderId, @Nullable Long sale) {
-    /** Refuses null. */
     public OrderRef {
         Objects.requireNonNull(voucher, "voucher");
         Objects.requireNonNull(user, "user");
         Objects.requireNonNull(orderId, "orderId");
     }
 
-    /** Names an order of whichever sale. */
     public static OrderRef of(String voucher, String user, String orderId) {
         return new OrderRef(voucher, user, orderId, null);
     }

@@ -12,7 +12,7 @@ public enum Outcome {
     NOT_STARTED,
     /** The sale of a managed voucher has ended. */
     ENDED,
-    /** This order id was accepted before and its units were released. It never sells again. */
+    /** This order id was accepted before, or waited, and was released. It never sells again. */
     RELEASED,
     /** All is sold, and the order waits in line for units that are released. */
     WAITING,

@@ -113,17 +113,22 @@ final class Replies {
             return new Reservation.Sold(orderId, 1);
         }
         Order order = found.get();
-        Instant deadline = order.deadline();
-        if (order.state() == OrderState.HELD && deadline != null) {
-            return new Reservation.Held(orderId, order.units(), deadline);
+        long units = order.units();
+        return switch (order.state()) {
+            case WAITING ->
+                    new Reservation.Waiting(orderId, units, present(order.position(), "position"));
+            case HELD ->
+                    new Reservation.Held(orderId, units, present(order.deadline(), "deadline"));
+            case SOLD -> new Reservation.Sold(orderId, units);
+            default -> new Reservation.Refused(Outcome.RELEASED);
+        };
+    }
+
+    private static <T> T present(@Nullable T value, String name) {
+        if (value == null) {
+            throw SeckillException.unexpected("no " + name);
         }
-        Long position = order.position();
-        if (order.state() == OrderState.WAITING && position != null) {
-            return new Reservation.Waiting(orderId, order.units(), position);
-        }
-        return order.state() == OrderState.SOLD
-                ? new Reservation.Sold(orderId, order.units())
-                : new Reservation.Refused(Outcome.RELEASED);
+        return value;
     }
 
     static Deduction deduction(@Nullable Object reply) {
@@ -172,7 +177,7 @@ final class Replies {
         Fields fields = new Fields(reply);
         return Optional.of(new BuyerStatus(
                 fields.number("units"), fields.text("orderid"), fields.state("state"),
-                fields.instant("deadline")));
+                fields.instant("deadline"), fields.number("waiting")));
     }
 
     static SaleInfo info(@Nullable Object reply) {
@@ -181,8 +186,8 @@ final class Replies {
         return new SaleInfo(
                 flag(fields.get("managed")), word(SaleState.class, fields.get("state")),
                 fields.number("total"), fields.number("left"), fields.number("held"),
-                fields.number("sold"), integer(fields.get("buyers")), fields.instant("begin"),
-                fields.instant("end"), integer(fields.get("limit")),
+                fields.number("sold"), integer(fields.get("buyers")), fields.number("waiting"),
+                fields.instant("begin"), fields.instant("end"), integer(fields.get("limit")),
                 hold == null ? null : Duration.ofMillis(hold), fields.text("eviction"),
                 fields.number("sale"),
                 fields.get("consistent") == null ? null : (Boolean) flag(fields.get("consistent")));
@@ -193,7 +198,8 @@ final class Replies {
         return new SaleAudit(
                 integer(fields.get("total")), fields.number("left"), integer(fields.get("held")),
                 integer(fields.get("sold")), integer(fields.get("orders")),
-                integer(fields.get("buyers")), flag(fields.get("changed")),
+                integer(fields.get("buyers")), integer(fields.get("waiting")),
+                flag(fields.get("changed")),
                 list(fields.get("differences")).stream().map(Replies::text).toList());
     }
 

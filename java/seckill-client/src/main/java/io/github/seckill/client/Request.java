@@ -12,7 +12,6 @@ import java.util.List;
  *     that may not again by itself, not even when its connection was lost
  */
 public record Request(String name, List<String> arguments, boolean repeatable) {
-    /** Copies the arguments. */
     public Request {
         arguments = List.copyOf(arguments);
         if (arguments.isEmpty()) {
@@ -20,7 +19,6 @@ public record Request(String name, List<String> arguments, boolean repeatable) {
         }
     }
 
-    /** The key by which a cluster is routed. */
     public String key() {
         return arguments.get(0);
     }

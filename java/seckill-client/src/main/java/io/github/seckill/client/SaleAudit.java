@@ -12,19 +12,13 @@ import org.jspecify.annotations.Nullable;
  * @param sold units of the sold orders
  * @param orders all orders in the book, released ones too
  * @param buyers users with a held or sold order
+ * @param waiting orders that wait in line
  * @param changed whether the sale went on during the audit, so that the sums were not compared
  * @param differences a sentence for each difference; empty when the book is sound
  */
 public record SaleAudit(
-        long total,
-        @Nullable Long left,
-        long held,
-        long sold,
-        long orders,
-        long buyers,
-        boolean changed,
-        List<String> differences) {
-    /** Copies the differences. */
+        long total, @Nullable Long left, long held, long sold, long orders, long buyers,
+        long waiting, boolean changed, List<String> differences) {
     public SaleAudit {
         differences = List.copyOf(differences);
     }

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param held units of the orders that wait to be confirmed, if managed
  * @param sold units sold, if managed
  * @param buyers how many users have bought
+ * @param waiting how many orders wait in line, if managed
  * @param begin when the sale begins, if it is bounded
  * @param end when the sale ends, if it is bounded
  * @param limit units that one user may have
@@ -24,17 +25,7 @@ import org.jspecify.annotations.Nullable;
  *     Commands#audit} says what differs. True proves nothing more. Null if unmanaged
  */
 public record SaleInfo(
-        boolean managed,
-        SaleState state,
-        @Nullable Long total,
-        @Nullable Long left,
-        @Nullable Long held,
-        @Nullable Long sold,
-        long buyers,
-        @Nullable Instant begin,
-        @Nullable Instant end,
-        long limit,
-        @Nullable Duration hold,
-        @Nullable String eviction,
-        @Nullable Long sale,
-        @Nullable Boolean consistent) {}
+        boolean managed, SaleState state, @Nullable Long total, @Nullable Long left,
+        @Nullable Long held, @Nullable Long sold, long buyers, @Nullable Long waiting,
+        @Nullable Instant begin, @Nullable Instant end, long limit, @Nullable Duration hold,
+        @Nullable String eviction, @Nullable Long sale, @Nullable Boolean consistent) {}

@@ -14,9 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param hold how long an accepted order is held for its payment; {@link Duration#ZERO} for none
  */
 public record SaleRules(
-        @Nullable Instant begin,
-        @Nullable Instant end,
-        @Nullable Long limit,
+        @Nullable Instant begin, @Nullable Instant end, @Nullable Long limit,
         @Nullable Duration hold) {
     private static final SaleRules NONE = new SaleRules(null, null, null, null);
 
@@ -25,22 +23,18 @@ public record SaleRules(
         return NONE;
     }
 
-    /** These rules with a begin. */
     public SaleRules begin(Instant begin) {
         return new SaleRules(begin, end, limit, hold);
     }
 
-    /** These rules with an end. */
     public SaleRules end(Instant end) {
         return new SaleRules(begin, end, limit, hold);
     }
 
-    /** These rules with a limit. */
     public SaleRules limit(long units) {
         return new SaleRules(begin, end, units, hold);
     }
 
-    /** These rules with a hold. */
     public SaleRules hold(Duration hold) {
         return new SaleRules(begin, end, limit, hold);
     }

@@ -103,12 +103,10 @@ public class SeckillClient implements AutoCloseable {
         return run(Commands.tryBuy(voucher, user, orderId));
     }
 
-    /** Runs {@link Commands#tryBuy(String, String)}. */
     public Purchase tryBuy(String voucher, String user) {
         return run(Commands.tryBuy(voucher, user));
     }
 
-    /** A lock with the default options. */
     public SeckillLock lock(String key) {
         return lock(key, LockOptions.defaults());
     }

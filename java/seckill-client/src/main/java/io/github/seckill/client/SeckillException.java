@@ -9,10 +9,8 @@ import org.jspecify.annotations.Nullable;
  */
 @SuppressWarnings("serial") // None is ever stored.
 public sealed class SeckillException extends RuntimeException {
-    /** Which mistake or failure. */
     private final Code code;
 
-    /** The first word of the error. */
     private final String word;
 
     private SeckillException(Code code, String word, String message, @Nullable Throwable cause) {
@@ -59,7 +57,6 @@ public sealed class SeckillException extends RuntimeException {
         REPLY
     }
 
-    /** Which mistake or failure it is. */
     public final Code code() {
         return code;
     }
@@ -141,7 +138,6 @@ public sealed class SeckillException extends RuntimeException {
      * have been carried out. Tries never end so: theirs is {@link Outcome#UNKNOWN}.
      */
     public static final class NoAnswer extends SeckillException {
-        /** Makes one. */
         public NoAnswer(String message, @Nullable Throwable cause) {
             super(Code.NOANSWER, Code.NOANSWER.name(), message, cause);
         }

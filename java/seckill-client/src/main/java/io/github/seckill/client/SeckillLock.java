@@ -33,7 +33,6 @@ public class SeckillLock implements Lock {
         this.options = options;
     }
 
-    /** The name of the lock. */
     public String key() {
         return key;
     }
@@ -199,7 +198,6 @@ public class SeckillLock implements Lock {
         return "SeckillLock " + key;
     }
 
-    /** Is told that a lock was lost. */
     @FunctionalInterface
     interface LostListener {
         /**

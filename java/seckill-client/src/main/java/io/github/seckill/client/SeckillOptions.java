@@ -139,7 +139,6 @@ public final class SeckillOptions {
         });
     }
 
-    /** How long an answer is waited for. */
     public Duration commandTimeout() {
         return values.commandTimeout;
     }

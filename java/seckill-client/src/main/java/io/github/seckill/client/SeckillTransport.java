@@ -73,7 +73,6 @@ public interface SeckillTransport extends AutoCloseable {
         void allChanged();
     }
 
-    /** Watches stocks. */
     interface StockWatch extends AutoCloseable {
         /** Reads a stock and watches it from that moment until it changes. */
         CompletionStage<@Nullable Long> watch(String key);

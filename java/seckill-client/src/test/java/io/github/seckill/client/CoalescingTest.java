@@ -28,15 +28,12 @@ class CoalescingTest {
     private SeckillClient client = client(SeckillOptions.defaults());
 
     private SeckillClient client(SeckillOptions options) {
-        return new SeckillClient(
-                wire,
-                options,
-                new SeckillObserver() {
-                    @Override
-                    public void sent(int size) {
-                        batches.add(size);
-                    }
-                });
+        return new SeckillClient(wire, options, new SeckillObserver() {
+            @Override
+            public void sent(int size) {
+                batches.add(size);
+            }
+        });
     }
 
     @AfterEach
@@ -46,6 +43,15 @@ class CoalescingTest {
 
     private CompletableFuture<Outcome> buy(String user) {
         return client.start(tryBuy("7", user, "o-" + user));
+    }
+
+    /** So many tries, of which the first is answered and the others are under way together. */
+    private List<CompletableFuture<Outcome>> batch(int others) {
+        buy("u0");
+        List<CompletableFuture<Outcome>> batch =
+                IntStream.rangeClosed(1, others).mapToObj(i -> buy("u" + i)).toList();
+        wire.answer(0, 0L);
+        return batch;
     }
 
     private static List<Object> zeros(int count) {
@@ -78,11 +84,15 @@ class CoalescingTest {
     }
 
     @Test
-    void vouchers_do_not_wait_for_each_other_nor_does_a_try_that_names_its_sale() {
+    void vouchers_do_not_wait_for_each_other_nor_does_a_try_that_goes_alone() {
         buy("u0");
         client.start(tryBuy("8", "u0", "o1"));
         client.start(tryBuy("7", "u1", "o1").inSale(5));
         assertThat(wire.arguments(2)).containsExactly("u1", "o1", "SALE", "5");
+        client.start(tryBuy("7", "u2", "o2").waitlist());
+        assertThat(wire.arguments(3)).containsExactly("u2", "o2", "WAITLIST");
+        client.start(tryBuy("7", "u3").waitlist());
+        assertThat(wire.arguments(4)).containsExactly("u3", "*", "WAITLIST");
     }
 
     @Test
@@ -123,25 +133,18 @@ class CoalescingTest {
 
     @Test
     void one_that_is_cancelled_under_way_disturbs_nobody() {
-        buy("u0");
-        CompletableFuture<Outcome> left = buy("u1");
-        CompletableFuture<Outcome> stays = buy("u2");
-        wire.answer(0, 0L);
-        left.cancel(false);
+        List<CompletableFuture<Outcome>> both = batch(2);
+        both.get(0).cancel(false);
         wire.answer(1, List.of(0L, 1L));
-        assertThat(stays.join()).isEqualTo(Outcome.SOLD_OUT);
+        assertThat(both.get(1).join()).isEqualTo(Outcome.SOLD_OUT);
     }
 
     @Test
     void a_batch_that_fails_fails_its_members_alone() {
-        CompletableFuture<Outcome> first = buy("u0");
-        CompletableFuture<Outcome> second = buy("u1");
-        CompletableFuture<Outcome> third = buy("u2");
-        wire.answer(0, 0L);
+        List<CompletableFuture<Outcome>> both = batch(2);
         CompletableFuture<Outcome> fourth = buy("u3");
         wire.fail(1, "OOM command not allowed when used memory > 'maxmemory'");
-        assertThat(first.join()).isEqualTo(Outcome.ACCEPTED);
-        for (CompletableFuture<Outcome> failed : List.of(second, third)) {
+        for (CompletableFuture<Outcome> failed : both) {
             assertThatThrownBy(failed::join)
                     .isInstanceOf(CompletionException.class).cause()
                     .hasFieldOrPropertyWithValue("code", Code.OTHER)
@@ -153,13 +156,10 @@ class CoalescingTest {
 
     @Test
     void a_member_that_the_server_refuses_fails_alone() {
-        buy("u0");
-        CompletableFuture<Outcome> conflicting = buy("u1");
-        CompletableFuture<Outcome> fine = buy("u2");
-        wire.answer(0, 0L);
+        List<CompletableFuture<Outcome>> both = batch(2);
         wire.answer(1, List.of(SeckillException.of("ORDERID taken"), 0L));
-        Until.fails(conflicting, Code.ORDERID);
-        assertThat(fine.join()).isEqualTo(Outcome.ACCEPTED);
+        Until.fails(both.get(0), Code.ORDERID);
+        assertThat(both.get(1).join()).isEqualTo(Outcome.ACCEPTED);
 
         buy("u3");
         CompletableFuture<Outcome> tooLong = buy("x".repeat(600));
@@ -175,30 +175,23 @@ class CoalescingTest {
 
     @Test
     void without_an_answer_a_batch_is_repeated_if_the_voucher_is_managed() throws Exception {
-        buy("u0");
-        CompletableFuture<Outcome> second = buy("u1");
-        CompletableFuture<Outcome> third = buy("u2");
-        wire.answer(0, 0L);
+        List<CompletableFuture<Outcome>> both = batch(2);
         wire.noAnswer(1);
         assertThat(wire.sent(2).command().name()).isEqualTo("SECKILL.INFO");
-        wire.answer(2, List.of("managed", 1L, "state", "open", "buyers", 3L, "limit", 1L));
+        wire.answer(2, FakeTransport.MANAGED);
         Until.holds("sent again", () -> wire.count() == 4);
         assertThat(wire.sent(3).command()).isEqualTo(wire.sent(1).command());
         wire.answer(3, List.of(0L, 1L));
-        assertThat(second.join()).isEqualTo(Outcome.ACCEPTED);
-        assertThat(third.join()).isEqualTo(Outcome.SOLD_OUT);
+        assertThat(both.get(0).join()).isEqualTo(Outcome.ACCEPTED);
+        assertThat(both.get(1).join()).isEqualTo(Outcome.SOLD_OUT);
     }
 
     @Test
     void without_an_answer_a_batch_of_an_unmanaged_voucher_is_unknown() {
-        buy("u0");
-        CompletableFuture<Outcome> second = buy("u1");
-        CompletableFuture<Outcome> third = buy("u2");
-        wire.answer(0, 0L);
+        List<CompletableFuture<Outcome>> both = batch(2);
         wire.noAnswer(1);
-        wire.answer(2, List.of("managed", 0L, "state", "open", "buyers", 3L, "limit", 1L));
-        assertThat(second.join()).isEqualTo(Outcome.UNKNOWN);
-        assertThat(third.join()).isEqualTo(Outcome.UNKNOWN);
+        wire.answer(2, FakeTransport.UNMANAGED);
+        assertThat(both).allMatch(attempt -> attempt.join() == Outcome.UNKNOWN);
         assertThat(wire.count()).isEqualTo(3);
     }
 
@@ -373,11 +366,8 @@ class CoalescingTest {
 
     @Test
     void a_reply_of_another_length_is_no_outcome_of_anybody() {
-        buy("u0");
-        CompletableFuture<Outcome> second = buy("u1");
-        buy("u2");
-        wire.answer(0, 0L);
+        List<CompletableFuture<Outcome>> both = batch(2);
         wire.answer(1, LongStream.range(0, 3).boxed().toList());
-        Until.fails(second, Code.REPLY);
+        both.forEach(attempt -> Until.fails(attempt, Code.REPLY));
     }
 }

@@ -5,12 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.seckill.client.SeckillException.Code;
-import io.github.seckill.client.lettuce.LettuceTransport;
-import io.github.seckill.test.SeckillServer;
-import io.lettuce.core.ClientOptions;
 import io.lettuce.core.Consumer;
 import io.lettuce.core.Range;
-import io.lettuce.core.RedisClient;
 import io.lettuce.core.XReadArgs.StreamOffset;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.protocol.ProtocolVersion;
@@ -34,24 +30,19 @@ class CommandsTest {
                                 .map(version -> Arguments.of(server, version)));
     }
 
-    private SeckillServer server;
-    private RedisClient lettuce;
+    private Shop shop;
     private SeckillClient client;
     private RedisCommands<String, String> plain;
 
     private void open(String program, ProtocolVersion version) {
-        server = Servers.start(program);
-        lettuce = RedisClient.create(server.uri());
-        lettuce.setOptions(ClientOptions.builder().protocolVersion(version).build());
-        client = SeckillClient.create(LettuceTransport.of(lettuce));
-        plain = lettuce.connect().sync();
+        shop = new Shop(program, version);
+        client = shop.client(SeckillOptions.defaults());
+        plain = shop.plain;
     }
 
     @AfterEach
     void close() {
-        client.close();
-        lettuce.close();
-        server.close();
+        shop.close();
     }
 
     @ParameterizedTest
@@ -63,7 +54,8 @@ class CommandsTest {
                 .limit(3).hold(Duration.ofMinutes(5));
         client.run(create("7", 5, rules));
         assertThatThrownBy(() -> client.run(create("7", 5, rules)))
-                .hasFieldOrPropertyWithValue("code", Code.BUSYKEY).hasMessageStartingWith("BUSYKEY ");
+                .hasFieldOrPropertyWithValue("code", Code.BUSYKEY)
+                .hasMessageStartingWith("BUSYKEY ");
 
         Reservation held = client.run(reserve("7", "alice", "9007199254740993", 2));
         assertThat(held).isInstanceOf(Reservation.Held.class);
@@ -87,32 +79,23 @@ class CommandsTest {
         assertThat(client.run(cancelIf(alices, OrderState.HELD)))
                 .isEqualTo(Cancellation.OTHER_STATE);
 
-        Order order = client.run(order("7", "9007199254740993")).orElseThrow();
-        assertThat(order.user()).isEqualTo("alice");
-        assertThat(order.units()).isEqualTo(2);
-        assertThat(order.state()).isEqualTo(OrderState.SOLD);
-        assertThat(order.was()).isNull();
-        assertThat(order.deadline()).isNull();
-        assertThat(order.paymentRef()).isEqualTo("pay-1");
+        SaleInfo info = client.run(info("7"));
+        long sale = info.sale() == null ? 0 : info.sale();
+        assertThat(client.run(order("7", "9007199254740993")))
+                .contains(new Order(
+                        "alice", 2, 2, OrderState.SOLD, null, null, "pay-1", sale, null));
         assertThat(client.run(order("7", "none"))).isEmpty();
         BuyerStatus status = client.run(status("7", "bob")).orElseThrow();
         assertThat(status.state()).isEqualTo(OrderState.HELD);
         assertThat(status.deadline()).isAfter(Instant.now().plusSeconds(500));
         assertThat(client.run(status("7", "carol"))).isEmpty();
 
-        SaleInfo info = client.run(info("7"));
-        assertThat(info.managed()).isTrue();
-        assertThat(info.state()).isEqualTo(SaleState.SOLDOUT);
-        assertThat(info.total()).isEqualTo(5);
-        assertThat(info.held()).isEqualTo(3);
-        assertThat(info.limit()).isEqualTo(3);
-        assertThat(info.hold()).isEqualTo(Duration.ofMinutes(5));
-        assertThat(info.begin()).isEqualTo(Instant.ofEpochMilli(1));
-        assertThat(order.sale()).isEqualTo(info.sale());
-        assertThat(info.consistent()).isTrue();
+        assertThat(info).isEqualTo(new SaleInfo(
+                true, SaleState.SOLDOUT, 5L, 0L, 3L, 2L, 2, 0L, Instant.ofEpochMilli(1),
+                Instant.ofEpochMilli(4_102_444_800_000L), 3, Duration.ofMinutes(5), null, sale,
+                true));
         assertThat(client.run(audit("7")).isSound()).isTrue();
 
-        long sale = info.sale() == null ? 0 : info.sale();
         assertThat(client.run(cancel(bobs.inSale(sale + 1)))).isEqualTo(Cancellation.NO_ORDER);
         Until.fails(() -> client.run(drop("7")), Code.HELD);
         assertThat(client.run(cancel(bobs.inSale(sale)))).isEqualTo(Cancellation.RELEASED);
@@ -216,6 +199,7 @@ class CommandsTest {
 
         List<String> ids = client.run(nextIds("order", 3));
         assertThat(ids).hasSize(3);
+        assertThat(plain.keys("icr:order:*")).hasSize(1);
         assertThat(Long.parseLong(ids.get(2)) - Long.parseLong(ids.get(0))).isEqualTo(2);
         assertThat(Long.parseLong(client.run(nextId("order"))))
                 .isGreaterThan(Long.parseLong(ids.get(2)));

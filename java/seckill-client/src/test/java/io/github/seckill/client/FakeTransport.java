@@ -9,10 +9,19 @@ import org.jspecify.annotations.Nullable;
 
 /** Keeps what is sent until a test answers it. */
 final class FakeTransport implements SeckillTransport {
+    /** Replies of SECKILL.INFO. */
+    static final Object MANAGED = infoOf(1L);
+
+    static final Object UNMANAGED = infoOf(0L);
+
     private final List<Sent> sent = new ArrayList<>();
     private final List<String> watched = new ArrayList<>();
     private final List<CompletableFuture<@Nullable Long>> stocks = new ArrayList<>();
     private @Nullable StockListener listener;
+
+    private static Object infoOf(long managed) {
+        return List.of("managed", managed, "state", "open", "buyers", 3L, "limit", 1L);
+    }
 
     record Sent(Request command, CompletableFuture<@Nullable Object> reply) {}
 

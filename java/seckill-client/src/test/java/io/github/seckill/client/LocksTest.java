@@ -1,12 +1,11 @@
 package io.github.seckill.client;
 
+import static io.github.seckill.client.Commands.acquire;
+import static io.github.seckill.client.Commands.release;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.github.seckill.client.lettuce.LettuceTransport;
-import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.KillArgs;
-import io.lettuce.core.RedisClient;
 import io.lettuce.core.api.sync.RedisCommands;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -16,7 +15,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -25,32 +23,24 @@ import org.junit.jupiter.params.provider.ValueSource;
 class LocksTest {
     private static final String KEY = "lock:report";
 
-    private SeckillServer server;
-    private RedisClient lettuce;
-    private RedisCommands<String, String> plain;
-    private final List<SeckillClient> clients = new ArrayList<>();
-
-    @BeforeEach
-    void start() {
-        server = Servers.start();
-        lettuce = RedisClient.create(server.uri());
-        plain = lettuce.connect().sync();
-    }
+    private final Shop shop = new Shop();
+    private final RedisCommands<String, String> plain = shop.plain;
 
     @AfterEach
     void stop() {
-        clients.forEach(SeckillClient::close);
-        lettuce.shutdown(0, 2, TimeUnit.SECONDS);
-        server.close();
+        shop.close();
     }
 
-    /** A client as of another process: it shares no lock with the others. */
     private SeckillClient client() {
-        SeckillOptions options = SeckillOptions.defaults()
-                .commandTimeout(Duration.ofMillis(500)).retryFor(Duration.ofSeconds(2));
-        SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce), options);
-        clients.add(client);
-        return client;
+        return shop.client(SeckillOptions.defaults()
+                .commandTimeout(Duration.ofMillis(500)).retryFor(Duration.ofSeconds(2)));
+    }
+
+    /** Completed with the thread whose lock is lost. */
+    private static CompletableFuture<Thread> lossOf(SeckillLock lock) {
+        CompletableFuture<Thread> lost = new CompletableFuture<>();
+        lock.onLost((which, holder) -> lost.complete(holder));
+        return lost;
     }
 
     private void awaitWaiters(long count) throws Exception {
@@ -110,11 +100,14 @@ class LocksTest {
         assertThat(others.tryLock(30, TimeUnit.MILLISECONDS)).isFalse();
         assertThat(CompletableFuture.supplyAsync(lock::tryLock).get()).isFalse();
 
+        assertThatThrownBy(() -> CompletableFuture.runAsync(lock::unlock).join())
+                .hasCauseInstanceOf(IllegalMonitorStateException.class);
         lock.unlock();
         assertThat(others.tryLock()).isFalse();
         lock.unlock();
         assertThat(lock.holdCount()).isZero();
         assertThat(plain.exists(KEY)).isZero();
+        assertThat(plain.ttl(KEY + ":fence")).isGreaterThan(Duration.ofHours(23).toSeconds());
         assertThatThrownBy(lock::unlock).isInstanceOf(IllegalMonitorStateException.class);
         assertThatThrownBy(lock::fencingToken).isInstanceOf(IllegalMonitorStateException.class);
         assertThatThrownBy(lock::newCondition).isInstanceOf(UnsupportedOperationException.class);
@@ -175,8 +168,7 @@ class LocksTest {
     void a_lease_that_ends_is_told() throws Exception {
         LockOptions brief = LockOptions.defaults().lease(Duration.ofMillis(150)).renew(false);
         SeckillLock lock = client().lock(KEY, brief);
-        CompletableFuture<Thread> lost = new CompletableFuture<>();
-        lock.onLost((which, holder) -> lost.complete(holder));
+        CompletableFuture<Thread> lost = lossOf(lock);
         lock.lock();
         SeckillLock others = client().lock(KEY);
         assertThat(others.tryLock(10, TimeUnit.SECONDS)).isTrue();
@@ -193,8 +185,7 @@ class LocksTest {
     @Test
     void a_lost_connection_frees_the_lock_and_is_told() throws Exception {
         SeckillLock lock = client().lock(KEY);
-        CompletableFuture<Thread> lost = new CompletableFuture<>();
-        lock.onLost((which, holder) -> lost.complete(holder));
+        CompletableFuture<Thread> lost = lossOf(lock);
         lock.lock();
         Holder next = new Holder(client().lock(KEY));
         awaitWaiters(1);
@@ -218,6 +209,21 @@ class LocksTest {
         Until.holds("released", () -> plain.exists(KEY) == 0);
     }
 
+    @Test
+    void another_thread_releases_by_the_token_and_no_fence_is_left() throws Exception {
+        SeckillClient client = client();
+        assertThat(client.run(acquire(KEY, "one", Duration.ofHours(1)))).isTrue();
+        assertThat(client.run(acquire(KEY, "two", Duration.ofHours(1)))).isFalse();
+        assertThat(client.run(release(KEY, "two"))).isFalse();
+        assertThat(CompletableFuture.supplyAsync(() -> client.run(release(KEY, "one"))).get())
+                .isTrue();
+        SeckillLock unfenced = client.lock(KEY, LockOptions.defaults().fenced(false));
+        unfenced.lock();
+        assertThatThrownBy(unfenced::fencingToken).hasMessageContaining("no fencing tokens");
+        unfenced.unlock();
+        assertThat(plain.exists(KEY, KEY + ":fence")).isZero();
+    }
+
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void a_closed_client_holds_no_lock(boolean session) {
@@ -231,8 +237,7 @@ class LocksTest {
     void a_lock_of_a_thread_that_has_ended_is_not_renewed() throws Exception {
         LockOptions brief = LockOptions.defaults().lease(Duration.ofMillis(500));
         SeckillLock lock = client().lock(KEY, brief);
-        CompletableFuture<Thread> lost = new CompletableFuture<>();
-        lock.onLost((which, holder) -> lost.complete(holder));
+        CompletableFuture<Thread> lost = lossOf(lock);
         Thread careless = new Thread(lock::lock);
         careless.start();
         careless.join();
@@ -244,8 +249,7 @@ class LocksTest {
     void a_renewal_that_finds_another_holder_is_told() throws Exception {
         LockOptions brief = LockOptions.defaults().lease(Duration.ofMillis(600));
         SeckillLock lock = client().lock(KEY, brief);
-        CompletableFuture<Thread> lost = new CompletableFuture<>();
-        lock.onLost((which, holder) -> lost.complete(holder));
+        CompletableFuture<Thread> lost = lossOf(lock);
         lock.lock();
         plain.set(KEY, "somebody else");
         lost.get(10, TimeUnit.SECONDS);
@@ -260,10 +264,10 @@ class LocksTest {
         SeckillLock lock = client().lock(KEY, options);
         assertThat(lock.tryLock()).isTrue();
         lock.unlock();
-        server.freeze();
+        shop.server.freeze();
         assertThatThrownBy(() -> lock.tryLock(100, TimeUnit.MILLISECONDS))
                 .isInstanceOf(SeckillException.class);
-        server.thaw();
+        shop.server.thaw();
         // What the server grants late is released right behind it.
         assertThat(client().lock(KEY).tryLock(10, TimeUnit.SECONDS)).isTrue();
     }
@@ -273,9 +277,9 @@ class LocksTest {
         Process holder = new ProcessBuilder(
                         System.getProperty("java.home") + "/bin/java",
                         "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
-                        LockHolderMain.class.getName(), server.uri(), KEY)
+                        LockHolderMain.class.getName(), shop.server.uri(), KEY)
                 .redirectErrorStream(true)
-                .redirectOutput(server.folder().resolve("holder").toFile()).start();
+                .redirectOutput(shop.server.folder().resolve("holder").toFile()).start();
         try {
             Until.holds("held by the other process", () -> plain.exists(KEY) == 1);
             SeckillLock lock = client().lock(KEY);

@@ -14,9 +14,6 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** What is sent again, and what is said in the end. No server: every answer is the test's. */
 class RepetitionTest {
-    private static final Object MANAGED =
-            List.of("managed", 1L, "state", "open", "buyers", 3L, "limit", 1L);
-
     private final FakeTransport wire = new FakeTransport();
     private SeckillClient client = client(Duration.ofHours(1));
 
@@ -60,7 +57,7 @@ class RepetitionTest {
     void a_refusal_of_the_repetition_does_not_say_that_the_first_was_not_done() throws Exception {
         CompletableFuture<Outcome> attempt = buy();
         wire.noAnswer(0);
-        wire.answer(1, MANAGED);
+        wire.answer(1, FakeTransport.MANAGED);
         awaitSent(3);
         wire.fail(2, "OOM command not allowed when used memory > 'maxmemory'");
         awaitSent(4);
@@ -75,7 +72,7 @@ class RepetitionTest {
         client = client(Duration.ofSeconds(1));
         CompletableFuture<Outcome> attempt = buy();
         wire.noAnswer(0);
-        wire.answer(1, MANAGED);
+        wire.answer(1, FakeTransport.MANAGED);
         for (int sent = 2; !attempt.isDone(); sent++) {
             int next = sent;
             Until.holds("sent or over", () -> wire.count() > next || attempt.isDone());
@@ -90,7 +87,7 @@ class RepetitionTest {
     void a_mistake_ends_the_repetitions() throws Exception {
         CompletableFuture<Outcome> attempt = buy();
         wire.noAnswer(0);
-        wire.answer(1, MANAGED);
+        wire.answer(1, FakeTransport.MANAGED);
         awaitSent(3);
         wire.fail(2, "NOVOUCHER no stock key for this voucher");
         Until.fails(attempt, Code.NOVOUCHER);
@@ -103,7 +100,7 @@ class RepetitionTest {
         wire.noAnswer(0);
         wire.noAnswer(1);
         assertThat(wire.count()).isEqualTo(3);
-        wire.answer(2, List.of("managed", 0L, "state", "open", "buyers", 0L, "limit", 1L));
+        wire.answer(2, FakeTransport.UNMANAGED);
         assertThat(first.join()).isEqualTo(Outcome.UNKNOWN);
         assertThat(second.join()).isEqualTo(Outcome.UNKNOWN);
     }
@@ -114,7 +111,7 @@ class RepetitionTest {
                 client.start(cancel(OrderRef.of("7", "alice", "o1")));
         wire.noAnswer(0);
         assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.INFO");
-        wire.answer(1, List.of("managed", 0L, "state", "open", "buyers", 0L, "limit", 1L));
+        wire.answer(1, FakeTransport.UNMANAGED);
         Until.fails(cancelled, Code.NOANSWER);
         assertThat(wire.count()).isEqualTo(2);
     }
@@ -124,7 +121,8 @@ class RepetitionTest {
         return List.of(
                 restockTo("7", 9), restockTo("7", 9).inSale(5), cancelAllBut(order, 2),
                 cancel(order.inSale(5)), confirm(order, "pay-1"), drop("7").inSale(5),
-                releaseAndDrop("7").inSale(5), tryBuy("7", "alice", "o1").inSale(5));
+                releaseAndDrop("7").inSale(5), tryBuy("7", "alice", "o1").inSale(5),
+                tryBuy("7", "alice", "o1").inSale(5).waitlist());
     }
 
     @ParameterizedTest
@@ -140,8 +138,7 @@ class RepetitionTest {
     }
 
     static List<Command<?>> onlyOnce() {
-        return List.of(
-                restock("7", 9), restock("7", 9).inSale(5), drop("7"), releaseAndDrop("7"));
+        return List.of(restock("7", 9), restock("7", 9).inSale(5), drop("7"), releaseAndDrop("7"));
     }
 
     @ParameterizedTest

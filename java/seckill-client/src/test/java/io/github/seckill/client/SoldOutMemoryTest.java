@@ -137,7 +137,7 @@ class SoldOutMemoryTest {
         buy("under way");
         buy("unknown");
         wire.noAnswer(2);
-        wire.answer(3, List.of("managed", 0L, "state", "open", "buyers", 1L, "limit", 1L));
+        wire.answer(3, FakeTransport.UNMANAGED);
         remember(0);
         int before = wire.count();
         buy("mine");

@@ -14,10 +14,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -27,34 +25,17 @@ class TimeoutsTest {
     private static final SeckillOptions SHORT = SeckillOptions.defaults()
             .commandTimeout(Duration.ofMillis(100)).retryFor(Duration.ofSeconds(20));
 
-    private SeckillServer server;
-    private RedisClient lettuce;
-    private RedisCommands<String, String> plain;
-
-    @BeforeEach
-    void start() {
-        server = Servers.start();
-        lettuce = RedisClient.create(server.uri());
-        plain = lettuce.connect().sync();
-    }
+    private final Shop shop = new Shop();
+    private final RedisCommands<String, String> plain = shop.plain;
 
     @AfterEach
     void stop() {
-        lettuce.shutdown(0, 2, TimeUnit.SECONDS);
-        server.close();
-    }
-
-    private SeckillClient client(SeckillOptions options) {
-        return client(options, SeckillObserver.none());
-    }
-
-    private SeckillClient client(SeckillOptions options, SeckillObserver observer) {
-        return new SeckillClient(LettuceTransport.of(lettuce), options, observer);
+        shop.close();
     }
 
     /** A managed voucher of five. Made with more time than the client under test has. */
     private void openSale(SeckillClient client) throws Exception {
-        try (SeckillClient patient = client(SeckillOptions.defaults())) {
+        try (SeckillClient patient = shop.client(SeckillOptions.defaults())) {
             patient.run(create("7", 5, SaleRules.none()));
         }
         awaitAnswer(client, "7");
@@ -62,65 +43,52 @@ class TimeoutsTest {
 
     /** The client is connected: nothing that is tested has to wait for that. */
     private static void awaitAnswer(SeckillClient client, String voucher) throws Exception {
-        Until.holds(
-                "answered in time",
-                () -> {
-                    try {
-                        client.run(info(voucher));
-                        return true;
-                    } catch (SeckillException.NotNow | SeckillException.NoAnswer slow) {
-                        return false;
-                    }
-                });
-    }
-
-    /** Lets the frozen server go on once commands were sent again twice. */
-    private void thawLater(AtomicInteger repeated) {
-        // What came before may have been repeated too, by a machine that is slow.
-        repeated.set(0);
-        CompletableFuture.runAsync(() -> {
+        Until.holds("answered in time", () -> {
             try {
-                Until.holds("sent again", () -> repeated.get() > 1);
-            } catch (Exception failed) {
-                throw new IllegalStateException(failed);
-            } finally {
-                server.thaw();
+                client.run(info(voucher));
+                return true;
+            } catch (SeckillException.NotNow | SeckillException.NoAnswer slow) {
+                return false;
             }
         });
     }
 
-    private static SeckillObserver counting(AtomicInteger repeated) {
-        return new SeckillObserver() {
-            @Override
-            public void repeated() {
-                repeated.incrementAndGet();
+    /** Lets the frozen server go on once commands were sent again twice. */
+    private void thawLater() {
+        // What came before may have been repeated too, by a machine that is slow.
+        shop.repeated.set(0);
+        CompletableFuture.runAsync(() -> {
+            try {
+                Until.holds("sent again", () -> shop.repeated.get() > 1);
+            } catch (Exception failed) {
+                throw new IllegalStateException(failed);
+            } finally {
+                shop.server.thaw();
             }
-        };
+        });
     }
 
     @Test
     void a_managed_try_is_repeated_and_sells_once() throws Exception {
-        AtomicInteger repeated = new AtomicInteger();
-        try (SeckillClient client = client(SHORT, counting(repeated))) {
+        try (SeckillClient client = shop.client(SHORT)) {
             openSale(client);
-            server.freeze();
-            thawLater(repeated);
+            shop.server.freeze();
+            thawLater();
             assertThat(client.tryBuy("7", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
             assertThat(plain.get("seckill:stock:7")).isEqualTo("4");
             assertThat(plain.xlen("stream.orders")).isEqualTo(1);
-            assertThat(repeated).hasValueGreaterThan(0);
+            assertThat(shop.repeated).hasValueGreaterThan(0);
         }
     }
 
     @Test
     void an_unmanaged_try_is_sent_once_and_unknown() throws Exception {
-        AtomicInteger repeated = new AtomicInteger();
         plain.set("seckill:stock:8", "5");
-        try (SeckillClient client = client(SHORT, counting(repeated))) {
+        try (SeckillClient client = shop.client(SHORT)) {
             awaitAnswer(client, "8");
-            server.freeze();
+            shop.server.freeze();
             // Repeated is only the question whether the voucher is managed.
-            thawLater(repeated);
+            thawLater();
             assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
             Until.holds("sold", () -> "4".equals(plain.get("seckill:stock:8")));
             // Whoever had sent it again would have been told: at the limit.
@@ -131,10 +99,10 @@ class TimeoutsTest {
 
     @Test
     void what_cannot_be_repeated_says_so() throws Exception {
-        try (SeckillClient client = client(SHORT.retryFor(Duration.ofMillis(400)))) {
+        try (SeckillClient client = shop.client(SHORT.retryFor(Duration.ofMillis(400)))) {
             openSale(client);
             plain.set("bare", "5");
-            server.freeze();
+            shop.server.freeze();
             assertThatThrownBy(() -> client.run(restock("7", 1)))
                     .isInstanceOf(SeckillException.NoAnswer.class);
             assertThat(client.run(deduct("bare", 1))).isEqualTo(new Deduction.Unknown());
@@ -144,7 +112,7 @@ class TimeoutsTest {
                     .isEqualTo(new Reservation.Unknown());
             assertThatThrownBy(() -> client.run(confirm(OrderRef.of("7", "alice", "o1"))))
                     .isInstanceOf(SeckillException.NoAnswer.class);
-            server.thaw();
+            shop.server.thaw();
         }
     }
 
@@ -155,7 +123,7 @@ class TimeoutsTest {
         plain.set("bare", "1000");
         SeckillOptions patient = SeckillOptions.defaults()
                 .coalescing(Coalescing.OFF).commandTimeout(Duration.ofSeconds(15));
-        try (SeckillClient client = client(patient)) {
+        try (SeckillClient client = shop.client(patient)) {
             for (int round = 0; round < 20; round++) {
                 String name = "r" + round + "-";
                 client.run(info("8"));
@@ -197,7 +165,7 @@ class TimeoutsTest {
     @EnumSource(Coalescing.class)
     void a_killed_connection_sells_each_order_once(Coalescing coalescing) throws Exception {
         SeckillOptions options = SeckillOptions.defaults().coalescing(coalescing);
-        try (SeckillClient client = client(options)) {
+        try (SeckillClient client = shop.client(options)) {
             client.run(create("7", 100_000, SaleRules.none()));
             for (int round = 0; round < 10; round++) {
                 String name = "r" + round + "-";
@@ -216,8 +184,8 @@ class TimeoutsTest {
 
     @Test
     void without_a_server_nothing_is_unknown() {
-        server.kill();
-        RedisClient late = RedisClient.create(server.uri());
+        shop.server.kill();
+        RedisClient late = RedisClient.create(shop.server.uri());
         SeckillOptions options = SHORT.retryFor(Duration.ofMillis(200));
         try (late;
                 SeckillClient client = SeckillClient.create(LettuceTransport.of(late), options)) {
@@ -233,19 +201,17 @@ class TimeoutsTest {
     void while_the_connection_is_lost_nothing_is_unknown() throws Exception {
         plain.set("seckill:stock:8", "5");
         SeckillOptions once = SeckillOptions.defaults().retryFor(Duration.ZERO);
-        try (SeckillClient client = client(once)) {
+        try (SeckillClient client = shop.client(once)) {
             assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
-            server.kill();
-            Until.holds(
-                    "not sent",
-                    () -> {
-                        try {
-                            assertThat(client.tryBuy("8", "bob", "o2")).isEqualTo(Outcome.UNKNOWN);
-                            return false;
-                        } catch (SeckillException.NotNow notSent) {
-                            return notSent.word().equals("NOCONNECTION");
-                        }
-                    });
+            shop.server.kill();
+            Until.holds("not sent", () -> {
+                try {
+                    assertThat(client.tryBuy("8", "bob", "o2")).isEqualTo(Outcome.UNKNOWN);
+                    return false;
+                } catch (SeckillException.NotNow notSent) {
+                    return notSent.word().equals("NOCONNECTION");
+                }
+            });
         }
     }
 

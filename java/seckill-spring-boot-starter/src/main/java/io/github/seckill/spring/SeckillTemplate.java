@@ -1,8 +1,12 @@
 package io.github.seckill.spring;
 
+import static io.github.seckill.client.Commands.reserve;
+
 import io.github.seckill.client.Command;
+import io.github.seckill.client.Commands;
 import io.github.seckill.client.Outcome;
 import io.github.seckill.client.Purchase;
+import io.github.seckill.client.Reservation;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.SeckillLock;
 import java.time.Duration;
@@ -11,12 +15,11 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * The ways in which an application mostly uses a {@link SeckillClient}: tries, {@link
- * io.github.seckill.client.Commands}, and work under a lock. It can be used by all threads.
+ * Commands}, and work under a lock. It can be used by all threads.
  */
 public class SeckillTemplate {
     private final SeckillClient client;
 
-    /** Makes a template. */
     public SeckillTemplate(SeckillClient client) {
         this.client = client;
     }
@@ -26,7 +29,7 @@ public class SeckillTemplate {
         return client;
     }
 
-    /** Runs a command of {@link io.github.seckill.client.Commands} and waits for its reply. */
+    /** Runs a command of {@link Commands} and waits for its reply. */
     public <T> T run(Command<T> command) {
         return client.run(command);
     }
@@ -43,6 +46,14 @@ public class SeckillTemplate {
     /** Tries to buy a unit. The server makes the id of the order, if it accepts. */
     public Purchase tryBuy(String voucher, String user) {
         return client.tryBuy(voucher, user);
+    }
+
+    /**
+     * Reserves a unit until a deadline, or waits in line for one where all is sold. Called again
+     * with the same order id, it says the position, and at last the deadline.
+     */
+    public Reservation reserveOrWait(String voucher, String user, String orderId) {
+        return client.run(reserve(Commands.tryBuy(voucher, user, orderId).waitlist()));
     }
 
     /**
@@ -86,7 +97,6 @@ public class SeckillTemplate {
     /** Work under a lock, which has the {@link SeckillLock#fencingToken()}. */
     @FunctionalInterface
     public interface LockedWork<T, E extends Exception> {
-        /** Works, while the lock is held. */
         T run(SeckillLock lock) throws E;
     }
 }

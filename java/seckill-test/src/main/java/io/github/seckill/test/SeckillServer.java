@@ -179,7 +179,6 @@ public final class SeckillServer implements AutoCloseable {
         return "redis://127.0.0.1:" + port;
     }
 
-    /** The process. */
     public long pid() {
         return process.pid();
     }
@@ -189,7 +188,6 @@ public final class SeckillServer implements AutoCloseable {
         return folder;
     }
 
-    /** What it has printed. */
     public String log() {
         try {
             return Files.readString(folder.resolve("log"));
@@ -226,7 +224,6 @@ public final class SeckillServer implements AutoCloseable {
         }
     }
 
-    /** Whether its process is there. */
     public boolean isAlive() {
         return process.isAlive();
     }

@@ -49,12 +49,12 @@ public final class LettuceTransport implements SeckillTransport {
 
     /** A transport to the server that the client was made for, which is not closed with this. */
     public static LettuceTransport of(RedisClient client) {
-        return new LettuceTransport(() -> new OneServer(client, null));
+        return new LettuceTransport(() -> new Servers.One(client, null));
     }
 
     /** A transport to a server, or to the primary that sentinels name. */
     public static LettuceTransport of(RedisClient client, RedisURI uri) {
-        return new LettuceTransport(() -> new OneServer(client, uri));
+        return new LettuceTransport(() -> new Servers.One(client, uri));
     }
 
     /**
@@ -62,7 +62,7 @@ public final class LettuceTransport implements SeckillTransport {
      * use.
      */
     public static LettuceTransport of(RedisClusterClient client) {
-        return new LettuceTransport(() -> new Cluster(client));
+        return new LettuceTransport(() -> new Servers.Cluster(client));
     }
 
     /**
@@ -72,8 +72,8 @@ public final class LettuceTransport implements SeckillTransport {
     public static LettuceTransport of(Supplier<? extends AbstractRedisClient> client) {
         return new LettuceTransport(() ->
                 client.get() instanceof RedisClusterClient cluster
-                        ? new Cluster(cluster)
-                        : new OneServer((RedisClient) client.get(), null));
+                        ? new Servers.Cluster(cluster)
+                        : new Servers.One((RedisClient) client.get(), null));
     }
 
     Servers servers() {

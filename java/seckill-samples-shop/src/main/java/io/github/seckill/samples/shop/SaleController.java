@@ -12,6 +12,7 @@ import io.github.seckill.client.Reservation;
 import io.github.seckill.client.Reservation.Held;
 import io.github.seckill.client.Reservation.Refused;
 import io.github.seckill.client.Reservation.Sold;
+import io.github.seckill.client.Reservation.Waiting;
 import io.github.seckill.client.SaleAudit;
 import io.github.seckill.client.SaleInfo;
 import io.github.seckill.client.SaleRules;
@@ -57,8 +58,7 @@ class SaleController {
     record NewSale(long stock, long holdSeconds) {}
 
     @PutMapping
-    ResponseEntity<Void> open(
-            @PathVariable("voucher") String voucher, @RequestBody NewSale sale) {
+    ResponseEntity<Void> open(@PathVariable("voucher") String voucher, @RequestBody NewSale sale) {
         Duration hold = Duration.ofSeconds(sale.holdSeconds());
         seckill.run(create(voucher, sale.stock(), SaleRules.none().hold(hold)));
         return ResponseEntity.status(HttpStatus.CREATED).build();
@@ -76,12 +76,18 @@ class SaleController {
 
     @PutMapping("/orders/{orderId}")
     ResponseEntity<Map<String, Object>> buy(
-            @PathVariable("voucher") String voucher,
-            @PathVariable("orderId") String orderId,
-            @RequestHeader(USER) String user) {
-        Reservation reservation = seckill.run(reserve(voucher, user, orderId));
+            @PathVariable("voucher") String voucher, @PathVariable("orderId") String orderId,
+            @RequestHeader(USER) String user,
+            @RequestParam(name = "wait", defaultValue = "false") boolean wait) {
+        Reservation reservation = wait
+                ? seckill.reserveOrWait(voucher, user, orderId)
+                : seckill.run(reserve(voucher, user, orderId));
         if (reservation instanceof Held held) {
             return ResponseEntity.ok(Map.of("state", "held", "deadline", held.deadline()));
+        }
+        if (reservation instanceof Waiting waiting) {
+            return ResponseEntity.accepted()
+                    .body(Map.of("state", "waiting", "position", waiting.position()));
         }
         if (reservation instanceof Sold) {
             return ResponseEntity.ok(Map.of("state", "sold"));
@@ -98,14 +104,11 @@ class SaleController {
     /** What the payment provider calls, perhaps several times. */
     @PutMapping("/orders/{orderId}/payment")
     ResponseEntity<Void> pay(
-            @PathVariable("voucher") String voucher,
-            @PathVariable("orderId") String orderId,
-            @RequestHeader(USER) String user,
-            @RequestParam("reference") String reference) {
+            @PathVariable("voucher") String voucher, @PathVariable("orderId") String orderId,
+            @RequestHeader(USER) String user, @RequestParam("reference") String reference) {
         OrderRef order = OrderRef.of(voucher, user, orderId);
         Confirmation done = seckill.run(confirm(order, reference));
-        return status(
-                switch (done) {
+        return status(switch (done) {
                     case CONFIRMED, ALREADY_SOLD -> HttpStatus.NO_CONTENT;
                     // It has bought nothing: OrderRows writes down the refund.
                     case TOO_LATE, SECOND_PAYMENT, RELEASED_SINCE -> HttpStatus.CONFLICT;
@@ -115,8 +118,7 @@ class SaleController {
 
     @DeleteMapping("/orders/{orderId}")
     ResponseEntity<Void> cancel(
-            @PathVariable("voucher") String voucher,
-            @PathVariable("orderId") String orderId,
+            @PathVariable("voucher") String voucher, @PathVariable("orderId") String orderId,
             @RequestHeader(USER) String user) {
         Cancellation done = seckill.run(Commands.cancel(OrderRef.of(voucher, user, orderId)));
         return status(switch (done) {

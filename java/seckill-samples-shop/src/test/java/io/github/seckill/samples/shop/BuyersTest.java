@@ -64,6 +64,17 @@ class BuyersTest {
         await().atMost(SETTLED).until(() -> held() == 0);
 
         prove(buyers, seckill.run(audit("phone")));
+        aBuyerWaitsInLine(http);
+    }
+
+    private static void aBuyerWaitsInLine(Buyer.Http http) throws Exception {
+        String last = "/sales/last";
+        assertThat(http.put(last, "{\"stock\":1,\"holdSeconds\":600}", "shop")).isEqualTo(201);
+        assertThat(http.put(last + "/orders/1?wait=true", "", "ann")).isEqualTo(200);
+        assertThat(http.put(last + "/orders/2", "", "ben")).isEqualTo(409);
+        assertThat(http.put(last + "/orders/2?wait=true", "", "ben")).isEqualTo(202);
+        assertThat(http.send("DELETE", last + "/orders/1", "", "ann")).isEqualTo(204);
+        assertThat(http.put(last + "/orders/2?wait=true", "", "ben")).isEqualTo(200);
     }
 
     private int pending(String stream) {

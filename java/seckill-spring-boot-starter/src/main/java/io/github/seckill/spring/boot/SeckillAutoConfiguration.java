@@ -6,19 +6,29 @@ import io.github.seckill.client.SeckillOptions;
 import io.github.seckill.client.SeckillTransport;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.boot.SeckillProperties.CheckOnStart;
+import io.github.seckill.spring.listener.OrderFailurePolicy;
+import io.github.seckill.spring.listener.OrderListenerContainer;
+import io.github.seckill.spring.listener.OrderListenerObserver;
+import io.github.seckill.spring.lock.SeckillLockRegistry;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.integration.support.locks.LockRegistry;
 
 /**
- * A {@link SeckillClient} over the application's own {@link RedisConnectionFactory}, and a {@link
- * SeckillTemplate}.
+ * A {@link SeckillClient} over the application's own {@link RedisConnectionFactory}, a {@link
+ * SeckillTemplate}, the listeners of orders and a lock registry.
  */
 @AutoConfiguration(afterName = {
     "org.springframework.boot.autoconfigure.data.redis.RedisAutoConfiguration",
@@ -35,14 +45,18 @@ public class SeckillAutoConfiguration {
         return Transports.over(factory);
     }
 
-    /** What the properties say. */
+    /** Over a transport of Lettuce, whoever has made it; else there is none. */
+    @Bean
+    @Nullable TransportLifecycle seckillTransportLifecycle(SeckillTransport transport) {
+        return Transports.lifecycleOf(transport);
+    }
+
     @Bean
     @ConditionalOnMissingBean
     public SeckillOptions seckillOptions(SeckillProperties properties) {
         return properties.options();
     }
 
-    /** The client. */
     @Bean(destroyMethod = "close")
     @ConditionalOnMissingBean
     public SeckillClient seckillClient(
@@ -52,14 +66,12 @@ public class SeckillAutoConfiguration {
                 transport, options, observer.getIfAvailable(SeckillObserver::none));
     }
 
-    /** The template. */
     @Bean
     @ConditionalOnMissingBean
     public SeckillTemplate seckillTemplate(SeckillClient client) {
         return new SeckillTemplate(client);
     }
 
-    /** Looks for the module. */
     @Bean
     @ConditionalOnMissingBean
     public ModuleProbe seckillModuleProbe(
@@ -76,5 +88,34 @@ public class SeckillAutoConfiguration {
                 probe.check(check == CheckOnStart.FAIL);
             }
         };
+    }
+
+    /** Serves methods with {@link io.github.seckill.spring.listener.SeckillOrderListener}. */
+    @Bean
+    @ConditionalOnMissingBean
+    @ConditionalOnProperty(
+            name = "seckill.listener.enabled", havingValue = "true", matchIfMissing = true)
+    public OrderListenerContainer seckillOrderListenerContainer(
+            ConfigurableListableBeanFactory beans, RedisConnectionFactory factory,
+            SeckillProperties properties, ObjectProvider<OrderFailurePolicy> policy,
+            ObjectProvider<OrderListenerObserver> observer) {
+        // A read that waits longer than the factory's time-out would end as a failure.
+        Duration pollMost = Transports.timeoutOf(factory).dividedBy(2);
+        return new OrderListenerContainer(
+                beans, factory, properties.listener(), pollMost,
+                policy.getIfAvailable(OrderFailurePolicy::retryForever),
+                observer.getIfAvailable(() -> OrderListenerObserver.NONE));
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(LockRegistry.class)
+    static class Locks {
+        @Bean
+        @ConditionalOnMissingBean(LockRegistry.class)
+        SeckillLockRegistry seckillLockRegistry(
+                SeckillClient client, SeckillProperties properties) {
+            return new SeckillLockRegistry(
+                    client, properties.lock().prefix(), properties.lock().options());
+        }
     }
 }

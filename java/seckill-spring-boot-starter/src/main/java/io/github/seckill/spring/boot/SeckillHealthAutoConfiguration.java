@@ -17,7 +17,6 @@ import org.springframework.context.annotation.Configuration;
 @AutoConfiguration(after = SeckillAutoConfiguration.class)
 @ConditionalOnBean(ModuleProbe.class)
 public class SeckillHealthAutoConfiguration {
-    /** For Spring Boot 3. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(name = "org.springframework.boot.actuate.health.HealthIndicator")
     @ConditionalOnEnabledHealthIndicator("seckill")

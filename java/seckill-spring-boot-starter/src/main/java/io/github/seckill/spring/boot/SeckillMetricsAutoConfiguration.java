@@ -28,17 +28,15 @@ import org.springframework.context.annotation.Bean;
         matchIfMissing = true)
 @EnableConfigurationProperties(SeckillProperties.class)
 public class SeckillMetricsAutoConfiguration {
-    /** Meters of the client. */
     @Bean
     @ConditionalOnMissingBean
     public SeckillObserver seckillObserver(MeterRegistry registry, SeckillProperties properties) {
-        return new MicrometerObserver(registry, properties.metrics().voucherTag());
+        return new Meters.OfClient(registry, properties.metrics().voucherTag());
     }
 
-    /** Meters of the listeners. */
     @Bean
     @ConditionalOnMissingBean
     public OrderListenerObserver seckillOrderListenerObserver(MeterRegistry registry) {
-        return new MicrometerListenerObserver(registry);
+        return new Meters.OfListeners(registry);
     }
 }

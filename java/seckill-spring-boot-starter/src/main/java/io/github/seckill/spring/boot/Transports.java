@@ -4,6 +4,7 @@ import io.github.seckill.client.SeckillTransport;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.RedisClient;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.util.ClassUtils;
@@ -27,6 +28,12 @@ final class Transports {
                         + factory.getClass().getName());
     }
 
+    static @Nullable TransportLifecycle lifecycleOf(SeckillTransport transport) {
+        return LETTUCE && transport instanceof LettuceTransport lettuce
+                ? new TransportLifecycle(lettuce)
+                : null;
+    }
+
     /** How long the factory's connections wait for an answer. */
     static Duration timeoutOf(RedisConnectionFactory factory) {
         return LETTUCE && factory instanceof LettuceConnectionFactory lettuce
@@ -37,7 +44,7 @@ final class Transports {
     /** Loaded only where there is Lettuce. */
     private static final class Lettuce {
         static SeckillTransport over(LettuceConnectionFactory factory) {
-            return new LifecycleTransport(LettuceTransport.of(factory::getRequiredNativeClient));
+            return LettuceTransport.of(factory::getRequiredNativeClient);
         }
     }
 }

@@ -61,11 +61,8 @@ record EntryHandler(
     }
 
     private void finish(
-            GroupConsumer consumer,
-            ByteRecord record,
-            StreamEntry entry,
-            @Nullable OrderEvent event,
-            Throwable cause) {
+            GroupConsumer consumer, ByteRecord record, StreamEntry entry,
+            @Nullable OrderEvent event, Throwable cause) {
         Failures failed = failures.failed(entry.stream(), entry.id(), System.nanoTime());
         OrderFailure failure = new OrderFailure(
                 event, entry, EntryDecoder.readable(record.getValue()), cause,

@@ -139,8 +139,7 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
                 streams.xGroupDelConsumer(bytes(stream), self);
                 return;
             }
-            RecordId[] ids =
-                    pending.stream().map(PendingMessage::getId).toArray(RecordId[]::new);
+            RecordId[] ids = pending.stream().map(PendingMessage::getId).toArray(RecordId[]::new);
             streams.xClaimJustId(
                     bytes(stream), group, RETURNED,
                     XClaimOptions.minIdle(Duration.ZERO).ids(ids).idle(claimAfter));

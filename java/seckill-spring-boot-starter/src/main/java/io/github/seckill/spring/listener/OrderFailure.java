@@ -13,13 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param failingFor for how long it has been failing in this process
  */
 public record OrderFailure(
-        @Nullable OrderEvent event,
-        StreamEntry entry,
-        Map<String, String> fields,
-        Throwable cause,
-        long failures,
-        Duration failingFor) {
-    /** Copies what could be changed. */
+        @Nullable OrderEvent event, StreamEntry entry, Map<String, String> fields, Throwable cause,
+        long failures, Duration failingFor) {
     public OrderFailure {
         fields = Map.copyOf(fields);
     }

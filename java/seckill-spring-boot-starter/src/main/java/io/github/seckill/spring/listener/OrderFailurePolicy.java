@@ -29,7 +29,6 @@ public interface OrderFailurePolicy {
         REJECT_IF_UNSOLD
     }
 
-    /** Decides. */
     Decision decide(OrderFailure failure);
 
     /** Never gives anything up. A person does, by {@code SECKILL.REJECT}. */

@@ -44,7 +44,6 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     private ExecutorService threads = Executors.newCachedThreadPool();
     private Map<String, Map<Kind, OrderListenerMethod>> groups = Map.of();
 
-    /** Makes a container that is to be started. */
     public OrderListenerContainer(
             ConfigurableListableBeanFactory beans, RedisConnectionFactory connections,
             OrderListenerOptions options, Duration pollMost, OrderFailurePolicy policy,

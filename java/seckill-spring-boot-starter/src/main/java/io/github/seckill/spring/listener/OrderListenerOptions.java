@@ -35,7 +35,6 @@ public record OrderListenerOptions(
         @DefaultValue("1s") Duration retryFirst,
         @DefaultValue("60s") Duration retryMost,
         @DefaultValue("20s") Duration shutdownWithin) {
-    /** Refuses what is out of range. */
     public OrderListenerOptions {
         tags = List.copyOf(tags);
         if (concurrency < 1 || batch < 1) {

@@ -16,11 +16,6 @@ import org.jspecify.annotations.Nullable;
  *     reference
  */
 public record OrderReleased(
-        OrderRef order,
-        long units,
-        long kept,
-        OrderState reason,
-        @Nullable OrderState was,
-        @Nullable String paymentRef,
-        StreamEntry entry)
+        OrderRef order, long units, long kept, OrderState reason, @Nullable OrderState was,
+        @Nullable String paymentRef, StreamEntry entry)
         implements OrderEvent {}

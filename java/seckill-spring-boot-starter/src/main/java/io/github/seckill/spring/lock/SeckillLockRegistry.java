@@ -16,14 +16,12 @@ public final class SeckillLockRegistry implements LockRegistry {
     private final String prefix;
     private final LockOptions options;
 
-    /** Makes a registry. */
     public SeckillLockRegistry(SeckillClient client, String prefix, LockOptions options) {
         this.client = client;
         this.prefix = prefix;
         this.options = options;
     }
 
-    /** The lock of a key. */
     @Override
     public SeckillLock obtain(Object lockKey) {
         return client.lock(prefix + lockKey, options);

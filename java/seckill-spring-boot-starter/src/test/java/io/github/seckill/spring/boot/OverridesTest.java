@@ -24,8 +24,7 @@ import org.springframework.integration.support.locks.LockRegistry;
 class OverridesTest {
     private final ApplicationContextRunner runner = new ApplicationContextRunner()
             .withConfiguration(AutoConfigurations.of(
-                    SeckillAutoConfiguration.class, SeckillListenerAutoConfiguration.class,
-                    SeckillLockAutoConfiguration.class, SeckillMetricsAutoConfiguration.class))
+                    SeckillAutoConfiguration.class, SeckillMetricsAutoConfiguration.class))
             .withPropertyValues("seckill.check-on-start=off");
 
     private ApplicationContextRunner withRedis() {

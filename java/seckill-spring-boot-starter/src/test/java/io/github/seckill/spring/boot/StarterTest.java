@@ -106,13 +106,10 @@ class StarterTest {
 
     @Test
     void workUnderALockExcludesOthers() throws Exception {
-        Optional<Long> token = template.underLock(
-                "lock:report",
-                Duration.ofSeconds(1),
-                lock -> {
-                    assertThat(elsewhere("lock:report")).isEmpty();
-                    return lock.fencingToken();
-                });
+        Optional<Long> token = template.underLock("lock:report", Duration.ofSeconds(1), lock -> {
+            assertThat(elsewhere("lock:report")).isEmpty();
+            return lock.fencingToken();
+        });
         assertThat(token).hasValueSatisfying(fence -> assertThat(fence).isPositive());
         assertThat(elsewhere("lock:report")).contains("done");
     }

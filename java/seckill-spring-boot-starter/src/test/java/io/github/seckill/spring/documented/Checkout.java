@@ -8,7 +8,9 @@ import io.github.seckill.client.Reservation;
 import io.github.seckill.client.Reservation.Held;
 import io.github.seckill.client.Reservation.Refused;
 import io.github.seckill.client.Reservation.Sold;
+import io.github.seckill.client.Reservation.Waiting;
 import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.listener.OrderPlaced;
 import io.github.seckill.spring.listener.OrderReleased;
 import io.github.seckill.spring.listener.PaymentToRefund;
 import io.github.seckill.spring.listener.SeckillOrderListener;
@@ -20,6 +22,7 @@ import org.springframework.stereotype.Service;
 @Service
 class Checkout {
     final Map<String, String> refunds = new ConcurrentHashMap<>();
+    final Map<String, String> mails = new ConcurrentHashMap<>();
     private final SeckillTemplate seckill;
 
     Checkout(SeckillTemplate seckill) {
@@ -62,6 +65,22 @@ class Checkout {
     void refund(OrderReleased released, String idempotencyKey) {
         if (released.paymentRef() != null) {
             refunds.put(idempotencyKey, released.units() + " of " + released.paymentRef());
+        }
+    }
+
+    /** As buy(..), but where all is sold the order waits in line. */
+    String buyOrWait(String voucher, String user, String orderId) {
+        Reservation reservation = seckill.reserveOrWait(voucher, user, orderId);
+        return reservation instanceof Waiting waiting
+                ? "number " + waiting.position() + " in line"
+                : buy(voucher, user, orderId);
+    }
+
+    /** Orders that have left the line with their units: their buyers are told by mail. */
+    @SeckillOrderListener(group = "mails")
+    void served(OrderPlaced placed) {
+        if (placed.waited() != null) {
+            mails.put(placed.order().orderId(), "pay before " + placed.deadline());
         }
     }
 }

@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -43,7 +44,7 @@ class DocumentationTest {
     @Import({VoucherOrderService.class, OrderConsumer.class, Checkout.class})
     static class Migrated {}
 
-    private static ConfigurableApplicationContext run(Class<?> application, SeckillServer server) {
+    static ConfigurableApplicationContext run(Class<?> application, SeckillServer server) {
         return new SpringApplicationBuilder(application)
                 .web(WebApplicationType.NONE)
                 .properties("spring.data.redis.url=" + server.uri())
@@ -112,6 +113,26 @@ class DocumentationTest {
     }
 
     @Test
+    void aBuyerInLineIsToldWhenTheOrderHasItsUnits() {
+        try (SeckillServer server = SeckillServer.start();
+                var context = run(Migrated.class, server)) {
+            Checkout checkout = context.getBean(Checkout.class);
+            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            seckill.run(create("7", 1, SaleRules.none().hold(Duration.ofMinutes(15))));
+            assertThat(checkout.buyOrWait("7", "alice", "1001")).startsWith("pay before 20");
+            assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in line");
+            assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 2 in line");
+            assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in line");
+            assertThat(checkout.buy("7", "dave", "1004")).isEqualTo("not reserved: SOLD_OUT");
+            seckill.run(cancel(OrderRef.of("7", "alice", "1001")));
+            String told = checkout.buyOrWait("7", "bob", "1002");
+            assertThat(told).startsWith("pay before 20");
+            assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 1 in line");
+            await().until(() -> checkout.mails.equals(Map.of("1002", told)));
+        }
+    }
+
+    @Test
     void theCodeOfThePagesIsThatOfThisFolder() throws IOException {
         String after = sources(HERE);
         String before = sources(BEFORE);
@@ -161,7 +182,6 @@ class DocumentationTest {
 
     /** Without indentation and blank lines. */
     private static String flat(Stream<String> lines) {
-        return String.join(
-                "\n", lines.map(String::strip).filter(line -> !line.isEmpty()).toList());
+        return String.join("\n", lines.map(String::strip).filter(line -> !line.isEmpty()).toList());
     }
 }

@@ -1,5 +1,8 @@
 package io.github.seckill.spring.listener;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.github.seckill.client.Outcome;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
@@ -68,6 +71,10 @@ final class ListenerShop implements AutoCloseable {
         return new OrderListenerOptions(
                 true, null, ORDERS, "userId voucherId id", List.of(), 1, 100, Duration.ofMillis(20),
                 claimAfter, retryFirst, retryMost, Duration.ofSeconds(10));
+    }
+
+    void buy(String voucher, String user, String orderId) {
+        assertThat(client.tryBuy(voucher, user, orderId)).isEqualTo(Outcome.ACCEPTED);
     }
 
     List<PendingMessage> pending(String stream) {

@@ -15,9 +15,7 @@ import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.Properties;
-import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -45,16 +43,12 @@ class OrderListenerTest {
         shop.close();
     }
 
-    private void buy(String voucher, String user, String orderId) {
-        assertThat(shop.client.tryBuy(voucher, user, orderId)).isEqualTo(Outcome.ACCEPTED);
-    }
-
     @Test
     void everyChangeOfAnOrderIsHandedOverAndAcknowledged() {
         shop.client.run(create("7", 5, HELD));
-        buy("7", "alice", "a1");
+        shop.buy("7", "alice", "a1");
         shop.start(RETRY, recorder);
-        buy("7", "bob", "b1");
+        shop.buy("7", "bob", "b1");
         shop.client.run(confirm(OrderRef.of("7", "alice", "a1"), "payment-1"));
         shop.client.run(cancel(OrderRef.of("7", "bob", "b1")));
 
@@ -79,6 +73,25 @@ class OrderListenerTest {
         for (String stream : List.of("", ".confirmed", ".released")) {
             await().until(() -> shop.pending(ListenerShop.ORDERS + stream).isEmpty());
         }
+    }
+
+    @Test
+    void anOrderThatHasWaitedIsHandedOverWhenItHasItsUnits() {
+        shop.client.run(create("7", 1, HELD));
+        shop.buy("7", "alice", "a1");
+        assertThat(shop.client.run(tryBuy("7", "bob", "b1").waitlist())).isEqualTo(Outcome.WAITING);
+        shop.client.run(tryBuy("7", "carol", "c1").waitlist());
+        shop.client.run(cancel(OrderRef.of("7", "carol", "c1")));
+        shop.start(RETRY, recorder);
+        await().until(() -> recorder.handledIds().equals(List.of("placed a1")));
+        shop.client.run(cancel(OrderRef.of("7", "alice", "a1")));
+        await().until(() -> recorder.handledIds().contains("placed b1"));
+        assertThat(recorder.handled)
+                .filteredOn(OrderPlaced.class::isInstance).map(OrderPlaced.class::cast)
+                .allMatch(OrderPlaced::isHeld)
+                .extracting(placed -> placed.waited() != null).containsExactly(false, true);
+        await().untilAsserted(() -> assertThat(recorder.handledIds())
+                .containsExactlyInAnyOrder("placed a1", "placed b1", "released a1"));
     }
 
     @Test
@@ -129,29 +142,10 @@ class OrderListenerTest {
     }
 
     @Test
-    void anEntryThatFailsIsRetriedUnderTheSameKeyAndHoldsNoOtherUp() {
-        recorder.refuses = event -> event.order().orderId().equals("a1");
-        shop.start(RETRY, recorder);
-        shop.client.run(create("7", 5, SaleRules.none()));
-        buy("7", "alice", "a1");
-        buy("7", "bob", "b1");
-
-        await().until(() -> recorder.refusals("a1") >= 3);
-        assertThat(recorder.handledIds()).containsExactly("placed b1");
-        assertThat(shop.pending(ListenerShop.ORDERS)).hasSize(1);
-        assertThat(recorder.refused.get(2).entry().deliveries()).isGreaterThanOrEqualTo(3);
-
-        recorder.refuses = event -> false;
-        await().until(() -> recorder.handledIds().contains("placed a1"));
-        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
-        assertThat(new TreeSet<>(recorder.keys)).hasSize(2);
-    }
-
-    @Test
     @SuppressWarnings("unchecked") // of read
     void whatADeadConsumerHasLeftIsTakenOver() {
         shop.client.run(create("7", 5, SaleRules.none()));
-        buy("7", "alice", "a1");
+        shop.buy("7", "alice", "a1");
         var streams = shop.redis.opsForStream();
         streams.createGroup(ListenerShop.ORDERS, ReadOffset.from("0"), ListenerShop.GROUP);
         var left = streams.read(
@@ -177,7 +171,7 @@ class OrderListenerTest {
         };
         shop.client.run(create("7", 5, SaleRules.none()));
         for (int i = 1; i <= 5; i++) {
-            buy("7", "user" + i, "o" + i);
+            shop.buy("7", "user" + i, "o" + i);
         }
         shop.start(RETRY, recorder);
         await().until(() -> !first.get());
@@ -185,17 +179,12 @@ class OrderListenerTest {
         await().until(() -> recorder.handled.size() == 5);
         slow.countDown();
         await().until(() -> recorder.handled.size() >= 6);
-        buy("8", "last");
+        shop.client.run(create("8", 1, SaleRules.none()));
+        shop.buy("8", "user", "last");
         await().until(() -> recorder.handledIds().contains("placed last"));
 
         assertThat(recorder.handledIds())
                 .containsOnlyOnce("placed o2", "placed o3", "placed o4", "placed o5");
-    }
-
-    /** Of a voucher that is there as soon as this is called. */
-    private void buy(String voucher, String orderId) {
-        shop.client.run(create(voucher, 1, SaleRules.none()));
-        buy(voucher, "user", orderId);
     }
 
     private static void awaitQuietly(CountDownLatch latch) {
@@ -210,10 +199,10 @@ class OrderListenerTest {
     void aGroupThatIsDestroyedIsMadeAgain() {
         shop.client.run(create("7", 5, SaleRules.none()));
         shop.start(RETRY, recorder);
-        buy("7", "alice", "a1");
+        shop.buy("7", "alice", "a1");
         await().until(() -> recorder.handledIds().contains("placed a1"));
         shop.redis.delete(ListenerShop.ORDERS);
-        buy("7", "bob", "b1");
+        shop.buy("7", "bob", "b1");
         await().until(() -> recorder.handledIds().contains("placed b1"));
     }
 
@@ -221,130 +210,30 @@ class OrderListenerTest {
     void aListenerWhoseConnectionsAreLostGoesOn() {
         shop.client.run(create("7", 5, SaleRules.none()));
         shop.start(RETRY, recorder);
-        buy("7", "alice", "a1");
+        shop.buy("7", "alice", "a1");
         await().until(() -> recorder.handledIds().contains("placed a1"));
         RedisClient client = (RedisClient) shop.factory.getRequiredNativeClient();
         try (var connection = client.connect()) {
             long killed = connection.sync().clientKill(KillArgs.Builder.typeNormal().skipme());
             assertThat(killed).isGreaterThanOrEqualTo(2);
         }
-        buy("7", "bob", "b1");
+        shop.buy("7", "bob", "b1");
         await().until(() -> recorder.handledIds().contains("placed b1"));
         await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
         assertThat(recorder.handledIds()).containsExactly("placed a1", "placed b1");
     }
 
     @Test
-    void aDeadLetterByPolicyReleasesNothing() {
-        recorder.refuses = event -> event.order().orderId().equals("a1");
-        shop.start(OrderFailurePolicy.deadLetterAfter(Duration.ofMillis(50)), recorder);
-        shop.client.run(create("7", 5, SaleRules.none()));
-        buy("7", "alice", "a1");
-        // Nothing is given up before another entry was handled, however long it has failed.
-        await().until(() -> recorder.refusals("a1") >= 4);
-        assertThat(shop.entries("stream.orders.dlq")).isEmpty();
-        buy("7", "bob", "b1");
-
-        await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
-        assertThat(shop.entries("stream.orders.dlq").get(0))
-                .containsEntry("userId", "alice").containsEntry("id", "a1")
-                .containsEntry("dlqStream", "stream.orders")
-                .containsEntry("dlqGroup", ListenerShop.GROUP).containsEntry("dlqOrder", "unknown");
-        assertThat(shop.pending(ListenerShop.ORDERS)).isEmpty();
-        assertThat(shop.client.run(order("7", "a1")).orElseThrow().state())
-                .isEqualTo(OrderState.SOLD);
-        assertThat(shop.client.run(info("7")).left()).isEqualTo(3);
-        assertThat(shop.entries("stream.orders.released")).isEmpty();
-    }
-
-    @Test
-    void onlyAnOrderThatIsNotSoldIsRejectedByPolicy() {
-        recorder.refuses = event ->
-                event instanceof OrderPlaced
-                        && Set.of("a1", "b1", "u1").contains(event.order().orderId());
-        shop.client.run(create("7", 5, HELD));
-        shop.redis.opsForValue().set("seckill:stock:8", "1");
-        buy("7", "alice", "a1");
-        buy("7", "bob", "b1");
-        buy("8", "ute", "u1");
-        shop.client.run(confirm(OrderRef.of("7", "bob", "b1")));
-        shop.start(failure -> OrderFailurePolicy.Decision.REJECT_IF_UNSOLD, recorder);
-
-        await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
-        assertThat(shop.client.run(order("7", "a1")).orElseThrow().state())
-                .isEqualTo(OrderState.REJECTED);
-        await().until(() -> recorder.handledIds().contains("released a1"));
-        long before = recorder.refusals("b1");
-        await().until(() -> recorder.refusals("b1") >= before + 2);
-        long soldWithoutBook = recorder.refusals("u1");
-        await().until(() -> recorder.refusals("u1") >= soldWithoutBook + 2);
-        assertThat(shop.client.run(order("7", "b1")).orElseThrow().state())
-                .isEqualTo(OrderState.SOLD);
-        assertThat(shop.redis.opsForValue().get("seckill:stock:8")).isEqualTo("0");
-        assertThat(shop.entries("stream.orders.dlq")).hasSize(1);
-        assertThat(shop.pending(ListenerShop.ORDERS)).hasSize(2);
-        assertThat(shop.client.run(info("7")).left()).isEqualTo(4);
-    }
-
-    @Test
-    void whileEverythingFailsNothingIsGivenUpAndReadingStops() {
-        recorder.refuses = event -> true;
-        Intake intake = new Intake();
-        shop.start(failure -> OrderFailurePolicy.Decision.REJECT_IF_UNSOLD, intake, recorder);
-        shop.client.run(create("7", 100, HELD));
-        for (int i = 0; i < 20; i++) {
-            buy("7", "u" + i, "o" + i);
-        }
-        await().until(() -> intake.stops == 1);
-        for (int i = 20; i < 40; i++) {
-            buy("7", "u" + i, "o" + i);
-        }
-        await().until(() -> recorder.refused.size() > 100);
-        assertThat(recorder.refused).noneMatch(event -> event.order().orderId().equals("o39"));
-        assertThat(shop.entries("stream.orders.dlq")).isEmpty();
-        assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
-
-        recorder.refuses = event -> false;
-        await().until(() -> recorder.handled.size() == 40);
-        assertThat(intake.ends).isEqualTo(1);
-        assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
-    }
-
-    private static final class Intake implements OrderListenerObserver {
-        private volatile int stops;
-        private volatile int ends;
-
-        @Override
-        public void intake(String group, boolean stopped) {
-            if (stopped) {
-                stops++;
-            } else {
-                ends++;
-            }
-        }
-    }
-
-    @Test
-    void aMalformedEntryStaysPendingAndIsNoOrder() {
-        shop.client.run(create("7", 5, SaleRules.none()));
-        shop.redis.opsForStream().add(ListenerShop.ORDERS, Map.of("userId", "alice"));
-        shop.start(RETRY, recorder);
-        buy("7", "bob", "b1");
-        await().until(() -> recorder.handledIds().equals(List.of("placed b1")));
-        await().until(() -> shop.pending(ListenerShop.ORDERS).size() == 1);
-    }
-
-    @Test
     void aStopWaitsForTheEntryInHandAndLeavesTheGroup() {
         shop.client.run(create("7", 5, SaleRules.none()));
         OrderListenerContainer container = shop.start(RETRY, recorder);
-        buy("7", "alice", "a1");
+        shop.buy("7", "alice", "a1");
         await().until(() -> recorder.handled.size() == 1);
         container.stop();
         assertThat(container.isRunning()).isFalse();
         assertThat(shop.redis.opsForStream().consumers(ListenerShop.ORDERS, ListenerShop.GROUP))
                 .isEmpty();
-        buy("7", "bob", "b1");
+        shop.buy("7", "bob", "b1");
         container.start();
         await().until(() -> recorder.handled.size() == 2);
     }
@@ -361,7 +250,7 @@ class OrderListenerTest {
         };
         shop.client.run(create("7", 5, SaleRules.none()));
         for (int i = 1; i <= 5; i++) {
-            buy("7", "user" + i, "o" + i);
+            shop.buy("7", "user" + i, "o" + i);
         }
         OrderListenerContainer container = shop.start(RETRY, recorder);
         await().until(inHand::get);
@@ -385,7 +274,7 @@ class OrderListenerTest {
     void entriesOfABatchAreAcknowledgedTogether() {
         shop.client.run(create("7", 100, SaleRules.none()));
         for (int i = 0; i < 100; i++) {
-            buy("7", "user" + i, "o" + i);
+            shop.buy("7", "user" + i, "o" + i);
         }
         shop.start(RETRY, recorder);
         await().until(() -> recorder.handled.size() == 100);
@@ -400,12 +289,10 @@ class OrderListenerTest {
     @ValueSource(strings = {"prototype", "lazy"})
     void aBeanThatIsNotMadeAtTheStartListens(String how) {
         List<Recorder> made = new CopyOnWriteArrayList<>();
-        RootBeanDefinition definition = new RootBeanDefinition(
-                Recorder.class,
-                () -> {
-                    made.add(new Recorder());
-                    return made.get(made.size() - 1);
-                });
+        RootBeanDefinition definition = new RootBeanDefinition(Recorder.class, () -> {
+            made.add(new Recorder());
+            return made.get(made.size() - 1);
+        });
         definition.setScope(how.equals("lazy") ? "singleton" : how);
         definition.setLazyInit(how.equals("lazy"));
         DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
@@ -417,7 +304,7 @@ class OrderListenerTest {
         }
         shop.client.run(create("7", 5, SaleRules.none()));
         shop.start(RETRY, OrderListenerObserver.NONE, beans);
-        buy("7", "alice", "a1");
+        shop.buy("7", "alice", "a1");
         await().until(() ->
                 made.stream().anyMatch(bean -> bean.handledIds().contains("placed a1")));
     }

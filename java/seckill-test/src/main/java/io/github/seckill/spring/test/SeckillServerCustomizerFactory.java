@@ -1,10 +1,17 @@
 package io.github.seckill.spring.test;
 
+import io.github.seckill.test.SeckillServer;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.support.DefaultSingletonBeanRegistry;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.core.env.MapPropertySource;
 import org.springframework.test.context.ContextConfigurationAttributes;
 import org.springframework.test.context.ContextCustomizer;
 import org.springframework.test.context.ContextCustomizerFactory;
+import org.springframework.test.context.MergedContextConfiguration;
 import org.springframework.test.context.TestContextAnnotationUtils;
 
 /** Finds {@link SeckillServiceConnection} on a test class, or on one that encloses it. */
@@ -18,7 +25,39 @@ final class SeckillServerCustomizerFactory implements ContextCustomizerFactory {
                 testClass, SeckillServiceConnection.class);
         return found == null
                 ? null
-                : new SeckillServerCustomizer(
-                        found.module(), found.server(), List.of(found.options()));
+                : new Customizer(found.module(), found.server(), List.of(found.options()));
+    }
+
+    /**
+     * Starts a server for a context. Contexts of equal customizers are shared by test classes, and
+     * their servers too.
+     *
+     * @param module the module's path, or empty
+     * @param server the server's path, or empty
+     * @param options more options of the server
+     */
+    private record Customizer(String module, String server, List<String> options)
+            implements ContextCustomizer {
+        private static final String NAME = "seckillTestServer";
+
+        @Override
+        public void customizeContext(
+                ConfigurableApplicationContext context, MergedContextConfiguration merged) {
+            SeckillServer started = start();
+            var beans = (DefaultSingletonBeanRegistry) context.getBeanFactory();
+            beans.registerSingleton(NAME, started);
+            // What is registered first is destroyed last: after all who are connected.
+            beans.registerDisposableBean(NAME, started::close);
+            context.getEnvironment()
+                    .getPropertySources().addFirst(new MapPropertySource(
+                            NAME, Map.of("spring.data.redis.url", started.uri())));
+        }
+
+        private SeckillServer start() {
+            String path = module.isEmpty() ? SeckillServer.requiredModule() : module;
+            List<String> line = new ArrayList<>(List.of("--loadmodule", path));
+            line.addAll(options);
+            return SeckillServer.start(server.isEmpty() ? SeckillServer.program() : server, line);
+        }
     }
 }

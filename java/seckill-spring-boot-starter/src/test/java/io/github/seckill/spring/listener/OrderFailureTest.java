@@ -1,0 +1,149 @@
+package io.github.seckill.spring.listener;
+
+import static io.github.seckill.client.Commands.*;
+import static io.github.seckill.spring.Patience.await;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.OrderState;
+import io.github.seckill.client.SaleRules;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Entries that a listener can't handle, and what a policy makes of them. */
+class OrderFailureTest {
+    private static final OrderFailurePolicy RETRY = OrderFailurePolicy.retryForever();
+    private static final SaleRules HELD = SaleRules.none().hold(Duration.ofMinutes(10));
+
+    private final ListenerShop shop = new ListenerShop();
+    private final Recorder recorder = new Recorder();
+
+    @AfterEach
+    void end() {
+        shop.close();
+    }
+
+    @Test
+    void anEntryThatFailsIsRetriedUnderTheSameKeyAndHoldsNoOtherUp() {
+        recorder.refuses = event -> event.order().orderId().equals("a1");
+        shop.start(RETRY, recorder);
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.buy("7", "alice", "a1");
+        shop.buy("7", "bob", "b1");
+
+        await().until(() -> recorder.refusals("a1") >= 3);
+        assertThat(recorder.handledIds()).containsExactly("placed b1");
+        assertThat(shop.pending(ListenerShop.ORDERS)).hasSize(1);
+        assertThat(recorder.refused.get(2).entry().deliveries()).isGreaterThanOrEqualTo(3);
+
+        recorder.refuses = event -> false;
+        await().until(() -> recorder.handledIds().contains("placed a1"));
+        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+        assertThat(new TreeSet<>(recorder.keys)).hasSize(2);
+    }
+
+    @Test
+    void aDeadLetterByPolicyReleasesNothing() {
+        recorder.refuses = event -> event.order().orderId().equals("a1");
+        shop.start(OrderFailurePolicy.deadLetterAfter(Duration.ofMillis(50)), recorder);
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.buy("7", "alice", "a1");
+        // Nothing is given up before another entry was handled, however long it has failed.
+        await().until(() -> recorder.refusals("a1") >= 4);
+        assertThat(shop.entries("stream.orders.dlq")).isEmpty();
+        shop.buy("7", "bob", "b1");
+
+        await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
+        assertThat(shop.entries("stream.orders.dlq").get(0))
+                .containsEntry("userId", "alice").containsEntry("id", "a1")
+                .containsEntry("dlqStream", "stream.orders")
+                .containsEntry("dlqGroup", ListenerShop.GROUP).containsEntry("dlqOrder", "unknown");
+        assertThat(shop.pending(ListenerShop.ORDERS)).isEmpty();
+        assertThat(shop.client.run(order("7", "a1")).orElseThrow().state())
+                .isEqualTo(OrderState.SOLD);
+        assertThat(shop.client.run(info("7")).left()).isEqualTo(3);
+        assertThat(shop.entries("stream.orders.released")).isEmpty();
+    }
+
+    @Test
+    void onlyAnOrderThatIsNotSoldIsRejectedByPolicy() {
+        recorder.refuses = event ->
+                event instanceof OrderPlaced
+                        && Set.of("a1", "b1", "u1").contains(event.order().orderId());
+        shop.client.run(create("7", 5, HELD));
+        shop.redis.opsForValue().set("seckill:stock:8", "1");
+        shop.buy("7", "alice", "a1");
+        shop.buy("7", "bob", "b1");
+        shop.buy("8", "ute", "u1");
+        shop.client.run(confirm(OrderRef.of("7", "bob", "b1")));
+        shop.start(failure -> OrderFailurePolicy.Decision.REJECT_IF_UNSOLD, recorder);
+
+        await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
+        assertThat(shop.client.run(order("7", "a1")).orElseThrow().state())
+                .isEqualTo(OrderState.REJECTED);
+        await().until(() -> recorder.handledIds().contains("released a1"));
+        long before = recorder.refusals("b1");
+        await().until(() -> recorder.refusals("b1") >= before + 2);
+        long soldWithoutBook = recorder.refusals("u1");
+        await().until(() -> recorder.refusals("u1") >= soldWithoutBook + 2);
+        assertThat(shop.client.run(order("7", "b1")).orElseThrow().state())
+                .isEqualTo(OrderState.SOLD);
+        assertThat(shop.redis.opsForValue().get("seckill:stock:8")).isEqualTo("0");
+        assertThat(shop.entries("stream.orders.dlq")).hasSize(1);
+        assertThat(shop.pending(ListenerShop.ORDERS)).hasSize(2);
+        assertThat(shop.client.run(info("7")).left()).isEqualTo(4);
+    }
+
+    @Test
+    void whileEverythingFailsNothingIsGivenUpAndReadingStops() {
+        recorder.refuses = event -> true;
+        Intake intake = new Intake();
+        shop.start(failure -> OrderFailurePolicy.Decision.REJECT_IF_UNSOLD, intake, recorder);
+        shop.client.run(create("7", 100, HELD));
+        for (int i = 0; i < 20; i++) {
+            shop.buy("7", "u" + i, "o" + i);
+        }
+        await().until(() -> intake.stops == 1);
+        for (int i = 20; i < 40; i++) {
+            shop.buy("7", "u" + i, "o" + i);
+        }
+        await().until(() -> recorder.refused.size() > 100);
+        assertThat(recorder.refused).noneMatch(event -> event.order().orderId().equals("o39"));
+        assertThat(shop.entries("stream.orders.dlq")).isEmpty();
+        assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
+
+        recorder.refuses = event -> false;
+        await().until(() -> recorder.handled.size() == 40);
+        assertThat(intake.ends).isEqualTo(1);
+        assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
+    }
+
+    private static final class Intake implements OrderListenerObserver {
+        private volatile int stops;
+        private volatile int ends;
+
+        @Override
+        public void intake(String group, boolean stopped) {
+            if (stopped) {
+                stops++;
+            } else {
+                ends++;
+            }
+        }
+    }
+
+    @Test
+    void aMalformedEntryStaysPendingAndIsNoOrder() {
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.redis.opsForStream().add(ListenerShop.ORDERS, Map.of("userId", "alice"));
+        shop.start(RETRY, recorder);
+        shop.buy("7", "bob", "b1");
+        await().until(() -> recorder.handledIds().equals(List.of("placed b1")));
+        await().until(() -> shop.pending(ListenerShop.ORDERS).size() == 1);
+    }
+}
