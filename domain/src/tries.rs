@@ -164,6 +164,7 @@ fn managed<F: Facts>(
 }
 
 /// There are no units for the order.
+#[inline(always)]
 fn lose<F: Facts>(
     facts: &F,
     rules: &Rules,
@@ -171,8 +172,16 @@ fn lose<F: Facts>(
     or_else: Else,
     has: Has,
 ) -> Decided<F> {
-    let joined = if or_else == Else::Wait { join(facts, rules, order, has)? } else { None };
-    Ok(match joined {
+    match or_else {
+        Else::Lose => Ok(answer(Outcome::SoldOut)),
+        Else::Wait => wait(facts, rules, order, has),
+    }
+}
+
+/// Apart from trying and losing, which most tries do: these must not move a plan.
+#[inline(never)]
+fn wait<F: Facts>(facts: &F, rules: &Rules, order: &Order<F::Name>, has: Has) -> Decided<F> {
+    Ok(match join(facts, rules, order, has)? {
         Some(plan) => Decision::Do(Outcome::Waiting.into(), plan),
         None => answer(Outcome::SoldOut),
     })
