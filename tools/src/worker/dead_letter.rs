@@ -107,8 +107,7 @@ impl Outlook {
             Some(State::Sold) => {
                 format!("The order of {user} is SOLD: it may be paid. {released}")
             }
-            // An order in line has no entry: the server has lost what it knew of this one.
-            Some(State::Waiting) | None => {
+            None => {
                 format!("The order of {user} counts as SOLD: it may be paid. {released}")
             }
         };
