@@ -15,6 +15,7 @@ use redis::{Cmd, RedisResult, Value, cmd};
 use seckill_tools::duration::millis;
 
 use crate::options::Streams;
+use pending::PIECE;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Which {
@@ -277,23 +278,27 @@ impl Source {
         Ok(())
     }
 
-    /// A consumer that still has something pending keeps it. One that was silent for long may read
-    /// at this very moment: what is then lost with it is delivered again.
+    /// A consumer that has something pending stays. One that was silent for long may read at this
+    /// very moment: what it then has is seen in the step that removes it, and given to it again.
     async fn remove(&mut self, which: Which, consumer: &[u8]) -> RedisResult<()> {
-        let delivered = self.standing(which).await?.last_delivered;
         let mut pending = cmd("XPENDING");
-        pending.arg(self.name(which)).arg(&self.group).arg("-").arg("+").arg(1).arg(consumer);
-        if !items(&self.ask(&pending).await?).is_empty() {
+        pending.arg(self.name(which)).arg(&self.group).arg("-").arg("+");
+        let one = pending.clone().arg(1).arg(consumer).clone();
+        if !items(&self.ask(&one).await?).is_empty() {
             return Ok(());
         }
         let mut leave = cmd("XGROUP");
         leave.arg("DELCONSUMER").arg(self.name(which)).arg(&self.group).arg(consumer);
-        if number(&self.ask(&leave).await?) == Some(0) {
-            return Ok(());
+        pending.arg(u32::MAX).arg(consumer);
+        let replies = self.transact(&[&pending, &leave]).await?.unwrap_or_default();
+        let its = replies.first().map(items).unwrap_or_default();
+        let ids: Vec<_> = its.iter().filter_map(|item| id_of(items(item).first()?)).collect();
+        for ids in ids.chunks(PIECE) {
+            let mut again = self.claiming(which, consumer, Duration::ZERO, ids);
+            again.arg("FORCE").arg("JUSTID");
+            self.ask(&again).await?;
         }
-        let mut again = cmd("XGROUP");
-        again.arg("SETID").arg(self.name(which)).arg(&self.group).arg(delivered.to_string());
-        self.ask(&again).await.map(|_| ())
+        Ok(())
     }
 
     /// Up to where every group has acknowledged all entries: the first id that a group still needs.

@@ -14,6 +14,7 @@
 //! | `losses` | servers that lose orders, confirmations or releases |
 //! | `away` | databases, groups and streams that disappear and return |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
+//! | `removed` | consumers that read while they are removed from the group |
 //! | `poison` | entries that can't become rows |
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
 //! | `tables` | the worker's tables next to an application's; two sales of one voucher |
@@ -43,6 +44,7 @@ mod moving;
 mod poison;
 mod policy;
 mod released;
+mod removed;
 mod rows;
 mod sentinels;
 mod shop;

@@ -58,7 +58,7 @@ impl Source {
     }
 
     /// None if a watched key has changed.
-    async fn transact(&mut self, commands: &[&Cmd]) -> RedisResult<Option<Vec<Value>>> {
+    pub(super) async fn transact(&mut self, commands: &[&Cmd]) -> RedisResult<Option<Vec<Value>>> {
         let mut all = Pipeline::new();
         all.atomic();
         for command in commands {

@@ -12,7 +12,7 @@ use super::{Source, Which, bytes, entries_of, id_of, items};
 use crate::order_events::StreamEntry;
 
 /// Entries that are asked for at a time.
-const PIECE: usize = 1_000;
+pub(super) const PIECE: usize = 1_000;
 
 impl Source {
     /// Ids greater than `after` that are pending for this consumer.
@@ -33,7 +33,7 @@ impl Source {
         ids: &[EntryId],
     ) -> RedisResult<Vec<StreamEntry>> {
         self.owned.remove(&which);
-        let reply = self.ask(&self.claiming(which, idle, ids)).await?;
+        let reply = self.ask(&self.claiming(which, self.consumer.as_bytes(), idle, ids)).await?;
         Ok(entries_of(&reply))
     }
 
@@ -99,15 +99,23 @@ impl Source {
         wait: Duration,
     ) -> RedisResult<u64> {
         let mut both = redis::pipe();
-        both.add_command(self.claiming(which, Duration::ZERO, &[id]).arg("JUSTID").clone());
+        let consumer = self.consumer.as_bytes();
+        let mut claim = self.claiming(which, consumer, Duration::ZERO, &[id]);
+        both.add_command(claim.arg("JUSTID").clone());
         both.cmd("WAIT").arg(replicas).arg(millis(wait));
         let (_, have): (Value, u64) = both.query_async(&mut self.connection).await?;
         Ok(have)
     }
 
-    fn claiming(&self, which: Which, idle: Duration, ids: &[EntryId]) -> Cmd {
+    pub(super) fn claiming(
+        &self,
+        which: Which,
+        consumer: &[u8],
+        idle: Duration,
+        ids: &[EntryId],
+    ) -> Cmd {
         let mut claim = cmd("XCLAIM");
-        claim.arg(self.name(which)).arg(&self.group).arg(&self.consumer).arg(millis(idle));
+        claim.arg(self.name(which)).arg(&self.group).arg(consumer).arg(millis(idle));
         for id in ids {
             claim.arg(id.to_string());
         }
