@@ -27,6 +27,9 @@ run: ## sells 1,000 units to 100,000 tries, makes rows of them, proves it; the s
 demo: ## the same, and ends
 	@scripts/run demo
 
+demo-managed: ## a sale whose unpaid units go to the first in line
+	@scripts/run demo --managed --hold 1s --cancel-share 0.1 --waitlist
+
 test: module ## all tests, against redis-server or REDIS_SERVER=path
 	@scripts/setup test
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace

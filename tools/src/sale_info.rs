@@ -16,6 +16,8 @@ pub struct SaleInfo {
     pub held: Option<i64>,
     pub sold: Option<i64>,
     pub buyers: Option<i64>,
+    /// Orders in line for units.
+    pub waiting: Option<i64>,
     /// Units per user at most.
     pub limit: Option<i64>,
     /// Milliseconds; None if orders are sold at once.
@@ -41,6 +43,7 @@ impl FromRedisValue for SaleInfo {
             held: number("held")?,
             sold: number("sold")?,
             buyers: number("buyers")?,
+            waiting: number("waiting")?,
             limit: number("limit")?,
             hold: number("hold")?,
             sale: number("sale")?,
@@ -57,7 +60,7 @@ mod tests {
         let text = |text: &str| Value::BulkString(text.into());
         let mut reply = vec![text("managed"), Value::Int(1), text("state"), text("open")];
         reply.extend([text("left"), Value::Nil, text("more"), text("x")]);
-        for name in ["total", "held", "sold", "buyers", "limit", "hold", "sale"] {
+        for name in ["total", "held", "sold", "buyers", "waiting", "limit", "hold", "sale"] {
             let read = from_redis_value::<SaleInfo>(Value::Array(reply.clone()));
             assert!(read.unwrap_err().to_string().contains("has no field"));
             reply.extend([text(name), Value::Int(2)]);

@@ -16,6 +16,8 @@ pub struct Answers {
     pub outcomes: [u64; Outcome::ALL.len()],
     /// Numbers of the accepted tries, in no order.
     pub accepted: Vec<u32>,
+    /// The same of those that were put in line, or still are.
+    pub waiting: Vec<u32>,
     /// Errors by code word.
     pub errors: BTreeMap<String, Errors>,
     /// What became of accepted orders.
@@ -41,8 +43,10 @@ impl Answers {
             return self.add_error("UNKNOWN".to_owned(), format!("the outcome {outcome}"));
         };
         self.outcomes[outcome as usize] += 1;
-        if outcome == Outcome::Accepted {
-            self.accepted.push(number);
+        match outcome {
+            Outcome::Accepted => self.accepted.push(number),
+            Outcome::Waiting => self.waiting.push(number),
+            _ => {}
         }
     }
 
@@ -65,6 +69,7 @@ impl Answers {
             *sum += count;
         }
         self.accepted.extend(other.accepted);
+        self.waiting.extend(other.waiting);
         self.payments.merge(&other.payments);
         self.latencies.merge(&other.latencies);
         for (code, errors) in other.errors {
@@ -93,12 +98,12 @@ mod tests {
     #[test]
     fn outcomes_are_counted_by_their_number() {
         let mut answers = Answers::default();
-        for (number, outcome) in [0, 1, 1, 2, 0].into_iter().enumerate() {
+        for (number, outcome) in [0, 1, 1, 2, 0, 6].into_iter().enumerate() {
             answers.add(u32::try_from(number).unwrap(), Ok(outcome));
         }
         assert_eq!(answers.outcomes[..3], [2, 2, 1]);
-        assert_eq!(answers.accepted, [0, 4]);
         assert_eq!(answers.error_count(), 0);
+        assert_eq!((answers.accepted, answers.waiting), (vec![0, 4], vec![5]));
     }
 
     #[test]

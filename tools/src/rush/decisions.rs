@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use domain::confirm::Confirmation;
 use domain::orders::Cancellation;
 
+use crate::managed::BookedOrder;
 use crate::options::Options;
 use crate::plan::Plan;
 
@@ -84,6 +85,13 @@ impl Payments {
 /// Order ids accepted, each by the number of its first try.
 pub fn orders(plan: &Plan, accepted: &[u32]) -> HashSet<u32> {
     accepted.iter().map(|&number| plan.first(number)).collect()
+}
+
+/// Those of the orders that once waited in line and were served from it.
+pub fn served(plan: &Plan, waited: &[u32], book: &[BookedOrder]) -> HashSet<u32> {
+    let accepted = book.iter().filter(|order| order.was_accepted());
+    let numbers: HashSet<u32> = accepted.filter_map(|order| plan.number(&order.order_id)).collect();
+    orders(plan, waited).intersection(&numbers).copied().collect()
 }
 
 #[cfg(test)]

@@ -37,12 +37,14 @@ pub struct Try {
     /// SHA-1 of the script, where a script decides.
     script: Option<String>,
     decisions: Option<Decisions>,
+    /// Tries that would be sold out wait in line.
+    waitlist: bool,
     /// How many tries one command makes.
     batch: u32,
 }
 
 impl Try {
-    async fn prepare(target: &Target, options: &Options) -> Result<Try> {
+    pub async fn prepare(target: &Target, options: &Options) -> Result<Try> {
         let script = match options.method() {
             Method::Command => None,
             Method::Script => {
@@ -55,7 +57,12 @@ impl Try {
         let spread = Spread::of(options);
         let vouchers = spread.vouchers();
         let (decisions, batch) = (Decisions::of(options), options.batch);
-        Ok(Try { spread, vouchers, script, decisions, batch })
+        let waitlist = options.managed.waitlist;
+        Ok(Try { spread, vouchers, script, decisions, waitlist, batch })
+    }
+
+    pub fn vouchers(&self) -> &[String] {
+        &self.vouchers
     }
 
     /// Where a user tries.
@@ -72,6 +79,9 @@ impl Try {
             command.arg(sha).arg(0);
         }
         command.arg(self.voucher_of(user)).arg(user).arg(order_id);
+        if self.waitlist {
+            command.arg("WAITLIST");
+        }
         command
     }
 
@@ -192,25 +202,22 @@ impl Sender {
                 self.answers.add(number, answer);
             }
         }
-        if let Some(decisions) = &self.maker.decisions {
-            let accepted = self.answers.accepted[known..].to_vec();
-            let (link, answers) = (&mut self.connection, &mut self.answers);
-            pay_or_cancel(link, &self.maker, decisions, &self.plan, &accepted, answers).await?;
-        }
-        Ok(())
+        let accepted = self.answers.accepted[known..].to_vec();
+        let (link, answers) = (&mut self.connection, &mut self.answers);
+        pay_or_cancel(link, &self.maker, &self.plan, &accepted, answers).await
     }
 }
 
 /// Pays or cancels the accepted tries, as was decided of each, and counts the answers. A retry of
 /// an order pays it again, as its user can't know.
-async fn pay_or_cancel(
+pub async fn pay_or_cancel(
     connection: &mut Connection,
     maker: &Try,
-    decisions: &Decisions,
     plan: &Plan,
     accepted: &[u32],
     answers: &mut Answers,
 ) -> Result<()> {
+    let Some(decisions) = &maker.decisions else { return Ok(()) };
     let (mut commands, mut asked) = (Vec::new(), Vec::new());
     for &number in accepted {
         let (decision, Some(user)) = (decisions.decision(plan.first(number)), plan.user(number))

@@ -1,4 +1,4 @@
-//! A managed sale on the server: opened, watched, waited for, and read when it is over.
+//! A managed sale on the server: opened, watched, and read when it is over.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,16 +14,13 @@ use seckill_tools::scan::items;
 use seckill_tools::voucher_keys::VoucherKeys;
 use serde::Serialize;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::options::Options;
 
 /// How often a sale is asked for its state.
-const POLL_EVERY: Duration = Duration::from_millis(100);
+pub const POLL_EVERY: Duration = Duration::from_millis(100);
 /// How often an audit is started over because the book changed.
 const AUDITS_MAX: u32 = 5;
-/// How late, at most, a hold may be released.
-const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
 /// The state of a sale, from SECKILL.INFO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +28,8 @@ pub struct Standing {
     pub left: i64,
     pub held: i64,
     pub sold: i64,
+    /// Orders in line.
+    pub waiting: i64,
     pub limit: i64,
     /// Milliseconds; None if orders are sold at once.
     pub hold_ms: Option<i64>,
@@ -45,6 +44,7 @@ impl Standing {
             left: sum.left.saturating_add(one.left),
             held: sum.held.saturating_add(one.held),
             sold: sum.sold.saturating_add(one.sold),
+            waiting: sum.waiting.saturating_add(one.waiting),
             ..sum
         });
         sum.context("nothing is on sale")
@@ -59,6 +59,7 @@ impl Standing {
             left: number(info.left)?,
             held: number(info.held)?,
             sold: number(info.sold)?,
+            waiting: number(info.waiting)?,
             limit: number(info.limit)?,
             hold_ms: info.hold,
         })
@@ -121,6 +122,8 @@ fn of<T: FromRedisValue>(map: &HashMap<String, Value>, name: &str) -> Result<T> 
 pub struct BookedOrder {
     pub order_id: String,
     pub state: State,
+    /// The state from which the order was released.
+    pub was: Option<State>,
     pub units: i64,
     pub user: String,
 }
@@ -128,9 +131,14 @@ pub struct BookedOrder {
 impl BookedOrder {
     /// None when `text` is no entry of a book.
     pub fn parse(order_id: String, text: &str) -> Option<BookedOrder> {
-        let Entry { state, units, user, .. } = Entry::parse(text.as_bytes()).ok()?;
+        let Entry { state, was, units, user, .. } = Entry::parse(text.as_bytes()).ok()?;
         let user = String::from_utf8_lossy(user).into_owned();
-        Some(BookedOrder { order_id, state, units: units.get(), user })
+        Some(BookedOrder { order_id, state, was, units: units.get(), user })
+    }
+
+    /// The order had its units once: it did not end in line, or is still there.
+    pub fn was_accepted(&self) -> bool {
+        self.state != State::Waiting && self.was != Some(State::Waiting)
     }
 }
 
@@ -231,28 +239,6 @@ pub async fn poll(
     }
 }
 
-/// Waits until the server has released every hold. False when Ctrl-C ended the wait.
-pub async fn wait_for_holds(
-    connection: &Connection,
-    vouchers: &[String],
-    quiet: bool,
-) -> Result<bool> {
-    let mut standing = Standing::ask(connection, vouchers).await?;
-    let Some(hold_ms) = standing.hold_ms.filter(|_| standing.held > 0) else { return Ok(true) };
-    if !quiet {
-        eprintln!("{} units held: waiting up to {hold_ms} ms for them to expire", standing.held);
-    }
-    let end = Instant::now() + Duration::from_millis(hold_ms.unsigned_abs()) + EXPIRY_LATE_MAX;
-    let mut ticks = tokio::time::interval(POLL_EVERY);
-    while standing.held > 0 && Instant::now() < end {
-        tokio::select! {
-            _ = ticks.tick() => standing = Standing::ask(connection, vouchers).await?,
-            Ok(()) = tokio::signal::ctrl_c() => return Ok(false),
-        }
-    }
-    Ok(true)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +249,10 @@ mod tests {
         assert_eq!((entry.units, entry.user.as_str(), entry.state.is_live()), (2, "a:b", true));
         let released = BookedOrder::parse("o1".to_owned(), "expired:1:0:").unwrap();
         assert!(!released.state.is_live() && released.user.is_empty());
+        assert!(entry.was_accepted() && released.was_accepted());
+        for in_line in ["waiting:1:1700000000000:a", "expired:1:0,waiting:a"] {
+            assert!(!BookedOrder::parse("o1".to_owned(), in_line).unwrap().was_accepted());
+        }
         for wrong in ["", "sold", "sold:1:0", "sold:x:0:u"] {
             assert_eq!(BookedOrder::parse("o1".to_owned(), wrong), None, "{wrong}");
         }

@@ -45,6 +45,8 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     let payments = &facts.answers.payments;
     let fresh = !facts.options.keep;
     let ids = decisions::orders(facts.plan, &facts.answers.accepted);
+    let in_line = decisions::orders(facts.plan, &facts.answers.waiting);
+    let served = decisions::served(facts.plan, &facts.answers.waiting, book);
     let in_state = |state: State| count(book.iter().filter(|entry| entry.state == state).count());
     let mut checks = Vec::new();
     let mut check = |what, expected, found| checks.push(Check { what, expected, found });
@@ -59,8 +61,15 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     if let Some(expected) = orders_to_sell(facts) {
         check("orders accepted", expected, count(ids.len()));
     }
-    check("orders in the book", count(facts.book_before + ids.len()), count(book.len()));
+    let all = ids.union(&in_line).count();
+    check("orders in the book", count(facts.book_before + all), count(book.len()));
     check("accepted orders in it", count(ids.len()), booked(facts, &ids));
+    if facts.options.managed.waitlist {
+        check("orders in line in it", count(in_line.len()), booked(facts, &in_line));
+        // While somebody waits nothing is left for others, as each of them wants a single unit.
+        let idle = if in_state(State::Waiting) > 0 { *stock } else { 0 };
+        check("left while some wait", 0, idle);
+    }
     let users = units_by_user(facts.ledger);
     check("users over the limit", 0, count(users.values().filter(|n| **n > facts.limit).count()));
     check("buyers", count(users.len()), i64::try_from(*buyers).unwrap_or(i64::MAX));
@@ -82,7 +91,7 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
         check("holds left over", 0, in_state(State::Held));
     }
     if let Some(orders) = facts.orders {
-        check("orders in the stream", count(ids.len()), count(orders.len()));
+        check("orders in the stream", count(ids.union(&served).count()), count(orders.len()));
         check("ids ordered twice", 0, repeated(orders.iter().map(|o| o.order_id.clone())));
     }
     if facts.spread.is_spread() {
@@ -92,7 +101,8 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     }
     // Meanwhile more holds may have expired than the book said.
     if let Some(released) = facts.released.filter(|_| fresh && facts.waited) {
-        let gone = book.iter().filter(|entry| !entry.state.is_live()).count();
+        let gone =
+            book.iter().filter(|entry| entry.state.is_released() && entry.was_accepted()).count();
         check("releases in the stream", count(gone), count(released.len()));
     }
     checks
@@ -159,12 +169,13 @@ mod tests {
 
     fn entry(plan: &Plan, number: u32, state: State) -> BookedOrder {
         let user = user_id(plan.user(number).unwrap());
-        BookedOrder { order_id: plan.order_id(number), state, units: 1, user }
+        BookedOrder { order_id: plan.order_id(number), state, was: None, units: 1, user }
     }
 
     fn order(plan: &Plan, number: u32) -> Order {
         let user = user_id(plan.user(number).unwrap());
-        Order { user, order_id: plan.order_id(number), voucher: "rush".to_owned() }
+        let voucher = "rush".to_owned();
+        Order { user, order_id: plan.order_id(number), voucher, waited: false }
     }
 
     fn sale() -> Sale {
@@ -215,6 +226,25 @@ mod tests {
         sale.plan = Plan::new("run".to_owned(), 10, 10, 0.0, 1);
         sale.answers.accepted.push(0);
         assert_eq!(sale.differences(), [""; 0]);
+    }
+
+    /// The third was in line and was served; the fourth still is; the sale of the fifth has ended.
+    #[test]
+    fn a_line_is_proved() {
+        let mut sale = sale();
+        let line = "rush --managed --hold 9ms --stock 5 --waitlist";
+        sale.options = Options::parse_from(line.split(' '));
+        sale.answers.accepted = vec![0, 1];
+        sale.answers.waiting = vec![2, 3, 4];
+        let ended = entry(&sale.plan, 4, State::Released(Reason::Expired));
+        sale.ledger.book.push(entry(&sale.plan, 3, State::Waiting));
+        sale.ledger.book.push(BookedOrder { was: Some(State::Waiting), ..ended });
+        assert_eq!(sale.differences(), ["left while some wait"]);
+        sale.ledger.audit = Audit { left: 0, sold: 5, ..sale.ledger.audit };
+        sale.ledger.stock = 0;
+        assert_eq!(sale.differences(), [""; 0]);
+        sale.orders.pop();
+        assert_eq!(sale.differences(), ["orders in the stream"]);
     }
 
     #[test]

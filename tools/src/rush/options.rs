@@ -131,6 +131,11 @@ pub struct Managed {
         value_parser = share)]
     pub cancel_share: f64,
 
+    /// Let tries that would be sold out wait in line (WAITLIST); orders that are served from it
+    /// are paid and cancelled by the same shares
+    #[arg(long, requires = "hold", conflicts_with_all = ["batch", "shards", "keep"])]
+    pub waitlist: bool,
+
     /// Share of the tries that repeat an earlier try with the same user and order id, as a client
     /// does after a time-out
     #[arg(long, default_value_t = 0.0, value_name = "SHARE", requires = "managed",
@@ -236,6 +241,9 @@ mod tests {
         assert!(parse("rush --managed --pay-share 1").is_err());
         assert!(parse("rush --managed --hold 5ms --pay-share 1").is_ok());
         assert!(parse("rush --managed --script").is_err());
+        assert!(parse("rush --managed --waitlist").is_err());
+        assert!(parse("rush --managed --hold 5ms --waitlist").is_ok());
+        assert!(parse("rush --managed --hold 5ms --waitlist --batch 32").is_err());
         let shares = parse("rush --managed --hold 5ms --cancel-share 0.5").unwrap();
         assert!(shares.check().is_err(), "0.8 are paid unless told otherwise");
         let shares = parse("rush --managed --hold 5ms --pay-share 0.5 --cancel-share 0.5");

@@ -20,6 +20,7 @@ pub struct Tally {
     accepted: AtomicU32,
     sold_out: AtomicU32,
     at_limit: AtomicU32,
+    waiting: AtomicU32,
     other: AtomicU32,
 }
 
@@ -30,14 +31,15 @@ impl Tally {
             Some(Outcome::Accepted) => &self.accepted,
             Some(Outcome::SoldOut) => &self.sold_out,
             Some(Outcome::AtLimit) => &self.at_limit,
+            Some(Outcome::Waiting) => &self.waiting,
             _ => &self.other,
         };
         counter.fetch_add(1, Relaxed);
     }
 
     pub fn answered(&self) -> u32 {
-        let counters = [&self.accepted, &self.sold_out, &self.at_limit, &self.other];
-        counters.iter().map(|counter| counter.load(Relaxed)).sum()
+        let known = [&self.accepted, &self.sold_out, &self.at_limit, &self.waiting];
+        known.into_iter().chain([&self.other]).map(|counter| counter.load(Relaxed)).sum()
     }
 
     fn line(&self) -> String {
@@ -48,8 +50,10 @@ impl Tally {
             count(&self.sold_out),
             count(&self.at_limit)
         );
-        if self.other.load(Relaxed) > 0 {
-            line += &format!(", errors and others {}", count(&self.other));
+        for (name, counter) in [("waiting", &self.waiting), ("errors and others", &self.other)] {
+            if counter.load(Relaxed) > 0 {
+                line += &format!(", {name} {}", count(counter));
+            }
         }
         line
     }
@@ -108,8 +112,9 @@ impl Progress {
 /// The state of a managed sale, after the answers.
 fn stands(standing: Standing) -> String {
     let count = |units: i64| HumanCount(units.max(0).unsigned_abs()).to_string();
-    let Standing { left, held, sold, .. } = standing;
-    format!("; left {}, held {}, sold {}", count(left), count(held), count(sold))
+    let Standing { left, held, sold, waiting, .. } = standing;
+    let line = format!("; left {}, held {}, sold {}", count(left), count(held), count(sold));
+    if waiting == 0 { line } else { line + &format!(", in line {}", count(waiting)) }
 }
 
 #[cfg(test)]
@@ -123,14 +128,19 @@ mod tests {
             tally.count(&Ok(outcome));
         }
         assert_eq!(tally.line(), "accepted 1, sold out 2, at the limit 1");
-        tally.count(&Ok(5));
-        assert_eq!(tally.answered(), 5);
-        assert!(tally.line().ends_with(", errors and others 1"));
+        for outcome in [5, 6, 6] {
+            tally.count(&Ok(outcome));
+        }
+        assert_eq!(tally.answered(), 7);
+        assert!(tally.line().ends_with(", waiting 2, errors and others 1"));
     }
 
     #[test]
     fn a_managed_sale_shows_how_it_stands() {
-        let standing = Standing { left: 1_000, held: 20, sold: 3, limit: 1, hold_ms: None };
+        let mut standing =
+            Standing { left: 1_000, held: 20, sold: 3, waiting: 0, limit: 1, hold_ms: None };
         assert_eq!(stands(standing), "; left 1,000, held 20, sold 3");
+        standing.waiting = 4;
+        assert_eq!(stands(standing), "; left 1,000, held 20, sold 3, in line 4");
     }
 }

@@ -136,7 +136,8 @@ mod tests {
 
     fn order(plan: &Plan, number: u32) -> Order {
         let user = user_id(plan.user(number).unwrap());
-        Order { user, order_id: plan.order_id(number), voucher: "rush".to_owned() }
+        let voucher = "rush".to_owned();
+        Order { user, order_id: plan.order_id(number), voucher, waited: false }
     }
 
     fn sale() -> Sale {

@@ -15,7 +15,7 @@ use crate::answers::{Answers, Errors};
 use crate::decisions;
 use crate::latency::Latency;
 use crate::load::Rush;
-use crate::managed::{Audit, Ledger, Standing};
+use crate::managed::{Audit, BookedOrder, Ledger, Standing};
 use crate::options::{Method, Options};
 use crate::plan::Plan;
 use crate::proof::Check;
@@ -41,6 +41,10 @@ pub struct ManagedReport {
     pub cancelled: u64,
     /// Orders in the book whose hold expired.
     pub expired: u64,
+    /// Orders that got their units in line; they are among `orders`.
+    pub served: u64,
+    /// Orders that are in line at the end.
+    pub waiting: u64,
     pub audit: Audit,
 }
 
@@ -51,21 +55,23 @@ impl ManagedReport {
         plan: &Plan,
         answers: &Answers,
     ) -> ManagedReport {
-        let orders = decisions::orders(plan, &answers.accepted).len();
-        let expired = ledger
-            .book
-            .iter()
-            .filter(|entry| entry.state == State::Released(Reason::Expired))
-            .count();
+        let accepted = decisions::orders(plan, &answers.accepted);
+        let served = decisions::served(plan, &answers.waiting, &ledger.book);
+        let in_book = |is: &dyn Fn(&BookedOrder) -> bool| {
+            ledger.book.iter().filter(|order| is(order)).count() as u64
+        };
+        let expired = State::Released(Reason::Expired);
         ManagedReport {
             limit: standing.limit,
             hold_ms: standing.hold_ms,
-            orders: orders as u64,
-            repeated: (answers.accepted.len() - orders) as u64,
+            orders: accepted.union(&served).count() as u64,
+            repeated: (answers.accepted.len() - accepted.len()) as u64,
             paid: answers.payments.confirmed(Confirmation::Confirmed),
             too_late: answers.payments.confirmed(Confirmation::TooLate),
             cancelled: answers.payments.cancelled(Cancellation::Released),
-            expired: expired as u64,
+            expired: in_book(&|order| order.state == expired && order.was_accepted()),
+            served: served.len() as u64,
+            waiting: in_book(&|order| order.state == State::Waiting),
             audit: ledger.audit.clone(),
         }
     }
@@ -74,7 +80,8 @@ impl ManagedReport {
         let mut rows = vec![("orders", n(self.orders)), ("  answered again", n(self.repeated))];
         let of_holds = [("  paid", self.paid), ("  paid too late", self.too_late)];
         let returned = [("  cancelled", self.cancelled), ("  expired", self.expired)];
-        let some = of_holds.into_iter().chain(returned).filter(|(_, count)| *count > 0);
+        let line = [("  served from the line", self.served), ("still in line", self.waiting)];
+        let some = of_holds.into_iter().chain(returned).chain(line).filter(|(_, n)| *n > 0);
         rows.extend(some.map(|(name, count)| (name, n(count))));
         rows
     }
@@ -331,6 +338,8 @@ mod tests {
             too_late: 0,
             cancelled: 0,
             expired: 1,
+            served: 1,
+            waiting: 5,
             audit,
         });
         let text = report.text();
@@ -338,7 +347,8 @@ mod tests {
             text.contains("orders                    3\n  answered again          1\n"),
             "{text}"
         );
-        assert!(text.contains("  expired                 1\n"), "{text}");
+        let line = "  served from the line    1\nstill in line             5\n";
+        assert!(text.contains(&format!("  expired                 1\n{line}")), "{text}");
         assert!(!text.contains("cancelled"), "{text}");
         let verdict = "PROVED: 2 sold, 0 held, 1 left of 3, nobody with more than 1\n";
         assert!(text.ends_with(verdict), "{text}");

@@ -14,6 +14,8 @@ use crate::options::{Method, Options};
 use crate::plan::is_of_a_rush;
 use crate::spread::Spread;
 
+/// The field of an order that was served from the line.
+const WAITED: &str = "waited";
 /// Entries read from the stream at a time.
 const PAGE: usize = 1_000;
 
@@ -215,6 +217,8 @@ pub struct Order {
     pub user: String,
     pub order_id: String,
     pub voucher: String,
+    /// It was served from the line.
+    pub waited: bool,
 }
 
 /// Which of a voucher's streams: its name, and its last entry at the start.
@@ -237,25 +241,26 @@ pub async fn orders_since(
         let (Some(stream), last_entry) = which(names, before) else { return Ok(None) };
         // Without hash tags the shards share one.
         if seen.insert(stream) {
-            read_orders(connection, names, stream, last_entry, &vouchers, &mut orders).await?;
+            let mut last = last_entry.clone();
+            read_orders(connection, names, stream, &mut last, &vouchers, &mut orders).await?;
         }
     }
     Ok(Some(orders))
 }
 
-async fn read_orders(
+/// Adds the vouchers' orders behind an entry, which then is the last one read.
+pub async fn read_orders(
     connection: &mut Connection,
     names: &VoucherKeys,
     stream: &str,
-    last_entry: &str,
+    last_entry: &mut String,
     vouchers: &HashSet<&str>,
     orders: &mut Vec<Order>,
 ) -> Result<()> {
-    let mut after = last_entry.to_owned();
     loop {
         let page: StreamRangeReply = redis::cmd("XRANGE")
             .arg(stream)
-            .arg(format!("({after}"))
+            .arg(format!("({last_entry}"))
             .arg("+")
             .arg("COUNT")
             .arg(PAGE)
@@ -263,14 +268,15 @@ async fn read_orders(
             .await
             .with_context(|| format!("reading the order stream {stream}"))?;
         let Some(last) = page.ids.last() else { return Ok(()) };
-        after.clone_from(&last.id);
+        last_entry.clone_from(&last.id);
         for entry in &page.ids {
             let text = |field: &String| entry.get::<String>(field).unwrap_or_default();
             // Other vouchers share the stream.
             let voucher = text(&names.voucher_field);
             if vouchers.contains(voucher.as_str()) {
                 let (user, order_id) = (text(&names.user_field), text(&names.order_field));
-                orders.push(Order { user, order_id, voucher });
+                let waited = entry.map.contains_key(WAITED);
+                orders.push(Order { user, order_id, voucher, waited });
             }
         }
     }

@@ -10,12 +10,13 @@ use crate::reading::Reading;
 const KEPT: usize = 400;
 
 /// The outcomes of tries: what a reader calls them, and their counters.
-pub const TRIES: [(&str, &str); 6] = [
+pub const TRIES: [(&str, &str); 7] = [
     (Outcome::Accepted.words(), "tries_accepted"),
     (Outcome::SoldOut.words(), "tries_sold_out"),
     (Outcome::AtLimit.words(), "tries_at_limit"),
     (Outcome::NotStarted.words(), "tries_not_started"),
     (Outcome::Ended.words(), "tries_ended"),
+    (Outcome::Waiting.words(), "tries_waiting"),
     ("repeated", "tries_repeated"),
 ];
 
@@ -46,6 +47,11 @@ impl History {
     pub fn tries(&self, most: usize) -> Vec<u64> {
         let skipped = self.tries.len().saturating_sub(most);
         self.tries.iter().skip(skipped).copied().collect()
+    }
+
+    /// Has any order been in line?
+    pub fn has_line(&self) -> bool {
+        self.now.as_ref().and_then(|now| now.counters.get("tries_waiting")) > Some(&0)
     }
 
     /// By how much a counter has grown between the last two readings; none when there are no two,
@@ -121,8 +127,8 @@ pub mod tests {
         history.push(reading(start, 2, &all(30)));
         assert_eq!(history.rate("tries_ended"), Some(10.0));
         history.push(reading(start, 3, &all(31)));
-        assert_eq!(history.tries(9), [60, 6]);
-        assert_eq!(history.tries(1), [6]);
+        assert_eq!(history.tries(9), [70, 7]);
+        assert_eq!(history.tries(1), [7]);
         assert_eq!(history.rate("unknown"), None);
     }
 

@@ -125,6 +125,7 @@ impl Page {
             ("seckill_voucher_held", "Units of orders that are held", voucher.info.held),
             ("seckill_voucher_sold", "Units neither left nor held", voucher.info.sold),
             ("seckill_voucher_buyers", "Users in the set of buyers", voucher.info.buyers),
+            ("seckill_voucher_waiting", "Orders in line for units", voucher.info.waiting),
         ] {
             self.gauge(name, meaning, &labels, value);
         }

@@ -3,6 +3,7 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::shade;
 use ratatui::text::{Line, Span};
+use seckill_tools::sale_info::SaleInfo;
 
 use crate::history::{History, TRIES};
 use crate::reading::{Reading, Stream, Voucher};
@@ -11,6 +12,8 @@ use crate::words::{number, rate, signed};
 const NAME_WIDTH: usize = 14;
 /// Left, held, sold, total and buyers.
 const NUMBER_WIDTH: usize = 10;
+/// The same where a narrow terminal has room for those who wait, too.
+const NUMBER_WIDTH_MIN: usize = 8;
 const STATE_WIDTH: usize = 11;
 /// The legend's.
 const BAR_WIDTH_MIN: usize = 20;
@@ -42,9 +45,27 @@ fn fit(text: &str, width: usize) -> String {
     fitted + &" ".repeat(missing)
 }
 
+/// A figure of a voucher; none where it has no such figure.
+type Figure = fn(&SaleInfo) -> Option<i64>;
+
 pub fn vouchers(vouchers: &[Voucher], width: usize) -> Vec<Line<'static>> {
-    let others = NAME_WIDTH + 5 * NUMBER_WIDTH + STATE_WIDTH;
-    let bar_width = width.saturating_sub(others).max(BAR_WIDTH_MIN);
+    let mut columns: Vec<(&str, Figure)> = vec![
+        ("left", |info| info.left),
+        ("held", |info| info.held),
+        ("sold", |info| info.sold),
+        ("total", |info| info.total),
+        ("buyers", |info| info.buyers),
+    ];
+    if vouchers.iter().any(|voucher| voucher.info.waiting > Some(0)) {
+        columns.push(("waiting", |info| info.waiting));
+    }
+    let others = |number_width| NAME_WIDTH + columns.len() * number_width + STATE_WIDTH;
+    let number_width = match width < others(NUMBER_WIDTH) + BAR_WIDTH_MIN {
+        true if columns.len() > 5 => NUMBER_WIDTH_MIN,
+        _ => NUMBER_WIDTH,
+    };
+    let bar_width = width.saturating_sub(others(number_width)).max(BAR_WIDTH_MIN);
+    let figure = |text: &str| format!(" {text:>width$}", width = number_width - 1);
     let mut head = vec![Span::raw(fit("", NAME_WIDTH))];
     let mut legend_width = 0;
     for (part, name) in [(LEFT, " left "), (HELD, " held "), (SOLD, " sold")] {
@@ -53,23 +74,16 @@ pub fn vouchers(vouchers: &[Voucher], width: usize) -> Vec<Line<'static>> {
         legend_width += name.len() + 1;
     }
     let mut numbers = " ".repeat(bar_width.saturating_sub(legend_width));
-    for name in ["left", "held", "sold", "total", "buyers"] {
-        numbers += &format!("{name:>NUMBER_WIDTH$}");
+    for (name, _) in &columns {
+        numbers += &figure(name);
     }
     head.push(Span::raw(numbers + "  state"));
     let mut lines = vec![Line::from(head).style(faint())];
     for voucher in vouchers {
         let mut spans = vec![Span::styled(fit(&voucher.name, NAME_WIDTH - 1) + " ", bold())];
         spans.extend(bar(voucher, bar_width));
-        let parts = [
-            voucher.info.left,
-            voucher.info.held,
-            voucher.info.sold,
-            voucher.info.total,
-            voucher.info.buyers,
-        ];
-        for part in parts {
-            spans.push(Span::raw(format!("{:>NUMBER_WIDTH$}", signed(part))));
+        for (_, part) in &columns {
+            spans.push(Span::raw(figure(&signed(part(&voucher.info)))));
         }
         let color = match voucher.info.state.as_str() {
             "open" => Color::Green,
@@ -144,10 +158,20 @@ fn gauge(name: &str, value: &str, width: usize) -> Line<'static> {
 }
 
 pub fn tries(history: &History, width: usize) -> Vec<Line<'static>> {
-    let colors =
-        [Color::Green, Color::Red, Color::Yellow, Color::Blue, Color::Magenta, Color::Cyan];
+    let colors = [
+        Color::Green,
+        Color::Red,
+        Color::Yellow,
+        Color::Blue,
+        Color::Magenta,
+        Color::LightYellow,
+        Color::Cyan,
+    ];
     let mut lines = Vec::new();
     for ((name, counter), color) in TRIES.into_iter().zip(colors) {
+        if counter == "tries_waiting" && !history.has_line() {
+            continue;
+        }
         lines.push(row(history, name, counter, width, color));
     }
     lines
@@ -156,14 +180,19 @@ pub fn tries(history: &History, width: usize) -> Vec<Line<'static>> {
 pub fn orders(history: &History, width: usize) -> Vec<Line<'static>> {
     let count = |name, counter| row(history, name, counter, width, Color::Reset);
     let now = |counter: &str| history.now().and_then(|now| now.counters.get(counter).copied());
-    vec![
-        gauge("holds open", &now("holds_open").map_or("-".to_owned(), number), width),
+    let mut lines =
+        vec![gauge("holds open", &now("holds_open").map_or("-".to_owned(), number), width)];
+    if history.has_line() {
+        lines.push(count("served", "orders_served"));
+    }
+    lines.extend([
         count("confirmed", "orders_confirmed"),
         count("cancelled", "orders_cancelled"),
         count("expired", "orders_expired"),
         count("rejected", "orders_rejected"),
         count("drawn", "prizes_drawn"),
-    ]
+    ]);
+    lines
 }
 
 pub fn locks(history: &History, width: usize) -> Vec<Line<'static>> {

@@ -115,10 +115,10 @@ mod tests {
 
     #[test]
     fn a_voucher_is_understood() {
-        let numbers = ["total", "sold", "buyers", "limit", "hold", "sale"];
+        let numbers = ["total", "sold", "buyers", "waiting", "limit", "hold", "sale"];
         let numbers = numbers.map(|name| format!("${}|{name}|:1|", name.len())).concat();
         let known = "$7|managed|:1|$5|state|$4|open|$4|left|:2|$4|held|$-1|";
-        let voucher = voucher("7".to_owned(), parse(&format!("*20|{known}{numbers}")));
+        let voucher = voucher("7".to_owned(), parse(&format!("*22|{known}{numbers}")));
         let info = voucher.info;
         assert!(info.managed);
         assert_eq!((info.state.as_str(), info.left, info.held), ("open", Some(2), None));

@@ -23,7 +23,7 @@ pub struct View {
     pub keys: &'static str,
 }
 
-/// Rows of the panels of tries, orders and locks, with their borders.
+/// Rows of the panels of tries, orders and locks, with their borders. One more where orders wait.
 const COUNTS_HEIGHT: u16 = 8;
 const CHART_HEIGHT: u16 = 5;
 /// Columns that a panel's borders and their distance take.
@@ -38,14 +38,15 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
     };
     let streams = panels::streams(now);
     let wanted = u16::try_from(streams.len() + 2).unwrap_or(u16::MAX);
+    let counts = COUNTS_HEIGHT + u16::from(view.history.has_line());
     // A short terminal does without the chart, and then without the streams.
     let chart = if area.height >= 24 { CHART_HEIGHT } else { 0 };
-    let free = area.height.saturating_sub(COUNTS_HEIGHT + chart + 2);
+    let free = area.height.saturating_sub(counts + chart + 2);
     let streams_height = wanted.min(free.saturating_sub(4));
     let [header, vouchers, counts, chart, below, footer] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Min(4),
-        Constraint::Length(COUNTS_HEIGHT),
+        Constraint::Length(counts),
         Constraint::Length(chart),
         Constraint::Length(if streams_height < 4 { 0 } else { streams_height }),
         Constraint::Length(1),

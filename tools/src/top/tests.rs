@@ -11,12 +11,13 @@ use crate::options::Size;
 use crate::reading::{Group, Server, Stream, Voucher};
 use crate::screen::View;
 
-const COUNTERS: [(&str, u64); 16] = [
+const COUNTERS: [(&str, u64); 17] = [
     ("tries_accepted", 1_000),
     ("tries_sold_out", 98_883),
     ("tries_at_limit", 117),
     ("tries_not_started", 7),
     ("tries_ended", 0),
+    ("tries_waiting", 0),
     ("tries_repeated", 12),
     ("orders_confirmed", 700),
     ("orders_cancelled", 100),
@@ -43,6 +44,7 @@ fn managed(name: &str, state: &str, left: i64, held: i64, sold: i64) -> Voucher 
         held: Some(held),
         sold: Some(sold),
         buyers: Some(held + sold),
+        waiting: Some(0),
         ..SaleInfo::default()
     };
     voucher(name, state, info)
@@ -101,6 +103,31 @@ fn drawn(view: &View, columns: u16, rows: u16) -> String {
 fn the_frame_is_the_known_one() {
     let drawn = drawn(&view(), 110, 32);
     assert_eq!(drawn, include_str!("frame.txt"), "\n{drawn}");
+}
+
+/// Only where somebody waits is there a column and a row for it, and that cuts no other one.
+#[test]
+fn those_who_wait_are_shown() {
+    let mut view = view();
+    let mut now = view.history.now().unwrap().clone();
+    now.vouchers[0].info.waiting = Some(1_234);
+    now.counters.extend([("tries_waiting".to_owned(), 40), ("orders_served".to_owned(), 9)]);
+    view.history.push(now);
+    for (columns, row) in [
+        (100, "312     250     438   1,000     688   1,234  open"),
+        (120, "312       250       438     1,000       688     1,234  open"),
+    ] {
+        let drawn = drawn(&view, columns, 31);
+        for (name, count) in [("waiting", "40"), ("served", "9")] {
+            let mut panels = drawn.lines().flat_map(|line| line.split('\u{2502}')).map(str::trim);
+            let is_row = |panel: &str| panel.starts_with(name) && panel.ends_with(count);
+            assert!(panels.any(is_row), "{name} in {drawn}");
+        }
+        let line = drawn.lines().find(|line| line.contains("phone")).unwrap();
+        assert!(line.contains(row), "{drawn}");
+        assert!(drawn.contains(" waiting  state"), "{drawn}");
+        assert!(drawn.contains("NOVOUCHER"), "{drawn}");
+    }
 }
 
 /// As many columns as a frame has unless told otherwise.

@@ -68,6 +68,25 @@ fn a_rush_can_be_repeated() {
     assert_eq!(report["managed"]["audit"]["sold"], 5, "{report}");
 }
 
+/// Who neither pays nor cancels makes room for the next in line, until all units are sold.
+#[test]
+fn a_line_is_served() {
+    let server = Server::with().port().start();
+    let shares = "--pay-share 0.5 --cancel-share 0.2";
+    let words = format!(
+        "--json --tries 400 --users 400 --duplicates 0 --stock 20 --managed --hold 300ms {shares} \
+         --retries 0.1 --waitlist"
+    );
+    let report = proved(Program::rush(&url(&server), &words));
+    let managed = &report["managed"];
+    let number = |name: &str| managed[name].as_u64().expect("a number");
+    assert_eq!((managed["audit"]["sold"].as_u64(), &report["stock_left"]), (Some(20), &0.into()));
+    assert_eq!(number("orders") - number("cancelled") - number("expired"), 20, "{report}");
+    assert!(number("served") > 0 && number("waiting") > 0, "{report}");
+    let in_line = i64::try_from(number("waiting")).expect("a count");
+    assert_eq!(server.call(&["ZCARD", "seckill:wait:rush"]), Value::Int(in_line), "{report}");
+}
+
 #[test]
 fn the_page_lists_every_option() {
     let help = Program::rush("redis://127.0.0.1:1/", "--help").printed();

@@ -97,6 +97,18 @@ fn figures_are_those_of_the_sale() {
 }
 
 #[test]
+fn orders_in_line_are_shown() {
+    let server = Server::start();
+    run_all(&server, &["SECKILL.CREATE phone 1 HOLD 60000", "SECKILL.TRY phone ann o1"]);
+    run_all(&server, &["SECKILL.TRY phone ben o2 WAITLIST", "SECKILL.TRY phone cat o3 WAITLIST"]);
+    run_all(&server, &["SECKILL.CANCEL phone ann o1"]);
+    let frame = frame(&server, &[]);
+    // left, held, sold, total, buyers, waiting, state
+    assert_eq!(words(&frame, "phone"), ["phone", "0", "1", "0", "1", "1", "1", "soldout"]);
+    assert_eq!(counted(&frame, "served"), 1, "{frame}");
+}
+
+#[test]
 fn rates_are_told_between_two_readings() {
     let server = Server::start();
     run_all(&server, &["SET seckill:stock:7 0"]);

@@ -114,6 +114,7 @@ fn figures_are_those_of_the_sale() {
         ("seckill_voucher_sold{voucher=\"phone\"}", 1.0),
         ("seckill_voucher_total{voucher=\"phone\"}", 20.0),
         ("seckill_voucher_buyers{voucher=\"phone\"}", 2.0),
+        ("seckill_voucher_waiting{voucher=\"phone\"}", 0.0),
         ("seckill_voucher_left{voucher=\"tea\"}", 0.0),
         ("seckill_voucher_state{voucher=\"tea\",state=\"soldout\"}", 1.0),
         ("seckill_stream_entries{stream=\"stream.orders\"}", 3.0),

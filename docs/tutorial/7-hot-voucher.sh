@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Step 6: everybody wants one voucher, whose keys are on one core of one server.
+# Step 7: everybody wants one voucher, whose keys are on one core of one server.
 . "$(dirname "$0")/lib.sh"
 
 if [ -n "${REDIS_CLI:-}" ] && [ -z "${REDIS_BENCHMARK:-}" ]; then
