@@ -46,11 +46,15 @@ record Tries(
         return attempt.isByName() ? memory : null;
     }
 
-    void decided(Buying<?> buying, Outcome outcome) {
+    private void remember(Buying<?> buying, Outcome outcome) {
         SoldOutMemory remembers = memory(buying.attempt);
         if (remembers != null) {
             remembers.answered(buying.attempt.voucher, buying.attempt.orderId, outcome);
         }
+    }
+
+    void decided(Buying<?> buying, Outcome outcome) {
+        remember(buying, outcome);
         observer.tried(buying.attempt.voucher, outcome, since(buying));
     }
 
@@ -64,10 +68,7 @@ record Tries(
 
     /** Nobody waits any more. It may have been sent. */
     void cancelled(Buying<?> buying) {
-        SoldOutMemory remembers = memory(buying.attempt);
-        if (remembers != null) {
-            remembers.answered(buying.attempt.voucher, buying.attempt.orderId, Outcome.UNKNOWN);
-        }
+        remember(buying, Outcome.UNKNOWN);
     }
 
     private static Duration since(Buying<?> buying) {
