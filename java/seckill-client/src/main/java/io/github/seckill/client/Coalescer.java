@@ -1,6 +1,7 @@
 package io.github.seckill.client;
 
 import io.github.seckill.client.Call.Repeat;
+import io.github.seckill.client.Tries.Buying;
 import io.github.seckill.client.Try.Bought;
 import java.time.Duration;
 import java.util.ArrayDeque;

@@ -46,11 +46,15 @@ record Tries(
         return attempt.isByName() ? memory : null;
     }
 
-    void decided(Buying<?> buying, Outcome outcome) {
+    private void remember(Buying<?> buying, Outcome outcome) {
         SoldOutMemory remembers = memory(buying.attempt);
         if (remembers != null) {
             remembers.answered(buying.attempt.voucher, buying.attempt.orderId, outcome);
         }
+    }
+
+    void decided(Buying<?> buying, Outcome outcome) {
+        remember(buying, outcome);
         observer.tried(buying.attempt.voucher, outcome, since(buying));
     }
 
@@ -64,10 +68,7 @@ record Tries(
 
     /** Nobody waits any more. It may have been sent. */
     void cancelled(Buying<?> buying) {
-        SoldOutMemory remembers = memory(buying.attempt);
-        if (remembers != null) {
-            remembers.answered(buying.attempt.voucher, buying.attempt.orderId, Outcome.UNKNOWN);
-        }
+        remember(buying, Outcome.UNKNOWN);
     }
 
     private static Duration since(Buying<?> buying) {
@@ -81,6 +82,49 @@ record Tries(
         }
         if (memory != null) {
             memory.close();
+        }
+    }
+
+    /** A try and who waits for it, in any case. One that is cancelled before it is sent is not sent. */
+    static final class Buying<T> extends CompletableFuture<T> {
+        final Try<T> attempt;
+        final long came = System.nanoTime();
+        private final Tries tries;
+
+        Buying(Tries tries, Try<T> attempt) {
+            this.tries = tries;
+            this.attempt = attempt;
+        }
+
+        void decided(Bought bought) {
+            try {
+                if (complete(attempt.as(bought))) {
+                    tries.decided(this, bought.outcome());
+                }
+            } catch (RuntimeException | LinkageError broken) {
+                failed(broken);
+            }
+        }
+
+        /** An observer that throws keeps nobody else of a batch from hearing. */
+        void failed(Throwable failure) {
+            SeckillException said = Sender.unwrapped(failure);
+            try {
+                if (completeExceptionally(said)) {
+                    tries.failed(this, said);
+                }
+            } catch (RuntimeException broken) {
+                said.addSuppressed(broken);
+            }
+        }
+
+        @Override
+        public boolean cancel(boolean mayInterrupt) {
+            boolean cancelled = super.cancel(mayInterrupt);
+            if (cancelled) {
+                tries.cancelled(this);
+            }
+            return cancelled;
         }
     }
 }

@@ -5,7 +5,9 @@ import static io.github.seckill.client.Commands.release;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.KillArgs;
+import io.lettuce.core.RedisClient;
 import io.lettuce.core.api.sync.RedisCommands;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -277,7 +279,7 @@ class LocksTest {
         Process holder = new ProcessBuilder(
                         System.getProperty("java.home") + "/bin/java",
                         "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
-                        LockHolderMain.class.getName(), shop.server.uri(), KEY)
+                        Forever.class.getName(), shop.server.uri(), KEY)
                 .redirectErrorStream(true)
                 .redirectOutput(shop.server.folder().resolve("holder").toFile()).start();
         try {
@@ -292,6 +294,16 @@ class LocksTest {
             waiter.end();
         } finally {
             holder.destroyForcibly().waitFor();
+        }
+    }
+
+    /** A process that takes a lock and never releases it. */
+    static final class Forever {
+        public static void main(String[] args) throws InterruptedException {
+            RedisClient lettuce = RedisClient.create(args[0]);
+            SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce));
+            client.lock(args[1], LockOptions.defaults().lease(Duration.ofHours(1))).lock();
+            new CountDownLatch(1).await();
         }
     }
 }

@@ -207,21 +207,6 @@ class SoldOutServersTest {
         return Long.parseLong(field.group(1));
     }
 
-    @Test
-    void a_lost_server_ends_what_was_remembered() throws Exception {
-        try (SeckillServer server = Servers.start();
-                Buyer buyer = new Buyer(server, REMEMBER)) {
-            sellOut(buyer.client, SaleRules.none());
-            buyer.awaitMemory();
-            server.kill();
-            Until.holds("not answered from memory", () -> {
-                int before = buyer.remembered.get();
-                var attempt = buyer.client.start(tryBuy("7", "x", "x"));
-                return buyer.remembered.get() == before && !attempt.isDone();
-            });
-        }
-    }
-
     /** Where nothing can be watched, nothing is remembered. */
     @Test
     void without_resp3_every_try_goes_to_the_server() throws Exception {

@@ -4,9 +4,7 @@ import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.github.seckill.client.SeckillException.Code;
 import io.github.seckill.client.lettuce.LettuceTransport;
-import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.api.sync.RedisCommands;
@@ -212,15 +210,6 @@ class TimeoutsTest {
                     return notSent.word().equals("NOCONNECTION");
                 }
             });
-        }
-    }
-
-    @Test
-    void a_server_without_the_module_is_named() {
-        try (SeckillServer bare = SeckillServer.start(SeckillServer.program(), List.of());
-                RedisClient client = RedisClient.create(bare.uri());
-                SeckillClient seckill = SeckillClient.create(LettuceTransport.of(client))) {
-            Until.fails(() -> seckill.tryBuy("7", "alice", "o1"), Code.NOMODULE);
         }
     }
 }

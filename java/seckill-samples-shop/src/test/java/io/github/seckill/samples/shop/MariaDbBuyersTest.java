@@ -71,8 +71,8 @@ class MariaDbBuyersTest extends BuyersTest {
         }
 
         private Process start(String program, String... options) throws IOException {
-            List<String> line = new ArrayList<>(List.of(program, "--no-defaults", "--user=" + USER));
-            line.addAll(List.of(options));
+            List<String> line = new ArrayList<>(List.of(options));
+            line.addAll(0, List.of(program, "--no-defaults", "--user=" + USER));
             var log = ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile());
             return new ProcessBuilder(line).redirectErrorStream(true).redirectOutput(log).start();
         }

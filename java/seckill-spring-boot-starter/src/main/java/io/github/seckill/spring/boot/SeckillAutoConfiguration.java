@@ -4,18 +4,26 @@ import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.SeckillObserver;
 import io.github.seckill.client.SeckillOptions;
 import io.github.seckill.client.SeckillTransport;
+import io.github.seckill.spring.SeckillLockRegistry;
 import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.boot.ModuleProbe.Found;
 import io.github.seckill.spring.boot.SeckillProperties.CheckOnStart;
 import io.github.seckill.spring.listener.OrderFailurePolicy;
 import io.github.seckill.spring.listener.OrderListenerContainer;
 import io.github.seckill.spring.listener.OrderListenerObserver;
-import io.github.seckill.spring.lock.SeckillLockRegistry;
+import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.boot.actuate.autoconfigure.health.ConditionalOnEnabledHealthIndicator;
+import org.springframework.boot.actuate.health.AbstractHealthIndicator;
+import org.springframework.boot.actuate.health.Health;
+import org.springframework.boot.actuate.health.HealthIndicator;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
@@ -28,11 +36,15 @@ import org.springframework.integration.support.locks.LockRegistry;
 
 /**
  * A {@link SeckillClient} over the application's own {@link RedisConnectionFactory}, a {@link
- * SeckillTemplate}, the listeners of orders and a lock registry.
+ * SeckillTemplate}, the listeners of orders, a lock registry, meters and a health indicator.
  */
 @AutoConfiguration(afterName = {
     "org.springframework.boot.autoconfigure.data.redis.RedisAutoConfiguration",
-    "org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration"
+    "org.springframework.boot.data.redis.autoconfigure.DataRedisAutoConfiguration",
+    "org.springframework.boot.actuate.autoconfigure.metrics"
+            + ".CompositeMeterRegistryAutoConfiguration",
+    "org.springframework.boot.micrometer.metrics.autoconfigure"
+            + ".CompositeMeterRegistryAutoConfiguration"
 })
 @ConditionalOnSingleCandidate(RedisConnectionFactory.class)
 @ConditionalOnProperty(name = "seckill.enabled", havingValue = "true", matchIfMissing = true)
@@ -47,7 +59,7 @@ public class SeckillAutoConfiguration {
 
     /** Over a transport of Lettuce, whoever has made it; else there is none. */
     @Bean
-    @Nullable TransportLifecycle seckillTransportLifecycle(SeckillTransport transport) {
+    Transports.@Nullable Lifecycle seckillTransportLifecycle(SeckillTransport transport) {
         return Transports.lifecycleOf(transport);
     }
 
@@ -116,6 +128,68 @@ public class SeckillAutoConfiguration {
                 SeckillClient client, SeckillProperties properties) {
             return new SeckillLockRegistry(
                     client, properties.lock().prefix(), properties.lock().options());
+        }
+    }
+
+    /** Where there is a registry of Micrometer. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(MeterRegistry.class)
+    @ConditionalOnBean(MeterRegistry.class)
+    @ConditionalOnProperty(
+            name = "seckill.metrics.enabled", havingValue = "true", matchIfMissing = true)
+    static class Metrics {
+        @Bean
+        @ConditionalOnMissingBean
+        SeckillObserver seckillObserver(MeterRegistry registry, SeckillProperties properties) {
+            return new Meters.OfClient(registry, properties.metrics().voucherTag());
+        }
+
+        @Bean
+        @ConditionalOnMissingBean
+        OrderListenerObserver seckillOrderListenerObserver(MeterRegistry registry) {
+            return new Meters.OfListeners(registry);
+        }
+    }
+
+    /** A shop without the module is {@code DOWN} before its first sale. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(name = "org.springframework.boot.actuate.health.HealthIndicator")
+    @ConditionalOnEnabledHealthIndicator("seckill")
+    static class HealthOfBoot3 {
+        @Bean
+        @ConditionalOnMissingBean(name = "seckillHealthIndicator")
+        HealthIndicator seckillHealthIndicator(ModuleProbe probe) {
+            return new AbstractHealthIndicator(ModuleProbe.AWAY) {
+                @Override
+                protected void doHealthCheck(Health.Builder builder) {
+                    List<Found> found = probe.look();
+                    builder.status(ModuleProbe.status(found))
+                            .withDetails(ModuleProbe.details(found));
+                }
+            };
+        }
+    }
+
+    /** The health in Spring Boot 4, which has another package. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(name = "org.springframework.boot.health.contributor.HealthIndicator")
+    @org.springframework.boot.health.autoconfigure.contributor.ConditionalOnEnabledHealthIndicator(
+            "seckill")
+    static class HealthOfBoot4 {
+        @Bean
+        @ConditionalOnMissingBean(name = "seckillHealthIndicator")
+        org.springframework.boot.health.contributor.HealthIndicator seckillHealthIndicator(
+                ModuleProbe probe) {
+            return new org.springframework.boot.health.contributor.AbstractHealthIndicator(
+                    ModuleProbe.AWAY) {
+                @Override
+                protected void doHealthCheck(
+                        org.springframework.boot.health.contributor.Health.Builder builder) {
+                    List<Found> found = probe.look();
+                    builder.status(ModuleProbe.status(found))
+                            .withDetails(ModuleProbe.details(found));
+                }
+            };
         }
     }
 }

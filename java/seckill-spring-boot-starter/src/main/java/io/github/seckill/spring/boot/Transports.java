@@ -5,6 +5,7 @@ import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.RedisClient;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
+import org.springframework.context.SmartLifecycle;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.util.ClassUtils;
@@ -28,9 +29,9 @@ final class Transports {
                         + factory.getClass().getName());
     }
 
-    static @Nullable TransportLifecycle lifecycleOf(SeckillTransport transport) {
+    static @Nullable Lifecycle lifecycleOf(SeckillTransport transport) {
         return LETTUCE && transport instanceof LettuceTransport lettuce
-                ? new TransportLifecycle(lettuce)
+                ? new Lifecycle(lettuce)
                 : null;
     }
 
@@ -45,6 +46,33 @@ final class Transports {
     private static final class Lettuce {
         static SeckillTransport over(LettuceConnectionFactory factory) {
             return LettuceTransport.of(factory::getRequiredNativeClient);
+        }
+    }
+
+    /**
+     * Stops and starts a transport with the application context, whose connection factory has
+     * another client then: those of tests are stopped while they wait for the next test class.
+     */
+    record Lifecycle(LettuceTransport transport) implements SmartLifecycle {
+        @Override
+        public void start() {
+            transport.reopen();
+        }
+
+        @Override
+        public void stop() {
+            transport.close();
+        }
+
+        @Override
+        public boolean isRunning() {
+            return transport.isOpen();
+        }
+
+        /** Stops after the web server and the listeners, before the connection factory at 0. */
+        @Override
+        public int getPhase() {
+            return 1024;
         }
     }
 }

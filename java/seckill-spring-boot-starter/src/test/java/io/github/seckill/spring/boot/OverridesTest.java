@@ -23,8 +23,7 @@ import org.springframework.integration.support.locks.LockRegistry;
 /** What an application has of its own comes first, and what it has not is not needed. */
 class OverridesTest {
     private final ApplicationContextRunner runner = new ApplicationContextRunner()
-            .withConfiguration(AutoConfigurations.of(
-                    SeckillAutoConfiguration.class, SeckillMetricsAutoConfiguration.class))
+            .withConfiguration(AutoConfigurations.of(SeckillAutoConfiguration.class))
             .withPropertyValues("seckill.check-on-start=off");
 
     private ApplicationContextRunner withRedis() {

@@ -49,9 +49,7 @@ class SecuredServerTest {
     private static final String DATABASE = "3";
     private static final String NAME = "shop-app";
 
-    /**
-     * Its listener fails at everything once. Not found by the other applications of this folder.
-     */
+    /** Its listener fails at everything once. */
     @EnableAutoConfiguration
     static class FailsOnce {
         final Set<String> failed = ConcurrentHashMap.newKeySet();
@@ -172,7 +170,8 @@ class SecuredServerTest {
 
     private static void check(RedisCommands<String, String> plain, int tlsPort) {
         List<Map<String, String>> connections = plain.clientList().lines()
-                .map(SecuredServerTest::fields).filter(fields -> "application".equals(fields.get("user")))
+                .map(SecuredServerTest::fields)
+                .filter(fields -> "application".equals(fields.get("user")))
                 .toList();
         assertThat(connections)
                 .isNotEmpty().allSatisfy(fields ->

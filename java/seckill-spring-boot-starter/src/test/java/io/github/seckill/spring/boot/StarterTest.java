@@ -5,15 +5,10 @@ import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.github.seckill.client.Confirmation;
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.Reservation;
 import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
+import io.github.seckill.spring.SeckillLockRegistry;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.SeckillTemplate.LockedWork;
-import io.github.seckill.spring.lock.SeckillLockRegistry;
 import io.github.seckill.spring.test.SeckillServiceConnection;
 import io.github.seckill.test.SeckillServer;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -48,23 +43,6 @@ class StarterTest {
         this.template = template;
         this.context = context;
         this.application = application;
-    }
-
-    @Test
-    void aSaleIsMadePaidForAndSound() {
-        template.run(create("phone", 2, SaleRules.none().hold(Duration.ofMinutes(10))));
-        assertThat(template.run(reserve("phone", "alice", "a1")))
-                .isInstanceOf(Reservation.Held.class);
-        assertThat(template.tryBuy("phone", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
-        assertThat(template.tryBuy("phone", "alice", "a2")).isEqualTo(Outcome.AT_LIMIT);
-        assertThat(template.tryBuy("phone", "bob", "b1")).isEqualTo(Outcome.ACCEPTED);
-        assertThat(template.tryBuy("phone", "carol", "c1")).isEqualTo(Outcome.SOLD_OUT);
-        assertThat(template.run(confirm(OrderRef.of("phone", "alice", "a1"), "payment-1")))
-                .isEqualTo(Confirmation.CONFIRMED);
-        assertThat(template.run(audit("phone")).isSound()).isTrue();
-        assertThat(template.run(info("phone")).sold()).isEqualTo(1);
-        String key = "placed:" + template.run(info("phone")).sale() + ":phone:a1";
-        await().until(() -> application.keys.contains(key));
     }
 
     @Test
@@ -146,10 +124,5 @@ class StarterTest {
         assertThat(elsewhere("lock:import")).isEmpty();
         lock.unlock();
         assertThat(elsewhere("lock:import")).contains("done");
-    }
-
-    @Test
-    void thereIsOneClient() {
-        assertThat(template.client()).isSameAs(context.getBean(SeckillClient.class));
     }
 }

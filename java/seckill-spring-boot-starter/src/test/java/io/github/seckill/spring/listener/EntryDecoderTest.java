@@ -3,6 +3,7 @@ package io.github.seckill.spring.listener;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.github.seckill.client.OrderRef;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -34,20 +35,15 @@ class EntryDecoderTest {
 
     @Test
     void fieldsThatMayBeAbsentHaveTheirDefaults() {
-        OrderPlaced sold = (OrderPlaced) placed("userId", "u", "voucherId", "v", "id", "1");
-        assertThat(sold.units()).isEqualTo(1);
-        assertThat(sold.isHeld()).isFalse();
-        assertThat(sold.waited()).isNull();
-        assertThat(sold.order().sale()).isNull();
-        OrderPlaced held = (OrderPlaced)
-                placed(
-                        "userId", "u", "voucherId", "v", "id", "1", "units", "3",
-                        "deadline", "1795344856123", "sale", "1795344856123456", "later", "field",
-                        "waited", "250");
-        assertThat(held.waited()).isEqualTo(Duration.ofMillis(250));
-        assertThat(held.units()).isEqualTo(3);
-        assertThat(held.deadline()).isEqualTo(Instant.ofEpochMilli(1795344856123L));
-        assertThat(held.order().sale()).isEqualTo(1795344856123456L);
+        assertThat(placed("userId", "u", "voucherId", "v", "id", "1"))
+                .isEqualTo(new OrderPlaced(OrderRef.of("v", "u", "1"), 1, null, null, ENTRY));
+        OrderPlaced held = (OrderPlaced) placed(
+                "userId", "u", "voucherId", "v", "id", "1", "units", "3", "deadline",
+                "1795344856123", "sale", "1795344856123456", "later", "field", "waited", "250");
+        assertThat(held).isEqualTo(new OrderPlaced(
+                OrderRef.of("v", "u", "1").inSale(1795344856123456L), 3,
+                Instant.ofEpochMilli(1795344856123L), Duration.ofMillis(250), ENTRY));
+        assertThat(held.isHeld()).isTrue();
     }
 
     @Test

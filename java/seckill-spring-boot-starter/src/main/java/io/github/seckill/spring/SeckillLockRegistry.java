@@ -1,4 +1,4 @@
-package io.github.seckill.spring.lock;
+package io.github.seckill.spring;
 
 import io.github.seckill.client.LockOptions;
 import io.github.seckill.client.SeckillClient;
