@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use redis::{RedisResult, Value};
+use redis::RedisResult;
+use seckill_tools::sale_info::SaleInfo;
 
 use crate::batch::Sole;
-use crate::source::{Source, field};
+use crate::source::Source;
 
 const KEPT_FOR: Duration = Duration::from_secs(10);
 const KEPT_MAX: usize = 10_000;
@@ -32,7 +33,7 @@ impl Limits {
             infos.cmd("SECKILL.INFO").arg(voucher);
         }
         infos.ignore_errors();
-        let replies: Vec<RedisResult<Value>> = infos.query_async(source.connection()).await?;
+        let replies: Vec<RedisResult<SaleInfo>> = infos.query_async(source.connection()).await?;
         for (voucher, reply) in unknown.into_iter().zip(replies) {
             self.0.insert(voucher.to_owned(), (sole(reply)?, now + KEPT_FOR));
         }
@@ -47,9 +48,9 @@ impl Limits {
 
 /// The limit of a dropped voucher is unknown. In a cluster, a voucher on another node was not sold
 /// by this stream's server. Without the module, the scripts allow one order per user.
-fn sole(info: RedisResult<Value>) -> RedisResult<Sole> {
+fn sole(info: RedisResult<SaleInfo>) -> RedisResult<Sole> {
     let error = match info {
-        Ok(info) if field(&info, "limit") == Some(&Value::Int(1)) => return Ok(Sole::Yes),
+        Ok(SaleInfo { limit: Some(1), .. }) => return Ok(Sole::Yes),
         Ok(_) => return Ok(Sole::No),
         Err(error) => error,
     };
@@ -68,18 +69,16 @@ mod tests {
 
     #[test]
     fn a_limit_of_one_is_watched_over() {
-        let info = |limit| {
-            let names = ["managed", "limit"].map(|name| Value::BulkString(name.into()));
-            let [managed, name] = names;
-            sole(Ok(Value::Array(vec![managed, Value::Int(1), name, Value::Int(limit)]))).unwrap()
-        };
-        assert_eq!((info(1), info(2)), (Sole::Yes, Sole::No));
+        let of = |limit| sole(Ok(SaleInfo { limit, ..SaleInfo::default() })).unwrap();
+        assert_eq!([Some(1), Some(2), None].map(of), [Sole::Yes, Sole::No, Sole::No]);
     }
 
     #[test]
     fn errors_that_pass_are_no_answer() {
-        let error = |line: &str| redis::parse_redis_value(line.as_bytes()).unwrap().extract_error();
-        let of = |line: &str| sole(error(line));
+        let of = |line: &str| {
+            let error = redis::parse_redis_value(line.as_bytes()).unwrap().extract_error();
+            sole(Err(error.unwrap_err()))
+        };
         assert_eq!(of("-NOVOUCHER no stock key for this voucher\r\n").unwrap(), Sole::No);
         assert_eq!(of("-MOVED 1 127.0.0.1:6379\r\n").unwrap(), Sole::No);
         assert_eq!(of("-ERR unknown command 'SECKILL.INFO'\r\n").unwrap(), Sole::Yes);

@@ -2,9 +2,12 @@
 
 use std::process::Command;
 
+use redis::Value;
+use sqlx::Row as _;
+
 use crate::databases::Database;
-use crate::harness::Server;
-use crate::shop::{Shop, databases, random};
+use crate::harness::{Server, text};
+use crate::shop::{Shop, databases, integer, random};
 
 /// Runs the check; returns its exit code and its output.
 pub fn checked(shop: &Shop, options: &[&str]) -> (Option<i32>, String) {
@@ -193,4 +196,36 @@ fn what_can_not_be_compared_is_told() {
     expect(&shop, &["--voucher", "other"], 2, &["NOVOUCHER"]);
     expect(&shop, &["--voucher", "phone", "--table-prefix", "x_"], 2, &["not those of this"]);
     expect(&shop, &[], 2, &["--voucher"]);
+}
+
+/// SECKILL.EXTEND appends no entry: the row has the later deadline once it is written again.
+#[test]
+fn a_later_deadline_is_in_the_row_when_it_is_written_again() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell_managed("tea", 10, "HOLD 600000 LIMIT 3");
+        assert_eq!(shop.run("SECKILL.TRY tea ann o1 UNITS 3"), Value::Int(0));
+        shop.drain(&[]);
+        let in_row = || {
+            let column = integer(shop.database.kind, "deadline_ms");
+            shop.database.rows(&format!("SELECT {column} FROM seckill_orders"))[0].get::<i64, _>(0)
+        };
+        let in_book = || {
+            let entry = text(&shop.run("HGET seckill:book:tea o1"));
+            entry.split(':').nth(2).and_then(|ms| ms.parse::<i64>().ok()).expect("a deadline")
+        };
+        let first = in_book();
+        assert_eq!(in_row(), first);
+        assert_eq!(shop.run("SECKILL.EXTEND tea ann o1 3600000"), Value::Int(1));
+        shop.drain(&[]);
+        let later = in_book();
+        assert!(in_row() == first && first < later, "{first} {later}");
+        expect(&shop, &["--voucher", "tea"], 0, &["PROVED: 3 units"]);
+        shop.run("SECKILL.CANCEL tea ann o1 KEEP 1");
+        shop.drain(&[]);
+        assert_eq!(in_row(), later);
+        shop.run("SECKILL.CONFIRM tea ann o1");
+        shop.drain(&[]);
+        assert_eq!(in_row(), later, "a sold order keeps its last deadline");
+    }
 }

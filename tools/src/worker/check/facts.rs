@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use anyhow::{Context, Result};
 use domain::book::State;
 use domain::projection::Known;
-use redis::{RedisResult, Value, cmd};
+use redis::{Value, cmd};
 use seckill_tools::connection::Connection;
+use seckill_tools::sale_info::SaleInfo;
 use seckill_tools::scan::items;
 use seckill_tools::voucher_keys::VoucherKeys;
 
@@ -45,29 +46,19 @@ impl Sold {
         keys: &VoucherKeys,
         names: &[OrderFields],
     ) -> Result<Option<Self>> {
-        let info: RedisResult<HashMap<String, Value>> =
-            cmd("SECKILL.INFO").arg(&keys.voucher).query_async(link).await;
-        let info = match info {
+        let info = cmd("SECKILL.INFO").arg(&keys.voucher).query_async(link).await;
+        let info: SaleInfo = match info {
             Err(error) if error.code() == Some("NOVOUCHER") => return Ok(None),
             info => info.with_context(|| format!("SECKILL.INFO {}", keys.voucher))?,
         };
-        let number = |name: &str| match info.get(name) {
-            Some(Value::Int(number)) => Some(*number),
-            _ => None,
-        };
-        let sale = match info.get("sale") {
-            Some(Value::Int(sale)) => sale.to_string(),
-            Some(Value::BulkString(sale)) => String::from_utf8_lossy(sale).into_owned(),
-            _ => String::new(),
-        };
         let mut sold = Self {
             voucher: keys.voucher.clone(),
-            sale,
-            is_managed: number("managed") == Some(1),
-            limit: number("limit").unwrap_or(1),
-            total: number("total"),
-            left: number("left").with_context(|| format!("{} has no stock", keys.voucher))?,
-            buyers: number("buyers").unwrap_or(0),
+            sale: info.sale.map(|sale| sale.to_string()).unwrap_or_default(),
+            is_managed: info.managed,
+            limit: info.limit.unwrap_or(1),
+            total: info.total,
+            left: info.left.with_context(|| format!("{} has no stock", keys.voucher))?,
+            buyers: info.buyers.unwrap_or(0),
             ..Self::default()
         };
         if sold.is_managed {
