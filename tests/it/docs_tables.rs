@@ -90,19 +90,16 @@ fn overview(commands: &[Command]) -> String {
 
 /// The table at the top of a command's page, and the syntax.
 fn facts(command: &Command) -> String {
-    let categories = quoted(&categories(&command.name, &command.flags));
     let keys = if command.keys.len() == 1 { "Key argument" } else { "Key arguments" };
     // What the right to a voucher grants is said once; other keys have a section of their own.
     let granted = match &*quoted(&command.keys) {
         "`voucher`" => "`voucher` ([access rules](README.md#access-rules-and-clusters))".to_owned(),
         other => other.to_owned(),
     };
-    let about = "[not on Redis 7.0](README.md#acl-categories)";
     let facts = [
         ["Since".to_owned(), command.since.clone()],
         ["Complexity".to_owned(), command.complexity.clone()],
         ["Flags".to_owned(), quoted(&command.flags)],
-        ["ACL categories".to_owned(), format!("{categories} ({about})")],
         [keys.to_owned(), granted],
     ];
     let table = rows(["", ""], facts).replacen("|  |", "| | |", 1);

@@ -9,7 +9,7 @@ use domain::key_names::{BOOK_PREFIX, Naming, RULES_PREFIX};
 use crate::connection::Connection;
 
 /// The keys of one voucher.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VoucherKeys {
     pub voucher: String,
     pub stock: String,

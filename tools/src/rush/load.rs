@@ -61,10 +61,6 @@ impl Try {
         Ok(Try { spread, vouchers, script, decisions, waitlist, batch })
     }
 
-    pub fn vouchers(&self) -> &[String] {
-        &self.vouchers
-    }
-
     /// Where a user tries.
     pub fn voucher_of(&self, user: &str) -> &str {
         &self.vouchers[self.spread.shard_of(user)]

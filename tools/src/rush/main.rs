@@ -3,9 +3,9 @@
 //!
 //! `options` what can be asked for, `spread` over which shards, `plan` who tries when, `batch` in
 //! which commands, `decisions` who pays, `sale` and `managed` open and read a voucher, `load` sends
-//! the tries, `pace` says when, `settle` waits for holds and pays for who is served from the line,
-//! `answers` and `latency` count, `progress` shows how far it is, `proof` and `managed_proof`
-//! compare, `report` prints.
+//! the tries, `pace` says when, `settle` pays for those who are served from the line and waits for
+//! holds, `answers` and `latency` count, `progress` shows how far it is, `proof` and
+//! `managed_proof` compare, `report` prints.
 //!
 //! Exit code: 0 proved, 1 the outcome differs, 2 the rush could not be carried out.
 
@@ -42,6 +42,7 @@ use options::{Method, Options};
 use plan::Plan;
 use report::{Found, ManagedReport, Report};
 use sale::{ORDERS, RELEASED, State};
+use settle::Line;
 use spread::Spread;
 
 fn main() -> ExitCode {
@@ -94,6 +95,7 @@ async fn rush(options: &Options) -> Result<Report> {
         false => 0,
     };
 
+    let line = Line::start(&target, options, &plan, &shards, &before).await?;
     let cpu_before = sale::cpu_seconds(&mut link).await?;
     let mut rush = load::send(&target, options, &plan).await?;
     let cpu_s = sale::cpu_seconds(&mut link).await? - cpu_before;
@@ -101,7 +103,7 @@ async fn rush(options: &Options) -> Result<Report> {
     let on_the_way = spread.wait_for_moves(&mut link).await?;
     let known = Known { shards, spread, before, on_the_way, book_before };
     let found = if options.managed.managed {
-        prove_managed(&target, options, &plan, &mut rush, &known).await
+        prove_managed(&mut link, options, &plan, (&mut rush, line), &known).await
     } else {
         prove(&mut link, options, &plan, &rush, &known).await
     };
@@ -147,16 +149,18 @@ async fn prove(
 
 /// The same for a managed voucher, once the holds of those who didn't pay have expired.
 async fn prove_managed(
-    target: &Target,
+    link: &mut Connection,
     options: &Options,
     plan: &Plan,
-    rush: &mut Rush,
+    (rush, line): (&mut Rush, Option<Line>),
     known: &Known,
 ) -> Result<Found> {
-    let link = &mut target.connect().await?;
-    let keys = (known.shards.as_slice(), known.before.as_slice());
-    let waited = settle::settle(target, options, plan, keys, &mut rush.answers).await?;
-    let standing = managed::Standing::ask(link, &known.spread.vouchers()).await?;
+    let vouchers = known.spread.vouchers();
+    let waited = settle::wait_for_holds(link, &vouchers, options.json).await?;
+    if let Some(line) = line {
+        rush.answers.merge(line.stop().await?);
+    }
+    let standing = managed::Standing::ask(link, &vouchers).await?;
     let ledger = managed::Ledger::read(link, &known.shards).await?;
     let orders = sale::orders_since(link, &known.shards, &known.before, ORDERS).await?;
     let released = sale::orders_since(link, &known.shards, &known.before, RELEASED).await?;

@@ -1,12 +1,15 @@
-//! After the tries: waits until no order is held any more. Orders that are served from the line
-//! meanwhile are paid or cancelled, as those that were accepted at once.
+//! Beside the tries: pays or cancels the orders that are served from the line, as those that were
+//! accepted at once. After the tries: waits until no order is held any more.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::voucher_keys::VoucherKeys;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::answers::Answers;
@@ -19,46 +22,92 @@ use crate::sale::{self, State};
 /// How late, at most, a hold may be released.
 const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
+/// Those who are served from the line, and what they were answered to their payments.
+pub struct Line {
+    paying: JoinHandle<Result<Answers>>,
+    stop: watch::Sender<()>,
+}
+
+impl Line {
+    /// Serves the line of this run, if it has one, until `stop`.
+    pub async fn start(
+        target: &Target,
+        options: &Options,
+        plan: &Arc<Plan>,
+        shards: &[VoucherKeys],
+        before: &[State],
+    ) -> Result<Option<Line>> {
+        let [(names, before)] = shards.iter().zip(before).collect::<Vec<_>>()[..] else {
+            return Ok(None);
+        };
+        let Some(stream) = names.stream.clone().filter(|_| options.managed.waitlist) else {
+            return Ok(None);
+        };
+        let mut served = Served {
+            link: target.connect().await?,
+            maker: Try::prepare(target, options).await?,
+            plan: Arc::clone(plan),
+            names: names.clone(),
+            stream,
+            last_entry: before.last_entry.clone(),
+        };
+        let (stop, mut stopped) = watch::channel(());
+        let paying = tokio::spawn(async move {
+            let mut answers = Answers::default();
+            let mut ticks = tokio::time::interval(POLL_EVERY);
+            loop {
+                tokio::select! {
+                    _ = ticks.tick() => served.pay(&mut answers).await?,
+                    _ = stopped.changed() => return Ok(answers),
+                }
+            }
+        });
+        Ok(Some(Line { paying, stop }))
+    }
+
+    pub async fn stop(self) -> Result<Answers> {
+        drop(self.stop);
+        self.paying.await?.context("paying for orders from the line")
+    }
+}
+
 /// Orders that are served from the line, as the stream tells of them.
-struct Served<'a> {
-    names: &'a VoucherKeys,
-    stream: &'a str,
+struct Served {
+    link: Connection,
+    maker: Try,
+    plan: Arc<Plan>,
+    names: VoucherKeys,
+    stream: String,
     /// The last entry that was read.
     last_entry: String,
 }
 
-impl Served<'_> {
-    /// The tries of this plan whose orders were served since the last call.
-    async fn next(&mut self, link: &mut Connection, plan: &Plan) -> Result<Vec<u32>> {
+impl Served {
+    /// Pays or cancels what was served since the last call.
+    async fn pay(&mut self, answers: &mut Answers) -> Result<()> {
         let vouchers = HashSet::from([self.names.voucher.as_str()]);
-        let mut orders = Vec::new();
-        let last = &mut self.last_entry;
-        sale::read_orders(link, self.names, self.stream, last, &vouchers, &mut orders).await?;
+        let (mut orders, last) = (Vec::new(), &mut self.last_entry);
+        let link = &mut self.link;
+        sale::read_orders(link, &self.names, &self.stream, last, &vouchers, &mut orders).await?;
         let served = orders.into_iter().filter(|order| order.waited);
-        Ok(served.filter_map(|order| plan.number(&order.order_id)).collect())
+        let tries: Vec<u32> =
+            served.filter_map(|order| self.plan.number(&order.order_id)).collect();
+        pay_or_cancel(link, &self.maker, &self.plan, &tries, answers).await
     }
 }
 
-/// False when holds are left: Ctrl-C ended the wait, or the server does not release them.
-pub async fn settle(
-    target: &Target,
-    options: &Options,
-    plan: &Plan,
-    (shards, before): (&[VoucherKeys], &[State]),
-    answers: &mut Answers,
+/// Waits until the server has released every hold. False when holds are left: Ctrl-C ended the
+/// wait, or the server does not release them.
+pub async fn wait_for_holds(
+    connection: &Connection,
+    vouchers: &[String],
+    quiet: bool,
 ) -> Result<bool> {
-    let mut link = target.connect().await?;
-    let maker = Try::prepare(target, options).await?;
-    let mut standing = Standing::ask(&link, maker.vouchers()).await?;
+    let mut standing = Standing::ask(connection, vouchers).await?;
     let Some(hold_ms) = standing.hold_ms.filter(|_| standing.held > 0) else { return Ok(true) };
-    if !options.json {
+    if !quiet {
         eprintln!("{} units held: waiting up to {hold_ms} ms for them to expire", standing.held);
     }
-    let names = shards.iter().zip(before).next().filter(|_| options.managed.waitlist);
-    let mut line = names.and_then(|(names, before)| {
-        let stream = names.stream.as_deref()?;
-        Some(Served { names, stream, last_entry: before.last_entry.clone() })
-    });
     let patience = Duration::from_millis(hold_ms.unsigned_abs()) + EXPIRY_LATE_MAX;
     let mut end = Instant::now() + patience;
     let mut ticks = tokio::time::interval(POLL_EVERY);
@@ -67,17 +116,13 @@ pub async fn settle(
             _ = ticks.tick() => {}
             Ok(()) = tokio::signal::ctrl_c() => return Ok(false),
         }
-        if let Some(line) = &mut line {
-            let served = line.next(&mut link, plan).await?;
-            if !served.is_empty() {
-                // Their holds have just begun.
-                end = Instant::now() + patience;
+        let now = Standing::ask(connection, vouchers).await?;
+        // Those who are served from the line have their holds from now on.
+        if now.waiting < standing.waiting {
+            end = Instant::now() + patience;
+            if !quiet {
+                eprintln!("{} sold, {} held, {} in line", now.sold, now.held, now.waiting);
             }
-            pay_or_cancel(&mut link, &maker, plan, &served, answers).await?;
-        }
-        let now = Standing::ask(&link, maker.vouchers()).await?;
-        if line.is_some() && !options.json && now != standing {
-            eprintln!("{} sold, {} held, {} in line", now.sold, now.held, now.waiting);
         }
         standing = now;
     }
