@@ -11,7 +11,7 @@ public sealed interface Purchase {
     /**
      * The unit is not the user's.
      *
-     * @param outcome why; never {@link Outcome#ACCEPTED} or {@link Outcome#UNKNOWN}
+     * @param outcome why; never {@code ACCEPTED}, {@code WAITING} or {@code UNKNOWN}
      */
     record Refused(Outcome outcome) implements Purchase {}
 

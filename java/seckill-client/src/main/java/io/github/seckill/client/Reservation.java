@@ -24,7 +24,7 @@ public sealed interface Reservation {
     /**
      * The units are not the user's.
      *
-     * @param outcome why; never {@link Outcome#ACCEPTED} or {@link Outcome#UNKNOWN}
+     * @param outcome why; never {@code ACCEPTED}, {@code WAITING} or {@code UNKNOWN}
      */
     record Refused(Outcome outcome) implements Reservation {}
 

@@ -31,9 +31,15 @@ class Checkout {
 
     /** Answers a buyer. A retry has the order id of the first request. */
     String buy(String voucher, String user, String orderId) {
-        Reservation reservation = seckill.run(reserve(voucher, user, orderId));
+        return answer(seckill.run(reserve(voucher, user, orderId)));
+    }
+
+    private static String answer(Reservation reservation) {
         if (reservation instanceof Held held) {
             return "pay before " + held.deadline();
+        }
+        if (reservation instanceof Waiting waiting) {
+            return "number " + waiting.position() + " in line";
         }
         if (reservation instanceof Sold) {
             return "paid";
@@ -70,10 +76,7 @@ class Checkout {
 
     /** As buy(..), but where all is sold the order waits in line. */
     String buyOrWait(String voucher, String user, String orderId) {
-        Reservation reservation = seckill.reserveOrWait(voucher, user, orderId);
-        return reservation instanceof Waiting waiting
-                ? "number " + waiting.position() + " in line"
-                : buy(voucher, user, orderId);
+        return answer(seckill.reserveOrWait(voucher, user, orderId));
     }
 
     /** Orders that have left the line with their units: their buyers are told by mail. */
