@@ -6,7 +6,7 @@ use crate::evidence::Evidence;
 use crate::harness::Server;
 use crate::load::{Log, Sent};
 use crate::world::{self, BARE, MANAGED, State, ask};
-use crate::{locks, orders, rejected};
+use crate::{lines, locks, orders, rejected};
 use redis::Value;
 
 /// Fails unless every answered effect is there, and no effect that no client asked for.
@@ -22,6 +22,7 @@ pub fn check_sales(server: &Server, state: &State, logs: &[Log]) {
         assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
     }
     orders::check(state, logs);
+    lines::check(state, logs);
     rejected::check(state, logs);
     entries_were_asked_for(state, logs);
     sums(server, logs);
@@ -150,7 +151,7 @@ fn sales(server: &Server, logs: &[Log]) {
     }
     for (voucher, heard) in latest {
         let Some((name, limit)) = heard else { continue };
-        let kinds = ["stock", "order", "voucher", "book", "units", "hold"];
+        let kinds = ["stock", "order", "voucher", "book", "units", "hold", "wait"];
         let keys = kinds.map(|kind| format!("seckill:{kind}:{voucher}"));
         match name {
             "SECKILL.DROP" => {

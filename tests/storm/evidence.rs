@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use crate::load::{Log, Sent};
-use crate::world::{Entry, State};
+use crate::world::{Entry, Order, State};
 
 /// The lasting effects of answers in a state, indexed.
 pub struct Evidence<'s> {
@@ -16,7 +16,9 @@ pub struct Evidence<'s> {
     by_keys: BTreeSet<(&'s str, &'s str, &'s str)>,
     cancelled: BTreeSet<(&'s str, &'s str, &'s str)>,
     confirmed: BTreeSet<(&'s str, &'s str, &'s str)>,
-    /// Orders whose try was answered 0 before: a repeated try is answered 0 and appends nothing.
+    books: &'s BTreeMap<String, BTreeMap<String, Order>>,
+    /// Orders whose try was answered 0 or 6 before: a repeated try appends nothing, and one that is
+    /// answered 0 after 6 has not got the units itself.
     told: BTreeSet<[String; 3]>,
     /// The reasons of dead letters, which name the command.
     letters: BTreeSet<&'s str>,
@@ -46,6 +48,7 @@ impl<'s> Evidence<'s> {
                 state.released.iter().filter(|entry| entry.of("reason") == "cancelled"),
             ),
             confirmed: orders_of(state.confirmed.iter()),
+            books: &state.books,
             told: BTreeSet::new(),
             letters: state.letters.iter().map(|letter| letter.of("dlqReason")).collect(),
             draws,
@@ -60,17 +63,24 @@ impl<'s> Evidence<'s> {
         let outcome = sent.outcome()?;
         match (words.as_slice(), outcome) {
             (["SECKILL.TRY", voucher, ..], _) if voucher.starts_with('t') => None,
-            (["SECKILL.TRY", voucher, user, id, ..], 0) => {
+            (["SECKILL.TRY", voucher, user, id, ..], 0 | 6) => {
                 let made = sent.second();
                 let id = made.as_deref().unwrap_or(id);
                 let is_new = self.told.insert([voucher, user, id].map(str::to_owned));
-                is_new.then(|| self.orders.contains(&(voucher, user, id)))
+                is_new.then(|| match outcome {
+                    0 => self.orders.contains(&(voucher, user, id)),
+                    // A server that was promoted may make the same id for another user.
+                    _ => self.books[*voucher].get(id).is_some_and(|order| order.user == *user),
+                })
             }
             (["SECKILL.TRYKEYS", "k.stock", _, _, voucher, user, id, ..], 0) => {
                 Some(self.by_keys.contains(&(voucher, user, id)))
             }
             (["SECKILL.CANCEL", voucher, user, id], 1) => {
-                Some(self.cancelled.contains(&(voucher, user, id)))
+                // What ends in line has no entry.
+                let order = self.books.get(*voucher).and_then(|book| book.get(*id));
+                let has_left = order.is_some_and(|it| it.is_unserved && it.state == "cancelled");
+                Some(has_left || self.cancelled.contains(&(voucher, user, id)))
             }
             (["SECKILL.CONFIRM", voucher, user, id, ..], 1) => {
                 Some(self.confirmed.contains(&(voucher, user, id)))

@@ -13,11 +13,11 @@ use crate::evidence::{Evidence, assert_suffix_lost};
 use crate::harness::{Server, Wire, text, wait_for};
 use crate::length::{Tally, histories};
 use crate::load::{DEPTH, Load, Log, batch, tally};
-use crate::locks;
 use crate::replicas::fences_grow_over;
 use crate::script::Script;
 use crate::whole::{assert_same, assert_whole};
 use crate::world::{self, ask, free_locks, make, run, wait_for_holds};
+use crate::{lines, locks};
 
 /// Few, so that the Sentinels get processor time too.
 const CLIENTS: usize = 2;
@@ -240,6 +240,7 @@ fn fail_over(seed: u64, end: End) -> Tally {
         assert_same(new, server);
     }
     let logs: Vec<Log> = before.into_iter().chain(after).collect();
+    lines::check(&state, &logs);
     Tally { ends: 1, lost, ..tally(&logs) }
 }
 

@@ -163,8 +163,8 @@ fn a_full_disk_refuses_and_nothing_is_half_done() {
         assert!(refusals.count() > 0, "no connection was refused");
         // The disk has room again. On a busy machine the load may have bought everything.
         assert_eq!(run(&server, "CONFIG SET appendonly no"), Value::Okay);
-        assert!(matches!(run(&server, "SECKILL.RESTOCK m 5"), Value::Int(5..)));
-        assert_eq!(run(&server, "SECKILL.TRY m late olate"), Value::Int(0));
+        assert!(matches!(run(&server, "SECKILL.RESTOCK s 5"), Value::Int(5..)));
+        assert_eq!(run(&server, "SECKILL.TRY s late olate"), Value::Int(0));
         assert_whole(&server);
         Tally { ends: 1, ..tally(&logs) }
     });

@@ -9,7 +9,7 @@
 //! | `world` | the keys that the scripts work on: made, and read afterwards |
 //! | `whole` | what is true of the keys alone: nothing sold twice, nothing half done |
 //! | `acknowledged` | the promises of the replies, compared with the keys |
-//! | `orders`, `locks` | the promises about managed orders and locks |
+//! | `orders`, `lines`, `locks` | the promises about managed orders, waiting lists and locks |
 //! | `rejected` | the promises about entries that consumers read and rejected |
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
 //! | `crash`, `files`, `disk` | SIGKILL at any moment; files that are cut, disks that are full |
@@ -45,6 +45,7 @@ mod hostile;
 mod judged;
 mod length;
 mod linear;
+mod lines;
 mod load;
 mod locks;
 mod orders;

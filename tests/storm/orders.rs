@@ -10,6 +10,8 @@ use crate::world::{MANAGED, State};
 struct Heard {
     /// A try was answered 0.
     sold: bool,
+    /// A try was answered 6.
+    waited: bool,
     /// A try got no answer.
     maybe_sold: bool,
     cancelled: bool,
@@ -28,6 +30,7 @@ impl Heard {
         match (sent.words[0].as_str(), sent.outcome()) {
             ("SECKILL.TRY", Some(0)) => self.sold = true,
             ("SECKILL.TRY", Some(5)) => self.released = true,
+            ("SECKILL.TRY", Some(6)) => self.waited = true,
             ("SECKILL.TRY", None) => self.maybe_sold |= sent.is_open(),
             ("SECKILL.CANCEL", Some(1)) => self.cancelled = true,
             ("SECKILL.CANCEL", Some(2)) => self.released = true,
@@ -72,13 +75,15 @@ pub fn check(state: &State, logs: &[Log]) {
         paid.map(|entry| ["voucherId", "userId", "id"].map(|field| entry.of(field))).collect();
     for ([voucher, user, id], heard) in &heard {
         let order = state.books[*voucher].get(*id);
-        assert!(order.is_some() || !heard.sold, "{voucher} {user} {id} was sold and is lost");
+        let is_known = heard.sold || heard.waited;
+        assert!(order.is_some() || !is_known, "{voucher} {user} {id} was accepted and is lost");
         let Some(order) = order.filter(|order| order.user == *user) else {
             continue;
         };
-        assert!(heard.sold || heard.maybe_sold || heard.released, "{id} was never accepted");
+        assert!(is_known || heard.maybe_sold || heard.released, "{id} was never accepted");
         let is = order.state.as_str();
-        let is_over = !["held", "sold"].contains(&is);
+        let is_over = !["held", "sold", "waiting"].contains(&is);
+        assert!(!order.is_unserved || !heard.sold, "{id} was sold and is {is} without units");
         assert!(!heard.cancelled || is == "cancelled", "{id} was cancelled and is {is}");
         assert!(!heard.released || is_over, "{id} was given back and is {is}");
         if heard.confirmed {

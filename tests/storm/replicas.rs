@@ -9,7 +9,7 @@ use crate::length::{Tally, histories};
 use crate::load::{Load, Log, tally};
 use crate::whole::{assert_same, assert_whole};
 use crate::world::{MANAGED, ask, field, free_locks, make, run, stream, wait_for_holds};
-use crate::{acknowledged, locks};
+use crate::{acknowledged, lines, locks};
 use redis::Value;
 
 #[test]
@@ -110,6 +110,7 @@ fn a_promotion_loses_the_end_of_the_history_at_most() {
         new.wait_for_replica(&old);
         assert_same(&new, &old);
         let all: Vec<Log> = logs.into_iter().chain(after).collect();
+        lines::check(&state, &all);
         Tally { ends: 1, lost, ..tally(&all) }
     });
 }

@@ -93,12 +93,13 @@ impl Script {
         let voucher = if self.random.u8(0..4) == 0 { "s" } else { "m" };
         let user = format!("u{}-{}", self.me, self.random.u8(0..12));
         let units = self.units();
+        let waits = if voucher == "m" && self.random.bool() { " WAITLIST" } else { "" };
         if self.random.u8(0..8) == 0 {
-            return format!("SECKILL.TRY {voucher} {user} *{units}");
+            return format!("SECKILL.TRY {voucher} {user} *{units}{waits}");
         }
         let id = format!("o{}-{}", self.me, self.count);
         self.remember([voucher, &user, &id, &units]);
-        format!("SECKILL.TRY {voucher} {user} {id}{units}")
+        format!("SECKILL.TRY {voucher} {user} {id}{units}{waits}")
     }
 
     fn try_many(&mut self) -> String {

@@ -5,8 +5,9 @@ use crate::harness::wait_for;
 use crate::length::{Tally, histories};
 use crate::load::{Load, tally};
 use crate::whole::assert_whole;
-use crate::world::{ask, make};
+use crate::world::{ask, make, run};
 use crate::{acknowledged, crash::hold_ms};
+use redis::Value;
 
 /// The largest step of the clock, in hours.
 const HOURS_MAX: i64 = 5;
@@ -34,6 +35,8 @@ fn whatever_the_clock_does_holds_expire_and_nothing_is_lost() {
         }
         load.wait_for_more_answers(random.usize(100..800));
         let logs = load.end();
+        // Or orders in line would be held anew.
+        assert_eq!(run(&server, "SECKILL.ALTER m END 1"), Value::Okay);
         // Later than the clock has ever been, and than all deadlines (10 minutes at most).
         clock.set(&server, HOURS_MAX + 1);
         let over = wait_for("all holds to end", || {

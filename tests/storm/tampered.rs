@@ -7,8 +7,8 @@ use crate::evidence::assert_suffix_lost;
 use crate::harness::Server;
 use crate::load::{Load, Log, Sent};
 use crate::whole::assert_whole;
-use crate::world::{State, make, run, wait_for_holds};
-use crate::{acknowledged, locks};
+use crate::world::{MANAGED, State, make, run, wait_for_holds};
+use crate::{acknowledged, lines, locks};
 use redis::Value;
 
 fn fails<T>(check: impl FnOnce() -> T) -> bool {
@@ -27,6 +27,8 @@ fn tamperings(state: &State) -> Vec<String> {
     let (winner, _) = state.winners.first_key_value().expect("a winner");
     let sold = state.books["s"].iter().find(|(_, order)| order.state == "sold");
     let (id, one) = sold.expect("a sold order");
+    let unserved = state.books["m"].iter().find(|(_, order)| order.is_unserved);
+    let (left, _) = unserved.expect("an order that has left the line");
     let pending = state.pending.first().expect("a pending entry");
     vec![
         "INCR seckill:stock:m".to_owned(),
@@ -49,6 +51,7 @@ fn tamperings(state: &State) -> Vec<String> {
         format!("HDEL seckill:winners:p {winner}"),
         "LPOP seckill:codes:p".to_owned(),
         format!("HDEL seckill:book:s {id}"),
+        format!("HDEL seckill:book:m {left}"),
         // Complete, but no client requested it.
         format!("SECKILL.CANCEL s {} {id}", one.user),
         "SECKILL.TRY u nobody onone".to_owned(),
@@ -64,9 +67,10 @@ fn tamperings(state: &State) -> Vec<String> {
 #[test]
 fn every_tampering_is_noticed() {
     let server = Server::start();
-    make(&server, 30);
+    // So long holds that nobody is served by the end of one: a line that some leave.
+    make(&server, 600_000);
     let logs = Load::beginning(1500, &server, 7);
-    wait_for_holds(&server, 30);
+    wait_for_holds(&server, 600_000);
     check_all(&server, &logs);
     assert_eq!(run(&server, "SAVE"), Value::Okay);
     let state = State::read(&server);
@@ -84,6 +88,26 @@ fn every_tampering_is_noticed() {
     run(&copy, &format!("INCRBY k.stock {}", gone.units()));
     let state = assert_whole(&copy);
     assert!(fails(|| assert_suffix_lost(&state, &logs)), "not noticed: a sale undone");
+    let turned = State { orders: state.orders.iter().rev().cloned().collect(), ..state };
+    assert!(fails(|| lines::check(&turned, &logs)), "not noticed: the last in line served first");
+}
+
+#[test]
+fn units_that_nobody_gives_to_the_first_in_line_are_noticed() {
+    let server = Server::start();
+    make(&server, 600_000);
+    run(&server, &format!("SECKILL.RESTOCK m {}", 1 - MANAGED[0].1));
+    for (command, outcome) in [
+        ("SECKILL.TRY m ann oann", Value::Int(0)),
+        ("SECKILL.TRY m bob obob WAITLIST", Value::Int(6)),
+        // The stream has no room for another entry.
+        ("XSETID stream.orders 18446744073709551615-18446744073709551615", Value::Okay),
+    ] {
+        assert_eq!(run(&server, command), outcome, "{command}");
+    }
+    assert_whole(&server);
+    assert_eq!(run(&server, "SECKILL.CANCEL m ann oann"), Value::Int(1));
+    assert!(fails(|| assert_whole(&server)), "not noticed");
 }
 
 /// An acquisition for one second, sent and answered this many ms after the start.

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::harness::{Server, text, wait_for};
+use domain::book;
 use redis::{FromRedisValue, Value};
 
 /// Units of the bare stocks and of the unmanaged vouchers at the start.
 pub const BARE: i64 = 100_000;
 pub const UNMANAGED: i64 = 2_000;
 /// Units of the managed vouchers at the start, and their limits.
-pub const MANAGED: [(&str, i64, i64); 2] = [("m", 150, 3), ("s", 400, 50)];
+pub const MANAGED: [(&str, i64, i64); 2] = [("m", 30, 3), ("s", 400, 50)];
 const CODES: usize = 300;
 
 pub fn run(server: &Server, command: &str) -> Value {
@@ -44,14 +45,24 @@ pub fn codes() -> BTreeSet<String> {
     (0..CODES).map(|code| format!("code{code}")).collect()
 }
 
-/// Waits until no hold is due. Holds of minutes are not waited for.
+/// Waits until no hold is due, and the line is served. Holds of minutes are not waited for.
 pub fn wait_for_holds(server: &Server, hold_ms: i64) {
-    if hold_ms < 1000 {
-        let over = wait_for("all holds to end", || {
-            (ask::<i64>(server, "EXISTS seckill:hold:m") == 0).then_some(())
-        });
-        over.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
-    }
+    let over = wait_for("all holds to end", || {
+        let is_held = hold_ms < 1000 && ask::<i64>(server, "EXISTS seckill:hold:m") == 1;
+        (!is_held && !has_idle_units(server)).then_some(())
+    });
+    over.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+}
+
+/// Are there enough units of the voucher m for the first in line?
+pub fn has_idle_units(server: &Server) -> bool {
+    let first: Vec<String> = ask(server, "ZRANGE seckill:wait:m 0 0");
+    let Some(first) = first.first() else { return false };
+    let entry: Option<String> = ask(server, &format!("HGET seckill:book:m {first}"));
+    // It can be served in between.
+    let entry = entry.unwrap_or_else(|| panic!("{first} is in line and not in the book"));
+    let order = order(&entry);
+    order.state != "waiting" || ask::<i64>(server, "GET seckill:stock:m") >= order.units
 }
 
 /// Deletes all locks, or waits for their ends if writes are refused: otherwise leases would end
@@ -101,6 +112,8 @@ pub struct Order {
     pub user: String,
     /// The reference of the payment, or "".
     pub reference: String,
+    /// It waits in line, or did so until it was released: it never had units.
+    pub is_unserved: bool,
 }
 
 /// The contents of the keys. Read them while nothing changes.
@@ -115,6 +128,8 @@ pub struct State {
     pub by_keys: Vec<Entry>,
     /// Voucher to order id to order.
     pub books: BTreeMap<String, BTreeMap<String, Order>>,
+    /// The orders that wait for units of the voucher m, the first in line first.
+    pub line: Vec<String>,
     /// Voucher to reference to what the payment is on record for.
     pub payments: BTreeMap<String, BTreeMap<String, String>>,
     pub buyers: BTreeSet<String>,
@@ -159,6 +174,7 @@ impl State {
             draws,
             by_keys,
             books: books.into(),
+            line: ask(server, "ZRANGE seckill:wait:m 0 -1"),
             payments: MANAGED
                 .map(|(voucher, ..)| (voucher.to_owned(), payments(server, voucher)))
                 .into(),
@@ -180,17 +196,19 @@ fn payments(server: &Server, voucher: &str) -> BTreeMap<String, String> {
 
 fn book(server: &Server, voucher: &str) -> BTreeMap<String, Order> {
     let fields: BTreeMap<String, String> = ask(server, &format!("HGETALL seckill:book:{voucher}"));
-    let order = |text: String| {
-        let entry = domain::book::Entry::parse(text.as_bytes()).expect("an order");
-        let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Order {
-            state: entry.state.word().to_owned(),
-            units: entry.units.get(),
-            user: name(entry.user),
-            reference: entry.reference.map_or_else(String::new, name),
-        }
-    };
-    fields.into_iter().map(|(id, text)| (id, order(text))).collect()
+    fields.into_iter().map(|(id, text)| (id, order(&text))).collect()
+}
+
+fn order(text: &str) -> Order {
+    let entry = book::Entry::parse(text.as_bytes()).expect("an order");
+    let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Order {
+        state: entry.state.word().to_owned(),
+        units: entry.units.get(),
+        user: name(entry.user),
+        reference: entry.reference.map_or_else(String::new, name),
+        is_unserved: [Some(entry.state), entry.was].contains(&Some(book::State::Waiting)),
+    }
 }
 
 /// The differences that the audit of a voucher finds, however large its sale is.
