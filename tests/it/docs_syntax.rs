@@ -156,8 +156,8 @@ fn pages_begin_with_the_syntax() {
         let wanted = arguments.fold(name.to_uppercase(), |line, words| format!("{line} {words}"));
         let path = format!("{}/docs/commands/{name}.md", env!("CARGO_MANIFEST_DIR"));
         let page = fs::read_to_string(&path).expect("a page");
-        let block = page.split("```").nth(1).and_then(|block| block.strip_prefix("text\n"));
-        let line = block.map(shape).unwrap_or_default();
+        let line = page.lines().nth(2).and_then(|line| line.strip_prefix('`')?.strip_suffix('`'));
+        let line = line.map(shape).unwrap_or_default();
         wrong.extend((line != shape(&wanted)).then(|| format!("{line}\n{}", shape(&wanted))));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -4,18 +4,26 @@ use std::fs;
 
 use crate::root;
 
+const MTRY: &str = "docs/commands/seckill.mtry.md";
+
 const TRY: (&str, &str) = ("README.md", "Server CPU per try, in microseconds");
 const MANY: (&str, &str) =
     ("README.md", "Server CPU per try of many in one command, in microseconds");
 const MANAGED: (&str, &str) =
     ("README.md", "Server CPU of what changes a managed sale, in microseconds");
+const SOLD_OUT: (&str, &str) =
+    ("README.md", "Server CPU per sold-out try of a managed sale, in microseconds");
+const BATCH: (&str, &str) =
+    ("README.md", "Main thread per SECKILL.MTRY of 1,024 accepted tries, in milliseconds");
+const AT_ONCE: (&str, &str) =
+    ("README.md", "One try in flight on each of 50 connections, times in microseconds");
 const ROWS: (&str, &str) = ("rows.md", "From the stream to rows");
 
 /// A page, what it says with `{}` for the figure, the decimals that it has there; the benchmark's
 /// page and heading, the row and the column.
 type Quote = (&'static str, &'static str, usize, (&'static str, &'static str), &'static str, usize);
 
-const QUOTES: [Quote; 13] = [
+const QUOTES: [Quote; 20] = [
     ("README.md", "A sold-out try takes {} us", 2, TRY, "sold out", 4),
     ("README.md", "CPU, {} times less than the usual Lua script", 1, TRY, "sold out", 8),
     ("README.md", "in one command | {} times less |", 1, MANY, "sold out, 32 per command", 6),
@@ -46,6 +54,13 @@ const QUOTES: [Quote; 13] = [
         "confirmed, AOF everysec",
         2,
     ),
+    ("docs/sizing.md", "| decision: sold out | {} |", 1, TRY, "sold out", 4),
+    ("docs/sizing.md", "sold out, in batches of 32 | {} |", 1, MANY, "sold out, 32 per command", 4),
+    ("docs/sizing.md", "| decision: sold out, managed | {} to", 1, SOLD_OUT, "1,000", 5),
+    ("docs/sizing.md", "{} tries/s by 50 connections", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
+    (MTRY, "take [{} ms on an unmanaged voucher", 0, BATCH, "unmanaged", 1),
+    (MTRY, "{} ms on one with HOLD", 1, BATCH, "managed, HOLD", 1),
+    (MTRY, "{} ms with an append-only file", 1, BATCH, "managed, HOLD", 2),
     ("docs/sizing.md", "wrote {} orders per second to SQLite", 0, ROWS, "SQLite 3.46.0", 2),
     ("docs/sizing.md", "to SQLite and {} to PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 2),
     (
