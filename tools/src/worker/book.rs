@@ -98,8 +98,13 @@ pub async fn ask<'k>(
     let replies: Vec<RedisResult<Value>> = commands.ignore_errors().query_async(connection).await?;
     for (keys, replies) in asked.into_iter().zip(replies.chunks_exact(2)) {
         let [book, rules] = replies else { continue };
+        let found = read(book, rules)?;
         for (at, key) in keys.into_iter().enumerate() {
-            answers.insert(key.clone(), answer(key, book, at, rules)?);
+            let answer = match &found {
+                Ok((entries, sale)) => answer(key, entries.get(at), *sale),
+                Err(why) => unreadable(why),
+            };
+            answers.insert(key.clone(), answer);
         }
     }
     Ok(answers)
@@ -113,29 +118,33 @@ pub async fn state(source: &mut Source, key: &OrderKey, user: &str) -> RedisResu
     })
 }
 
-/// What the replies of a voucher's book and rules say of the order at this place in the book's.
-fn answer(
-    key: &OrderKey,
-    book: &RedisResult<Value>,
-    at: usize,
+/// The entries of a voucher's book and the id of its sale, from their replies; or why they can't be
+/// read.
+fn read<'r>(
+    book: &'r RedisResult<Value>,
     rules: &RedisResult<Value>,
-) -> RedisResult<Answer> {
-    let [book, rules] = match [book, rules].map(|reply| reply.as_ref()) {
-        [Ok(book), Ok(rules)] => [book, rules],
-        [Err(error), _] | [_, Err(error)] => {
+) -> RedisResult<Result<(&'r [Value], Option<i64>), String>> {
+    let (book, rules) = match (book, rules) {
+        (Ok(book), Ok(rules)) => (book, rules),
+        (Err(error), _) | (_, Err(error)) => {
             let is_data = trouble(error) == Trouble::Wrong && error.code() != Some("NOPERM");
-            return if is_data { Ok(unreadable(&told(error))) } else { Err(error.clone()) };
+            return if is_data { Ok(Err(told(error))) } else { Err(error.clone()) };
         }
     };
     let sale = match rules {
         Value::Nil => None,
         json => match Rules::parse(bytes(json)) {
             Ok(rules) => Some(rules.sale.get()),
-            Err(_) => return Ok(unreadable("the rules of its voucher can't be read")),
+            Err(_) => return Ok(Err("the rules of its voucher can't be read".to_owned())),
         },
     };
-    Ok(match (sale, key.sale.parse().ok()) {
-        (Some(now), Some(its)) if now == its => match items(book).get(at) {
+    Ok(Ok((items(book), sale)))
+}
+
+/// What a voucher's book says of an order, by the order's entry in it and by the sale that is on.
+fn answer(key: &OrderKey, entry: Option<&Value>, sale: Option<i64>) -> Answer {
+    match (sale, key.sale.parse().ok()) {
+        (Some(now), Some(its)) if now == its => match entry {
             None | Some(Value::Nil) => Answer::Without(Book::Lacks),
             Some(entry) => match fact(bytes(entry)) {
                 // An order in line has no row yet: if there is one, the server has lost it.
@@ -146,7 +155,7 @@ fn answer(
         },
         (Some(now), Some(its)) if now < its => Answer::Without(Book::Older),
         _ => Answer::Without(Book::Over),
-    })
+    }
 }
 
 /// An order from its entry in the book; None if that can't be read.
@@ -172,7 +181,9 @@ mod tests {
         let rules =
             format!(r#"{{"total":9,"begin":null,"end":null,"limit":1,"hold":null,"sale":{sale}}}"#);
         let rules = Some(rules.as_str()).filter(|_| sale > 0);
-        answer(&key, &Ok(Value::Array(vec![value(entry)])), 0, &Ok(value(rules))).unwrap()
+        let book = Ok(Value::Array(vec![value(entry)]));
+        let (entries, sale) = read(&book, &Ok(value(rules))).unwrap().unwrap();
+        answer(&key, entries.first(), sale)
     }
 
     #[test]

@@ -169,6 +169,12 @@ impl Statements {
     pub fn is_empty(&self) -> bool {
         self.all().next().is_none()
     }
+
+    /// The values that statements name, each once.
+    fn names(&self) -> Vec<(&'static str, Name)> {
+        let is_named = |(_, name): &(_, Name)| self.all().any(|one| one.names.contains(name));
+        NAMES.into_iter().filter(is_named).collect()
+    }
 }
 
 impl ShopStatement {

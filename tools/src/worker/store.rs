@@ -340,7 +340,7 @@ impl Store {
             && steps.len() > 1
             && !self.one_by_one.load(Ordering::Relaxed)
         {
-            let told = told(steps);
+            let told = told(steps, &self.statements);
             let told = [Arg::Text(&told)];
             let args = |part: &Part| if part.takes_steps { &told[..] } else { &[] };
             let statements: Vec<_> = block.iter().map(|part| (&*part.sql, args(part))).collect();

@@ -133,6 +133,28 @@ fn an_order_that_was_lost_repeated_and_cancelled_is_cancelled() {
     }
 }
 
+/// A confirmation is lost, and given again: two entries, of which the shop hears once.
+#[test]
+fn a_payment_that_was_lost_and_repeated_is_told_once() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sql("CREATE TABLE told (id VARCHAR(64))");
+        let file = shop.statements("on_confirmed = [\"INSERT INTO told VALUES (:order_id)\"]");
+        shop.sell_managed("2", 100, "HOLD 600000");
+        shop.buy("2", "501", "1001");
+        shop.run("SAVE");
+        for _ in 0..2 {
+            assert_eq!(shop.run("SECKILL.CONFIRM 2 501 1001 REF pay"), Value::Int(1));
+            shop.drain(&["--statements", &file]);
+            assert_eq!(
+                (shop.counted("told"), shop.states().first().map(|state| &**state)),
+                (1, Some("sold"))
+            );
+            shop.loses_since_the_save();
+        }
+    }
+}
+
 /// A second group reads the rejection of an order before the order itself.
 #[test]
 fn a_rejected_order_is_not_sold_for_a_second_group() {

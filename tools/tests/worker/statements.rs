@@ -205,14 +205,15 @@ fn a_statement_that_changes_no_row_puts_its_vouchers_orders_aside_and_says_where
     for database in databases() {
         let mut shop = Shop::open(database);
         let file = shop.with_statements(&[(1, 3), (2, 9)], &documented(shop.database.kind));
-        shop.sell("1", 100);
+        // Held: such orders could be rejected.
+        shop.sell_managed("1", 100, "HOLD 600000");
         shop.sell("2", 9);
         for number in 0..5 {
             shop.buy("1", &format!("50{number}"), &format!("100{number}"));
         }
         let options = [&QUICK[..], &["--statements", &file, "--reject-after", "1ms"]].concat();
         let mut worker = shop.worker(&options);
-        let told = "--statements, on_sold, statement 2, changed no row for order 100";
+        let told = "--statements, on_held, statement 2, changed no row for order 100";
         wait_for_word(&worker, told);
         shop.wait_for_pending(&worker, 2);
         shop.buy("1", "600", "2000");

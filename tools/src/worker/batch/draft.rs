@@ -35,7 +35,8 @@ pub fn draft<'e>(
     for number in numbers {
         let (event, sole) = &batch.events[number];
         let known = drafts.get(&event.key).map(|draft| &draft.row).or(batch.rows.get(&event.key));
-        let outcome = match refused(batch, event, known) {
+        let answer = batch.answers.get(&event.key);
+        let outcome = match refused(answer, event, known) {
             Some(outcome) => outcome,
             None => match (&event.kind, event.known().or(known.map(|row| row.known.clone()))) {
                 (Kind::Payment(word), _) => {
@@ -44,7 +45,7 @@ pub fn draft<'e>(
                 }
                 (_, Some(told)) => {
                     let draft = draft_of(&mut drafts, batch, event, &told, number);
-                    draft.hear(batch, event, &told, *sole, &mut records)
+                    draft.hear(answer, event, &told, *sole, &mut records)
                 }
                 (_, None) => Outcome::Repeated,
             },
@@ -55,10 +56,10 @@ pub fn draft<'e>(
 }
 
 /// The outcome of an event that is not this row's, or whose order the server can't tell.
-fn refused(batch: &Batch<'_>, event: &Event, row: Option<&Row>) -> Option<Outcome> {
+fn refused(answer: Option<&Answer>, event: &Event, row: Option<&Row>) -> Option<Outcome> {
     let is_order = matches!(event.kind, Kind::Order { .. });
     let is_payment = matches!(event.kind, Kind::Payment(_));
-    if let Some(Answer::Unreadable(why)) = batch.answers.get(&event.key) {
+    if let Some(Answer::Unreadable(why)) = answer {
         return Some(Outcome::Failed(Why::Refused(why.clone())));
     }
     if is_payment || event.kind == Kind::Look {
@@ -76,7 +77,7 @@ fn refused(batch: &Batch<'_>, event: &Event, row: Option<&Row>) -> Option<Outcom
             _ => None,
         };
     }
-    let Some(Answer::Has(fact)) = batch.answers.get(&event.key) else { return None };
+    let Some(Answer::Has(fact)) = answer else { return None };
     let is_other = fact.user != event.user;
     is_other.then(|| if is_order { Outcome::Failed(Why::OtherUser) } else { event.done() })
 }
@@ -119,7 +120,7 @@ impl Draft<'_> {
 
     fn hear(
         &mut self,
-        batch: &Batch<'_>,
+        answer: Option<&Answer>,
         event: &Event,
         told: &Known<String>,
         sole: Sole,
@@ -131,7 +132,7 @@ impl Draft<'_> {
         if self.row.is_disputed() {
             records.push(record(event, from, "disputed", &self.row.disputed));
         } else if event.key.is_managed() {
-            self.follow(batch, event, told, from, records);
+            self.follow(answer, event, told, from, records);
         } else {
             self.count(event, told);
         }
@@ -188,13 +189,13 @@ impl Draft<'_> {
     /// The row of a managed voucher's order follows the book, or is disputed.
     fn follow(
         &mut self,
-        batch: &Batch<'_>,
+        answer: Option<&Answer>,
         event: &Event,
         told: &Known<String>,
         from: Option<State>,
         records: &mut Vec<Record>,
     ) {
-        let (fact, book) = match batch.answers.get(&event.key) {
+        let (fact, book) = match answer {
             Some(Answer::Has(fact)) => (Some(fact), Book::Has(fact.known.clone())),
             Some(Answer::Without(book)) => (None, book.clone()),
             _ => (None, Book::Over),

@@ -4,11 +4,11 @@
 mod postgres;
 mod sqlite;
 
-use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
-use super::{NAMES, ShopStatement, Statements};
+use super::{Name, ShopStatement, Statements};
 use crate::batch::Step;
-use crate::store::Dialect;
+use crate::store::{Arg, Dialect};
 
 /// SQL to run, one part after the other.
 pub type Block = Vec<Part>;
@@ -37,14 +37,17 @@ pub fn value(dialect: Dialect, word: &str) -> String {
     }
 }
 
-/// The changes as JSON, which the block reads.
-pub fn told(steps: &[Step]) -> String {
-    let fields = |(number, step): (usize, &Step)| -> Value {
-        let values = NAMES.iter().map(|(word, name)| (*word, json!(name.of(step))));
-        let place = [("number", number.into()), ("change", step.change.word().into())];
-        values.chain(place).collect()
+/// The changes as JSON, which the block reads, with the values that statements name: a value costs
+/// the database as much to read as a statement to run.
+pub fn told(steps: &[Step], statements: &Statements) -> String {
+    let names = statements.names();
+    let fields = |(number, step): (i64, &'_ Step)| -> String {
+        let values = names.iter().map(|(word, name)| (*word, name.of(step)));
+        let place = [("number", Arg::Int(number)), ("change", Arg::Text(step.change.word()))];
+        let fields: BTreeMap<&str, Arg<'_>> = values.chain(place).collect();
+        serde_json::to_string(&fields).unwrap_or_default()
     };
-    steps.iter().enumerate().map(fields).collect::<Value>().to_string()
+    format!("[{}]", (0..).zip(steps).map(fields).collect::<Vec<_>>().join(","))
 }
 
 /// A statement in the form for the block, if it begins with one of these words.

@@ -1,6 +1,6 @@
 //! The block of PostgreSQL, in PL/pgSQL. A statement is planned once per batch, not once per order.
 
-use super::{Block, NAMES, Part, Statements, inside};
+use super::{Block, Part, Statements, inside};
 use crate::batch::Change;
 
 /// Quotes the block; no statement may contain it.
@@ -19,7 +19,8 @@ pub fn value(word: &str) -> String {
 /// block's variables means the column.
 pub fn block(statements: &Statements) -> Option<Block> {
     let kind = |is_number| if is_number { "bigint" } else { "text" };
-    let columns = NAMES.map(|(word, name)| format!("{word} {}", kind(name.is_number()))).join(", ");
+    let column = |(word, name): (&str, super::Name)| format!(", {word} {}", kind(name.is_number()));
+    let columns: String = statements.names().into_iter().map(column).collect();
     let mut text = format!(
         "DO {QUOTE}
 #variable_conflict use_column
@@ -29,7 +30,7 @@ DECLARE
     changed bigint;
 BEGIN
 FOR step IN SELECT * FROM json_to_recordset(current_setting('seckill_worker.steps')::json)
-    AS steps (number bigint, change text, {columns}) ORDER BY number
+    AS steps (number bigint, change text{columns}) ORDER BY number
 LOOP
 "
     );
@@ -79,7 +80,7 @@ mod tests {
              (seckill_worker.step.order_id::bigint, ':units', seckill_worker.step.units)\n;\nGET"
         ));
         assert!(block.contains("DELETE FROM cart -- of :user_id\n;\nEND IF;\nEND LOOP"), "{block}");
-        assert!(block.contains("sale_id text, units bigint, state text"), "{block}");
+        assert!(block.contains("change text, order_id text, units bigint)"), "{block}");
         assert!(!block.contains("on_held"));
     }
 

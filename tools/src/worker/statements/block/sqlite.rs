@@ -1,7 +1,7 @@
 //! The block of SQLite: temporary triggers that run the statements for each row inserted into a
 //! view, which stores no rows. Only this connection sees them.
 
-use super::{Block, NAMES, Part, Statements, inside};
+use super::{Block, Part, Statements, inside};
 use crate::batch::Change;
 
 /// The view. Triggers of a view get values as they are, without conversion to a column's type.
@@ -17,18 +17,18 @@ pub fn value(word: &str) -> String {
 /// either all of the changes are made, or none.
 pub fn block(statements: &Statements) -> Option<Block> {
     let part = |sql| Part { sql, takes_steps: false };
-    let empty = NAMES.map(|(word, _)| format!("NULL AS {word}")).join(", ");
-    let view = format!("CREATE TEMP VIEW IF NOT EXISTS {STEPS} AS SELECT NULL AS change, {empty}");
+    let words = || std::iter::once("change").chain(statements.names().into_iter().map(|one| one.0));
+    let listed = |column: fn(&str) -> String| words().map(column).collect::<Vec<_>>().join(", ");
+    let empty = listed(|word| format!("NULL AS {word}"));
+    let view = format!("CREATE TEMP VIEW IF NOT EXISTS {STEPS} AS SELECT {empty}");
     let mut block = vec![part(view)];
     for change in Change::ALL {
         if !statements.of(change).is_empty() {
             block.push(part(trigger(statements, change)?));
         }
     }
-    let values = NAMES.map(|(word, _)| format!("value ->> '{word}'")).join(", ");
-    let sql = format!(
-        "INSERT INTO {STEPS} SELECT value ->> 'change', {values} FROM json_each(?) ORDER BY key"
-    );
+    let values = listed(|word| format!("value ->> '{word}'"));
+    let sql = format!("INSERT INTO {STEPS} SELECT {values} FROM json_each(?) ORDER BY key");
     block.push(Part { sql, takes_steps: true });
     Some(block)
 }
