@@ -226,7 +226,7 @@ impl<N: AsRef<[u8]>> Entry<N> {
 #[cfg(test)]
 mod tests {
     use super::{Entry, Garbled, Reason, State};
-    use crate::rules::MILLIS_MAX;
+    use crate::rules::{MILLIS_MAX, Rules, SaleId};
     use crate::sale::Units;
 
     fn units(units: i64) -> Units {
@@ -300,6 +300,28 @@ mod tests {
             let entry = Entry::made(state, Units::ONE, 7, b"ann");
             let overdue = [6, 7, 8].map(|now| entry.is_overdue(now));
             assert_eq!(overdue, [false, state == State::Held, state == State::Held], "{state:?}");
+        }
+    }
+
+    #[test]
+    fn waits_end_with_the_sale_and_are_shown_so() {
+        let ends = Some(7);
+        let rules = Rules {
+            total: 1,
+            begin: None,
+            end: ends,
+            limit: 1,
+            hold: Some(1),
+            sale: SaleId::created_at(1),
+        };
+        for state in State::ALL {
+            let entry = Entry::made(state, Units::ONE, 5, b"ann");
+            let (held, waits) = (state == State::Held, state == State::Waiting);
+            let over = [4, 5, 6, 7].map(|now| entry.is_over(&rules, now));
+            assert_eq!(over, [false, held, held, held || waits], "{state:?}");
+            let shown = [6, 7].map(|now| entry.seen(&rules, now).state);
+            let expired = if waits { State::Released(Reason::Expired) } else { state };
+            assert_eq!(shown, [state, expired], "{state:?}");
         }
     }
 
