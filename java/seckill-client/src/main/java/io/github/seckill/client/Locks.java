@@ -190,9 +190,7 @@ final class Locks implements AutoCloseable {
     }
 
     /** Releases what is held, also what is not tied to a connection, and waits for that a while. */
-    @Override
-    public void close() {
-        closed = true;
+    void releaseAll() {
         List<CompletableFuture<?>> releases = new ArrayList<>();
         for (LockHold hold : holds.values()) {
             forget(hold);
@@ -208,5 +206,11 @@ final class Locks implements AutoCloseable {
         } catch (ExecutionException | TimeoutException unreachable) {
             // Their leases end them.
         }
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        releaseAll();
     }
 }

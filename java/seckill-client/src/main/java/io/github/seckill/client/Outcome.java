@@ -31,11 +31,6 @@ public enum Outcome {
         return this == UNKNOWN ? -1 : ordinal();
     }
 
-    /** Whether the units are the user's. */
-    public boolean isAccepted() {
-        return this == ACCEPTED;
-    }
-
     static Outcome of(long code) {
         return code >= 0 && code < UNKNOWN.ordinal() ? ALL[(int) code] : UNKNOWN;
     }

@@ -116,6 +116,11 @@ public class SeckillClient implements AutoCloseable {
         return locks.lock(key, options);
     }
 
+    /** Releases what its locks hold, and waits for that as long as for an answer at most. */
+    public void releaseLocks() {
+        locks.releaseAll();
+    }
+
     /**
      * Closes the client and its transport, and releases what its locks hold. Tries that are under
      * way end as {@link Outcome#UNKNOWN}; those that were not sent fail as {@link

@@ -59,8 +59,9 @@ public class SeckillAutoConfiguration {
 
     /** Over a transport of Lettuce, whoever has made it; else there is none. */
     @Bean
-    Transports.@Nullable Lifecycle seckillTransportLifecycle(SeckillTransport transport) {
-        return Transports.lifecycleOf(transport);
+    Transports.@Nullable Lifecycle seckillTransportLifecycle(
+            SeckillTransport transport, SeckillClient client) {
+        return Transports.lifecycleOf(transport, client);
     }
 
     @Bean

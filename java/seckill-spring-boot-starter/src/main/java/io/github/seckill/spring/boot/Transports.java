@@ -1,5 +1,6 @@
 package io.github.seckill.spring.boot;
 
+import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.SeckillTransport;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.RedisClient;
@@ -29,9 +30,9 @@ final class Transports {
                         + factory.getClass().getName());
     }
 
-    static @Nullable Lifecycle lifecycleOf(SeckillTransport transport) {
+    static @Nullable Lifecycle lifecycleOf(SeckillTransport transport, SeckillClient client) {
         return LETTUCE && transport instanceof LettuceTransport lettuce
-                ? new Lifecycle(lettuce)
+                ? new Lifecycle(lettuce, client)
                 : null;
     }
 
@@ -53,7 +54,7 @@ final class Transports {
      * Stops and starts a transport with the application context, whose connection factory has
      * another client then: those of tests are stopped while they wait for the next test class.
      */
-    record Lifecycle(LettuceTransport transport) implements SmartLifecycle {
+    record Lifecycle(LettuceTransport transport, SeckillClient client) implements SmartLifecycle {
         @Override
         public void start() {
             transport.reopen();
@@ -61,6 +62,7 @@ final class Transports {
 
         @Override
         public void stop() {
+            client.releaseLocks();
             transport.close();
         }
 

@@ -9,8 +9,10 @@ import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.Outcome;
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.client.SeckillException;
+import io.github.seckill.spring.SeckillLockRegistry;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.RedisClient;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -61,6 +63,21 @@ class RestartTest {
             template.run(cancel(OrderRef.of("7", "alice", "a1")));
             // The announcement comes by the new connection.
             await().until(() -> template.tryBuy("7", "carol", "c1") == Outcome.ACCEPTED);
+        }
+    }
+
+    @Test
+    void aLockThatIsNotTiedToItsConnectionIsReleasedAtTheEnd() {
+        try (SeckillServer server = SeckillServer.start();
+                RedisClient lettuce = RedisClient.create(server.uri());
+                var connection = lettuce.connect()) {
+            try (var context = ShopApplication.run(
+                    "spring.data.redis.url=" + server.uri(), "seckill.lock.session=false",
+                    "seckill.lock.lease=1h")) {
+                context.getBean(SeckillLockRegistry.class).obtain("report").lock();
+                assertThat(connection.sync().exists("lock:report")).isEqualTo(1);
+            }
+            assertThat(connection.sync().exists("lock:report")).isZero();
         }
     }
 

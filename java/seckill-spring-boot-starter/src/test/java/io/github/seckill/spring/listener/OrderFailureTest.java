@@ -7,13 +7,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.OrderState;
 import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.listener.OrderFailurePolicy.Decision;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Entries that a listener can't handle, and what a policy makes of them. */
 class OrderFailureTest {
@@ -81,7 +85,7 @@ class OrderFailureTest {
         shop.buy("7", "bob", "b1");
         shop.buy("8", "ute", "u1");
         shop.client.run(confirm(OrderRef.of("7", "bob", "b1")));
-        shop.start(failure -> OrderFailurePolicy.Decision.REJECT_IF_UNSOLD, recorder);
+        shop.start(failure -> Decision.REJECT_IF_UNSOLD, recorder);
 
         await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
         assertThat(shop.client.run(order("7", "a1")).orElseThrow().state())
@@ -103,7 +107,7 @@ class OrderFailureTest {
     void whileEverythingFailsNothingIsGivenUpAndReadingStops() {
         recorder.refuses = event -> true;
         Intake intake = new Intake();
-        shop.start(failure -> OrderFailurePolicy.Decision.REJECT_IF_UNSOLD, intake, recorder);
+        shop.start(failure -> Decision.REJECT_IF_UNSOLD, intake, recorder);
         shop.client.run(create("7", 100, HELD));
         for (int i = 0; i < 20; i++) {
             shop.buy("7", "u" + i, "o" + i);
@@ -145,5 +149,18 @@ class OrderFailureTest {
         shop.buy("7", "bob", "b1");
         await().until(() -> recorder.handledIds().equals(List.of("placed b1")));
         await().until(() -> shop.pending(ListenerShop.ORDERS).size() == 1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, 30, REJECT_IF_UNSOLD", "true, 29, RETRY", "false, 99, RETRY"})
+    void onlyHeldOrdersAreRejectedAfterATime(boolean held, long minutes, Decision decision) {
+        StreamEntry entry = new StreamEntry(ListenerShop.ORDERS, ListenerShop.GROUP, "1-1", 1);
+        Instant deadline = held ? Instant.EPOCH : null;
+        OrderPlaced placed =
+                new OrderPlaced(OrderRef.of("7", "alice", "a1"), 1, deadline, null, entry);
+        OrderFailure failure = new OrderFailure(
+                placed, entry, Map.of(), new Exception(), 1, Duration.ofMinutes(minutes));
+        assertThat(OrderFailurePolicy.rejectHeldAfter(Duration.ofMinutes(30)).decide(failure))
+                .isEqualTo(decision);
     }
 }
