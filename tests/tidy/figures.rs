@@ -9,13 +9,14 @@ const MANY: (&str, &str) =
     ("README.md", "Server CPU per try of many in one command, in microseconds");
 const MANAGED: (&str, &str) =
     ("README.md", "Server CPU of what changes a managed sale, in microseconds");
+const LINE: (&str, &str) = ("README.md", "Server CPU per order of a waiting list, in microseconds");
 const ROWS: (&str, &str) = ("rows.md", "From the stream to rows");
 
 /// A page, what it says with `{}` for the figure, the decimals that it has there; the benchmark's
 /// page and heading, the row and the column.
 type Quote = (&'static str, &'static str, usize, (&'static str, &'static str), &'static str, usize);
 
-const QUOTES: [Quote; 13] = [
+const QUOTES: [Quote; 15] = [
     ("README.md", "A sold-out try takes {} us", 2, TRY, "sold out", 4),
     ("README.md", "CPU, {} times less than the usual Lua script", 1, TRY, "sold out", 8),
     ("README.md", "in one command | {} times less |", 1, MANY, "sold out, 32 per command", 6),
@@ -46,6 +47,8 @@ const QUOTES: [Quote; 13] = [
         "confirmed, AOF everysec",
         2,
     ),
+    ("docs/sizing.md", "behind 100,000 orders | {} |", 1, LINE, "100,000", 1),
+    ("docs/sizing.md", "of these orders served | {} |", 1, LINE, "100,000", 5),
     ("docs/sizing.md", "wrote {} orders per second to SQLite", 0, ROWS, "SQLite 3.46.0", 2),
     ("docs/sizing.md", "to SQLite and {} to PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 2),
     (
