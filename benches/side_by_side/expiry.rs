@@ -1,5 +1,5 @@
 //! Very many holds due in the same millisecond: how long until all are released, and how long
-//! other clients wait for a PING meanwhile.
+//! other clients wait for a PING meanwhile; and fewer, whose units go to orders in line.
 
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -32,14 +32,17 @@ const DEADLINE_MS: i64 = 1_700_000_000_000;
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
     let mut table = Table::new(TITLE, &["holds"], &[]);
-    let orders = size.holds;
-    for (aof, with) in AOF {
+    let into_line = size.holds / 100;
+    let line = format!(", into a line of {}", thousands(size.orders_weighed));
+    let rows = AOF.map(|(aof, with)| (aof, with, size.holds, 0));
+    let lines = [(false, line.as_str(), into_line, size.orders_weighed)];
+    for (aof, with, orders, waiting) in rows.into_iter().chain(lines) {
         let mut stand = Stand::new(aof)?;
         SALE.open(&mut stand, orders)?;
-        fill(&mut stand, orders)?;
+        fill(&mut stand, orders, waiting)?;
         let mut pinger = connect(&stand.socket)?;
         let idle = ping_while(&mut pinger, |since| Ok(since < IDLE))?;
-        let holds = format!("seckill:hold:{}", SALE.voucher);
+        let [holds, line_key] = [key("hold"), key("wait")];
         let start = Instant::now();
         // The module notices the key when it gets this name: now all holds are due.
         let () = stand.run(&["RENAME", "prepared", &holds])?;
@@ -47,11 +50,14 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
             if since > GIVE_UP_AFTER {
                 return Err("the holds were not released".into());
             }
-            let left: usize = stand.run(&["ZCARD", &holds])?;
-            Ok(left > 0)
+            // Orders that are served are held again.
+            let due: usize = stand.run(&["ZCOUNT", &holds, "0", &DEADLINE_MS.to_string()])?;
+            let in_line: usize = stand.run(&["ZCARD", &line_key])?;
+            Ok(due > 0 || in_line > waiting.saturating_sub(orders))
         })?;
         let took = start.elapsed().as_secs_f64() * 1e3;
-        SALE.prove(&mut stand, [orders, 0, 0])?;
+        let served = orders.min(waiting);
+        SALE.prove(&mut stand, [orders - served, served, 0])?;
         let ms = |waits: &Histogram<u64>, quantile| micros(waits, quantile) / 1e3;
         let waits = [
             ("all released in", took),
@@ -67,10 +73,16 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
     Ok(vec![table])
 }
 
-/// Writes the keys of a sale in which every order is held, with plain commands, since a try can't
-/// place a hold that is already due. The holds key does not have its real name yet.
-fn fill(stand: &mut Stand, orders: usize) -> Result<()> {
-    let key = |kind: &str| format!("seckill:{kind}:{}", SALE.voucher);
+fn key(kind: &str) -> String {
+    format!("seckill:{kind}:{}", SALE.voucher)
+}
+
+/// Writes the keys of a sale in which every order is held, and others wait, with plain commands,
+/// since a try can't place a hold that is already due. The holds key does not have its real name
+/// yet.
+fn fill(stand: &mut Stand, orders: usize, waiting: usize) -> Result<()> {
+    // First, or the line is served from what is left.
+    let () = stand.run(&["SET", &key("stock"), "0"])?;
     for from in (0..orders).step_by(ORDERS_A_COMMAND) {
         let mut commands = [
             ["HSET", &key("book")],
@@ -91,7 +103,23 @@ fn fill(stand: &mut Stand, orders: usize) -> Result<()> {
             let () = stand.run(&command)?;
         }
     }
-    stand.run(&["SET", &key("stock"), "0"])
+    for from in (0..waiting).step_by(ORDERS_A_COMMAND) {
+        let mut commands =
+            [["HSET", &key("book")], ["HSET", &key("units")], ["ZADD", &key("wait")]]
+                .map(|words| words.map(str::to_owned).to_vec());
+        let [book, units, line] = &mut commands;
+        for n in from..(from + ORDERS_A_COMMAND).min(waiting) {
+            let [user, order] =
+                [FIRST_USER + n, FIRST_ORDER + n].map(|id| (orders + id).to_string());
+            book.extend([order.clone(), format!("waiting:1:{DEADLINE_MS}:{user}")]);
+            units.extend([user, format!("1,waiting1:{order}")]);
+            line.extend([(n + 1).to_string(), order]);
+        }
+        for command in commands {
+            let () = stand.run(&command)?;
+        }
+    }
+    Ok(())
 }
 
 /// Sends PINGs on schedule while `goes_on`, which is called now and then with the time so far.

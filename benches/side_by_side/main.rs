@@ -6,8 +6,8 @@
 //!
 //! In reading order: `options`, `harness` (shared with the tests: servers in new directories),
 //! `wire` (loads and pipelines), `stand` (a server, its scripts and its clock), `table` (turns,
-//! rounds, figures); then what is measured: `tries`, `latency`, `single`, `managed`, `expiry`,
-//! `line` with `crowd`; then `page` and `plots`.
+//! rounds, figures); then what is measured: `tries`, `latency`, `single`, `managed`,
+//! `waiting`, `expiry`, `line` with `crowd`; then `page` and `plots`.
 
 use kit::harness;
 
@@ -24,6 +24,7 @@ mod single;
 mod stand;
 mod table;
 mod tries;
+mod waiting;
 mod wire;
 
 use std::fs;
@@ -40,7 +41,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Part = (&'static str, fn(&Size) -> Result<Vec<Table>>);
 
 /// In the order of the pages.
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     ("tries", tries::decided),
     ("cluster", tries::in_cluster),
     ("batches", tries::in_batches),
@@ -52,6 +53,7 @@ const PARTS: [Part; 13] = [
     ("managed", managed::sold_out),
     ("managed-changes", managed::changes),
     ("managed-memory", managed::memory),
+    ("managed-lines", waiting::measure),
     ("managed-expiry", expiry::measure),
     (LINE, line::measure),
 ];

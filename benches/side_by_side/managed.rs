@@ -49,7 +49,7 @@ impl Sale {
         let voucher = self.voucher.to_string();
         let mut delete: Vec<String> = vec!["DEL".to_owned()];
         delete.extend(STREAMS.map(str::to_owned));
-        let kinds = ["stock", "order", "voucher", "book", "units", "hold"];
+        let kinds = ["stock", "order", "voucher", "book", "units", "hold", "wait"];
         delete.extend(kinds.map(|kind| format!("seckill:{kind}:{voucher}")));
         let () = stand.run(&delete)?;
         let units = units.to_string();

@@ -17,13 +17,14 @@ const BATCH: (&str, &str) =
     ("README.md", "Main thread per SECKILL.MTRY of 1,024 accepted tries, in milliseconds");
 const AT_ONCE: (&str, &str) =
     ("README.md", "One try in flight on each of 50 connections, times in microseconds");
+const LINE: (&str, &str) = ("README.md", "Server CPU per order of a waiting list, in microseconds");
 const ROWS: (&str, &str) = ("rows.md", "From the stream to rows");
 
 /// A page, what it says with `{}` for the figure, the decimals that it has there; the benchmark's
 /// page and heading, the row and the column.
 type Quote = (&'static str, &'static str, usize, (&'static str, &'static str), &'static str, usize);
 
-const QUOTES: [Quote; 20] = [
+const QUOTES: [Quote; 22] = [
     ("README.md", "A sold-out try takes {} us", 2, TRY, "sold out", 4),
     ("README.md", "CPU, {} times less than the usual Lua script", 1, TRY, "sold out", 8),
     ("README.md", "in one command | {} times less |", 1, MANY, "sold out, 32 per command", 6),
@@ -61,6 +62,8 @@ const QUOTES: [Quote; 20] = [
     (MTRY, "take [{} ms on an unmanaged voucher", 0, BATCH, "unmanaged", 1),
     (MTRY, "{} ms on one with HOLD", 1, BATCH, "managed, HOLD", 1),
     (MTRY, "{} ms with an append-only file", 1, BATCH, "managed, HOLD", 2),
+    ("docs/sizing.md", "behind 100,000 orders | {} |", 1, LINE, "100,000", 1),
+    ("docs/sizing.md", "of these orders served | {} |", 1, LINE, "100,000", 5),
     ("docs/sizing.md", "wrote {} orders per second to SQLite", 0, ROWS, "SQLite 3.46.0", 2),
     ("docs/sizing.md", "to SQLite and {} to PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 2),
     (
