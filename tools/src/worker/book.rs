@@ -118,12 +118,11 @@ pub async fn state(source: &mut Source, key: &OrderKey, user: &str) -> RedisResu
     })
 }
 
-/// The entries of a voucher's book and the id of its sale, from their replies; or why they can't be
-/// read.
-fn read<'r>(
-    book: &'r RedisResult<Value>,
-    rules: &RedisResult<Value>,
-) -> RedisResult<Result<(&'r [Value], Option<i64>), String>> {
+/// The entries of a voucher's book, some of them nil, and the id of the sale that is on; or why they
+/// can't be read.
+type Read<'r> = Result<(&'r [Value], Option<i64>), String>;
+
+fn read<'r>(book: &'r RedisResult<Value>, rules: &RedisResult<Value>) -> RedisResult<Read<'r>> {
     let (book, rules) = match (book, rules) {
         (Ok(book), Ok(rules)) => (book, rules),
         (Err(error), _) | (_, Err(error)) => {

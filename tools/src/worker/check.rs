@@ -12,7 +12,7 @@ mod repair;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use redis::cmd;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::nodes::Nodes;
@@ -21,7 +21,7 @@ use seckill_tools::sharding::{journal_key, shard_voucher};
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::options::{Check, Options, OrderFields};
-use crate::settings::{self, Differ};
+use crate::settings;
 use crate::source::{Source, Which};
 use crate::store::{Fault, Store};
 use compare::{Comparison, Difference, compare};
@@ -45,10 +45,8 @@ struct Checker<'c> {
 pub async fn check(options: &Options, wanted: &Check) -> Result<bool> {
     let place = options.server.place()?;
     let mut connection = Nodes::new(place.clone()).connect(&wanted.voucher).await?;
-    let fields = match settings::compare(&mut connection, options).await? {
-        Ok(settings) => settings.fields,
-        Err(Differ(text)) => bail!("{}: {text}", options.server.without_password()),
-    };
+    let settings = settings::compare(&mut connection, options).await;
+    let fields = settings.map_err(|halt| halt.told(options))?.fields;
     let store = Store::to_look_at(options)?;
     let target = Target::find(place).await?;
     let mut link = target.connect().await?;

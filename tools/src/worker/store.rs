@@ -391,7 +391,8 @@ fn written_rows(rows: &[Row]) -> Vec<Written<'_>> {
     rows.iter().map(Written::new).collect()
 }
 
-fn now_ms() -> i64 {
+/// Unix milliseconds.
+pub fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
