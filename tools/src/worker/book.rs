@@ -118,7 +118,7 @@ pub async fn state(source: &mut Source, key: &OrderKey, user: &str) -> RedisResu
     })
 }
 
-/// The entries of a voucher's book, some of them nil, and the id of the sale that is on; or why they
+/// The entries of a voucher's book, some of them nil, and the id of its sale; or why they
 /// can't be read.
 type Read<'r> = Result<(&'r [Value], Option<i64>), String>;
 

@@ -6,8 +6,9 @@
 //! shop's own `statements`, `source` reads the streams, `settings` asks for the server's names,
 //! `limits` for how much a user may buy, `commit` writes with retries, `consumers` runs a
 //! `stream_consumer` with `deliver` for each stream that is named or that `tag_finder` finds,
-//! `aside` has the entries that can't be written, `outage` says what is down, `trim` trims processed entries, `gauges` measures
-//! the lag, `dead_letter`, `settle` and `check` are the operator's commands, `totals` counts.
+//! `aside` has the entries that can't be written, `outage` says what is down, `trim` trims
+//! processed entries, `gauges` measures the lag, `dead_letter`, `settle` and `check` are the
+//! operator's commands, `totals` counts.
 //!
 //! Exit code: 0 after success, also on SIGTERM; 1 with a line that says why it failed; 2 for wrong
 //! arguments; 3 if orders that can't be written are pending at the end; 4 if the server contradicts
