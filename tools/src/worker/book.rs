@@ -21,6 +21,9 @@ const REPLICAS_WAIT: Duration = Duration::from_secs(1);
 /// Orders that one command asks for: more would keep the server's clients waiting.
 const PIECE: usize = 1_000;
 
+/// Entries that are not pending for this worker any more.
+pub type Gone = BTreeSet<(Which, EntryId)>;
+
 /// Whom a batch asks before it is committed.
 pub struct Asker<'s> {
     pub source: &'s mut Source,
@@ -33,15 +36,12 @@ pub struct Asker<'s> {
 
 impl Asker<'_> {
     /// The entries of these events that are not pending for this worker any more.
-    pub async fn gone<'e>(
-        &mut self,
-        events: impl Iterator<Item = &'e Event>,
-    ) -> RedisResult<BTreeSet<(Which, EntryId)>> {
+    pub async fn gone<'e>(&mut self, events: impl Iterator<Item = &'e Event>) -> RedisResult<Gone> {
         let mut of: BTreeMap<Which, BTreeSet<EntryId>> = BTreeMap::new();
         for event in events.filter(|_| self.are_entries) {
             of.entry(event.which()).or_default().insert(event.id);
         }
-        let mut gone = BTreeSet::new();
+        let mut gone = Gone::new();
         for (which, ids) in of {
             let its = self.source.gone(which, &ids).await?;
             gone.extend(its.into_iter().map(|id| (which, id)));

@@ -23,7 +23,7 @@ use seckill_tools::voucher_keys::VoucherKeys;
 use crate::options::{Check, Options, OrderFields};
 use crate::settings;
 use crate::source::{Source, Which};
-use crate::store::{Fault, Store};
+use crate::store::{Fault, NEEDS_STATEMENTS, Store};
 use compare::{Comparison, Difference, compare};
 use facts::Sold;
 
@@ -134,11 +134,7 @@ impl Checker<'_> {
     async fn repair(&mut self, comparison: &Comparison) -> Result<()> {
         let has_statements = self.options.statements.is_some();
         let were_run = self.store.ran_statements(&self.vouchers()).await.map_err(unread)?;
-        ensure!(
-            has_statements || !were_run,
-            "the rows of this voucher were written with --statements: repair them with the same, \
-             or the shop's own tables would lack what is written"
-        );
+        ensure!(has_statements || !were_run, NEEDS_STATEMENTS);
         let mut written = 0;
         for number in 0..self.keys.len() {
             let mut source = self.source(number).await?;
