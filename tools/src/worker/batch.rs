@@ -117,6 +117,19 @@ pub enum Why {
     Unchanged(String),
 }
 
+impl Why {
+    pub fn text(&self) -> String {
+        match self {
+            Self::OtherUser => "the order id belongs to another user's order".to_owned(),
+            Self::HasOther(other) => format!("the user has another order of this voucher: {other}"),
+            Self::Disputed(said) => {
+                format!("its row waits for a person, since the server says: {said}")
+            }
+            Self::Refused(text) | Self::Unchanged(text) | Self::Unfit(text) => text.clone(),
+        }
+    }
+}
+
 /// Voucher, sale and user, and the user's live order in the unique index.
 pub type Holders = HashMap<(String, String, String), String>;
 

@@ -21,6 +21,9 @@ const REPLICAS_WAIT: Duration = Duration::from_secs(1);
 /// Orders that one command asks for: more would keep the server's clients waiting.
 const PIECE: usize = 1_000;
 
+/// Entries that are not pending for this worker any more.
+pub type Gone = BTreeSet<(Which, EntryId)>;
+
 /// Whom a batch asks before it is committed.
 pub struct Asker<'s> {
     pub source: &'s mut Source,
@@ -33,15 +36,12 @@ pub struct Asker<'s> {
 
 impl Asker<'_> {
     /// The entries of these events that are not pending for this worker any more.
-    pub async fn gone<'e>(
-        &mut self,
-        events: impl Iterator<Item = &'e Event>,
-    ) -> RedisResult<BTreeSet<(Which, EntryId)>> {
+    pub async fn gone<'e>(&mut self, events: impl Iterator<Item = &'e Event>) -> RedisResult<Gone> {
         let mut of: BTreeMap<Which, BTreeSet<EntryId>> = BTreeMap::new();
         for event in events.filter(|_| self.are_entries) {
             of.entry(event.which()).or_default().insert(event.id);
         }
-        let mut gone = BTreeSet::new();
+        let mut gone = Gone::new();
         for (which, ids) in of {
             let its = self.source.gone(which, &ids).await?;
             gone.extend(its.into_iter().map(|id| (which, id)));
@@ -118,12 +118,11 @@ pub async fn state(source: &mut Source, key: &OrderKey, user: &str) -> RedisResu
     })
 }
 
-/// The entries of a voucher's book and the id of its sale, from their replies; or why they can't be
-/// read.
-fn read<'r>(
-    book: &'r RedisResult<Value>,
-    rules: &RedisResult<Value>,
-) -> RedisResult<Result<(&'r [Value], Option<i64>), String>> {
+/// The entries of a voucher's book, some of them nil, and the id of its sale; or why they
+/// can't be read.
+type Read<'r> = Result<(&'r [Value], Option<i64>), String>;
+
+fn read<'r>(book: &'r RedisResult<Value>, rules: &RedisResult<Value>) -> RedisResult<Read<'r>> {
     let (book, rules) = match (book, rules) {
         (Ok(book), Ok(rules)) => (book, rules),
         (Err(error), _) | (_, Err(error)) => {

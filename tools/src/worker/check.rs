@@ -12,7 +12,7 @@ mod repair;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use redis::cmd;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::nodes::Nodes;
@@ -21,9 +21,9 @@ use seckill_tools::sharding::{journal_key, shard_voucher};
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::options::{Check, Options, OrderFields};
-use crate::settings::{self, Differ};
+use crate::settings;
 use crate::source::{Source, Which};
-use crate::store::{Fault, Store};
+use crate::store::{Fault, NEEDS_STATEMENTS, Store};
 use compare::{Comparison, Difference, compare};
 use facts::Sold;
 
@@ -45,10 +45,8 @@ struct Checker<'c> {
 pub async fn check(options: &Options, wanted: &Check) -> Result<bool> {
     let place = options.server.place()?;
     let mut connection = Nodes::new(place.clone()).connect(&wanted.voucher).await?;
-    let fields = match settings::compare(&mut connection, options).await? {
-        Ok(settings) => settings.fields,
-        Err(Differ(text)) => bail!("{}: {text}", options.server.without_password()),
-    };
+    let settings = settings::compare(&mut connection, options).await;
+    let fields = settings.map_err(|halt| halt.told(options))?.fields;
     let store = Store::to_look_at(options)?;
     let target = Target::find(place).await?;
     let mut link = target.connect().await?;
@@ -136,11 +134,7 @@ impl Checker<'_> {
     async fn repair(&mut self, comparison: &Comparison) -> Result<()> {
         let has_statements = self.options.statements.is_some();
         let were_run = self.store.ran_statements(&self.vouchers()).await.map_err(unread)?;
-        ensure!(
-            has_statements || !were_run,
-            "the rows of this voucher were written with --statements: repair them with the same, \
-             or the shop's own tables would lack what is written"
-        );
+        ensure!(has_statements || !were_run, NEEDS_STATEMENTS);
         let mut written = 0;
         for number in 0..self.keys.len() {
             let mut source = self.source(number).await?;

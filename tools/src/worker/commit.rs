@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use seckill_tools::back_off::back_off;
 use seckill_tools::sanitize::sanitize;
 use tokio::sync::watch;
-use tracing::{debug, error, info, warn};
+use tracing::{debug, error};
 
 use crate::batch::{Outcome, Row, Sole, Why};
 use crate::book::Asker;
 use crate::order_events::Event;
+use crate::outage::Outage;
 use crate::store::{Applied, Care, Fault, Store};
 use crate::stream_consumer::Halt;
 use crate::totals::{Count, Part, Totals};
@@ -119,7 +120,8 @@ impl Committer {
     ) -> Result<Result<Applied, Fault>, Halt> {
         // A piece that was refused may be of users with other orders, which are looked up then.
         let care = if piece.tries == 0 { Care::Usual } else { Care::Full };
-        let (mut tries, mut told): (u64, Option<Instant>) = (0, None);
+        let part = Part::Database(self.stream.clone());
+        let mut outage = Outage::of("the database", part, &self.totals);
         loop {
             let began = Instant::now();
             let tried = async {
@@ -137,21 +139,12 @@ impl Committer {
             let down = match (applied, probed) {
                 (Err(Fault::Server(error)), _) => return Err(Halt::Redis(error)),
                 (applied, Ok(())) => {
-                    if let Some(since) = told {
-                        let seconds = since.elapsed().as_secs_f64();
-                        info!("the database is back after {seconds:.1} s");
-                        self.totals.tell(Part::Database(self.stream.clone()), None);
-                    }
+                    outage.over();
                     return Ok(applied);
                 }
-                (_, Err(down)) => sanitize(&down.text()),
+                (_, Err(down)) => down.text(),
             };
-            if told.is_none() {
-                told = Some(Instant::now());
-                self.totals.tell(Part::Database(self.stream.clone()), Some(&down));
-                warn!("the database is down, retrying: {down}");
-            }
-            tries += 1;
+            let tries = outage.failed(&down);
             self.totals.add(Count::Retries, 1);
             rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await?;
         }

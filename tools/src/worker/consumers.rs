@@ -4,19 +4,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use seckill_tools::back_off::back_off;
 use seckill_tools::nodes::Nodes;
-use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::{Trouble, told, trouble};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 use crate::commit::{Committer, Stop, rest};
 use crate::gauges;
 use crate::options::{Options, Streams};
-use crate::settings::Differ;
+use crate::outage::Outage;
 use crate::store::Store;
 use crate::stream_consumer::{Halt, PATIENCE, StreamConsumer};
 use crate::tag_finder::{Found, TAGS_MAX, TagFinder};
@@ -105,16 +104,13 @@ impl Consumers {
         let stop = self.stop.clone();
         let mut finder = TagFinder::new(Arc::clone(&self.options), self.nodes.clone(), stop);
         let stream = self.options.stream.clone();
-        let part = || Part::Server(stream.clone());
-        let (started, mut tries, mut was_left_out) = (Instant::now(), 0, 0);
+        let mut outage = Outage::of("the server", Part::Server(stream), &self.totals);
+        let (started, mut was_left_out) = (Instant::now(), 0);
         loop {
-            match finder.look().await {
+            let wait = match finder.look().await {
                 Ok(Found::One(streams)) => return self.start(streams),
                 Ok(Found::New(new, left_out)) => {
-                    if tries > 0 {
-                        self.totals.tell(part(), None);
-                        tries = 0;
-                    }
+                    outage.over();
                     if left_out != was_left_out {
                         was_left_out = left_out;
                         let text = format!(
@@ -131,29 +127,18 @@ impl Consumers {
                     if self.options.once {
                         return Ok(());
                     }
+                    LOOK_EVERY
                 }
                 Err(Halt::Stopped) => return Ok(()),
-                Err(Halt::Settings(Differ(text))) => {
-                    return Err(anyhow!("{}: {text}", self.options.server.without_password()));
-                }
+                Err(halt @ Halt::Settings(_)) => return Err(halt.told(&self.options)),
                 Err(Halt::Redis(error)) => {
                     let is_patient = !self.options.once || started.elapsed() < PATIENCE;
                     let is_lasting = trouble(&error) == Trouble::Wrong && self.running.is_empty();
                     if is_lasting || !is_patient {
-                        let server = self.options.server.without_password();
-                        return Err(anyhow!("{server}: {}", told(&error)));
+                        return Err(Halt::Redis(error).told(&self.options));
                     }
-                    tries += 1;
-                    if tries == 1 {
-                        let text = sanitize(&told(&error));
-                        warn!("the server is down, retrying: {text}");
-                        self.totals.tell(part(), Some(&text));
-                    }
+                    back_off(CONNECT_FIRST, outage.failed(&told(&error))).min(CONNECT_MAX)
                 }
-            }
-            let wait = match tries {
-                0 => LOOK_EVERY,
-                tries => back_off(CONNECT_FIRST, tries).min(CONNECT_MAX),
             };
             tokio::select! {
                 Some(ended) = self.running.join_next() => {

@@ -8,12 +8,12 @@ use domain::book::State;
 use domain::entry_id::EntryId;
 use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
-use seckill_tools::server_errors::told;
 
 use crate::book;
 use crate::options::{DeadLetter, Options};
-use crate::settings::{self, Differ};
+use crate::settings;
 use crate::source::{Source, Which};
+use crate::stream_consumer::Halt;
 
 pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     let streams = options.named_streams().unwrap_or_else(|| vec![options.streams_of(None)]);
@@ -21,19 +21,14 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     let id = EntryId::parse(wanted.entry.as_bytes());
     let id =
         id.with_context(|| format!("{} is not the id of an entry", sanitize(&wanted.entry)))?;
-    let unasked = |error: redis::RedisError| {
-        anyhow::anyhow!("{}: {}", options.server.without_password(), told(&error))
-    };
+    let unasked = |error| Halt::Redis(error).told(options);
     let mut nodes = Nodes::new(options.server.place()?);
     let mut connection = nodes.connect(&streams.orders).await.map_err(unasked)?;
-    let settings = settings::compare(&mut connection, options).await.map_err(unasked)?;
-    let fields = match settings {
-        Ok(settings) if settings.has_tags && options.named_streams().is_none() => {
-            bail!("streams of this server have hash tags: name that of the entry by --tag")
-        }
-        Ok(settings) => settings.fields,
-        Err(Differ(text)) => bail!("{}: {text}", options.server.without_password()),
-    };
+    let settings = settings::compare(&mut connection, options).await;
+    let settings = settings.map_err(|halt| halt.told(options))?;
+    if settings.has_tags && options.named_streams().is_none() {
+        bail!("streams of this server have hash tags: name that of the entry by --tag");
+    }
     let mut source = Source::new(connection, streams.clone(), &options.group, "dead-letter");
     let deliveries = source.deliveries(Which::Orders, id).await.map_err(unasked)?;
     let (name, group) = (&streams.orders, &options.group);
@@ -48,7 +43,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
         let [name, value] = [name, value].map(|text| sanitize_bytes(text));
         println!("    {name}  {value}");
     }
-    let order = Event::parse(Which::Orders, &entry, &fields);
+    let order = Event::parse(Which::Orders, &entry, &settings.fields);
     let outlook = match wanted.keep_units {
         true => {
             Outlook { says: "It becomes a dead letter. Its units stay sold.".into(), held: false }

@@ -77,7 +77,9 @@ impl StreamConsumer {
 
     fn parse(&mut self, delivered: Delivered) -> Parsed {
         let (mut parsed, now, retry) = (Parsed::default(), Instant::now(), self.options.retry);
-        for (which, entry) in delivered.all() {
+        let its =
+            |(which, its): (Which, Vec<StreamEntry>)| its.into_iter().map(move |one| (which, one));
+        for (which, entry) in delivered.into_iter().flat_map(its) {
             let bad = |why: String| Bad {
                 place: (which, entry.id),
                 order: None,
@@ -165,7 +167,7 @@ impl StreamConsumer {
             let Some(put) = self.put_one(source, &one).await? else { continue };
             let (which, id) = one.place;
             let name = source.name(which);
-            let reason = sanitize(&reason(&one.why));
+            let reason = sanitize(&one.why.text());
             // A release that is not read yet may resolve these two at once.
             let is_told = match one.why {
                 Why::Unchanged(_) | Why::HasOther(_) => put.times == 2,
@@ -216,10 +218,10 @@ impl StreamConsumer {
         };
         if bad.is_held
             && self.options.reject_after.is_some_and(is_hopeless)
-            && source.reject_unsold(bad.place.1, &reason(&bad.why)).await?
+            && source.reject_unsold(bad.place.1, &bad.why.text()).await?
         {
             let (id, name) = (bad.place.1, source.name(bad.place.0));
-            warn!("held order {id} of {name} is rejected: {}", sanitize(&reason(&bad.why)));
+            warn!("held order {id} of {name} is rejected: {}", sanitize(&bad.why.text()));
             self.left(bad.place);
             return Ok(None);
         }
@@ -282,19 +284,9 @@ impl StreamConsumer {
                     continue;
                 }
                 let entries = source.claim(which, Duration::ZERO, &own).await?;
-                self.handle(source, Delivered::of(which, entries)).await?;
+                self.handle(source, Delivered::from([(which, entries)])).await?;
             }
         }
         Ok(has_any)
-    }
-}
-
-/// Why an entry could not be written.
-fn reason(why: &Why) -> String {
-    match why {
-        Why::OtherUser => "the order id belongs to another user's order".to_owned(),
-        Why::HasOther(other) => format!("the user has another order of this voucher: {other}"),
-        Why::Disputed(said) => format!("its row waits for a person, since the server says: {said}"),
-        Why::Refused(text) | Why::Unchanged(text) | Why::Unfit(text) => text.clone(),
     }
 }

@@ -6,8 +6,9 @@
 //! shop's own `statements`, `source` reads the streams, `settings` asks for the server's names,
 //! `limits` for how much a user may buy, `commit` writes with retries, `consumers` runs a
 //! `stream_consumer` with `deliver` for each stream that is named or that `tag_finder` finds,
-//! `aside` has the entries that can't be written, `trim` trims processed entries, `gauges` measures
-//! the lag, `dead_letter`, `settle` and `check` are the operator's commands, `totals` counts.
+//! `aside` has the entries that can't be written, `outage` says what is down, `trim` trims
+//! processed entries, `gauges` measures the lag, `dead_letter`, `settle` and `check` are the
+//! operator's commands, `totals` counts.
 //!
 //! Exit code: 0 after success, also on SIGTERM; 1 with a line that says why it failed; 2 for wrong
 //! arguments; 3 if orders that can't be written are pending at the end; 4 if the server contradicts
@@ -30,6 +31,7 @@ mod gauges;
 mod limits;
 mod options;
 mod order_events;
+mod outage;
 mod seen_entries;
 mod settings;
 mod settle;
@@ -49,18 +51,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use seckill_tools::command_line::{options_anywhere, refused};
 use seckill_tools::http;
-use seckill_tools::sanitize::{sanitize, told};
+use seckill_tools::sanitize::told;
 use seckill_tools::signals::asked_to_end;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
+use tracing::info;
 use tracing::level_filters::LevelFilter;
-use tracing::{info, warn};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
 use commit::{Stop, rest};
 use consumers::Consumers;
 use options::{Command, Options};
+use outage::Outage;
 use store::{Fault, Store};
 use stream_consumer::PATIENCE;
 use totals::{Part, Totals};
@@ -253,10 +256,14 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
 }
 
 /// Opens the database, and waits until it is up. False if asked to stop meanwhile.
-async fn open(store: &Store, options: &Options, totals: &Totals, stop: &mut Stop) -> Result<bool> {
-    let part = || Part::Database("worker".to_owned());
+async fn open(
+    store: &Store,
+    options: &Options,
+    totals: &Arc<Totals>,
+    stop: &mut Stop,
+) -> Result<bool> {
     let started = Instant::now();
-    let mut is_told = false;
+    let mut outage = Outage::of("the database", Part::Database("worker".to_owned()), totals);
     loop {
         let opened = tokio::select! {
             opened = store.open() => opened,
@@ -264,7 +271,7 @@ async fn open(store: &Store, options: &Options, totals: &Totals, stop: &mut Stop
         };
         let text = match opened {
             Ok(()) => {
-                totals.tell(part(), None);
+                outage.over();
                 return Ok(true);
             }
             Err(Fault::Wrong(text)) => bail!("--database: {text}"),
@@ -273,11 +280,7 @@ async fn open(store: &Store, options: &Options, totals: &Totals, stop: &mut Stop
         if options.once && started.elapsed() >= PATIENCE {
             bail!("--database: {text}");
         }
-        if !is_told {
-            is_told = true;
-            totals.tell(part(), Some(&sanitize(&text)));
-            warn!("the database is down, retrying: {}", sanitize(&text));
-        }
+        outage.failed(&text);
         if rest(stop, OPEN_WAIT).await.is_err() {
             return Ok(false);
         }

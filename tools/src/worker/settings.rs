@@ -2,10 +2,11 @@
 
 use domain::info::Names;
 use domain::key_names::Naming;
+use redis::RedisError;
 use redis::aio::MultiplexedConnection;
-use redis::{RedisError, RedisResult};
 
 use crate::options::{Options, OrderFields, text};
+use crate::stream_consumer::Halt;
 
 const ORDER_STREAM: &str = "seckill.order-stream";
 const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
@@ -27,7 +28,7 @@ pub struct Settings {
 pub async fn compare(
     connection: &mut MultiplexedConnection,
     options: &Options,
-) -> RedisResult<Result<Settings, Differ>> {
+) -> Result<Settings, Halt> {
     let unknown = |has_tags| {
         let fields = match options.order_fields.is_empty() {
             true => vec![OrderFields::default()],
@@ -36,30 +37,31 @@ pub async fn compare(
         Settings { has_tags, fields }
     };
     if options.unchecked {
-        return Ok(Ok(unknown(!options.tag.is_empty())));
+        return Ok(unknown(!options.tag.is_empty()));
     }
     let mut info = redis::pipe();
     info.cmd("INFO").arg("seckill").cmd("INFO").arg("cluster");
     match info.query_async::<(String, String)>(connection).await {
         Ok((ours, cluster)) => Ok(match Names::read(&ours) {
-            Some(names) => differ(options, &names).map(|()| {
+            Some(names) => {
+                differ(options, &names)?;
                 let mut fields = options.order_fields.clone();
                 let its = OrderFields::parse(&text(names.order_fields.clone())).ok();
                 fields.extend(its.filter(|its| !options.order_fields.contains(its)));
                 Settings { has_tags: names.hash_tags, fields }
-            }),
+            }
             None => {
                 let in_cluster = |line: &str| line.trim_end() == "cluster_enabled:1";
-                Ok(unknown(cluster.lines().any(in_cluster)))
+                unknown(cluster.lines().any(in_cluster))
             }
         }),
-        Err(error) if is_refused(&error) => Ok(Err(Differ(
+        Err(error) if is_refused(&error) => Err(Halt::Settings(Differ(
             "the server doesn't show its settings to this user: grant it +info, or compare \
              --order-fields and --stream with the server's settings yourself and start with \
              --unchecked"
                 .to_owned(),
         ))),
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -7,7 +7,7 @@ use seckill_tools::sanitize::sanitize;
 
 use crate::batch::Row;
 use crate::options::{Options, Settle};
-use crate::store::Store;
+use crate::store::{Fault, NEEDS_STATEMENTS, Store};
 
 /// The server's side is left alone: its stock and its book are what they are.
 pub async fn settle(options: &Options, wanted: &Settle) -> Result<()> {
@@ -42,6 +42,7 @@ pub async fn settle(options: &Options, wanted: &Settle) -> Result<()> {
                 vouchers.join(" ")
             )
         }
+        Err(Fault::Failed(text)) if text == NEEDS_STATEMENTS => bail!("{text}"),
         Err(fault) => bail!("--database: {}", sanitize(&fault.text())),
     }
 }

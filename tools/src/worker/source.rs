@@ -48,36 +48,8 @@ pub struct Source {
     owned: BTreeMap<Which, u64>,
 }
 
-/// Delivered entries, in the order of their stream.
-#[derive(Debug, Default)]
-pub struct Delivered {
-    pub orders: Vec<StreamEntry>,
-    pub confirmed: Vec<StreamEntry>,
-    pub released: Vec<StreamEntry>,
-}
-
-impl Delivered {
-    pub fn of(which: Which, entries: Vec<StreamEntry>) -> Self {
-        match which {
-            Which::Orders => Self { orders: entries, ..Self::default() },
-            Which::Confirmed => Self { confirmed: entries, ..Self::default() },
-            Which::Released => Self { released: entries, ..Self::default() },
-        }
-    }
-
-    /// All entries, with their stream.
-    pub fn all(self) -> impl Iterator<Item = (Which, StreamEntry)> {
-        let of =
-            |which, entries: Vec<StreamEntry>| entries.into_iter().map(move |entry| (which, entry));
-        let (orders, confirmed) =
-            (of(Which::Orders, self.orders), of(Which::Confirmed, self.confirmed));
-        orders.chain(confirmed).chain(of(Which::Released, self.released))
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.orders.is_empty() && self.confirmed.is_empty() && self.released.is_empty()
-    }
-}
+/// Delivered entries of streams, in the order of each.
+pub type Delivered = BTreeMap<Which, Vec<StreamEntry>>;
 
 /// The group's position in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,23 +130,14 @@ impl Source {
         read.arg("STREAMS").arg(names);
         read.arg(vec![">"; of.len()]);
         let reply = self.ask(&read).await?;
-        let mut delivered = Delivered::default();
+        let mut delivered = Delivered::new();
         for stream in items(&reply) {
             let [name, entries] = items(stream) else { continue };
-            let which = of.iter().find(|which| self.name(**which).as_bytes() == bytes(name));
-            match which {
-                Some(Which::Orders) => delivered.orders = entries_of(entries),
-                Some(Which::Confirmed) => delivered.confirmed = entries_of(entries),
-                Some(Which::Released) => delivered.released = entries_of(entries),
-                None => {}
-            }
-        }
-        for (which, entries) in [
-            (Which::Orders, &delivered.orders),
-            (Which::Confirmed, &delivered.confirmed),
-            (Which::Released, &delivered.released),
-        ] {
-            self.owned.entry(which).and_modify(|owned| *owned += entries.len() as u64);
+            let is_its = |which: &&Which| self.name(**which).as_bytes() == bytes(name);
+            let Some(which) = of.iter().find(is_its) else { continue };
+            let entries = entries_of(entries);
+            self.owned.entry(*which).and_modify(|owned| *owned += entries.len() as u64);
+            delivered.insert(*which, entries);
         }
         Ok(delivered)
     }

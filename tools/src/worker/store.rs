@@ -5,11 +5,12 @@ mod fault;
 mod look;
 mod migrate;
 mod open;
+mod shop;
 mod statement;
 mod transaction;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, ensure};
@@ -18,15 +19,14 @@ use tokio::sync::RwLock;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-use crate::batch::{Answers, Batch, Holders, Outcome, Plan, Row, Sole, Step, Steps, TooMany, plan};
-use crate::book::{Asker, ask};
+use crate::batch::{Answers, Batch, Holders, Outcome, Plan, Row, Sole, Steps, TooMany, plan};
+use crate::book::{Asker, Gone, ask};
 use crate::options::Options;
 use crate::order_events::{Event, OrderKey};
 use crate::source::Which;
-use crate::statements::block::{Part, told};
 use crate::statements::{Statements, is_of_word};
 pub use fault::Fault;
-pub use look::Ledger;
+pub use look::{Ledger, NEEDS_STATEMENTS};
 use open::{FileId, Place, make_file};
 pub use statement::{Arg, Dialect};
 use statement::{ROWS_MAX, Tables, Written};
@@ -204,8 +204,15 @@ impl Store {
             return Ok(Applied::default());
         }
         let pool = self.pool().await?;
-        let applied = timeout(ANSWER_WAIT, self.apply_to(&pool, events, care, asker)).await;
-        applied.unwrap_or_else(|_| Err(silent()))
+        // Nearly always, all entries are still this worker's.
+        let mut gone = Gone::new();
+        loop {
+            let tried = self.apply_to(&pool, events, care, asker, &gone);
+            match timeout(ANSWER_WAIT, tried).await.unwrap_or_else(|_| Err(silent()))? {
+                Ok(applied) => return Ok(applied),
+                Err(more) => gone.extend(more),
+            }
+        }
     }
 
     /// Whether the database commits anything at all: then a batch that failed is itself at fault.
@@ -231,13 +238,15 @@ impl Store {
         probed
     }
 
+    /// Applies a batch without the entries that are gone. Nothing is committed if more are.
     async fn apply_to(
         &self,
         pool: &Pool,
         events: &[(Event, Sole)],
         care: Care,
         asker: &mut Asker<'_>,
-    ) -> Result<Applied, Fault> {
+        gone: &Gone,
+    ) -> Result<Result<Applied, Gone>, Fault> {
         let mut open = pool.begin().await?;
         let keys: BTreeSet<&OrderKey> = events.iter().map(|(event, _)| &event.key).collect();
         let keys: Vec<&OrderKey> = keys.into_iter().collect();
@@ -252,8 +261,6 @@ impl Store {
         if let Some((event, _)) = events.first() {
             asker.replicated(event).await.map_err(Fault::Server)?;
         }
-        let gone = asker.gone(events.iter().map(|(event, _)| event)).await;
-        let gone = gone.map_err(Fault::Server)?;
         let is_gone = |event: &Event| gone.contains(&(event.which(), event.id));
         let left_out: Vec<_> =
             events.iter().map(|(event, _)| is_gone(event).then_some(Outcome::Gone)).collect();
@@ -270,9 +277,17 @@ impl Store {
             answers.extend(ask(asker.source, disputed).await.map_err(Fault::Server)?);
             planned = plan(&answers)?;
         }
-        self.write(&mut open, &planned).await?;
+        let all = events.iter().map(|(event, _)| event);
+        let rows = self.write_rows(&mut open, &planned);
+        let (written, now_gone) = tokio::join!(rows, asker.gone(all));
+        let now_gone = now_gone.map_err(Fault::Server)?;
+        if !now_gone.is_subset(gone) {
+            return Ok(Err(now_gone));
+        }
+        written?;
+        self.tell_shop(&mut open, &planned).await?;
         open.commit().await?;
-        Ok(Applied { outcomes: planned.outcomes, disputes: planned.disputes })
+        Ok(Ok(Applied { outcomes: planned.outcomes, disputes: planned.disputes }))
     }
 
     /// The rows of some orders, locked until the transaction ends.
@@ -308,7 +323,7 @@ impl Store {
         Ok(holders)
     }
 
-    async fn write(&self, open: &mut Open, plan: &Plan) -> Result<(), Fault> {
+    async fn write_rows(&self, open: &mut Open, plan: &Plan) -> Result<(), Fault> {
         let (tables, now_ms) = (&self.tables, now_ms());
         for rows in written_rows(&plan.releases).chunks(ROWS_MAX) {
             open.execute(&tables.release(rows, now_ms)).await?;
@@ -322,63 +337,6 @@ impl Store {
         for records in plan.records.chunks(ROWS_MAX) {
             open.execute(&tables.changes(records, now_ms)).await?;
         }
-        self.tell_all(open, &plan.steps).await?;
-        // Workers wait for each other at the row of a voucher, so it is written last and locked
-        // briefly.
-        if !plan.sales.is_empty() {
-            let with_statements = !self.statements.is_empty();
-            open.execute(&tables.sales(&plan.sales, with_statements, now_ms)).await?;
-        }
-        Ok(())
-    }
-
-    /// Runs the shop's statements for all changes: in one block if possible. If the block is
-    /// refused, runs them one by one to find the one at fault.
-    async fn tell_all(&self, open: &mut Open, steps: &[Step]) -> Result<(), Fault> {
-        let mut refused = None;
-        if let Some(block) = &self.statements.block
-            && steps.len() > 1
-            && !self.one_by_one.load(Ordering::Relaxed)
-        {
-            let told = told(steps, &self.statements);
-            let told = [Arg::Text(&told)];
-            let args = |part: &Part| if part.takes_steps { &told[..] } else { &[] };
-            let statements: Vec<_> = block.iter().map(|part| (&*part.sql, args(part))).collect();
-            match open.try_all(&statements).await?.map_err(Fault::from) {
-                Ok(()) => return Ok(()),
-                Err(fault) => refused = Some(fault),
-            }
-        }
-        for (number, step) in steps.iter().enumerate() {
-            self.tell(open, step, number > 0).await?;
-        }
-        // The statements are accepted, so the next block would be refused too.
-        if let Some(fault) = refused {
-            self.one_by_one.store(true, Ordering::Relaxed);
-            let text = fault.text();
-            info!("the shop's statements are run one by one, which is slower: {text}");
-        }
-        Ok(())
-    }
-
-    /// Runs the shop's statements for a change.
-    async fn tell(&self, open: &mut Open, step: &Step, has_sampled: bool) -> Result<(), Fault> {
-        for statement in self.statements.of(step.change) {
-            let changed = open.run(&statement.sql, &statement.args(step)).await;
-            let about = format!("--statements, {}", statement.place);
-            let changed = changed.map_err(|error| Fault::from(error).about(&about))?;
-            // Without the strict mode a text that is not a number becomes 0: one order shows it.
-            if !has_sampled && let Some(warning) = open.other_value().await? {
-                return Err(Fault::Failed(format!("{about}, stores another value: {warning}")));
-            }
-            if changed == 0 && !statement.may_change_nothing {
-                let [order, voucher] = [&step.row.key.order, &step.row.key.voucher];
-                let [order, voucher] = [order, voucher].map(|id| sanitize(id));
-                return Err(Fault::Unchanged(format!(
-                    "{about}, changed no row for order {order} of voucher {voucher}"
-                )));
-            }
-        }
         Ok(())
     }
 }
@@ -391,7 +349,8 @@ fn written_rows(rows: &[Row]) -> Vec<Written<'_>> {
     rows.iter().map(Written::new).collect()
 }
 
-fn now_ms() -> i64 {
+/// Unix milliseconds.
+pub fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -8,15 +8,15 @@ use domain::entry_id::EntryId;
 use redis::RedisError;
 use seckill_tools::back_off::back_off;
 use seckill_tools::nodes::Nodes;
-use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::{Trouble, told, trouble};
-use tracing::{debug, info, warn};
+use tracing::{debug, info};
 
 use crate::aside::Aside;
 use crate::commit::{Committer, Stop, Stopped, rest};
 use crate::gauges::measure;
 use crate::limits::Limits;
 use crate::options::{OnNoRow, Options, OrderFields, Streams};
+use crate::outage::Outage;
 use crate::settings::{self, Differ};
 use crate::source::{Delivered, Source, Which};
 use crate::totals::{Count, Part, Totals};
@@ -40,6 +40,18 @@ pub enum Halt {
     Stopped,
     /// The server's settings differ from the worker's.
     Settings(Differ),
+}
+
+impl Halt {
+    /// The error that a program ends with.
+    pub fn told(self, options: &Options) -> anyhow::Error {
+        let text = match self {
+            Self::Redis(error) => told(&error),
+            Self::Settings(Differ(text)) => text,
+            Self::Stopped => "asked to stop".to_owned(),
+        };
+        anyhow!("{}: {text}", options.server.without_password())
+    }
 }
 
 impl From<Differ> for Halt {
@@ -76,15 +88,10 @@ pub struct StreamConsumer {
     consumer: String,
     nodes: Nodes,
     stop: Stop,
-    outage: Option<Outage>,
+    outage: Outage,
     has_served: bool,
-}
-
-/// The server is down.
-struct Outage {
-    since: Instant,
-    tries: u64,
-    is_told: bool,
+    /// A group was missing, and none has been read since.
+    lacks_group: bool,
 }
 
 /// Says when a periodic action is due.
@@ -117,6 +124,8 @@ impl StreamConsumer {
         totals: Arc<Totals>,
         stop: Stop,
     ) -> Result<Self> {
+        let server = format!("the server of {}", streams.orders);
+        let outage = Outage::of(&server, Part::Server(streams.orders.clone()), &totals);
         Ok(Self {
             nodes: Nodes::new(options.server.place()?),
             totals,
@@ -130,8 +139,9 @@ impl StreamConsumer {
             streams,
             consumer: consumer.to_owned(),
             stop,
-            outage: None,
+            outage,
             has_served: false,
+            lacks_group: false,
         })
     }
 
@@ -141,10 +151,8 @@ impl StreamConsumer {
         loop {
             let error = match self.session().await {
                 Ok(()) | Err(Halt::Stopped) => return Ok(()),
-                Err(Halt::Settings(Differ(text))) => {
-                    return Err(anyhow!("{}: {text}", self.options.server.without_password()));
-                }
                 Err(Halt::Redis(error)) => error,
+                Err(halt) => return Err(halt.told(&self.options)),
             };
             let is_lasting = trouble(&error) == Trouble::Wrong;
             let is_patient = !self.options.once || started.elapsed() < PATIENCE;
@@ -153,11 +161,7 @@ impl StreamConsumer {
                 true => is_lasting && self.options.once,
             };
             if gives_up {
-                return Err(anyhow!(
-                    "{}: {}",
-                    self.options.server.without_password(),
-                    told(&error)
-                ));
+                return Err(Halt::Redis(error).told(&self.options));
             }
             if self.pause(&error).await.is_err() {
                 return Ok(());
@@ -172,7 +176,7 @@ impl StreamConsumer {
         };
         let (group, consumer) = (&self.options.group, &self.consumer);
         let mut source = Source::new(connection, self.streams.clone(), group, consumer);
-        self.fields = settings::compare(source.connection(), &self.options).await??.fields;
+        self.fields = settings::compare(source.connection(), &self.options).await?.fields;
         source.make_groups().await?;
         self.recover(&mut source).await?;
         self.serve(&mut source).await?;
@@ -183,34 +187,17 @@ impl StreamConsumer {
     /// Waits before the next connection, longer and longer; not at all the first time if only the
     /// group is missing. Logs one line per outage, not per try.
     async fn pause(&mut self, error: &RedisError) -> Result<(), Stopped> {
-        let outage = self.outage.get_or_insert_with(|| Outage {
-            since: Instant::now(),
-            tries: 0,
-            is_told: false,
-        });
-        outage.tries += 1;
-        let stream = &self.streams.orders;
-        if trouble(error) == Trouble::NoGroup && outage.tries == 1 {
-            info!("{stream} or its group is missing and is created again");
+        if trouble(error) == Trouble::NoGroup && !std::mem::replace(&mut self.lacks_group, true) {
+            info!("{} or its group is missing and is created again", self.streams.orders);
             return Ok(());
         }
-        if !outage.is_told {
-            outage.is_told = true;
-            self.totals.tell(Part::Server(stream.clone()), Some(&sanitize(&told(error))));
-            warn!("the server of {stream} is down, retrying: {}", sanitize(&told(error)));
-        }
-        debug!("try {}: {}", outage.tries, sanitize(&told(error)));
-        let wait = back_off(CONNECT_FIRST, outage.tries).min(CONNECT_MAX);
+        let wait = back_off(CONNECT_FIRST, self.outage.failed(&told(error))).min(CONNECT_MAX);
         rest(&mut self.stop, wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await
     }
 
     fn is_well(&mut self) {
-        self.has_served = true;
-        if let Some(outage) = self.outage.take().filter(|outage| outage.is_told) {
-            let seconds = outage.since.elapsed().as_secs_f64();
-            self.totals.tell(Part::Server(self.streams.orders.clone()), None);
-            info!("the server of {} is back after {seconds:.1} s", self.streams.orders);
-        }
+        (self.has_served, self.lacks_group) = (true, false);
+        self.outage.over();
     }
 
     /// Handles entries that are pending for this consumer but unknown to it: those of an earlier
@@ -225,7 +212,7 @@ impl StreamConsumer {
                 ids.retain(|id| !self.aside.knows((which, *id)));
                 for ids in ids.chunks(self.options.batch as usize) {
                     let entries = source.claim(which, Duration::ZERO, ids).await?;
-                    self.handle(source, Delivered::of(which, entries)).await?;
+                    self.handle(source, Delivered::from([(which, entries)])).await?;
                 }
             }
         }
@@ -261,7 +248,7 @@ impl StreamConsumer {
             }
             self.totals.refused(&self.streams.orders, self.aside.len());
             if report.is_due() {
-                self.fields = settings::compare(source.connection(), &self.options).await??.fields;
+                self.fields = settings::compare(source.connection(), &self.options).await?.fields;
                 self.report(source).await?;
             }
             if once && !has_worked && !self.steal(source).await? {
@@ -312,7 +299,7 @@ impl StreamConsumer {
                 if !entries.is_empty() {
                     has_stolen = true;
                     debug!("took over {} entries of {}", entries.len(), source.name(which));
-                    self.handle(source, Delivered::of(which, entries)).await?;
+                    self.handle(source, Delivered::from([(which, entries)])).await?;
                 }
                 if *self.stop.borrow() {
                     return Ok(has_stolen);

@@ -64,7 +64,7 @@ impl TagFinder {
         if self.connections.is_empty() || self.looks.is_multiple_of(CONNECT_EVERY) {
             self.connections = self.nodes.primaries().await?;
             if let Some(first) = self.connections.first_mut()
-                && !settings::compare(first, &self.options).await??.has_tags
+                && !settings::compare(first, &self.options).await?.has_tags
             {
                 return Ok(Found::One(self.options.streams_of(None)));
             }

@@ -1,6 +1,6 @@
 //! Counts the work done, for the summary, the log and Prometheus.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -50,6 +50,8 @@ const COMMIT_TIMES: [f64; 12] =
 /// What can be unhealthy, for `/healthz`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
+    /// The reading of this stream of orders has stopped.
+    Intake(String),
     /// The server, for the consumer of this stream or for the search for streams.
     Server(String),
     /// The database, for the consumer of this stream.
@@ -61,9 +63,8 @@ pub enum Part {
 pub struct Totals {
     started: Instant,
     counts: [AtomicU64; COUNTS.len()],
-    /// How many entries are refused, by stream of orders; then the streams whose intake is stopped.
+    /// How many entries are refused, by stream of orders.
     refused: Mutex<BTreeMap<String, u64>>,
-    stopped: Mutex<BTreeSet<String>>,
     troubles: Mutex<BTreeMap<Part, String>>,
     disputed: AtomicU64,
     page: Option<PrometheusHandle>,
@@ -114,7 +115,6 @@ impl Totals {
             started: Instant::now(),
             counts: Default::default(),
             refused: Mutex::default(),
-            stopped: Mutex::default(),
             troubles: Mutex::default(),
             disputed: AtomicU64::new(0),
             page,
@@ -148,12 +148,12 @@ impl Totals {
 
     /// What is wrong, as a sentence; none if all parts work.
     fn trouble(&self) -> Option<String> {
-        if let Some(stream) = locked(&self.stopped).first() {
-            return Some(format!("orders can't be written, reading of {stream} has stopped"));
-        }
         let troubles = locked(&self.troubles);
         let (part, text) = troubles.first_key_value()?;
         Some(match part {
+            Part::Intake(stream) => {
+                format!("orders can't be written, reading of {stream} has stopped")
+            }
             Part::Server(stream) => format!("the server of {stream} is down: {text}"),
             Part::Database(_) => format!("the database is down: {text}"),
             Part::Tags => text.clone(),
@@ -193,16 +193,11 @@ impl Totals {
     /// Sets whether new entries of a stream are read.
     pub fn intake(&self, stream: &str, is_open: bool) {
         gauge!(STOPPED, "stream" => stream.to_owned()).set(if is_open { 0.0 } else { 1.0 });
-        let mut stopped = locked(&self.stopped);
-        if is_open {
-            stopped.remove(stream);
-        } else {
-            stopped.insert(stream.to_owned());
-        }
+        self.tell(Part::Intake(stream.to_owned()), (!is_open).then_some(""));
     }
 
     pub fn is_intake_stopped(&self) -> bool {
-        !locked(&self.stopped).is_empty()
+        locked(&self.troubles).keys().any(|part| matches!(part, Part::Intake(_)))
     }
 
     /// Sets the lag and the pending entries of a stream's group.

@@ -211,6 +211,28 @@ fn what_refuses_some_orders_stops_no_others() {
     }
 }
 
+/// An order is given up while the worker has it, and the database refuses another of its batch.
+#[test]
+fn what_was_given_up_is_not_written_when_its_batch_is_tried_again() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("tea", 9);
+    shop.buy("tea", "eve", "t0");
+    let mut worker = shop.worker(&QUICK);
+    shop.wait_until_drained(&mut worker);
+    shop.refuse("NEW.order_id = 'bad'");
+    let locked = shop.database.held("BEGIN EXCLUSIVE");
+    let both = ["MULTI", "SECKILL.TRY tea ann t1", "SECKILL.TRY tea ben bad", "EXEC"];
+    both.iter().for_each(|command| _ = shop.run(command));
+    wait_for_word(&worker, "database is down");
+    shop.wait_for_pending(&worker, 2);
+    let reject = format!("SECKILL.REJECT stream.orders {GROUP} {}", shop.pending()[0]);
+    assert_eq!(shop.run(&reject), Value::Int(1));
+    locked.end("COMMIT");
+    wait_for_word(&worker, "can't be written");
+    let live = shop.rows().into_iter().filter(|(_, row)| row.is_live());
+    assert_eq!(live.map(|((_, id), _)| id).collect::<Vec<_>>(), ["t0"]);
+}
+
 #[test]
 fn once_says_by_its_exit_code_that_orders_are_refused() {
     let mut shop = Shop::open(Database::sqlite());

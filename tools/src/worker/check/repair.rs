@@ -2,7 +2,6 @@
 //! says, and marks those that it contradicts. An entry that is read later changes nothing then.
 
 use std::collections::HashMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use domain::entry_id::EntryId;
@@ -12,12 +11,12 @@ use seckill_tools::voucher_keys::VoucherKeys;
 
 use super::compare::{Comparison, Kind as Differs};
 use super::facts::{Sold, events_of};
-use crate::batch::{Outcome, Sole, Why};
+use crate::batch::{Outcome, Sole};
 use crate::book::Asker;
 use crate::options::OrderFields;
 use crate::order_events::{Event, Kind, OrderKey};
 use crate::source::{Source, Which};
-use crate::store::{Care, Store};
+use crate::store::{Care, Store, now_ms};
 
 /// The id for an entry that is no longer in its stream, and so is never read.
 const GONE: EntryId = EntryId { ms: 0, seq: 1 };
@@ -68,14 +67,17 @@ pub async fn repair(
             }
             (Differs::Behind | Differs::Contradicts, _) if !one.sale.is_empty() => {
                 let user = one.user.clone();
-                let (id, kind) = (EntryId { ms: now_ms(), seq: 0 }, Kind::Look);
+                let (id, kind) = (EntryId { ms: now_ms().unsigned_abs(), seq: 0 }, Kind::Look);
                 vec![(Event { id, key, user, units: 1, reference: None, kind }, Sole::No)]
             }
             _ => continue,
         };
         let mut asker = Asker { source: &mut *source, are_entries: false, replicas: 0 };
         let failed = match store.apply(&events, Care::Full, &mut asker).await {
-            Ok(applied) => applied.outcomes.into_iter().find_map(failure),
+            Ok(applied) => applied.outcomes.into_iter().find_map(|outcome| match outcome {
+                Outcome::Failed(why) => Some(why.text()),
+                _ => None,
+            }),
             Err(fault) => Some(format!("the database refuses it: {}", fault.text())),
         };
         match failed {
@@ -89,24 +91,4 @@ pub async fn repair(
         }
     }
     Ok((lines, written))
-}
-
-fn failure(outcome: Outcome) -> Option<String> {
-    match outcome {
-        Outcome::Failed(Why::OtherUser) => {
-            Some("the id belongs to another user's order".to_owned())
-        }
-        Outcome::Failed(Why::HasOther(other)) => {
-            Some(format!("its user has the live order {other}"))
-        }
-        Outcome::Failed(
-            Why::Refused(why) | Why::Unchanged(why) | Why::Unfit(why) | Why::Disputed(why),
-        ) => Some(why),
-        _ => None,
-    }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -53,11 +53,17 @@ impl Source {
             _ => None,
         });
         let own = own.and_then(integer::parse_digits).unwrap_or(0);
-        if self.owned.insert(which, own) == Some(own) {
+        if self.owned.get(&which) == Some(&own) {
             return Ok(BTreeSet::new());
         }
         let pending = self.own_among(which, ids).await?;
-        Ok(ids.difference(&pending).copied().collect())
+        let gone: BTreeSet<_> = ids.difference(&pending).copied().collect();
+        // What is gone once must be found again when the batch is tried again.
+        match gone.is_empty() {
+            true => self.owned.insert(which, own),
+            false => self.owned.remove(&which),
+        };
+        Ok(gone)
     }
 
     /// Those of these entries that are pending for this consumer.

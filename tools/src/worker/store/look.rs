@@ -6,6 +6,10 @@ use super::statement::{Arg, Dialect, ROWS_MAX, Statement, Tables};
 use super::{Fault, Store, now_ms};
 use crate::batch::{Row, Steps, TooMany, settled};
 
+/// Why a change is refused that would not reach the shop's own tables.
+pub const NEEDS_STATEMENTS: &str = "the rows of this voucher were written with --statements: give \
+                                    the same, or the shop's own tables would lack the change";
+
 /// The tables' contents for some vouchers.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -78,10 +82,18 @@ impl Store {
         let mut rows = open.rows(&self.tables.select_disputed(order)).await?;
         rows.retain(|row| voucher.is_none_or(|voucher| row.key.voucher == voucher));
         let [row] = &rows[..] else { return Ok(Err(rows)) };
+        let settled_row = change(row);
+        let lacks_statements = self.statements.is_empty()
+            && settled_row.live_units() != row.live_units()
+            && !open.texts::<1>(&self.tables.select_told(&[&row.key.voucher])).await?.is_empty();
+        if lacks_statements {
+            return Err(Fault::Failed(NEEDS_STATEMENTS.to_owned()));
+        }
         let wants = if self.statements.is_empty() { Steps::Unwanted } else { Steps::Wanted };
-        let plan = settled(row, change(row), now_ms(), wants)
+        let plan = settled(row, settled_row, now_ms(), wants)
             .map_err(|TooMany| Fault::Failed("the units sold are too many".to_owned()))?;
-        self.write(&mut open, &plan).await?;
+        self.write_rows(&mut open, &plan).await?;
+        self.tell_shop(&mut open, &plan).await?;
         open.commit().await?;
         Ok(Ok(rows.remove(0)))
     }

@@ -1,0 +1,47 @@
+//! A server or database that does not answer: one line of the log and a sentence of `/healthz` say
+//! so, and a line when it is back.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use seckill_tools::sanitize::sanitize;
+use tracing::{debug, info, warn};
+
+use crate::totals::{Part, Totals};
+
+pub struct Outage {
+    name: String,
+    part: Part,
+    totals: Arc<Totals>,
+    since: Option<Instant>,
+    tries: u64,
+}
+
+impl Outage {
+    /// None yet, of what has this name in sentences.
+    pub fn of(name: &str, part: Part, totals: &Arc<Totals>) -> Self {
+        Self { name: name.to_owned(), part, totals: Arc::clone(totals), since: None, tries: 0 }
+    }
+
+    /// A try has failed for this reason. Returns how many have, since the last success.
+    pub fn failed(&mut self, why: &str) -> u64 {
+        let why = sanitize(why);
+        self.tries += 1;
+        if self.since.is_none() {
+            self.since = Some(Instant::now());
+            self.totals.tell(self.part.clone(), Some(&why));
+            warn!("{} is down, retrying: {why}", self.name);
+        }
+        debug!("try {}: {why}", self.tries);
+        self.tries
+    }
+
+    /// A try has succeeded.
+    pub fn over(&mut self) {
+        self.tries = 0;
+        if let Some(since) = self.since.take() {
+            self.totals.tell(self.part.clone(), None);
+            info!("{} is back after {:.1} s", self.name, since.elapsed().as_secs_f64());
+        }
+    }
+}
