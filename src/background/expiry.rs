@@ -35,6 +35,10 @@ const BATCH_LEN: usize = 25;
 /// stream of the wrong type.
 const RETRY_MS: Millis = 1000;
 
+/// How long a line is remembered without a look at it. A slot can be lost without an event for its
+/// keys, and the line of a sale without an end would be remembered for ever.
+const LINE_LOOK_MS: Millis = 10_000;
+
 /// How many keys a step of the scan asks for.
 const SCAN_COUNT: &[u8] = b"100";
 
@@ -210,7 +214,7 @@ fn look_at_line(
         // An event says when that changes.
         Ok(None) => memory.holds.index(|index| index.park(key)),
         Ok(Some(at)) => memory.holds.index(|index| match at {
-            Some(at) => index.set(key, at.max(now), 0),
+            Some(at) => index.set(key, at.clamp(now, now.saturating_add(LINE_LOOK_MS)), 0),
             None => index.remove(key),
         }),
         Err(error) => {

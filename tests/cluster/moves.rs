@@ -2,10 +2,10 @@
 
 use redis::Value;
 
-use crate::buyers::{Answers, Buyers, Goods, LONG_MS, redirected, slot};
+use crate::buyers::{Answers, Buyers, Goods, LONG_MS, orders_in, redirected, slot};
 use crate::cli::{redis_cli, wait_for_agreement};
 use crate::harness::{Server, text, wait_for};
-use crate::nodes::{Nodes, PRIMARIES, expect_ok, id, run, say};
+use crate::nodes::{Nodes, PRIMARIES, audited, expect_ok, id, run, say};
 
 pub fn goods(stock: i64) -> Goods {
     Goods {
@@ -210,6 +210,48 @@ fn a_managed_voucher_is_sold_as_soon_as_its_keys_have_come() {
     assert_eq!(both(source, target, confirm), ["ASK", "1"]);
     end(&nodes, source, target, moving);
     assert_eq!(both(source, target, "SECKILL.TRY m dave dave"), ["MOVED", "0"]);
+}
+
+/// The line is the last key that comes. What was released before is then given to the first in it.
+#[test]
+fn a_line_is_served_where_its_slot_has_gone() {
+    let nodes = Nodes::start();
+    let from = nodes.owner("w");
+    let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
+    let moving = slot(source, "w");
+    for (command, answer) in [
+        ("SECKILL.CREATE w 1 HOLD 900000", "OK"),
+        ("SECKILL.TRY w eve eve", "0"),
+        ("SECKILL.CANCEL w eve eve", "1"),
+        ("SECKILL.TRY w ann ann", "0"),
+        ("SECKILL.TRY w bob bob WAITLIST", "6"),
+        ("SECKILL.TRY w cid cid WAITLIST", "6"),
+    ] {
+        assert_eq!(say(source, command), answer, "{command}");
+    }
+    begin(source, target, moving);
+    let keys = keys_in(source, moving);
+    assert_eq!(keys.len(), 9, "{keys:?}");
+    let (line, others): (Vec<_>, Vec<_>) =
+        keys.into_iter().partition(|key| key == "seckill:wait:{w}");
+    others.iter().for_each(|key| migrate(source, target, key));
+    // Who joins or leaves the line must see it.
+    let digests = (source.digest(), target.digest());
+    for command in ["SECKILL.TRY w dan dan WAITLIST", "SECKILL.CANCEL w bob bob"] {
+        assert_eq!(both(source, target, command), ["ASK", "TRYAGAIN"], "{command}");
+    }
+    assert_eq!((source.digest(), target.digest()), digests);
+    assert_eq!(both(source, target, "SECKILL.CANCEL w ann ann"), ["ASK", "1"]);
+    migrate(source, target, &line[0]);
+    end(&nodes, source, target, moving);
+    assert_eq!(both(source, target, "SECKILL.TRY w dan dan WAITLIST"), ["MOVED", "6"]);
+    let served = || orders_in(&run(target, "XRANGE stream.orders:{w} - +"));
+    let come = wait_for("the first in line", || (served() == ["eve", "ann", "bob"]).then_some(()));
+    come.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", served(), target.log()));
+    assert_eq!(say(target, "SECKILL.RESTOCK w 2"), "0");
+    assert_eq!(served(), ["eve", "ann", "bob", "cid", "dan"]);
+    let audit = audited(|step| run(target, step), "w");
+    assert_eq!(audit.last(), Some(&Value::Array(Vec::new())), "{audit:?}");
 }
 
 #[test]

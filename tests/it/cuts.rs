@@ -46,6 +46,15 @@ const HISTORY: &str = "
     SECKILL.CREATE e 1 HOLD 1000
     SECKILL.TRY e ann o1
     WAIT-FOR-EXPIRY
+    SECKILL.CREATE w 2 LIMIT 2 HOLD 80000000
+    SECKILL.TRY w ann o1 UNITS 2
+    SECKILL.TRY w bob o2 UNITS 2 WAITLIST
+    SECKILL.TRY w cid * WAITLIST
+    SECKILL.TRY w dan o4 WAITLIST
+    SECKILL.TRY w eve o5 WAITLIST
+    SECKILL.CANCEL w bob o2
+    SECKILL.CANCEL w ann o1
+    SECKILL.ALTER w END 1
     SECKILL.CREATE d 3
     SECKILL.TRY d ann o1
     SECKILL.DROP d
@@ -116,7 +125,7 @@ fn an_append_only_file_cut_at_any_byte_is_a_beginning_of_the_history() {
         // With the module, overdue holds are released at once, and the sums are right.
         if index % 5 == 0 || cut == whole.len() {
             load(&mut again, &whole[..cut]);
-            for voucher in ["m", "e", "d"] {
+            for voucher in ["m", "e", "w", "d"] {
                 if again.run(&format!("EXISTS seckill:voucher:{voucher}")) == Value::Int(1) {
                     assert_eq!(again.differences(voucher), Vec::<String>::new(), "cut at {cut}");
                 }

@@ -175,17 +175,22 @@ fn a_slot_that_is_lost_with_its_keys_is_forgotten() {
 }
 
 /// The source learns from the cluster bus that it has lost the slot. It forgets the holds when they
-/// are due at the latest.
+/// are due at the latest, and a line after some seconds.
 #[test]
 fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
     let nodes = nodes();
     let [source, target] = &nodes;
     let mut moving = Moving::new(&nodes, "{gone}");
+    // A line, beside no hold that is due one day.
+    source.check("> SECKILL.CREATE {gone}w 1 HOLD 900000\nOK\n> SECKILL.TRY {gone}w ann a1\n0");
+    source.check("> SECKILL.CONFIRM {gone}w ann a1\n1\n> SECKILL.TRY {gone}w bob b1 WAITLIST\n6");
     source.check("> SECKILL.CREATE {gone}v 5 HOLD 1500\nOK\n> SECKILL.TRY {gone}v ann a1\n0");
+    let open = || source.info_number("seckill_holds_open");
+    let known = wait_for("the holds to be known", || (open() == 1).then_some(()));
+    known.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
     moving.step(Step::Begin);
     moving.step(Step::Take);
     target.check("> SET seckill:stock:{gone}v 0\nOK\n> SECKILL.TRY {gone}v ann a2\n1");
-    let open = || source.info_number("seckill_holds_open");
     let forgotten = wait_for("the holds to be forgotten", || (open() == 0).then_some(()));
     forgotten.unwrap_or_else(|late| panic!("{late}: {} are open\n{}", open(), source.log()));
     let unloaded = wait_for("the unload", || {

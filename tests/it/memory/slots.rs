@@ -26,13 +26,17 @@ fn wait_for_open_holds(server: &Server, wanted: i64) {
 #[test]
 fn holds_of_a_slot_that_left_whole_are_forgotten() {
     let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
-    source.check("> SECKILL.CREATE 7 5 HOLD 4000\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    source.check("> SECKILL.CREATE 7 1 HOLD 4000\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    source.check("> SECKILL.TRY 7 bob o2 WAITLIST\n6");
     let deadline = integer(&source.field("SECKILL.ORDER 7 o1", "deadline"));
     mover.move_slot(&source, &target, "7");
     wait_for_open_holds(&source, 0);
-    // The hold expires at the new owner; at the old one nothing is due any more.
+    // The hold expires at the new owner, for the order in line; at the old one nothing is due any
+    // more.
     target.wait_for_state("7", "o1", "expired");
-    target.assert_book("7", [5, 0, 0]);
+    target.wait_for_state("7", "o2", "expired");
+    target.assert_book("7", [1, 0, 0]);
+    assert_eq!(target.info_number("seckill_orders_served"), 1);
     source.wait_until(deadline + 1500);
     wait_for_open_holds(&source, 0);
     assert!(!source.log().contains("expired holds were not released"), "{}", source.log());
