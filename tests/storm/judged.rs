@@ -78,13 +78,12 @@ fn some_order_is_right(state: &Sale, history: &History<OnSale>, done: &[usize]) 
 
 /// Three connections, with answers that were right at some moment, or are not.
 fn small_history(random: &mut fastrand::Rng) -> History<OnSale> {
-    let mut state =
-        Sale { left: 2, limit: 2, orders: Default::default(), payments: Default::default() };
+    let mut state = Sale { left: 2, limit: 2, ..Sale::default() };
     let mut history = vec![Vec::new(), Vec::new(), Vec::new()];
     for moment in 1..=random.u64(3..9) {
         let (user, id) = (random.u8(0..2), random.u8(0..2));
         let command = match random.u8(0..8) {
-            0 | 1 => OnSale::Try { user, id, units: random.i64(1..3) },
+            0 | 1 => OnSale::Try { user, id, units: random.i64(1..3), waits: random.bool() },
             2 => {
                 let only = random.choice([None, Some('h'), Some('s')]).expect("one");
                 OnSale::Cancel { user, id, only }
@@ -119,12 +118,7 @@ fn the_checker_says_what_trying_all_orders_says() {
         let mut verdicts = [0, 0];
         for _ in 0..3000 {
             let history = small_history(&mut random);
-            let start = Sale {
-                left: 2,
-                limit: 2,
-                orders: Default::default(),
-                payments: Default::default(),
-            };
+            let start = Sale { left: 2, limit: 2, ..Sale::default() };
             let is_right = some_order_is_right(&start, &history, &[0; 3]);
             assert_eq!(is_sound(start, history.clone()), is_right, "{history:?}");
             verdicts[usize::from(is_right)] += 1;

@@ -37,7 +37,7 @@ impl Spoken for OnSale {
         // Rarely the order of another user.
         let user = if random.u8(0..20) == 0 { random.u8(0..6) } else { id % 6 };
         match random.u8(0..20) {
-            0..7 => Self::Try { user, id, units: random.i64(1..3) },
+            0..7 => Self::Try { user, id, units: random.i64(1..3), waits: random.bool() },
             7..10 => {
                 let (second, third) = (random.u8(0..30), random.u8(0..30));
                 Self::Batch([(user, id), (second % 6, second), (third % 6, third)])
@@ -54,7 +54,10 @@ impl Spoken for OnSale {
 
     fn words(self) -> String {
         match self {
-            Self::Try { user, id, units } => format!("SECKILL.TRY v {user} {id} UNITS {units}"),
+            Self::Try { user, id, units, waits } => {
+                let waits = if waits { " WAITLIST" } else { "" };
+                format!("SECKILL.TRY v {user} {id} UNITS {units}{waits}")
+            }
             Self::Batch([(a, b), (c, d), (e, f)]) => {
                 format!("SECKILL.MTRY v {a} {b} {c} {d} {e} {f}")
             }
@@ -234,7 +237,7 @@ pub fn record<C: Spoken>(server: &mut Server, seed: u64, how: u8) -> (History<C>
 }
 
 pub fn sale() -> Sale {
-    Sale { left: STOCK, limit: LIMIT, orders: Default::default(), payments: Default::default() }
+    Sale { left: STOCK, limit: LIMIT, ..Sale::default() }
 }
 
 /// Fails unless histories of one object are linearizable. Few may be undecided.

@@ -7,15 +7,17 @@ use std::time::Duration;
 use crate::linear::{History, Model, Op};
 
 /// A managed voucher with a hold that does not end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sale {
     pub left: i64,
     pub limit: i64,
-    /// Order id to user, units, state ('h'eld, 's'old or 'c'ancelled) and reference of the payment,
-    /// 0 for none.
+    /// Order id to user, units, state ('h'eld, 's'old, 'w'aiting or 'c'ancelled) and reference of
+    /// the payment, 0 for none.
     pub orders: BTreeMap<u8, (u8, i64, char, u8)>,
     /// Reference to order id, and what a confirmation with it is answered again.
     pub payments: BTreeMap<u8, (u8, i64)>,
+    /// The ids of orders that wait, the first in line first.
+    pub line: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,7 @@ pub enum OnSale {
         user: u8,
         id: u8,
         units: i64,
+        waits: bool,
     },
     /// Three tries for one unit each, user and order id.
     Batch([(u8, u8); 3]),
@@ -73,6 +76,7 @@ impl Sale {
                     *known = reference.max(*known);
                     (2, 2)
                 }
+                'w' => (0, 0),
                 _ => (3, 3),
             },
             _ => (0, 0),
@@ -83,15 +87,32 @@ impl Sale {
         answer
     }
 
+    /// Gives units to the first in line, as long as there are enough.
+    fn serve(&mut self) {
+        while let Some(first) = self.line.first().and_then(|id| self.orders.get_mut(id))
+            && first.1 <= self.left
+        {
+            self.left -= first.1;
+            first.2 = 'h';
+            self.line.remove(0);
+        }
+    }
+
     pub fn apply(&mut self, command: OnSale) -> Vec<i64> {
         let outcome = match command {
-            OnSale::Try { user, id, units } => match self.orders.get(&id) {
+            OnSale::Try { user, id, units, waits } => match self.orders.get(&id) {
                 Some((owner, ..)) if *owner != user => ORDERID,
                 Some((_, _, 'c', _)) => 5,
                 Some((_, has, ..)) if *has != units => ORDERID,
+                Some((_, _, 'w', _)) => 6,
                 Some(_) => 0,
                 None if self.units(|u, is| u == user && is != 'c') + units > self.limit => 2,
-                None if self.left < units => 1,
+                None if (self.left < units || !self.line.is_empty()) && waits => {
+                    self.orders.insert(id, (user, units, 'w', 0));
+                    self.line.push(id);
+                    6
+                }
+                None if self.left < units || !self.line.is_empty() => 1,
                 None => {
                     self.left -= units;
                     self.orders.insert(id, (user, units, 'h', 0));
@@ -99,7 +120,7 @@ impl Sale {
                 }
             },
             OnSale::Batch(pairs) => {
-                let one = |(user, id)| self.apply(OnSale::Try { user, id, units: 1 });
+                let one = |(user, id)| self.apply(OnSale::Try { user, id, units: 1, waits: false });
                 return pairs.into_iter().flat_map(one).collect();
             }
             OnSale::Confirm { user, id, reference } => self.confirm(user, id, reference),
@@ -107,6 +128,7 @@ impl Sale {
                 Some((owner, _, is, _)) if *owner == user => match is {
                     'h' => 1,
                     's' => 2,
+                    'w' => 0,
                     _ => 3,
                 },
                 _ => 0,
@@ -118,14 +140,15 @@ impl Sale {
                     3
                 }
                 Some((owner, units, is, known)) if *owner == user => {
-                    match std::mem::replace(is, 'c') {
-                        'c' => 2,
-                        _ => {
-                            self.left += *units;
-                            self.payments.entry(*known).and_modify(|payment| payment.1 = 4);
-                            1
-                        }
+                    let was = std::mem::replace(is, 'c');
+                    if was == 'c' {
+                        return vec![2];
                     }
+                    self.left += if was == 'w' { 0 } else { *units };
+                    self.payments.entry(*known).and_modify(|payment| payment.1 = 4);
+                    self.line.retain(|waiting| *waiting != id);
+                    self.serve();
+                    1
                 }
                 _ => 0,
             },
