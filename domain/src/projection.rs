@@ -44,7 +44,7 @@ impl<N> From<Entry<N>> for Known<N> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Book<N> {
     Has(Known<N>),
-    /// The sale is on, and has no such order.
+    /// The sale is on, and has no such order, or it waits in line: it has no row yet.
     Lacks,
     /// The server's sale of this voucher is an earlier one: it has lost this sale.
     Older,
@@ -83,18 +83,14 @@ pub fn project<N: Clone + Eq>(
         }
         (row, entry) => row.or(entry).cloned(),
     };
-    // An order in line has no row yet: if there is one, its units were lost.
-    let waits = matches!(book, Book::Has(book) if book.state == State::Waiting);
     match (known, book) {
-        (Some(known), Book::Has(book)) if !waits => match later(&known, book, Source::Book) {
+        (Some(known), Book::Has(book)) => match later(&known, book, Source::Book) {
             Some(next) => Ok(Some(next)),
             None => Err(Contradiction { known }),
         },
-        (None, Book::Has(book)) if !waits => Ok(Some(book.clone())),
+        (None, Book::Has(book)) => Ok(Some(book.clone())),
         // A held order that was lost is nobody's loss but the buyer's, who will ask again.
-        (Some(known), Book::Lacks | Book::Has(_)) if known.state == State::Sold => {
-            Err(Contradiction { known })
-        }
+        (Some(known), Book::Lacks) if known.state == State::Sold => Err(Contradiction { known }),
         (Some(known), Book::Older) if known.state.is_live() => Err(Contradiction { known }),
         (known, _) => Ok(known),
     }

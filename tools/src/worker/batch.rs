@@ -75,6 +75,8 @@ pub struct Fact {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Has(Fact),
+    /// The order of this user is in line, so it has no row. If there is one, the server has lost it.
+    Waits(String),
     /// It has no such order, and why.
     Without(Book<String>),
     /// It can't tell, for this reason.

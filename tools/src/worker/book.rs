@@ -114,6 +114,7 @@ pub async fn ask<'k>(
 pub async fn state(source: &mut Source, key: &OrderKey, user: &str) -> RedisResult<Option<State>> {
     Ok(match ask(source, [key].into_iter()).await?.remove(key) {
         Some(Answer::Has(fact)) if fact.user == user => Some(fact.known.state),
+        Some(Answer::Waits(its)) if its == user => Some(State::Waiting),
         _ => None,
     })
 }
@@ -146,8 +147,7 @@ fn answer(key: &OrderKey, entry: Option<&Value>, sale: Option<i64>) -> Answer {
         (Some(now), Some(its)) if now == its => match entry {
             None | Some(Value::Nil) => Answer::Without(Book::Lacks),
             Some(entry) => match fact(bytes(entry)) {
-                // An order in line has no row yet: if there is one, the server has lost it.
-                Some(fact) if fact.known.state == State::Waiting => Answer::Without(Book::Lacks),
+                Some(fact) if fact.known.state == State::Waiting => Answer::Waits(fact.user),
                 Some(fact) => Answer::Has(fact),
                 None => unreadable("its entry in the book can't be read"),
             },
@@ -191,9 +191,8 @@ mod tests {
         assert_eq!((&*held.user, held.known.units, held.deadline_ms), ("ann", 2, Some(99)));
         let Answer::Has(sold) = asked(Some("sold:2:0:ann"), 5) else { panic!() };
         assert_eq!((sold.known.state, sold.deadline_ms), (State::Sold, None));
-        for entry in [None, Some("waiting:2:99:ann")] {
-            assert_eq!(asked(entry, 5), Answer::Without(Book::Lacks), "{entry:?}");
-        }
+        assert_eq!(asked(Some("waiting:2:99:ann"), 5), Answer::Waits("ann".into()));
+        assert_eq!(asked(None, 5), Answer::Without(Book::Lacks));
     }
 
     #[test]

@@ -364,6 +364,15 @@ fn a_person_is_asked_before_anything_is_given_up() {
         assert_eq!(code, Some(1), "{entry} {answer}: {said}");
         assert!(said.contains(words), "{entry} {answer}: {said}");
     }
+    // The server has lost an order, whose user tried again and is in line.
+    let Value::BulkString(held) = shop.run("HGET seckill:book:tea held") else { panic!() };
+    for (entry, words) in
+        [(&b"waiting:1:99:ann"[..], "waits in line"), (&held[..], "held, not paid")]
+    {
+        shop.server.call(&[b"HSET", b"seckill:book:tea".as_slice(), b"held", entry]);
+        let (code, said) = shop.dead_letter(&pending[1], &[], "no\n");
+        assert!(code == Some(1) && said.contains(words), "{said}");
+    }
     assert_eq!(shop.pending(), pending);
     shop.nothing_is_released();
 

@@ -197,6 +197,7 @@ impl Draft<'_> {
     ) {
         let (fact, book) = match answer {
             Some(Answer::Has(fact)) => (Some(fact), Book::Has(fact.known.clone())),
+            Some(Answer::Waits(_)) => (None, Book::Lacks),
             Some(Answer::Without(book)) => (None, book.clone()),
             _ => (None, Book::Over),
         };
