@@ -75,7 +75,7 @@ pub struct Fact {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Has(Fact),
-    /// The order of this user is in line, so it has no row. If there is one, the server has lost it.
+    /// The order of this user is in line, so it has no row: if there is one, it was lost.
     Waits(String),
     /// It has no such order, and why.
     Without(Book<String>),
