@@ -45,7 +45,9 @@ fn entry_is_sound(
         Append::Order => known.is_none(),
         Append::Served { waited } => {
             // The present is always the same.
-            known.map(|known| known.state) == Some(State::Waiting) && waited == 0
+            known.map(|known| known.state) == Some(State::Waiting)
+                && plan.entry.map(|entry| entry.state) == Some(State::Held)
+                && waited == 0
         }
         Append::Confirmation => plan.entry.is_some_and(|entry| entry.state == State::Sold),
         Append::Payment(outcome) => plan.payment.is_some_and(|(_, it)| it.outcome == outcome),

@@ -240,6 +240,20 @@ impl Step<'_> {
                 Ok(Answer::Try(answer)) => self.check_try(order, answer),
                 _ => self.check_refused(order),
             },
+            (
+                Action::End(_) | Action::Begin(_) | Action::Limit(_) | Action::Hold(_),
+                Err(Error::Refused(refusal)),
+            ) => {
+                let is_over = self.before.is_over();
+                let waits = !self.before.in_line().is_empty();
+                let is_right = match refusal {
+                    Refusal::NotManaged => self.before.rules.is_none(),
+                    Refusal::EndingWaits => waits && is_over,
+                    Refusal::Waiting => waits && !is_over && *self.action == Action::Hold(None),
+                    _ => false,
+                };
+                ensure(is_right, "a change of the rules is refused")
+            }
             (Action::Drop { sale, .. }, answer) => {
                 let is_meant = meant(*sale).is(self.before.sale());
                 let nothing = *self.before == self.before.without_sale();
