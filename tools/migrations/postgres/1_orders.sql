@@ -31,8 +31,10 @@ CREATE TABLE IF NOT EXISTS {prefix}orders (
     PRIMARY KEY (voucher_id, sale_id, order_id)
 );
 
+-- The user first: for a voucher that is not in its statistics, PostgreSQL expects a single row of
+-- any index that begins with voucher and sale, and would read all of them for each order.
 CREATE UNIQUE INDEX IF NOT EXISTS {prefix}orders_only_user
-    ON {prefix}orders (voucher_id, sale_id, only_user_id);
+    ON {prefix}orders (only_user_id, voucher_id, sale_id);
 
 CREATE INDEX IF NOT EXISTS {prefix}orders_disputed
     ON {prefix}orders (disputed_ms) WHERE disputed_ms IS NOT NULL;

@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use sqlx::Row as _;
+
 use crate::databases::{Database, Kind};
 use crate::harness::{Port, Server, wait_for};
 use crate::shop::{GROUP, Shop, random};
@@ -47,6 +49,30 @@ fn orders_become_rows(kind: Kind) {
     let again = shop.drain(&[]);
     assert_eq!((&again["orders"], &again["rows_inserted"]), (&0.into(), &0.into()), "{again}");
     shop.check();
+}
+
+/// Whatever PostgreSQL knows of the table: of a new voucher, nothing.
+#[test]
+fn an_order_is_looked_up_among_many_without_statistics() {
+    let Some(database) = Database::open(Kind::Postgres) else { return };
+    let mut shop = Shop::open(database);
+    shop.sell_managed("tea", 400, "HOLD 600000");
+    shop.buy("tea", "first", "first");
+    shop.drain(&[]);
+    shop.database.rows("ALTER TABLE seckill_orders SET (autovacuum_enabled = false)");
+    shop.database.rows(
+        "INSERT INTO seckill_orders SELECT (row).* FROM (SELECT jsonb_populate_record(o, \
+         jsonb_build_object('order_id', 'old-' || i)) AS row \
+         FROM seckill_orders o, generate_series(1, 50000) i) rows",
+    );
+    for number in 0..300 {
+        shop.buy("tea", &format!("u{number}"), &format!("o{number}"));
+    }
+    shop.drain(&[]);
+    let read = "SELECT idx_tup_read FROM pg_stat_user_indexes \
+                WHERE indexrelname = 'seckill_orders_only_user'";
+    let read: i64 = shop.database.rows(read)[0].get(0);
+    assert!(read < 50_000, "{read} entries read");
 }
 
 #[test]
