@@ -4,7 +4,7 @@
 use crate::bounds::{created, order, sale};
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Entry, Reason, State, UserUnits};
-use domain::confirm;
+use domain::confirm::{self, Confirmation};
 use domain::facts::Refusal;
 use domain::orders::{self, Request, stock_after_release};
 use domain::plan::{Admission, Change, Decision, Hold, Plan, SalePlan};
@@ -253,6 +253,22 @@ fn what_needs_rules_is_refused_without() {
     let confirmed = asked(world, |facts| confirm::confirm(facts, &request(), None));
     assert_eq!(confirmed, refused(Refusal::NotManaged));
     assert_eq!(restocked(world, Restock::By(1)), refused(Refusal::NotManaged));
+}
+
+/// Somebody deleted the record of payments, whose key can be lost apart from the book.
+#[test]
+fn a_payment_in_the_book_alone_is_no_second_one() {
+    let released = State::Released(Reason::Cancelled);
+    for (state, want) in
+        [(State::Sold, Confirmation::WasSold), (released, Confirmation::ReleasedSince)]
+    {
+        let mut world = with_order(state, 1, Some(1), 2);
+        world.book[0] = world.book[0].map(|entry| Entry { reference: Some(0), ..entry });
+        let got = asked(world, |facts| confirm::confirm(facts, &request(), Some(0)));
+        let Ok(Decision::Do(answer, plan)) = got else { panic!("{got:?}") };
+        assert_eq!((answer, plan.appends), (want, [None; 2]), "{state:?}");
+        assert!(plan.payment.is_some_and(|(reference, _)| reference == 0), "{state:?}");
+    }
 }
 
 #[test]
