@@ -305,11 +305,10 @@ mod tests {
 
     #[test]
     fn waits_end_with_the_sale_and_are_shown_so() {
-        let ends = Some(7);
         let rules = Rules {
             total: 1,
             begin: None,
-            end: ends,
+            end: Some(7),
             limit: 1,
             hold: Some(1),
             sale: SaleId::created_at(1),

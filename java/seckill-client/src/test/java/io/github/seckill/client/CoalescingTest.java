@@ -47,10 +47,11 @@ class CoalescingTest {
 
     /** So many tries, of which the first is answered and the others are under way together. */
     private List<CompletableFuture<Outcome>> batch(int others) {
-        buy("u0");
+        CompletableFuture<Outcome> first = buy("u0");
         List<CompletableFuture<Outcome>> batch =
                 IntStream.rangeClosed(1, others).mapToObj(i -> buy("u" + i)).toList();
         wire.answer(0, 0L);
+        assertThat(first.join()).isEqualTo(Outcome.ACCEPTED);
         return batch;
     }
 
