@@ -2,6 +2,7 @@
 # (CONTRIBUTING.md lists them); logic lives in scripts/, tools/ and benches/.
 #
 #   REDIS_SERVER=path make test     against another server, say one that scripts/servers printed
+#   make test ARGS="--test it"      the tests on real servers alone; ARGS is what cargo test takes
 
 # Where cargo puts what it builds.
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -30,9 +31,11 @@ demo: ## the same, and ends
 demo-managed: ## a sale whose unpaid units go to the first in line
 	@scripts/run demo --managed --hold 1s --cancel-share 0.1 --waitlist
 
+# Tests wait for servers most of their time: with as many threads as processors, these idle.
+test: export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc) + 1)
 test: module ## all tests, against redis-server or REDIS_SERVER=path
 	@scripts/setup test
-	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace
+	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace $(ARGS)
 
 # All storms at once, and every seed printed. Before them the courses of a sale, further.
 soak: module ## crashes, failovers, histories and the command fuzzer for MINUTES=60
