@@ -54,8 +54,10 @@ impl Step<'_> {
             let refused = Err(Error::Refused(Refusal::Reference));
             let again = Ok(Answer::Confirm(known.outcome.again()));
             ensure(*answer == if is_same { again } else { refused }, "another answer")?;
+            let recorded = reference.map_or(0, |it| self.written.recorded[usize::from(it)]);
+            let is_again = self.written.anything == is_same && recorded == u8::from(is_same);
             return ensure(
-                self.before == self.after && self.written.anything == is_same,
+                self.before == self.after && is_again,
                 "an answer that is not replicated",
             );
         }

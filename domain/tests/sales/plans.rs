@@ -16,6 +16,7 @@ pub fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str>
     let is_written = is_changed || is_moved || plan.appends != [None; 2] || plan.acknowledge;
     wrong(!is_written && plan.payment.is_none() && !plan.again, "a plan of nothing")?;
     wrong(plan.again && is_written, "a plan that writes, again")?;
+    wrong(!plan.entry.is_none_or(reads_back), "an order that is not read as it was written")?;
     wrong(plan.stock.is_some_and(|it| world.stock != Some(it.before)), "another stock before")?;
     wrong(plan.stock.is_some_and(|it| it.before == it.after), "a stock that stays")?;
     let is_of_sale = plan.sale.is_some_and(|sale| world.sale() != Some(sale));
@@ -34,6 +35,11 @@ pub fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str>
         wrong(moved != taken + returned, "the stock moved by other units")?;
     }
     plan.appends.iter().flatten().try_for_each(|append| entry_is_sound(*append, plan, known))
+}
+
+fn reads_back(entry: Entry<u8>) -> bool {
+    let text = entry.map(|name| [b'a' + name]).write();
+    Entry::parse(&text).map(|read| read.map(|name| name[0] - b'a')) == Ok(entry)
 }
 
 fn entry_is_sound(

@@ -277,6 +277,8 @@ pub struct Written {
     pub released: Counts,
     /// How often each reference was appended, but by releases.
     pub paid: [u8; REFERENCES],
+    /// How often the record of each reference was written.
+    pub recorded: [u8; REFERENCES],
     pub letters: u8,
     pub acknowledged: u8,
     /// More of the line could be served, but not by this step.
@@ -327,6 +329,7 @@ impl World {
         self.extra += plan.extra;
         if let Some((reference, payment)) = plan.payment {
             self.payments[usize::from(reference)] = Some(payment);
+            written.recorded[usize::from(reference)] += 1;
         }
         for append in plan.appends.iter().flatten() {
             written.count(*append, plan, id);
