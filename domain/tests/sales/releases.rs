@@ -58,7 +58,8 @@ impl Step<'_> {
             _ => None,
         };
         let is_sold = entry.is_some_and(|entry| entry.state == State::Sold);
-        ensure(is_sold && self.before == self.after, "an entry that is kept without a reason")
+        ensure(is_sold && self.before == self.after, "an entry that is kept without a reason")?;
+        ensure(self.written.anything, "an answer that is not replicated")
     }
 
     pub fn check_fate(&self, fate: Fate) -> Checked {
