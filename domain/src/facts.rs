@@ -131,9 +131,7 @@ pub trait Facts {
     fn due(&self, most: usize) -> Result<Option<FirstDue<Self::Name>>, Self::Error>;
 
     /// Refuses to say what is due while the holds, or what a release touches, may be elsewhere.
-    fn sees_holds(&self) -> Result<(), Self::Error> {
-        Ok(())
-    }
+    fn sees_holds(&self) -> Result<(), Self::Error>;
 
     /// The first `most` orders that are held, and how many are.
     fn held(&self, most: usize) -> Result<(Vec<Self::Name>, u64), Self::Error>;

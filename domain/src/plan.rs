@@ -179,6 +179,6 @@ pub struct SalePlan {
 impl SalePlan {
     /// The same as [`Plan::moves_line`]: other rules can end waits, too.
     pub fn moves_line(&self) -> bool {
-        self.rules.is_some() && !self.delete
+        self.rules.is_some()
     }
 }

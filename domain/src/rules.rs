@@ -271,6 +271,9 @@ mod tests {
         assert_eq!(bad(Rules { hold: Some(MILLIS_MAX + 1), ..RULES }), BadRules::OutOfRange);
         assert_eq!(bad(Rules { begin: Some(-1), ..RULES }), BadRules::OutOfRange);
         assert_eq!(bad(Rules { end: Some(MILLIS_MAX + 1), ..RULES }), BadRules::OutOfRange);
+        assert_eq!(Rules { total: 0, ..RULES }.checked(), Ok(Rules { total: 0, ..RULES }));
+        let reversed = Rules { end: Some(9), ..RULES }.to_json();
+        assert_eq!(Rules::parse(reversed.as_bytes()), Err(BadRules::EndBeforeBegin));
         for sale in [0, -1, SaleId::MAX + 1] {
             let json =
                 format!(r#"{{"total":5,"begin":1,"end":2,"limit":1,"hold":1,"sale":{sale}}}"#);

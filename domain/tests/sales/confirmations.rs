@@ -1,12 +1,15 @@
 //! What every confirmation must keep: each payment is recorded and announced once.
 
 use crate::actions::{Action, Answer, Named};
+use crate::extremes::{asked, plan, request, with_order};
 use crate::properties::{Checked, Step, ensure};
 use crate::world::{Error, NOW, World};
 use domain::book::{Entry, State};
 use domain::confirm::Confirmation;
 use domain::facts::Refusal;
+use domain::orders;
 use domain::payments::{Outcome as Paid, Payment};
+use domain::rules::SaleId;
 
 impl Step<'_> {
     /// A payment is recorded and announced once, by the confirmation that brings it, and changes
@@ -114,5 +117,20 @@ impl Step<'_> {
             Confirmation::ReleasedSince | Confirmation::SecondPayment => false,
         };
         ensure(is_right, "a reservation is not what was answered")
+    }
+}
+
+/// Somebody recorded a reference of the book for another order, or another sale.
+#[test]
+fn only_the_payment_of_a_released_order_is_refunded() {
+    let sold = with_order(State::Sold, 1, Some(1), 2);
+    let sale = sold.sale().unwrap();
+    let earlier = SaleId::new(sale.get() + 1).unwrap();
+    for (sale, id, is_refunded) in [(sale, 0, true), (sale, 1, false), (earlier, 0, false)] {
+        let mut world = sold;
+        world.book[0] = world.book[0].map(|entry| Entry { reference: Some(0), ..entry });
+        world.payments[0] = Some(Payment { sale, id, outcome: Paid::First });
+        let plan = plan(asked(world, |facts| orders::cancel(facts, &request(), None, None)));
+        assert_eq!(plan.payment.is_some(), is_refunded, "{sale:?} {id}");
     }
 }

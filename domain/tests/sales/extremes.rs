@@ -26,7 +26,7 @@ fn ask<T>(world: World, policy: Policy, fails: usize, ask: impl FnOnce(&View<'_>
     ask(&View { world: &world, asked: &asked, fails, knows_buyers: false, policy })
 }
 
-fn asked<T>(world: World, question: impl FnOnce(&View<'_>) -> T) -> T {
+pub fn asked<T>(world: World, question: impl FnOnce(&View<'_>) -> T) -> T {
     ask(world, PLAIN, usize::MAX, question)
 }
 
@@ -56,7 +56,7 @@ pub fn with_order(state: State, units: i64, stock: Option<i64>, total: i64) -> W
     world
 }
 
-fn request() -> Request<u8> {
+pub fn request() -> Request<u8> {
     Request { user: 0, id: 0, sale: Meant::Any }
 }
 

@@ -223,6 +223,10 @@ impl Facts for View<'_> {
         self.ask(Some(due).filter(|due| !due.is_empty()))
     }
 
+    fn sees_holds(&self) -> Result<(), Error> {
+        self.ask(())
+    }
+
     fn held(&self, most: usize) -> Result<(Vec<u8>, u64), Error> {
         let mut held = self.world.holds_until(Millis::MAX);
         let count = held.len() as u64;
