@@ -122,6 +122,12 @@ impl<N> Entry<N> {
         Self { state, units, asked: units, deadline, was, reference: None, user }
     }
 
+    /// Has the order had its units, now or before it was released? It does not wait, and did not end
+    /// in line.
+    pub fn has_had_units(&self) -> bool {
+        ![Some(self.state), self.was].contains(&Some(State::Waiting))
+    }
+
     /// Is the order held, and its deadline over? Then it counts as released, even if the timer has
     /// not processed it yet: what is answered must not depend on how busy the server is.
     pub fn is_overdue(&self, now: Millis) -> bool {
@@ -318,9 +324,10 @@ mod tests {
             let (held, waits) = (state == State::Held, state == State::Waiting);
             let over = [4, 5, 6, 7].map(|now| entry.is_over(&rules, now));
             assert_eq!(over, [false, held, held, held || waits], "{state:?}");
-            let shown = [6, 7].map(|now| entry.seen(&rules, now).state);
+            let shown = [6, 7].map(|now| entry.seen(&rules, now));
             let expired = if waits { State::Released(Reason::Expired) } else { state };
-            assert_eq!(shown, [state, expired], "{state:?}");
+            assert_eq!(shown.map(|entry| entry.state), [state, expired], "{state:?}");
+            assert_eq!(shown.map(|entry| entry.has_had_units()), [!waits; 2], "{state:?}");
         }
     }
 

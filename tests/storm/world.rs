@@ -207,7 +207,7 @@ fn order(text: &str) -> Order {
         units: entry.units.get(),
         user: name(entry.user),
         reference: entry.reference.map_or_else(String::new, name),
-        is_unserved: [Some(entry.state), entry.was].contains(&Some(book::State::Waiting)),
+        is_unserved: !entry.has_had_units(),
     }
 }
 

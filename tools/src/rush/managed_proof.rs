@@ -102,7 +102,7 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     // Meanwhile more holds may have expired than the book said.
     if let Some(released) = facts.released.filter(|_| fresh && facts.waited) {
         let gone =
-            book.iter().filter(|entry| entry.state.is_released() && entry.was_accepted()).count();
+            book.iter().filter(|entry| entry.state.is_released() && entry.was_accepted).count();
         check("releases in the stream", count(gone), count(released.len()));
     }
     checks
@@ -169,7 +169,8 @@ mod tests {
 
     fn entry(plan: &Plan, number: u32, state: State) -> BookedOrder {
         let user = user_id(plan.user(number).unwrap());
-        BookedOrder { order_id: plan.order_id(number), state, was: None, units: 1, user }
+        let (order_id, was_accepted) = (plan.order_id(number), state != State::Waiting);
+        BookedOrder { order_id, state, was_accepted, units: 1, user }
     }
 
     fn order(plan: &Plan, number: u32) -> Order {
@@ -238,7 +239,7 @@ mod tests {
         sale.answers.waiting = vec![2, 3, 4];
         let ended = entry(&sale.plan, 4, State::Released(Reason::Expired));
         sale.ledger.book.push(entry(&sale.plan, 3, State::Waiting));
-        sale.ledger.book.push(BookedOrder { was: Some(State::Waiting), ..ended });
+        sale.ledger.book.push(BookedOrder { was_accepted: false, ..ended });
         assert_eq!(sale.differences(), ["left while some wait"]);
         sale.ledger.audit = Audit { left: 0, sold: 5, ..sale.ledger.audit };
         sale.ledger.stock = 0;

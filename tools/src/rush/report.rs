@@ -69,7 +69,7 @@ impl ManagedReport {
             paid: answers.payments.confirmed(Confirmation::Confirmed),
             too_late: answers.payments.confirmed(Confirmation::TooLate),
             cancelled: answers.payments.cancelled(Cancellation::Released),
-            expired: in_book(&|order| order.state == expired && order.was_accepted()),
+            expired: in_book(&|order| order.state == expired && order.was_accepted),
             served: served.len() as u64,
             waiting: in_book(&|order| order.state == State::Waiting),
             audit: ledger.audit.clone(),
