@@ -200,7 +200,9 @@ impl<'a> Sale<'a> {
             if plan.dismiss {
                 self.dismiss(&plan.order.user);
             }
-            self.count_extra(plan, is_none_held);
+            if plan.extra != 0 || is_none_held {
+                self.count_extra(plan.extra, is_none_held);
+            }
         }
     }
 
@@ -344,11 +346,7 @@ impl<'a> Sale<'a> {
     ///
     /// The key was seen to be an integer before, and is deleted when it would be 0. A sum that does
     /// not fit, of a key that somebody has edited, is left for SECKILL.AUDIT.
-    fn count_extra(&self, plan: &Plan<Name<'a>>, is_none_held: bool) {
-        let by = plan.extra;
-        if by == 0 && !is_none_held {
-            return;
-        }
+    fn count_extra(&self, by: i64, is_none_held: bool) {
         let Ok(keys) = self.managed_keys() else { return };
         let extra = || read_extra(self.ctx, keys).unwrap_or(0).saturating_add(by);
         if is_none_held || extra() <= 0 {

@@ -10,7 +10,7 @@ use domain::plan::{Append, Plan};
 use domain::sale::Units;
 
 /// How many fields an entry of an order can have beside user, voucher and order id.
-const MORE_MAX: usize = 8;
+const MORE_MAX: usize = 6;
 
 /// What entries say beside user, voucher and order id, names and values.
 type More<'a> = Vec<(Str<'a>, OwnedStr)>;
@@ -18,8 +18,7 @@ type More<'a> = Vec<(Str<'a>, OwnedStr)>;
 /// The texts that the entries of plans are made of. Several plans are tries of one command, whose
 /// entries differ in the user and the order id only.
 pub(super) struct Texts<'a> {
-    /// Of each entry of a plan. What an accepted try of one unit says without rules is nothing, and
-    /// costs no allocation.
+    /// Of each entry of a plan.
     more: [More<'a>; 2],
     /// What a dead letter says beside the entry.
     letter: Vec<OwnedStr>,
@@ -66,6 +65,9 @@ impl<'a> Sale<'a> {
         for (append, more) in plan.appends.iter().zip(&mut texts.more) {
             match (append, self.rejected) {
                 (None, _) => {}
+                // Most accepted tries: they say nothing more.
+                (Some(Append::Order), _)
+                    if plan.sale.is_none() && plan.order.units == Units::ONE => {}
                 (Some(Append::DeadLetter { fate, was }), Some(rejected)) => {
                     texts.letter = rejected.letter(*fate, *was);
                 }
