@@ -34,8 +34,7 @@ use crate::args::Args;
 use crate::error::CommandError;
 use crate::memory::Memory;
 use crate::metrics;
-use crate::reply::Reply;
-use crate::server::{Access, Answer, CommandSpec, Ctx, KeySpec, Part, Run, Str, take_replaced};
+use crate::server::{Access, CommandSpec, Ctx, KeySpec, Reply, Run, Str, take_replaced};
 use std::ffi::CStr;
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
@@ -82,19 +81,19 @@ trait Command {
     fn run(ctx: Ctx<'_>, memory: &Memory, args: Args<'_>) -> Result<Reply, CommandError>;
 }
 
-/// What the server runs: the command, then the one answer.
+/// What the server runs: the command, then the one reply.
 struct Answering<C>(std::marker::PhantomData<C>);
 
 impl<C: Command> Run for Answering<C> {
     #[inline]
-    fn run(ctx: Ctx<'_>, arguments: &[Str<'_>]) -> Answer {
+    fn run(ctx: Ctx<'_>, arguments: &[Str<'_>]) -> Reply {
         // There is one as long as the module is loaded.
         let Some(memory) = Memory::current() else {
-            return Answer::One(Part::Error(c"ERR the module is not loaded".into()));
+            return Reply::Error(c"ERR the module is not loaded".into());
         };
         if take_replaced() {
             metrics::SCRIPTS_REPLACED.count();
         }
-        C::run(ctx, &memory, Args::new(arguments)).unwrap_or_else(Reply::Error).answer()
+        C::run(ctx, &memory, Args::new(arguments)).unwrap_or_else(Reply::from)
     }
 }

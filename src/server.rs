@@ -4,7 +4,6 @@
 //! knows contexts, strings, keys, calls, replies and the server's registries.
 
 mod acl;
-mod answer;
 mod api;
 mod blocking;
 mod call;
@@ -20,13 +19,13 @@ mod info;
 mod key;
 mod main_thread;
 mod panics;
+mod reply;
 mod slots;
 mod stream;
 mod string;
 mod timer;
 
 pub(crate) use acl::{may_run, rule_naming};
-pub(crate) use answer::{Answer, Part};
 pub(crate) use api::{is_memory_aligned, missing as missing_api};
 pub(crate) use blocking::{BlockedClient, Blocking, ClientId, block};
 pub(crate) use call::{Call, CallError, is_known};
@@ -48,6 +47,7 @@ pub(crate) use info::{FillInfo, InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey};
 pub(crate) use main_thread::MainThread;
 pub(crate) use panics::{install as install_panic_hook, remove as remove_panic_hook};
+pub(crate) use reply::Reply;
 pub(crate) use slots::{SlotRanges, SlotsMoved};
 pub(crate) use string::{OwnedStr, Str};
 pub(crate) use timer::Timer;

@@ -11,8 +11,7 @@ use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{Ctx, OwnedStr, Str};
+use crate::server::{Ctx, OwnedStr, Reply, Str};
 use crate::typed::{OrderId, User, Voucher};
 use domain::facts::Facts;
 use domain::order_id::Count;
@@ -134,9 +133,8 @@ impl<'a> Batch<'a> {
 
     /// Takes the ids that were used, and makes the reply.
     pub(super) fn finish(self, ctx: Ctx<'_>, answers: Vec<Answer>) -> Reply {
-        let element = |answer: Answer| {
-            answer.map_or_else(Reply::Error, |answer| Reply::from(counted(answer)))
-        };
+        let element =
+            |answer: Answer| answer.map_or_else(Reply::from, |answer| Reply::from(counted(answer)));
         let used = self.used(&answers);
         let Some(NewIds { free, .. }) = self.ids else {
             return Reply::Array(answers.into_iter().map(element).collect());
@@ -145,7 +143,7 @@ impl<'a> Batch<'a> {
         let elements = self.pairs.iter().zip(answers).map(|((_, id), answer)| match answer {
             Ok(tried) if is_wanted(*id) => {
                 let id = if is_new(&answer) { made.next() } else { None };
-                let id = id.map_or(Reply::Null, Reply::Id);
+                let id = id.map_or(Reply::Null, Reply::from);
                 Reply::Array(vec![counted(tried).into(), id])
             }
             answer => element(answer),

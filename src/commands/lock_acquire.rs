@@ -8,8 +8,9 @@ use crate::config::{LOCK_LEASE_MS_MAX, LOCK_WAIT_MS_MAX};
 use crate::error::CommandError;
 use crate::memory::Memory;
 use crate::metrics;
-use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, handler};
+use crate::server::{
+    Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Reply, handler,
+};
 use crate::typed::{KeyName, Token};
 use domain::lock::{NOT_ACQUIRED, Request};
 use domain::sessions::ConnectionId;

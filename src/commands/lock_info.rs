@@ -7,8 +7,7 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::{fence, lock};
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
 use crate::typed::KeyName;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

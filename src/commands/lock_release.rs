@@ -5,8 +5,7 @@ use super::{Answering, Command};
 use crate::args::Args;
 use crate::error::CommandError;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
 use crate::typed::Token;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

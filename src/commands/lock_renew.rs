@@ -6,8 +6,7 @@ use crate::args::Args;
 use crate::config::LOCK_LEASE_MS_MAX;
 use crate::error::CommandError;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
 use crate::typed::Token;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

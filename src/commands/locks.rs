@@ -9,9 +9,8 @@ use crate::keyspace::{fence, lock};
 use crate::memory::Memory;
 use crate::memory::lines::Waiters;
 use crate::metrics;
-use crate::reply::Reply;
 use crate::server::{
-    Answer, BlockedClient, Blocking, ClientId, Ctx, OwnedStr, Str, block, is_turn_over, may_run,
+    BlockedClient, Blocking, ClientId, Ctx, OwnedStr, Reply, Str, block, is_turn_over, may_run,
     turn_again,
 };
 use domain::db_key::DbKey;
@@ -325,12 +324,12 @@ pub(crate) fn release_next_closed(ctx: Ctx<'_>, memory: &Memory) -> bool {
 struct LockWaiter;
 
 impl Blocking for LockWaiter {
-    fn reply(ctx: Ctx<'_>, client: ClientId) -> Answer {
+    fn reply(ctx: Ctx<'_>, client: ClientId) -> Reply {
         // The handle was used: that is why the server asks.
         answer(ctx, client).0
     }
 
-    fn timed_out(ctx: Ctx<'_>, client: ClientId) -> Answer {
+    fn timed_out(ctx: Ctx<'_>, client: ClientId) -> Reply {
         if let Some(memory) = Memory::current() {
             memory.lines.with(|lines| lines.refuse(client, None));
         }
@@ -355,7 +354,7 @@ impl Blocking for LockWaiter {
 
 /// The answer to a client, which then no longer waits, and its handle if it was not used. A lock
 /// that it holds from now on is tied to its connection, if it asked for that.
-fn answer(ctx: Ctx<'_>, client: ClientId) -> (Answer, Option<BlockedClient>) {
+fn answer(ctx: Ctx<'_>, client: ClientId) -> (Reply, Option<BlockedClient>) {
     let memory = Memory::current();
     let answered = memory.as_ref().and_then(|memory| {
         let answered = memory.lines.with(|lines| lines.answer(client))?;
@@ -367,13 +366,13 @@ fn answer(ctx: Ctx<'_>, client: ClientId) -> (Answer, Option<BlockedClient>) {
     let Answered { answer, handle, since_ms, .. } = answered.unwrap_or_default();
     count_wait(since_ms, ctx);
     let reply = match answer {
-        Some(answer) => answer.map_or_else(Reply::Error, Reply::Integer),
+        Some(answer) => answer.map_or_else(Reply::from, Reply::Integer),
         None => {
             metrics::LOCKS_REFUSED.count();
             Reply::Integer(decision::NOT_ACQUIRED)
         }
     };
-    (reply.answer(), handle)
+    (reply, handle)
 }
 
 /// Counts a wait that is over.

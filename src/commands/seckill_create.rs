@@ -8,8 +8,7 @@ use crate::error::CommandError;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler, new_eviction_of_any_key};
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, handler, new_eviction_of_any_key};
 use domain::rules::{Rules, SaleId};
 use domain::sales::create;
 

@@ -7,8 +7,7 @@ use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::prizes::Prizes;
 use crate::memory::Memory;
 use crate::metrics;
-use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
 use crate::typed::{Pool, User};
 use domain::draw::{Draw, draw};
 
@@ -51,6 +50,7 @@ impl Command for DrawCode {
             metrics::PRIZES_DRAWN.count();
         }
         let code = code.map(|code| code.as_str().bytes().to_vec());
-        Ok(Reply::Pair(outcome.code(), code))
+        let code = code.map_or(Reply::Null, Reply::Bytes);
+        Ok(Reply::Array(vec![Reply::Integer(outcome.code()), code]))
     }
 }

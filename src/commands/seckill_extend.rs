@@ -8,8 +8,7 @@ use crate::error::CommandError;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, handler};
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, handler};
 use domain::confirm::extend;
 use domain::rules::{MILLIS_MAX, Meant};
 

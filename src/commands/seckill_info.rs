@@ -7,8 +7,7 @@ use crate::keyspace::sale_keys::SaleKeys;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{book, buyers, stock};
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, eviction_of_any_key, handler};
+use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, eviction_of_any_key, handler};
 use domain::rules::{Rules, Window};
 use domain::sale::Stock;
 

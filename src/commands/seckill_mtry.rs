@@ -8,8 +8,7 @@ use crate::error::CommandError;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
 use domain::overlay::TRIES_MAX;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

@@ -5,8 +5,7 @@ use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::counter;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
 use crate::typed::IdPrefix;
 use domain::order_id::Count;
 
@@ -42,6 +41,6 @@ impl Command for NextId {
         }
         args.finish()?;
         let next = counter::find_in_pace(&memory.counter, ctx, prefix, count)?;
-        Ok(Reply::Id(next.take(ctx)))
+        Ok(next.take(ctx).into())
     }
 }

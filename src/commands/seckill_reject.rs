@@ -15,8 +15,9 @@ use crate::keyspace::sale::Sale;
 use crate::keyspace::sale_keys::SaleKeys;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Str, handler};
+use crate::server::{
+    Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Reply, Str, handler,
+};
 use crate::typed::{KeyName, Reason, Voucher};
 use domain::key_names::is_confirmed_name;
 use domain::orders::{Request, reject};

@@ -6,8 +6,7 @@ use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::stock;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{CommandSpec, Ctx, handler};
+use crate::server::{CommandSpec, Ctx, Reply, handler};
 use domain::deduction::return_units;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {

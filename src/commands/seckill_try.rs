@@ -11,8 +11,7 @@ use crate::keyspace::sale::Sale;
 use crate::keyspace::sale_keys::SaleKeys;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, handler};
+use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
 use crate::typed::Voucher;
 use domain::facts::Facts;
 use domain::order_id::{Count, Id};
@@ -66,7 +65,7 @@ impl Command for Try {
         let id = Name::read(next.first().text().bytes());
         let outcome = try_once(&sale, meant, &Order { id, ..order }, or_else)?;
         let id = match outcome {
-            Outcome::Accepted | Outcome::Waiting => Reply::Id(next.take(ctx)),
+            Outcome::Accepted | Outcome::Waiting => next.take(ctx).into(),
             _ => Reply::Null,
         };
         Ok(Reply::Array(vec![outcome.into(), id]))

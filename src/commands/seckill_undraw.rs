@@ -7,8 +7,7 @@ use crate::error::CommandError;
 use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::prizes::Prizes;
 use crate::memory::Memory;
-use crate::reply::Reply;
-use crate::server::{CommandSpec, Ctx, handler};
+use crate::server::{CommandSpec, Ctx, Reply, handler};
 use crate::typed::{Pool, User};
 use domain::draw::undraw;
 

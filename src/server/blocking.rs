@@ -1,9 +1,9 @@
 //! Clients that wait for their reply.
 
-use super::answer::Answer;
 use super::api::api;
 use super::ctx::Ctx;
 use super::panics::guarded;
+use super::reply::Reply;
 use redis_module::raw;
 use std::ffi::c_int;
 use std::ptr::{self, NonNull};
@@ -11,11 +11,11 @@ use std::ptr::{self, NonNull};
 /// What happens to blocked clients. Exactly one of these is called for each client, once.
 pub(crate) trait Blocking {
     /// [`BlockedClient::unblock`] was used: the answer to the client.
-    fn reply(ctx: Ctx<'_>, client: ClientId) -> Answer;
+    fn reply(ctx: Ctx<'_>, client: ClientId) -> Reply;
 
     /// CLIENT UNBLOCK asked for what happens at the end of a wait: the answer to the
     /// client. Unblocks it if that has not been done.
-    fn timed_out(ctx: Ctx<'_>, client: ClientId) -> Answer;
+    fn timed_out(ctx: Ctx<'_>, client: ClientId) -> Reply;
 
     /// The client can't be answered any more: unblocks it if that has not been done. Must not
     /// write.
@@ -79,7 +79,7 @@ unsafe extern "C" fn on_reply<B: Blocking>(
 ) -> c_int {
     // SAFETY: the server's context lives for this call.
     let ctx = unsafe { Ctx::new(ctx) };
-    Answer::of(|| B::reply(ctx, current(ctx))).send(ctx);
+    Reply::of(|| B::reply(ctx, current(ctx))).send(ctx);
     raw::REDISMODULE_OK as c_int
 }
 
@@ -90,7 +90,7 @@ unsafe extern "C" fn on_timeout<B: Blocking>(
 ) -> c_int {
     // SAFETY: the server's context lives for this call.
     let ctx = unsafe { Ctx::new(ctx) };
-    Answer::of(|| B::timed_out(ctx, current(ctx))).send(ctx);
+    Reply::of(|| B::timed_out(ctx, current(ctx))).send(ctx);
     raw::REDISMODULE_OK as c_int
 }
 

@@ -1,8 +1,8 @@
 //! Registering commands with all that the server wants to know about them, and being called.
 
-use super::answer::Answer;
 use super::api::api;
 use super::ctx::Ctx;
+use super::reply::Reply;
 use super::string::{Str, argv_slice};
 use redis_module::raw;
 use std::ffi::{CStr, c_int};
@@ -11,7 +11,7 @@ use std::{mem, ptr};
 /// What a command does when called.
 pub(crate) trait Run {
     /// `arguments` are those behind the command's name. The server has checked the arity.
-    fn run(ctx: Ctx<'_>, arguments: &[Str<'_>]) -> Answer;
+    fn run(ctx: Ctx<'_>, arguments: &[Str<'_>]) -> Reply;
 }
 
 /// The entry of a command as the server calls it.
@@ -37,7 +37,7 @@ unsafe extern "C" fn on_call<C: Run>(
     // SAFETY: context and arguments are the server's and live for this call.
     let (ctx, argv) = unsafe { (Ctx::new(ctx), argv_slice(argv, argc)) };
     let arguments = argv.get(1..).unwrap_or(&[]);
-    Answer::of(|| C::run(ctx, arguments)).send(ctx);
+    Reply::of(|| C::run(ctx, arguments)).send(ctx);
     raw::REDISMODULE_OK as c_int
 }
 

@@ -1,5 +1,5 @@
-//! What a client is sent. An answer is complete before its first part is sent: a panic while it is
-//! made leaves nothing sent, and sending can't panic.
+//! What a client is sent. A reply is complete before any of it is sent: a panic while it is made
+//! leaves nothing sent, and sending can't panic.
 
 use super::api::api;
 use super::ctx::Ctx;
@@ -7,83 +7,91 @@ use super::panics::guarded;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
-/// A piece of an answer, as the protocol has it.
+/// Everything that a client is sent for one command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Reply {
     Integer(i64),
+    /// The client is blocked, and is answered later.
+    Later,
     Bytes(Vec<u8>),
+    /// There is no such thing.
     Null,
     /// `+OK`
     Ok,
+    Array(Vec<Reply>),
+    /// Names and values; pairs in one flat array for clients of RESP2.
+    Map(Vec<(&'static str, Reply)>),
     /// The code word, a space and the sentence.
     Error(Cow<'static, CStr>),
-    /// So many elements follow.
-    Array(i64),
-    /// So many names and values follow. A flat array for RESP2.
-    Map(i64),
 }
 
-/// Everything that a client is sent for one command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    One(Part),
-    /// Array or map, then what is in it. Empty: the client is blocked, and is answered later.
-    All(Vec<Part>),
-}
+impl Reply {
+    pub(crate) fn text(text: &str) -> Self {
+        Self::Bytes(text.as_bytes().to_vec())
+    }
 
-impl Answer {
+    /// The number, or null where there is none.
+    pub(crate) fn integer_or_null(value: Option<i64>) -> Self {
+        value.map_or(Self::Null, Self::Integer)
+    }
+
     /// What `make` makes, or one error if it panics.
     #[inline]
     pub(super) fn of(make: impl FnOnce() -> Self) -> Self {
         const BUG: &CStr = c"ERR a bug in the module stopped this command, see the server's log";
-        guarded(make).unwrap_or(Self::One(Part::Error(Cow::Borrowed(BUG))))
+        guarded(make).unwrap_or(Self::Error(Cow::Borrowed(BUG)))
     }
 
-    #[inline]
     pub(super) fn send(self, ctx: Ctx<'_>) {
-        match self {
-            Self::One(part) => part.send(ctx),
-            Self::All(parts) => parts.into_iter().for_each(|part| part.send(ctx)),
-        }
-    }
-}
-
-impl Part {
-    fn send(self, ctx: Ctx<'_>) {
-        let ctx = ctx.as_ptr();
+        let raw = ctx.as_ptr();
         // SAFETY: the context is live, and the server copies bytes and texts, which live for the
         // call. The status says only whether there is a client to answer.
         unsafe {
             match self {
-                Self::Integer(value) => api!(RedisModule_ReplyWithLongLong(ctx, value)),
+                Self::Integer(value) => api!(RedisModule_ReplyWithLongLong(raw, value)),
+                Self::Later => return,
                 Self::Bytes(bytes) => {
                     let start = bytes.as_ptr().cast::<c_char>();
-                    api!(RedisModule_ReplyWithStringBuffer(ctx, start, bytes.len()))
+                    api!(RedisModule_ReplyWithStringBuffer(raw, start, bytes.len()))
                 }
-                Self::Null => api!(RedisModule_ReplyWithNull(ctx)),
-                Self::Ok => api!(RedisModule_ReplyWithSimpleString(ctx, c"OK".as_ptr())),
-                Self::Error(text) => api!(RedisModule_ReplyWithError(ctx, text.as_ptr())),
-                Self::Array(elements) => api!(RedisModule_ReplyWithArray(ctx, elements)),
-                Self::Map(pairs) => api!(RedisModule_ReplyWithMap(ctx, pairs)),
+                Self::Null => api!(RedisModule_ReplyWithNull(raw)),
+                Self::Ok => api!(RedisModule_ReplyWithSimpleString(raw, c"OK".as_ptr())),
+                Self::Error(text) => api!(RedisModule_ReplyWithError(raw, text.as_ptr())),
+                Self::Array(elements) => {
+                    api!(RedisModule_ReplyWithArray(raw, len(elements.len())));
+                    return elements.into_iter().for_each(|element| element.send(ctx));
+                }
+                Self::Map(pairs) => {
+                    api!(RedisModule_ReplyWithMap(raw, len(pairs.len())));
+                    return pairs.into_iter().for_each(|(name, value)| {
+                        Self::text(name).send(ctx);
+                        value.send(ctx);
+                    });
+                }
             }
         };
     }
 }
 
+/// A length as the protocol has it. No reply here comes near the bound.
+fn len(len: usize) -> i64 {
+    i64::try_from(len).unwrap_or(i64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Part};
+    use super::Reply;
 
     #[test]
-    fn a_panic_while_an_answer_is_made_is_one_error() {
-        let made = Answer::of(|| {
-            let mut parts = vec![Part::Array(2), Part::Integer(0)];
-            parts.push(parts.get(2).expect("a bug").clone());
-            Answer::All(parts)
+    fn a_panic_while_a_reply_is_made_is_one_error() {
+        let made = Reply::of(|| {
+            let mut elements = vec![Reply::Integer(0)];
+            elements.push(elements.get(2).expect("a bug").clone());
+            Reply::Array(elements)
         });
-        let Answer::One(Part::Error(text)) = made else { panic!("more than an error: {made:?}") };
+        let Reply::Error(text) = made else { panic!("more than an error: {made:?}") };
         assert!(text.to_bytes().starts_with(b"ERR a bug"));
-        let whole = Answer::All(vec![Part::Array(1), Part::Null]);
-        assert_eq!(Answer::of(|| whole.clone()), whole);
+        let whole = Reply::Array(vec![Reply::Null]);
+        assert_eq!(Reply::of(|| whole.clone()), whole);
     }
 }
