@@ -58,15 +58,17 @@ impl Reply {
                 Self::Ok => api!(RedisModule_ReplyWithSimpleString(raw, c"OK".as_ptr())),
                 Self::Error(text) => api!(RedisModule_ReplyWithError(raw, text.as_ptr())),
                 Self::Array(elements) => {
-                    api!(RedisModule_ReplyWithArray(raw, len(elements.len())));
-                    return elements.into_iter().for_each(|element| element.send(ctx));
+                    let status = api!(RedisModule_ReplyWithArray(raw, len(elements.len())));
+                    elements.into_iter().for_each(|element| element.send(ctx));
+                    status
                 }
                 Self::Map(pairs) => {
-                    api!(RedisModule_ReplyWithMap(raw, len(pairs.len())));
-                    return pairs.into_iter().for_each(|(name, value)| {
+                    let status = api!(RedisModule_ReplyWithMap(raw, len(pairs.len())));
+                    for (name, value) in pairs {
                         Self::text(name).send(ctx);
                         value.send(ctx);
-                    });
+                    }
+                    status
                 }
             }
         };
