@@ -122,7 +122,7 @@ impl<N> Entry<N> {
         Self { state, units, asked: units, deadline, was, reference: None, user }
     }
 
-    /// Has the order had its units, now or before it was released? It does not wait, and did not end
+    /// Does the order have its units, or did it before it was released? It neither waits nor ended
     /// in line.
     pub fn has_had_units(&self) -> bool {
         ![Some(self.state), self.was].contains(&Some(State::Waiting))
