@@ -3,8 +3,8 @@
 use redis::Value;
 
 use crate::databases::{Database, Kind};
-use crate::harness::wait_for;
 use crate::shop::{GROUP, Shop, databases};
+use crate::worker::until;
 
 const RELEASED: &str = "stream.orders.released";
 
@@ -21,10 +21,8 @@ impl Shop {
     }
 
     fn wait_for_state(&self, voucher: &str, id: &str, state: &str) {
-        let reached = wait_for("a state", || {
-            (self.row_count() > 0 && self.state(voucher, id) == state).then_some(())
-        });
-        reached.unwrap_or_else(|late| panic!("{late}: {} {id}", self.state(voucher, id)));
+        let what = format!("{voucher} {id} to be {state}");
+        until(&what, || self.row_count() > 0 && self.state(voucher, id) == state);
     }
 
     /// A consumer reads a stream and never acknowledges, like a worker that dies.
@@ -52,6 +50,8 @@ fn cancelled_expired_and_bought_again() {
             shop.buy(voucher, "alice", "a2");
         }
         shop.wait_for_state("cup", "a1", "expired");
+        // Nobody is too late to cancel.
+        assert_eq!(shop.run("SECKILL.ALTER cup HOLD 600000"), Value::Okay);
         shop.buy("cup", "alice", "a2");
         shop.cancel("cup", "alice", "a2");
         shop.wait_until_drained(&mut worker);
