@@ -73,6 +73,10 @@ impl<'f, F: Facts<Name: Hash>> Overlay<'f, F> {
         self.plans.push(plan);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.plans.is_empty()
+    }
+
     /// Takes all plans, to be applied, and forgets everything.
     pub fn take(&mut self) -> Vec<Plan<F::Name>> {
         let plans = std::mem::take(&mut self.plans);
