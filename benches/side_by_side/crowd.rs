@@ -9,8 +9,7 @@ use hdrhistogram::Histogram;
 
 use crate::Result;
 use crate::latency::{histogram, read_some};
-use crate::single::release;
-use crate::stand::{Stand, UNLOCK_AND_SIGNAL, evalsha};
+use crate::stand::{Stand, UNLOCK, UNLOCK_AND_SIGNAL, evalsha};
 use crate::wire::{SILENCE_MAX, connect, request};
 
 pub const LOCK: &str = "lock:order:1000001";
@@ -82,6 +81,16 @@ impl Manner {
         }
         Ok(())
     }
+}
+
+/// Releases the lock of this owner, by the usual script or by the command.
+pub fn release(is_script: bool, lock: &str, token: &str) -> Vec<String> {
+    let mut words = match is_script {
+        true => evalsha(UNLOCK, &[lock]),
+        false => vec!["LOCK.RELEASE".to_owned(), lock.to_owned()],
+    };
+    words.push(token.to_owned());
+    words
 }
 
 /// A contender's token.
@@ -157,9 +166,8 @@ impl Crowd {
         self.manner.prepare(stand)
     }
 
-    /// All members ask for the lock at once, and each of them again as soon as it has released it,
-    /// until `end`. Runs until all are finished.
-    pub fn contend(&mut self, end: Instant) -> Result<()> {
+    /// All members ask for the lock at once. Runs until all have had it.
+    pub fn contend(&mut self) -> Result<()> {
         for number in 0..self.members.len() {
             self.ask(number, true)?;
         }
@@ -173,7 +181,7 @@ impl Crowd {
                     Phase::Sleeps(until) if now >= until => self.ask(number, false)?,
                     Phase::Sleeps(_) => {}
                     Phase::Asked | Phase::Listens | Phase::Releases => {
-                        if self.hear(number, now < end)? {
+                        if self.hear(number)? {
                             heard = now;
                         }
                     }
@@ -201,7 +209,7 @@ impl Crowd {
     }
 
     /// Reads the reply of a member, if there is one.
-    fn hear(&mut self, number: usize, comes_again: bool) -> Result<bool> {
+    fn hear(&mut self, number: usize) -> Result<bool> {
         let member = &mut self.members[number];
         let Some(reply) = read_some(&mut member.stream)? else { return Ok(false) };
         match member.phase {
@@ -216,12 +224,7 @@ impl Crowd {
                 }
             }
             Phase::Listens => self.ask(number, false)?,
-            Phase::Releases if reply == b":1\r\n" => {
-                member.phase = Phase::Done;
-                if comes_again {
-                    self.ask(number, true)?;
-                }
-            }
+            Phase::Releases if reply == b":1\r\n" => member.phase = Phase::Done,
             _ => return Err(format!("answered \"{}\"", reply.escape_ascii()).into()),
         }
         Ok(true)

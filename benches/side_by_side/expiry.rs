@@ -83,40 +83,29 @@ fn key(kind: &str) -> String {
 fn fill(stand: &mut Stand, orders: usize, waiting: usize) -> Result<()> {
     // First, or the line is served from what is left.
     let () = stand.run(&["SET", &key("stock"), "0"])?;
-    for from in (0..orders).step_by(ORDERS_A_COMMAND) {
-        let mut commands = [
-            ["HSET", &key("book")],
-            ["HSET", &key("units")],
-            ["SADD", &key("order")],
-            ["ZADD", "prepared"],
-        ]
-        .map(|words| words.map(str::to_owned).to_vec());
-        let [book, units, buyers, holds] = &mut commands;
-        for n in from..(from + ORDERS_A_COMMAND).min(orders) {
+    let all: Vec<usize> = (0..orders + waiting).collect();
+    for some in all.chunks(ORDERS_A_COMMAND) {
+        let keys = [("HSET", "book"), ("HSET", "units"), ("SADD", "order"), ("ZADD", "wait")];
+        let commands = keys.map(|(name, kind)| vec![name.to_owned(), key(kind)]);
+        let [mut book, mut units, mut buyers, mut line] = commands;
+        let mut holds = vec!["ZADD".to_owned(), "prepared".to_owned()];
+        for n in some {
             let [user, order] = [FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
-            book.extend([order.clone(), format!("held:1:{DEADLINE_MS}:{user}")]);
-            units.extend([user.clone(), format!("1:{order}")]);
-            buyers.push(user);
-            holds.extend([DEADLINE_MS.to_string(), order]);
+            let is_held = *n < orders;
+            let (state, of_waiting) = if is_held { ("held", "") } else { ("waiting", ",waiting1") };
+            book.extend([order.clone(), format!("{state}:1:{DEADLINE_MS}:{user}")]);
+            units.extend([user.clone(), format!("1{of_waiting}:{order}")]);
+            if is_held {
+                buyers.push(user);
+                holds.extend([DEADLINE_MS.to_string(), order]);
+            } else {
+                line.extend([(n + 1).to_string(), order]);
+            }
         }
-        for command in commands {
-            let () = stand.run(&command)?;
-        }
-    }
-    for from in (0..waiting).step_by(ORDERS_A_COMMAND) {
-        let mut commands =
-            [["HSET", &key("book")], ["HSET", &key("units")], ["ZADD", &key("wait")]]
-                .map(|words| words.map(str::to_owned).to_vec());
-        let [book, units, line] = &mut commands;
-        for n in from..(from + ORDERS_A_COMMAND).min(waiting) {
-            let [user, order] =
-                [FIRST_USER + n, FIRST_ORDER + n].map(|id| (orders + id).to_string());
-            book.extend([order.clone(), format!("waiting:1:{DEADLINE_MS}:{user}")]);
-            units.extend([user, format!("1,waiting1:{order}")]);
-            line.extend([(n + 1).to_string(), order]);
-        }
-        for command in commands {
-            let () = stand.run(&command)?;
+        for command in [book, units, buyers, holds, line] {
+            if command.len() > 2 {
+                let () = stand.run(&command)?;
+            }
         }
     }
     Ok(())

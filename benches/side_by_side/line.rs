@@ -3,13 +3,12 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::Result;
-use crate::crowd::{Crowd, LEASE_MS, LOCK, MANNERS, Manner, token, waiting_request};
+use crate::crowd::{Crowd, LEASE_MS, LOCK, MANNERS, Manner, release, token, waiting_request};
 use crate::latency::{histogram, micros, read_some};
 use crate::options::Size;
-use crate::single::{OWNER, lock, release};
 use crate::stand::Stand;
 use crate::table::{Costs, Table, costs, in_rounds, median, thousands};
 use crate::wire::{Load, PIPELINE, SILENCE_MAX, connect, ping, request};
@@ -17,7 +16,6 @@ use crate::wire::{Load, PIPELINE, SILENCE_MAX, connect, ping, request};
 pub const HAND_OVERS: &str = "hand-overs per second";
 pub const BURST: &str = "64 contenders for one lock";
 pub const KILLED: &str = "Holders that die";
-const STEADY: &str = "64 contenders that ask again at once";
 const CONTENDERS: usize = 64;
 const BURSTS: usize = 5;
 const PINGS: usize = 20_000;
@@ -39,20 +37,13 @@ by the hand-overs. All clients ask at the same moment, each once:
 
 ![Hand-overs per second](lock-line.svg)";
 
-const STEADY_NOTE: &str = "\
-For several seconds. With polling, the last owner often finds the lock free while the others sleep:
-its next acquisition takes no time and is no hand-over, while others starve.";
-
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
-    let [mut burst, mut steady] = [BURST, STEADY].map(|title| Table::new(title, &["manner"], &[]));
+    let mut burst = Table::new(BURST, &["manner"], &[]);
     burst.note = BURST_NOTE.to_owned();
-    steady.note = STEADY_NOTE.to_owned();
     for manner in MANNERS {
-        burst.push(manner.label(), contention(size, manner, BURSTS, Duration::ZERO)?);
-        let during = Duration::from_millis(size.contended_ms);
-        steady.push(manner.label(), contention(size, manner, 1, during)?);
+        burst.push(manner.label(), contention(size, manner)?);
     }
-    Ok(vec![pairs(size)?, burst, steady, killed(size)?, in_line(size)?])
+    Ok(vec![pairs(size)?, burst, killed(size)?, in_line(size)?])
 }
 
 /// An acquisition and its release by a single client.
@@ -62,15 +53,16 @@ fn pairs(size: &Size) -> Result<Table> {
     let mut table = Table::new("Without contention", &[""], &[(SCRIPT, MODULE)]);
     table.note =
         "Server CPU of an acquisition and its release together, pipelined, in microseconds.".into();
-    let locks: Vec<String> = (0..1_000).map(lock).collect();
+    let owner = &token(0);
+    let locks: Vec<String> = (0..1_000).map(|n| format!("lock:order:{}", 1_000_001 + n)).collect();
     let loads = [false, true].map(|is_script| {
         let mut load = Load::in_order(PIPELINE);
         for lock in &locks {
             match is_script {
-                true => load.push(&["SET", lock, OWNER, "NX", "PX", LEASE_MS], "+OK\r\n"),
-                false => load.push(&["LOCK.ACQUIRE", lock, OWNER, LEASE_MS], ":1\r\n"),
+                true => load.push(&["SET", lock, owner, "NX", "PX", LEASE_MS], "+OK\r\n"),
+                false => load.push(&["LOCK.ACQUIRE", lock, owner, LEASE_MS], ":1\r\n"),
             }
-            load.push(&release(is_script, lock, OWNER), ":1\r\n");
+            load.push(&release(is_script, lock, owner), ":1\r\n");
         }
         load
     });
@@ -84,7 +76,7 @@ fn pairs(size: &Size) -> Result<Table> {
 }
 
 /// The medians of the rounds, all on the same server and connections.
-fn contention(size: &Size, manner: Manner, times: usize, during: Duration) -> Result<Costs> {
+fn contention(size: &Size, manner: Manner) -> Result<Costs> {
     let mut stand = Stand::new(false)?;
     let mut crowd = Crowd::connect(&stand, manner, CONTENDERS)?;
     let mut rounds = Vec::new();
@@ -92,8 +84,8 @@ fn contention(size: &Size, manner: Manner, times: usize, during: Duration) -> Re
         crowd.prepare(&mut stand)?;
         let cpu = stand.cpu_seconds()?;
         let start = Instant::now();
-        for _ in 0..times {
-            crowd.contend(Instant::now() + during)?;
+        for _ in 0..BURSTS {
+            crowd.contend()?;
         }
         let took = start.elapsed().as_secs_f64();
         let cpu = stand.cpu_seconds()? - cpu;

@@ -6,8 +6,8 @@
 //!
 //! In reading order: `options`, `harness` (shared with the tests: servers in new directories),
 //! `wire` (loads and pipelines), `stand` (a server, its scripts and its clock), `table` (turns,
-//! rounds, figures); then what is measured: `tries`, `latency`, `single`, `managed`,
-//! `waiting`, `expiry`, `line` with `crowd`; then `page` and `plots`.
+//! rounds, figures); then what is measured: `tries`, `latency`, `managed`, `waiting`, `expiry`,
+//! `line` with `crowd`; then `page` and `plots`.
 
 use kit::harness;
 
@@ -20,7 +20,6 @@ mod managed;
 mod options;
 mod page;
 mod plots;
-mod single;
 mod stand;
 mod table;
 mod tries;
@@ -41,15 +40,13 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Part = (&'static str, fn(&Size) -> Result<Vec<Table>>);
 
 /// In the order of the pages.
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 12] = [
     ("tries", tries::decided),
     ("cluster", tries::in_cluster),
     ("batches", tries::in_batches),
     ("full-batches", managed::full_batches),
     ("latency", latency::measure),
     ("growth", tries::growing),
-    ("locks", single::releases),
-    ("stocks", single::deductions),
     ("managed", managed::sold_out),
     ("managed-changes", managed::changes),
     ("managed-memory", managed::memory),

@@ -48,7 +48,7 @@ pub struct Size {
     pub rounds: usize,
     /// Tries that lose, and GETs.
     pub losing: usize,
-    /// Tries that are accepted, and locks released.
+    /// Tries that are accepted.
     pub accepted: usize,
     /// Tries with one command in flight a connection, and locks acquired by a single client.
     pub unpipelined: usize,
@@ -61,8 +61,6 @@ pub struct Size {
     pub orders_weighed: usize,
     /// Holds due at once.
     pub holds: usize,
-    /// How long contenders keep asking for the lock.
-    pub contended_ms: u64,
     /// Clients in line at once.
     pub in_line: usize,
 }
@@ -77,7 +75,6 @@ const WHOLE: Size = Size {
     orders_sold: &[1_000, 10_000, 100_000],
     orders_weighed: 100_000,
     holds: 1_000_000,
-    contended_ms: 2_000,
     in_line: 10_000,
 };
 
@@ -91,6 +88,5 @@ const SMOKE: Size = Size {
     orders_sold: &[1_000, 10_000],
     orders_weighed: 2_000,
     holds: 50_000,
-    contended_ms: 200,
     in_line: 500,
 };

@@ -35,7 +35,6 @@ pub const TRIES: Page = Page {
   script.
 - *batch script*: a script that decides many tries, with one command per key
   (`benches/side_by_side/scripts/try_batch.lua`), as a module command would; its cost is per try.
-- *stock script*, *unlock script*: the usual ones.
 
 All contenders take turns on one server in one run, and each reply is checked. Absolute times
 depend on the machine; the ratios hardly do. Losing tries find 1,000 users who have bought,

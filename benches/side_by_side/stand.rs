@@ -16,8 +16,6 @@ pub const BUY_ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2
 pub const BUY_DECLARED: &str = include_str!("scripts/try_declared.lua");
 /// Many tries in one script.
 pub const BUY_BATCH: &str = include_str!("scripts/try_batch.lua");
-/// The usual script of a bare stock.
-pub const DEDUCT: &str = include_str!("scripts/deduct.lua");
 /// The usual script that releases a lock, and one that also signals a client that waits with BLPOP.
 pub const UNLOCK: &str = include_str!("../../tests/it/unlock.lua");
 pub const UNLOCK_AND_SIGNAL: &str = include_str!("scripts/unlock_and_signal.lua");
@@ -26,12 +24,11 @@ pub const MANAGED_TRY: &str = include_str!("scripts/managed_try.lua");
 pub const MANAGED_CONFIRM: &str = include_str!("scripts/managed_confirm.lua");
 pub const MANAGED_CANCEL: &str = include_str!("scripts/managed_cancel.lua");
 
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 9] = [
     BUY,
     BUY_ONE_LINE,
     BUY_DECLARED,
     BUY_BATCH,
-    DEDUCT,
     UNLOCK,
     UNLOCK_AND_SIGNAL,
     MANAGED_TRY,

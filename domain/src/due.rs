@@ -247,6 +247,12 @@ mod tests {
         assert_eq!((index.first_due(), index.holds(), index.has_marked()), (None, 0, false));
         index.mark_parked();
         assert_eq!(index.take_marked(), Some(key(0, "a")));
+        // Each is parked once, and no longer once it is known.
+        index.mark_parked();
+        index.park(&key(0, "a"));
+        index.set(&key(0, "a"), 20, 2);
+        index.mark_parked();
+        assert!(!index.has_marked());
         index.park(&key(0, "a"));
         index.mark_if_parked(1, b"a");
         index.mark_if_parked(0, b"b");

@@ -118,25 +118,3 @@ fn a_batch_is_decided_as_its_tries_one_after_the_other() {
     assert!(outcomes.iter().all(|count| *count > 100), "{outcomes:?}");
     assert!(turns_within_a_batch > 5, "{turns_within_a_batch}");
 }
-
-#[test]
-fn the_script_of_a_bare_stock_deducts_as_the_command() {
-    let server = Server::start();
-    let mut client = server.client();
-    let script = include_str!("../../benches/side_by_side/scripts/deduct.lua");
-    let script = text(&client.call(&["SCRIPT", "LOAD", script]));
-    for stock in ["-1", "0", "1", "2", "10", "9007199254740991"] {
-        for units in ["1", "2", "10"] {
-            client.call(&["SET", "by:script", stock, "PXAT", "33333333333333"]);
-            client.call(&["SET", "by:command", stock, "PXAT", "33333333333333"]);
-            let by_script = client.call(&["EVALSHA", &script, "1", "by:script", units]);
-            let by_command = client.call(&["SECKILL.DEDUCT", "by:command", units]);
-            assert_eq!(by_script, by_command, "{stock} - {units}");
-            let [left_by_script, left_by_command] =
-                ["by:script", "by:command"].map(|key| text(&client.call(&["GET", key])));
-            assert_eq!(left_by_script, left_by_command, "{stock} - {units}");
-        }
-    }
-    let by_script = client.call(&["EVALSHA", &script, "1", "nobody", "1"]);
-    assert_eq!(by_script, client.call(&["SECKILL.DEDUCT", "nobody", "1"]));
-}

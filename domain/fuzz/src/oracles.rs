@@ -1,7 +1,6 @@
 //! The properties to check, and the models to compare with.
 
 pub(crate) mod audit;
-pub(crate) mod due;
 pub(crate) mod entries;
 pub(crate) mod lines;
 pub(crate) mod numbers;

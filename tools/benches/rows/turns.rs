@@ -37,38 +37,34 @@ pub struct Turn<'t> {
     pub has_statements: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Contender {
-    OneEntryATransaction,
-    SeckillWorker,
-    /// The worker, with the statements of the first consumer in addition to its own.
-    WithStatements,
-}
-
 /// The results with one database.
 pub struct Line {
     pub database: String,
-    /// The median of each contender.
+    /// The medians of the other consumer, of the worker, and of the worker with the statements of
+    /// the other consumer in addition to its own.
     pub orders_per_second: [f64; 3],
 }
 
 /// None if the database is not installed.
 pub fn measure(kind: Kind, rounds: u32, size: Size) -> Result<Option<Line>> {
-    let mut values = CONTENDERS.map(|_| Vec::new());
+    let mut values = [const { Vec::new() }; 3];
     // Its server runs for all turns; each turn has its own database.
     let Some(first) = Database::durable(kind) else { return Ok(None) };
     let name = name_of(&first)?;
     for _ in 0..rounds {
-        for (place, contender) in CONTENDERS.into_iter().enumerate() {
+        for (place, values) in values.iter_mut().enumerate() {
             let Some(database) = Database::durable(kind) else { return Ok(None) };
-            values[place].push(turn(contender, &database, size)?);
+            let (worker, has_statements) = (Path::new(WORKER), place == 2);
+            let turn = Turn { worker, is_managed: false, has_statements };
+            let (orders, spent) = match place {
+                0 => (size.naive, naive_turn(&database, size.naive)?),
+                _ => (size.worker, worker_turn(turn, &database, size.worker)?),
+            };
+            values.push(orders as f64 / spent.as_secs_f64());
         }
     }
     Ok(Some(Line { database: name, orders_per_second: values.map(median) }))
 }
-
-const CONTENDERS: [Contender; 3] =
-    [Contender::OneEntryATransaction, Contender::SeckillWorker, Contender::WithStatements];
 
 /// The first consumer's work for each order. The condition on the stock must match a row.
 const STATEMENTS: &str = r#"on_sold = [
@@ -77,19 +73,6 @@ const STATEMENTS: &str = r#"on_sold = [
        WHERE voucher_id = :voucher_id AND stock >= :units""",
 ]
 "#;
-
-/// Orders per second.
-fn turn(contender: Contender, database: &Database, size: Size) -> Result<f64> {
-    let (orders, spent) = match contender {
-        Contender::OneEntryATransaction => (size.naive, naive_turn(database, size.naive)?),
-        Contender::SeckillWorker | Contender::WithStatements => {
-            let has_statements = contender == Contender::WithStatements;
-            let turn = Turn { worker: Path::new(WORKER), is_managed: false, has_statements };
-            (size.worker, worker_turn(turn, database, size.worker)?)
-        }
-    };
-    Ok(orders as f64 / spent.as_secs_f64())
-}
 
 /// A new server, and a connection to it.
 fn server() -> Result<(Server, redis::Connection)> {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail, ensure};
 use domain::book::{Entry, State};
 use futures_util::future::try_join_all;
-use redis::{FromRedisValue, Value};
+use redis::{AsyncCommands, FromRedisValue, Value};
 use seckill_tools::connection::Connection;
 use seckill_tools::duration::millis;
 use seckill_tools::sale_info::SaleInfo;
@@ -185,8 +185,8 @@ impl Ledger {
             let order = order.with_context(|| format!("the book holds \"{text}\""))?;
             book.insert(id.into_owned(), order);
         }
-        let stock = redis::cmd("GET").arg(&names.stock).query_async(connection).await?;
-        let buyers = redis::cmd("SCARD").arg(&names.buyers).query_async(connection).await?;
+        let stock = connection.get(&names.stock).await?;
+        let buyers = connection.scard(&names.buyers).await?;
         Ok(Ledger { audit, book: book.into_values().collect(), stock, buyers })
     }
 }
@@ -195,7 +195,7 @@ impl Ledger {
 pub async fn book_len(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<usize> {
     let mut length = 0;
     for names in shards {
-        length += redis::cmd("HLEN").arg(&names.book).query_async::<usize>(connection).await?;
+        length += connection.hlen::<_, usize>(&names.book).await?;
     }
     Ok(length)
 }

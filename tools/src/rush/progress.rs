@@ -14,48 +14,36 @@ const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Without a terminal a line is printed this often instead of the bar.
 const LINE_EVERY: Duration = Duration::from_secs(2);
 
-/// The answers so far, counted by all connections together.
+/// The outcomes that are shown, and their names.
+const SHOWN: [(Outcome, &str); 4] = [
+    (Outcome::Accepted, "accepted"),
+    (Outcome::SoldOut, "sold out"),
+    (Outcome::AtLimit, "at the limit"),
+    (Outcome::Waiting, "waiting"),
+];
+
+/// The answers so far, counted by all connections together: those of `SHOWN`, then all others.
 #[derive(Default)]
-pub struct Tally {
-    accepted: AtomicU32,
-    sold_out: AtomicU32,
-    at_limit: AtomicU32,
-    waiting: AtomicU32,
-    other: AtomicU32,
-}
+pub struct Tally([AtomicU32; SHOWN.len() + 1]);
 
 impl Tally {
     pub fn count(&self, answer: &RedisResult<i64>) {
         let outcome = answer.as_ref().ok().copied().and_then(Outcome::of_code);
-        let counter = match outcome {
-            Some(Outcome::Accepted) => &self.accepted,
-            Some(Outcome::SoldOut) => &self.sold_out,
-            Some(Outcome::AtLimit) => &self.at_limit,
-            Some(Outcome::Waiting) => &self.waiting,
-            _ => &self.other,
-        };
-        counter.fetch_add(1, Relaxed);
+        let place = SHOWN.iter().position(|(shown, _)| Some(*shown) == outcome);
+        self.0[place.unwrap_or(SHOWN.len())].fetch_add(1, Relaxed);
     }
 
     pub fn answered(&self) -> u32 {
-        let known = [&self.accepted, &self.sold_out, &self.at_limit, &self.waiting];
-        known.into_iter().chain([&self.other]).map(|counter| counter.load(Relaxed)).sum()
+        self.0.iter().map(|counter| counter.load(Relaxed)).sum()
     }
 
+    /// The first three always, the others if there are any.
     fn line(&self) -> String {
-        let count = |counter: &AtomicU32| HumanCount(u64::from(counter.load(Relaxed))).to_string();
-        let mut line = format!(
-            "accepted {}, sold out {}, at the limit {}",
-            count(&self.accepted),
-            count(&self.sold_out),
-            count(&self.at_limit)
-        );
-        for (name, counter) in [("waiting", &self.waiting), ("errors and others", &self.other)] {
-            if counter.load(Relaxed) > 0 {
-                line += &format!(", {name} {}", count(counter));
-            }
-        }
-        line
+        let names = SHOWN.iter().map(|(_, name)| *name).chain(["errors and others"]);
+        let counts = self.0.iter().map(|counter| u64::from(counter.load(Relaxed)));
+        let all = names.zip(counts).enumerate().filter(|(place, (_, n))| *place < 3 || *n > 0);
+        let parts: Vec<_> = all.map(|(_, (name, n))| format!("{name} {}", HumanCount(n))).collect();
+        parts.join(", ")
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::{Context, Result, bail, ensure};
 use redis::streams::{StreamId, StreamRangeReply};
+use redis::{AsyncCommands, RedisResult};
 use seckill_tools::connection::Connection;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_info::fields;
@@ -32,12 +33,9 @@ pub async fn cpu_seconds(connection: &mut Connection) -> Result<f64> {
 
 /// Refuses a server without the command, before anything is written.
 pub async fn need_module(connection: &mut Connection, command: &str) -> Result<()> {
-    let known: Vec<redis::Value> = redis::cmd("COMMAND")
-        .arg("INFO")
-        .arg(command)
-        .query_async(connection)
-        .await
-        .context("COMMAND INFO")?;
+    let mut ask = redis::cmd("COMMAND");
+    let known: Vec<redis::Value> =
+        ask.arg("INFO").arg(command).query_async(connection).await.context("COMMAND INFO")?;
     ensure!(
         known.iter().any(|command| *command != redis::Value::Nil),
         "this server has no {command}: load the module, or use the Lua script (--script)"
@@ -81,12 +79,9 @@ impl State {
     }
 
     async fn read(connection: &mut Connection, names: &VoucherKeys) -> Result<State> {
-        let stock: Option<i64> =
-            redis::cmd("GET").arg(&names.stock).query_async(connection).await?;
-        let Some(stock) = stock else {
-            bail!("no stock key {}", names.stock);
-        };
-        let buyers = redis::cmd("SCARD").arg(&names.buyers).query_async(connection).await?;
+        let stock: Option<i64> = connection.get(&names.stock).await?;
+        let stock = stock.with_context(|| format!("no stock key {}", names.stock))?;
+        let buyers = connection.scard(&names.buyers).await?;
         let last_entry = last_entry(connection, names.stream.as_deref()).await?;
         let last_released = self::last_entry(connection, names.released.as_deref()).await?;
         Ok(State { stock, buyers, last_entry, last_released })
@@ -95,16 +90,19 @@ impl State {
 
 async fn last_entry(connection: &mut Connection, stream: Option<&str>) -> Result<String> {
     let Some(stream) = stream else { return Ok("0".to_owned()) };
-    let last: StreamRangeReply = redis::cmd("XREVRANGE")
-        .arg(stream)
-        .arg("+")
-        .arg("-")
-        .arg("COUNT")
-        .arg(1)
-        .query_async(connection)
-        .await
-        .with_context(|| format!("the order stream {stream}"))?;
-    Ok(last.ids.into_iter().next().map_or_else(|| "0".to_owned(), |entry| entry.id))
+    let last = last_entries(connection, stream, 1).await?;
+    Ok(last.into_iter().next().map_or_else(|| "0".to_owned(), |entry| entry.id))
+}
+
+/// The last entries of a stream of orders, the last one first.
+async fn last_entries(
+    connection: &mut Connection,
+    stream: &str,
+    count: usize,
+) -> Result<Vec<StreamId>> {
+    let last: RedisResult<StreamRangeReply> =
+        connection.xrevrange_count(stream, "+", "-", count).await;
+    Ok(last.with_context(|| format!("the order stream {stream}"))?.ids)
 }
 
 /// Opens the sale as the options ask and replies what was there before the first try.
@@ -144,13 +142,8 @@ async fn refuse_others(connection: &mut Connection, shards: &[VoucherKeys]) -> R
         let Some(stream) = names.stream.as_ref().filter(|stream| seen.insert(*stream)) else {
             continue;
         };
-        let mut last = redis::cmd("XREVRANGE");
-        last.arg(stream).arg("+").arg("-").arg("COUNT").arg(PAGE);
-        let last: StreamRangeReply = last
-            .query_async(connection)
-            .await
-            .with_context(|| format!("the order stream {stream}"))?;
-        let others = last.ids.iter().filter_map(|entry: &StreamId| {
+        let last = last_entries(connection, stream, PAGE).await?;
+        let others = last.iter().filter_map(|entry| {
             let text = |field: &String| entry.get::<String>(field).unwrap_or_default();
             let is_ours = is_of_a_rush(&text(&names.user_field), &text(&names.order_field));
             (!is_ours).then(|| text(&names.voucher_field))
@@ -169,7 +162,7 @@ async fn refuse_others(connection: &mut Connection, shards: &[VoucherKeys]) -> R
 /// Makes sure that there is no such voucher.
 async fn clear(connection: &mut Connection, names: &VoucherKeys, options: &Options) -> Result<()> {
     for key in [&names.stock, &names.buyers] {
-        let there: bool = redis::cmd("EXISTS").arg(key).query_async(connection).await?;
+        let there: bool = connection.exists(key).await?;
         if there && options.reset {
             // What the module sells may have more keys than these two.
             let drop = match options.method() {
@@ -200,13 +193,9 @@ async fn open_one(
     if options.managed.managed {
         return managed::create(connection, names, stock, options).await;
     }
-    let opened: Option<String> = redis::cmd("SET")
-        .arg(&names.stock)
-        .arg(stock)
-        .arg("NX")
-        .query_async(connection)
-        .await
-        .context("opening the sale")?;
+    let mut open = redis::cmd("SET");
+    let opened = open.arg(&names.stock).arg(stock).arg("NX").query_async(connection).await;
+    let opened: Option<String> = opened.context("opening the sale")?;
     ensure!(opened.is_some(), "another client has just opened voucher {}", names.voucher);
     Ok(())
 }
@@ -258,15 +247,9 @@ pub async fn read_orders(
     orders: &mut Vec<Order>,
 ) -> Result<()> {
     loop {
-        let page: StreamRangeReply = redis::cmd("XRANGE")
-            .arg(stream)
-            .arg(format!("({last_entry}"))
-            .arg("+")
-            .arg("COUNT")
-            .arg(PAGE)
-            .query_async(connection)
-            .await
-            .with_context(|| format!("reading the order stream {stream}"))?;
+        let page: RedisResult<StreamRangeReply> =
+            connection.xrange_count(stream, format!("({last_entry}"), "+", PAGE).await;
+        let page = page.with_context(|| format!("reading the order stream {stream}"))?;
         let Some(last) = page.ids.last() else { return Ok(()) };
         last_entry.clone_from(&last.id);
         for entry in &page.ids {

@@ -12,7 +12,7 @@ use domain::entry_id::EntryId;
 use seckill_tools::back_off::back_off;
 
 use crate::batch::Why;
-use crate::source::Which;
+use crate::stream_entry::Which;
 
 /// More are not read: somebody must look first. Bounds the worker's memory.
 const ASIDE_MAX: usize = 100_000;

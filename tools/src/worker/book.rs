@@ -14,7 +14,8 @@ use seckill_tools::server_errors::{Trouble, told, trouble};
 
 use crate::batch::{Answer, Answers, Fact};
 use crate::order_events::{Event, OrderKey, as_text};
-use crate::source::{Source, Which, bytes, items};
+use crate::source::{Source, bytes, items};
+use crate::stream_entry::Which;
 
 /// How long to wait for replicas in one try.
 const REPLICAS_WAIT: Duration = Duration::from_secs(1);

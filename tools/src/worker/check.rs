@@ -22,8 +22,9 @@ use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::options::{Check, Options, OrderFields};
 use crate::settings;
-use crate::source::{Source, Which};
+use crate::source::Source;
 use crate::store::{Fault, NEEDS_STATEMENTS, Store};
+use crate::stream_entry::Which;
 use compare::{Comparison, Difference, compare};
 use facts::Sold;
 

@@ -6,15 +6,14 @@ use std::time::{Duration, Instant};
 
 use seckill_tools::back_off::back_off;
 use seckill_tools::sanitize::sanitize;
-use tokio::sync::watch;
 use tracing::{debug, error};
 
 use crate::batch::{Outcome, Row, Sole, Why};
 use crate::book::Asker;
+use crate::halt::{Halt, Stop, rest};
 use crate::order_events::Event;
 use crate::outage::Outage;
 use crate::store::{Applied, Care, Fault, Store};
-use crate::stream_consumer::Halt;
 use crate::totals::{Count, Part, Totals};
 
 /// The first and the longest wait before a database is tried again.
@@ -26,21 +25,6 @@ const STOP_WAIT: Duration = Duration::from_secs(2);
 /// another worker may have been in the way.
 const TRIES: u32 = 2;
 const TRIES_ALONE: u32 = 3;
-
-/// The worker was asked to stop while it waited.
-#[derive(Debug)]
-pub struct Stopped;
-
-/// Set once the worker is to stop.
-pub type Stop = watch::Receiver<bool>;
-
-/// Waits, unless the worker is asked to stop.
-pub async fn rest(stop: &mut Stop, wait: Duration) -> Result<(), Stopped> {
-    tokio::select! {
-        () = tokio::time::sleep(wait) => Ok(()),
-        _ = stop.wait_for(|stop| *stop) => Err(Stopped),
-    }
-}
 
 /// Ends `STOP_WAIT` after the worker was asked to stop; a commit that still runs is then abandoned.
 /// Whether it succeeds or not, its entries stay pending.

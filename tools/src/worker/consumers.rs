@@ -12,12 +12,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{error, info};
 
-use crate::commit::{Committer, Stop, rest};
+use crate::commit::Committer;
 use crate::gauges;
+use crate::halt::{Halt, Stop, rest};
 use crate::options::{Options, Streams};
 use crate::outage::Outage;
 use crate::store::Store;
-use crate::stream_consumer::{Halt, PATIENCE, StreamConsumer};
+use crate::stream_consumer::{PATIENCE, StreamConsumer};
 use crate::tag_finder::{Found, TAGS_MAX, TagFinder};
 use crate::totals::{Part, Totals};
 

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, Write};
 
-use crate::order_events::{Event, Unfit};
 use anyhow::{Context, Result, bail, ensure};
 use domain::book::State;
 use domain::entry_id::EntryId;
@@ -10,10 +9,12 @@ use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::book;
+use crate::halt::Halt;
 use crate::options::{DeadLetter, Options};
+use crate::order_events::{Event, Unfit};
 use crate::settings;
-use crate::source::{Source, Which};
-use crate::stream_consumer::Halt;
+use crate::source::Source;
+use crate::stream_entry::Which;
 
 pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     let streams = options.named_streams().unwrap_or_else(|| vec![options.streams_of(None)]);

@@ -14,9 +14,11 @@ use tracing::{debug, error, info, warn};
 use crate::aside::Put;
 use crate::batch::{Outcome, Sole, Why};
 use crate::book::Asker;
-use crate::order_events::{Event, Kind, OrderKey, StreamEntry, Unfit};
-use crate::source::{Delivered, Source, Which};
-use crate::stream_consumer::{Halt, StreamConsumer};
+use crate::halt::Halt;
+use crate::order_events::{Event, Kind, OrderKey, Unfit};
+use crate::source::{Delivered, Source};
+use crate::stream_consumer::StreamConsumer;
+use crate::stream_entry::{StreamEntry, Which};
 use crate::totals::Count;
 
 /// How often `--once` tries an entry before it ends.

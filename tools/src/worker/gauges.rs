@@ -9,7 +9,7 @@ use seckill_tools::nodes::Nodes;
 use seckill_tools::server_errors::told;
 use tracing::debug;
 
-use crate::commit::{Stop, rest};
+use crate::halt::{Stop, rest};
 use crate::options::{Options, Streams};
 use crate::source::Source;
 use crate::totals::Totals;

@@ -1,14 +1,14 @@
 //! `seckill-worker`: turns each order of a flash sale into one row of a database, whatever fails in
 //! between.
 //!
-//! `options` is the command line, `order_events` reads entries, `book` asks the server about their
-//! orders, `batch` plans how they change rows, `store` writes that into a database and runs the
-//! shop's own `statements`, `source` reads the streams, `settings` asks for the server's names,
-//! `limits` for how much a user may buy, `commit` writes with retries, `consumers` runs a
+//! `options` is the command line, `order_events` reads each `stream_entry`, `book` asks the server
+//! about their orders, `batch` plans how they change rows, `store` writes that into a database and
+//! runs the shop's own `statements`, `source` reads the streams, `settings` asks for the server's
+//! names, `limits` for how much a user may buy, `commit` writes with retries, `consumers` runs a
 //! `stream_consumer` with `deliver` for each stream that is named or that `tag_finder` finds,
 //! `aside` has the entries that can't be written, `outage` says what is down, `trim` trims
-//! processed entries, `gauges` measures the lag, `dead_letter`, `settle` and `check` are the
-//! operator's commands, `totals` counts.
+//! processed entries, `gauges` measures the lag, `halt` says why a consumer ends, `dead_letter`,
+//! `settle` and `check` are the operator's commands, `totals` counts.
 //!
 //! Exit code: 0 after success, also on SIGTERM; 1 with a line that says why it failed; 2 for wrong
 //! arguments; 3 if orders that can't be written are pending at the end; 4 if the server contradicts
@@ -28,6 +28,7 @@ mod consumers;
 mod dead_letter;
 mod deliver;
 mod gauges;
+mod halt;
 mod limits;
 mod options;
 mod order_events;
@@ -39,6 +40,7 @@ mod source;
 mod statements;
 mod store;
 mod stream_consumer;
+mod stream_entry;
 mod tag_finder;
 mod totals;
 mod trim;
@@ -60,8 +62,8 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
-use commit::{Stop, rest};
 use consumers::Consumers;
+use halt::{Stop, rest};
 use options::{Command, Options};
 use outage::Outage;
 use store::{Fault, Store};
@@ -84,7 +86,8 @@ const KEEP_UP_EVERY: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let options: Options = options_anywhere();
-    if let Err(error) = options.check() {
+    let checked = options.check().and_then(|()| Store::new(&options, 1));
+    if let Err(error) = checked {
         return refused("seckill-worker", &error);
     }
     log_to_stderr(&options);

@@ -12,8 +12,6 @@ use domain::key_names::{Naming, ORDER_STREAM};
 use seckill_tools::duration::duration;
 use seckill_tools::server::{ServerOptions, first_line};
 
-use crate::store::Store;
-
 /// Writes the orders of a flash sale into a database.
 ///
 /// Reads the streams of orders, of releases and of confirmed orders as a consumer of a group,
@@ -274,8 +272,7 @@ impl Options {
             let braces = names.iter().any(|name| name.contains('{'));
             ensure!(!braces, "with --tag, the streams' names must not have braces");
         }
-        self.server.place()?;
-        Store::new(self, 1).map(|_| ())
+        self.server.place().map(|_| ())
     }
 
     /// The stream of releases, before a tag.

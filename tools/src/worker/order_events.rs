@@ -12,19 +12,12 @@ use domain::rules::SaleId;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::options::OrderFields;
-use crate::source::Which;
+use crate::stream_entry::{StreamEntry, Which};
 
 /// The longest id in a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
 /// An entry with fewer fields than user, voucher and order id is no order.
 const ORDER_FIELDS_MIN: usize = 3;
-
-/// An entry of a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamEntry {
-    pub id: EntryId,
-    pub fields: Vec<(Vec<u8>, Vec<u8>)>,
-}
 
 /// Identifies an order. An order id is only unique within one sale of one voucher.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -155,8 +148,7 @@ impl Event {
 impl StreamEntry {
     /// The order that the entry is about, and its user.
     fn order(&self, names: &[OrderFields]) -> Result<(OrderKey, String), Unfit> {
-        let has = |name: &str| self.fields.iter().any(|(other, _)| other == name.as_bytes());
-        let fits = |names: &&OrderFields| names.all().into_iter().all(&has);
+        let fits = |names: &&OrderFields| names.all().into_iter().all(|name| self.has(name));
         let Some(names) = names.iter().find(fits) else { return Err(self.foreign(names)) };
         let [user, voucher, order] = names.all();
         let voucher = self.id_in(voucher)?;
@@ -166,11 +158,14 @@ impl StreamEntry {
         Ok((OrderKey { voucher, sale, order }, self.id_in(user)?))
     }
 
+    fn has(&self, name: &str) -> bool {
+        self.fields.iter().any(|(other, _)| other == name.as_bytes())
+    }
+
     /// None of the lists of names fits. With the names that it has, it may still be an order.
     fn foreign(&self, names: &[OrderFields]) -> Unfit {
         let lacks = |names: &OrderFields| {
-            let has = |name: &str| self.fields.iter().any(|(other, _)| other == name.as_bytes());
-            names.all().into_iter().find(|name| !has(name)).unwrap_or_default().to_owned()
+            names.all().into_iter().find(|name| !self.has(name)).unwrap_or_default().to_owned()
         };
         let lacks = names.first().map(lacks).unwrap_or_default();
         let own = [UNITS, DEADLINE, SALE, REFERENCE, WAS, REASON, PAYMENT, KEPT, WAITED];

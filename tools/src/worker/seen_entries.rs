@@ -94,35 +94,6 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_entries_and_repeats_do_not_matter() {
-        // Sold, released, sold again with the same id.
-        let entries = [(true, id(1)), (false, id(1)), (true, id(2))];
-        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-            let mut seen = SeenEntries::default();
-            for index in order.into_iter().chain(order) {
-                let (is_order, id) = entries[index];
-                if is_order {
-                    seen.order(id)
-                } else {
-                    seen.release(id)
-                };
-            }
-            assert!(seen.is_live(), "{order:?}");
-            assert_eq!(seen.texts(), ("1-0 2-0".to_owned(), "1-0".to_owned()));
-        }
-    }
-
-    #[test]
-    fn a_release_may_come_before_its_order() {
-        let mut seen = SeenEntries::default();
-        assert!(seen.release(id(5)));
-        assert!(!seen.is_live());
-        assert!(seen.order(id(4)));
-        assert!(!seen.is_live());
-        assert!(!seen.order(id(4)));
-    }
-
-    #[test]
     fn columns_are_read_as_they_are_written() {
         let mut seen = SeenEntries::default();
         assert_eq!(seen.texts(), (String::new(), String::new()));

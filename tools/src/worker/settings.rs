@@ -5,15 +5,11 @@ use domain::key_names::Naming;
 use redis::RedisError;
 use redis::aio::MultiplexedConnection;
 
+use crate::halt::Halt;
 use crate::options::{Options, OrderFields, text};
-use crate::stream_consumer::Halt;
 
 const ORDER_STREAM: &str = "seckill.order-stream";
 const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
-
-/// Why the worker ends, as a text for the operator.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Differ(pub String);
 
 /// What the worker takes from the server's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +40,7 @@ pub async fn compare(
     match info.query_async::<(String, String)>(connection).await {
         Ok((ours, cluster)) => Ok(match Names::read(&ours) {
             Some(names) => {
-                differ(options, &names)?;
+                differ(options, &names).map_err(Halt::Settings)?;
                 let mut fields = options.order_fields.clone();
                 let its = OrderFields::parse(&text(names.order_fields.clone())).ok();
                 fields.extend(its.filter(|its| !options.order_fields.contains(its)));
@@ -55,12 +51,12 @@ pub async fn compare(
                 unknown(cluster.lines().any(in_cluster))
             }
         }),
-        Err(error) if is_refused(&error) => Err(Halt::Settings(Differ(
+        Err(error) if is_refused(&error) => Err(Halt::Settings(
             "the server doesn't show its settings to this user: grant it +info, or compare \
              --order-fields and --stream with the server's settings yourself and start with \
              --unchecked"
                 .to_owned(),
-        ))),
+        )),
         Err(error) => Err(error.into()),
     }
 }
@@ -71,29 +67,30 @@ fn is_refused(error: &RedisError) -> bool {
         || error.detail().is_some_and(|text| text.starts_with("unknown command"))
 }
 
-fn differ(options: &Options, names: &Names) -> Result<(), Differ> {
+/// An error, for the operator, if the streams are not those of the server.
+fn differ(options: &Options, names: &Names) -> Result<(), String> {
     let different = |setting: &str, its: &str, option: &str, ours: &str| {
-        Err(Differ(format!(
+        Err(format!(
             "{setting} of the server is \"{its}\", but {option} is \"{ours}\": start the worker \
              with {option} \"{its}\" (or with --unchecked, if other programs than SECKILL.TRY \
              fill the stream)"
-        )))
+        ))
     };
     let stream = text(names.order_stream.clone());
     let stream = stream.as_str();
     if let Some(tag) = options.tag.first().filter(|_| !names.hash_tags) {
-        return Err(Differ(format!(
+        return Err(format!(
             "keys of this server have no hash tags (seckill.hash-tags is not \"yes\", and it is in \
              no cluster), so {} never gets an order: start the worker without --tag",
             options.streams_of(Some(tag)).orders
-        )));
+        ));
     }
     let is_of = |name: &str, base: &str| {
         let tag = name.strip_prefix(base).and_then(|rest| rest.strip_prefix(":{"));
         name == base || tag.is_some_and(|tag| tag.len() > 1 && tag.ends_with('}'))
     };
     if stream.is_empty() {
-        return Err(Differ(format!("{ORDER_STREAM} of the server is empty: it keeps no orders")));
+        return Err(format!("{ORDER_STREAM} of the server is empty: it keeps no orders"));
     }
     if !is_of(&options.stream, stream) {
         return different(ORDER_STREAM, stream, "--stream", &options.stream);
@@ -107,17 +104,17 @@ fn differ(options: &Options, names: &Names) -> Result<(), Differ> {
     ];
     for (option, ours, its) in both {
         if !ours.is_empty() && !is_of(&ours, &its) {
-            return Err(Differ(format!(
+            return Err(format!(
                 "{ORDER_STREAM} of the server is \"{stream}\": start the worker with {option} \
                  \"{its}\", not \"{ours}\""
-            )));
+            ));
         }
     }
     if !names.keeps_confirmed && !options.confirmed().is_empty() {
-        return Err(Differ(format!(
+        return Err(format!(
             "{CONFIRMED_STREAM} of the server is \"no\", so orders that are paid would stay held \
              in the rows: set it to yes, or start the worker with --confirmed \"\""
-        )));
+        ));
     }
     Ok(())
 }
@@ -130,7 +127,7 @@ mod tests {
 
     fn difference(line: &str, names: &Names) -> Option<String> {
         let options = Options::try_parse_from(line.split('|')).unwrap();
-        differ(&options, names).err().map(|Differ(text)| text)
+        differ(&options, names).err()
     }
 
     #[test]

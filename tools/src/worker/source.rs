@@ -6,7 +6,6 @@ mod pending;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::order_events::StreamEntry;
 use domain::entry_id::EntryId;
 use domain::hash_tag::StrayBraces;
 use domain::key_names::Naming;
@@ -15,26 +14,10 @@ use redis::{Cmd, RedisResult, Value, cmd};
 use seckill_tools::duration::millis;
 
 use crate::options::Streams;
-use pending::PIECE;
+use crate::stream_entry::{StreamEntry, Which};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Which {
-    Orders,
-    Confirmed,
-    Released,
-}
-
-impl Which {
-    /// The word in the table of changes.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Orders => "orders",
-            Self::Confirmed => "confirmed",
-            Self::Released => "released",
-        }
-    }
-}
-
+/// Entries that are asked for at a time.
+const PIECE: usize = 1_000;
 /// Unread entries are counted up to this, if the server can't say how many there are.
 const UNREAD_MAX: u64 = 10_000;
 

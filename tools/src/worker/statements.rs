@@ -11,60 +11,25 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::batch::{Change, Step};
-use crate::store::{Arg, Dialect};
+use crate::store::statement::{Arg, Dialect};
 use block::Block;
 
-/// A value that a statement may name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
-    OrderId,
-    UserId,
-    VoucherId,
-    SaleId,
-    Units,
-    State,
-    OldState,
-    DeadlineMs,
-    Kept,
-    Ref,
-}
+/// A value that a statement may name: its name, whether it is a number rather than text, and what
+/// it is for a change.
+type Value = (&'static str, bool, for<'s> fn(&'s Step) -> Arg<'s>);
 
-const NAMES: [(&str, Name); 10] = [
-    ("order_id", Name::OrderId),
-    ("user_id", Name::UserId),
-    ("voucher_id", Name::VoucherId),
-    ("sale_id", Name::SaleId),
-    ("units", Name::Units),
-    ("state", Name::State),
-    ("old_state", Name::OldState),
-    ("deadline_ms", Name::DeadlineMs),
-    ("kept", Name::Kept),
-    ("ref", Name::Ref),
+const VALUES: [Value; 10] = [
+    ("order_id", false, |step| Arg::Text(&step.row.key.order)),
+    ("user_id", false, |step| Arg::Text(&step.row.user)),
+    ("voucher_id", false, |step| Arg::Text(&step.row.key.voucher)),
+    ("sale_id", false, |step| Arg::Text(&step.row.key.sale)),
+    ("units", true, |step| Arg::Int(step.units)),
+    ("state", false, |step| Arg::Text(step.new.word())),
+    ("old_state", false, |step| Arg::MaybeText(step.old.map(|state| state.word()))),
+    ("deadline_ms", true, |step| Arg::MaybeInt(step.row.deadline_ms)),
+    ("kept", true, |step| Arg::Int(step.row.live_units())),
+    ("ref", false, |step| Arg::MaybeText(step.row.known.reference.as_deref())),
 ];
-
-impl Name {
-    /// Its value for a change.
-    fn of<'s>(self, step: &'s Step) -> Arg<'s> {
-        let row = &step.row;
-        match self {
-            Self::OrderId => Arg::Text(&row.key.order),
-            Self::UserId => Arg::Text(&row.user),
-            Self::VoucherId => Arg::Text(&row.key.voucher),
-            Self::SaleId => Arg::Text(&row.key.sale),
-            Self::Units => Arg::Int(step.units),
-            Self::Kept => Arg::Int(row.live_units()),
-            Self::Ref => Arg::MaybeText(row.known.reference.as_deref()),
-            Self::State => Arg::Text(step.new.word()),
-            Self::OldState => Arg::MaybeText(step.old.map(|state| state.word())),
-            Self::DeadlineMs => Arg::MaybeInt(row.deadline_ms),
-        }
-    }
-
-    /// Whether the value is a number rather than text.
-    fn is_number(self) -> bool {
-        matches!(self, Self::Units | Self::DeadlineMs | Self::Kept)
-    }
-}
 
 /// The file.
 #[derive(Debug, Deserialize)]
@@ -99,19 +64,19 @@ struct Table {
 }
 
 /// One statement, in the SQL of a database.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ShopStatement {
     /// The statement's place in the file.
     pub place: String,
     pub sql: String,
     pub may_change_nothing: bool,
-    names: Vec<Name>,
+    values: Vec<Value>,
     /// The statement with the names of a block's values.
     in_block: String,
 }
 
 /// All statements of the file; none by default.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Statements {
     of: BTreeMap<Change, Vec<ShopStatement>>,
     /// Runs them for many changes at once, if the database and all statements allow it.
@@ -143,12 +108,12 @@ impl Statements {
                     Dialect::Postgres => format!("${number}"),
                     Dialect::Sqlite | Dialect::MySql => "?".to_owned(),
                 };
-                let (sql, names) =
+                let (sql, values) =
                     named(&table.sql, dialect, placeholder).context(place.clone())?;
                 let in_block = |_, word: &str| block::value(dialect, word);
                 let (in_block, _) = named(&table.sql, dialect, in_block)?;
                 let may_change_nothing = table.may_change_nothing;
-                statements.push(ShopStatement { place, sql, may_change_nothing, names, in_block });
+                statements.push(ShopStatement { place, sql, may_change_nothing, values, in_block });
             }
             of.insert(change, statements);
         }
@@ -171,21 +136,21 @@ impl Statements {
     }
 
     /// The values that statements name, each once.
-    fn names(&self) -> Vec<(&'static str, Name)> {
-        let is_named = |(_, name): &(_, Name)| self.all().any(|one| one.names.contains(name));
-        NAMES.into_iter().filter(is_named).collect()
+    fn values(&self) -> Vec<Value> {
+        let named = |word| self.all().any(|one| one.values.iter().any(|(its, ..)| *its == word));
+        VALUES.into_iter().filter(|(word, ..)| named(*word)).collect()
     }
 }
 
 impl ShopStatement {
     /// The values for a change, in the order of the placeholders.
     pub fn args<'s>(&self, step: &'s Step) -> Vec<Arg<'s>> {
-        self.names.iter().map(|name| name.of(step)).collect()
+        self.values.iter().map(|(_, _, of)| of(step)).collect()
     }
 
     /// For each placeholder, whether it is a number rather than text.
     pub fn numbers(&self) -> impl Iterator<Item = bool> {
-        self.names.iter().map(|name| name.is_number())
+        self.values.iter().map(|(_, is_number, _)| *is_number)
     }
 }
 
@@ -195,8 +160,8 @@ fn named(
     sql: &str,
     dialect: Dialect,
     placeholder: impl Fn(usize, &str) -> String,
-) -> Result<(String, Vec<Name>)> {
-    let (mut text, mut names) = (String::new(), Vec::new());
+) -> Result<(String, Vec<Value>)> {
+    let (mut text, mut values) = (String::new(), Vec::new());
     let mut rest = sql;
     while let Some(letter) = rest.chars().next() {
         let literal = match letter {
@@ -220,14 +185,14 @@ fn named(
         let word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let end = rest[1..].find(|letter| !word(letter)).map_or(rest.len(), |end| end + 1);
         let name = &rest[1..end];
-        let Some((word, name)) = NAMES.iter().find(|(known, _)| *known == name) else {
+        let Some(value) = VALUES.into_iter().find(|(known, ..)| *known == name) else {
             bail!(":{name} is not a value; the values are {}", list());
         };
-        names.push(*name);
-        text.push_str(&placeholder(names.len(), word));
+        values.push(value);
+        text.push_str(&placeholder(values.len(), name));
         rest = &rest[end..];
     }
-    Ok((text, names))
+    Ok((text, values))
 }
 
 /// The length of the quoted text with which `text` begins. A quote inside is doubled, which reads
@@ -273,7 +238,7 @@ pub fn is_of_word(letter: char) -> bool {
 }
 
 fn list() -> String {
-    NAMES.map(|(name, _)| format!(":{name}")).join(" ")
+    VALUES.map(|(name, ..)| format!(":{name}")).join(" ")
 }
 
 #[cfg(test)]

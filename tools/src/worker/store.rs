@@ -6,7 +6,7 @@ mod look;
 mod migrate;
 mod open;
 mod shop;
-mod statement;
+pub mod statement;
 mod transaction;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -23,13 +23,12 @@ use crate::batch::{Answers, Batch, Holders, Outcome, Plan, Row, Sole, Steps, Too
 use crate::book::{Asker, Gone, ask};
 use crate::options::Options;
 use crate::order_events::{Event, OrderKey};
-use crate::source::Which;
 use crate::statements::{Statements, is_of_word};
+use crate::stream_entry::Which;
 pub use fault::Fault;
 pub use look::{Ledger, NEEDS_STATEMENTS};
 use open::{FileId, Place, make_file};
-pub use statement::{Arg, Dialect};
-use statement::{ROWS_MAX, Tables, Written};
+use statement::{Dialect, ROWS_MAX, Tables, Written};
 use transaction::{Open, Pool};
 
 /// A database that has not answered for this long counts as down.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use domain::entry_id::EntryId;
 use redis::RedisError;
 use seckill_tools::back_off::back_off;
@@ -12,13 +12,15 @@ use seckill_tools::server_errors::{Trouble, told, trouble};
 use tracing::{debug, info};
 
 use crate::aside::Aside;
-use crate::commit::{Committer, Stop, Stopped, rest};
+use crate::commit::Committer;
 use crate::gauges::measure;
+use crate::halt::{Halt, Stop, Stopped, rest};
 use crate::limits::Limits;
 use crate::options::{OnNoRow, Options, OrderFields, Streams};
 use crate::outage::Outage;
-use crate::settings::{self, Differ};
-use crate::source::{Delivered, Source, Which};
+use crate::settings;
+use crate::source::{Delivered, Source};
+use crate::stream_entry::Which;
 use crate::totals::{Count, Part, Totals};
 use crate::trim::trim;
 
@@ -33,44 +35,6 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// and longer than any worker that reads is.
 const IDLE_TIMES: u32 = 10;
 const IDLE_MIN: Duration = BLOCK.saturating_mul(4);
-
-/// Why a consumer no longer serves its streams.
-pub enum Halt {
-    Redis(RedisError),
-    Stopped,
-    /// The server's settings differ from the worker's.
-    Settings(Differ),
-}
-
-impl Halt {
-    /// The error that a program ends with.
-    pub fn told(self, options: &Options) -> anyhow::Error {
-        let text = match self {
-            Self::Redis(error) => told(&error),
-            Self::Settings(Differ(text)) => text,
-            Self::Stopped => "asked to stop".to_owned(),
-        };
-        anyhow!("{}: {text}", options.server.without_password())
-    }
-}
-
-impl From<Differ> for Halt {
-    fn from(differ: Differ) -> Self {
-        Self::Settings(differ)
-    }
-}
-
-impl From<RedisError> for Halt {
-    fn from(error: RedisError) -> Self {
-        Self::Redis(error)
-    }
-}
-
-impl From<Stopped> for Halt {
-    fn from(_: Stopped) -> Self {
-        Self::Stopped
-    }
-}
 
 pub struct StreamConsumer {
     pub(crate) options: Arc<Options>,

@@ -10,10 +10,9 @@ use redis::{RedisResult, cmd};
 use seckill_tools::nodes::Nodes;
 use seckill_tools::scan::literal;
 
-use crate::commit::{Stop, rest};
+use crate::halt::{Halt, Stop, rest};
 use crate::options::{Options, Streams};
 use crate::settings;
-use crate::stream_consumer::Halt;
 
 /// The keys that one SCAN looks at, and the pause after it: this takes 1% of a server's time.
 const KEYS_PER_STEP: u32 = 1_000;

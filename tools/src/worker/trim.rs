@@ -6,7 +6,8 @@ use domain::entry_id::EntryId;
 use redis::{RedisResult, cmd};
 use seckill_tools::duration::millis;
 
-use crate::source::{Source, Which};
+use crate::source::Source;
+use crate::stream_entry::Which;
 
 /// Returns how many entries were removed. What groups have acknowledged stays so, and an id begins
 /// with its entry's time: nothing that happens meanwhile makes an older entry needed.

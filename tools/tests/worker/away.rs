@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use crate::databases::{Database, Kind};
 use crate::harness::{Port, wait_for};
-use crate::rows::{http_get, metric};
+use crate::http::{http_get, metric};
 use crate::shop::{GROUP, Shop, random};
 use crate::worker::Worker;
 
@@ -18,19 +18,15 @@ fn nothing_was_rejected(shop: &Shop) {
 }
 
 fn wait_for_rows(shop: &Shop, worker: &Worker, rows: usize) {
-    let there = wait_for("rows", || (shop.row_count() >= rows).then_some(()));
-    there.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    worker.wait("rows", || shop.row_count() >= rows);
 }
 
 /// Keeps the database away for this long after the worker has read something for it: long enough to
 /// give up on an entry, if the worker blamed the entry.
 fn keep_away(shop: &Shop, worker: &mut Worker, ms: i64) {
-    let met = wait_for("the worker to meet the obstacle", || {
-        (shop.group("stream.orders", GROUP)?["pending"] != "0").then_some(())
-    });
-    met.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    worker.wait("the worker to meet the obstacle", || shop.has_pending());
     shop.let_pass(ms);
-    assert_ne!(shop.group("stream.orders", GROUP).expect("a group")["pending"], "0");
+    assert!(shop.has_pending());
     assert!(worker.is_running(), "{}", worker.log());
 }
 
@@ -58,6 +54,7 @@ fn the_database_is_away(kind: Kind) {
             // It waits for the database, and still ends when it is asked to.
             assert!(worker.terminate().success(), "{}", worker.log());
             worker = shop.worker(&IMPATIENT);
+            worker.wait_for_word("the database is down");
         }
         server.start_again();
         shop.wait_until_drained(&mut worker);
@@ -67,31 +64,7 @@ fn the_database_is_away(kind: Kind) {
     nothing_was_rejected(&shop);
 }
 
-#[test]
-fn postgres_is_away() {
-    the_database_is_away(Kind::Postgres);
-}
-
-#[test]
-fn mariadb_is_away() {
-    the_database_is_away(Kind::MariaDb);
-}
-
-#[test]
-fn a_worker_started_before_its_database_waits_for_it() {
-    let Some(database) = Database::alone(Kind::Postgres) else { return };
-    let mut shop = Shop::open(database);
-    shop.sell("phone", 10);
-    shop.buy("phone", "alice", "o1");
-    let server = shop.database.server.clone().expect("a database server");
-    server.stop();
-    let mut worker = shop.worker(&IMPATIENT);
-    let said = wait_for("a word of it", || (!worker.log().is_empty()).then_some(()));
-    said.unwrap_or_else(|late| panic!("{late}"));
-    server.start_again();
-    shop.wait_until_drained(&mut worker);
-    shop.check();
-}
+on_databases! { the_database_is_away: postgres Postgres, mariadb MariaDb }
 
 #[test]
 fn the_sqlite_file_is_locked() {
@@ -106,8 +79,7 @@ fn the_sqlite_file_is_locked() {
     let lock = shop.database.held("BEGIN EXCLUSIVE");
     shop.rush("b", 100, &mut random);
     // It waits for the lock for a while before it reports an obstacle.
-    let told = wait_for("the worker to say so", || worker.log().contains("locked").then_some(()));
-    told.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    worker.wait_for_word("locked");
     keep_away(&shop, &mut worker, 500);
     lock.end("COMMIT");
     shop.wait_until_drained(&mut worker);
@@ -147,9 +119,7 @@ fn a_stream_that_is_deleted_or_of_another_type_is_read_when_it_is_back() {
     shop.wait_until_drained(&mut worker);
     shop.run("SET stream.orders nonsense");
     shop.run("RPUSH stream.orders.released nonsense");
-    let noticed = || worker.log().contains("WRONGTYPE").then_some(());
-    let met = wait_for("the worker to notice", noticed);
-    met.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    worker.wait_for_word("WRONGTYPE");
     shop.run("DEL stream.orders stream.orders.released");
     shop.buy("phone", "u3", "o3");
     shop.wait_until_drained(&mut worker);
@@ -198,9 +168,7 @@ fn the_lag_is_measured_while_the_database_is_locked() {
     let lock = shop.database.held("BEGIN EXCLUSIVE");
     shop.buy("phone", "first", "first");
     wait(0.0, 1.0);
-    for number in 0..439 {
-        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
-    }
+    shop.buy_many("phone", 0..439);
     wait(439.0, 1.0);
     // Also by a worker that starts too late to open the database.
     worker.kill9();
@@ -251,8 +219,7 @@ fn a_worker_ends_in_time_when_the_database_stands_still() {
     let server = shop.database.server.clone().expect("a database server");
     server.freeze();
     shop.buy("phone", "u2", "o2");
-    let read = wait_for("an order in hand", || shop.has_pending().then_some(()));
-    read.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    worker.wait("an order in hand", || shop.has_pending());
     ends_in_time(&mut worker);
     server.thaw();
     shop.drain(&[]);

@@ -3,7 +3,7 @@
 
 use crate::databases::{Database, Kind};
 use crate::shop::Shop;
-use crate::statements::{QUICK, documented, wait_for_word};
+use crate::statements::{QUICK, documented};
 
 /// Each command of a client has its own time stamp.
 #[test]
@@ -56,8 +56,7 @@ fn sqlite_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
         }
         buyers += MANY;
         let file = shop.statements(&format!("on_sold = [\"{statement}\"]"));
-        let options = ["--once", "--json", "--retry", "1ms", "--statements", &file];
-        let mut worker = shop.worker(&options);
+        let mut worker = shop.once(&["--statements", &file]);
         assert!(worker.ended().success(), "{}", worker.log());
         assert_eq!(worker.log().contains("run one by one"), says_so, "{}", worker.log());
         let [told, moments] = shop.numbers("SELECT COUNT(*), COUNT(DISTINCT asked) FROM told")[0];
@@ -114,7 +113,7 @@ fn an_order_that_ends_the_transaction_on_sqlite_holds_no_other_up() {
     }
     let worker = shop.worker(&[&QUICK[..], &["--statements", &file]].concat());
     shop.wait_for_pending(&worker, 1);
-    wait_for_word(&worker, "on_sold, statement 1: never the third");
+    worker.wait_for_word("on_sold, statement 1: never the third");
     assert!(!worker.log().contains("savepoint"), "{}", worker.log());
     assert_eq!((shop.row_count(), shop.shop_stock(1)), (4, 96));
 }

@@ -12,12 +12,11 @@ use redis::Value;
 use sqlx::Row as _;
 
 use crate::check::checked;
-use crate::databases::{Database, Kind};
+use crate::databases::{Database, Kind, from_hex};
 use crate::harness::{Server, last_appended, wait_for};
-use crate::losses::long_hex;
-use crate::shop::{OrderId, Shop, from_hex, integer, random};
+use crate::shop::{OrderId, Shop, random};
 use crate::statements::documented;
-use crate::worker::Worker;
+use crate::worker::{Worker, until};
 
 const STOCK: i64 = 1_000_000;
 /// The first is held until it is paid, the second is sold at once.
@@ -205,9 +204,9 @@ impl Chaos {
     fn rows(&self) -> BTreeMap<OrderId, Said> {
         let kind = self.shop.database.kind;
         let texts = ["voucher_id", "order_id", "state", "COALESCE(ref, '')"];
-        let texts = texts.map(|column| long_hex(kind, column)).join(", ");
+        let texts = texts.map(|column| kind.hex(column)).join(", ");
         let disputed = "CASE WHEN disputed_ms IS NULL THEN 0 ELSE 1 END";
-        let [units, disputed] = ["units", disputed].map(|column| integer(kind, column));
+        let [units, disputed] = ["units", disputed].map(|column| kind.integer(column));
         let query = format!("SELECT {texts}, {units}, {disputed} FROM seckill_orders");
         // Before a worker has started, there is no table.
         let rows = self.shop.database.try_rows(&query).unwrap_or_default();
@@ -280,10 +279,7 @@ impl Chaos {
 
     /// Everything that was read is written, and no order is held any more.
     fn settle(&mut self) {
-        let ended = wait_for("the holds to end", || {
-            (self.shop.count("EXISTS seckill:hold:1") == 0).then_some(())
-        });
-        ended.unwrap_or_else(|late| panic!("{late}"));
+        until("the holds to end", || self.shop.count("EXISTS seckill:hold:1") == 0);
         if self.losses == Losses::None {
             self.shop.wait_until_drained(&mut self.workers[0]);
         }
@@ -295,9 +291,7 @@ impl Chaos {
     /// Another worker writes what can be written: an order whose row is disputed before the order
     /// is read waits for a person.
     fn drain(&self) {
-        let waits = ["--once", "--claim-after", "1ms", "--retry", "1ms"];
-        let statements = ["--statements", &self.statements];
-        let mut worker = self.shop.worker(&[&waits[..], &statements].concat());
+        let mut worker = self.shop.once(&["--statements", &self.statements]);
         let code = worker.ended().code();
         let is_right = |code| code == 0 || self.losses == Losses::Many && [3, 4].contains(&code);
         assert!(code.is_some_and(is_right), "{code:?}: {}", worker.log());
@@ -319,16 +313,15 @@ impl Chaos {
                 let row = rows.get(&(voucher.clone(), (*order).clone()));
                 row.is_some_and(|row| row.is_disputed)
             };
-            let unseen: Vec<_> = contradicted.difference(&listed).collect();
-            let unseen: Vec<_> = unseen.into_iter().filter(|order| !is_disputed(order)).collect();
-            let both = |order: &&String| {
-                let row = rows.get(&(voucher.clone(), (*order).clone()));
+            let both = |order: &String| {
+                let row = rows.get(&(voucher.clone(), order.clone()));
                 let entry = self.shop.run(&format!("HGET seckill:book:{voucher} {order}"));
                 format!("{order}: {row:?}, {entry:?}")
             };
-            let unseen: Vec<_> = unseen.iter().map(both).collect();
+            let unseen = contradicted.difference(&listed).filter(|order| !is_disputed(order));
+            let unseen: Vec<_> = unseen.map(both).collect();
             assert!(unseen.is_empty(), "nobody is told of {unseen:#?}");
-            let all: Vec<_> = contradicted.iter().map(|order| both(&order)).collect();
+            let all: Vec<_> = contradicted.iter().map(both).collect();
             assert!(all.is_empty() || self.losses == Losses::Many, "no loss, but {all:#?}");
             assert_eq!(code == Some(0), contradicted.is_empty(), "{voucher}: {told}");
             shown[0] += contradicted.iter().filter(is_disputed).count();
@@ -381,17 +374,8 @@ fn rows_are_the_book_without_losses() {
     }
 }
 
-#[test]
-fn losses_are_shown_on_sqlite() {
-    chaos(Kind::Sqlite, Losses::Many);
+fn losses_are_shown(kind: Kind) {
+    chaos(kind, Losses::Many);
 }
 
-#[test]
-fn losses_are_shown_on_postgres() {
-    chaos(Kind::Postgres, Losses::Many);
-}
-
-#[test]
-fn losses_are_shown_on_mariadb() {
-    chaos(Kind::MariaDb, Losses::Many);
-}
+on_databases! { losses_are_shown: sqlite Sqlite, postgres Postgres, mariadb MariaDb }

@@ -1,25 +1,15 @@
 //! `seckill-worker check`: which orders differ, and what it writes.
 
-use std::process::Command;
-
 use redis::Value;
 use sqlx::Row as _;
 
 use crate::databases::Database;
 use crate::harness::{Server, text};
-use crate::shop::{Shop, databases, integer, random};
+use crate::shop::{Shop, databases, random};
 
 /// Runs the check; returns its exit code and its output.
 pub fn checked(shop: &Shop, options: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
-        .arg("check")
-        .args(shop.worker_args())
-        .args(options)
-        .current_dir(shop.server.dir())
-        .output()
-        .expect("run seckill-worker");
-    let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
-    (output.status.code(), text)
+    shop.asked(&[&["check"], options].concat(), "")
 }
 
 pub fn expect(shop: &Shop, options: &[&str], code: i32, words: &[&str]) -> String {
@@ -207,7 +197,7 @@ fn a_later_deadline_is_in_the_row_when_it_is_written_again() {
         assert_eq!(shop.run("SECKILL.TRY tea ann o1 UNITS 3"), Value::Int(0));
         shop.drain(&[]);
         let in_row = || {
-            let column = integer(shop.database.kind, "deadline_ms");
+            let column = shop.database.kind.integer("deadline_ms");
             shop.database.rows(&format!("SELECT {column} FROM seckill_orders"))[0].get::<i64, _>(0)
         };
         let in_book = || {

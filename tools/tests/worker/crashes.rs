@@ -1,4 +1,5 @@
-//! Workers and servers that die at any moment: every order still becomes one row.
+//! Servers that die, and workers that hang, at any moment: every order still becomes one row. For
+//! workers that die: `statements`, `chaos`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,55 +8,9 @@ use std::time::Duration;
 use redis::Value;
 
 use crate::databases::{Database, Kind};
-use crate::harness::{Server, wait_for};
-use crate::shop::{GROUP, Shop, pairs, random};
-
-/// Repeatedly kills a worker that has more work than it can do, until enough workers have died in
-/// the middle of something.
-fn workers_are_killed(kind: Kind) {
-    let Some(database) = Database::open(kind) else { return };
-    let mut shop = Shop::open(database);
-    let mut random = random();
-    shop.sell("phone", 100_000);
-    shop.sell_managed("tea", 100_000, "LIMIT 1");
-    let (mut rounds, mut in_the_middle) = (0, 0);
-    while in_the_middle < 20 {
-        assert!(rounds < 100, "only {in_the_middle} of {rounds} workers died in the middle");
-        if shop.count("XLEN stream.orders") < 300 {
-            shop.rush(&format!("r{rounds}"), 600, &mut random);
-        }
-        let batch = random.choice(["1", "7", "30"]).expect("one");
-        let options = ["--batch", batch, "--claim-after", "10ms", "--trim-after", "10ms"];
-        let mut worker = shop.worker(&options);
-        worker.kill9_somewhen(&mut random, || shop.has_pending());
-        in_the_middle += u32::from(shop.has_pending());
-        rounds += 1;
-    }
-    println!("{in_the_middle} of {rounds} workers died in the middle");
-    shop.drain(&[]);
-    shop.check();
-    assert_eq!(shop.row_count(), shop.accepted_count());
-}
-
-#[test]
-fn workers_are_killed_on_sqlite() {
-    workers_are_killed(Kind::Sqlite);
-}
-
-#[test]
-fn workers_are_killed_on_postgres() {
-    workers_are_killed(Kind::Postgres);
-}
-
-#[test]
-fn workers_are_killed_on_mariadb() {
-    workers_are_killed(Kind::MariaDb);
-}
-
-#[test]
-fn workers_are_killed_on_mysql() {
-    workers_are_killed(Kind::MySql);
-}
+use crate::harness::Server;
+use crate::shop::{Shop, random};
+use crate::worker::until;
 
 /// Sells until it is stopped, on servers that die meanwhile.
 fn sell_through_crashes(address: &redis::ConnectionInfo, stop: &AtomicBool, name: &str) {
@@ -102,10 +57,7 @@ fn redis_is_killed() {
         }
         for _ in 0..8 {
             let before = shop.count("XLEN stream.orders");
-            let sold = wait_for("orders", || {
-                (shop.count("XLEN stream.orders") > before + 20).then_some(())
-            });
-            sold.unwrap_or_else(|late| panic!("{late}"));
+            until("orders", || shop.count("XLEN stream.orders") > before + 20);
             thread::sleep(Duration::from_millis(50).mul_f64(random.f64()));
             shop.server.kill9();
             shop.server.start_again();
@@ -118,48 +70,6 @@ fn redis_is_killed() {
     shop.check();
     assert!(shop.accepted_count() > 160);
     assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
-}
-
-/// One of two workers dies; the other one takes over the entries that it had read.
-fn the_other_takes_over(kind: Kind) {
-    let Some(database) = Database::open(kind) else { return };
-    let mut shop = Shop::open(database);
-    let mut random = random();
-    shop.sell("phone", 100_000);
-    let options = ["--claim-after", "200ms", "--batch", "5"];
-    let mut survivor = shop.worker(&options);
-    for round in 0.. {
-        assert!(round < 50, "no worker died in the middle of something");
-        shop.rush(&format!("r{round}"), 1_000, &mut random);
-        let name = format!("victim{round}");
-        let mut victim = shop.worker(&[&options[..], &["--consumer", &name]].concat());
-        let has_pending = || {
-            let consumers = shop.run(&format!("XINFO CONSUMERS stream.orders {GROUP}"));
-            let Value::Array(consumers) = consumers else { return false };
-            let mut consumers = consumers.into_iter().map(pairs);
-            consumers.any(|consumer| consumer["name"] == name && consumer["pending"] != "0")
-        };
-        victim.kill9_somewhen(&mut random, has_pending);
-        if has_pending() {
-            println!("{name} died in the middle");
-            break;
-        }
-    }
-    shop.wait_until_drained(&mut survivor);
-    assert!(survivor.terminate().success(), "{}", survivor.log());
-    shop.check();
-    assert_eq!(shop.row_count(), shop.accepted_count());
-    assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
-}
-
-#[test]
-fn the_other_takes_over_on_sqlite() {
-    the_other_takes_over(Kind::Sqlite);
-}
-
-#[test]
-fn the_other_takes_over_on_postgres() {
-    the_other_takes_over(Kind::Postgres);
 }
 
 /// A worker that hangs is considered dead. When it resumes, its orders are rows already.
@@ -189,12 +99,4 @@ fn a_frozen_worker_does_no_harm(kind: Kind) {
     assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
 }
 
-#[test]
-fn a_frozen_worker_does_no_harm_on_sqlite() {
-    a_frozen_worker_does_no_harm(Kind::Sqlite);
-}
-
-#[test]
-fn a_frozen_worker_does_no_harm_on_postgres() {
-    a_frozen_worker_does_no_harm(Kind::Postgres);
-}
+on_databases! { a_frozen_worker_does_no_harm: sqlite Sqlite, postgres Postgres }

@@ -34,6 +34,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// A text column as hexadecimal digits, which every driver returns as text.
+    pub fn hex(self, column: &str) -> String {
+        match self {
+            Self::Postgres => format!("encode(convert_to({column}, 'UTF8'), 'hex')"),
+            Self::Sqlite => format!("hex({column})"),
+            Self::MariaDb | Self::MySql => format!("CAST(hex({column}) AS CHAR(2048))"),
+        }
+    }
+
+    pub fn integer(self, column: &str) -> String {
+        format!("CAST({column} AS {})", if self.is_mysql() { "SIGNED" } else { "BIGINT" })
+    }
+
     pub fn is_mysql(self) -> bool {
         matches!(self, Self::MariaDb | Self::MySql)
     }
@@ -316,6 +329,14 @@ impl Drop for DatabaseServer {
             self.crash();
         }
     }
+}
+
+/// The text of hexadecimal digits.
+pub fn from_hex(digits: &str) -> String {
+    let digits: Vec<u8> =
+        digits.chars().map(|digit| digit.to_digit(16).expect("a digit") as u8).collect();
+    let bytes = digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect();
+    String::from_utf8(bytes).expect("ids of tests are text")
 }
 
 fn directory() -> TempDir {

@@ -90,15 +90,14 @@ fn a_running_consumer_is_replaced_as_the_page_says() {
     // The other way: entries that the shop's consumer had, and those that it had not.
     let mut shop = Shop::open(Database::sqlite());
     shop.sell("phone", 50);
-    for number in 0..6 {
-        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
-    }
+    shop.buy_many("phone", 0..6);
     shop.run("XGROUP CREATE stream.orders g1 0");
     shop.run("XREADGROUP GROUP g1 c1 COUNT 4 STREAMS stream.orders >");
     let done = &crate::shop::entries(&shop.server, "stream.orders")[0].0;
     shop.run(&format!("XACK stream.orders g1 {done}"));
     shop.drain(&["--group", "g1"]);
     assert_eq!(shop.row_count(), 5);
+    assert_eq!(shop.group("stream.orders", "g1").expect("g1")["pending"], "0");
     // And back: the shop's consumer goes on where the worker stopped.
     shop.buy("phone", "u6", "o6");
     let read = shop.run("XREADGROUP GROUP g1 c1 COUNT 9 STREAMS stream.orders >");

@@ -5,7 +5,6 @@ use std::net::TcpStream;
 
 use crate::databases::Database;
 use crate::harness::{DEADLINE, Port, wait_for};
-use crate::rows::{http_get, metric};
 use crate::shop::Shop;
 use crate::worker::Worker;
 use kit::slow::answered_before;
@@ -24,6 +23,17 @@ fn answer(port: u16, path: &str) -> Option<(u16, String)> {
     Some((head.split(' ').nth(1)?.parse().ok()?, text.to_owned()))
 }
 
+/// The page of metrics.
+pub fn http_get(port: u16) -> Option<String> {
+    answer(port, "/metrics").map(|(_, page)| page)
+}
+
+/// A metric whose name contains these words, with or without labels.
+pub fn metric(page: &str, words: &str) -> Option<f64> {
+    let line = page.lines().find(|line| !line.starts_with('#') && line.contains(words))?;
+    line.split(' ').next_back()?.parse().ok()
+}
+
 /// A fixed fault: no rows were written for 8 s, and no client was ever disconnected.
 #[test]
 fn slow_clients_hurt_neither_rows_nor_others() {
@@ -33,11 +43,8 @@ fn slow_clients_hurt_neither_rows_nor_others() {
     let mut args = shop.worker_args();
     args.extend(["--metrics".to_owned(), format!("127.0.0.1:{}", port.number)]);
     let mut worker = Worker::start_with_files(FILES, &args, shop.server.dir(), "few-files");
-    let ready = wait_for("the metrics", || http_get(port.number));
-    ready.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
-    for number in 0..20 {
-        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
-    }
+    worker.wait("the metrics", || http_get(port.number).is_some());
+    shop.buy_many("phone", 0..20);
     let address = ([127, 0, 0, 1], port.number).into();
     let (page, slow) = answered_before(address, || http_get(port.number).expect("an answer"));
     assert!(metric(&page, "rows_inserted").is_some(), "{page}");

@@ -5,21 +5,11 @@ use std::collections::BTreeSet;
 use redis::Value;
 
 use crate::check::expect;
-use crate::databases::{Database, Kind};
-use crate::harness::{Server, wait_for};
-use crate::shop::{GROUP, Shop, databases, from_hex, hex};
+use crate::databases::{Database, Kind, from_hex};
+use crate::harness::Server;
+use crate::shop::{GROUP, Shop, databases};
 use crate::statements::documented;
-use crate::worker::Worker;
-
-/// A column or value of any length as hexadecimal digits.
-pub fn long_hex(kind: Kind, column: &str) -> String {
-    match kind.is_mysql() {
-        true => format!("CAST(hex({column}) AS CHAR(500))"),
-        false => hex(kind, column),
-    }
-}
-
-const ONCE: [&str; 6] = ["--once", "--json", "--claim-after", "1ms", "--retry", "1ms"];
+use crate::worker::{Worker, until};
 
 impl Shop {
     /// The server dies and returns with what it had at the last SAVE.
@@ -35,7 +25,7 @@ impl Shop {
     /// What the changes table has become of an order, in order.
     pub fn changes(&self, order: &str) -> Vec<String> {
         let columns = ["to_state", "COALESCE(ref, '-')"];
-        let [to, reference] = columns.map(|column| long_hex(self.database.kind, column));
+        let [to, reference] = columns.map(|column| self.database.kind.hex(column));
         let query = format!(
             "SELECT {to}, {reference} FROM seckill_order_changes WHERE order_id = '{order}' \
              ORDER BY at_ms, entry, to_state"
@@ -76,11 +66,8 @@ fn paid_orders_that_the_server_has_forgotten_stay_paid() {
         shop.drain(&statements);
         assert_eq!(shop.states(), BTreeSet::from(["sold".to_owned()]));
         shop.loses_since_the_save();
-        let expired = wait_for("the holds to expire", || {
-            (shop.count("XLEN stream.orders.released") == 20).then_some(())
-        });
-        expired.unwrap_or_else(|late| panic!("{late}"));
-        let summary = shop.worker(&[&ONCE[..], &statements].concat()).summary_with(4);
+        until("the holds to expire", || shop.count("XLEN stream.orders.released") == 20);
+        let summary = shop.once(&statements).summary_with(4);
         assert_eq!((&summary["disputed"], &summary["released"]), (&20.into(), &20.into()));
         assert_eq!(shop.states(), BTreeSet::from(["sold".to_owned()]));
         assert!(shop.shop_orders().values().all(|status| *status == 2));
@@ -182,7 +169,7 @@ fn a_rejected_order_is_not_sold_for_a_second_group() {
     shop.check();
     expect(&shop, &["--voucher", "tea"], 0, &["PROVED: 299 units"]);
     // Also when everything is read once more.
-    shop.run(&format!("XGROUP SETID stream.orders {GROUP} 0"));
+    shop.read_again();
     shop.drain(&[]);
     shop.check();
 }
@@ -202,10 +189,9 @@ fn what_a_person_gave_up_meanwhile_is_not_written() {
         shop.wait_until_drained(&mut worker);
         let locked = shop.database.held("BEGIN EXCLUSIVE");
         shop.buy("tea", "ann", "t1");
-        let read = wait_for("the order to be read", || {
-            (shop.has_pending() && worker.log().contains("database is down")).then_some(())
+        worker.wait("the order to be read", || {
+            shop.has_pending() && worker.log().contains("database is down")
         });
-        read.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
         let reject = format!("SECKILL.REJECT stream.orders {GROUP} {}", shop.pending()[0]);
         assert_eq!(shop.run(&reject), Value::Int(1));
         shop.buy("tea", "ben", "t2");
@@ -262,12 +248,20 @@ fn payments_to_refund_are_kept() {
             for voucher in ["tea", "cup"] {
                 expect(&shop, &["--voucher", voucher], 0, &["PROVED: 1 units"]);
             }
-            shop.run(&format!("XGROUP SETID stream.orders.confirmed {GROUP} 0"));
+            shop.read_again();
         }
         let path = shop.server.dir().join("provider.csv");
         let path = path.to_str().expect("a path");
         std::fs::write(path, "ref\nfirst\nlate\nsecond\nnone\n").expect("write the file");
         expect(&shop, &["--voucher", "tea", "--refs", path], 0, &["PROVED"]);
+        std::fs::write(path, "ref,order\nfirst,o1\nlate,o1\nother,o1\nnone,o9\n").expect("write");
+        let words = [
+            "reference other: order o1 in the file, missing in the rows",
+            "reference first: order o1 in the file, order o2 in the rows",
+            "reference second: missing in the file, order o2 in the rows",
+            "NOT PROVED: 3 references",
+        ];
+        expect(&shop, &["--voucher", "tea", "--refs", path], 1, &words);
     }
 }
 
@@ -292,37 +286,11 @@ fn an_order_that_keeps_some_of_its_units() {
         let changes = shop.changes("1002");
         assert!(changes.contains(&"reduced -".to_owned()), "{changes:?}");
         shop.run("SECKILL.CANCEL 2 501 1002");
-        for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
-            shop.run(&format!("XGROUP SETID {stream} {GROUP} 0"));
-        }
+        shop.read_again();
         shop.drain(&statements);
         assert_eq!((shop.shop_stock(2), shop.units_sold("2")), (98, 2));
         expect(&shop, &["--voucher", "2"], 0, &["PROVED: 2 units"]);
     }
-}
-
-/// The references of the payment provider against those of the rows.
-#[test]
-fn references_are_compared_with_a_file() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell_managed("tea", 9, "HOLD 600000 LIMIT 5");
-    for id in ["o1", "o2"] {
-        shop.buy("tea", "ann", id);
-        shop.run(&format!("SECKILL.CONFIRM tea ann {id} REF pay-{id}"));
-    }
-    shop.drain(&[]);
-    let path = shop.server.dir().join("provider.csv");
-    let path = path.to_str().expect("a path");
-    std::fs::write(path, "ref,order\npay-o1,o1\npay-o2,o2\n").expect("write the file");
-    expect(&shop, &["--voucher", "tea", "--refs", path], 0, &["PROVED"]);
-    std::fs::write(path, "ref,order\npay-o1,o2\nother,o1\n").expect("write the file");
-    let words = [
-        "reference other: order o1 in the file, missing in the rows",
-        "reference pay-o1: order o2 in the file, order o1 in the rows",
-        "reference pay-o2: missing in the file, order o2 in the rows",
-        "NOT PROVED: 3 references",
-    ];
-    expect(&shop, &["--voucher", "tea", "--refs", path], 1, &words);
 }
 
 /// Nothing is written that a failover could take back.
@@ -333,10 +301,7 @@ fn an_order_waits_for_its_replicas() {
     shop.sell("phone", 9);
     shop.buy("phone", "ann", "o1");
     let mut worker: Worker = shop.worker(&["--replicas", "1"]);
-    let told = wait_for("a word", || {
-        worker.log().contains("0 replicas have the orders, and 1 must").then_some(())
-    });
-    told.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    worker.wait_for_word("0 replicas have the orders, and 1 must");
     assert_eq!(shop.row_count(), 0);
     let _replica = Server::with().replica_of(&shop.server).start();
     shop.wait_until_drained(&mut worker);
@@ -385,8 +350,7 @@ fn mysql_does_not_store_another_value_unnoticed() {
         shop.sell("1", 9);
         shop.buy("1", "ann", "1001");
         shop.buy("1", "ben", "b-1002");
-        let options = [&ONCE[..], &["--statements", &file, "--batch", "1"]].concat();
-        let mut worker = shop.worker(&options);
+        let mut worker = shop.once(&["--statements", &file, "--batch", "1"]);
         worker.ended();
         let log = worker.log();
         assert!(log.contains("statement 1, stores another value: "), "{log}");

@@ -9,7 +9,7 @@
 //! | `rows` | orders become rows; summary, signals, two workers at once, metrics |
 //! | `check` | rows compared with the server, and repaired |
 //! | `http` | slow clients of its port; health |
-//! | `crashes` | workers and servers that are killed or hang, at any moment |
+//! | `crashes` | servers that are killed, and workers that hang, at any moment |
 //! | `chaos` | all of that at random, in the middle of a sale |
 //! | `losses` | servers that lose orders, confirmations or releases |
 //! | `away` | databases, groups and streams that disappear and return |
@@ -30,6 +30,18 @@
 //! not installed is left out and reported. Random tests print their seed; `SEED=<n>` repeats it.
 
 use kit::harness;
+
+/// A test for each of these databases of a function that takes its kind.
+macro_rules! on_databases {
+    ($name:ident: $($test:ident $kind:ident),*) => {
+        mod $name {$(
+            #[test]
+            fn $test() {
+                super::$name($crate::databases::Kind::$kind);
+            }
+        )*}
+    };
+}
 
 mod away;
 mod blocks;

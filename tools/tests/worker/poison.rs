@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use redis::Value;
 
-use crate::databases::{Database, Kind};
+use crate::databases::Database;
 use crate::harness::Server;
 use crate::shop::{GROUP, Shop, databases, random};
 
@@ -100,44 +100,6 @@ fn give_up_what_is_pending(shop: &Shop) {
     }
 }
 
-fn poison_is_a_dead_letter(kind: Kind) {
-    let Some(database) = Database::open(kind) else { return };
-    let shop = poisoned(database);
-    let mut worker = shop.worker(&IMPATIENT);
-    shop.wait_for_pending(&worker, UNWRITABLE);
-    assert_eq!(shop.dead_letters().len(), MALFORMED.len());
-    assert_eq!(shop.run("EXISTS stream.orders.released"), Value::Int(1));
-    assert_eq!(shop.count("XLEN stream.orders.released"), 0, "something was released");
-    give_up_what_is_pending(&shop);
-    shop.wait_until_drained(&mut worker);
-    shop.check();
-    check_dead_letters(&shop);
-    // The user who lost an order can buy again, with another id.
-    shop.buy("phone", "bob", "another");
-    shop.wait_until_drained(&mut worker);
-    shop.check();
-    let states = shop.rows().into_iter().filter(|((_, id), _)| id == "same" || id == "another");
-    let states: Vec<_> = states.map(|(_, row)| (row.user, row.state)).collect();
-    let sold = |user: &str| (user.to_owned(), "sold".to_owned());
-    assert_eq!(states, [sold("bob"), sold("alice")]);
-    assert!(worker.terminate().success(), "{}", worker.log());
-}
-
-#[test]
-fn poison_is_a_dead_letter_on_sqlite() {
-    poison_is_a_dead_letter(Kind::Sqlite);
-}
-
-#[test]
-fn poison_is_a_dead_letter_on_postgres() {
-    poison_is_a_dead_letter(Kind::Postgres);
-}
-
-#[test]
-fn poison_is_a_dead_letter_on_mariadb() {
-    poison_is_a_dead_letter(Kind::MariaDb);
-}
-
 #[test]
 fn poison_is_a_dead_letter_once_though_workers_die() {
     for database in databases() {
@@ -149,20 +111,32 @@ fn poison_is_a_dead_letter_once_though_workers_die() {
             workers[round % 2] = shop.worker(&IMPATIENT);
         }
         shop.wait_for_pending(&workers[0], UNWRITABLE);
+        assert_eq!(shop.dead_letters().len(), MALFORMED.len());
+        assert_eq!(shop.run("EXISTS stream.orders.released"), Value::Int(1));
+        assert_eq!(shop.count("XLEN stream.orders.released"), 0, "something was released");
         give_up_what_is_pending(&shop);
+        // The user who lost an order can buy again, with another id.
+        shop.buy("phone", "bob", "another");
         for worker in &mut workers {
             shop.wait_until_drained(worker);
         }
         shop.check();
         check_dead_letters(&shop);
+        let rows = shop.rows().into_iter();
+        let states = rows.filter(|((_, id), _)| id == "same" || id == "another");
+        let states: Vec<_> = states.map(|(_, row)| (row.user, row.state)).collect();
+        let sold = |user: &str| (user.to_owned(), "sold".to_owned());
+        assert_eq!(states, [sold("bob"), sold("alice")]);
+        for worker in &mut workers {
+            assert!(worker.terminate().success(), "{}", worker.log());
+        }
     }
 }
 
 #[test]
 fn once_ends_though_there_is_poison() {
     let shop = poisoned(Database::sqlite());
-    let options = ["--once", "--json", "--claim-after", "1ms", "--retry", "1ms"];
-    let summary = shop.worker(&options).summary_with(3);
+    let summary = shop.once(&[]).summary_with(3);
     assert_eq!(summary["refused"], UNWRITABLE, "{summary}");
     assert_eq!(summary["rejected"], MALFORMED.len(), "{summary}");
     give_up_what_is_pending(&shop);

@@ -2,8 +2,6 @@
 //! releases sold units.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::process::{Command, Stdio};
 
 use redis::Value;
 
@@ -14,11 +12,6 @@ use crate::worker::Worker;
 
 const TABLE: &str = "seckill_orders";
 const QUICK: [&str; 4] = ["--retry", "5ms", "--claim-after", "200ms"];
-
-fn wait_for_word(worker: &Worker, word: &str) {
-    let told = wait_for(word, || worker.log().contains(word).then_some(()));
-    told.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
-}
 
 impl Shop {
     /// Makes the table refuse rows for which a condition on `NEW` is true.
@@ -66,22 +59,7 @@ impl Shop {
         options: &[&str],
         answer: &str,
     ) -> (Option<i32>, String) {
-        let mut asked = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
-            .args(self.worker_args())
-            .args(["dead-letter", entry])
-            .args(options)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("run seckill-worker");
-        let stdin = asked.stdin.take().expect("a pipe");
-        // It may have ended without a question.
-        let _ = (&stdin).write_all(answer.as_bytes());
-        drop(stdin);
-        let output = asked.wait_with_output().expect("its end");
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8(said).expect("text"))
+        self.asked(&[&["dead-letter", entry], options].concat(), answer)
     }
 
     /// The ids of pending entries of the order stream.
@@ -127,7 +105,7 @@ fn the_names_of_fields_are_the_servers_also_when_they_change() {
     assert_eq!(shop.rows().values().filter(|row| row.state == "sold").count(), 20);
     shop.server.call(&["CONFIG", "SET", "seckill.order-fields", "u v i"]);
     shop.buy("tea", "ann", "o99");
-    shop.worker(&["--unchecked", "--once", "--json", "--retry", "1ms"]).summary_with(3);
+    shop.once(&["--unchecked"]).summary_with(3);
     shop.nothing_is_released();
     assert_eq!(shop.pending().len(), 1, "what may be an order stays");
     shop.drain(&[]);
@@ -143,8 +121,7 @@ fn an_entry_with_other_fields_stays_until_the_worker_knows_them() {
         shop.run(&format!("XADD stream.orders * userId u{number} voucherId 7 orderId o{number}"));
     }
     shop.buy("phone", "ann", "o99");
-    let options = ["--once", "--json", "--retry", "1ms"];
-    let mut worker = shop.worker(&options);
+    let mut worker = shop.once(&[]);
     worker.ended();
     let log = worker.log();
     let summary = worker.summary_with(3);
@@ -223,12 +200,12 @@ fn what_was_given_up_is_not_written_when_its_batch_is_tried_again() {
     let locked = shop.database.held("BEGIN EXCLUSIVE");
     let both = ["MULTI", "SECKILL.TRY tea ann t1", "SECKILL.TRY tea ben bad", "EXEC"];
     both.iter().for_each(|command| _ = shop.run(command));
-    wait_for_word(&worker, "database is down");
+    worker.wait_for_word("database is down");
     shop.wait_for_pending(&worker, 2);
     let reject = format!("SECKILL.REJECT stream.orders {GROUP} {}", shop.pending()[0]);
     assert_eq!(shop.run(&reject), Value::Int(1));
     locked.end("COMMIT");
-    wait_for_word(&worker, "can't be written");
+    worker.wait_for_word("can't be written");
     let live = shop.rows().into_iter().filter(|(_, row)| row.is_live());
     assert_eq!(live.map(|((_, id), _)| id).collect::<Vec<_>>(), ["t0"]);
 }
@@ -239,11 +216,8 @@ fn once_says_by_its_exit_code_that_orders_are_refused() {
     shop.sell("phone", 100);
     shop.drain(&[]);
     shop.refuse("NEW.units > 0");
-    for number in 0..60 {
-        shop.buy("phone", &format!("u{number}"), &format!("p{number}"));
-    }
-    let options = ["--once", "--json", "--retry", "1ms", "--batch", "20"];
-    let summary = shop.worker(&options).summary_with(3);
+    shop.buy_many("phone", 0..60);
+    let summary = shop.once(&["--batch", "20"]).summary_with(3);
     assert!(summary["refused"].as_u64() >= Some(8), "{summary}");
     shop.nothing_is_released();
     shop.refuse_no_more();
@@ -271,7 +245,7 @@ fn only_a_held_order_is_rejected_and_only_when_asked_for() {
         shop.wait_for_pending(&worker, 4);
         // An order of another user that the database accepts shows that the database works.
         for number in 0..20 {
-            shop.buy("phone", &format!("u{number}"), &format!("p{number}"));
+            shop.buy_many("phone", number..number + 1);
             shop.let_pass(20);
         }
         shop.wait_for_pending(&worker, 4);
@@ -281,12 +255,11 @@ fn only_a_held_order_is_rejected_and_only_when_asked_for() {
         let options = [&QUICK[..], &["--reject-after", "100ms"]].concat();
         let worker = shop.worker(&options);
         let mut number = 20;
-        let rejected = wait_for("the held order to be rejected", || {
+        worker.wait("the held order to be rejected", || {
             number += 1;
-            shop.buy("phone", &format!("u{number}"), &format!("p{number}"));
-            (!shop.dead_letters().is_empty()).then_some(())
+            shop.buy_many("phone", number..number + 1);
+            !shop.dead_letters().is_empty()
         });
-        rejected.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
         shop.let_pass(300);
         shop.wait_for_pending(&worker, 3);
         let letters = shop.dead_letters();
@@ -308,7 +281,7 @@ fn how_often_an_order_was_delivered_does_not_matter() {
     let claim = format!("XCLAIM stream.orders {GROUP} dead 0 {entry} RETRYCOUNT 500");
     shop.run(&claim);
     let mut worker = shop.worker(&[&QUICK[..], &["--reject-after", "1h"]].concat());
-    wait_for_word(&worker, "can't be written");
+    worker.wait_for_word("can't be written");
     shop.let_pass(200);
     shop.nothing_is_released();
     shop.refuse_no_more();
@@ -325,7 +298,7 @@ fn a_dead_letter_that_is_refused_loses_nothing() {
     shop.run("XADD stream.orders.released * userId ann voucherId phone id o1 reason whim");
     shop.run("SET stream.orders.released.dlq nonsense");
     let mut worker = shop.worker(&QUICK);
-    wait_for_word(&worker, "no dead letter can be made");
+    worker.wait_for_word("no dead letter can be made");
     let group = shop.group("stream.orders.released", GROUP).expect("a group");
     assert_eq!(group["pending"], "1");
     shop.run("DEL stream.orders.released.dlq");
@@ -347,8 +320,7 @@ fn a_person_is_asked_before_anything_is_given_up() {
         shop.buy("tea", "ann", id);
     }
     shop.run("SECKILL.CONFIRM tea ann paid");
-    let options = ["--once", "--json", "--retry", "1ms"];
-    shop.worker(&options).summary_with(3);
+    shop.once(&[]).summary_with(3);
     let pending = shop.pending();
     assert_eq!(pending.len(), 3);
     let left = || shop.run("GET seckill:stock:tea");

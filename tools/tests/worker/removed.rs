@@ -9,7 +9,7 @@ use std::thread;
 use redis::Value;
 
 use crate::databases::Database;
-use crate::harness::{Client, Server, wait_for};
+use crate::harness::{Client, Server};
 use crate::shop::{GROUP, Shop};
 
 /// Forwards connections to a server, and does something before it forwards bytes of a client.
@@ -67,14 +67,10 @@ fn what_a_removed_consumer_reads_or_takes_over_is_delivered() {
     let ours = proxy(shop.server.port(), before);
     let options = ["--claim-after", "200ms"];
     let mut worker = shop.worker_at(&format!("redis://127.0.0.1:{ours}/"), &options);
-    let removed = wait_for("the sleeper to be removed", || {
-        awake.lock().expect("nobody panicked").2.then_some(())
+    worker.wait("the sleeper to be removed", || awake.lock().expect("nobody panicked").2);
+    worker.wait("a row of each order", || {
+        shop.row_count() as i64 == shop.count(&format!("XLEN {stream}"))
     });
-    removed.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
-    let written = wait_for("a row of each order", || {
-        (shop.row_count() as i64 == shop.count(&format!("XLEN {stream}"))).then_some(())
-    });
-    written.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
     shop.wait_until_drained(&mut worker);
     assert!(worker.terminate().success(), "{}", worker.log());
 }

@@ -1,13 +1,14 @@
 //! Orders become rows: on every database, once, with a summary, signals, several workers, metrics.
 
-use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use sqlx::Row as _;
 
 use crate::databases::{Database, Kind};
 use crate::harness::{Port, Server, wait_for};
+use crate::http::{http_get, metric};
 use crate::shop::{GROUP, Shop, random};
+use crate::worker::until;
 
 /// A rush on an unmanaged voucher, and a managed sale with holds and orders of two units.
 fn sold_out(database: Database) -> Shop {
@@ -48,6 +49,10 @@ fn orders_become_rows(kind: Kind) {
     // Nothing is left to do, and nothing is done twice.
     let again = shop.drain(&[]);
     assert_eq!((&again["orders"], &again["rows_inserted"]), (&0.into(), &0.into()), "{again}");
+    // Nor by a group that reads everything again, for example after it was created again.
+    shop.read_again();
+    let again = shop.drain(&[]);
+    assert_eq!((&again["rows_repeated"], &again["rows_inserted"]), (&orders.into(), &0.into()));
     shop.check();
 }
 
@@ -65,9 +70,7 @@ fn an_order_is_looked_up_among_many_without_statistics() {
          jsonb_build_object('order_id', 'old-' || i)) AS row \
          FROM seckill_orders o, generate_series(1, 50000) i) rows",
     );
-    for number in 0..300 {
-        shop.buy("tea", &format!("u{number}"), &format!("o{number}"));
-    }
+    shop.buy_many("tea", 0..300);
     shop.drain(&[]);
     let read = "SELECT idx_tup_read FROM pg_stat_user_indexes \
                 WHERE indexrelname = 'seckill_orders_only_user'";
@@ -75,47 +78,7 @@ fn an_order_is_looked_up_among_many_without_statistics() {
     assert!(read < 50_000, "{read} entries read");
 }
 
-#[test]
-fn orders_become_rows_on_sqlite() {
-    orders_become_rows(Kind::Sqlite);
-}
-
-#[test]
-fn orders_become_rows_on_postgres() {
-    orders_become_rows(Kind::Postgres);
-}
-
-#[test]
-fn orders_become_rows_on_mariadb() {
-    orders_become_rows(Kind::MariaDb);
-}
-
-/// A group that reads everything again, for example after it was created again, makes no row twice.
-fn what_is_read_twice_is_one_row(kind: Kind) {
-    let Some(database) = Database::open(kind) else { return };
-    let shop = sold_out(database);
-    shop.drain(&[]);
-    shop.run(&format!("XGROUP SETID stream.orders {GROUP} 0"));
-    let again = shop.drain(&[]);
-    shop.check();
-    assert_eq!(again["rows_repeated"], shop.accepted_count(), "{again}");
-    assert_eq!(again["rows_inserted"], 0, "{again}");
-}
-
-#[test]
-fn what_is_read_twice_is_one_row_on_sqlite() {
-    what_is_read_twice_is_one_row(Kind::Sqlite);
-}
-
-#[test]
-fn what_is_read_twice_is_one_row_on_postgres() {
-    what_is_read_twice_is_one_row(Kind::Postgres);
-}
-
-#[test]
-fn what_is_read_twice_is_one_row_on_mariadb() {
-    what_is_read_twice_is_one_row(Kind::MariaDb);
-}
+on_databases! { orders_become_rows: sqlite Sqlite, postgres Postgres, mariadb MariaDb }
 
 /// Neither the tables nor the groups exist, and two workers create them.
 fn two_workers_start_at_once(kind: Kind) {
@@ -131,20 +94,7 @@ fn two_workers_start_at_once(kind: Kind) {
     shop.check();
 }
 
-#[test]
-fn two_workers_start_at_once_on_sqlite() {
-    two_workers_start_at_once(Kind::Sqlite);
-}
-
-#[test]
-fn two_workers_start_at_once_on_postgres() {
-    two_workers_start_at_once(Kind::Postgres);
-}
-
-#[test]
-fn two_workers_start_at_once_on_mariadb() {
-    two_workers_start_at_once(Kind::MariaDb);
-}
+on_databases! { two_workers_start_at_once: sqlite Sqlite, postgres Postgres, mariadb MariaDb }
 
 #[test]
 fn sigterm_finishes_the_batch() {
@@ -157,8 +107,7 @@ fn sigterm_finishes_the_batch() {
         let before = shop.row_count();
         shop.rush(&format!("r{round}"), 3_000, &mut random);
         let mut worker = shop.worker(&["--batch", "10"]);
-        let begun = wait_for("more rows", || (shop.row_count() > before).then_some(()));
-        begun.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+        worker.wait("more rows", || shop.row_count() > before);
         let status = worker.terminate();
         assert_eq!(status.code(), Some(0), "{}", worker.log());
         // It finished everything that it had started: no entry is left to be taken over.
@@ -209,7 +158,7 @@ pub fn metrics_are_served() {
     let open = reserved.number;
     let _everywhere = shop.worker(&["--metrics", &format!("0.0.0.0:{open}")]);
     let reached = || TcpStream::connect(("127.0.0.2", open)).ok();
-    wait_for("a listener for others", reached).unwrap_or_else(|late| panic!("{late}"));
+    until("a listener for others", || reached().is_some());
     shop.check();
 }
 
@@ -222,68 +171,17 @@ fn the_lag_is_told_though_unread_entries_are_deleted() {
     let locked = shop.database.held("BEGIN EXCLUSIVE");
     let port = Port::free();
     let address = format!("127.0.0.1:{}", port.number);
-    let _worker = shop.worker(&["--metrics", &address]);
-    for number in 0..9 {
-        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
-    }
+    let worker = shop.worker(&["--metrics", &address]);
+    shop.buy_many("phone", 0..9);
     let entries = crate::shop::entries(&shop.server, "stream.orders");
     for (id, _) in &entries[3..5] {
         assert_eq!(shop.run(&format!("XDEL stream.orders {id}")), redis::Value::Int(1));
     }
     let group = shop.group("stream.orders", GROUP).expect("a group");
     assert_eq!(group["lag"], "(nil)", "{group:?}");
-    let of_orders = |page: &str| {
-        let line = page.lines().find(|line| {
-            line.starts_with("seckill_worker_lag") && line.contains("\"stream.orders\"")
-        })?;
-        line.split(' ').next_back()?.parse::<f64>().ok()
-    };
-    let told = wait_for("the lag", || (of_orders(&http_get(port.number)?)? == 7.0).then_some(()));
-    told.unwrap_or_else(|late| panic!("{late}: {:?}", http_get(port.number)));
+    let lag = |page: String| metric(&page, "worker_lag{stream=\"stream.orders\"}");
+    worker.wait("the lag", || http_get(port.number).and_then(lag) == Some(7.0));
     locked.end("COMMIT");
-}
-
-pub fn http_get(port: u16) -> Option<String> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
-    let mut page = String::new();
-    stream.read_to_string(&mut page).ok()?;
-    page.starts_with("HTTP/1.").then_some(page)
-}
-
-/// A metric whose name contains these words, with or without labels.
-pub fn metric(page: &str, words: &str) -> Option<f64> {
-    let line = page.lines().find(|line| !line.starts_with('#') && line.contains(words))?;
-    line.split(' ').next_back()?.parse().ok()
-}
-
-#[test]
-fn a_server_of_another_time_is_taken_over_from() {
-    // Groups and pending entries of a consumer c1, as self-written consumers leave them.
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 10);
-    for number in 0..5 {
-        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
-    }
-    shop.run("XGROUP CREATE stream.orders g1 0");
-    shop.run("XREADGROUP GROUP g1 c1 COUNT 3 STREAMS stream.orders >");
-    let summary = shop.drain(&["--group", "g1"]);
-    assert_eq!(summary["rows_inserted"], 5, "{summary}");
-    let group = shop.group("stream.orders", "g1").expect("g1");
-    assert_eq!(group["pending"], "0");
-    assert!(shop.group("stream.orders", GROUP).is_none());
-}
-
-#[test]
-fn other_names_of_fields() {
-    let fields = "buyer item order";
-    let server = Server::with().config(format!("seckill.order-fields \"{fields}\"")).start();
-    let mut shop = Shop::on(server, Database::sqlite(), &[""]);
-    shop.sell("phone", 10);
-    shop.buy("phone", "alice", "a1");
-    let summary = shop.drain(&["--order-fields", fields]);
-    assert_eq!(summary["rows_inserted"], 1, "{summary}");
-    shop.check();
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! A server that is found through Sentinels, before and after a failover.
 
 use crate::databases::Database;
-use crate::harness::{Server, wait_for};
+use crate::harness::Server;
 use crate::shop::Shop;
+use crate::worker::until;
 
 /// A Sentinel that watches a primary alone, and so decides alone.
 fn sentinel(primary: &Server) -> Server {
@@ -24,12 +25,8 @@ fn the_worker_follows_the_sentinels() {
     let replica = Server::with().replica_of(&primary).start();
     primary.wait_for_replica(&replica);
     let watching = sentinel(&primary);
-    let known = wait_for("the Sentinel to know the replica", || {
-        let info = watching.info("master0")?;
-        info.contains("status=ok").then_some(())?;
-        info.contains("slaves=1").then_some(())
-    });
-    known.unwrap_or_else(|late| panic!("{late}\n{}", watching.log()));
+    let says = |info: String| ["status=ok", "slaves=1"].iter().all(|word| info.contains(word));
+    until("the Sentinel to know the replica", || watching.info("master0").is_some_and(says));
     let mut shop = Shop::on(primary, Database::sqlite(), &[""]);
     // The first Sentinel in the URL does not exist.
     let gone = crate::harness::Port::free();
@@ -41,15 +38,12 @@ fn the_worker_follows_the_sentinels() {
     shop.wait_until_drained(&mut worker);
     shop.server.wait_for_replica(&replica);
 
-    let failover =
-        || (say(&watching, "SENTINEL FAILOVER sale") == redis::Value::Okay).then_some(());
-    wait_for("a failover", failover).unwrap_or_else(|late| panic!("{late}\n{}", watching.log()));
+    until("a failover", || say(&watching, "SENTINEL FAILOVER sale") == redis::Value::Okay);
     // The Sentinel disconnects the clients of the promoted server, then names it as primary.
-    let promoted = || {
+    until("a new primary", || {
         let told = say(&watching, "SENTINEL GET-MASTER-ADDR-BY-NAME sale");
-        format!("{told:?}").contains(&replica.port().to_string()).then_some(())
-    };
-    wait_for("a new primary", promoted).unwrap_or_else(|late| panic!("{late}\n{}", watching.log()));
+        format!("{told:?}").contains(&replica.port().to_string())
+    });
     replica.reconnect();
     let old = std::mem::replace(&mut shop.server, replica);
     shop.buy("phone", "ben", "o2");

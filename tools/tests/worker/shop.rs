@@ -1,15 +1,16 @@
 //! A shop: a server that sells, a database for the rows, and what must be true of both.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use redis::{ConnectionAddr, Value};
 use sqlx::Row as _;
 
-use crate::databases::{Database, Kind};
-use crate::harness::{Builder, Server, text, wait_for};
-use crate::worker::Worker;
+use crate::databases::{Database, Kind, from_hex};
+use crate::harness::{Server, text, wait_for};
+use crate::worker::{Worker, asked};
 
 pub const GROUP: &str = "seckill-worker";
 
@@ -38,11 +39,7 @@ pub struct Shop {
 
 impl Shop {
     pub fn open(database: Database) -> Self {
-        Self::with(Server::with(), database)
-    }
-
-    pub fn with(builder: Builder, database: Database) -> Self {
-        Self::on(builder.start(), database, &[""])
+        Self::on(Server::start(), database, &[""])
     }
 
     pub fn on(server: Server, database: Database, tags: &[&str]) -> Self {
@@ -88,6 +85,11 @@ impl Shop {
         self.accept(voucher, user, id, 1);
     }
 
+    /// Runs the accepted tries of users u0, u1, .. with the order ids o0, o1, ..
+    pub fn buy_many(&self, voucher: &str, numbers: Range<u32>) {
+        numbers.for_each(|n| self.buy(voucher, &format!("u{n}"), &format!("o{n}")));
+    }
+
     pub fn accept(&self, voucher: &str, user: &str, id: &str, units: i64) {
         let order = ((voucher.to_owned(), id.to_owned()), user.to_owned());
         let before = self.accepted.lock().expect("nobody panicked").insert(order, units);
@@ -123,6 +125,12 @@ impl Shop {
         Worker::start(&args, self.server.dir(), &format!("worker-{number}"))
     }
 
+    /// Runs a command of the worker to its end, with this input; its exit code and its output.
+    pub fn asked(&self, words: &[&str], input: &str) -> (Option<i32>, String) {
+        let args = self.worker_args().into_iter().chain(words.iter().map(|word| (*word).into()));
+        asked(args, self.server.dir(), input)
+    }
+
     /// A worker that connects to the server by this URL.
     pub fn worker_at(&self, url: &str, options: &[&str]) -> Worker {
         let mut args = vec!["--redis", url, "--database", &self.database.url];
@@ -138,10 +146,23 @@ impl Shop {
         vec!["--redis".into(), redis, "--database".into(), self.database.url.clone()]
     }
 
-    /// Drains the streams, including entries of dead workers; returns the worker's summary.
-    pub fn drain(&self, options: &[&str]) -> serde_json::Value {
+    /// A worker that ends once it has tried everything in the streams, including entries of dead
+    /// workers.
+    pub fn once(&self, options: &[&str]) -> Worker {
         let impatient = ["--once", "--json", "--claim-after", "1ms", "--retry", "1ms"];
-        self.worker(&[&impatient, options].concat()).summary()
+        self.worker(&[&impatient, options].concat())
+    }
+
+    /// Drains the streams by such a worker; returns its summary.
+    pub fn drain(&self, options: &[&str]) -> serde_json::Value {
+        self.once(options).summary()
+    }
+
+    /// Has the group read everything again.
+    pub fn read_again(&self) {
+        for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
+            self.run(&format!("XGROUP SETID {stream} {GROUP} 0"));
+        }
     }
 
     fn streams(&self, name: &str) -> Vec<String> {
@@ -274,8 +295,8 @@ impl Shop {
     /// The sold units of a voucher according to the database.
     pub fn units_sold(&self, voucher: &str) -> i64 {
         let kind = self.database.kind;
-        let hex = hex(kind, "voucher_id");
-        let query = format!("SELECT {hex}, {} FROM seckill_voucher_sales", integer(kind, "units"));
+        let hex = kind.hex("voucher_id");
+        let query = format!("SELECT {hex}, {} FROM seckill_voucher_sales", kind.integer("units"));
         let rows = self.database.rows(&query);
         let of_it = rows.iter().find(|row| from_hex(&row.get::<String, _>(0)) == voucher);
         of_it.map_or(0, |row| row.get(1))
@@ -351,28 +372,8 @@ pub fn pairs(reply: Value) -> BTreeMap<String, String> {
 }
 
 fn orders_query(kind: Kind) -> String {
-    let hex = ["voucher_id", "order_id", "user_id"].map(|column| hex(kind, column)).join(", ");
-    format!("SELECT {hex}, {}, state FROM seckill_orders", integer(kind, "units"))
-}
-
-/// Ids as hexadecimal digits, which every driver returns as text.
-pub fn hex(kind: Kind, column: &str) -> String {
-    match kind {
-        Kind::Postgres => format!("encode(convert_to({column}, 'UTF8'), 'hex')"),
-        _ => format!("hex({column})"),
-    }
-}
-
-pub fn integer(kind: Kind, column: &str) -> String {
-    let integer = if kind.is_mysql() { "SIGNED" } else { "BIGINT" };
-    format!("CAST({column} AS {integer})")
-}
-
-pub fn from_hex(digits: &str) -> String {
-    let digits: Vec<u8> =
-        digits.chars().map(|digit| digit.to_digit(16).expect("a digit") as u8).collect();
-    let bytes = digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect();
-    String::from_utf8(bytes).expect("ids of tests are text")
+    let hex = ["voucher_id", "order_id", "user_id"].map(|column| kind.hex(column)).join(", ");
+    format!("SELECT {hex}, {}, state FROM seckill_orders", kind.integer("units"))
 }
 
 fn row(row: &sqlx::any::AnyRow) -> (OrderId, Row) {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use redis::Value;
 
 use crate::databases::{Database, Kind};
-use crate::harness::{Port, wait_for};
-use crate::rows::{http_get, metric};
-use crate::shop::{GROUP, Shop, databases, random};
-use crate::worker::Worker;
+use crate::harness::Port;
+use crate::http::{http_get, metric};
+use crate::shop::{Shop, databases, random};
+use crate::worker::until;
 
 pub const QUICK: [&str; 4] = ["--retry", "5ms", "--claim-after", "50ms"];
 
@@ -56,18 +56,15 @@ impl Shop {
 
     /// The shop's own stock of a voucher.
     pub fn shop_stock(&self, voucher: u32) -> i64 {
-        let integer = if self.database.kind.is_mysql() { "SIGNED" } else { "BIGINT" };
-        let query = format!(
-            "SELECT CAST(stock AS {integer}), 0 + CAST(0 AS {integer}) FROM tb_seckill_voucher \
-             WHERE voucher_id = {voucher}"
-        );
-        self.numbers(&query)[0][0]
+        let [stock, zero] = ["stock", "0"].map(|value| self.database.kind.integer(value));
+        let of = format!("FROM tb_seckill_voucher WHERE voucher_id = {voucher}");
+        self.numbers(&format!("SELECT {stock}, {zero} {of}"))[0][0]
     }
 
     /// The status of each order in the shop's own table.
     pub fn shop_orders(&self) -> BTreeMap<i64, i64> {
-        let integer = if self.database.kind.is_mysql() { "SIGNED" } else { "BIGINT" };
-        let query = format!("SELECT id, CAST(status AS {integer}) FROM tb_voucher_order");
+        let status = self.database.kind.integer("status");
+        let query = format!("SELECT id, {status} FROM tb_voucher_order");
         self.numbers(&query).into_iter().map(|[id, status]| (id, status)).collect()
     }
 
@@ -96,11 +93,6 @@ impl Shop {
     }
 }
 
-pub fn wait_for_word(worker: &Worker, word: &str) {
-    let told = wait_for(word, || worker.log().contains(word).then_some(()));
-    told.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
-}
-
 #[test]
 fn the_documented_statements_keep_the_usual_shops_tables() {
     for database in databases() {
@@ -122,9 +114,7 @@ fn the_documented_statements_keep_the_usual_shops_tables() {
         assert_eq!(shop.shop_orders(), wanted);
         assert_eq!((shop.shop_stock(1), shop.shop_stock(2)), (99, 98));
         // Entries that are read again change nothing.
-        for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
-            shop.run(&format!("XGROUP SETID {stream} {GROUP} 0"));
-        }
+        shop.read_again();
         shop.drain(&["--statements", &file]);
         assert_eq!((shop.shop_stock(1), shop.shop_stock(2)), (99, 98));
         shop.check_shop(&[(1, 100), (2, 100)]);
@@ -132,8 +122,9 @@ fn the_documented_statements_keep_the_usual_shops_tables() {
 }
 
 /// Few units, so that the shop's stock is nearly always used up; users who buy, pay and cancel; and
-/// workers that die.
-fn storm(kind: Kind) {
+/// two workers that die again and again, mostly in the middle of something, so that others take
+/// over what they had read.
+fn the_shops_tables_survive_a_storm(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
     let mut shop = Shop::open(database);
     let mut random = random();
@@ -142,8 +133,12 @@ fn storm(kind: Kind) {
     shop.sell("1", 20);
     shop.sell_managed("2", 20, "LIMIT 2");
     shop.sell_managed("3", 20, "LIMIT 1 HOLD 40");
-    let options = [&QUICK[..], &["--batch", "8", "--statements", &file]].concat();
-    let mut workers = [shop.worker(&options), shop.worker(&options)];
+    let worker = |random: &mut fastrand::Rng, shop: &Shop| {
+        let batch = random.choice(["3", "8", "30"]).expect("one");
+        let options = ["--batch", batch, "--trim-after", "10ms", "--statements", &file];
+        shop.worker(&[&QUICK[..], &options].concat())
+    };
+    let mut workers = [worker(&mut random, &shop), worker(&mut random, &shop)];
     let mut orders = Vec::new();
     for number in 0..1_200 {
         let voucher = *random.choice(&["1", "2", "3"]).expect("one");
@@ -157,16 +152,13 @@ fn storm(kind: Kind) {
             let command = *random.choice(&["CONFIRM", "CANCEL", "CANCEL"]).expect("one");
             shop.run(&format!("SECKILL.{command} {voucher} {user} {id}"));
         }
-        if number % 150 == 149 {
+        if number % 100 == 99 {
             let dying = random.usize(0..2);
-            workers[dying].kill9();
-            workers[dying] = shop.worker(&options);
+            workers[dying].kill9_somewhen(&mut random, || shop.has_pending());
+            workers[dying] = worker(&mut random, &shop);
         }
     }
-    let expired = wait_for("the last hold", || {
-        (shop.server.info_number("seckill_holds_open") == 0).then_some(())
-    });
-    expired.unwrap_or_else(|late| panic!("{late}"));
+    until("the last hold", || shop.server.info_number("seckill_holds_open") == 0);
     for worker in &mut workers {
         shop.wait_until_drained(worker);
     }
@@ -179,24 +171,8 @@ fn storm(kind: Kind) {
     assert!(shop.accepted_count() > 60, "{} orders", shop.accepted_count());
 }
 
-#[test]
-fn the_shops_tables_survive_a_storm_on_sqlite() {
-    storm(Kind::Sqlite);
-}
-
-#[test]
-fn the_shops_tables_survive_a_storm_on_postgres() {
-    storm(Kind::Postgres);
-}
-
-#[test]
-fn the_shops_tables_survive_a_storm_on_mariadb() {
-    storm(Kind::MariaDb);
-}
-
-#[test]
-fn the_shops_tables_survive_a_storm_on_mysql() {
-    storm(Kind::MySql);
+on_databases! {
+    the_shops_tables_survive_a_storm: sqlite Sqlite, postgres Postgres, mariadb MariaDb, mysql MySql
 }
 
 /// The shop's own stock is smaller than the stock on sale: its voucher's orders wait, others don't.
@@ -213,20 +189,18 @@ fn a_statement_that_changes_no_row_puts_its_vouchers_orders_aside_and_says_where
         }
         let options = [&QUICK[..], &["--statements", &file, "--reject-after", "1ms"]].concat();
         let mut worker = shop.worker(&options);
-        let told = "--statements, on_held, statement 2, changed no row for order 100";
-        wait_for_word(&worker, told);
+        worker.wait_for_word("--statements, on_held, statement 2, changed no row for order 100");
         shop.wait_for_pending(&worker, 2);
         shop.buy("1", "600", "2000");
         shop.buy("2", "600", "2001");
         shop.wait_for_pending(&worker, 3);
         assert_eq!((shop.row_count(), shop.shop_stock(1), shop.shop_stock(2)), (4, 0, 8));
         assert_eq!(worker.terminate().code(), Some(0), "{}", worker.log());
-        let once = ["--once", "--json", "--retry", "1ms", "--claim-after", "1ms"];
-        let summary = shop.worker(&[&once[..], &["--statements", &file]].concat()).summary_with(3);
+        let summary = shop.once(&["--statements", &file]).summary_with(3);
         assert_eq!(summary["rows_inserted"], 0, "{summary}");
         assert_eq!(shop.run("EXISTS stream.orders.dlq"), Value::Int(0));
         let mut worker = shop.worker(&options);
-        wait_for_word(&worker, "changed no row");
+        worker.wait_for_word("changed no row");
         shop.sql("UPDATE tb_seckill_voucher SET stock = 3 WHERE voucher_id = 1");
         shop.wait_until_drained(&mut worker);
         shop.check();
@@ -245,8 +219,8 @@ fn a_statement_that_changes_no_row_stops_all_orders_if_that_is_wanted() {
     let address = format!("127.0.0.1:{}", port.number);
     let options = ["--statements", &file, "--metrics", &address, "--on-no-row", "stop"];
     let mut worker = shop.worker(&[&QUICK[..], &options].concat());
-    let stopped = || (metric(&http_get(port.number)?, "intake_stopped")? == 1.0).then_some(());
-    wait_for("the metric", stopped).unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    let stopped = |page: String| metric(&page, "intake_stopped") == Some(1.0);
+    worker.wait("the metric", || http_get(port.number).is_some_and(stopped));
     shop.buy("2", "600", "2001");
     shop.let_pass(300);
     assert_eq!(shop.row_count(), 0, "{}", worker.log());

@@ -3,9 +3,9 @@
 use redis::Value;
 
 use crate::databases::Database;
-use crate::harness::{Server, text, wait_for};
+use crate::harness::{Server, text};
 use crate::shop::{GROUP, Shop, entries, random};
-use crate::worker::Worker;
+use crate::worker::{Worker, until};
 
 const TRIMMING: [&str; 2] = ["--trim-after", "10ms"];
 /// The worker trims ten times within this time: entries that it must keep are still there then.
@@ -16,19 +16,14 @@ fn ids(shop: &Shop) -> Vec<String> {
 }
 
 fn wait_for_length(shop: &Shop, worker: &Worker, length: usize) {
-    let trimmed = wait_for("the stream to be trimmed", || {
-        (shop.count("XLEN stream.orders") == length as i64).then_some(())
-    });
-    trimmed.unwrap_or_else(|late| panic!("{late}: {}\n{}", ids(shop).len(), worker.log()));
+    worker.wait(&format!("a stream of {length}"), || ids(shop).len() == length);
 }
 
 #[test]
 fn trimming_removes_only_what_every_group_has_acknowledged() {
     let mut shop = Shop::open(Database::sqlite());
     shop.sell("phone", 100);
-    for number in 0..10 {
-        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
-    }
+    shop.buy_many("phone", 0..10);
     let all = ids(&shop);
     shop.run("XGROUP CREATE stream.orders mail 0");
     let mut worker = shop.worker(&TRIMMING);
@@ -48,10 +43,7 @@ fn trimming_removes_only_what_every_group_has_acknowledged() {
     for done in &all[2..6] {
         shop.run(&format!("XACK stream.orders mail {done}"));
     }
-    let left = wait_for("the stream to be trimmed", || {
-        (ids(&shop).first() == Some(&all[6])).then_some(())
-    });
-    left.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", ids(&shop), worker.log()));
+    worker.wait("the stream to be trimmed", || ids(&shop).first() == Some(&all[6]));
     shop.run("XGROUP DESTROY stream.orders mail");
     wait_for_length(&shop, &worker, 0);
     assert!(worker.terminate().success(), "{}", worker.log());
@@ -77,10 +69,7 @@ fn give_backs_are_trimmed_too() {
     shop.run("SECKILL.CANCEL phone alice a1");
     let mut worker = shop.worker(&TRIMMING);
     for stream in ["stream.orders", "stream.orders.released"] {
-        let trimmed = wait_for("an empty stream", || {
-            (shop.count(&format!("XLEN {stream}")) == 0).then_some(())
-        });
-        trimmed.unwrap_or_else(|late| panic!("{late} {stream}\n{}", worker.log()));
+        worker.wait(stream, || shop.count(&format!("XLEN {stream}")) == 0);
     }
     shop.wait_until_drained(&mut worker);
     shop.check();
@@ -90,10 +79,8 @@ fn give_backs_are_trimmed_too() {
 fn cluster() -> Server {
     let server = Server::with().cluster().start();
     assert_eq!(server.call(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]), Value::Okay);
-    let ok = wait_for("cluster_state:ok", || {
-        text(&server.call(&["CLUSTER", "INFO"])).contains("cluster_state:ok").then_some(())
-    });
-    ok.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    let state = || text(&server.call(&["CLUSTER", "INFO"]));
+    until("cluster_state:ok", || state().contains("cluster_state:ok"));
     server
 }
 
@@ -135,8 +122,7 @@ fn hash_tags_are_found_and_new_ones_too() {
     let mut worker = shop.worker(&[]);
     shop.sell("7", 1_000);
     shop.buy("7", "ann", "o1");
-    let found = || shop.group("stream.orders:{7}", GROUP).map(|_| ());
-    wait_for("a group of the tag", found).unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
+    worker.wait("a group of the tag", || shop.group("stream.orders:{7}", GROUP).is_some());
     // Streams that are not for orders are left alone.
     shop.run("XADD stream.orders:{x}:other * a b");
     shop.sell("{shop3}:1", 50);

@@ -1,6 +1,7 @@
 //! `seckill-worker` as a process: started, killed, asked to end, asked for its summary.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -9,6 +10,28 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::harness::wait_for;
+
+/// Waits until something is true.
+pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+    wait_for(what, || is_true().then_some(())).unwrap_or_else(|late| panic!("{late}"));
+}
+
+/// Runs a command of the worker to its end, with this input; its exit code and its output.
+pub fn asked(args: impl Iterator<Item = String>, dir: &Path, input: &str) -> (Option<i32>, String) {
+    let mut asked = Command::new(env!("CARGO_BIN_EXE_seckill-worker"))
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("run seckill-worker");
+    // It may have ended without a question.
+    let _ = asked.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    let output = asked.wait_with_output().expect("its end");
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).expect("text"))
+}
 
 /// A running worker, killed when dropped.
 pub struct Worker {
@@ -80,6 +103,17 @@ impl Worker {
     pub fn terminate_now(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.ended()
+    }
+
+    /// Waits until something is true.
+    pub fn wait(&self, what: &str, mut is_true: impl FnMut() -> bool) {
+        let reached = wait_for(what, || is_true().then_some(()));
+        reached.unwrap_or_else(|late| panic!("{late}\n{}", self.log()));
+    }
+
+    /// Waits until it has logged a line with this text.
+    pub fn wait_for_word(&self, word: &str) {
+        self.wait(word, || self.log().contains(word));
     }
 
     /// Waits until it has logged something.

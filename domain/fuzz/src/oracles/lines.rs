@@ -294,12 +294,17 @@ impl Model {
         self.unanswered.remove(&client);
         let in_line = self.line.iter().find(|(_, one)| one.client == client);
         let in_line = in_line.map(|(place, _)| *place).and_then(|place| self.line.remove(&place));
-        let of = |one: &&mut Granted| one.waiting.as_ref().is_some_and(|one| one.client == client);
-        let granted = self.granted.values_mut().find(of).and_then(|one| one.waiting.take());
+        let of = |one: &Granted| one.waiting.as_ref().is_some_and(|one| one.client == client);
+        let granted = self.granted.iter().find(|(_, one)| of(one)).map(|(place, _)| *place);
         let was_there =
             in_line.is_some() || granted.is_some() || self.told.remove(&client).is_some();
         assert_eq!(ended.is_some(), was_there);
-        self.granted.retain(|_, one| one.waiting.is_some() || !one.is_confirmed);
+        // A grant that nobody else knows of is to be undone.
+        if let Some(place) = granted {
+            let mut one = self.granted.remove(&place).expect("a grant");
+            one.waiting = None;
+            self.granted.extend(Some((place, one)).filter(|(_, one)| !one.is_confirmed));
+        }
         self.tidy();
     }
 

@@ -8,7 +8,7 @@ use domain::projection::{Book, Contradiction, Known, project};
 use super::{Answer, Batch, Outcome, Record, Row, Sole, WAS_SOLD, Why, word};
 use crate::order_events::{Event, Kind, OrderKey};
 use crate::seen_entries::SeenEntries;
-use crate::source::Which;
+use crate::stream_entry::Which;
 
 /// The draft of a row.
 pub struct Draft<'e> {

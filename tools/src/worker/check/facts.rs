@@ -17,7 +17,8 @@ use crate::batch::Fact;
 use crate::book;
 use crate::options::OrderFields;
 use crate::order_events::{Event, Kind};
-use crate::source::{Which, entries_of};
+use crate::source::entries_of;
+use crate::stream_entry::Which;
 
 const PIECE: usize = 1_000;
 

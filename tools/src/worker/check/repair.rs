@@ -15,8 +15,9 @@ use crate::batch::{Outcome, Sole};
 use crate::book::Asker;
 use crate::options::OrderFields;
 use crate::order_events::{Event, Kind, OrderKey};
-use crate::source::{Source, Which};
+use crate::source::Source;
 use crate::store::{Care, Store, now_ms};
+use crate::stream_entry::Which;
 
 /// The id for an entry that is no longer in its stream, and so is never read.
 const GONE: EntryId = EntryId { ms: 0, seq: 1 };

@@ -6,8 +6,8 @@ use domain::key_names::DEAD_LETTERS_SUFFIX;
 use domain::rejection::Fate;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value, cmd};
 
-use super::{Source, Which, bytes, entries_of, items, number};
-use crate::order_events::StreamEntry;
+use super::{Source, bytes, entries_of, items, number};
+use crate::stream_entry::{StreamEntry, Which};
 
 /// How often a step is tried while others write the same key.
 const TRIES: u32 = 100;

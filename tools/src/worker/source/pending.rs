@@ -8,11 +8,8 @@ use domain::integer;
 use redis::{Cmd, RedisResult, Value, cmd};
 use seckill_tools::duration::millis;
 
-use super::{Source, Which, bytes, entries_of, id_of, items};
-use crate::order_events::StreamEntry;
-
-/// Entries that are asked for at a time.
-pub(super) const PIECE: usize = 1_000;
+use super::{PIECE, Source, bytes, entries_of, id_of, items};
+use crate::stream_entry::{StreamEntry, Which};
 
 impl Source {
     /// Ids greater than `after` that are pending for this consumer.

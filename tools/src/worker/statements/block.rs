@@ -6,9 +6,9 @@ mod sqlite;
 
 use std::collections::BTreeMap;
 
-use super::{Name, ShopStatement, Statements};
+use super::{ShopStatement, Statements};
 use crate::batch::Step;
-use crate::store::{Arg, Dialect};
+use crate::store::statement::{Arg, Dialect};
 
 /// SQL to run, one part after the other.
 pub type Block = Vec<Part>;
@@ -40,9 +40,9 @@ pub fn value(dialect: Dialect, word: &str) -> String {
 /// The changes as JSON, which the block reads, with the values that statements name: a value costs
 /// the database as much to read as a statement to run.
 pub fn told(steps: &[Step], statements: &Statements) -> String {
-    let names = statements.names();
+    let named = statements.values();
     let fields = |(number, step): (i64, &'_ Step)| -> String {
-        let values = names.iter().map(|(word, name)| (*word, name.of(step)));
+        let values = named.iter().map(|(word, _, of)| (*word, of(step)));
         let place = [("number", Arg::Int(number)), ("change", Arg::Text(step.change.word()))];
         let fields: BTreeMap<&str, Arg<'_>> = values.chain(place).collect();
         serde_json::to_string(&fields).unwrap_or_default()

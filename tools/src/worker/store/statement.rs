@@ -46,21 +46,11 @@ pub const COLUMNS: &str = "voucher_id, sale_id, order_id, user_id, units, state,
                            updated_ms, disputed, disputed_ms";
 /// How many of these a row has that nothing contradicts.
 const UNDISPUTED: usize = 14;
-/// Those that change when a row does.
-const CHANGED: [&str; 12] = [
-    "user_id",
-    "units",
-    "state",
-    "deadline_ms",
-    "only_user_id",
-    "entry_id",
-    "released_id",
-    "confirmed_id",
-    "ref",
-    "updated_ms",
-    "disputed",
-    "disputed_ms",
-];
+
+/// Those that change when a row does: all but its key and when it was made.
+fn changed() -> impl Iterator<Item = &'static str> {
+    COLUMNS.split(", ").skip(3).filter(|name| *name != "created_ms")
+}
 
 /// A row with the texts of its columns.
 pub struct Written<'r> {
@@ -165,15 +155,14 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// If a row with the key exists, sets these columns to the values to insert.
-    fn or_set(&mut self, key: &str, columns: &[&str]) {
+    /// Changes the rows that exist to the values to insert.
+    fn or_change(&mut self) {
         let (head, old, new) = match self.dialect {
-            Dialect::MySql => ("ON DUPLICATE KEY UPDATE ".to_owned(), "VALUES(", ")"),
-            _ => (format!("ON CONFLICT ({key}) DO UPDATE SET "), "excluded.", ""),
+            Dialect::MySql => (" ON DUPLICATE KEY UPDATE ", "VALUES(", ")"),
+            _ => (" ON CONFLICT (voucher_id, sale_id, order_id) DO UPDATE SET ", "excluded.", ""),
         };
-        let sets: Vec<_> =
-            columns.iter().map(|name| format!("{name} = {old}{name}{new}")).collect();
-        self.push(" ").push(&head).push(&sets.join(", "));
+        let sets: Vec<_> = changed().map(|name| format!("{name} = {old}{name}{new}")).collect();
+        self.push(head).push(&sets.join(", "));
     }
 }
 
@@ -248,7 +237,7 @@ impl Tables {
     /// MySQL, which checks all indexes, can only match the row with the same key.
     pub fn release<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
         let mut statement = self.insert_columns(rows, COLUMNS.split(',').count(), now_ms);
-        statement.or_set("voucher_id, sale_id, order_id", &CHANGED);
+        statement.or_change();
         statement
     }
 
@@ -258,7 +247,7 @@ impl Tables {
         let names = COLUMNS.split(", ").skip(3);
         let args = names.zip(args).filter(|(name, _)| *name != "created_ms");
         let mut statement = self.statement(&format!("UPDATE {} SET ", self.orders()));
-        for (number, (column, (_, arg))) in CHANGED.iter().zip(args).enumerate() {
+        for (number, (column, arg)) in args.enumerate() {
             let comma = if number == 0 { "" } else { ", " };
             statement.push(&format!("{comma}{column} = ")).bind(arg);
         }

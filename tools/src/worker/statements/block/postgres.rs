@@ -19,8 +19,9 @@ pub fn value(word: &str) -> String {
 /// block's variables means the column.
 pub fn block(statements: &Statements) -> Option<Block> {
     let kind = |is_number| if is_number { "bigint" } else { "text" };
-    let column = |(word, name): (&str, super::Name)| format!(", {word} {}", kind(name.is_number()));
-    let columns: String = statements.names().into_iter().map(column).collect();
+    let values = statements.values().into_iter();
+    let columns: String =
+        values.map(|(word, is_number, _)| format!(", {word} {}", kind(is_number))).collect();
     let mut text = format!(
         "DO {QUOTE}
 #variable_conflict use_column
@@ -63,7 +64,7 @@ LOOP
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Dialect;
+    use crate::store::statement::Dialect;
 
     fn block_of(text: &str) -> Option<String> {
         let block = Statements::parse(text, Dialect::Postgres).unwrap().block;

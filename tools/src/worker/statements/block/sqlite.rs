@@ -17,7 +17,8 @@ pub fn value(word: &str) -> String {
 /// either all of the changes are made, or none.
 pub fn block(statements: &Statements) -> Option<Block> {
     let part = |sql| Part { sql, takes_steps: false };
-    let words = || std::iter::once("change").chain(statements.names().into_iter().map(|one| one.0));
+    let words =
+        || std::iter::once("change").chain(statements.values().into_iter().map(|one| one.0));
     let listed = |column: fn(&str) -> String| words().map(column).collect::<Vec<_>>().join(", ");
     let empty = listed(|word| format!("NULL AS {word}"));
     let view = format!("CREATE TEMP VIEW IF NOT EXISTS {STEPS} AS SELECT {empty}");
@@ -58,7 +59,7 @@ fn trigger(statements: &Statements, change: Change) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Dialect;
+    use crate::store::statement::Dialect;
 
     fn block_of(text: &str) -> Option<Vec<String>> {
         let block = Statements::parse(text, Dialect::Sqlite).unwrap().block;

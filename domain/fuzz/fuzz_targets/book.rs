@@ -1,4 +1,0 @@
-//! The oracle `book` on bytes from libFuzzer.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| seckill_fuzz::oracle("book")(bytes));

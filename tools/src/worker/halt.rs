@@ -1,0 +1,57 @@
+//! Why a worker no longer serves streams, and how it is asked to stop.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use redis::RedisError;
+use seckill_tools::server_errors::told;
+use tokio::sync::watch;
+
+use crate::options::Options;
+
+/// Set once the worker is to stop.
+pub type Stop = watch::Receiver<bool>;
+
+/// The worker was asked to stop while it waited.
+#[derive(Debug)]
+pub struct Stopped;
+
+/// Waits, unless the worker is asked to stop.
+pub async fn rest(stop: &mut Stop, wait: Duration) -> Result<(), Stopped> {
+    tokio::select! {
+        () = tokio::time::sleep(wait) => Ok(()),
+        _ = stop.wait_for(|stop| *stop) => Err(Stopped),
+    }
+}
+
+/// Why a consumer no longer serves its streams.
+pub enum Halt {
+    Redis(RedisError),
+    Stopped,
+    /// The server's settings differ from the worker's; the text is for the operator.
+    Settings(String),
+}
+
+impl Halt {
+    /// The error that a program ends with.
+    pub fn told(self, options: &Options) -> anyhow::Error {
+        let text = match self {
+            Self::Redis(error) => told(&error),
+            Self::Settings(text) => text,
+            Self::Stopped => "asked to stop".to_owned(),
+        };
+        anyhow!("{}: {text}", options.server.without_password())
+    }
+}
+
+impl From<RedisError> for Halt {
+    fn from(error: RedisError) -> Self {
+        Self::Redis(error)
+    }
+}
+
+impl From<Stopped> for Halt {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
