@@ -182,11 +182,10 @@ impl Buyers {
     /// Waits until this many more commands have been answered.
     pub fn wait_for_more(&self, count: usize, server: &Server) {
         let wanted = self.answered.load(Ordering::Relaxed) + count;
-        let come = wait_for("answers", || {
+        server.until("answers", || {
             let enough = self.answered.load(Ordering::Relaxed) >= wanted;
-            (enough || self.threads.iter().any(JoinHandle::is_finished)).then_some(())
+            enough || self.threads.iter().any(JoinHandle::is_finished)
         });
-        come.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
     }
 
     pub fn end(self) -> Answers {

@@ -6,7 +6,7 @@ use std::thread;
 use redis::Value;
 
 use crate::buyers::{connect, names_in, orders_in};
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, text};
 use crate::nodes::{Nodes, PRIMARIES, audited, run, say};
 
 const STOCK: i64 = 3_000;
@@ -80,11 +80,10 @@ fn a_primary_dies_in_the_middle_of_a_sale() {
         .map(|name| (name, primary.client()))
         .map(|(name, client)| thread::spawn(move || try_until_lost(client, name)))
         .collect();
-    let sold = wait_for("a part of the sale", || {
+    primary.until("a part of the sale", || {
         let left: i64 = say(primary, "GET seckill:stock:{m}").parse().expect("a stock");
-        (left < STOCK - 700).then_some(())
+        left < STOCK - 700
     });
-    sold.unwrap_or_else(|late| panic!("{late}\n{}", primary.log()));
     nodes.servers[owner].kill9();
     let mut known = Known::default();
     for thread in threads {
@@ -95,12 +94,11 @@ fn a_primary_dies_in_the_middle_of_a_sale() {
     assert!(known.safe.len() > 50, "{} answers waited for", known.safe.len());
 
     let replica = &nodes.servers[owner + PRIMARIES];
-    let promoted = wait_for("the replica to be promoted", || {
+    replica.until("the replica to be promoted", || {
         let is_primary = replica.info("role").as_deref() == Some("master");
         let is_ok = say(replica, "CLUSTER INFO").contains("cluster_state:ok");
-        (is_primary && is_ok).then_some(())
+        is_primary && is_ok
     });
-    promoted.unwrap_or_else(|late| panic!("{late}\n{}", replica.log()));
     // Orders that a WAIT has covered are there. The rest may be lost, but only whole commands.
     let bought = sound(replica);
     let lost: Vec<_> = known.safe.difference(&bought).collect();

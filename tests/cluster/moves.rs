@@ -73,8 +73,7 @@ fn a_sale_goes_on_while_its_slots_move_key_by_key() {
                 if moved == half {
                     // A user tries while half of the keys is on each node.
                     let before = redirected(&nodes);
-                    let come = wait_for("a try", || (redirected(&nodes) > before).then_some(()));
-                    come.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
+                    source.until("a try", || redirected(&nodes) > before);
                 }
             }
             // Keys made meanwhile would be left behind. There must be none.
@@ -320,20 +319,16 @@ fn a_sale_with_holds_needs_to_see_the_holds() {
     // An overdue order has to be released, which waits until the slot has moved.
     let deadline = text(&run(target, "ZSCORE seckill:hold:{h} a1"));
     assert!(deadline.starts_with("MOVED"), "{deadline}");
-    let over = wait_for("the end of a hold", || {
+    target.until("the end of a hold", || {
         let Value::Array(time) = run(target, "TIME") else { panic!("no time") };
         let now: i64 = text(&time[0]).parse().expect("seconds");
         run(target, "ASKING");
         let score = text(&run(target, "ZSCORE seckill:hold:{h} a1"));
-        (now > score.parse::<i64>().expect("a deadline") / 1000).then_some(())
+        now > score.parse::<i64>().expect("a deadline") / 1000
     });
-    over.unwrap_or_else(|late| panic!("{late}"));
     let digest = target.digest();
     assert_eq!(both(source, target, "SECKILL.TRY h alice a1"), ["ASK", "TRYAGAIN"]);
     assert_eq!(target.digest(), digest);
     end(&nodes, source, target, moving);
-    let back = wait_for("the hold to be given back", || {
-        (say(target, "SECKILL.TRY h alice a1") == "5").then_some(())
-    });
-    back.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+    target.until("the hold to be given back", || say(target, "SECKILL.TRY h alice a1") == "5");
 }

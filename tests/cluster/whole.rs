@@ -147,8 +147,7 @@ fn check_at_rest(nodes: &Nodes, goods: &Goods) {
     let from = nodes.owner(&goods.managed);
     let (owner, replica) = (&nodes.servers[from], &nodes.servers[from + PRIMARIES]);
     let holds = format!("EXISTS seckill:hold:{{{}}}", goods.managed);
-    let over = wait_for("all holds to end", || (say(owner, &holds) == "0").then_some(()));
-    over.unwrap_or_else(|late| panic!("{late}\n{}", owner.log()));
+    owner.until("all holds to end", || say(owner, &holds) == "0");
     owner.wait_for_replica(replica);
     assert_eq!(owner.digest(), replica.digest());
 }
@@ -250,8 +249,7 @@ fn a_target_that_dies_leaves_the_sale_where_it_is() {
     assert_eq!(units_out(source), out);
     // The target's replica has taken over the target's data, and the slot is not part of it.
     let heir = &killing.nodes.servers[killing.target + PRIMARIES];
-    let promoted = wait_for("the promotion", || is_primary(heir).then_some(()));
-    promoted.unwrap_or_else(|late| panic!("{late}\n{}", heir.log()));
+    heir.until("the promotion", || is_primary(heir));
     assert!(say(heir, "SECKILL.TRY m zoe zoe").starts_with("MOVED "));
     // The next attempt moves everything.
     mover.hold_up(source, heir, false);
@@ -268,14 +266,12 @@ fn a_source_that_dies_in_the_middle_of_a_move_is_followed_by_its_replica() {
         seller.join().expect("a seller");
     }
     let heir = &killing.nodes.servers[killing.source + PRIMARIES];
-    let promoted = wait_for("the promotion", || is_primary(heir).then_some(()));
-    promoted.unwrap_or_else(|late| panic!("{late}\n{}", heir.log()));
+    heir.until("the promotion", || is_primary(heir));
     let (target, mover) = (&killing.nodes.servers[killing.target], killing.mover);
     wait_until_served(heir, "m");
-    let sent_on = wait_for("the target to know the new primary", || {
-        say(target, "SECKILL.TRY m zoe zoe").starts_with("MOVED ").then_some(())
+    target.until("the target to know the new primary", || {
+        say(target, "SECKILL.TRY m zoe zoe").starts_with("MOVED ")
     });
-    sent_on.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
     // The failed move leaves nothing behind, and the next one moves everything.
     mover.cancel(heir, target);
     mover.hold_up(heir, target, false);

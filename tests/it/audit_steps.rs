@@ -5,7 +5,7 @@ use crate::observe::{assert_error, integer, words};
 use redis::Value;
 
 /// A sale with this many orders of one unit each.
-fn sold(server: &Server, total: usize) -> Client {
+pub fn sold(server: &Server, total: usize) -> Client {
     let mut client = server.client();
     client.run(&format!("SECKILL.CREATE 7 {total} LIMIT 3 HOLD 9000000"));
     let numbers: Vec<usize> = (0..total).collect();

@@ -157,7 +157,7 @@ fn redis_conf_wins_over_loadmodule_arguments() {
 }
 
 /// Values that no setting accepts, as name and bytes.
-const BAD: [(&str, &[u8]); 38] = [
+const BAD: [(&str, &[u8]); 40] = [
     ("seckill.waitlist-max", b"-1"),
     ("seckill.waitlist-max", b"10000001"),
     ("seckill.hash-tags", b"maybe"),
@@ -170,6 +170,8 @@ const BAD: [(&str, &[u8]); 38] = [
     ("seckill.confirmed-stream", b""),
     ("seckill.id-prefix", b"a\0"),
     ("seckill.id-epoch", b"-1"),
+    ("seckill.id-epoch", b"4294967296"),
+    ("seckill.id-utc-offset", b"1.5"),
     ("seckill.id-utc-offset", b""),
     ("seckill.id-utc-offset", b"86401"),
     ("seckill.name-bytes-max", b"15"),
@@ -241,6 +243,8 @@ fn bad_loadmodule_arguments_stop_the_start() {
         ("hash-tags maybe", "hash-tags"),
         ("missing-stock no", "missing-stock"),
         ("unlimited-stock 2", "unlimited-stock"),
+        ("id-epoch x", "id-epoch must be an integer from"),
+        ("id-utc-offset -86401", "id-utc-offset must be an integer from"),
         ("order-fields \"a b\"", "order-fields"),
         ("order-fields \"a b c d\"", "order-fields"),
         ("order-fields a b c", "configuration b"),

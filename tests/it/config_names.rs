@@ -100,21 +100,30 @@ fn without_a_stream_nothing_is_appended() {
 
 #[test]
 fn names_that_meet_in_one_key_sell_nothing() {
+    let rules = r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":1000,"sale":7}"#;
     for (name, value) in [
-        ("seckill.buyers-prefix", "seckill:stock:"),
-        ("seckill.order-stream", "seckill:stock:7"),
-        ("seckill.order-stream", "seckill:order:7"),
+        ("buyers-prefix", "seckill:stock:"),
+        ("buyers-prefix", "seckill:units:"),
+        ("buyers-prefix", "seckill:book:"),
+        ("buyers-prefix", "stream.orders.confirmed"),
+        ("stock-prefix", "seckill:voucher:"),
+        ("stock-prefix", "seckill:hold:"),
+        ("stock-prefix", "stream.orders.confirmed"),
+        ("order-stream", "seckill:stock:7"),
+        ("order-stream", "seckill:order:7"),
+        ("order-stream", "seckill:book:7"),
+        ("order-stream", "seckill:hold:7"),
     ] {
-        for make in ["SADD seckill:order:7 zoe", "PING"] {
-            let server = Server::observed().start();
-            server.call(&["CONFIG", "SET", name, value]);
-            if get(&server, name) == value {
-                server.run("SET seckill:stock:7 5");
-                server.run(make);
-                let reply = server.silent("SECKILL.TRY 7 alice o1");
-                assert!(matches!(reply, Value::ServerError(_)), "{name} {value}: {reply:?}");
-            }
-        }
+        let server = Server::observed().config(format!("seckill.{name} {value}")).start();
+        // The name of the stream, without a voucher behind it.
+        let voucher = if value.starts_with("stream") { "" } else { "7" };
+        let create = ["SECKILL.CREATE", voucher, "5", "HOLD", "1000"].map(Vec::from);
+        server.refused_argv(&create, "ERR");
+        server.call(&["SET", &format!("seckill:voucher:{voucher}"), rules]);
+        server.call(&["SET", &format!("seckill:stock:{voucher}"), "5"]);
+        let attempt = ["SECKILL.TRY", voucher, "alice", "o1"].map(Vec::from);
+        let reply = server.silent_argv(&attempt);
+        assert!(matches!(reply, Value::ServerError(_)), "{name} {value}: {reply:?}");
     }
 }
 

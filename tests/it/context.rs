@@ -1,7 +1,10 @@
 //! The commands in every context of Redis: transactions, scripts, replicas, other clients.
 
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, text};
+use crate::metadata::COMMANDS;
 use crate::observe::{assert_error, integer};
+use crate::reject::ordered;
+use crate::security::SENTENCES;
 use redis::Value;
 
 /// What an application can send instead of its scripts; the documentation shows both.
@@ -37,21 +40,6 @@ fn a_transaction_is_exact() {
         5) (integer) 1
         > DBSIZE
         3
-        ",
-    );
-}
-
-#[test]
-fn a_wrong_argument_count_aborts_a_transaction() {
-    let server = Server::start();
-    server.check(
-        "
-        > MULTI
-        OK
-        > SECKILL.TRY 7 alice
-        (error) ERR wrong number of arguments for 'seckill.try' command
-        > EXEC
-        (error) EXECABORT ...
         ",
     );
 }
@@ -97,26 +85,6 @@ fn a_sale_aborts_those_who_watch_its_keys() {
 }
 
 #[test]
-fn losers_and_refusals_disturb_no_watch() {
-    let server = Server::start();
-    server.run("MSET seckill:stock:7 1 seckill:stock:8 5.5 seckill:stock:9 5 seckill:stock:10 5");
-    server.run("RPUSH seckill:order:9 a");
-    server.run("SECKILL.TRY 7 alice o1");
-    server.run("SADD seckill:order:10 alice");
-    for (voucher, keys) in [
-        ("7", "seckill:stock:7 seckill:order:7"),
-        ("8", "seckill:stock:8 seckill:order:8"),
-        ("9", "seckill:stock:9 seckill:order:9"),
-        ("10", "seckill:stock:10 seckill:order:10"),
-        ("11", "seckill:stock:11 seckill:order:11"),
-    ] {
-        let keys = format!("{keys} stream.orders");
-        let command = format!("SECKILL.TRY {voucher} alice o1");
-        assert!(watch_survives(&server, &keys, &command), "{command}");
-    }
-}
-
-#[test]
 fn scripts_and_functions_can_sell() {
     let server = Server::start();
     server.run("SET seckill:stock:7 3");
@@ -139,17 +107,6 @@ fn scripts_and_functions_can_sell() {
     // An error stops the script and keeps its earlier effects, as with any command.
     let error = server.run("EVAL \"return redis.call('SECKILL.TRY', '8', 'alice', 'o1')\" 0");
     assert!(text(&error).starts_with("NOVOUCHER "), "{error:?}");
-}
-
-#[test]
-fn read_only_scripts_cannot_sell() {
-    let server = Server::observed().start();
-    server.run("SET seckill:stock:7 3");
-    let sell = "EVAL_RO \"return redis.call('SECKILL.TRY', '7', 'alice', 'o1')\" 0";
-    server.refused_by_server(sell, "ERR");
-    server.run("SET lock t");
-    let release = "EVAL_RO \"return redis.call('LOCK.RELEASE', KEYS[1], 't')\" 1 lock";
-    server.refused_by_server(release, "ERR");
 }
 
 #[test]
@@ -212,15 +169,6 @@ fn a_full_server_refuses_to_sell_but_releases_locks() {
 }
 
 #[test]
-fn a_primary_that_lacks_replicas_refuses() {
-    let server = Server::observed().start();
-    server.run("MSET seckill:stock:7 1 lock t");
-    server.run("CONFIG SET min-replicas-to-write 1");
-    server.refused_by_server("SECKILL.TRY 7 alice o1", "NOREPLICAS");
-    server.refused_by_server("LOCK.RELEASE lock t", "NOREPLICAS");
-}
-
-#[test]
 fn a_try_waits_while_writes_are_paused() {
     let server = Server::observed().start();
     server.run("MSET seckill:stock:7 1 lock t");
@@ -236,19 +184,19 @@ pub fn block(server: &Server, command: &str) -> Client {
     let mut client = server.client();
     let before = server.info_number("blocked_clients");
     client.send(&crate::transcript::argv(command));
-    let blocked = wait_for("the client to block", || {
-        (server.info_number("blocked_clients") > before).then_some(())
-    });
-    blocked.unwrap_or_else(|late| panic!("{command}: {late}"));
+    server.until(command, || server.info_number("blocked_clients") > before);
     client
 }
 
 #[test]
-fn readers_that_wait_for_orders_are_woken() {
+fn clients_that_wait_for_entries_or_codes_are_woken() {
     let server = Server::start();
-    server.check("> MSET seckill:stock:7 50 stock 50\nOK");
+    server.run("MSET seckill:stock:7 50 stock 50");
+    server.run("SECKILL.CREATE 8 50 LIMIT 9 HOLD 900000");
+    server.run("SECKILL.TRY 8 a o1");
+    server.run("RPUSH seckill:codes:7 x");
     server.check("> XGROUP CREATE stream.orders g1 $ MKSTREAM\nOK");
-    let sales = [
+    for (wait, command) in [
         ("XREAD BLOCK 0 STREAMS stream.orders $", "SECKILL.TRY 7 a o1"),
         ("XREADGROUP GROUP g1 c1 BLOCK 0 STREAMS stream.orders >", "SECKILL.TRY 7 b o2 UNITS 2"),
         ("XREAD BLOCK 0 STREAMS new $", "SECKILL.TRYKEYS stock buyers new 7 a o1"),
@@ -256,12 +204,16 @@ fn readers_that_wait_for_orders_are_woken() {
             "XREAD BLOCK 0 STREAMS stream.orders $",
             "EVAL \"return redis.call('SECKILL.TRY','7','c','o3')\" 0",
         ),
-    ];
-    for (wait, sale) in sales {
+        ("XREAD BLOCK 0 STREAMS stream.orders.confirmed $", "SECKILL.CONFIRM 8 a o1"),
+        ("XREAD BLOCK 0 STREAMS stream.orders.released $", "SECKILL.CANCEL 8 a o1"),
+        ("XREAD BLOCK 0 STREAMS stream.draws $", "SECKILL.DRAW 7 a"),
+        ("BLPOP seckill:codes:7 0", "SECKILL.UNDRAW 7 a"),
+    ] {
         // The group has seen no entry of earlier rounds.
         server.run("XGROUP SETID stream.orders g1 $");
         let mut reader = block(&server, wait);
-        assert_eq!(server.run(sale), Value::Int(0), "{sale}");
+        let reply = server.run(command);
+        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
         let read = format!("{:?}", reader.receive());
         assert!(read.contains("bulk-string") && !read.contains("nil"), "{wait}: {read}");
     }
@@ -271,41 +223,60 @@ fn readers_that_wait_for_orders_are_woken() {
 }
 
 #[test]
-fn replies_are_integers_in_both_protocols() {
+fn a_rejection_and_an_expiry_wake_readers_and_disturb_watchers() {
     let server = Server::start();
-    server.run("MSET seckill:stock:7 1 lock t");
-    let mut client = server.client();
-    for protocol in ["2", "3"] {
-        client.run(&format!("HELLO {protocol}"));
-        server.run("MSET seckill:stock:7 1 lock t");
-        server.run("DEL seckill:order:7");
-        assert_eq!(client.run("SECKILL.TRY 7 alice o1"), Value::Int(0));
-        assert_eq!(client.run("SECKILL.TRY 7 alice o1"), Value::Int(1));
-        assert_eq!(client.run("LOCK.RELEASE lock t"), Value::Int(1));
-        assert_error(&client.run("SECKILL.TRY 8 alice o1"), "NOVOUCHER", "SECKILL.TRY");
+    server.run("SECKILL.CREATE 7 9 HOLD 900000");
+    let id = ordered(&server, "SECKILL.TRY 7 alice o1");
+    server.run("SECKILL.TRY 7 bob o2");
+    for (command, streams) in [
+        (format!("SECKILL.REJECT stream.orders g {id}"), &["dlq", "released"][..]),
+        ("ZADD seckill:hold:7 5 o2".to_owned(), &["released"]),
+    ] {
+        let wait = |name: &&str| format!("XREAD BLOCK 0 STREAMS stream.orders.{name} $");
+        let mut readers: Vec<_> = streams.iter().map(|name| block(&server, &wait(name))).collect();
+        let keys = ["stream.orders.released", "seckill:stock:7", "seckill:book:7"];
+        let mut watchers = keys.map(|key| {
+            let mut client = server.client();
+            client.run(&format!("WATCH {key}"));
+            client
+        });
+        server.run(&command);
+        readers.iter_mut().for_each(|reader| assert_ne!(reader.receive(), Value::Nil, "{command}"));
+        for watcher in &mut watchers {
+            watcher.check("> MULTI\nOK\n> PING\nQUEUED\n> EXEC\n(nil)");
+        }
     }
 }
 
+/// What the server itself enforces by the flags of a command, and by its number of arguments.
 #[test]
-fn every_database_is_its_own() {
-    let server = Server::start();
-    let mut other = server.client();
-    other.run("SELECT 9");
-    server.run("SET seckill:stock:7 1");
-    other.run("SET seckill:stock:7 1");
-    server.check("> SECKILL.TRY 7 alice o1\n0\n> SECKILL.TRY 7 bob o2\n1");
-    other.check("> SECKILL.TRY 7 alice o1\n0\n> SECKILL.TRY 7 bob o2\n1\n> DBSIZE\n3");
-    server.check("> DBSIZE\n3\n> SWAPDB 0 9\nOK\n> SET seckill:stock:7 1\nOK");
-    server.check("> SECKILL.TRY 7 alice o1\n2");
-}
-
-#[test]
-fn a_reload_changes_nothing() {
-    let server = Server::start();
-    server.check("> SET seckill:stock:7 5 PXAT 33333333333333\nOK\n> SECKILL.TRY 7 alice o1\n0");
-    let digest = server.digest();
-    assert_eq!(server.run("DEBUG RELOAD"), Value::Okay);
-    assert_eq!(server.digest(), digest);
-    server.check("> SECKILL.TRY 7 alice o2\n2\n> SECKILL.TRY 7 bob o2\n0");
-    server.check("> FLUSHALL\nOK\n> SECKILL.TRY 7 alice o2\n(error) NOVOUCHER ...");
+fn flags_and_numbers_of_arguments_are_enforced_by_the_server() {
+    let server = Server::with().port().start();
+    let replica = Server::with().replica_of(&server).start();
+    server.wait_for_replica(&replica);
+    for ((name, arity, flags, ..), sentence) in COMMANDS.into_iter().zip(SENTENCES) {
+        let has = |flag| flags.split(' ').any(|own| own == flag);
+        let refuses = |server: &Server, command: &str, words: &str| {
+            let reply = server.run(command);
+            matches!(reply, Value::ServerError(_)) && text(&reply).contains(words)
+        };
+        assert_eq!(refuses(&replica, sentence, "READONLY "), has("write"), "{name}");
+        server.run("CONFIG SET maxmemory 1");
+        assert_eq!(refuses(&server, sentence, "OOM "), has("denyoom"), "{name}");
+        server.run("CONFIG SET maxmemory 0 min-replicas-to-write 2");
+        assert_eq!(refuses(&server, sentence, "NOREPLICAS "), has("write"), "{name}");
+        server.run("CONFIG SET min-replicas-to-write 0");
+        let words = sentence.split(' ').map(|word| format!("'{word}'")).collect::<Vec<_>>();
+        let script = format!("EVAL_RO \"return redis.pcall({})\" 0", words.join(","));
+        assert_eq!(refuses(&server, &script, "Write commands are not"), has("write"), "{name}");
+        let fewest = usize::try_from(arity.abs()).expect("small") - 1;
+        let mut wrong: Vec<usize> = (0..fewest).collect();
+        wrong.extend((arity > 0).then_some(fewest + 1));
+        for number in wrong {
+            let command = format!("{name}{}", " a".repeat(number));
+            let error = format!("ERR wrong number of arguments for '{name}' command");
+            assert_eq!(text(&server.run(&command)), error, "{command}");
+        }
+    }
+    server.check("> DBSIZE\n0");
 }

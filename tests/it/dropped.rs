@@ -106,8 +106,12 @@ fn commands_that_name_another_sale_change_nothing() {
     }
     assert_eq!(server.silent("SECKILL.TRY 7 bob o2 SALE 5"), Value::Int(4));
     assert_eq!(server.silent("SECKILL.TRY 7 alice o1 SALE 5"), Value::Int(4));
-    for wrong in ["SALE 0", "SALE", "SALE 5 SALE 5", "SALE x"] {
+    let wrong = ["SALE 0", "SALE", "SALE 5 SALE 5", "SALE x", "SALE -1", "SALE 01"];
+    for wrong in wrong.into_iter().chain(["SALE 9007199254740992"]) {
         for command in ["DROP 7", "ALTER 7 LIMIT 2", "RESTOCK 7 5", "TRY 7 bob o2"] {
+            server.refused(&format!("SECKILL.{command} {wrong}"), "ERR");
+        }
+        for command in ["CONFIRM 7 alice o1", "CANCEL 7 alice o1", "EXTEND 7 alice o1 9000000"] {
             server.refused(&format!("SECKILL.{command} {wrong}"), "ERR");
         }
     }

@@ -1,7 +1,6 @@
 //! SECKILL.EXTEND: more time for a held order whose payment is in progress.
 
 use crate::harness::{Server, text};
-use crate::managed_effects::written;
 use redis::Value;
 
 fn deadline(server: &Server, id: &str) -> i64 {
@@ -74,20 +73,4 @@ fn what_is_extended_expires_later_and_what_is_over_stays_over() {
     }
     let replies = format!("{:?}", client.run("EXEC"));
     assert!(replies.contains("int(3)") && replies.contains("expired"), "{replies}");
-}
-
-#[test]
-fn an_extension_is_written_as_plain_commands() {
-    let server = Server::with().aof().start();
-    server.run("SECKILL.CREATE 7 9 HOLD 900000");
-    server.run("SECKILL.TRY 7 alice o1");
-    crate::effects::assert_transaction(
-        written(&server, "SECKILL.EXTEND 7 alice o1 1800000"),
-        vec!["HSET seckill:book:7 o1 held:1:WHEN:alice", "ZADD seckill:hold:7 WHEN o1"],
-    );
-    crate::events::assert_like(
-        &["SECKILL.CREATE 7 9 HOLD 900000", "SECKILL.TRY 7 alice o1"],
-        "SECKILL.EXTEND 7 alice o1 1800000",
-        &["HSET seckill:book:7 o1 x", "ZADD seckill:hold:7 5000000000000 o1"],
-    );
 }

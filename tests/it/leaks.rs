@@ -205,10 +205,9 @@ impl Rounds {
     }
 
     fn wait_for_line(&mut self, length: i64) {
-        let reached = crate::harness::wait_for("the line", || {
-            (self.client.field("LOCK.INFO waited", "waiters") == Value::Int(length)).then_some(())
+        self.server.until("the line", || {
+            self.client.field("LOCK.INFO waited", "waiters") == Value::Int(length)
         });
-        reached.unwrap_or_else(|late| panic!("{late}\n{}", self.server.log()));
     }
 
     /// `used_memory` and the resident set size of the empty server.

@@ -109,10 +109,7 @@ fn a_module_with_holds_stays_until_they_are_settled() {
     server.run("SECKILL.CREATE 7 5 HOLD 900000");
     server.check("> SECKILL.TRY 7 alice o1\n0\n> MODULE UNLOAD seckill\n(error) ERR ...");
     server.check("> SECKILL.CONFIRM 7 alice o1\n1");
-    let unloaded = crate::harness::wait_for("nothing to be due", || {
-        (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
-    });
-    unloaded.unwrap_or_else(|late| panic!("{late}"));
+    server.until("nothing to be due", || server.run("MODULE UNLOAD seckill") == Value::Okay);
     assert_eq!(load(&server, ""), Value::Okay);
     server.check("> SECKILL.TRY 7 alice o1\n0\n> PING\nPONG");
 }
@@ -205,16 +202,13 @@ fn it_comes_and_goes_under_traffic() {
     let mut refused = 0;
     for _ in 0..30 {
         assert_eq!(load(&server, ""), Value::Okay);
-        let sold =
-            wait_for("a sale", || (server.info_number("seckill_tries_accepted") > 3).then_some(()));
-        sold.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+        server.until("a sale", || server.info_number("seckill_tries_accepted") > 3);
         // Refused while holds are open, or while a client's latest command is one of the module's.
-        let unloaded = wait_for("an unloading", || {
+        server.until("an unloading", || {
             let reply = server.run("MODULE UNLOAD seckill");
             refused += i32::from(reply != Value::Okay);
-            (reply == Value::Okay).then_some(())
+            reply == Value::Okay
         });
-        unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
     }
     stop.store(true, Ordering::Relaxed);
     let accepted: i64 = threads.into_iter().map(|thread| thread.join().expect("a client")).sum();

@@ -1,7 +1,6 @@
 //! How many clients may wait for locks: `seckill.lock-waiters-max`.
 
 use crate::harness::{Client, Server, text, wait_for};
-use crate::locks_line::id_of;
 use redis::Value;
 
 const PER_LOCK: &str = "ERR 2 clients already wait for this lock, and no more may";
@@ -74,28 +73,6 @@ fn all_lines_together_have_a_bound() {
     assert_eq!(server.refused("LOCK.ACQUIRE d eve 1000000 BLOCK 60000", "ERR"), nobody);
 }
 
-#[test]
-fn every_way_out_of_a_line_makes_room() {
-    let server = bounded();
-    let _stays = server.waiter("LOCK.ACQUIRE a stays 1000000 BLOCK 60000");
-    for way in ["the wait ends", "disconnected", "unblocked", "unblocked by an error", "killed"] {
-        let wait = if way == "the wait ends" { 50 } else { 60_000 };
-        let mut client = server.client();
-        let id = id_of(&mut client);
-        server.queue(&mut client, &format!("LOCK.ACQUIRE a leaves 1000000 BLOCK {wait}"));
-        match way {
-            "the wait ends" => assert_eq!(client.receive(), Value::Int(0)),
-            "disconnected" => drop(client),
-            "unblocked" => server.check(&format!("> CLIENT UNBLOCK {id}\n1")),
-            "unblocked by an error" => server.check(&format!("> CLIENT UNBLOCK {id} ERROR\n1")),
-            _ => server.check(&format!("> CLIENT KILL ID {id}\n1")),
-        }
-        server.wait_for_line(1);
-    }
-    let _second = server.waiter("LOCK.ACQUIRE a second 1000000 BLOCK 60000");
-    assert_eq!(server.refused("LOCK.ACQUIRE a third 1000000 BLOCK 60000", "ERR"), PER_LOCK);
-}
-
 /// A thousand clients wait with the longest names and tokens, and leave.
 #[test]
 fn the_memory_of_waiters_comes_back() {
@@ -153,18 +130,4 @@ fn a_lock_has_a_short_name() {
     server.check(&format!("> LOCK.ACQUIRE {longest} ann 1000000 BLOCK 1000\n1"));
     server.check(&format!("> LOCK.RELEASE {longest} ann\n1"));
     assert_eq!(server.silent(&format!("LOCK.INFO {long}")), Value::Nil);
-}
-
-/// Locks that end with their connection are remembered, so they are bounded like waiters.
-#[test]
-fn locks_of_sessions_are_bounded_by_user() {
-    let server = Server::start();
-    server.check("> CONFIG SET seckill.lock-waiters-max '2 2 3'\nOK");
-    let mut holder = server.client();
-    let mut acquire = |lock: &str| holder.call(&["LOCK.ACQUIRE", lock, "t", "1000000", "SESSION"]);
-    assert_eq!(["a", "b"].map(&mut acquire), [1, 1].map(Value::Int));
-    let refused = text(&acquire("c"));
-    assert!(refused.starts_with("ERR 2 "), "{refused}");
-    server.check("> EXISTS a b c\n2\n> LOCK.RELEASE a t\n1");
-    assert_eq!(acquire("c"), Value::Int(1));
 }

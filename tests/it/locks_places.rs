@@ -1,9 +1,9 @@
 //! A place in the line of a lock: one for each token, of a user who still has the right to it.
 
-use crate::acl::user;
 use crate::harness::{Client, Server, text};
 use crate::locks_line::id_of;
 use crate::observe::integer;
+use crate::security::user;
 use crate::transcript::argv;
 use redis::Value;
 

@@ -3,17 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-use crate::aof::shown;
-use crate::cluster::{slot, two_nodes, whole_cluster};
-use crate::harness::{Client, Server, in_time, text, wait_for};
+use crate::aof::masked;
+use crate::cluster::{Move, slot, two_nodes, whole_cluster};
+use crate::harness::{Client, Server, in_time, text};
 use crate::observe::{assert_error, integer};
 use redis::Value;
 
-/// The commands that `act` adds to the file, without times: `SET lock bob PXAT`.
-fn effects(server: &Server, act: impl FnOnce()) -> Vec<String> {
-    let is_time = |word: &&str| word.len() == 13 && word.bytes().all(|b| b.is_ascii_digit());
-    let cut = |line: String| line.split(' ').filter(|w| !is_time(w)).collect::<Vec<_>>().join(" ");
-    server.aof_of(act).iter().map(shown).map(cut).collect()
+/// The commands that `act` adds to the file, with WHEN for times.
+pub fn effects(server: &Server, act: impl FnOnce()) -> Vec<String> {
+    server.aof_of(act).iter().map(masked).collect()
 }
 
 #[test]
@@ -25,14 +23,14 @@ fn grants_are_replicated_as_what_they_did() {
         server.run("LOCK.RELEASE lock ann");
         assert!(integer(&bob.receive()) > 1);
     });
-    let both = ["MULTI", "DEL lock", "SET lock bob PXAT", "SET lock:fence bob PXAT", "EXEC"];
-    assert_eq!(written, both);
+    let fence = "SET lock:fence WHEN bob PXAT WHEN";
+    assert_eq!(written, ["MULTI", "DEL lock", "SET lock bob PXAT WHEN", fence, "EXEC"]);
     server.queue(&mut bob, "LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
     let written = effects(&server, || {
         server.run("DEL lock");
         assert_eq!(bob.receive(), Value::Int(1));
     });
-    assert_eq!(written, ["DEL lock", "SET lock cid PXAT"]);
+    assert_eq!(written, ["DEL lock", "SET lock cid PXAT WHEN"]);
     // A grant to a client that is killed before its reply is in the file in order, too.
     let mut gone = server.client();
     let id = crate::locks_line::id_of(&mut gone);
@@ -44,7 +42,7 @@ fn grants_are_replicated_as_what_they_did() {
         server.run("EXEC");
         server.wait_for_owner("lock", "");
     });
-    assert_eq!(written, ["MULTI", "DEL lock", "SET lock gone PXAT", "EXEC", "DEL lock"]);
+    assert_eq!(written, ["MULTI", "DEL lock", "SET lock gone PXAT WHEN", "EXEC", "DEL lock"]);
     // A client that waits or is refused writes nothing.
     server.run("SET lock zoe");
     let written = effects(&server, || {
@@ -188,10 +186,7 @@ fn a_module_that_somebody_waits_for_is_not_unloaded() {
     drop(bob);
     server.wait_for_line(0);
     // The timer for the end of a wait is removed with the last waiter.
-    let unloaded = wait_for("the unload", || {
-        (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
-    });
-    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    server.until("the unload", || server.run("MODULE UNLOAD seckill") == Value::Okay);
     let load = format!("MODULE LOAD {}", crate::harness::module().display());
     assert_eq!(server.run(&load), Value::Okay);
     // The loaded module listens again.
@@ -252,23 +247,17 @@ fn hash_tags_name_fences_without_a_cluster_too() {
 #[test]
 fn a_lock_that_moves_to_another_node_is_granted_by_neither() {
     let (source, target) = two_nodes();
-    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
-    let (from, to, moving) = (id(&source), id(&target), slot(&source, b"lock"));
     source.run("LOCK.ACQUIRE lock ann 1000000");
     let mut bob = source.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     let mut cid = source.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000 FENCE");
-    target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
-    source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
-    let migrate = format!("MIGRATE 127.0.0.1 {} lock 0 5000", target.port());
-    assert_eq!(source.run(&migrate), Value::Okay);
+    let moving = Move::begin(&source, &target, "lock");
+    moving.key("lock");
     for waiter in [&mut bob, &mut cid] {
         let told = text(&waiter.receive());
         assert!(told.starts_with("TRYAGAIN "), "{told}");
     }
     source.check("> DBSIZE\n0");
-    for server in [&target, &source] {
-        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
-    }
+    moving.end();
     target.check("> GET lock\nann\n> LOCK.RELEASE lock ann\n1");
     source.check("> LOCK.ACQUIRE lock bob 1000\n(error) MOVED ...");
 }

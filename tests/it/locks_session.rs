@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::aof::shown;
 use crate::harness::{Client, Server, text, wait_for};
 use crate::locks_line::id_of;
+use crate::locks_server::effects;
 use crate::observe::integer;
 use crate::transcript::argv;
 use redis::Value;
@@ -78,29 +78,22 @@ fn a_release_for_a_closed_connection_is_written_as_any_other() {
     let server = Server::observed().start();
     let ann = holder(&server, "lock", "ann");
     let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
-    let is_time = |word: &&str| word.len() == 13 && word.bytes().all(|b| b.is_ascii_digit());
-    let cut = |line: String| line.split(' ').filter(|w| !is_time(w)).collect::<Vec<_>>().join(" ");
-    let effects = |act: &mut dyn FnMut()| -> Vec<String> {
-        server.aof_of(act).iter().map(shown).map(cut).collect()
-    };
-    let mut ann = Some(ann);
-    let written = effects(&mut || {
-        drop(ann.take());
+    let written = effects(&server, || {
+        drop(ann);
         assert_eq!(bob.receive(), Value::Int(1));
     });
-    assert_eq!(written, ["MULTI", "DEL lock", "SET lock bob PXAT", "EXEC"]);
+    assert_eq!(written, ["MULTI", "DEL lock", "SET lock bob PXAT WHEN", "EXEC"]);
     server.run("LOCK.RELEASE lock bob");
-    let mut ann = Some(holder(&server, "lock", "ann"));
-    let written = effects(&mut || {
-        drop(ann.take());
+    let ann = holder(&server, "lock", "ann");
+    let written = effects(&server, || {
+        drop(ann);
         server.wait_for_owner("lock", "");
     });
     assert_eq!(written, ["DEL lock"]);
     // A lock that the connection has lost: nothing is written when it closes.
-    let mut ann = Some(holder(&server, "lock", "ann"));
+    let mut ann = holder(&server, "lock", "ann");
     server.run("SET lock zoe");
-    let written = effects(&mut || {
-        let mut ann = ann.take().expect("ann");
+    let written = effects(&server, || {
         let id = id_of(&mut ann);
         server.check(&format!("> CLIENT KILL ID {id}\n1\n> GET lock\nzoe"));
         server.run("PING");
@@ -149,12 +142,10 @@ fn a_lease_that_has_ended_ties_nothing() {
     let server = Server::start();
     let mut ann = server.client();
     ann.check("> LOCK.ACQUIRE lock ann 20 SESSION\n1");
-    let free = wait_for("the lease's end", || {
-        (server.run("LOCK.ACQUIRE lock ann 1000000") == Value::Int(1)
-            && integer(&server.run("PTTL lock")) > 20)
-            .then_some(())
+    server.until("the lease's end", || {
+        server.run("LOCK.ACQUIRE lock ann 1000000") == Value::Int(1)
+            && integer(&server.run("PTTL lock")) > 20
     });
-    free.expect("an end");
     drop(ann);
     wait_for_closed(&server);
     assert_eq!(server.owner("lock"), "ann");

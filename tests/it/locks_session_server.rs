@@ -1,8 +1,8 @@
 //! Locks with SESSION while the server is paused, unloaded, demoted, restarted or part of a
 //! cluster, while databases are swapped, and while many clients come and go.
 
-use crate::cluster::{slot, two_nodes};
-use crate::harness::{Client, Server, module, text, wait_for};
+use crate::cluster::{Move, two_nodes};
+use crate::harness::{Client, Server, module, wait_for};
 use crate::locks_line::id_of;
 use crate::locks_session::{holder, wait_for_closed};
 use crate::locks_turns::{cron, needs_no_poll, sleepy};
@@ -82,10 +82,7 @@ fn a_module_with_ties_can_be_unloaded() {
     let unload = |client: &mut Client| {
         client.run("PING");
         server.run("PING");
-        let unloaded = wait_for("the unload", || {
-            (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
-        });
-        unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+        server.until("the unload", || server.run("MODULE UNLOAD seckill") == Value::Okay);
     };
     unload(&mut ann);
     drop(ann);
@@ -171,21 +168,14 @@ fn a_release_reaches_replicas_and_a_restart_forgets_ties() {
 #[test]
 fn a_lock_that_moved_to_another_node_is_left_alone() {
     let (source, target) = two_nodes();
-    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
-    let (from, to, moving) = (id(&source), id(&target), slot(&source, b"lock"));
     let ann = holder(&source, "lock", "ann");
     let stays = holder(&source, "{lock}:stays", "ann");
-    target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
-    source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
-    let migrate = format!("MIGRATE 127.0.0.1 {} lock 0 5000", target.port());
-    assert_eq!(source.run(&migrate), Value::Okay);
+    let moving = Move::begin(&source, &target, "lock");
+    moving.key("lock");
     // One lock has left; the other is still here, as is its slot.
     drop((ann, stays));
-    let gone = wait_for("the release", || (source.run("DBSIZE") == Value::Int(0)).then_some(()));
-    gone.expect("a release");
-    for server in [&target, &source] {
-        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
-    }
+    source.until("the release", || source.run("DBSIZE") == Value::Int(0));
+    moving.end();
     target.check("> GET lock\nann\n> DBSIZE\n1\n> LOCK.RELEASE lock ann\n1");
 }
 
@@ -239,31 +229,6 @@ fn nothing_grows_while_clients_come_and_go() {
     settled.unwrap_or_else(|late| panic!("{late}: {before}, then {}", used()));
 }
 
-/// Many clients want one lock, and each owner is killed.
-#[test]
-fn a_killed_holder_is_followed_by_the_next_in_line() {
-    let server = Server::start();
-    let mut first = holder(&server, "lock", "t0");
-    let mut line: Vec<_> = (1..=64)
-        .map(|number| {
-            let mut client = server.client();
-            let id = id_of(&mut client);
-            let ask = format!("LOCK.ACQUIRE lock t{number} 1000000 BLOCK 60000 SESSION");
-            server.queue(&mut client, &ask);
-            (client, id)
-        })
-        .collect();
-    let mut id = id_of(&mut first);
-    for (number, (client, next)) in (1..).zip(&mut line) {
-        server.run(&format!("CLIENT KILL ID {id}"));
-        assert_eq!(client.receive(), Value::Int(1));
-        assert_eq!(server.owner("lock"), format!("t{number}"));
-        id = next.clone();
-    }
-    drop(line);
-    server.wait_for_owner("lock", "");
-}
-
 /// RESET resets the state of a connection, and does not close it.
 #[test]
 fn a_reset_releases_nothing() {
@@ -278,27 +243,6 @@ fn a_reset_releases_nothing() {
     assert_eq!(server.owner("lock"), "ann");
     drop(ann);
     server.wait_for_owner("lock", "");
-}
-
-#[test]
-fn options_may_stand_in_any_order_and_once() {
-    let server = Server::start();
-    server.check(
-        "
-        > LOCK.ACQUIRE a t 1000000 session
-        1
-        > LOCK.ACQUIRE b t 1000000 SESSION BLOCK 5
-        1
-        > LOCK.ACQUIRE c t 1000000 BLOCK 5 Session FENCE
-        (integer) ...
-        > LOCK.ACQUIRE d t 1000000 SESSION SESSION
-        (error) ERR syntax error
-        > LOCK.ACQUIRE d t 1000000 SESSION 1
-        (error) ERR syntax error
-        > EXISTS d
-        0
-        ",
-    );
 }
 
 #[test]

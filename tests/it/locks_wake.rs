@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Client, Server, in_time, text, wait_for};
+use crate::harness::{Client, Server, in_time, text};
 use crate::locks_line::id_of;
 use crate::observe::integer;
 use redis::Value;
@@ -267,20 +267,6 @@ fn a_grant_that_nobody_hears_of_goes_to_the_next() {
 }
 
 #[test]
-fn many_leave_a_long_line_at_once() {
-    let server = Server::start();
-    server.run("LOCK.ACQUIRE lock ann 1000000");
-    let leaving: Vec<_> = (0..100)
-        .map(|n| server.waiter(&format!("LOCK.ACQUIRE lock gone{n} 1000000 BLOCK 60000")))
-        .collect();
-    let mut stays = server.waiter("LOCK.ACQUIRE lock stays 1000000 BLOCK 60000");
-    drop(leaving);
-    server.run("DEL lock");
-    assert_eq!(stays.receive(), Value::Int(1));
-    server.wait_for_line(0);
-}
-
-#[test]
 fn a_thousand_are_served_in_the_order_they_came() {
     let server = Server::with().config("maxclients 2000").start();
     server.run("LOCK.ACQUIRE lock t0 1000000");
@@ -295,24 +281,6 @@ fn a_thousand_are_served_in_the_order_they_came() {
         assert_eq!(waiter.receive(), Value::Int(1), "{n}");
     }
     assert_eq!(server.info_number("seckill_locks_acquired"), 1001);
-}
-
-/// More lines than are looked at in one turn of the event loop.
-#[test]
-fn a_flush_serves_every_line() {
-    let server = Server::with().config("maxclients 2000").start();
-    let mut waiters: Vec<Client> = (0..1200).map(|_| server.client()).collect();
-    for (waiter, n) in waiters.iter_mut().zip(0..) {
-        server.call(&["SET", &format!("lock{n}"), "held"]);
-        waiter.call(&["PING"]);
-        waiter.send(&["LOCK.ACQUIRE", &format!("lock{n}"), "mine", "1000000", "BLOCK", "60000"]);
-    }
-    server.wait_for_line(1200);
-    server.run("FLUSHALL");
-    for waiter in &mut waiters {
-        assert_eq!(waiter.receive(), Value::Int(1));
-    }
-    server.check("> DBSIZE\n1200");
 }
 
 #[test]
@@ -355,8 +323,5 @@ fn a_free_lock_with_a_line_is_for_the_line() {
         ",
     );
     assert_eq!(waiter.receive(), Value::Int(1));
-    let told = wait_for("the counter", || {
-        (server.info_number("seckill_locks_acquired") == 2).then_some(())
-    });
-    told.expect("two acquisitions");
+    server.until("the counter", || server.info_number("seckill_locks_acquired") == 2);
 }

@@ -3,11 +3,10 @@
 //! | file | what is in it |
 //! | --- | --- |
 //! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
-//! | `mtry`, `mtry_effects` | batches of tries, and their effects |
+//! | `mtry` | batches of tries |
 //! | `mtry_differential` | random batches compared with the same tries in sequence |
 //! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RETURN |
-//! | `prizes`, `prizes_context` | drawing prize codes and putting them back |
-//! | `prizes_effects` | effects of draws |
+//! | `prizes` | drawing prize codes and putting them back |
 //! | `nextid`, `nextid_slots` | generated ids, and other generators on their keys |
 //! | `nextid_pace` | no client can use up the ids of a day |
 //! | `other_writers` | memory between tries hides no change by other clients |
@@ -25,16 +24,16 @@
 //! | `sale_ids` | late requests for an earlier sale; files of the previous version |
 //! | `payments` | references of payments |
 //! | `waiting`, `waiting_odd` | waiting lists; full streams and edited keys while orders wait |
-//! | `confirmed`, `confirmed_rejected` | the stream of confirmed orders; its entries rejected |
+//! | `confirmed` | the stream of confirmed orders |
 //! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
-//! | `reject_effects`, `reject_cluster` | effects of rejections; rejections in a cluster |
-//! | `survival`, `rules_appear` | crashes, failovers, lost and restored keys; rules that appear |
+//! | `reject_cluster` | rejections in a cluster |
+//! | `survival` | crashes, failovers, lost and restored keys |
 //! | `retries` | repeated answers, and WAIT after them |
 //! | `status` | replies that describe managed sales |
 //! | `audit_steps` | a book read in steps while it changes |
-//! | `managed_effects` | effects of managed sales |
-//! | `effects` | effects for replicas and files, read without the module |
-//! | `context` | transactions, scripts, replicas, memory limits, blocked readers, databases |
+//! | `effects`, `managed_effects` | what each command writes for replicas, with its events |
+//! | `replayed` | histories that replicas, files and copies repeat without the module |
+//! | `context` | transactions, scripts, replicas, memory limits, blocked readers |
 //! | `cuts` | files that end too early, at every byte |
 //! | `events` | keyspace events and client-side caching |
 //! | `leaks` | memory is released |
@@ -42,7 +41,7 @@
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
 //! | `docs_tables`, `docs_syntax` | tables and syntax in the pages, from the server's answers |
-//! | `metadata`, `acl`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, ACL, redis.conf, pages |
+//! | `metadata`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, redis.conf, pages |
 //! | `shipped` | redis.conf, compose.yaml, scripts |
 //! | `pages` | statements of pages that no session shows: sizes, TLS, a restore |
 //! | `users` | what the users of SECURITY.md can do |
@@ -58,9 +57,8 @@
 //! Each test starts its own server. `Server::silent` and `Server::refused` check that a command
 //! leaves no trace, which is half of this module's promise: prefer them to comparing replies.
 
-use kit::{aof, faketime, harness, locks_line, observe, transcript, whole_slots};
+use kit::{aof, faketime, harness, locks_line, observe, transcript, whole_slots, written};
 
-mod acl;
 mod adopt;
 mod audit_steps;
 mod bounds;
@@ -69,7 +67,6 @@ mod concurrency;
 mod config;
 mod config_names;
 mod confirmed;
-mod confirmed_rejected;
 mod context;
 mod cuts;
 mod deduct;
@@ -107,7 +104,6 @@ mod memory;
 mod metadata;
 mod mtry;
 mod mtry_differential;
-mod mtry_effects;
 mod nextid;
 mod nextid_pace;
 mod nextid_slots;
@@ -116,15 +112,12 @@ mod own_names;
 mod pages;
 mod payments;
 mod prizes;
-mod prizes_context;
-mod prizes_effects;
 mod refusals;
 mod reject;
 mod reject_cluster;
-mod reject_effects;
 mod reject_odd;
+mod replayed;
 mod retries;
-mod rules_appear;
 mod sale_ids;
 mod scripts;
 mod scripts_busy;

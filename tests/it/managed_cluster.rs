@@ -1,6 +1,6 @@
 //! Managed sales with hash tags and in clusters: one slot per voucher, and holds that move with it.
 
-use crate::cluster::{slot, two_nodes, whole_cluster};
+use crate::cluster::{Move, slot, two_nodes, whole_cluster};
 use crate::harness::{Server, in_time, text};
 use crate::observe::words;
 use redis::Value;
@@ -56,32 +56,27 @@ fn a_cluster_makes_ids_for_managed_vouchers() {
 
 /// Moves the keys of a voucher in this order. A hold becomes due in the middle.
 fn move_with_a_hold(source: &Server, target: &Server, voucher: &str, keys: &[&str]) {
-    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
-    let (from, to, moving) = (id(source), id(target), slot(source, voucher.as_bytes()));
-    let migrate = |keys: &[&str]| {
-        for key in keys {
-            let key = key.replace('V', &format!("{{{voucher}}}"));
-            let reply = source.run(&format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port()));
-            assert_eq!(reply, Value::Okay, "{key}");
-        }
+    let migrate = |moving: &Move<'_>, keys: &[&str]| {
+        keys.iter().for_each(|key| moving.key(&key.replace('V', &format!("{{{voucher}}}"))));
     };
     let (first, last) = keys.split_at(3);
-    let over = in_time(200, |hold_ms| {
+    let (moving, over) = in_time(200, |hold_ms| {
         for server in [source, target] {
-            server.check(&format!("> FLUSHALL\nOK\n> CLUSTER SETSLOT {moving} STABLE\nOK"));
+            server.check("> FLUSHALL\nOK");
+            server.check(&format!(
+                "> CLUSTER SETSLOT {} STABLE\nOK",
+                slot(source, voucher.as_bytes())
+            ));
         }
         let over = place_two_holds(source, voucher, hold_ms);
-        target.check(&format!("> CLUSTER SETSLOT {moving} IMPORTING {from}\nOK"));
-        source.check(&format!("> CLUSTER SETSLOT {moving} MIGRATING {to}\nOK"));
-        migrate(first);
-        (source.clock_ms() < over).then_some(over)
+        let moving = Move::begin(source, target, voucher);
+        migrate(&moving, first);
+        (source.clock_ms() < over).then_some((moving, over))
     });
     // Half of the keys is on each node, and the hold is due: no node may release it.
     target.wait_until(over + 80);
-    migrate(last);
-    for server in [target, source] {
-        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
-    }
+    migrate(&moving, last);
+    moving.end();
     target.wait_for_state(voucher, "due", "expired");
     target.assert_book(voucher, [4, 1, 0]);
     target.check(&format!("> SECKILL.CONFIRM {voucher} bob kept\n1"));

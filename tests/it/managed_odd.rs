@@ -205,31 +205,6 @@ fn pair(reply: Value) -> [Value; 2] {
     }
 }
 
-#[test]
-fn managed_and_unmanaged_vouchers_do_not_mix() {
-    let server = Server::start();
-    server.check(
-        "
-        > SECKILL.CREATE 7 1
-        OK
-        > SET seckill:stock:8 1
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.TRY 8 alice o1
-        0
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.TRY 8 alice o1
-        1
-        > SECKILL.TRY 7 bob o2
-        1
-        > EXISTS seckill:book:8 seckill:units:8
-        0
-        ",
-    );
-}
-
 /// It would sell past the book: no hold, no order to confirm.
 #[test]
 fn the_stock_of_a_managed_voucher_is_not_sold_by_its_keys() {
@@ -261,21 +236,6 @@ fn the_stock_of_a_managed_voucher_is_not_sold_by_its_keys() {
 }
 
 #[test]
-fn a_full_server_sells_no_managed_voucher_but_drops_it() {
-    let server = Server::observed().start();
-    server.run("SECKILL.CREATE 7 5");
-    for command in [
-        "SECKILL.TRY 7 alice o1",
-        "SECKILL.CREATE 8 1",
-        "SECKILL.ALTER 7 LIMIT 2",
-        "SECKILL.RESTOCK 7 1",
-    ] {
-        server.refused_when_full(command);
-    }
-    server.check("> CONFIG SET maxmemory 1\nOK\n> SECKILL.DROP 7\n1");
-}
-
-#[test]
 fn stock_and_rules_keep_their_time_to_live() {
     let server = Server::start();
     server.run("SECKILL.CREATE 7 9 LIMIT 9 HOLD 900000");
@@ -299,34 +259,6 @@ fn stock_and_rules_keep_their_time_to_live() {
     server.run("PEXPIREAT seckill:voucher:7 33333333333333");
     server.check("> SECKILL.ALTER 7 LIMIT 2\nOK\n> SECKILL.RESTOCK 7 1\n10");
     server.check("> PEXPIRETIME seckill:voucher:7\n33333333333333");
-}
-
-#[test]
-fn the_released_stream_has_the_configured_names() {
-    let server = Server::with()
-        .config("seckill.order-stream s")
-        .config("seckill.order-fields 'buyer item order'")
-        .start();
-    server.run("SECKILL.CREATE 7 5 HOLD 900000");
-    server.check("> SECKILL.TRY 7 alice o1\n0\n> SECKILL.CANCEL 7 alice o1\n1");
-    server.check(
-        r#"
-        > XRANGE s.released - +
-        1) 1) "1722509999999-0"
-           2)  1) "buyer"
-               2) "alice"
-               3) "item"
-               4) "7"
-               5) "order"
-               6) "o1"
-               7) "sale"
-               8) "1795344856123456"
-               9) "reason"
-              10) "cancelled"
-              11) "was"
-              12) "held"
-        "#,
-    );
 }
 
 /// A hold that is due is released, whether the try that finds it is accepted or refused.

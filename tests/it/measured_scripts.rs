@@ -110,9 +110,10 @@ fn a_batch_is_decided_as_its_tries_one_after_the_other() {
             let ends_sold_out = one_by_one.last() == Some(&Value::Int(1));
             turns_within_a_batch += usize::from(starts_open && ends_sold_out);
         }
-        let usual = everything(&mut usual.client);
-        assert_eq!(everything(&mut declared.client), usual, "SEED={seed}");
-        assert_eq!(everything(&mut batch.client), usual, "SEED={seed}");
+        let [usual, declared, batch] = [&mut usual, &mut declared, &mut batch]
+            .map(|side| everything(&mut side.client, str::to_owned));
+        assert_eq!(declared, usual, "SEED={seed}");
+        assert_eq!(batch, usual, "SEED={seed}");
     }
     // A history in which one outcome is rare would prove little.
     assert!(outcomes.iter().all(|count| *count > 100), "{outcomes:?}");

@@ -4,9 +4,9 @@
 //!
 //! | event | names | unmanaged | none due | whole | holds | scan | lines |
 //! | --- | --- | --- | --- | --- | --- | --- | --- |
-//! | a key appears | = | K1 O1 O2 | K1 | K1 M3 | K1 O5 | N1 | K1 O9 |
+//! | a key appears | = | K1 O2 | K1 | K1 M3 | K1 O5 | N1 | K1 O9 |
 //! | a sorted set changes | = | = | K2 | = | K2 O8 | N1 | = |
-//! | a key goes | = | K3 O1 | K3 | K3 M1 | K3 O6 O7 | N1 | K3 O10 |
+//! | a key goes | = | K3 | K3 | K3 M1 | K3 O6 O7 | N1 | K3 O10 |
 //! | a key expires | = | K4 | K4 | K4 | K4 O7 | N1 | K4 O11 |
 //! | a key is evicted | = | K5 | K5 | K5 | K5 | N1 | O12 |
 //! | FLUSHDB, FLUSHALL | = | D1 | D1 | D1 | D1 O13 | N1 | D1 O10 |
@@ -74,8 +74,7 @@
 //! | F2 | `reported::a_grant_that_is_lost_in_another_database_waits_where_it_was_asked_for` |
 //! | F3 | `reported::a_promotion_scans_no_keys` |
 //! | F4 | `reported::a_setting_that_changes_scans_no_keys` |
-//! | O1 | `rules_appear::rules_that_appear_by_any_means_count_at_once` |
-//! | O2 | `rules_appear::rules_that_come_from_elsewhere_count_at_once` |
+//! | O2 | `adopt::rules_that_come_from_elsewhere_count_at_once` |
 //! | O5 | `survival::keys_that_are_restored_copied_or_moved` |
 //! | O6 | `survival::keys_that_go_away_and_come_back` |
 //! | O7 | `survival::holds_whose_key_was_lost_can_still_be_settled` |

@@ -6,9 +6,8 @@
 use std::collections::BTreeMap;
 
 use crate::aof::without_sale_ids;
-use crate::differential::histories;
+use crate::differential::{everything, histories};
 use crate::harness::{Client, Server, text};
-use crate::observe::bytes_list;
 use crate::transcript::argv;
 use redis::Value;
 
@@ -92,52 +91,14 @@ fn new_sale(random: &mut fastrand::Rng) -> Vec<String> {
     ]
 }
 
-/// Replaces what differs between two servers: the seconds of ids, and deadlines.
-fn masked(bytes: &[u8]) -> String {
-    let text = bytes.escape_ascii().to_string();
+/// Replaces what differs between two servers: ids of sales, the seconds of ids, and deadlines.
+fn masked(text: &str) -> String {
     let part = |part: &str| match (part.len(), part.parse::<u64>()) {
         (15.., Ok(id)) => (id & 0xffff_ffff).to_string(),
         (13, Ok(_)) => "WHEN".to_owned(),
         _ => part.to_owned(),
     };
-    text.split(':').map(part).collect::<Vec<_>>().join(":")
-}
-
-/// Every key with its value; entries of streams without their ids.
-fn everything(client: &mut Client) -> BTreeMap<String, Vec<String>> {
-    let keys = bytes_list(client.run("KEYS *"));
-    keys.into_iter().map(|key| (key.escape_ascii().to_string(), value(client, &key))).collect()
-}
-
-fn value(client: &mut Client, key: &[u8]) -> Vec<String> {
-    let kind = text(&client.call(&[b"TYPE", key]));
-    let mut list = match kind.as_str() {
-        "string" => vec![client.call(&[b"GET", key])],
-        "set" => items(client.call(&[b"SMEMBERS", key])),
-        "hash" => {
-            let pairs = items(client.call(&[b"HGETALL", key]));
-            pairs.chunks(2).map(|pair| Value::Array(pair.to_vec())).collect()
-        }
-        "zset" => items(client.call(&[b"ZRANGE", key, b"0", b"-1"])),
-        "stream" => {
-            let entries = items(client.call(&[b"XRANGE", key, b"-", b"+"]));
-            entries.into_iter().map(|entry| items(entry).swap_remove(1)).collect()
-        }
-        other => panic!("a {other} in this history"),
-    };
-    let is_ordered = kind == "stream";
-    let mut shown: Vec<String> = list.drain(..).map(|value| shown(&value)).collect();
-    if !is_ordered {
-        shown.sort();
-    }
-    shown
-}
-
-fn items(value: Value) -> Vec<Value> {
-    match value {
-        Value::Array(items) | Value::Set(items) => items,
-        other => panic!("no list: {other:?}"),
-    }
+    without_sale_ids(text).split(':').map(part).collect::<Vec<_>>().join(":")
 }
 
 /// A reply or a value, with the differences between servers replaced.
@@ -146,9 +107,7 @@ fn shown(value: &Value) -> String {
         Value::Array(items) => {
             format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" "))
         }
-        Value::BulkString(bytes) => {
-            masked(without_sale_ids(&String::from_utf8_lossy(bytes)).as_bytes())
-        }
+        Value::BulkString(bytes) => masked(&String::from_utf8_lossy(bytes)),
         Value::Nil => "nil".to_owned(),
         other => text(other),
     }
@@ -221,7 +180,9 @@ fn batches_are_answered_as_the_same_tries() {
             match step {
                 Step::Batch(pairs) => {
                     compare([&mut one, &mut many], &pairs, &at, met);
-                    assert_eq!(everything(&mut one), everything(&mut many), "{at}: {pairs:?}");
+                    let [ours, theirs] =
+                        [&mut one, &mut many].map(|client| everything(client, masked));
+                    assert_eq!(ours, theirs, "{at}: {pairs:?}");
                 }
                 Step::Other(line) if line == "FLUSHALL" => {
                     for line in &start {

@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::aof::shown;
-use crate::cluster::{slot, two_nodes, whole_cluster};
+use crate::cluster::{Move, slot, two_nodes, whole_cluster};
 use crate::harness::{Server, text};
 use crate::nextid::{DAY, EPOCH, id, next, unix_s};
 use crate::observe::{assert_error, integer, words};
@@ -91,14 +91,11 @@ fn every_counter_is_in_the_slot_of_its_prefix() {
 #[test]
 fn a_counter_on_the_move_is_not_guessed() {
     let (source, target) = two_nodes();
-    let node = |server: &Server| text(&server.run("CLUSTER MYID"));
-    let (from, to, moving) = (node(&source), node(&target), slot(&source, b"order"));
     let last = next(&source, "order", 1);
     let (key, _) = kept(&source);
     // With a key of the prefix's own name, the server does not redirect clients.
     source.run("SET order here");
-    assert_eq!(target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}")), Value::Okay);
-    assert_eq!(source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}")), Value::Okay);
+    let moving = Move::begin(&source, &target, "order");
     let asking = || {
         target.run("ASKING");
         target.run("SECKILL.NEXTID order")
@@ -109,8 +106,7 @@ fn a_counter_on_the_move_is_not_guessed() {
     assert_error(&asking(), "TRYAGAIN", "a counter that did not come yet");
     target.check("> DBSIZE\n0");
     // The counter has arrived and continues. The source must not start a new one.
-    let migrate = format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port());
-    assert_eq!(source.run(&migrate), Value::Okay);
+    moving.key(&key);
     let digest = source.digest();
     assert_error(&source.run("SECKILL.NEXTID order"), "TRYAGAIN", "a counter that has left");
     assert_eq!(source.digest(), digest);
@@ -118,9 +114,7 @@ fn a_counter_on_the_move_is_not_guessed() {
     assert!(third > second);
     source.run("DEL order");
     assert!(text(&source.run("SECKILL.NEXTID order")).starts_with("ASK "));
-    for server in [&target, &source] {
-        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
-    }
+    moving.end();
     assert!(next(&target, "order", 1) > third);
 }
 

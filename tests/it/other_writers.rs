@@ -5,68 +5,6 @@ use crate::observe::integer;
 use redis::Value;
 
 #[test]
-fn vouchers_do_not_share_stock_or_buyers() {
-    let server = Server::start();
-    server.check(
-        "
-        > MSET seckill:stock:7 1 seckill:stock:8 1
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.TRY 8 alice o2
-        0
-        > SECKILL.TRY 8 bob o3
-        1
-        > SECKILL.TRY 7 bob o4
-        1
-        > SET seckill:stock:7 5
-        OK
-        > SECKILL.TRY 7 alice o5
-        2
-        > SECKILL.TRY 8 carol o6
-        1
-        > SECKILL.TRY 7 carol o7
-        0
-        > XLEN stream.orders
-        3
-        ",
-    );
-}
-
-#[test]
-fn the_voucher_tried_last_is_read_again() {
-    let server = Server::start();
-    server.check(
-        "
-        > SET seckill:stock:7 1
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.TRY 7 bob o2
-        1
-        > SET seckill:stock:7 1
-        OK
-        > SECKILL.TRY 7 bob o2
-        0
-        > DEL seckill:stock:7
-        1
-        > SECKILL.TRY 7 carol o3
-        (error) NOVOUCHER ...
-        > RPUSH seckill:stock:7 a
-        1
-        > SECKILL.TRY 7 carol o3
-        (error) WRONGTYPE ...
-        > FLUSHALL
-        OK
-        > SET seckill:stock:7 1
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        ",
-    );
-}
-
-#[test]
 fn a_buyer_who_was_removed_can_buy_again() {
     let removals: [&[&str]; 12] = [
         &["SREM seckill:order:7 alice"],
@@ -133,22 +71,6 @@ fn a_restart_forgets_nothing_and_invents_nothing() {
     server.start_again();
     assert_eq!(server.silent("SECKILL.TRY 7 alice o2"), Value::Int(2));
     server.check("> SECKILL.TRY 7 bob o2\n0\n> GET seckill:stock:7\n3");
-}
-
-#[test]
-fn names_that_run_together_are_told_apart() {
-    let server = Server::start();
-    let pairs =
-        [("7", "12"), ("71", "2"), ("712", ""), ("", "712"), ("7\0", "12"), ("7", "\x0012")];
-    for (voucher, user) in pairs {
-        server.call(&["SET", &format!("seckill:stock:{voucher}"), "5"]);
-        let first = server.call(&["SECKILL.TRY", voucher, user, "o1"]);
-        assert_eq!(first, Value::Int(0), "{voucher:?} {user:?}");
-    }
-    for (voucher, user) in pairs {
-        let again = server.call(&["SECKILL.TRY", voucher, user, "o1"]);
-        assert_eq!(again, Value::Int(2), "{voucher:?} {user:?}");
-    }
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! References of payments: SECKILL.CONFIRM with REF.
 
-use crate::effects::assert_transaction;
 use crate::harness::Server;
-use crate::managed_effects::written;
 use crate::reject::entries;
 use redis::Value;
 
@@ -225,56 +223,6 @@ fn a_reference_is_given_once_and_is_something() {
     assert_eq!(error, "ERR reference must be at most 512 bytes long");
     let sale = server.sale_of("7");
     server.check(&format!("> SECKILL.CONFIRM 7 alice o1 SALE {sale} REF pay-1\n1"));
-}
-
-#[test]
-fn what_a_reference_writes() {
-    let server = Server::with().aof().start();
-    server.run(CREATE);
-    server.check("> SECKILL.TRY 7 alice o1 UNITS 2\n0\n> SECKILL.TRY 7 bob o2\n0");
-    assert_transaction(
-        written(&server, "SECKILL.CONFIRM 7 alice o1 REF pay-1"),
-        vec![
-            "XADD stream.orders.confirmed ID userId alice voucherId 7 id o1 units 2 sale SALE \
-             ref pay-1 payment first",
-            "HSET seckill:book:7 o1 sold:2:0,ref5:pay-1:alice",
-            "HSET seckill:payments:7 pay-1 first:SALE:o1",
-            "ZREM seckill:hold:7 o1",
-            "DEL seckill:extra:7",
-        ],
-    );
-    server.run("SECKILL.CONFIRM 7 bob o2");
-    assert_transaction(
-        written(&server, "SECKILL.CONFIRM 7 bob o2 REF pay-2"),
-        vec![
-            "XADD stream.orders.confirmed ID userId bob voucherId 7 id o2 sale SALE ref pay-2 \
-             payment first",
-            "HSET seckill:book:7 o2 sold:1:0,ref5:pay-2:bob",
-            "HSET seckill:payments:7 pay-2 first:SALE:o2",
-        ],
-    );
-    assert_transaction(
-        written(&server, "SECKILL.CANCEL 7 alice o1 KEEP 1"),
-        vec![
-            "XADD stream.orders.released ID userId alice voucherId 7 id o1 sale SALE ref pay-1 \
-             reason cancelled was sold kept 1",
-            "HSET seckill:book:7 o1 sold:1:0,asked2,ref5:pay-1:alice",
-            "HSET seckill:units:7 alice 1:o1",
-            "INCRBY seckill:stock:7 1",
-        ],
-    );
-    assert_transaction(
-        written(&server, "SECKILL.CANCEL 7 alice o1"),
-        vec![
-            "XADD stream.orders.released ID userId alice voucherId 7 id o1 sale SALE ref pay-1 \
-             reason cancelled was sold",
-            "HSET seckill:book:7 o1 cancelled:1:0,sold,asked2,ref5:pay-1:alice",
-            "HSET seckill:payments:7 pay-1 released:SALE:o1",
-            "HDEL seckill:units:7 alice",
-            "SREM seckill:order:7 alice",
-            "INCRBY seckill:stock:7 1",
-        ],
-    );
 }
 
 #[test]

@@ -5,98 +5,6 @@ use crate::observe::bytes_list;
 use redis::Value;
 
 #[test]
-fn codes_are_drawn_in_the_order_they_came() {
-    let server = Server::start();
-    server.check(
-        r#"
-        > RPUSH seckill:codes:7 first second
-        2
-        > SECKILL.DRAW 7 alice
-        1) (integer) 0
-        2) "first"
-        > SECKILL.DRAW 7 alice
-        1) (integer) 2
-        2) "first"
-        > SECKILL.DRAW 7 bob
-        1) (integer) 0
-        2) "second"
-        > EXISTS seckill:codes:7
-        0
-        > SECKILL.DRAW 7 carol
-        1) (integer) 1
-        2) (nil)
-        > SECKILL.DRAW 7 bob
-        1) (integer) 2
-        2) "second"
-        > HGETALL seckill:winners:7
-        1) "alice"
-        2) "first"
-        3) "bob"
-        4) "second"
-        > XRANGE stream.draws - +
-        1) 1) "1722509999999-0"
-           2) 1) "userId"
-              2) "alice"
-              3) "poolId"
-              4) "7"
-              5) "code"
-              6) "first"
-        2) 1) "1722509999999-0"
-           2) 1) "userId"
-              2) "bob"
-              3) "poolId"
-              4) "7"
-              5) "code"
-              6) "second"
-        > DBSIZE
-        2
-        "#,
-    );
-}
-
-#[test]
-fn a_code_that_is_put_back_is_drawn_next() {
-    let server = Server::start();
-    server.check(
-        r#"
-        > RPUSH seckill:codes:7 first second
-        2
-        > SECKILL.DRAW 7 alice
-        1) 0
-        2) first
-        > SECKILL.UNDRAW 7 alice
-        (integer) 1
-        > SECKILL.UNDRAW 7 alice
-        (integer) 0
-        > LRANGE seckill:codes:7 0 -1
-        1) "first"
-        2) "second"
-        > EXISTS seckill:winners:7
-        0
-        > SECKILL.DRAW 7 bob
-        1) 0
-        2) first
-        > SECKILL.DRAW 7 alice
-        1) 0
-        2) second
-        > SECKILL.UNDRAW 7 alice
-        1
-        > LRANGE seckill:codes:7 0 -1
-        1) "second"
-        > SECKILL.UNDRAW 7 zoe
-        0
-        > SECKILL.UNDRAW 8 alice
-        0
-        > XLEN stream.draws
-        3
-        > HGETALL seckill:winners:7
-        1) "bob"
-        2) "first"
-        "#,
-    );
-}
-
-#[test]
 fn losers_leave_no_trace() {
     let server = Server::observed().start();
     let empty = Value::Array(vec![Value::Int(1), Value::Nil]);
@@ -158,17 +66,6 @@ fn a_stream_that_is_full_is_refused() {
     server.run("DEL stream.draws");
     server.run("XGROUP CREATE stream.draws g $ MKSTREAM");
     server.check("> SECKILL.DRAW 7 alice\n1) 0\n2) one\n> XLEN stream.draws\n1");
-}
-
-#[test]
-fn requests_of_the_wrong_length_are_refused() {
-    let server = Server::observed().start();
-    for name in ["seckill.draw", "seckill.undraw"] {
-        for args in ["", "7", "7 alice more"] {
-            let error = server.refused(&format!("{name} {args}"), "ERR");
-            assert_eq!(error, format!("ERR wrong number of arguments for '{name}' command"));
-        }
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! SECKILL.REJECT with hash tags and in clusters: dead letters in the slot of their stream, and no
 //! partial changes while it moves.
 
-use crate::cluster::{slot, two_nodes, whole_cluster};
+use crate::cluster::{Move, slot, two_nodes, whole_cluster};
 use crate::harness::{Server, text};
 use crate::observe::{assert_error, words};
 use crate::reject::{appended, deliver, entries, letter};
@@ -99,17 +99,11 @@ fn an_entry_of_another_slot_leaves_and_gives_nothing_back() {
 #[test]
 fn nothing_is_rejected_by_halves_while_a_slot_moves() {
     let (source, target) = two_nodes();
-    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
-    let (from, to, moving) = (id(&source), id(&target), slot(&source, b"7"));
     source
         .check("> SECKILL.CREATE 7 5\nOK\n> SECKILL.TRY 7 alice o1\n0\n> SECKILL.TRY 7 bob o2\n0");
     let stream = "stream.orders:{7}";
     let ids = deliver(&source, stream);
-    let begin = || {
-        target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
-        source.run(&format!("CLUSTER SETSLOT {moving} MIGRATING {to}"));
-    };
-    begin();
+    Move::begin(&source, &target, "7");
     let refused = |server: &Server, id: &str, code: &str| {
         let before = server.digest();
         if code == "TRYAGAIN" {
@@ -123,25 +117,19 @@ fn nothing_is_rejected_by_halves_while_a_slot_moves() {
     refused(&source, &ids[0], "TRYAGAIN the dead-letter stream");
     assert_eq!(reject(&source, stream, "5-5"), Value::Int(0));
     // The dead letters are here, and the voucher is not, or only in part.
-    source.run(&format!("CLUSTER SETSLOT {moving} STABLE"));
+    source.run(&format!("CLUSTER SETSLOT {} STABLE", slot(&source, b"7")));
     source.run("XADD stream.orders:{7}.dlq 1-1 a b");
-    begin();
+    let moving = Move::begin(&source, &target, "7");
     refused(&source, &ids[0], "TRYAGAIN not all keys");
-    let migrate = |key: &str| {
-        let reply = source.run(&format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port()));
-        assert_eq!(reply, Value::Okay, "{key}");
-    };
-    migrate("seckill:stock:{7}");
+    moving.key("seckill:stock:{7}");
     refused(&source, &ids[0], "TRYAGAIN not all keys");
-    migrate(stream);
+    moving.key(stream);
     refused(&source, &ids[0], "ASK ");
     refused(&target, &ids[0], "TRYAGAIN");
     for key in words(source.run("KEYS *")) {
-        migrate(&key);
+        moving.key(&key);
     }
-    for server in [&target, &source] {
-        assert_eq!(server.run(&format!("CLUSTER SETSLOT {moving} NODE {to}")), Value::Okay);
-    }
+    moving.end();
     refused(&source, &ids[0], "MOVED ");
     for id in &ids {
         assert_eq!(reject(&target, stream, id), Value::Int(1));
@@ -149,18 +137,4 @@ fn nothing_is_rejected_by_halves_while_a_slot_moves() {
     }
     target.assert_book("7", [5, 0, 0]);
     source.check("> DBSIZE\n0");
-}
-
-#[test]
-fn a_cluster_client_routes_by_the_stream() {
-    let server = whole_cluster();
-    server.check("> SET seckill:stock:{7} 5\nOK\n> SECKILL.TRY 7 alice o1\n0");
-    let id = deliver(&server, "stream.orders:{7}").pop().expect("an entry");
-    let url = format!("redis://127.0.0.1:{}", server.port());
-    let client = redis::cluster::ClusterClient::new(vec![url]).expect("a cluster client");
-    let mut connection = client.get_connection().expect("a connection");
-    let mut command = redis::cmd("SECKILL.REJECT");
-    command.arg("stream.orders:{7}").arg("g").arg(&id).arg("REASON").arg("none");
-    let mut reply = || command.query::<i64>(&mut connection).expect("a reply");
-    assert_eq!([reply(), reply()], [1, 0]);
 }

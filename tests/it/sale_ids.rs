@@ -97,24 +97,3 @@ fn a_sale_keeps_its_id() {
     let Value::Array(pairs) = server.run("SECKILL.INFO 8") else { panic!("no pairs") };
     assert_eq!(pairs[25], Value::Nil);
 }
-
-#[test]
-fn an_id_is_a_number_given_once() {
-    let server = Server::observed().start();
-    server.run(CREATE);
-    server.run("SECKILL.TRY 7 alice o1");
-    for command in ["CONFIRM 7 alice o1", "CANCEL 7 alice o1", "EXTEND 7 alice o1 9000000"] {
-        for wrong in [
-            "SALE",
-            "SALE 0",
-            "SALE -1",
-            "SALE x",
-            "SALE 9007199254740992",
-            "SALE 1 SALE 1",
-            "SALE 01",
-        ] {
-            server.refused(&format!("SECKILL.{command} {wrong}"), "ERR");
-        }
-    }
-    server.assert_book("7", [4, 1, 0]);
-}

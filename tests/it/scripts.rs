@@ -208,10 +208,7 @@ fn arguments_come_in_any_order_and_number() {
     server.run("SET lock other");
     let mut waiter = server.client();
     waiter.send(&["EVALSHA", &sell, "1", "lock", "mine"]);
-    let waits = crate::harness::wait_for("a waiter", || {
-        (server.info_number("seckill_locks_waiting") == 1).then_some(())
-    });
-    waits.unwrap_or_else(|late| panic!("{late}"));
+    server.until("a waiter", || server.info_number("seckill_locks_waiting") == 1);
     server.check("> LOCK.RELEASE lock other\n1");
     assert_eq!(waiter.receive(), Value::Int(1));
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use redis::Value;
 
-use crate::harness::{Builder, Client, Server, module, text, wait_for};
+use crate::harness::{Builder, Client, Server, module, text};
 use crate::observe::integer;
 use crate::scripts::{SELL, entries, replaced, sha1};
 
@@ -94,10 +94,7 @@ fn under_load(server: &Server, work: impl FnOnce()) {
 /// Waits until this many more calls have become commands.
 fn wait_for_more(server: &Server, more: i64) {
     let before = replaced(server);
-    let seen = wait_for("calls that become commands", || {
-        (replaced(server) >= before + more).then_some(())
-    });
-    seen.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    server.until("calls that become commands", || replaced(server) >= before + more);
 }
 
 #[test]
@@ -145,10 +142,7 @@ fn the_module_comes_and_goes_under_load() {
             assert_eq!(server.call(&load), Value::Okay);
             wait_for_more(&server, 20);
             // Refused while the latest command of a client is one of the module's.
-            let unloaded = wait_for("an unloading", || {
-                (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
-            });
-            unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+            server.until("an unloading", || server.run("MODULE UNLOAD seckill") == Value::Okay);
         }
     });
 }

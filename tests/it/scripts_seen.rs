@@ -74,7 +74,7 @@ fn access_rules_see_the_command() {
     let server = server();
     let sell = sha1(SELL);
     let call = format!("EVALSHA {sell} 0 7 alice o1");
-    let user = |rules: &str| crate::acl::user(&server, rules);
+    let user = |rules: &str| crate::security::user(&server, rules);
     let error = text(&user("+@all -seckill.try ~*").run(&call));
     assert!(error.starts_with("NOPERM ") && error.contains("'seckill.try'"), "{error}");
     assert!(text(&user("+evalsha ~*").run(&call)).starts_with("NOPERM "));

@@ -4,10 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::acl::user;
-use crate::harness::{Server, text};
+use crate::harness::{Client, Server, text};
 use crate::metadata::COMMANDS;
-use crate::observe::words;
+use crate::observe::{integer, words};
 use redis::Value;
 
 /// An example of every command. Keys begin with `k`.
@@ -234,4 +233,64 @@ fn nobody_learns_tokens_without_the_right() {
     bob.check("> LOCK.RENEW lock:1 guess 1000\n0\n> LOCK.RELEASE lock:1 guess\n0");
     // A list of clients has names of commands, and no arguments.
     assert!(!text(&server.run("CLIENT LIST")).contains("very-secret"));
+}
+
+/// A client of an ACL user that has only these rules.
+pub fn user(server: &Server, rules: &str) -> Client {
+    let set = server.run(&format!("ACL SETUSER bob reset on >pw +auth {rules}"));
+    assert_eq!(text(&set), "OK", "{rules}");
+    let mut client = server.client();
+    client.check("> AUTH bob pw\nOK");
+    client
+}
+
+#[test]
+fn a_try_by_keys_needs_all_three_for_writing() {
+    let server = Server::start();
+    server.run("SET s 5");
+    let command = "SECKILL.TRYKEYS s b o 7 alice o1";
+    for rules in ["~s ~b", "~s ~o", "~b ~o", "%R~s ~b ~o", "~s %R~b ~o", "~s ~b %R~o", "~x"] {
+        let reply = text(&user(&server, &format!("+seckill.trykeys {rules}")).run(command));
+        assert!(reply.starts_with("NOPERM"), "{rules}: {reply}");
+    }
+    server.check("> DBSIZE\n1\n> GET s\n5");
+    user(&server, "+seckill.trykeys ~s ~b ~o").check(&format!("> {command}\n0"));
+    user(&server, "+seckill.trykeys ~s ~b").check("> SECKILL.TRYKEYS s b s 7 bob o1 NOSTREAM\n0");
+}
+
+#[test]
+fn who_may_release_hands_over_a_lock_with_a_fence_key_of_others() {
+    let server = Server::start();
+    server.run("LOCK.ACQUIRE lock ann 1000000 FENCE");
+    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 FENCE");
+    user(&server, "+lock.release ~lock").check(
+        "
+        > GET lock:fence
+        (error) NOPERM ...
+        > LOCK.INFO lock
+        (error) NOPERM ...
+        > LOCK.RELEASE lock ann
+        1
+        ",
+    );
+    assert!(integer(&bob.receive()) > 1);
+    assert_eq!(server.owner("lock"), "bob");
+}
+
+#[test]
+fn a_script_of_a_user_is_checked_too() {
+    let server = Server::start();
+    server.run("MSET seckill:stock:7 5 seckill:stock:8 5");
+    let mut client = user(&server, "+eval +seckill.try ~7");
+    client.check(
+        "
+        > EVAL \"return redis.call('SECKILL.TRY','7','alice','o1')\" 0
+        0
+        > EVAL \"return redis.call('SECKILL.TRY','8','alice','o1')\" 0
+        (error) ...
+        > EVAL \"return redis.call('LOCK.RELEASE','7','t')\" 0
+        (error) ...
+        ",
+    );
+    server.check("> GET seckill:stock:8\n5");
 }

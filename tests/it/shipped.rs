@@ -262,28 +262,9 @@ fn advisories_that_nobody_could_see_are_missed_loudly() {
 fn bin_without_redis_cli(dir: &Path) {
     let bin = dir.join("bin");
     fs::create_dir(&bin).expect("a folder");
-    for name in [
-        "bash",
-        "sh",
-        "env",
-        "id",
-        "tee",
-        "chmod",
-        "rm",
-        "mv",
-        "mktemp",
-        "grep",
-        "sed",
-        "tail",
-        "setsid",
-        "sleep",
-        "sort",
-        "tr",
-        "cargo",
-        "cc",
-        "make",
-        "redis-server",
-    ] {
+    let needed = "bash sh env id tee chmod rm mv mktemp grep sed tail setsid sleep sort tr cargo \
+                  cc make redis-server";
+    for name in needed.split_whitespace() {
         let found = std::env::split_paths(&std::env::var_os("PATH").expect("PATH"))
             .map(|folder| folder.join(name))
             .find(|path| path.is_file());

@@ -1,148 +1,8 @@
 //! SECKILL.ORDER, STATUS, INFO and AUDIT: their replies, in both protocols, and that they only
 //! read.
 
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, text};
 use redis::Value;
-
-#[test]
-fn maps_are_maps_in_resp3_and_flat_in_resp2() {
-    let server = Server::start();
-    server.check(
-        "
-        > SECKILL.CREATE 7 9 BEGIN 5 LIMIT 3
-        OK
-        > SECKILL.TRY 7 alice o1 UNITS 2
-        0
-        ",
-    );
-    server.check(
-        r#"
-        > SECKILL.ORDER 7 o1
-         1) "user"
-         2) "alice"
-         3) "units"
-         4) (integer) 2
-         5) "state"
-         6) "sold"
-         7) "deadline"
-         8) (nil)
-         9) "ref"
-        10) (nil)
-        11) "sale"
-        12) (integer) 1795344856123456
-        13) "asked"
-        14) (integer) 2
-        15) "was"
-        16) (nil)
-        17) "position"
-        18) (nil)
-        > SECKILL.STATUS 7 alice
-         1) "units"
-         2) (integer) 2
-         3) "orderid"
-         4) "o1"
-         5) "state"
-         6) "sold"
-         7) "deadline"
-         8) (nil)
-         9) "waiting"
-        10) (integer) 0
-        > SECKILL.INFO 7
-         1) "managed"
-         2) (integer) 1
-         3) "state"
-         4) "open"
-         5) "total"
-         6) (integer) 9
-         7) "left"
-         8) (integer) 7
-         9) "held"
-        10) (integer) 0
-        11) "sold"
-        12) (integer) 2
-        13) "buyers"
-        14) (integer) 1
-        15) "waiting"
-        16) (integer) 0
-        17) "begin"
-        18) (integer) 5
-        19) "end"
-        20) (nil)
-        21) "limit"
-        22) (integer) 3
-        23) "hold"
-        24) (nil)
-        25) "eviction"
-        26) (nil)
-        27) "sale"
-        28) (integer) 1795344856123456
-        29) "consistent"
-        30) (integer) 1
-        > SECKILL.AUDIT 7
-         1) "total"
-         2) (integer) 9
-         3) "left"
-         4) (integer) 7
-         5) "held"
-         6) (integer) 0
-         7) "sold"
-         8) (integer) 2
-         9) "orders"
-        10) (integer) 1
-        11) "buyers"
-        12) (integer) 1
-        13) "waiting"
-        14) (integer) 0
-        15) "differences"
-        16) (empty array)
-        > SECKILL.ORDER 7 none
-        (nil)
-        > SECKILL.STATUS 7 bob
-        (nil)
-        "#,
-    );
-    the_same_as_maps(&server);
-}
-
-/// The queries of the test above, in the newer protocol.
-fn the_same_as_maps(server: &Server) {
-    let mut client = server.client();
-    client.run("HELLO 3");
-    client.check(
-        r#"
-        > SECKILL.ORDER 7 o1
-        1# "user" => "alice"
-        2# "units" => (integer) 2
-        3# "state" => "sold"
-        4# "deadline" => (nil)
-        5# "ref" => (nil)
-        6# "sale" => (integer) 1795344856123456
-        7# "asked" => (integer) 2
-        8# "was" => (nil)
-        9# "position" => (nil)
-        > SECKILL.STATUS 7 alice
-        1# "units" => (integer) 2
-        2# "orderid" => "o1"
-        3# "state" => "sold"
-        4# "deadline" => (nil)
-        5# "waiting" => (integer) 0
-        > SECKILL.AUDIT 7
-        1# "total" => (integer) 9
-        2# "left" => (integer) 7
-        3# "held" => (integer) 0
-        4# "sold" => (integer) 2
-        5# "orders" => (integer) 1
-        6# "buyers" => (integer) 1
-        7# "waiting" => (integer) 0
-        8# "differences" => (empty array)
-        > SECKILL.ORDER 7 none
-        (nil)
-        > SECKILL.STATUS 7 bob
-        (nil)
-        "#,
-    );
-    assert!(matches!(client.run("SECKILL.INFO 7"), Value::Map(pairs) if pairs.len() == 15));
-}
 
 fn shown(client: &mut Client, command: &str, fields: &[&str]) -> String {
     let field = |name: &&str| match client.field(command, name) {
@@ -264,10 +124,9 @@ fn looking_leaves_no_trace_and_works_where_reading_does() {
         assert!(!matches!(read, Value::ServerError(_)), "{command}: {read:?}");
     }
     drop(replica);
-    let alone = wait_for("the replica to be gone", || {
-        (server.info("connected_slaves").as_deref() == Some("0")).then_some(())
+    server.until("the replica to be gone", || {
+        server.info("connected_slaves").as_deref() == Some("0")
     });
-    alone.expect("gone");
     let quiet = Server::observed().data_of(&server).start();
     for command in LOOKS {
         let reply = quiet.silent(command);

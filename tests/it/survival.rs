@@ -1,7 +1,8 @@
 //! Whatever happens to servers and keys, holds expire once, and no unit is lost or made.
 
-use crate::harness::{Port, Server, in_time, module};
+use crate::harness::{Port, Server, in_time};
 use crate::observe::bytes_list;
+use crate::replayed::assert_replayed;
 use redis::Value;
 
 /// A sale of 9: `due` held for a moment, `kept` for long, `paid` sold, `gone` cancelled. Returns
@@ -132,19 +133,6 @@ fn a_replica_expires_nothing_until_it_is_promoted() {
 }
 
 #[test]
-fn a_replica_follows_what_its_primary_expires() {
-    let primary = Server::with().port().start();
-    let replica = Server::with().replica_of(&primary).start();
-    primary.wait_for_replica(&replica);
-    sale(&primary, "7", 30);
-    primary.wait_for_state("7", "due", "expired");
-    primary.wait_for_replica(&replica);
-    assert_eq!(primary.digest(), replica.digest());
-    replica.assert_book("7", [6, 2, 1]);
-    assert_eq!(replica.info_number("seckill_orders_expired"), 0);
-}
-
-#[test]
 fn a_primary_that_is_demoted_expires_no_more() {
     let server = Server::start();
     let nobody = Port::free().number;
@@ -161,44 +149,6 @@ fn a_primary_that_is_demoted_expires_no_more() {
 }
 
 #[test]
-fn a_module_that_comes_late_finds_the_holds() {
-    let first = Server::start();
-    let mut other = first.client();
-    sale(&first, "7", 80);
-    other.check("> SELECT 9\nOK\n> SECKILL.CREATE 9 5 HOLD 80\nOK\n> SECKILL.TRY 9 alice o1\n0");
-    first.check("> DEBUG POPULATE 3000 filler\nOK\n> SAVE\nOK");
-    let server = Server::with().without_module().data_of(&first).start();
-    drop(first);
-    assert_eq!(server.run(&format!("MODULE LOAD {}", module().display())), Value::Okay);
-    assert_over(&server, "7");
-    let mut other = server.client();
-    other.run("SELECT 9");
-    let expired = crate::harness::wait_for("expiry in another database", || {
-        (other.state("9", "o1") == "expired").then_some(())
-    });
-    expired.expect("expired");
-    other.assert_book("9", [5, 0, 0]);
-}
-
-#[test]
-fn a_replica_whose_module_comes_late_expires_when_promoted() {
-    let primary = Server::with().port().start();
-    let replica = Server::with().without_module().replica_of(&primary).start();
-    sale(&primary, "7", 900_000);
-    primary.wait_for_replica(&replica);
-    assert_eq!(replica.run(&format!("MODULE LOAD {}", module().display())), Value::Okay);
-    sale(&primary, "8", 900_000);
-    primary.wait_for_replica(&replica);
-    replica.check("> REPLICAOF NO ONE\nOK\n> SECKILL.CANCEL 7 dave due\n1");
-    for voucher in ["7", "8"] {
-        replica.run(&format!("ZADD seckill:hold:{voucher} 5 kept"));
-        replica.wait_for_state(voucher, "kept", "expired");
-    }
-    replica.assert_book("7", [8, 0, 1]);
-    replica.assert_book("8", [7, 1, 1]);
-}
-
-#[test]
 fn flushing_ends_a_sale_and_its_holds() {
     let server = Server::start();
     let mut other = server.client();
@@ -210,10 +160,7 @@ fn flushing_ends_a_sale_and_its_holds() {
         server.wait_until(over + 60);
         server.check("> DBSIZE\n0\n> SECKILL.TRY 7 dave due\n(error) NOVOUCHER ...");
         if flush.starts_with("FLUSHDB") {
-            let expired = crate::harness::wait_for("expiry in the other database", || {
-                (other.state("7", "o1") == "expired").then_some(())
-            });
-            expired.unwrap_or_else(|late| panic!("{flush}: {late}"));
+            other.wait_for_state("7", "o1", "expired");
         } else {
             other.check("> DBSIZE\n0");
         }
@@ -243,26 +190,6 @@ fn holds_go_with_their_database() {
     server.wait_until(over + 20);
     server.check("> CLIENT UNPAUSE\nOK\n> SWAPDB 6 0\nOK");
     assert_over(&server, "7");
-}
-
-#[test]
-fn every_database_expires() {
-    let server = Server::with().aof().start();
-    let mut client = server.client();
-    for db in 0..16 {
-        client.run(&format!("SELECT {db}"));
-        client.check("> SECKILL.CREATE 7 5 HOLD 60\nOK\n> SECKILL.TRY 7 alice o1\n0");
-    }
-    for db in 0..16 {
-        client.run(&format!("SELECT {db}"));
-        let expired = crate::harness::wait_for("expiry", || {
-            (client.state("7", "o1") == "expired").then_some(())
-        });
-        expired.unwrap_or_else(|late| panic!("database {db}: {late}"));
-        client.assert_book("7", [5, 0, 0]);
-    }
-    let copy = Server::with().aof().without_module().data_of(&server).start();
-    assert_eq!(copy.digest(), server.digest());
 }
 
 #[test]
@@ -362,10 +289,7 @@ fn keys_that_are_restored_copied_or_moved() {
     for kind in kinds {
         server.check(&format!("> MOVE seckill:{kind}:11 2\n1\n> SELECT 0\nOK"));
     }
-    let expired = crate::harness::wait_for("expiry where it was moved", || {
-        (other.state("11", "due") == "expired").then_some(())
-    });
-    expired.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    other.wait_for_state("11", "due", "expired");
     other.assert_book("11", [6, 2, 1]);
 }
 
@@ -385,8 +309,7 @@ fn expiry_waits_while_writes_are_paused() {
     sale(&server, "8", 50);
     server.check("> CLIENT PAUSE 150 ALL\nOK");
     assert_over(&server, "8");
-    let copy = Server::with().aof().without_module().data_of(&server).start();
-    assert_eq!(copy.digest(), server.digest());
+    assert_replayed(&server);
 }
 
 #[test]

@@ -4,48 +4,6 @@ use crate::harness::Server;
 use redis::Value;
 
 #[test]
-fn a_sale_writes_the_three_keys_it_was_given() {
-    let server = Server::start();
-    server.check(
-        r#"
-        > SET stock 3
-        OK
-        > SECKILL.TRYKEYS stock buyers orders 7 alice o1
-        (integer) 0
-        > SECKILL.TRYKEYS stock buyers orders 7 alice o2
-        (integer) 2
-        > SECKILL.TRYKEYS stock buyers orders 7 bob o3 UNITS 2
-        (integer) 0
-        > SECKILL.TRYKEYS stock buyers orders 7 carol o4
-        (integer) 1
-        > GET stock
-        "0"
-        > SCARD buyers
-        (integer) 2
-        > XRANGE orders - +
-        1) 1) "1722509999999-0"
-           2) 1) "userId"
-              2) "alice"
-              3) "voucherId"
-              4) "7"
-              5) "id"
-              6) "o1"
-        2) 1) "1722509999999-0"
-           2) 1) "userId"
-              2) "bob"
-              3) "voucherId"
-              4) "7"
-              5) "id"
-              6) "o3"
-              7) "units"
-              8) "2"
-        > DBSIZE
-        (integer) 3
-        "#,
-    );
-}
-
-#[test]
 fn with_nostream_nothing_is_appended() {
     let server = Server::start();
     server.check(
@@ -303,17 +261,6 @@ fn syntax_is_checked_before_any_key() {
         "MISSING error sold-out",
     ] {
         server.refused(&format!("SECKILL.TRYKEYS stock buyers orders 7 alice o1 {rest}"), "ERR");
-    }
-}
-
-#[test]
-fn arity_errors_are_those_of_redis() {
-    let server = Server::observed().start();
-    let mut command = String::from("SECKILL.TRYKEYS");
-    for arg in ["stock", "buyers", "orders", "7", "alice"] {
-        command += &format!(" {arg}");
-        let error = server.refused(&command, "ERR");
-        assert_eq!(error, "ERR wrong number of arguments for 'seckill.trykeys' command");
     }
 }
 

@@ -1,9 +1,6 @@
 //! Waiting lists: `SECKILL.TRY ... WAITLIST`, first come, first served.
 
-use crate::aof::shown;
-use crate::effects::{assert_same, assert_transaction};
 use crate::harness::{Server, text, wait_for};
-use crate::managed_effects::written;
 use crate::observe::integer;
 use redis::Value;
 
@@ -165,68 +162,6 @@ fn where_nobody_can_wait_nothing_is_written() {
     let Value::Array(parts) = reply else { panic!("{reply:?}") };
     assert_eq!(parts[0], Value::Int(6));
     assert_eq!(server.state("7", &text(&parts[1])), "waiting");
-}
-
-#[test]
-fn what_the_line_writes_is_replayed_without_the_module() {
-    let server = Server::with().aof().start();
-    server.run("SECKILL.CREATE 7 2 LIMIT 3 HOLD 900000");
-    server.run("SECKILL.TRY 7 ann o1 UNITS 2");
-    assert_transaction(
-        written(&server, "SECKILL.TRY 7 bob o2 UNITS 2 WAITLIST"),
-        vec![
-            "HSET seckill:book:7 o2 waiting:2:WHEN:bob",
-            "HSET seckill:units:7 bob 2,waiting2:o2",
-            "ZADD seckill:wait:7 1 o2",
-        ],
-    );
-    assert_transaction(
-        written(&server, "SECKILL.TRY 7 ann o3 WAITLIST"),
-        vec![
-            "HSET seckill:book:7 o3 waiting:1:WHEN:ann",
-            "HSET seckill:units:7 ann 3,waiting1:o3",
-            "ZADD seckill:wait:7 2 o3",
-        ],
-    );
-    assert_eq!(
-        written(&server, "SECKILL.TRY 7 bob o2 UNITS 2"),
-        ["HSET seckill:book:7 o2 waiting:2:WHEN:bob"]
-    );
-    let lines = written(&server, "SECKILL.CANCEL 7 ann o1");
-    let served = [
-        "DECRBY seckill:stock:7 2",
-        "SADD seckill:order:7 bob",
-        "HSET seckill:book:7 o2 held:2:WHEN:bob",
-        "HSET seckill:units:7 bob 2:o2",
-        "ZADD seckill:hold:7 WHEN o2",
-        "ZREM seckill:wait:7 o2",
-        // Ann only waits now.
-        "HSET seckill:units:7 ann 1,waiting1:o3",
-        "SREM seckill:order:7 ann",
-    ];
-    for line in served {
-        assert!(lines.iter().any(|it| it == line), "{line}: {lines:?}");
-    }
-    let entry = lines.iter().find(|line| line.starts_with("XADD stream.orders ID"));
-    let entry = entry.expect("an entry of the order");
-    assert!(entry.contains("units 2 deadline WHEN sale SALE waited "), "{entry}");
-    assert_eq!(lines.iter().filter(|line| *line == "MULTI").count(), 1, "{lines:?}");
-    assert_transaction(
-        written(&server, "SECKILL.CANCEL 7 ann o3"),
-        vec![
-            "HSET seckill:book:7 o3 cancelled:1:0,waiting:ann",
-            "HDEL seckill:units:7 ann",
-            "ZREM seckill:wait:7 o3",
-        ],
-    );
-    server.run("SECKILL.TRY 7 cid o4 WAITLIST");
-    server.run("SECKILL.ALTER 7 END 1");
-    assert_eq!(server.state("7", "o4"), "expired");
-    let copy = Server::with().aof().without_module().data_of(&server).start();
-    assert_same(&server, &copy);
-    for argv in server.aof() {
-        assert!(!shown(&argv).contains("SECKILL."), "{}", shown(&argv));
-    }
 }
 
 #[test]

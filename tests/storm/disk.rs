@@ -100,10 +100,9 @@ fn a_small_disk_that_is_full_stops_the_sale_until_there_is_room() {
         make(&server, 30);
         let load = Load::start(&server, seed, 0);
         let is_full = |is: &str| {
-            let come = wait_for("the disk to be full, or not", || {
-                (server.info("aof_last_write_status").as_deref() == Some(is)).then_some(())
+            server.until("the disk to be full, or not", || {
+                server.info("aof_last_write_status").as_deref() == Some(is)
             });
-            come.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
         };
         is_full("err");
         load.wait_for_more_answers(100);

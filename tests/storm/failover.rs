@@ -131,14 +131,13 @@ fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
     };
     let sentinels: Vec<_> = (0..3).map(|_| sentinel()).collect();
     for sentinel in &sentinels {
-        let know_all = wait_for("Sentinels that know each other", || {
+        sentinel.until("Sentinels that know each other", || {
             let number = |name| {
                 let value = world::field(sentinel, "SENTINEL MASTER sale", name);
                 text(&value).parse::<usize>().expect("a number")
             };
-            (number("num-slaves") == replicas && number("num-other-sentinels") == 2).then_some(())
+            number("num-slaves") == replicas && number("num-other-sentinels") == 2
         });
-        know_all.unwrap_or_else(|late| panic!("{late}\n{}", sentinel.log()));
     }
     sentinels
 }
@@ -263,10 +262,7 @@ fn a_primary_without_replicas_stops_selling_in_time() {
         let replica = Server::with().replica_of(&primary).start();
         primary.wait_for_replica(&replica);
         // The server counts its replicas once per second.
-        let counted = wait_for("a write", || {
-            (run(&primary, "SET seckill:stock:7 1000000") == Value::Okay).then_some(())
-        });
-        counted.expect("a replica");
+        primary.until("a write", || run(&primary, "SET seckill:stock:7 1000000") == Value::Okay);
         let mut waited: Vec<_> = (0..1000)
             .map(|count| {
                 let at = Instant::now();
@@ -303,10 +299,7 @@ fn a_primary_without_replicas_stops_selling_in_time() {
         }
         assert_eq!(primary.digest(), before);
         replica.wake();
-        let again = wait_for("a sale", || {
-            (run(&primary, "SECKILL.TRY 7 again o") == Value::Int(0)).then_some(())
-        });
-        again.expect("the replica is back");
+        primary.until("a sale", || run(&primary, "SECKILL.TRY 7 again o") == Value::Int(0));
         primary.wait_for_replica(&replica);
         assert_eq!(primary.digest(), replica.digest());
         Tally { ends: 1, ..Tally::default() }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::crash::hold_ms;
 use crate::evidence::assert_suffix_lost;
-use crate::harness::{Server, left_out, text, wait_for};
+use crate::harness::{Server, left_out, text};
 use crate::length::{Tally, histories};
 use crate::load::{Load, tally};
 use crate::whole::{assert_same, assert_whole};
@@ -130,11 +130,10 @@ fn a_full_disk_refuses_and_nothing_is_half_done() {
         let load = Load::start(&server, seed, 0);
         load.wait_for_answers(300);
         assert_eq!(run(&server, "CONFIG SET appendonly yes"), Value::Okay);
-        let full = wait_for("a full disk", || {
+        server.until("a full disk", || {
             let status = server.info("aof_last_write_status");
-            (status.as_deref() == Some("err")).then_some(())
+            status.as_deref() == Some("err")
         });
-        full.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
         load.wait_for_more_answers(500);
         let logs = load.end();
         assert_whole(&server);
@@ -179,11 +178,10 @@ fn a_failed_save_refuses_and_nothing_is_half_done() {
         load.wait_for_answers(300);
         fs::create_dir(server.dir().join("dump.rdb")).expect("what no file can replace");
         run(&server, "BGSAVE");
-        let failed = wait_for("a failed save", || {
+        server.until("a failed save", || {
             let status = server.info("rdb_last_bgsave_status");
-            (status.as_deref() == Some("err")).then_some(())
+            status.as_deref() == Some("err")
         });
-        failed.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
         load.wait_for_more_answers(500);
         let logs = load.end();
         assert_whole(&server);

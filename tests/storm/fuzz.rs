@@ -5,7 +5,7 @@
 //! and its memory is released.
 
 use crate::grammar::{self, Argv, Command};
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, text};
 use crate::length::{self, Tally, histories};
 use crate::world::run;
 use crate::{company, company::Topic, length::goes_on};
@@ -219,10 +219,9 @@ impl Fuzz {
                     if ttl >= 0 and ttl < 100000 then n = n + 1 end \
                 end \
             end return n";
-        let over = wait_for("short lives to end", || {
-            (self.primary.call(&["EVAL", COUNT, "0"]) == Value::Int(0)).then_some(())
+        self.primary.until("short lives to end", || {
+            self.primary.call(&["EVAL", COUNT, "0"]) == Value::Int(0)
         });
-        over.unwrap_or_else(|late| panic!("{late}\n{}", self.primary.log()));
     }
 
     fn counters(&self) -> String {
@@ -242,12 +241,11 @@ impl Fuzz {
         run(&self.primary, "FLUSHALL SYNC");
         run(&self.primary, "SCRIPT FLUSH SYNC");
         run(&self.primary, "BGREWRITEAOF");
-        let rewritten = wait_for("a rewrite", || {
+        self.primary.until("a rewrite", || {
             let busy = ["aof_rewrite_in_progress", "aof_rewrite_scheduled"];
             let busy = busy.map(|field| self.primary.info_number(field));
-            (busy == [0, 0]).then_some(())
+            busy == [0, 0]
         });
-        rewritten.unwrap_or_else(|late| panic!("{late}\n{}", self.primary.log()));
         for replica in &self.replicas {
             self.primary.wait_for_replica(replica);
         }

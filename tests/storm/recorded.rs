@@ -25,7 +25,7 @@ const STOCK: i64 = 14;
 const LIMIT: i64 = 3;
 
 /// A command for an object.
-pub trait Spoken: Copy + Send + 'static {
+trait Spoken: Copy + Send + 'static {
     /// The next command of the client with this number.
     fn random(random: &mut fastrand::Rng, who: u8) -> Self;
     fn words(self) -> String;
@@ -108,7 +108,7 @@ impl Spoken for OnLock {
 }
 
 /// An answer as numbers: one or more outcomes, or the units left, held and sold.
-pub fn numbers(value: &Value) -> Vec<i64> {
+fn numbers(value: &Value) -> Vec<i64> {
     match value {
         Value::Int(number) => vec![*number],
         Value::ServerError(error) if error.code() == "ORDERID" => vec![ORDERID],
@@ -211,7 +211,7 @@ fn disturb(server: &mut Server, how: u8, random: &mut fastrand::Rng, answered: &
 
 /// Records the commands of many connections for one object, with no disturbance (0), with pauses
 /// (1) or with crashes (2).
-pub fn record<C: Spoken>(server: &mut Server, seed: u64, how: u8) -> (History<C>, Tally) {
+fn record<C: Spoken>(server: &mut Server, seed: u64, how: u8) -> (History<C>, Tally) {
     let mut random = fastrand::Rng::with_seed(seed);
     let common = Common {
         address: server.address(),
@@ -236,7 +236,7 @@ pub fn record<C: Spoken>(server: &mut Server, seed: u64, how: u8) -> (History<C>
     (history, Tally { commands, answered, ends: 1, ..Tally::default() })
 }
 
-pub fn sale() -> Sale {
+fn sale() -> Sale {
     Sale { left: STOCK, limit: LIMIT, ..Sale::default() }
 }
 
@@ -278,7 +278,7 @@ fn shown<C: Debug>(history: &History<C>) -> String {
     all.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-pub fn server_with_sale() -> Server {
+fn server_with_sale() -> Server {
     let server = Server::with().aof().start();
     let create = format!("SECKILL.CREATE v {STOCK} LIMIT {LIMIT} HOLD 600000");
     assert_eq!(run(&server, &create), Value::Okay);

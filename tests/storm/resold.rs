@@ -8,7 +8,7 @@ use std::thread;
 
 use redis::Value;
 
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, text};
 use crate::length::{Tally, histories};
 use crate::world::{Entry, run, stream};
 
@@ -154,8 +154,7 @@ fn what_is_late_from_an_earlier_sale_touches_no_other() {
             let enough = accepted(&server) + random.i64(5..STOCK);
             let create = format!("SECKILL.CREATE 7 {STOCK} HOLD 600000");
             assert_eq!(run(&server, &create), Value::Okay);
-            let sold = wait_for("orders", || (accepted(&server) >= enough).then_some(()));
-            sold.expect("orders");
+            server.until("orders", || accepted(&server) >= enough);
             assert_eq!(text(&run(&server, "SECKILL.DROP 7 FORCE")), "1");
         }
         stop.store(true, Ordering::Relaxed);

@@ -1,7 +1,6 @@
 //! The clock of the server is set back and forward under load.
 
 use crate::faketime::Clock;
-use crate::harness::wait_for;
 use crate::length::{Tally, histories};
 use crate::load::{Load, tally};
 use crate::whole::assert_whole;
@@ -28,10 +27,9 @@ fn whatever_the_clock_does_holds_expire_and_nothing_is_lost() {
             // The module looks ten times per second, and misses a step that is undone in between.
             steps += usize::from(hours != last);
             last = hours;
-            let noticed = wait_for("the module to notice the clock", || {
-                (server.log().matches("the clock was set").count() >= steps).then_some(())
+            server.until("the module to notice the clock", || {
+                server.log().matches("the clock was set").count() >= steps
             });
-            noticed.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
         }
         load.wait_for_more_answers(random.usize(100..800));
         let logs = load.end();
@@ -39,10 +37,7 @@ fn whatever_the_clock_does_holds_expire_and_nothing_is_lost() {
         assert_eq!(run(&server, "SECKILL.ALTER m END 1"), Value::Okay);
         // Later than the clock has ever been, and than all deadlines (10 minutes at most).
         clock.set(&server, HOURS_MAX + 1);
-        let over = wait_for("all holds to end", || {
-            (ask::<i64>(&server, "EXISTS seckill:hold:m") == 0).then_some(())
-        });
-        over.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+        server.until("all holds to end", || ask::<i64>(&server, "EXISTS seckill:hold:m") == 0);
         let state = assert_whole(&server);
         acknowledged::check_sales(&server, &state, &logs);
         Tally { ends: 1, ..tally(&logs) }

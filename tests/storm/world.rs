@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::harness::{Server, text, wait_for};
+use crate::harness::{Server, text};
 use domain::book;
 use redis::{FromRedisValue, Value};
 
@@ -47,11 +47,10 @@ pub fn codes() -> BTreeSet<String> {
 
 /// Waits until no hold is due, and the line is served. Holds of minutes are not waited for.
 pub fn wait_for_holds(server: &Server, hold_ms: i64) {
-    let over = wait_for("all holds to end", || {
+    server.until("all holds to end", || {
         let is_held = hold_ms < 1000 && ask::<i64>(server, "EXISTS seckill:hold:m") == 1;
-        (!is_held && !has_idle_units(server)).then_some(())
+        !is_held && !has_idle_units(server)
     });
-    over.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
 }
 
 /// Are there enough units of the voucher m for the first in line?
@@ -69,10 +68,8 @@ pub fn has_idle_units(server: &Server) -> bool {
 /// while servers are compared.
 pub fn free_locks(server: &Server) {
     run(server, "DEL lock0 lock1 lock2");
-    let free = wait_for("the locks' leases to end", || {
-        (ask::<i64>(server, "EXISTS lock0 lock1 lock2") == 0).then_some(())
-    });
-    free.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    server
+        .until("the locks' leases to end", || ask::<i64>(server, "EXISTS lock0 lock1 lock2") == 0);
 }
 
 /// An entry of a stream. No field occurs twice.

@@ -2,13 +2,9 @@
 
 use std::fs;
 
-use super::primed::{LASTS, Last, Primed, each};
+use super::primed::{LASTS, Last, OVER, Primed, each};
 use crate::harness::{Server, wait_for};
 use redis::Value;
-
-/// Rules of a sale that has ended, so that an unmanaged voucher with them answers differently.
-const OVER: &str = "SET seckill:voucher:{t}u \
-    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
 
 const CREATE: &str = "SECKILL.CREATE {t}m 1 HOLD 900000";
 const SELL: &str = "SECKILL.TRY {t}m ann a1";
@@ -156,10 +152,7 @@ fn data_that_is_loaded_beside_the_old_ends_what_was_known_of_the_old() {
     let large = "x".repeat(100_000);
     primary.call(&["SET", "filler", &large]);
     replica.wake();
-    let again = wait_for("another full synchronization", || {
-        (primary.info_number("sync_full") >= 2).then_some(())
-    });
-    again.unwrap_or_else(|late| panic!("{late}\n{}", replica.log()));
+    replica.until("another full synchronization", || primary.info_number("sync_full") >= 2);
     primary.wait_for_replica(&replica);
     replica.check("> REPLICAOF NO ONE\nOK");
     replica.wait_for_state("sooner", "a1", "expired");

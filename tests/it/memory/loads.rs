@@ -1,20 +1,14 @@
 //! The module is unloaded, and loaded again into a server in which everything may have changed.
 
 use super::load;
-use super::primed::{LASTS, Primed};
-use crate::harness::{Server, module, text, wait_for};
+use super::primed::{LASTS, OVER, Primed};
+use crate::harness::{Server, module, text};
 use redis::Value;
-
-const OVER: &str = "SET seckill:voucher:{t}u \
-    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
 
 fn unload(server: &Server) {
     // The latest command of the client must not be one of the module's.
     server.run("PING");
-    let unloaded = wait_for("the unload", || {
-        (server.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
-    });
-    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    server.until("the unload", || server.run("MODULE UNLOAD seckill") == Value::Okay);
 }
 
 #[test]

@@ -186,17 +186,13 @@ fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
     source.check("> SECKILL.CONFIRM {gone}w ann a1\n1\n> SECKILL.TRY {gone}w bob b1 WAITLIST\n6");
     source.check("> SECKILL.CREATE {gone}v 5 HOLD 1500\nOK\n> SECKILL.TRY {gone}v ann a1\n0");
     let open = || source.info_number("seckill_holds_open");
-    let known = wait_for("the holds to be known", || (open() == 1).then_some(()));
-    known.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
+    source.until("the holds to be known", || open() == 1);
     moving.step(Step::Begin);
     moving.step(Step::Take);
     target.check("> SET seckill:stock:{gone}v 0\nOK\n> SECKILL.TRY {gone}v ann a2\n1");
     let forgotten = wait_for("the holds to be forgotten", || (open() == 0).then_some(()));
     forgotten.unwrap_or_else(|late| panic!("{late}: {} are open\n{}", open(), source.log()));
-    let unloaded = wait_for("the unload", || {
-        (source.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
-    });
-    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
+    source.until("the unload", || source.run("MODULE UNLOAD seckill") == Value::Okay);
 }
 
 /// A key with the voucher's own name keeps tries at the source. Rules that a client sets meanwhile

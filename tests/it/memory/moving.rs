@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cluster::{slot, two_nodes};
+use crate::cluster::{node_id as id, slot, two_nodes};
 use crate::harness::{Server, text, wait_for};
 use crate::observe::words;
 use redis::Value;
@@ -91,7 +91,6 @@ impl<'a> Moving<'a> {
 
     pub fn step(&mut self, step: Step) {
         self.history.push(format!("{step:?} (owner {})", self.owner));
-        let id = |server: &Server| text(&server.run("CLUSTER MYID"));
         match step {
             Step::Begin => {
                 self.wait_for_agreement();

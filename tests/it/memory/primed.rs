@@ -14,10 +14,13 @@ use std::cell::Cell;
 use crate::cluster::whole_cluster;
 use crate::harness::{Client, Server, text, wait_for};
 use crate::observe::{integer, words};
-use crate::transcript::argv;
 use redis::Value;
 
 pub const RULES_OF_PARKED: &str = "{t}rules-of-p";
+
+/// Rules of a sale that has ended, so that an unmanaged voucher with them answers differently.
+pub const OVER: &str = "SET seckill:voucher:{t}u \
+    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
 
 /// The voucher that is tried last before an event: the module remembers most about this one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -303,10 +306,4 @@ pub fn each(
             fire(&mut primed, way);
         }
     }
-}
-
-/// Sends commands on one connection without waiting for replies in between.
-pub fn together(client: &mut Client, commands: &[String]) -> Vec<Value> {
-    commands.iter().for_each(|command| client.send(&argv(command)));
-    commands.iter().map(|_| client.receive()).collect()
 }

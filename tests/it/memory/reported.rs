@@ -3,7 +3,6 @@
 use super::{calls, load, scan};
 use crate::config::CONFIGS;
 use crate::harness::{Server, text, wait_for};
-use crate::observe::integer;
 use redis::Value;
 
 /// Causes, after a module was refused, every event that a module can subscribe to.
@@ -58,25 +57,6 @@ fn databases_that_are_swapped_during_the_scan_lose_no_hold() {
     let replies = scan::load_and(&server, &["SWAPDB 0 1".to_owned()]);
     assert_eq!(replies, [Value::Okay]);
     scan::wait_until_all_have_expired(&server, "a swap");
-}
-
-/// Another key may have the name of a lock's fence key. A real fence key always has a time to live.
-#[test]
-fn a_key_that_merely_looks_like_a_fence_is_left_alone() {
-    let server = Server::start();
-    let pttl = |key: &str| integer(&server.run(&format!("PTTL {key}")));
-    server.check("> SET job:fence 42\nOK\n> LOCK.ACQUIRE job t 1000000\n1");
-    for renew in ["LOCK.RENEW job t 1000000", "LOCK.ACQUIRE job t 1000000"] {
-        server.check(&format!("> {renew}\n1\n> GET job:fence\n42"));
-        assert_eq!(pttl("job:fence"), -1, "{renew}");
-    }
-    // A lock's own fence key outlives a renewed lease.
-    let fence = integer(&server.run("LOCK.ACQUIRE other t 1000 FENCE"));
-    let before = pttl("other:fence");
-    server.check("> LOCK.RELEASE other t\n1\n> LOCK.ACQUIRE other t 1000\n1");
-    server.check("> LOCK.RENEW other t 80000000\n1");
-    assert!(pttl("other:fence") > before + 70_000_000, "{before}");
-    assert_eq!(text(&server.run("GET other:fence")), format!("{fence} t"));
 }
 
 #[test]

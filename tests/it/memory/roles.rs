@@ -1,20 +1,17 @@
 //! A server is promoted or demoted.
 
 use super::load;
-use super::primed::{LASTS, Primed};
+use super::primed::{LASTS, OVER, Primed};
 use crate::harness::{Server, wait_for};
 use crate::observe::integer;
 use redis::Value;
-
-const RULES: &str = "SET seckill:voucher:{t}u \
-    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
 
 /// The replica is written to directly: a change while it releases nothing by itself.
 #[test]
 fn what_happens_between_a_demotion_and_a_promotion_is_seen() {
     let mut primed = Primed::on(Server::with().port().config("replica-read-only no").start());
     for last in LASTS {
-        for change in ["ZADD seckill:hold:{t}m 5 a1", RULES, "DEL seckill:stock:{t}u"] {
+        for change in ["ZADD seckill:hold:{t}m 5 a1", OVER, "DEL seckill:stock:{t}u"] {
             primed.again(change, last);
             primed.run(&["REPLICAOF 127.0.0.1 1"]);
             primed.check_line_ended("UNBLOCKED");

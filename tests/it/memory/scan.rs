@@ -1,9 +1,9 @@
 //! Whatever happens while a module that was just loaded scans for holds: it finds all of them.
 
-use super::primed::together;
-use crate::cluster::{slot, two_nodes};
+use crate::cluster::{node_id, slot, two_nodes};
 use crate::harness::{Client, Server, module, text, wait_for};
 use crate::observe::{integer, words};
+use crate::transcript::argv;
 use redis::Value;
 
 /// Half of the vouchers are in database 1, half in database 0.
@@ -35,8 +35,8 @@ pub fn holds_among_other_keys() -> Server {
 /// Loads the module and sends commands immediately after, so that they run before the first tick.
 pub fn load_and(server: &Server, commands: &[String]) -> Vec<Value> {
     let load = format!("MODULE LOAD {}", module().display());
-    let all: Vec<String> = [load].into_iter().chain(commands.iter().cloned()).collect();
-    let mut replies = together(&mut server.client(), &all);
+    let all: Vec<_> = [&load].into_iter().chain(commands).map(|line| argv(line)).collect();
+    let mut replies = server.client().together(&all);
     assert_eq!(replies.remove(0), Value::Okay);
     replies
 }
@@ -196,14 +196,10 @@ fn holds_that_move_away_during_the_scan_expire_once() {
     let (source, target) = two_nodes();
     source.check("> SECKILL.CREATE {t}v 5 HOLD 900000\nOK\n> SECKILL.TRY {t}v alice o1\n0");
     source.check("> RENAME seckill:hold:{t}v {t}away\nOK\n> PING\nPONG");
-    let unloaded = wait_for("the unload", || {
-        (source.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
-    });
-    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
+    source.until("the unload", || source.run("MODULE UNLOAD seckill") == Value::Okay);
     source.check("> RENAME {t}away seckill:hold:{t}v\nOK\n> ZADD seckill:hold:{t}v 5 o1\n0");
     source.check("> DEBUG POPULATE 40000 filler 8\nOK");
-    let id = |server: &Server| text(&server.run("CLUSTER MYID"));
-    let (from, to, moving) = (id(&source), id(&target), slot(&source, b"{t}"));
+    let (from, to, moving) = (node_id(&source), node_id(&target), slot(&source, b"{t}"));
     target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
     let keys = words(source.run(&format!("CLUSTER GETKEYSINSLOT {moving} 100"))).join(" ");
     let node = format!("CLUSTER SETSLOT {moving} NODE {to}");
@@ -216,9 +212,6 @@ fn holds_that_move_away_during_the_scan_expire_once() {
     }
     target.wait_for_state("{t}v", "o1", "expired");
     target.assert_book("{t}v", [5, 0, 0]);
-    let unloaded = wait_for("the unload", || {
-        (source.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
-    });
-    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
+    source.until("the unload", || source.run("MODULE UNLOAD seckill") == Value::Okay);
     assert!(!source.log().contains("holds were not released"), "{}", source.log());
 }

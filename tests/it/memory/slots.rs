@@ -1,7 +1,7 @@
 //! Slots that move whole, as Redis 8.4 and later and Valkey 9 and later move them: no key fires an
 //! event when it leaves.
 
-use super::primed::{LASTS, Primed};
+use super::primed::{LASTS, OVER, Primed};
 use crate::cluster::two_nodes;
 use crate::harness::{Server, text, wait_for};
 use crate::observe::integer;
@@ -40,10 +40,7 @@ fn holds_of_a_slot_that_left_whole_are_forgotten() {
     source.wait_until(deadline + 1500);
     wait_for_open_holds(&source, 0);
     assert!(!source.log().contains("expired holds were not released"), "{}", source.log());
-    let unloaded = wait_for("the unload", || {
-        (source.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
-    });
-    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", source.log()));
+    source.until("the unload", || source.run("MODULE UNLOAD seckill") == Value::Okay);
 }
 
 #[test]
@@ -71,11 +68,9 @@ fn a_client_that_waits_for_a_lock_whose_slot_leaves_whole_is_answered_at_once() 
 fn a_slot_that_comes_back_whole_is_seen_as_it_is() {
     let Some((source, target, mover)) = two_nodes_that_migrate() else { return };
     let (mut here, there) = (Primed::on(source), Primed::on(target));
-    let rules = "SET seckill:voucher:{t}u \
-        '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
     for change in [
         &["PING"][..],
-        &[rules],
+        &[OVER],
         &["ZADD seckill:hold:{t}m 5 a1"],
         &["DEL seckill:stock:{t}u", "DEL seckill:voucher:{t}m"],
         &["DEL seckill:order:{t}u", "SET seckill:stock:{t}m 1"],
@@ -124,10 +119,7 @@ fn a_hold_expires_at_the_source_until_its_slot_is_handed_over() {
     source.assert_book("7", [4, 1, 0]);
     assert_eq!(source.info_number("seckill_orders_expired"), 1);
     source.check("> XLEN stream.orders.released:{7}\n1\n> SECKILL.TRY 7 carol o3\n0");
-    let unloaded = wait_for("the unload", || {
-        (target.run("MODULE UNLOAD seckill") == Value::Okay).then_some(())
-    });
-    unloaded.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+    target.until("the unload", || target.run("MODULE UNLOAD seckill") == Value::Okay);
     assert!(!source.log().contains("expired holds were not released"), "{}", source.log());
 }
 

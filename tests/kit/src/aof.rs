@@ -41,6 +41,17 @@ impl Server {
     }
 }
 
+/// A command in readable form, with stream ids of the clock as ID, and all other times as WHEN.
+pub fn masked(argv: &Argv) -> String {
+    let is_time = |text: &str| text.len() == 13 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let part = |part: &str| if is_time(part) { "WHEN".to_owned() } else { part.to_owned() };
+    let word = |word: &str| match word.split_once('-') {
+        Some((ms, _)) if is_time(ms) => "ID".to_owned(),
+        _ => word.split(':').map(part).collect::<Vec<_>>().join(":"),
+    };
+    shown(argv).split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// Does a command have this name, in any case of letters?
 pub fn is(argv: &Argv, name: &str) -> bool {
     argv.first().is_some_and(|first| first.eq_ignore_ascii_case(name.as_bytes()))

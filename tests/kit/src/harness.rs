@@ -152,6 +152,12 @@ impl Server {
         assert!(tool(&["sh", "-c", &format!("kill -CONT {}", self.child.id())]));
     }
 
+    /// Waits until something is true; fails with the log.
+    pub fn until(&self, what: &str, mut is_true: impl FnMut() -> bool) {
+        let done = wait_for(what, || is_true().then_some(()));
+        done.unwrap_or_else(|late| panic!("{late}\n{}", self.log()));
+    }
+
     pub fn restart(&mut self) {
         self.stop();
         self.start_again();
@@ -317,6 +323,12 @@ impl Client {
         self.receive()
     }
 
+    /// Sends commands without waiting for replies in between.
+    pub fn together<A: AsRef<[u8]>>(&mut self, commands: &[Vec<A>]) -> Vec<Value> {
+        commands.iter().for_each(|command| self.send(command));
+        commands.iter().map(|_| self.receive()).collect()
+    }
+
     pub fn send<A: AsRef<[u8]>>(&mut self, args: &[A]) {
         let packed = redis::Cmd::new().arg(library::as_sent(args)).get_packed_command();
         let sent = self.connection.send_packed_command(&packed);
@@ -327,6 +339,11 @@ impl Client {
     pub fn receive(&mut self) -> Value {
         let reply = self.connection.recv_response();
         reply.unwrap_or_else(|error| panic!("no reply: {error}\n{}", read_log(&self.log)))
+    }
+
+    /// The server's log.
+    pub fn log(&self) -> String {
+        read_log(&self.log)
     }
 
     /// For what redis-rs does better than this wrapper.

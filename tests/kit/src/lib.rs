@@ -5,6 +5,7 @@
 //! | `harness` | starts and ends servers; waiting with a deadline; the library of functions |
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
 //! | `observe`, `aof` | visible effects: keys, events, WATCH, invalidations, append-only file |
+//! | `written` | sessions that show which plain commands a command writes |
 //! | `sales`, `audit` | queries of managed sales: orders, the book, the clock |
 //! | `locks_line` | clients in line for a lock |
 //! | `faketime` | servers whose clock is set while they run |
@@ -24,3 +25,4 @@ pub mod sales;
 pub mod slow;
 pub mod transcript;
 pub mod whole_slots;
+pub mod written;

@@ -52,11 +52,7 @@ impl Server {
 
     /// Waits until an order has reached a state.
     pub fn wait_for_state(&self, voucher: &str, id: &str, state: &str) {
-        let reached = wait_for(&format!("order {id} of {voucher} to be {state}"), || {
-            (self.state(voucher, id) == state).then_some(())
-        });
-        reached
-            .unwrap_or_else(|late| panic!("{late}: {}\n{}", self.state(voucher, id), self.log()));
+        self.own().wait_for_state(voucher, id, state);
     }
 
     /// Waits until the server's clock has passed a moment.
@@ -93,6 +89,14 @@ impl Client {
             Value::Nil => "none".into(),
             state => text(&state),
         }
+    }
+
+    pub fn wait_for_state(&mut self, voucher: &str, id: &str, state: &str) {
+        let reached = wait_for(&format!("order {id} of {voucher} to be {state}"), || {
+            (self.state(voucher, id) == state).then_some(())
+        });
+        reached
+            .unwrap_or_else(|late| panic!("{late}: {}\n{}", self.state(voucher, id), self.log()));
     }
 
     pub fn assert_book(&mut self, voucher: &str, wanted: [i64; 3]) {

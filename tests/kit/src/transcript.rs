@@ -108,7 +108,7 @@ fn compare_one(
 }
 
 /// The commands of a transcript with the reply lines below each, without common indent.
-fn exchanges(transcript: &str) -> Vec<(&str, Vec<&str>)> {
+pub(crate) fn exchanges(transcript: &str) -> Vec<(&str, Vec<&str>)> {
     let lines = || transcript.lines().filter(|line| !line.trim().is_empty());
     let indent = lines().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
     let mut exchanges: Vec<(&str, Vec<&str>)> = Vec::new();
