@@ -6,8 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Result;
 use domain::slot::Slot as HashSlot;
 use seckill_tools::sanitize::sanitize_bytes;
+use serde::Serialize;
 
-use crate::cure::{Cure, Way};
+use crate::cure::Cure;
 use crate::finding::Finding;
 use crate::history::a_try;
 use crate::reading::Reading;
@@ -41,7 +42,9 @@ impl Node<'_> {
 }
 
 /// The result in a cluster.
+#[derive(Serialize)]
 pub struct Cluster {
+    #[serde(skip)]
     pub findings: Vec<Finding>,
     /// How the script behaves, in one sentence.
     pub script: String,
@@ -152,11 +155,8 @@ fn line(
     cures: &[Cure],
     in_one_slot: bool,
 ) -> Result<Option<String>> {
-    let lua = |cure: &Cure| match &cure.way {
-        Way::Lua(lua) if cure.settings.is_empty() => Some(lua.clone()),
-        _ => None,
-    };
-    let Some(lua) = cures.iter().find_map(lua) else { return Ok(None) };
+    let mut alone = cures.iter().filter(|cure| cure.settings.is_empty());
+    let Some(lua) = alone.find_map(|cure| cure.way.lua()) else { return Ok(None) };
     let keys = sale.slots.iter().filter(|slot| slot.is_key()).count();
     let by_name = lua.contains("'SECKILL.TRY',");
     // Keys of further calls would be in other slots.

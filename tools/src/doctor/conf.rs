@@ -3,6 +3,7 @@
 use domain::fields::ORDER_FIELDS;
 use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 use seckill_tools::sanitize::is_hidden;
+use serde::Serialize;
 
 use crate::cure::{Cure, Way};
 
@@ -19,8 +20,9 @@ pub const DEFAULTS: [(&str, &str); 6] = [
 ];
 
 /// All that is to be pasted into redis.conf for many scripts, and what must be known about it.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 pub struct Block {
+    #[serde(rename = "conf")]
     pub lines: Vec<String>,
     pub notes: Vec<String>,
 }

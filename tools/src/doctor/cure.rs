@@ -4,9 +4,9 @@
 //! script.
 
 use domain::fields::ORDER_FIELDS;
-use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 use domain::sale::Outcome;
 
+use crate::conf::{DEFAULTS, Setting};
 use crate::finding::{Accepted, Codes};
 use crate::reply::Reply;
 use crate::sale::Sale;
@@ -25,11 +25,17 @@ pub enum Way {
     Lua(String),
 }
 
+impl Way {
+    pub fn lua(&self) -> Option<&str> {
+        if let Self::Lua(lua) = self { Some(lua) } else { None }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Cure {
     pub way: Way,
     /// Names and values of settings, which apply to all clients of the server.
-    pub settings: Vec<(&'static str, String)>,
+    pub settings: Vec<Setting>,
     /// What a reader must know about it.
     pub notes: Vec<String>,
 }
@@ -38,7 +44,7 @@ pub struct Cure {
 pub struct Call {
     command: &'static str,
     words: Vec<Template>,
-    settings: Vec<(&'static str, String)>,
+    settings: Vec<Setting>,
 }
 
 /// Everything that could replace the script, the smallest change first.
@@ -176,19 +182,16 @@ fn try_by_names(sale: &Sale, sold_out: bool) -> Option<Call> {
         Some((stream, _)) => String::from_utf8(stream.constant()?.to_vec()).ok()?,
     };
     let named = fields.map_or_else(|| ORDER_FIELDS.to_owned(), |(_, fields)| fields.join(" "));
-    let wanted = [
-        ("seckill.stock-prefix", prefix(&sale.stock.key)?, STOCK_PREFIX),
-        ("seckill.buyers-prefix", prefix(&buyers.key)?, BUYERS_PREFIX),
-        ("seckill.order-stream", stream, ORDER_STREAM),
-        ("seckill.order-fields", named, ORDER_FIELDS),
-        ("seckill.missing-stock", if sold_out { "sold-out" } else { "error" }.into(), "error"),
-    ];
-    let settings = wanted.into_iter().filter(|(_, value, default)| value != default);
+    // In the order of DEFAULTS.
+    let missing = if sold_out { "sold-out" } else { "error" }.to_owned();
+    let wanted = [prefix(&sale.stock.key)?, prefix(&buyers.key)?, stream, named, missing];
+    let settings = DEFAULTS.into_iter().zip(wanted);
+    let settings = settings.filter(|((_, default), value)| value != default);
     let mut words = vec![Template::alone(voucher), slot(sale.user, ""), slot(sale.order, "0")];
     if let Some(units) = sale.units {
         words.extend([text("UNITS"), Template::alone(units)]);
     }
-    let settings = settings.map(|(name, value, _)| (name, value)).collect();
+    let settings = settings.map(|((name, _), value)| (name, value)).collect();
     Some(Call { command: "SECKILL.TRY", words, settings })
 }
 
@@ -318,11 +321,8 @@ fn script(sale: &Sale, call: &Call, codes: &Codes, notes: &mut Vec<String>) -> O
 
 /// The command that a client can call without any script.
 pub fn direct(cures: &[Cure]) -> Option<String> {
-    let plain = cures.iter().find_map(|cure| match &cure.way {
-        Way::Lua(lua) => lua.strip_prefix("return redis.call('").map(|call| (call, cure)),
-        Way::Native(_) => None,
-    });
-    let (call, _) = plain?;
+    let mut lines = cures.iter().filter_map(|cure| cure.way.lua());
+    let call = lines.find_map(|lua| lua.strip_prefix("return redis.call('"))?;
     let command = call.split('\'').next()?;
     let has = |word: &str, shown: &'static str| if call.contains(word) { shown } else { "" };
     let units = has("'UNITS'", " UNITS units");

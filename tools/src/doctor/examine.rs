@@ -48,7 +48,8 @@ pub struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     pub fn new(programs: &Programs, node: &'a Node<'a>) -> Result<Self> {
-        let (plain, module) = (Server::plain(programs)?, Server::with_module(programs)?);
+        let start = |module| Server::start(programs, &[], module);
+        let (plain, module) = (start(false)?, start(true)?);
         Ok(Self { plain, module, node })
     }
 
@@ -154,18 +155,11 @@ impl<'a> Bench<'a> {
     }
 
     fn lock(&self, examined: &mut Examined, lock: &Lock, prover: &Prover<'_>) -> Result<()> {
-        let compared = lock.examine(prover)?;
+        lock.examine(examined, prover)?;
         examined.what = lock.what();
-        examined.obstacles.extend(lock.obstacle());
-        examined.verdict = verdict(&compared.findings, &compared.rows, &compared.cures);
-        examined.findings = compared.findings;
-        examined.rows = compared.rows;
-        examined.understood = compared.understood;
-        examined.cures = compared.cures;
-        let told = examined.cures.iter().any(|cure| match &cure.way {
-            Way::Lua(lua) => lua.starts_with("return redis.call"),
-            Way::Native(_) => false,
-        });
+        examined.verdict = verdict(&examined.findings, &examined.rows, &examined.cures);
+        let mut lines = examined.cures.iter().filter_map(|cure| cure.way.lua());
+        let told = lines.any(|lua| lua.starts_with("return redis.call"));
         examined.direct = told.then(|| lock.direct().to_owned());
         Ok(())
     }

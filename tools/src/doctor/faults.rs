@@ -26,16 +26,7 @@ impl<'a> Facts<'a> {
         if out.reply != buys.reply {
             traces.retain(|name| !out.made.contains(name));
         }
-        let codes = Codes {
-            accepted: Accepted::Varies,
-            sold_out: None,
-            bought: None,
-            bought_and_out: None,
-            missing: None,
-            bought_and_missing: None,
-            unlimited: false,
-        };
-        let mut facts = Self { sale, runs, traces, codes };
+        let mut facts = Self { sale, runs, traces, codes: Codes::default() };
         facts.codes = facts.learn();
         facts
     }

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::history::Ran;
 use crate::reply::Reply;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Weight {
     /// It does not do what it is written for.
     Broken,
@@ -14,7 +17,8 @@ pub enum Weight {
 }
 
 /// How the fault is known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Grade {
     /// The replies and the keys show it, in every way in which the script was called.
     Proved,
@@ -22,7 +26,7 @@ pub enum Grade {
     Seen,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     pub weight: Weight,
     pub grade: Grade,
@@ -65,7 +69,7 @@ pub fn left_behind(took: bool, remembered: bool, wants_order: bool) -> String {
 pub type Runs = BTreeMap<&'static str, Ran>;
 
 /// The script's reply for each outcome; none if that outcome never had one.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Codes {
     pub accepted: Accepted,
     pub sold_out: Option<Reply>,
@@ -87,12 +91,13 @@ impl Codes {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub enum Accepted {
     Code(Reply),
     /// The units that are left.
     Left,
     /// The units before the sale.
     Before,
+    #[default]
     Varies,
 }

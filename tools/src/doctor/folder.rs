@@ -13,7 +13,7 @@ use crate::conf::{Block, DEFAULTS, conf_line, needs};
 use crate::cure::Cure;
 use crate::examine::Bench;
 use crate::options::Kind;
-use crate::report::{Examined, Verdict, wrapped};
+use crate::report::{Examined, Verdict, word, wrapped};
 use crate::roles::Roles;
 use crate::server::Programs;
 use crate::source::Source;
@@ -73,7 +73,7 @@ pub fn summary(all: &[Examined]) -> String {
         let mut why: Vec<&str> = one.findings.iter().map(|found| found.code).collect();
         why.dedup();
         let why = if one.findings.is_empty() { one.what.to_owned() } else { why.join(" ") };
-        text += &format!("  {:<width$}  {:<8}  {why}\n", one.file, one.verdict.word());
+        text += &format!("  {:<width$}  {:<8}  {why}\n", one.file, word(one.verdict));
     }
     text
 }

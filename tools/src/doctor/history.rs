@@ -11,6 +11,7 @@ use crate::reading::{Reading, Try};
 use crate::reply::Reply;
 use crate::sale::Sale;
 use crate::server::Client;
+use crate::template::Slot;
 use crate::watch::{Seen, eval};
 use crate::wire::Words;
 use crate::world::{Cell, World, planted};
@@ -79,17 +80,10 @@ pub const STREAM_SPOILED: &str = "the stream's key is a string";
 
 /// Units that are asked for, and the stocks of which they are asked: as texts they are ordered
 /// otherwise than as numbers.
-pub const ASKED: [(&str, &str); 18] = {
-    const STOCKS: [&str; 6] = ["1", "2", "5", "9", "10", "50"];
-    const UNITS: [&str; 3] = ["2", "5", "10"];
-    let mut asked = [("", ""); 18];
-    let mut at = 0;
-    while at < 18 {
-        asked[at] = (UNITS[at / 6], STOCKS[at % 6]);
-        at += 1;
-    }
-    asked
-};
+pub fn asked() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let stocks = |units| ["1", "2", "5", "9", "10", "50"].map(|stock| (units, stock));
+    ["2", "5", "10"].into_iter().flat_map(stocks)
+}
 
 pub fn a_try(number: usize) -> Try {
     Try {
@@ -122,7 +116,7 @@ pub fn all(sale: &Sale) -> Vec<Scenario> {
     use Stock::{Lasting, List, Missing, Units};
     let one = || vec![a_try(1)];
     let elsewhere = Try { voucher: "8", ..again(1) };
-    let asked = ASKED.iter().enumerate().map(|(number, (units, stock))| Try {
+    let asked = asked().enumerate().map(|(number, (units, stock))| Try {
         units,
         stock: Some(stock),
         ..a_try(number)
@@ -165,14 +159,10 @@ pub fn all(sale: &Sale) -> Vec<Scenario> {
         STREAM_SPOILED => sale.orders.is_some(),
         UNITS => sale.units.is_some(),
         TWO => sale.user.is_some(),
-        ODD => sale.user.is_some_and(|user| !sale.marks.is_empty() && user != first_key()),
+        ODD => sale.user.is_some_and(|user| !sale.marks.is_empty() && user != Slot::Key(1)),
         _ => true,
     };
     rows.map(scenario).into_iter().filter(there).collect()
-}
-
-fn first_key() -> crate::template::Slot {
-    crate::template::Slot::Key(1)
 }
 
 impl Scenario {

@@ -91,14 +91,4 @@ mod tests {
         let go = strings("var s = redis.NewScript(`redis.call('a')`)");
         assert_eq!((go[0].line, &*go[0].lua), (1, "redis.call('a')"));
     }
-
-    #[test]
-    fn values_that_are_joined_in_stand_there_by_their_names() {
-        let found = strings("s = \"redis.call('get', '\" + PREFIX + \":7')\"; t = \"x\" + y;");
-        assert_eq!((&*found[0].lua, found[0].is_joined), ("redis.call('get', 'PREFIX:7')", true));
-        let found = strings("f(CHECK + \"redis.call('a')\", \"redis.call('b')\" + end())");
-        assert!(found.iter().all(|found| found.is_part) && found.len() == 2, "{found:?}");
-        let found = strings("f(\"redis.call('a')\", \"redis.call('b')\", a + b);");
-        assert!(found.iter().all(|found| !found.is_part) && found.len() == 2, "{found:?}");
-    }
 }

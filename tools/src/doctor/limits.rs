@@ -73,7 +73,7 @@ impl Facts<'_> {
     pub fn units(&self) -> Option<Finding> {
         let steps = &self.runs.get(history::UNITS)?.steps;
         let sold = |step: &Step| step.taken() > 0 && self.told(step);
-        let asked = || history::ASKED.iter().zip(steps);
+        let asked = || history::asked().zip(steps);
         let over = asked().find(|(_, step)| sold(step) && step.after < Some(0));
         if let Some(((units, stock), step)) = over {
             let left = step.after.unwrap_or_default();
@@ -85,10 +85,9 @@ impl Facts<'_> {
         // It may refuse what is asked for because of a limit, but not because there is more.
         let under = asked().find_map(|((units, stock), step)| {
             let less = step.before.filter(|_| !step.changed)?;
-            let mut others = asked().filter(|((same, _), other)| {
-                same == units && sold(other) && other.before < Some(less)
-            });
-            others.next().map(|((_, fewer), _)| (units, stock, fewer))
+            let sold = asked().filter(|(_, other)| sold(other) && other.before < Some(less));
+            let mut others = sold.map(|(asked, _)| asked).filter(|(same, _)| *same == units);
+            others.next().map(|(_, fewer)| (units, stock, fewer))
         });
         let (units, stock, fewer) = under?;
         let text = format!(

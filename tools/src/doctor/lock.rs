@@ -9,6 +9,7 @@ use crate::finding::Finding;
 use crate::history::Ran;
 use crate::prove::{Prover, Row, Sameness, alone, compare, published};
 use crate::reply::Reply;
+use crate::report::Examined;
 use crate::roles::Roles;
 use crate::server::Client;
 use crate::template::{Slot, Template};
@@ -28,7 +29,7 @@ pub struct Lock {
     /// Its writing calls besides that, such as PUBLISH.
     extras: Vec<Vec<Template>>,
     /// Another key that it reads: its behavior may depend on it.
-    pub also: Option<Template>,
+    also: Option<Template>,
     /// Why it does not matter whose lock it is.
     vain: Option<String>,
 }
@@ -42,13 +43,6 @@ enum Held {
     By(&'static [u8]),
     Nobody,
     List,
-}
-
-pub struct Compared {
-    pub findings: Vec<Finding>,
-    pub rows: Vec<Row>,
-    pub cures: Vec<Cure>,
-    pub understood: Vec<(&'static str, String)>,
 }
 
 const MINE: usize = 0;
@@ -149,7 +143,7 @@ impl Lock {
     }
 
     /// Why no command takes its place.
-    pub fn obstacle(&self) -> Option<String> {
+    fn obstacle(&self) -> Option<String> {
         let command = self.direct().split(' ').next().unwrap_or_default();
         match &self.also {
             _ if self.kind == Kind::Hash => Some(format!(
@@ -205,27 +199,25 @@ impl Lock {
         SCENARIOS.into_iter().map(run).collect()
     }
 
-    pub fn examine(&self, prover: &Prover<'_>) -> Result<Compared> {
+    /// Adds what is found out to the result.
+    pub fn examine(&self, examined: &mut Examined, prover: &Prover<'_>) -> Result<()> {
         let script =
             |token: &[u8]| eval(prover.script, &self.slots, &|slot| self.value(slot, token));
         let mut plain = prover.plain.client()?;
         let theirs = self.run_all(&mut plain, &script)?;
         let said = published(&mut plain)?;
         let works = self.is_done(&theirs[MINE]) && !self.is_done(&theirs[OTHERS]);
-        let mut compared = Compared {
-            findings: self.findings(&theirs),
-            rows: Vec::new(),
-            cures: Vec::new(),
-            understood: self.understood(works.then_some(&theirs)),
-        };
+        examined.findings = self.findings(&theirs);
+        examined.understood = self.understood(works.then_some(&theirs));
+        examined.obstacles.extend(self.obstacle());
         if self.kind == Kind::Hash {
             let rows = SCENARIOS.iter().zip(&theirs);
-            compared.rows = rows.map(|((name, ..), ran)| alone(name, ran)).collect();
+            examined.rows = rows.map(|((name, ..), ran)| alone(name, ran)).collect();
         }
-        let is_open = self.obstacle().is_none();
-        let Some(token) = self.token.filter(|_| is_open) else { return Ok(compared) };
+        let is_open = examined.obstacles.is_empty();
+        let Some(token) = self.token.filter(|_| is_open) else { return Ok(()) };
         for way in self.ways(token, &theirs, works) {
-            let notes = self.notes(compared.cures.is_empty());
+            let notes = self.notes(examined.cures.is_empty());
             let cure = Cure { way, settings: Vec::new(), notes };
             let mut module = prover.set(&cure)?;
             let call =
@@ -238,14 +230,14 @@ impl Lock {
             // Keys don't show published messages.
             let says = published(&mut module)? == said;
             let same = says && rows.iter().all(|row| row.sameness != Sameness::Differs);
-            if compared.rows.is_empty() || same && compared.cures.is_empty() {
-                compared.rows = rows;
+            if examined.rows.is_empty() || same && examined.cures.is_empty() {
+                examined.rows = rows;
             }
-            if same || !compared.findings.is_empty() {
-                compared.cures.push(cure);
+            if same || !examined.findings.is_empty() {
+                examined.cures.push(cure);
             }
         }
-        Ok(compared)
+        Ok(())
     }
 
     fn notes(&self, is_first: bool) -> Vec<String> {

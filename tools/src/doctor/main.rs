@@ -123,8 +123,9 @@ fn examine_all(options: &Options) -> Result<u8> {
         }
     }
     if options.json {
-        let json = block.iter().map(json::of_block);
-        json.into_iter().try_for_each(|json| writeln!(out, "{}", json::printed(&json)))?;
+        if let Some(block) = &block {
+            writeln!(out, "{}", json::printed(&serde_json::json!(block)))?;
+        }
     } else if all.len() > 1 {
         write!(out, "\n{}", folder::summary(&all))?;
         write!(out, "{}", block.as_ref().map(folder::text).unwrap_or_default())?;

@@ -127,22 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn the_declarations_are_sound() {
-        use clap::CommandFactory;
-        Options::command().debug_assert();
-    }
-
-    #[test]
     fn there_is_no_way_to_name_a_running_server() {
         for option in ["--url", "--host", "--port", "--socket"] {
             assert!(parse(&["a.lua", option, "127.0.0.1"]).is_err(), "{option}");
         }
-    }
-
-    #[test]
-    fn roles_are_words() {
-        assert!(parse(&["a.lua", "--keys", "stock"]).unwrap().roles().is_ok());
-        assert!(parse(&["a.lua", "--argv", "buyer"]).unwrap().roles().is_err());
-        assert!(parse(&[]).is_err());
     }
 }

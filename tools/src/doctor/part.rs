@@ -4,7 +4,7 @@ use seckill_tools::sanitize::sanitize;
 
 use crate::reply::Reply;
 use crate::report::Examined;
-use crate::source::Source;
+use crate::source::{Source, regex};
 
 const JOINED: &str = "other source text joins it with values at run time";
 
@@ -48,18 +48,15 @@ pub fn of_run(error: &Reply, source: &Source) -> Option<String> {
 /// A name that the script uses and does not define, from the server's error: a sign that part of
 /// the script is missing. None for a misspelt name of the script's own.
 fn undefined<'e>(error: &'e str, source: &Source) -> Option<&'e str> {
-    let name = error.split("nonexistent global variable '").nth(1)?.split('\'').next()?;
-    let code = source.code();
-    let letter = |c: char| c.is_alphanumeric() || c == '_';
-    let own = code.split("local ").skip(1).flat_map(|rest| {
-        let names = rest.strip_prefix("function ").unwrap_or(rest);
-        names.split(['=', '\n', '(']).next().unwrap_or_default().split(',')
-    });
+    let name = regex(r"nonexistent global variable '([^']*)'").captures(error)?.get(1)?.as_str();
+    let own = regex(r"\blocal (?:function )?([\w, ]+)");
+    let own = own.captures_iter(&source.code).filter_map(|names| names.get(1));
+    let own = own.flat_map(|names| names.as_str().split(',').map(str::trim));
     const GIVEN: [&str; 12] = [
         "KEYS", "ARGV", "redis", "tonumber", "tostring", "string", "table", "math", "cjson",
         "ipairs", "pairs", "unpack",
     ];
-    let mut known = own.map(str::trim).filter(|word| word.chars().all(letter)).chain(GIVEN);
+    let mut known = own.chain(GIVEN);
     known.all(|word| !is_alike(word, name)).then_some(name)
 }
 
@@ -70,17 +67,7 @@ fn is_alike(one: &str, other: &str) -> bool {
     if shorter >= 3 && (one.starts_with(&other) || other.starts_with(&one)) {
         return true;
     }
-    // The edit distance of the two names.
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (at, letter) in one.chars().enumerate() {
-        let mut corner = std::mem::replace(&mut row[0], at + 1);
-        for (place, wanted) in other.chars().enumerate() {
-            let changed = corner + usize::from(letter != wanted);
-            corner = row[place + 1];
-            row[place + 1] = changed.min(corner + 1).min(row[place] + 1);
-        }
-    }
-    row.last().is_some_and(|changes| *changes <= (shorter + 1) / 3)
+    strsim::levenshtein(&one, &other) <= (shorter + 1) / 3
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! are created and deleted and every argument of unknown meaning has a new value each time.
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 
 use crate::conf::DEFAULTS;
 use crate::cure::{Cure, Way};
@@ -16,7 +17,8 @@ use crate::watch::eval;
 use crate::wire::Words;
 use crate::world::{World, planted};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Sameness {
     Same,
     /// The module refuses and changes nothing where the keys are damaged or the script fails
@@ -24,15 +26,18 @@ pub enum Sameness {
     Refused,
     Differs,
     /// There is no cure to compare it with.
+    #[serde(rename = "")]
     Alone,
 }
 
 /// A scenario with its replies.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Row {
     pub name: String,
+    #[serde(rename = "script")]
     pub yours: String,
     pub module: Option<String>,
+    #[serde(rename = "result")]
     pub sameness: Sameness,
     pub differences: Vec<String>,
 }
@@ -98,8 +103,12 @@ impl Prover<'_> {
     ) -> Result<Vec<Row>> {
         let mut module = match self.set(cure) {
             Ok(module) => module,
-            // The setting refuses the name.
-            Err(error) => return Ok(vec![refused_setting(&error)]),
+            Err(refused) => {
+                let differences = vec![refused.to_string()];
+                let (name, yours, module) = ("the settings".into(), String::new(), None);
+                let sameness = Sameness::Differs;
+                return Ok(vec![Row { name, yours, module, sameness, differences }]);
+            }
         };
         let mut rows = Vec::new();
         // SECKILL.DEDUCT has documented rules of its own for stocks below zero.
@@ -185,21 +194,16 @@ impl Prover<'_> {
             differences.push(format!("your script publishes {yours} messages, the module {ours}"));
         }
         if let Way::Native(_) = cure.way {
-            let count = replaced_since(module, replaced)?;
+            let count = self::replaced(module)?.saturating_sub(replaced);
             if count != CALLS {
                 differences.push(format!("the module answered {count} of {CALLS} calls itself"));
             }
         }
         let sameness = if differences.is_empty() { Sameness::Same } else { Sameness::Differs };
         let same = sameness == Sameness::Same;
-        let keys = |same: bool| if same { "same replies, same keys" } else { "see below" };
-        Ok(Row {
-            name: format!("{CALLS} random calls"),
-            yours: keys(same).into(),
-            module: Some(keys(same).into()),
-            sameness,
-            differences,
-        })
+        let yours = if same { "same replies, same keys" } else { "see below" }.to_owned();
+        let (name, module) = (format!("{CALLS} random calls"), Some(yours.clone()));
+        Ok(Row { name, yours, module, sameness, differences })
     }
 }
 
@@ -215,20 +219,6 @@ fn replaced(client: &mut Client) -> Result<usize> {
     let info = client.must(&["INFO", "seckill"])?.text();
     let line = info.lines().find_map(|line| line.strip_prefix("seckill_scripts_replaced:"));
     line.and_then(|count| count.trim().parse().ok()).context("no count of replaced scripts")
-}
-
-fn replaced_since(client: &mut Client, before: usize) -> Result<usize> {
-    Ok(replaced(client)?.saturating_sub(before))
-}
-
-fn refused_setting(error: &anyhow::Error) -> Row {
-    Row {
-        name: "the settings".into(),
-        yours: String::new(),
-        module: None,
-        sameness: Sameness::Differs,
-        differences: vec![error.to_string()],
-    }
 }
 
 /// Compares two results of a scenario. On damaged keys the module may refuse, whatever the script
@@ -258,13 +248,8 @@ pub fn compare(name: &str, is_damaged: bool, theirs: &Ran, ours: &Ran) -> Row {
 
 /// The script alone, if nothing could replace it.
 pub fn alone(name: &str, ran: &Ran) -> Row {
-    Row {
-        name: name.into(),
-        yours: said(&ran.replies()),
-        module: None,
-        sameness: Sameness::Alone,
-        differences: Vec::new(),
-    }
+    let (yours, sameness, differences) = (said(&ran.replies()), Sameness::Alone, Vec::new());
+    Row { name: name.into(), yours, module: None, sameness, differences }
 }
 
 /// Replies in a row of a table: `0, 2`, or `10 x 0, 20 x 1` if there are many.

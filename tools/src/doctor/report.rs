@@ -1,12 +1,16 @@
 //! The findings about a script, as text for people.
 
+use serde::Serialize;
+use serde_json::json;
+
 use crate::cluster::Cluster;
 use crate::conf::{self, conf_line};
 use crate::cure::{Cure, Way};
-use crate::finding::{Finding, Grade, Weight};
+use crate::finding::{Finding, Weight};
 use crate::prove::{Row, Sameness};
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     DropIn,
     Helper,
@@ -16,34 +20,29 @@ pub enum Verdict {
 }
 
 /// The result for one script.
+#[derive(Serialize)]
 pub struct Examined {
     pub file: String,
+    #[serde(skip)]
     pub sha1: String,
     pub what: &'static str,
     pub verdict: Verdict,
     pub understood: Vec<(&'static str, String)>,
+    #[serde(rename = "scenarios")]
     pub rows: Vec<Row>,
     pub findings: Vec<Finding>,
     /// Why no command can replace it, and which command is nearest.
     pub obstacles: Vec<String>,
     /// The smallest change first.
+    #[serde(skip)]
     pub cures: Vec<Cure>,
+    #[serde(rename = "command")]
     pub direct: Option<String>,
     pub cluster: Option<Cluster>,
     pub saw: String,
 }
 
 impl Verdict {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::DropIn => "drop-in",
-            Self::Helper => "helper",
-            Self::Differs => "differs",
-            Self::Broken => "broken",
-            Self::Unclear => "unclear",
-        }
-    }
-
     /// A helper must not fail a build.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -54,24 +53,9 @@ impl Verdict {
     }
 }
 
-impl Sameness {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::Refused => "refused",
-            Self::Differs => "differs",
-            Self::Alone => "",
-        }
-    }
-}
-
-impl Grade {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Proved => "proved",
-            Self::Seen => "seen",
-        }
-    }
+/// The name of a variant, as it is in JSON.
+pub fn word(variant: impl Serialize) -> String {
+    json!(variant).as_str().unwrap_or_default().to_owned()
 }
 
 /// Colors words, on a terminal only.
@@ -167,15 +151,16 @@ impl Examined {
         let head = format!("  {:<name$}  {:<yours$}  {ours_head}", "scenario", "your script");
         let mut text = format!("\n{}\n", paint.head(head.trim_end()));
         for row in &self.rows {
+            let word = word(row.sameness);
             let word = match row.sameness {
-                Sameness::Same => paint.good("same"),
-                Sameness::Differs => paint.bad("differs"),
-                other => paint.odd(other.word()),
+                Sameness::Same => paint.good(&word),
+                Sameness::Differs => paint.bad(&word),
+                Sameness::Refused => paint.odd(&word),
+                Sameness::Alone => word,
             };
             let cells =
                 format!("  {:<name$}  {:<yours$}  {:<ours$}", row.name, row.yours, module(row));
-            let line = if word.is_empty() { cells } else { format!("{cells}  {word}") };
-            text += &format!("{}\n", line.trim_end());
+            text += &format!("{}\n", format!("{cells}  {word}").trim_end());
         }
         text
     }
@@ -193,7 +178,7 @@ impl Examined {
                 text += &format!("\n{head}\n");
             }
             for finding in found {
-                text += &wrapped("  - ", &format!("{} ({})", finding.text, finding.grade.word()));
+                text += &wrapped("  - ", &format!("{} ({})", finding.text, word(finding.grade)));
             }
         }
         if text.starts_with('\n') && self.understood.is_empty() { text[1..].into() } else { text }
@@ -245,10 +230,8 @@ impl Examined {
 
     /// The setting with which the module answers the script's own calls.
     pub fn scripts_line(&self, cure: &Cure) -> Option<String> {
-        match &cure.way {
-            Way::Native(command) => Some(format!("{} {command}", self.sha1)),
-            Way::Lua(_) => None,
-        }
+        let Way::Native(command) = &cure.way else { return None };
+        Some(format!("{} {command}", self.sha1))
     }
 
     /// The replacements; `alone` if no block for many scripts follows.

@@ -8,8 +8,11 @@ use crate::template::Slot;
 /// The roles of slots, as far as the user named them.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Roles {
-    keys: Option<Vec<String>>,
-    args: Option<Vec<String>>,
+    /// Words of slots, except those that may be anything.
+    words: BTreeMap<Slot, String>,
+    /// How many KEYS and ARGV there are, if the user said so.
+    keys: Option<usize>,
+    args: Option<usize>,
 }
 
 const WORDS: [&str; 12] = [
@@ -20,27 +23,26 @@ const WORDS: [&str; 12] = [
 impl Roles {
     /// From `--keys "stock buyers stream"` and `--argv "voucher user order =100"`.
     pub fn new(keys: Option<&str>, args: Option<&str>) -> Result<Self, String> {
-        let words = |option: &str, text: Option<&str>| -> Result<Option<Vec<String>>, String> {
-            let Some(text) = text else { return Ok(None) };
-            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-            let known = |word: &&String| {
-                WORDS.contains(&word.as_str()) || *word == "-" || word.starts_with('=')
-            };
-            match words.iter().find(|word| !known(word)) {
-                Some(word) => {
-                    Err(format!("{option}: {word} is none of {} - =text", WORDS.join(" ")))
+        let mut words = BTreeMap::new();
+        let mut read = |option: &str, text: &str, slot: fn(usize) -> Slot| {
+            for (at, word) in text.split_whitespace().enumerate() {
+                if WORDS.contains(&word) || word.starts_with('=') {
+                    words.insert(slot(at + 1), word.to_owned());
+                } else if word != "-" {
+                    return Err(format!("{option}: {word} is none of {} - =text", WORDS.join(" ")));
                 }
-                None => Ok(Some(words)),
             }
+            Ok(text.split_whitespace().count())
         };
-        Ok(Self { keys: words("--keys", keys)?, args: words("--argv", args)? })
+        let keys = keys.map(|text| read("--keys", text, Slot::Key)).transpose()?;
+        let args = args.map(|text| read("--argv", text, Slot::Arg)).transpose()?;
+        Ok(Self { words, keys, args })
     }
 
     /// Every slot of a call, KEYS first. A JSON argument is replaced by its fields, unless the user
     /// says what it is.
     pub fn slots(&self, source: &Source) -> Vec<Slot> {
-        let keys = self.keys.as_ref().map_or(source.keys, Vec::len);
-        let args = self.args.as_ref().map_or(source.args, Vec::len);
+        let (keys, args) = (self.keys.unwrap_or(source.keys), self.args.unwrap_or(source.args));
         let mut slots: Vec<Slot> = (1..=keys.min(20)).map(Slot::Key).collect();
         let fields = source.fields();
         for number in 1..=args.min(20) {
@@ -56,34 +58,17 @@ impl Roles {
     }
 
     pub fn word(&self, slot: Slot) -> Option<&str> {
-        let (words, number) = match slot {
-            Slot::Key(number) => (&self.keys, number),
-            Slot::Arg(number) => (&self.args, number),
-            Slot::Field(_) => return None,
-        };
-        let word = words.as_ref()?.get(number - 1)?.as_str();
-        (word != "-").then_some(word)
+        self.words.get(&slot).map(String::as_str)
     }
 
     /// Slots with a constant value, from words such as `=100`.
     pub fn fixed(&self) -> BTreeMap<Slot, Vec<u8>> {
-        let all = |words: &Option<Vec<String>>, slot: fn(usize) -> Slot| -> Vec<_> {
-            let words = words.iter().flatten().enumerate();
-            let fixed = words.filter_map(|(at, word)| {
-                Some((slot(at + 1), word.strip_prefix('=')?.as_bytes().to_vec()))
-            });
-            fixed.collect()
-        };
-        let mut fixed = all(&self.keys, Slot::Key);
-        fixed.extend(all(&self.args, Slot::Arg));
-        fixed.into_iter().collect()
+        let fixed = |(slot, word): (&Slot, &String)| Some((*slot, word.strip_prefix('=')?.into()));
+        self.words.iter().filter_map(fixed).collect()
     }
 
     pub fn slot(&self, role: &str) -> Option<Slot> {
-        let at = |words: &Option<Vec<String>>, slot: fn(usize) -> Slot| {
-            words.as_ref()?.iter().position(|word| word == role).map(|at| slot(at + 1))
-        };
-        at(&self.keys, Slot::Key).or_else(|| at(&self.args, Slot::Arg))
+        self.words.iter().find_map(|(slot, word)| (word == role).then_some(*slot))
     }
 }
 

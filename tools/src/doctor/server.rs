@@ -90,16 +90,6 @@ pub fn end_all() {
 }
 
 impl Server {
-    /// A standalone server without the module.
-    pub fn plain(programs: &Programs) -> Result<Self> {
-        Self::start(programs, &[], false)
-    }
-
-    /// A standalone server with the module.
-    pub fn with_module(programs: &Programs) -> Result<Self> {
-        Self::start(programs, &[], true)
-    }
-
     /// The only node of a cluster, with all slots.
     pub fn cluster(programs: &Programs, module: bool) -> Result<Self> {
         let server = Self::node(programs, module, free_ports)?;
@@ -134,7 +124,8 @@ impl Server {
         }
     }
 
-    fn start(programs: &Programs, lines: &[String], module: bool) -> Result<Self> {
+    /// A standalone server, unless these lines of its configuration say otherwise.
+    pub fn start(programs: &Programs, lines: &[String], module: bool) -> Result<Self> {
         let mut running = running();
         let list = running.as_mut().context("the program is ending")?;
         let dir = tempfile::Builder::new().prefix("seckill-doctor-").tempdir()?;

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use regex::{Captures, Regex};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
@@ -22,6 +23,9 @@ pub struct Source {
     /// The name of the file without folders, escaped; with the line, if it is in other source text.
     pub name: String,
     pub text: Vec<u8>,
+    /// The text without comments. A string that contains two dashes loses its end, which doesn't
+    /// matter here.
+    pub code: String,
     pub keys: usize,
     pub args: usize,
     /// Whether it also accesses KEYS or ARGV with a computed index: `ARGV[i]`, `#ARGV`,
@@ -69,33 +73,36 @@ impl Source {
     }
 
     pub fn of(name: String, text: Vec<u8>) -> Self {
-        let code = without_comments(&String::from_utf8_lossy(&text));
+        let comment = regex(r"(?s)--\[\[.*?(?:\]\]|$)|--[^\n]*");
+        let code = comment.replace_all(&String::from_utf8_lossy(&text), "").into_owned();
         let (keys, keys_reckoned) = highest(&code, "KEYS");
         let (args, args_reckoned) = highest(&code, "ARGV");
         // The number of computed ones is unknown: a few too many do no harm.
         let keys = if keys_reckoned { keys.max(2) } else { keys };
         let args = if args_reckoned { args.max(8) } else { args };
         let reckons = keys_reckoned || args_reckoned;
-        Self { name, text, keys, args, reckons, is_joined: false, is_part: false }
+        Self { name, text, code, keys, args, reckons, is_joined: false, is_part: false }
     }
 
     /// The fields of arguments that it decodes as JSON, if it uses nothing else of them.
     pub fn fields(&self) -> Vec<Field> {
-        let code = without_texts(&self.code());
+        let texts = regex(r#"(?s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*""#);
+        let code = texts.replace_all(&self.code, "''");
+        let decode = r"(?:(\w+)\s*=\s*)?cjson\.decode\(\s*([^)]*?)\s*\)";
+        let decode = regex(&format!("{decode}(?:{MEMBER})?"));
+        let argument = |text: &str, before: &str| {
+            let index = regex(&format!(r"{before}ARGV\[\s*(\d+)\s*\]")).captures(text)?;
+            index[1].parse::<usize>().ok()
+        };
         let mut fields: Vec<Field> = Vec::new();
-        for (at, decode) in code.match_indices("cjson.decode(") {
-            let (before, after) = (&code[..at], &code[at + decode.len()..]);
-            let Some((text, after)) = after.split_once(')') else { continue };
-            let arg = |text: &str| {
-                text.trim().strip_prefix("ARGV[")?.split(']').next()?.trim().parse::<usize>().ok()
-            };
+        for found in decode.captures_iter(&code) {
             // The argument may be in a local variable.
-            let value = code.split_once(&format!("local {} = ", text.trim()));
-            let Some(arg) = arg(text).or_else(|| arg(value?.1)) else { continue };
-            let variable = before.trim_end().strip_suffix('=').map(last_word);
-            let names = match variable {
-                Some(variable) => members(&code, variable).unwrap_or_default(),
-                None => member(after).into_iter().collect(),
+            let of_variable = format!("local {} = ", regex::escape(&found[2]));
+            let arg = argument(&found[2], "^").or_else(|| argument(&code, &of_variable));
+            let Some(arg) = arg else { continue };
+            let names = match found.get(1) {
+                Some(variable) => members(&code, variable.as_str()).unwrap_or_default(),
+                None => member(&found, 3).into_iter().collect(),
             };
             for name in names {
                 if fields.iter().all(|field| (field.arg, field.name) != (arg, name)) {
@@ -108,54 +115,37 @@ impl Source {
         fields
     }
 
-    /// The text without comments.
-    pub fn code(&self) -> String {
-        without_comments(&String::from_utf8_lossy(&self.text))
-    }
-
     /// Short quoted words, which may be fields or states; not the names of commands.
     pub fn literals(&self) -> Vec<Vec<u8>> {
-        let code = self.code();
+        let text = regex(r#"(call\(\s*)?(?:'([^']*)'|"([^"]*)")"#);
+        let plain = regex(r"^[\w.-]{1,24}$");
         let mut found: Vec<Vec<u8>> = Vec::new();
-        let mut rest = code.as_str();
-        while let Some(at) = rest.find(['\'', '"']) {
-            let (before, quoted) = rest.split_at(at);
-            let quote = quoted.chars().next().unwrap_or('"');
-            let Some((word, after)) = quoted[1..].split_once(quote) else { break };
-            let is_command = before.trim_end().ends_with("call(");
-            let plain = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
-            let fits = (1..=24).contains(&word.len()) && word.chars().all(plain);
-            if fits && !is_command && !found.iter().any(|known| known == word.as_bytes()) {
+        for text in text.captures_iter(&self.code).filter(|text| text.get(1).is_none()) {
+            let word = text.get(2).or(text.get(3)).map_or("", |word| word.as_str());
+            if plain.is_match(word) && !found.iter().any(|known| known == word.as_bytes()) {
                 found.push(word.into());
             }
-            rest = after;
         }
         found
     }
 
     /// Whether its text calls a command, in upper or lower case.
     pub fn names(&self, command: &str) -> bool {
-        let code = self.code().to_lowercase();
+        let code = self.code.to_lowercase();
         ["'", "\""].iter().any(|quote| code.contains(&format!("{quote}{command}{quote}")))
     }
 
     /// Whether it takes the answer of a command as a condition without comparing it: 0 is true.
     pub fn takes_for_true(&self, command: &str) -> bool {
-        let code = self.code().to_lowercase();
-        let is_condition = |after: &str| {
-            ["then", "and", "or"].iter().any(|word| {
-                let rest = after.trim_start().strip_prefix(word);
-                rest.is_some_and(|rest| !rest.starts_with(is_letter))
-            })
+        let code = self.code.to_lowercase();
+        let call = format!(r#"(?:(\w+)\s*=\s*)?[\w.]*call\(\s*['"]{command}['"]"#);
+        let is_condition = |begin: &str, code: &str| {
+            regex(&format!(r"{begin}\s*(?:then|and|or)\b")).is_match(code)
         };
-        code.match_indices("call(").any(|(at, call)| {
-            let inside = &code[at + call.len()..];
-            let name = inside.trim_start().trim_start_matches(['\'', '"']);
-            if !name.strip_prefix(command).is_some_and(|rest| rest.starts_with(['\'', '"'])) {
-                return false;
-            }
+        regex(&call).captures_iter(&code).any(|call| {
+            let arguments = &code[call.get_match().end()..];
             let (mut open, mut quote) = (1, None);
-            let end = inside.find(|c| {
+            let end = arguments.find(|c| {
                 match (quote, c) {
                     (Some(other), _) => quote = quote.filter(|_| c != other),
                     (None, '\'' | '"') => quote = Some(c),
@@ -163,15 +153,10 @@ impl Source {
                 }
                 open == 0
             });
-            let after = end.map_or("", |end| &inside[end + 1..]);
-            let before = code[..at].trim_end_matches(|c: char| is_letter(c) || c == '.').trim_end();
-            let variable = before.strip_suffix('=').map(last_word).filter(|word| !word.is_empty());
-            is_condition(after)
-                || variable.is_some_and(|word| {
-                    let uses = after.match_indices(word).map(|(at, _)| at);
-                    let whole = |at: &usize| !after[..*at].ends_with(is_letter);
-                    uses.filter(whole).any(|at| is_condition(&after[at + word.len()..]))
-                })
+            let after = end.map_or("", |end| &arguments[end + 1..]);
+            let variable = call.get(1).map(|word| format!(r"\b{}", word.as_str()));
+            is_condition("^", after)
+                || variable.is_some_and(|variable| is_condition(&variable, after))
         })
     }
 
@@ -185,7 +170,7 @@ impl Source {
     }
 
     pub fn draws_lots(&self) -> bool {
-        self.code().contains("math.random")
+        self.code.contains("math.random")
     }
 
     /// A command that it calls and that is a module's, or that many servers don't have yet, in
@@ -193,11 +178,9 @@ impl Source {
     pub fn foreign_command(&self) -> Option<String> {
         const NEWER: &str = " hexpire hpexpire hexpireat hpexpireat httl hpttl hpersist hgetex \
             hsetex hgetdel delifeq delex digest msetex xdelex xackdel ";
-        let code = self.code().to_lowercase();
-        let mut calls = code.split("call(").skip(1).filter_map(|rest| {
-            let rest = rest.trim_start().strip_prefix(['\'', '"'])?;
-            rest.split(['\'', '"']).next().map(str::to_owned)
-        });
+        let code = self.code.to_lowercase();
+        let call = regex(r#"call\(\s*['"]([^'"]*)"#);
+        let mut calls = call.captures_iter(&code).map(|call| call[1].to_owned());
         calls.find(|name| name.contains('.') || NEWER.contains(&format!(" {name} ")))
     }
 
@@ -240,85 +223,38 @@ fn read_regular(path: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-fn last_word(text: &str) -> &str {
-    text.trim_end().rsplit(|c| !is_letter(c)).next().unwrap_or_default()
+/// A pattern of ours, which compiles.
+pub fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a pattern")
 }
 
-fn is_letter(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
+/// `.name`, and what follows if it is not the name alone that is read.
+const MEMBER: &str = r"\.(\w+)(\.\.|[.\[(])?";
+
+/// The name that MEMBER has matched at this group, if no field of that is read.
+fn member<'c>(found: &Captures<'c>, group: usize) -> Option<&'c str> {
+    let is_alone = found.get(group + 1).is_none_or(|rest| rest.as_str() == "..");
+    found.get(group).filter(|_| is_alone).map(|name| name.as_str())
 }
 
 /// The names of the fields read from a table; none if the table is used in another way.
 fn members<'c>(code: &'c str, table: &str) -> Option<Vec<&'c str>> {
-    let mut names = Vec::new();
-    for (at, _) in code.match_indices(table) {
-        let (before, after) = (&code[..at], &code[at + table.len()..]);
-        let is_other =
-            before.ends_with(|c| is_letter(c) || c == '.') || after.starts_with(is_letter);
-        let is_made = after.trim_start().starts_with('=') && !after.trim_start().starts_with("==");
-        if !table.is_empty() && !is_other && !is_made {
-            names.push(member(after)?);
-        }
-    }
-    Some(names)
-}
-
-/// `name`, if `.name` follows and no field of that is read.
-fn member(after: &str) -> Option<&str> {
-    let rest = after.strip_prefix('.')?;
-    let (name, rest) = rest.split_at(rest.find(|c| !is_letter(c)).unwrap_or(rest.len()));
-    let is_one = !name.is_empty() && !rest.starts_with(['.', '[', '(']) || rest.starts_with("..");
-    is_one.then_some(name)
-}
-
-/// Lua with all quoted text removed.
-fn without_texts(code: &str) -> String {
-    let mut open = None;
-    let mut before = ' ';
-    let mut keep = |letter: char| {
-        let is_end = open == Some(letter) && before != '\\';
-        let is_begin = open.is_none() && (letter == '\'' || letter == '"');
-        before = letter;
-        if is_begin || is_end {
-            open = if is_begin { Some(letter) } else { None };
-        }
-        is_begin || is_end || open.is_none()
-    };
-    code.chars().filter(|letter| keep(*letter)).collect()
+    let uses = regex(&format!(r"(?:^|[^\w.]){table}\b(\s*=[^=])?(?:{MEMBER})?"));
+    let read = uses.captures_iter(code).filter(|used| used.get(1).is_none());
+    read.map(|used| member(&used, 2)).collect()
 }
 
 /// The highest constant index of a table, and whether it is used in any other way.
 fn highest(code: &str, table: &str) -> (usize, bool) {
     let (mut highest, mut reckoned) = (0, false);
-    for (at, _) in code.match_indices(table) {
-        let inside = |letter: char| letter.is_alphanumeric() || letter == '_';
-        let before = code.get(..at).and_then(|text| text.chars().next_back());
-        let after = code.get(at + table.len()..).unwrap_or_default();
-        if before.is_some_and(inside) || after.starts_with(inside) {
-            continue;
-        }
-        let index = after.trim_start().strip_prefix('[').and_then(|rest| rest.split(']').next());
-        match index.and_then(|index| index.trim().parse::<usize>().ok()) {
+    let uses = regex(&format!(r"\b{table}\b(?:\s*\[\s*(\d+)\s*\])?"));
+    for used in uses.captures_iter(code) {
+        match used.get(1).and_then(|index| index.as_str().parse::<usize>().ok()) {
             Some(number) => highest = highest.max(number),
             None => reckoned = true,
         }
     }
     (highest, reckoned)
-}
-
-/// Lua without `-- ...` and `--[[ ... ]]`. A string that contains two dashes loses its end, which
-/// doesn't matter here.
-fn without_comments(text: &str) -> String {
-    let mut code = String::new();
-    let mut rest = text;
-    while let Some((before, comment)) = rest.split_once("--") {
-        code += before;
-        rest = match comment.strip_prefix("[[") {
-            Some(long) => long.split_once("]]").map_or("", |(_, after)| after),
-            None => comment.find('\n').map_or("", |end| &comment[end..]),
-        };
-    }
-    code + rest
 }
 
 #[cfg(test)]
@@ -376,12 +312,5 @@ mod tests {
                 "{text}"
             );
         }
-    }
-
-    #[test]
-    fn words_in_quotes_are_fields_and_no_commands() {
-        let text = "local s = redis.call('HGET', KEYS[1], 'left') if s == 'off' then end -- 'x'";
-        let words = Source::of("a".into(), text.into()).literals();
-        assert_eq!(words, [&b"left"[..], b"off"]);
     }
 }

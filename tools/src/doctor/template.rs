@@ -165,30 +165,3 @@ impl Template {
         self.0.iter().map(of).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SLOTS: [Slot; 3] = [Slot::Key(1), Slot::Arg(1), Slot::Arg(2)];
-
-    #[test]
-    fn marks_are_found_wherever_they_are() {
-        let (one, two) = (Part::Slot(Slot::Arg(1)), Part::Slot(Slot::Arg(2)));
-        let made = Template::of(b"a:908172601:b:908172602", &SLOTS);
-        let text = |text: &str| Part::Text(text.into());
-        assert_eq!(made.0, [text("a:"), one, text(":b:"), two]);
-        assert_eq!(made.lua(), "'a:' .. ARGV[1] .. ':b:' .. ARGV[2]");
-        assert_eq!(made.text(&|_| b"7".to_vec()), b"a:7:b:7");
-        assert_eq!(Template::of(b"mark908173501", &SLOTS).slot(), Some(Slot::Key(1)));
-        assert_eq!(Template::of(b"", &SLOTS).constant(), Some(&b""[..]));
-    }
-
-    #[test]
-    fn prefixes_end_with_the_slot() {
-        let stock = Template::of(b"s:908172601", &SLOTS);
-        assert_eq!(stock.prefix_of(Slot::Arg(1)), Some(b"s:".to_vec()));
-        assert_eq!(stock.prefix_of(Slot::Arg(2)), None);
-        assert_eq!(Template::of(b"908172601:s", &SLOTS).prefix_of(Slot::Arg(1)), None);
-    }
-}

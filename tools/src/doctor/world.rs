@@ -7,6 +7,7 @@ use anyhow::Result;
 use domain::integer;
 use seckill_tools::sanitize::sanitize_bytes;
 
+use crate::reply::Reply;
 use crate::server::Client;
 use crate::wire::Words;
 
@@ -82,51 +83,42 @@ impl World {
             if let Some(ttl @ 0..) = ttl {
                 world.ttl.insert(key.clone(), ttl);
             }
-            let values = values.items();
-            let one = |kind, item: Vec<u8>| Cell { key: key.clone(), kind, item };
+            let cell = |kind, item: Vec<u8>| Cell { key: key.clone(), kind, item };
+            let words =
+                |reply: Reply| -> Words { reply.items().into_iter().map(Reply::bytes).collect() };
+            let cells = &mut world.cells;
             match kind.text().as_str() {
+                "string" => {
+                    let text = words(values).concat();
+                    cells.insert(cell(Kind::Text, Vec::new()), text);
+                }
+                kind @ ("hash" | "zset") => {
+                    let kind = if kind == "hash" { Kind::Hash } else { Kind::Sorted };
+                    for pair in words(values).chunks(2) {
+                        cells.insert(cell(kind, pair[0].clone()), pair[1].clone());
+                    }
+                }
+                "set" => {
+                    let members = words(values).into_iter();
+                    cells.extend(members.map(|item| (cell(Kind::Set, item), Vec::new())));
+                }
                 "stream" => {
-                    for (number, entry) in values.into_iter().enumerate() {
-                        let words: Words = entry.items().into_iter().map(|w| w.bytes()).collect();
+                    for (number, entry) in values.items().into_iter().enumerate() {
+                        let words = words(entry);
                         let mut pairs: Words = words.chunks(2).map(|p| p.join(&b"="[..])).collect();
                         pairs.sort();
-                        let cell = one(Kind::Stream, format!("{number:06}").into());
-                        world.cells.insert(cell, pairs.join(&b" "[..]));
+                        let entry = cell(Kind::Stream, format!("{number:06}").into());
+                        cells.insert(entry, pairs.join(&b" "[..]));
                     }
-                    continue;
                 }
-                kind => {
-                    let words: Words = values.into_iter().map(|word| word.bytes()).collect();
-                    world.add(kind, &one, words);
+                _ => {
+                    for item in words(values) {
+                        cells.entry(cell(Kind::List, item)).or_default().push(b'+');
+                    }
                 }
             }
         }
         Ok(world)
-    }
-
-    fn add(&mut self, kind: &str, one: &impl Fn(Kind, Vec<u8>) -> Cell, words: Words) {
-        match kind {
-            "string" => {
-                let text = words.into_iter().next().unwrap_or_default();
-                self.cells.insert(one(Kind::Text, Vec::new()), text);
-            }
-            "hash" | "zset" => {
-                let kind = if kind == "hash" { Kind::Hash } else { Kind::Sorted };
-                for pair in words.chunks(2) {
-                    self.cells.insert(one(kind, pair[0].clone()), pair[1].clone());
-                }
-            }
-            "set" => {
-                for word in words {
-                    self.cells.insert(one(Kind::Set, word), Vec::new());
-                }
-            }
-            _ => {
-                for word in words {
-                    self.cells.entry(one(Kind::List, word)).or_default().push(b'+');
-                }
-            }
-        }
     }
 
     pub fn number(&self, cell: &Cell) -> Option<i64> {

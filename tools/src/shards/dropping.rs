@@ -15,7 +15,7 @@ impl Sale {
     /// Units that are held, over all shards that are there.
     async fn held(&self) -> Result<i64> {
         let ask = |shard: &Shard| redis::cmd("SECKILL.INFO").arg(&shard.voucher).to_owned();
-        let asked = self.all_shards().iter().map(ask).collect();
+        let asked = self.shards.iter().map(ask).collect();
         let told: Vec<RedisResult<SaleInfo>> = self.link().ask_all(asked).await?;
         let mut held = 0;
         for info in told {
@@ -42,16 +42,14 @@ impl Sale {
         }
         let (mut dropped, mut link) = (0, self.link());
         let arguments = |only_tell: &str| {
-            let force = force.then(|| "FORCE".to_owned());
-            [self.name().to_owned(), only_tell.to_owned()]
-                .into_iter()
-                .chain(force)
-                .collect::<Vec<_>>()
+            let mut arguments = vec![self.name.clone(), only_tell.to_owned()];
+            arguments.extend(force.then(|| "FORCE".to_owned()));
+            arguments
         };
         // Nobody opens again, as new, a shard that is gone already.
         Function::Drop.run::<u32>(&mut link, self.shard(0)?, &arguments("1")).await?;
         // The first shard's journal knows how many there are, so it goes last.
-        for shard in self.all_shards().iter().rev() {
+        for shard in self.shards.iter().rev() {
             dropped += loop {
                 match Function::Drop.run(&mut link, shard, &arguments("0")).await? {
                     MORE_HELD => {}

@@ -127,7 +127,7 @@ impl<'o> Leveling<'o> {
                 if *stop.borrow() {
                     break;
                 }
-                let units = mover.go(step.from, step.to, step.units, 0).await?;
+                let units = mover.go(step.from, step.to, step.units).await?;
                 self.moved = (self.moved.0 + u64::from(units > 0), self.moved.1 + units);
                 left[step.from as usize] -= units;
                 left[step.to as usize] += units;

@@ -79,7 +79,7 @@ async fn run(options: &Options) -> Result<bool> {
         }
         Action::Move { from, to, units, replicas } => {
             for shard in [*from, *to] {
-                ensure!(shard < sale.shards(), "there are {} shards, from 0", sale.shards());
+                sale.shard(shard)?;
             }
             ensure!(from != to, "--from and --to are the same shard");
             if !sound(&sale.look().await?)? {
@@ -87,7 +87,7 @@ async fn run(options: &Options) -> Result<bool> {
             }
             let mut mover = Mover::new(&sale, *replicas);
             mover.finish_all().await?;
-            let moved = mover.go(*from, *to, *units, 0).await?;
+            let moved = mover.go(*from, *to, *units).await?;
             println!("moved {moved} units");
         }
         Action::Finish { replicas } => {
@@ -96,7 +96,7 @@ async fn run(options: &Options) -> Result<bool> {
             return sound(&sale.look().await?);
         }
         Action::Drop { force } => {
-            if !sale.is_dropping() && !sale.on_the_way().await?.is_empty() {
+            if !sale.is_dropping && !sale.on_the_way().await?.is_empty() {
                 bail!("units are on their way between shards: run finish first");
             }
             println!("dropped {} shards", sale.drop_all(*force).await?);

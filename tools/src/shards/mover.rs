@@ -35,13 +35,11 @@ impl<'s> Mover<'s> {
         Mover { sale, link: sale.link(), replicas }
     }
 
-    /// Moves up to `units` so that `keep` stay; how many it was. What was on its way from that
-    /// shard is finished first.
-    pub async fn go(&mut self, from: u32, to: u32, units: i64, keep: i64) -> Result<i64> {
+    /// Moves up to `units`; how many it was. What was on its way from that shard is finished first.
+    pub async fn go(&mut self, from: u32, to: u32, units: i64) -> Result<i64> {
         let sale = self.sale;
         let id = format!("{:016x}", fastrand::u64(..));
-        let (to, units, keep) = (to.to_string(), units.to_string(), keep.to_string());
-        let arguments = [sale.name().to_owned(), to, units, keep, id.clone()];
+        let arguments = [sale.name.clone(), to.to_string(), units.to_string(), id.clone()];
         loop {
             let shard = sale.shard(from)?;
             let reply: Option<String> = Function::Take
@@ -76,8 +74,7 @@ impl<'s> Mover<'s> {
             return Ok(0);
         }
         let (seq, units) = (out.seq.to_string(), out.units.to_string());
-        let name = self.sale.name().to_owned();
-        let arguments = [name, from.to_string(), seq, units, out.id.clone()];
+        let arguments = [self.sale.name.clone(), from.to_string(), seq, units, out.id.clone()];
         let put: i64 = Function::Put
             .run(&mut self.link, receiver, &arguments)
             .await

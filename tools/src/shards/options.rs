@@ -140,12 +140,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_declarations_are_sound() {
-        use clap::CommandFactory;
-        Options::command().debug_assert();
-    }
-
-    #[test]
     fn rules_are_of_managed_sales_only() {
         let open = |line: &str| {
             let options = Options::try_parse_from(line.split_whitespace()).ok()?;

@@ -18,9 +18,11 @@ use crate::shard::{Shard, shards_of};
 pub struct Sale {
     link: Connection,
     voucher: String,
-    shards: Vec<Shard>,
-    name: String,
-    is_dropping: bool,
+    pub shards: Vec<Shard>,
+    /// What all journals of this opening call it, and those of no other.
+    pub name: String,
+    /// A drop has begun, so nothing but a drop makes sense.
+    pub is_dropping: bool,
 }
 
 /// A move that has left one shard and is not known to have arrived at the other.
@@ -121,31 +123,15 @@ impl Sale {
         Ok(Sale { link, voucher, shards, name, is_dropping })
     }
 
-    /// What all journals of this opening call it, and those of no other.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// A drop has begun, so nothing but a drop makes sense.
-    pub fn is_dropping(&self) -> bool {
-        self.is_dropping
-    }
-
     pub fn check_not_dropping(&self) -> Result<()> {
         ensure!(!self.is_dropping, "the sale is being dropped: run drop again");
         Ok(())
     }
 
-    pub fn shards(&self) -> u32 {
-        u32::try_from(self.shards.len()).unwrap_or(u32::MAX)
-    }
-
-    pub fn all_shards(&self) -> &[Shard] {
-        &self.shards
-    }
-
     pub fn shard(&self, shard: u32) -> Result<&Shard> {
-        self.shards.get(shard as usize).with_context(|| format!("there is no shard {shard}"))
+        let count = self.shards.len();
+        let shard = self.shards.get(shard as usize);
+        shard.with_context(|| format!("there are {count} shards, from 0"))
     }
 
     pub fn link(&self) -> Connection {

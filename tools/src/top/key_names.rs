@@ -94,30 +94,6 @@ mod tests {
     }
 
     #[test]
-    fn a_voucher_is_found_by_its_stock_key() {
-        let [plain, tagged] = [false, true].map(|tags| KeyNames::from_info("", tags));
-        for (key_names, voucher, key) in [
-            (&plain, "7", "seckill:stock:7"),
-            (&plain, "{a}", "seckill:stock:{a}"),
-            (&tagged, "7", "seckill:stock:{7}"),
-            (&tagged, "{shop3}:7", "seckill:stock:{shop3}:7"),
-        ] {
-            assert_eq!(texts(vec![key_names.stock_key(voucher.as_bytes())]), [key]);
-            assert_eq!(key_names.voucher_of(key.as_bytes()), Some(voucher.as_bytes().to_vec()));
-        }
-        assert_eq!(tagged.voucher_of(b"seckill:stock:7"), None);
-        assert_eq!(plain.voucher_of(b"stock:7"), None);
-    }
-
-    #[test]
-    fn the_pattern_takes_the_prefix_literally() {
-        let odd = Names { stock_prefix: b"a*[b]?".into(), ..names(false) };
-        assert_eq!(KeyNames(odd).stock_pattern(), br"a\*\[b\]\?*");
-        let named = KeyNames(names(false)).with_stock_prefix(Some("s:"));
-        assert_eq!(named.stock_pattern(), b"s:*");
-    }
-
-    #[test]
     fn streams_follow_the_configuration_and_the_tags() {
         let none = Vec::new;
         let plain = Names { order_stream: b"o".into(), draw_stream: none(), ..names(false) };

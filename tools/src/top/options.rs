@@ -95,12 +95,6 @@ mod tests {
     }
 
     #[test]
-    fn the_declarations_are_sound() {
-        use clap::CommandFactory;
-        Options::command().debug_assert();
-    }
-
-    #[test]
     fn names_are_parted_by_commas() {
         let options = parse("top --vouchers a,b --vouchers c").unwrap();
         assert_eq!(options.vouchers, ["a", "b", "c"]);

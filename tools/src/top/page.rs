@@ -1,174 +1,115 @@
 //! A reading as a page of metrics, in the text format of Prometheus.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::time::Duration;
-
 use domain::info;
+use metrics::{Label, counter, describe_counter, describe_gauge, with_local_recorder};
+use metrics_exporter_prometheus::PrometheusBuilder;
 
+use crate::history::exact;
 use crate::reading::{Reading, Server, Stream, Voucher};
-
-/// A metric: its kind, what it means, and its samples as labels and value.
-struct Metric {
-    kind: &'static str,
-    meaning: String,
-    samples: Vec<(String, String)>,
-}
-
-/// The metrics by name, each with all of its samples together, as the format demands.
-#[derive(Default)]
-struct Page(BTreeMap<String, Metric>);
 
 /// The page of a reading; without one only that there was none.
 pub fn page(reading: Option<&Reading>) -> String {
-    let mut page = Page::default();
-    let up = u8::from(reading.is_some());
-    page.gauge("seckill_up", "1 if the server could be read, else 0", &[], Some(up));
-    if let Some(reading) = reading {
-        page.server(&reading.server);
-        page.counters(&reading.counters);
-        for voucher in &reading.vouchers {
-            page.voucher(voucher);
+    let recorder = PrometheusBuilder::new().build_recorder();
+    with_local_recorder(&recorder, || {
+        let up = f64::from(u8::from(reading.is_some()));
+        gauge("seckill_up", "1 if the server could be read, else 0", &[], up);
+        let Some(reading) = reading else { return };
+        server(&reading.server);
+        for (field, value) in &reading.counters {
+            field_of_module(field, *value);
         }
-        let left_out = Some(reading.left_out);
-        page.gauge(
-            "seckill_vouchers_left_out",
-            "Vouchers that were found but not read",
-            &[],
-            left_out,
-        );
-        for stream in &reading.streams {
-            page.stream(stream);
-        }
-    }
-    page.text()
+        reading.vouchers.iter().for_each(voucher);
+        let (name, left_out) = ("seckill_vouchers_left_out", exact(reading.left_out as u64));
+        gauge(name, "Vouchers that were found but not read", &[], left_out);
+        reading.streams.iter().for_each(stream);
+    });
+    recorder.handle().render()
 }
 
-impl Page {
-    fn add<V: ToString>(
-        &mut self,
-        (kind, name): (&'static str, &str),
-        meaning: &str,
-        labels: &[(&str, &str)],
-        value: Option<V>,
-    ) {
-        let Some(value) = value else { return };
-        let labels: Vec<_> =
-            labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
-        let metric = self.0.entry(name.to_owned()).or_insert_with(|| Metric {
-            kind,
-            meaning: meaning.to_owned(),
-            samples: Vec::new(),
-        });
-        metric.samples.push((labels.join(","), value.to_string()));
-    }
+fn gauge(name: &str, meaning: &'static str, labels: &[(&'static str, &str)], value: f64) {
+    let label = |(name, value): &(&'static str, &str)| Label::new(*name, (*value).to_owned());
+    let labels: Vec<Label> = labels.iter().map(label).collect();
+    describe_gauge!(name.to_owned(), meaning);
+    metrics::gauge!(name.to_owned(), labels).set(value);
+}
 
-    fn gauge<V: ToString>(
-        &mut self,
-        name: &str,
-        meaning: &str,
-        labels: &[(&str, &str)],
-        value: Option<V>,
-    ) {
-        self.add(("gauge", name), meaning, labels, value);
-    }
+fn count(name: String, meaning: &'static str, value: u64) {
+    describe_counter!(name.clone(), meaning);
+    counter!(name).absolute(value);
+}
 
-    fn server(&mut self, server: &Server) {
-        let role = if server.is_primary { "primary" } else { "replica" };
-        let labels = [("server", server.product), ("version", &server.version), ("role", role)];
-        self.gauge(
-            "seckill_server_info",
-            "1 with product, version and role as labels",
-            &labels,
-            Some(1),
-        );
-        let mut gauge = |name: &str, meaning, value| self.gauge(name, meaning, &[], Some(value));
-        gauge("seckill_server_uptime_seconds", "Seconds since the server's start", server.uptime_s);
-        gauge(
-            "seckill_server_commands_per_second",
-            "Commands per second, from INFO",
-            server.ops_per_s,
-        );
-        gauge("seckill_server_memory_bytes", "Memory that the data uses", server.memory_bytes);
-        let max = server.memory_max_bytes;
-        gauge("seckill_server_memory_max_bytes", "The server's maxmemory; 0: no limit", max);
-        gauge("seckill_server_clients", "Connected clients", server.clients);
-        let evicted = ("counter", "seckill_server_evicted_keys_total");
-        self.add(evicted, "Keys that were evicted", &[], Some(server.evicted_keys));
-        for (kind, is_saved) in &server.saved {
-            let (name, meaning) = ("seckill_server_saved", "1: the last write or save succeeded");
-            self.gauge(name, meaning, &[("kind", kind)], Some(u8::from(*is_saved)));
-        }
+fn server(server: &Server) {
+    let role = if server.is_primary { "primary" } else { "replica" };
+    let labels = [("server", server.product), ("version", &*server.version), ("role", role)];
+    gauge("seckill_server_info", "1 with product, version and role as labels", &labels, 1.0);
+    for (name, meaning, value) in [
+        ("uptime_seconds", "Seconds since the server's start", server.uptime_s),
+        ("commands_per_second", "Commands per second, from INFO", server.ops_per_s),
+        ("memory_bytes", "Memory that the data uses", server.memory_bytes),
+        ("memory_max_bytes", "The server's maxmemory; 0: no limit", server.memory_max_bytes),
+        ("clients", "Connected clients", server.clients),
+    ] {
+        gauge(&format!("seckill_server_{name}"), meaning, &[], exact(value));
     }
-
-    /// Every field under its own name; those that only grow with `_total` behind.
-    fn counters(&mut self, counters: &BTreeMap<String, u64>) {
-        for (field, value) in counters {
-            // A newer module may have a field that is not known here.
-            let known = info::field(field);
-            let (kind, tail) = match known.is_some_and(|field| field.kind == info::Kind::Gauge) {
-                true => ("gauge", ""),
-                false if field.ends_with("_total") => ("counter", ""),
-                false => ("counter", "_total"),
-            };
-            let name = format!("seckill_{field}{tail}");
-            let meaning = known.map_or("A field of INFO seckill", |field| field.meaning);
-            self.add((kind, &name), meaning, &[], Some(value));
-        }
+    let evicted = "seckill_server_evicted_keys_total".to_owned();
+    count(evicted, "Keys that were evicted", server.evicted_keys);
+    for (kind, is_saved) in &server.saved {
+        let (name, meaning) = ("seckill_server_saved", "1: the last write or save succeeded");
+        gauge(name, meaning, &[("kind", kind)], f64::from(u8::from(*is_saved)));
     }
+}
 
-    fn voucher(&mut self, voucher: &Voucher) {
-        let labels = [("voucher", voucher.name.as_str())];
-        for (name, meaning, value) in [
-            ("seckill_voucher_total", "Units left, held and sold together", voucher.info.total),
-            ("seckill_voucher_left", "Units left", voucher.info.left),
-            ("seckill_voucher_held", "Units of orders that are held", voucher.info.held),
-            ("seckill_voucher_sold", "Units neither left nor held", voucher.info.sold),
-            ("seckill_voucher_buyers", "Users in the set of buyers", voucher.info.buyers),
-            ("seckill_voucher_waiting", "Orders in line for units", voucher.info.waiting),
-        ] {
-            self.gauge(name, meaning, &labels, value);
-        }
-        let overdue = voucher.overdue_ms.map(|ms| Duration::from_millis(ms.unsigned_abs()));
-        let name = "seckill_voucher_hold_overdue_seconds";
+/// A field under its own name; one that only grows with `_total` behind.
+fn field_of_module(field: &str, value: u64) {
+    // A newer module may have a field that is not known here.
+    let known = info::field(field);
+    let meaning = known.map_or("A field of INFO seckill", |field| field.meaning);
+    if known.is_some_and(|field| field.kind == info::Kind::Gauge) {
+        gauge(&format!("seckill_{field}"), meaning, &[], exact(value));
+    } else {
+        let field = field.strip_suffix("_total").unwrap_or(field);
+        count(format!("seckill_{field}_total"), meaning, value);
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "gauges are floating-point numbers")]
+fn voucher(voucher: &Voucher) {
+    let Voucher { name, info, overdue_ms } = voucher;
+    let labels = [("voucher", name.as_str())];
+    for (name, meaning, value) in [
+        ("total", "Units left, held and sold together", info.total),
+        ("left", "Units left", info.left),
+        ("held", "Units of orders that are held", info.held),
+        ("sold", "Units neither left nor held", info.sold),
+        ("buyers", "Users in the set of buyers", info.buyers),
+        ("waiting", "Orders in line for units", info.waiting),
+    ] {
+        let Some(value) = value else { continue };
+        gauge(&format!("seckill_voucher_{name}"), meaning, &labels, value as f64);
+    }
+    if let Some(ms) = overdue_ms {
         let meaning = "Seconds since the earliest hold was due to expire; 0: none is overdue";
-        self.gauge(name, meaning, &labels, overdue.map(|overdue| overdue.as_secs_f64()));
-        let labels = [("voucher", voucher.name.as_str()), ("state", voucher.info.state.as_str())];
-        self.gauge("seckill_voucher_state", "1 with the state as a label", &labels, Some(1));
+        let seconds = *ms as f64 / 1_000.0;
+        gauge("seckill_voucher_hold_overdue_seconds", meaning, &labels, seconds);
     }
-
-    fn stream(&mut self, stream: &Stream) {
-        let name = stream.name.as_str();
-        let (labels, entries) = ([("stream", name)], Some(stream.entries));
-        self.gauge("seckill_stream_entries", "Entries in the stream", &labels, entries);
-        for group in &stream.groups {
-            let labels = [("stream", name), ("group", group.name.as_str())];
-            let mut gauge = |name: &str, meaning, value| self.gauge(name, meaning, &labels, value);
-            gauge("seckill_group_lag", "Entries that no consumer has read", group.lag);
-            let pending = Some(group.pending);
-            gauge("seckill_group_pending", "Entries read and not acknowledged", pending);
-            gauge("seckill_group_consumers", "Consumers of the group", Some(group.consumers));
-        }
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::new();
-        for (name, Metric { kind, meaning, samples }) in &self.0 {
-            let _ = writeln!(text, "# HELP {name} {meaning}\n# TYPE {name} {kind}");
-            for (labels, value) in samples {
-                let _ = match labels.as_str() {
-                    "" => writeln!(text, "{name} {value}"),
-                    labels => writeln!(text, "{name}{{{labels}}} {value}"),
-                };
-            }
-        }
-        text
-    }
+    let labels = [("voucher", name.as_str()), ("state", info.state.as_str())];
+    gauge("seckill_voucher_state", "1 with the state as a label", &labels, 1.0);
 }
 
-/// A label's value between its quotes.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+fn stream(stream: &Stream) {
+    let labels = [("stream", stream.name.as_str())];
+    gauge("seckill_stream_entries", "Entries in the stream", &labels, exact(stream.entries));
+    for group in &stream.groups {
+        let labels = [labels[0], ("group", group.name.as_str())];
+        for (name, meaning, value) in [
+            ("lag", "Entries that no consumer has read", group.lag),
+            ("pending", "Entries read and not acknowledged", Some(group.pending)),
+            ("consumers", "Consumers of the group", Some(group.consumers)),
+        ] {
+            let Some(value) = value else { continue };
+            gauge(&format!("seckill_group_{name}"), meaning, &labels, exact(value));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -219,7 +160,7 @@ mod tests {
     #[test]
     fn without_a_server_only_that_is_told() {
         let page = page(None);
-        assert_eq!(page.lines().last(), Some("seckill_up 0"));
-        assert_eq!(page.lines().count(), 3, "{page}");
+        assert_eq!(page.trim_end().lines().last(), Some("seckill_up 0"));
+        assert_eq!(page.trim_end().lines().count(), 3, "{page}");
     }
 }

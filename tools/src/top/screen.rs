@@ -1,5 +1,6 @@
 //! The frame: where its panels are. Drawn from readings alone, whoever shows it.
 
+use indicatif::BinaryBytes;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -9,7 +10,7 @@ use ratatui::widgets::{Block, BorderType, Padding, Paragraph, Sparkline};
 use crate::history::History;
 use crate::panels;
 use crate::reading::Reading;
-use crate::words::{bytes, number, uptime};
+use crate::words::{number, uptime};
 
 /// What a frame shows.
 #[derive(Default)]
@@ -87,7 +88,7 @@ fn draw_header(frame: &mut Frame<'_>, area: Rect, now: &Reading) {
     let right = format!(
         "{} commands/s  {}  {} clients ",
         number(server.ops_per_s),
-        bytes(server.memory_bytes),
+        BinaryBytes(server.memory_bytes),
         number(server.clients)
     );
     let right = Line::from(right).right_aligned();

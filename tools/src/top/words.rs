@@ -2,8 +2,6 @@
 
 use indicatif::HumanCount;
 
-use crate::history::exact;
-
 /// With a comma between thousands.
 pub fn number(number: u64) -> String {
     HumanCount(number).to_string()
@@ -28,17 +26,6 @@ pub fn rate(rate: Option<f64>) -> String {
     }
 }
 
-pub fn bytes(bytes: u64) -> String {
-    let mut size = exact(bytes);
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if size < 1024.0 {
-            return if unit == "B" { format!("{bytes} B") } else { format!("{size:.1} {unit}") };
-        }
-        size /= 1024.0;
-    }
-    format!("{size:.1} TiB")
-}
-
 /// The two largest units.
 pub fn uptime(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
@@ -61,7 +48,6 @@ mod tests {
         assert_eq!((signed(Some(-1_000)), signed(None)), ("-1,000".into(), "-".into()));
         assert_eq!((rate(Some(0.04)), rate(Some(0.0))), ("0.0".into(), "0".into()));
         assert_eq!((rate(Some(9.94)), rate(Some(1_234.5))), ("9.9".into(), "1,234".into()));
-        assert_eq!((bytes(12), bytes(1_572_864)), ("12 B".into(), "1.5 MiB".into()));
         assert_eq!((uptime(59), uptime(61)), ("59s".into(), "1m 1s".into()));
         assert_eq!((uptime(7_260), uptime(90_000)), ("2h 1m".into(), "1d 1h".into()));
     }

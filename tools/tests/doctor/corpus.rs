@@ -1,59 +1,44 @@
-//! The corpus: scripts of every kind, with the facts about each in `corpus/truth.toml`. The doctor
-//! may know less than that, and report so; it may report nothing that is false.
+//! The corpus: scripts of every kind, with the facts about each in `corpus/truth.toml`.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::doctor::{doctor, run};
+use crate::doctor::{corpus, doctor, run, script};
 
 /// The facts about a script.
-#[derive(Deserialize)]
 pub struct Truth {
     pub kind: String,
-    /// `drop-in`, `differs`, `broken`, `helper`; `unclear` if only the caller can know.
     pub verdict: String,
     /// Codes of its faults, and words that the report must contain. It has no other fault.
     says: Vec<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mark {
-    Right,
-    Unhelpful,
-    Wrong,
-}
-
 impl Truth {
-    fn mark(&self, said: &Value) -> Mark {
+    fn is_said(&self, said: &Value) -> bool {
         let findings = said["findings"].as_array().expect("findings").iter();
-        let broken = findings.filter(|finding| finding["weight"] == "broken");
-        let mut codes = broken.map(|finding| finding["code"].as_str().expect("a code"));
-        let accuses_falsely = codes.any(|code| !self.says.iter().any(|word| word == code));
-        let verdict = said["verdict"].as_str().expect("a verdict");
+        let mut broken = findings.filter(|finding| finding["weight"] == "broken");
         let text = said.to_string();
-        // A possibility left open is not a mistake; an impossible promise is one.
-        let open = verdict == "unclear" || (verdict, &*self.verdict) == ("differs", "drop-in");
-        if accuses_falsely || verdict != self.verdict && !open {
-            Mark::Wrong
-        } else if verdict != self.verdict || !self.says.iter().all(|word| text.contains(word)) {
-            Mark::Unhelpful
-        } else {
-            Mark::Right
-        }
+        said["verdict"] == *self.verdict
+            && broken.all(|finding| self.says.iter().any(|word| finding["code"] == **word))
+            && self.says.iter().all(|word| text.contains(word))
     }
-}
-
-pub fn corpus() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/doctor/corpus")
 }
 
 pub fn truths() -> BTreeMap<String, Truth> {
     let text = fs::read_to_string(corpus().join("truth.toml")).expect("the table of truth");
-    toml::from_str(&text).expect("a table")
+    let kinds: BTreeMap<String, BTreeMap<String, Vec<String>>> =
+        toml::from_str(&text).expect("a table");
+    let mut truths = BTreeMap::new();
+    for (kind, scripts) in kinds {
+        for (name, mut says) in scripts {
+            let verdict = says.remove(0);
+            truths.insert(name, Truth { kind: kind.clone(), verdict, says });
+        }
+    }
+    truths
 }
 
 /// The doctor's reports about scripts, by their names.
@@ -70,55 +55,37 @@ pub fn said_of(paths: &[PathBuf]) -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn nothing_wrong_is_said_of_the_corpus() {
+fn what_is_said_of_the_corpus_is_true() {
     let truths = truths();
-    let said = said_of(&[corpus()]);
+    let said = said_of(&[corpus(), script("seckill"), script("unlock")]);
     assert_eq!(
         truths.keys().collect::<Vec<_>>(),
         said.keys().collect::<Vec<_>>(),
         "scripts and their truths"
     );
-    let mut counts: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
-    let mut report = String::new();
-    for (name, truth) in &truths {
-        let mark = truth.mark(&said[name]);
-        counts.entry(&truth.kind).or_default()[mark as usize] += 1;
-        if mark != Mark::Right {
-            report += &format!("{mark:?}: {name}: {:#}\n", said[name]);
-        }
-    }
-    println!("{:<28} right  unhelpful  wrong", "kind");
-    for (kind, [right, unhelpful, wrong]) in &counts {
-        println!("{kind:<28} {right:>5}  {unhelpful:>9}  {wrong:>5}");
-    }
+    let wrong = truths.iter().filter(|(name, truth)| !truth.is_said(&said[*name]));
+    let wrong: Vec<String> = wrong.map(|(name, _)| format!("{name}: {:#}", said[name])).collect();
+    assert!(wrong.is_empty(), "of {} scripts, wrong are\n{}", truths.len(), wrong.join("\n"));
     // A line that omits a check of the script does not replace it.
     let checks = truths.iter().filter(|(_, truth)| truth.says.contains(&"It also looks at".into()));
     for (name, _) in checks {
-        assert_eq!(said[name]["cures"], serde_json::json!([]), "{name}");
+        assert_eq!(said[name]["cures"], json!([]), "{name}");
     }
-    let sum = |mark: Mark| counts.values().map(|marks| marks[mark as usize]).sum::<usize>();
-    let all = [Mark::Right, Mark::Unhelpful, Mark::Wrong].map(sum);
-    assert_eq!(all, [RIGHT, UNHELPFUL, 0], "right, unhelpful, wrong\n{report}");
 }
 
-/// For how many scripts of the corpus the doctor is right, and how many it only leaves open.
-const RIGHT: usize = 213;
-const UNHELPFUL: usize = 0;
-
 #[test]
-fn marks_can_be_wrong() {
-    let truth =
-        Truth { kind: "a".into(), verdict: "broken".into(), says: vec!["oversells".into()] };
-    let said = |verdict: &str, code: &str| {
-        let finding = serde_json::json!({ "weight": "broken", "code": code });
-        serde_json::json!({ "verdict": verdict, "findings": [finding] })
+fn what_is_said_can_be_wrong() {
+    let says = vec!["oversells".into(), "KEYS[1]".into()];
+    let truth = Truth { kind: "a".into(), verdict: "broken".into(), says };
+    let is_said = |verdict: &str, code: &str, saw: &str| {
+        let findings = [
+            json!({ "weight": "broken", "code": "oversells" }),
+            json!({ "weight": "broken", "code": code }),
+        ];
+        truth.is_said(&json!({ "verdict": verdict, "findings": findings, "saw": saw }))
     };
-    assert_eq!(truth.mark(&said("broken", "oversells")), Mark::Right);
-    assert_eq!(truth.mark(&said("broken", "undersells")), Mark::Wrong);
-    assert_eq!(truth.mark(&said("unclear", "oversells")), Mark::Unhelpful);
-    assert_eq!(truth.mark(&said("helper", "oversells")), Mark::Wrong);
-    assert_eq!(
-        truth.mark(&serde_json::json!({ "verdict": "drop-in", "findings": [] })),
-        Mark::Wrong
-    );
+    assert!(is_said("broken", "oversells", "takes from KEYS[1]"));
+    assert!(!is_said("broken", "undersells", "takes from KEYS[1]"));
+    assert!(!is_said("unclear", "oversells", "takes from KEYS[1]"));
+    assert!(!is_said("broken", "oversells", ""));
 }

@@ -6,7 +6,8 @@ use std::fs;
 
 use redis::Value;
 
-use crate::corpus::{Truth, corpus, said_of, truths};
+use crate::corpus::{Truth, said_of, truths};
+use crate::doctor::script;
 use crate::harness::{Server, text};
 
 const CALLS: usize = 120;
@@ -75,8 +76,7 @@ fn promised_cures_do_the_same_on_other_servers() {
     let is_one = |truth: &Truth| truth.verdict == "drop-in" && truth.kind != "bytes";
     let truths = truths().into_iter().filter(|(_, truth)| is_one(truth));
     let names: Vec<String> = truths.map(|(name, _)| name).collect();
-    let paths: Vec<_> =
-        names.iter().map(|name| corpus().join(name).with_extension("lua")).collect();
+    let paths: Vec<_> = names.iter().map(|name| script(name)).collect();
     let plain = Server::with().without_module().start();
     let module = Server::start();
     let (mut natives, mut lines) = (0, 0);
@@ -89,7 +89,7 @@ fn promised_cures_do_the_same_on_other_servers() {
         ("seckill.unlimited-stock", "no"),
     ];
     for (name, said) in said_of(&paths) {
-        let script = fs::read(corpus().join(&name).with_extension("lua")).expect("a script");
+        let script = fs::read(script(&name)).expect("a script");
         for cure in said["cures"].as_array().expect("cures") {
             // Settings affect the whole server: the next script has others.
             let own = cure["settings"].as_object().expect("settings").iter();

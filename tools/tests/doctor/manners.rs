@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::doctor::{doctor, examine_with, run, script};
+use crate::doctor::{doctor, examine, run, script};
 use crate::harness::{Server, text as text_of, wait_for};
 
 #[test]
@@ -22,26 +22,27 @@ fn the_worst_script_is_the_exit_code() {
 }
 
 #[test]
-fn what_is_not_understood_is_said_and_what_helps() {
-    let examined = examine_with("decodes", &[]);
-    assert_eq!((examined.json["verdict"].as_str(), examined.exit), (Some("unclear"), 2));
-    assert!(examined.obstacles().iter().any(|text| text.contains("--argv")), "{:#}", examined.json);
+fn what_is_not_found_out_can_be_said() {
     // With the arguments of the call, the doctor understands the script.
     let user = r#"={"sale":{"voucher":"7"},"user":"ann"}"#;
-    let examined = examine_with("decodes", &["--argv", user]);
-    assert_eq!(examined.json["what"], "takes units from a bare stock", "{:#}", examined.json);
-    examine_with("reckons", &["--argv", "voucher user"]).is_drop_in();
-}
-
-#[test]
-fn a_request_and_a_counter_can_be_said() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/doctor/corpus");
-    let script = path.join("request_id_key.lua");
-    let words = ["--keys", "stock buyers request", "--argv", "user changes", "--json"];
-    let output = run(doctor().args(words).arg(script));
-    let said = String::from_utf8(output.stdout).expect("text");
-    assert!(said.contains(r#""verdict":"differs""#), "{said}");
-    let bad = run(doctor().args(["--keys", "stock buyer"]).arg(path.join("drift.lua")));
+    for (name, options, what, verdict) in [
+        ("decodes", &["--argv", user][..], "takes units from a bare stock", "drop-in"),
+        ("reckons", &["--argv", "voucher user"], "sells", "drop-in"),
+        (
+            "request_id_key",
+            &["--keys", "stock buyers request", "--argv", "user changes"],
+            "sells",
+            "differs",
+        ),
+        // Only `--kind` shows that this is a lock.
+        ("unlock_blind", &["--kind", "unlock"], "releases a lock", "broken"),
+    ] {
+        let said = examine(name, options);
+        assert_eq!((&said["what"], &said["verdict"]), (&what.into(), &verdict.into()), "{said:#}");
+    }
+    let said = examine("unlock_blind", &["--kind", "unlock"]);
+    assert_eq!(said["findings"][0]["code"], "no-token", "{said:#}");
+    let bad = run(doctor().args(["--keys", "stock buyer"]).arg(script("drift")));
     let why = String::from_utf8(bad.stderr).expect("text");
     assert!(why.contains("buyer is none of"), "{why}");
 }

@@ -42,9 +42,7 @@ fn an_opening_that_dies_anywhere_goes_on() {
         // A known order id: on a managed shard it is a retry.
         assert_eq!(shop.try_as("alice"), if managed { 0 } else { 2 });
         let other = Shop { stock: 24, ..shop };
-        let refused = other.start(&other.opening(), None).output();
-        assert_eq!(refused.status.code(), Some(2));
-        let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let refused = other.start(&other.opening(), None).refused();
         assert!(refused.contains("the shard is of another sale"), "{refused}");
         Shop { stock: 23, ..other }.check_finished();
     }
@@ -187,9 +185,7 @@ fn a_drop_that_dies_anywhere_goes_on() {
             // From the first step to the last one, no program puts new units on sale.
             if (2..10).contains(&moment) {
                 for words in [shop.opening(), "show".to_owned(), "level --once".to_owned()] {
-                    let refused = shop.start(&words, None).output();
-                    assert_eq!(refused.status.code(), Some(2), "{words}");
-                    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+                    let refused = shop.start(&words, None).refused();
                     assert!(refused.contains("being dropped: run drop again"), "{refused}");
                 }
             }
@@ -305,9 +301,8 @@ fn a_mover_that_lacks_a_right_changes_nothing() {
         let try_without = |command: &str, words: &str| {
             shop.ask("ACL DELUSER few");
             shop.ask(&format!("ACL SETUSER few on >word ~* +@all -{command}"));
-            let refused = Program::shards(&few, &format!("--voucher 7 {words}"), None).output();
-            assert_eq!(refused.status.code(), Some(2), "{command}: {words}");
-            let refused = String::from_utf8_lossy(&refused.stderr).to_lowercase();
+            let refused = Program::shards(&few, &format!("--voucher 7 {words}"), None).refused();
+            let refused = refused.to_lowercase();
             assert!(refused.contains(&format!("the user needs {command} on")), "{refused}");
         };
         let take = if managed { "seckill.restock" } else { "decrby" };
@@ -361,8 +356,7 @@ fn no_units_come_to_a_closed_shard() {
             shop.start("move --from 0 --to 1 --units 3", Some(2)).output();
             shop.ask(&format!("SET seckill:stock:{{7#0}} {stock}"));
             shop.ask("DEL seckill:stock:{7#1}");
-            let refused = shop.start("finish", None).output();
-            let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+            let refused = shop.start("finish", None).refused();
             assert!(refused.contains("neither shard has a stock for 3 units"), "{refused}");
             shop.ask("SET seckill:stock:{7#0} 2");
             shop.run("finish");

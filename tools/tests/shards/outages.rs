@@ -57,9 +57,8 @@ fn level_goes_on_when_its_server_is_back() {
 fn level_of_a_server_that_was_never_there_ends() {
     let mut shop = sale();
     shop.server.kill9();
-    let output = shop.start("level", None).output();
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{output:?}");
+    let refused = shop.start("level", None).refused();
+    assert_eq!(refused.lines().count(), 1, "{refused}");
 }
 
 #[test]

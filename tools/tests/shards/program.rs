@@ -50,6 +50,13 @@ impl Program {
         out.into_owned()
     }
 
+    /// Waits for its end, which must be an error, and returns what it says.
+    pub fn refused(self) -> String {
+        let output = self.output();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
     fn signal(&self, signal: Signal) {
         // It may have ended on its own just now.
         let _ = kill_process(self.pid(), signal);

@@ -46,9 +46,7 @@ fn a_server_with_orders_of_others_is_refused() {
     server.call(&["SET", "seckill:stock:tea", "5"]);
     server.call(&["SECKILL.TRY", "tea", "ann", "o1"]);
     for words in ["--tries 10", "--tries 10 --reset", "--tries 10 --script"] {
-        let output = Program::rush(&url(&server), words).output();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+        let said = Program::rush(&url(&server), words).refused();
         assert!(said.contains("orders of another voucher, tea: --beside-others"), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }

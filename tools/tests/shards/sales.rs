@@ -116,9 +116,7 @@ fn the_mover_sells_on_a_cluster_what_would_lie_idle() {
 #[test]
 fn a_move_waits_for_replicas_and_can_be_finished_without() {
     let shop = Shop::open(2, 100, true);
-    let refused = shop.start("move --from 0 --to 1 --units 5 --replicas 1", None).output();
-    assert_eq!(refused.status.code(), Some(2));
-    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let refused = shop.start("move --from 0 --to 1 --units 5 --replicas 1", None).refused();
     assert!(refused.contains("only 0 of 1 replicas have acknowledged"), "{refused}");
     shop.check();
     assert_eq!((shop.left(0), shop.left(1)), (45, 50));
@@ -213,8 +211,7 @@ fn a_shard_that_has_lost_a_move_is_told() {
     assert_eq!(refused.status.code(), Some(1));
     shop.ask("HSET seckill:shard:{7#0} seq 1 out 1:1:7:another");
     shop.ask("DECRBY seckill:stock:{7#0} 7");
-    let refused = shop.start("finish", None).output();
-    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let refused = shop.start("finish", None).refused();
     assert!(refused.contains("its move 1 has a number that was used before"), "{refused}");
     // Fixed as the page says: the units of the lost move are taken, and its number is skipped.
     shop.ask("HSET seckill:shard:{7#0} seq 2 out 2:1:7:another");
@@ -277,14 +274,12 @@ fn the_rights_that_the_page_names_are_enough() {
         start("show").printed();
         // The functions are an administrator's to load.
         shop.ask("FUNCTION FLUSH");
-        let lacking = start("move --from 0 --to 1 --units 1").output();
-        let lacking = String::from_utf8_lossy(&lacking.stderr).into_owned();
+        let lacking = start("move --from 0 --to 1 --units 1").refused();
         assert!(lacking.contains("as an administrator, run seckill-shards load"), "{lacking}");
         assert_eq!(shop.left(0), 5);
         assert!(!start("load").output().status.success());
         assert!(shop.run("load").starts_with("loaded seckill_shards_"));
-        let late = start("move --from 0 --to 1 --units 1 --replicas 1").output();
-        let late = String::from_utf8_lossy(&late.stderr).into_owned();
+        let late = start("move --from 0 --to 1 --units 1 --replicas 1").refused();
         assert!(late.contains("only 0 of 1 replicas have acknowledged"), "{late}");
     }
 }

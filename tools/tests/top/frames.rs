@@ -3,11 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use redis::Value;
-
 use crate::docs::page;
 use crate::harness::{Server, text as reply_text, wait_for};
-use crate::program::{as_user, frame, frame_at, run, text, url};
+use crate::program::{as_user, frame, frame_at, run, run_all, text, url};
 
 /// The words of the line that starts with this name, without the frame's border.
 fn words(frame: &str, name: &str) -> Vec<String> {
@@ -29,13 +27,6 @@ fn counted(frame: &str, name: &str) -> u64 {
     let panel = panel.unwrap_or_else(|| panic!("no {name} in\n{frame}"));
     let last = panel.split_whitespace().next_back().unwrap_or_default();
     last.replace(',', "").parse().unwrap_or_else(|_| panic!("{name} in\n{frame}"))
-}
-
-fn run_all(server: &Server, commands: &[&str]) {
-    for command in commands {
-        let reply = server.call(&command.split(' ').collect::<Vec<_>>());
-        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
-    }
 }
 
 #[test]

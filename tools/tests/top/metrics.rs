@@ -4,21 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use redis::Value;
-
 use crate::docs::page;
 use crate::harness::{DEADLINE, Port, Server, wait_for};
-use crate::program::{Service, url};
+use crate::program::{Service, run_all, url};
 
 /// The samples of a page: name with labels, and value.
 type Samples = BTreeMap<String, f64>;
-
-fn run_all(server: &Server, commands: &[&str]) {
-    for command in commands {
-        let reply = server.call(&command.split(' ').collect::<Vec<_>>());
-        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
-    }
-}
 
 /// A server with data for every metric.
 pub fn sale() -> Server {

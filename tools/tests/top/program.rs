@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use redis::ConnectionAddr;
+use redis::{ConnectionAddr, Value};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -29,6 +29,14 @@ pub fn as_user(server: &Server, user: &str) -> String {
             None => format!("redis+unix://{}", path.display()),
         },
         other => format!("redis://{user}{other}/"),
+    }
+}
+
+/// Sends commands, none of which may be refused.
+pub fn run_all(server: &Server, commands: &[&str]) {
+    for command in commands {
+        let reply = server.call(&command.split(' ').collect::<Vec<_>>());
+        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
     }
 }
 

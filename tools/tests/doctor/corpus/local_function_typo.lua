@@ -1,8 +1,0 @@
-local function left(key)
-  return tonumber(redis.call('GET', key) or '0')
-end
-if lefts(KEYS[1]) <= 0 then
-  return 1
-end
-redis.call('DECR', KEYS[1])
-return 0
