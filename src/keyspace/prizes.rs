@@ -22,7 +22,8 @@ impl<'a> Prizes<'a> {
         Self { ctx, keys, user, draws: RefCell::default() }
     }
 
-    /// Gives the first code to the user. The entry is written first: only it can be refused.
+    /// Gives the first code to the user. The entry is written first: only it can be refused. The
+    /// replicated LPOP names no code: a replica's list begins with the same one.
     pub(crate) fn take(&self, pool: Pool<'_>, code: Str<'_>) -> Result<(), CommandError> {
         let Self { ctx, keys, user: User(user), .. } = *self;
         let fields = keys.fields().of([user, pool.0, code]);
