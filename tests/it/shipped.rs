@@ -229,7 +229,7 @@ fn advisories_that_nobody_could_see_are_missed_loudly() {
     for folder in [&bin, &scripts] {
         fs::create_dir(folder).expect("a folder");
     }
-    for name in ["deny", "left-out"] {
+    for name in ["deny", "left-out", "lib"] {
         fs::copy(root().join("scripts").join(name), scripts.join(name)).expect("a script");
     }
     for name in ["cargo", "cargo-deny"] {
