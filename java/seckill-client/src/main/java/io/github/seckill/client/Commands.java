@@ -85,15 +85,9 @@ public final class Commands {
     }
 
     /**
-     * Tries to buy units of a managed voucher and says until when they must be paid. An accepted
-     * try asks the server a second time, for the deadline.
+     * Reserves what a try on a managed voucher buys, which may wait in line: {@link Try#waitlist}.
+     * An accepted try asks the server a second time, for the deadline.
      */
-    public static SaleCommand<Reservation> reserve(
-            String voucher, String user, String orderId, long units) {
-        return reserve(tryBuy(voucher, user, orderId, units));
-    }
-
-    /** Reserves what a try buys, which may wait in line: {@link Try#waitlist}. */
     public static SaleCommand<Reservation> reserve(Try<Outcome> attempt) {
         return attempt.then(outcome -> switch (outcome) {
             case ACCEPTED, WAITING -> reserved(attempt.voucher, attempt.orderId);
@@ -102,8 +96,9 @@ public final class Commands {
         });
     }
 
+    /** Tries to buy one unit of a managed voucher and says until when it must be paid. */
     public static SaleCommand<Reservation> reserve(String voucher, String user, String orderId) {
-        return reserve(voucher, user, orderId, 1);
+        return reserve(tryBuy(voucher, user, orderId));
     }
 
     /** The order is on record, now or since an earlier try: the book says where it stands. */

@@ -17,7 +17,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import reactor.core.publisher.Mono;
 
@@ -25,7 +25,7 @@ import reactor.core.publisher.Mono;
 class CoalescingTest {
     private final FakeTransport wire = new FakeTransport();
     private final List<Integer> batches = Collections.synchronizedList(new ArrayList<>());
-    private SeckillClient client = client(SeckillOptions.defaults());
+    @AutoClose private SeckillClient client = client(SeckillOptions.defaults());
 
     private SeckillClient client(SeckillOptions options) {
         return new SeckillClient(wire, options, new SeckillObserver() {
@@ -34,11 +34,6 @@ class CoalescingTest {
                 batches.add(size);
             }
         });
-    }
-
-    @AfterEach
-    void close() {
-        client.close();
     }
 
     private CompletableFuture<Outcome> buy(String user) {

@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -30,7 +30,7 @@ class CommandsTest {
                                 .map(version -> Arguments.of(server, version)));
     }
 
-    private Shop shop;
+    @AutoClose private Shop shop;
     private SeckillClient client;
     private RedisCommands<String, String> plain;
 
@@ -38,11 +38,6 @@ class CommandsTest {
         shop = new Shop(program, version);
         client = shop.client(SeckillOptions.defaults());
         plain = shop.plain;
-    }
-
-    @AfterEach
-    void close() {
-        shop.close();
     }
 
     @ParameterizedTest
@@ -57,7 +52,7 @@ class CommandsTest {
                 .hasFieldOrPropertyWithValue("code", Code.BUSYKEY)
                 .hasMessageStartingWith("BUSYKEY ");
 
-        Reservation held = client.run(reserve("7", "alice", "9007199254740993", 2));
+        Reservation held = client.run(reserve(tryBuy("7", "alice", "9007199254740993", 2)));
         assertThat(held).isInstanceOf(Reservation.Held.class);
         assertThat(client.run(tryBuy("7", "alice", "9007199254740993", 2)))
                 .isEqualTo(Outcome.ACCEPTED);
@@ -101,7 +96,7 @@ class CommandsTest {
         assertThat(client.run(cancel(bobs.inSale(sale)))).isEqualTo(Cancellation.RELEASED);
         assertThat(client.run(cancel(bobs))).isEqualTo(Cancellation.ALREADY_RELEASED);
         assertThat(client.run(tryBuy("7", "bob", "o3", 3))).isEqualTo(Outcome.RELEASED);
-        assertThat(client.run(reserve("7", "bob", "o3", 3)))
+        assertThat(client.run(reserve(tryBuy("7", "bob", "o3", 3))))
                 .isEqualTo(new Reservation.Refused(Outcome.RELEASED));
         parts(alices, sale);
         assertThat(client.run(restock("7", 2).inSale(sale))).isEqualTo(7);
@@ -114,7 +109,7 @@ class CommandsTest {
         assertThat(client.tryBuy("7", "dora", "o5")).isEqualTo(Outcome.ENDED);
         client.run(alter("7", SaleRules.none().end(Instant.EPOCH)).inSale(sale));
         assertThat(client.run(tryBuy("7", "dora", "o5").inSale(sale + 1))).isEqualTo(Outcome.ENDED);
-        assertThat(client.run(reserve("7", "dora", "o5", 2).inSale(sale)))
+        assertThat(client.run(reserve(tryBuy("7", "dora", "o5", 2)).inSale(sale)))
                 .isInstanceOf(Reservation.Held.class);
         assertThat(client.run(tryBuy("7", "eve").inSale(sale)))
                 .isInstanceOf(Purchase.Accepted.class);

@@ -16,7 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -25,13 +25,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class LocksTest {
     private static final String KEY = "lock:report";
 
-    private final Shop shop = new Shop();
+    @AutoClose private final Shop shop = new Shop();
     private final RedisCommands<String, String> plain = shop.plain;
-
-    @AfterEach
-    void stop() {
-        shop.close();
-    }
 
     private SeckillClient client() {
         return shop.client(SeckillOptions.defaults()

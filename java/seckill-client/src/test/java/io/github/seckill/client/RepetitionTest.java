@@ -7,7 +7,7 @@ import io.github.seckill.client.SeckillException.Code;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -15,16 +15,11 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** What is sent again, and what is said in the end. No server: every answer is the test's. */
 class RepetitionTest {
     private final FakeTransport wire = new FakeTransport();
-    private SeckillClient client = client(Duration.ofHours(1));
+    @AutoClose private SeckillClient client = client(Duration.ofHours(1));
 
     private SeckillClient client(Duration retryFor) {
         return SeckillClient.create(
                 wire, SeckillOptions.defaults().coalescing(Coalescing.OFF).retryFor(retryFor));
-    }
-
-    @AfterEach
-    void close() {
-        client.close();
     }
 
     private CompletableFuture<Outcome> buy() {

@@ -7,23 +7,18 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 /** When sold out is answered without the network. No server: every answer is the test's. */
 class SoldOutMemoryTest {
     private final FakeTransport wire = new FakeTransport();
-    private final SeckillClient client = SeckillClient.create(
+    @AutoClose private final SeckillClient client = SeckillClient.create(
             wire,
             SeckillOptions.defaults()
                     .coalescing(Coalescing.OFF).rememberSoldOut(true)
                     .soldOutFor(Duration.ofHours(1)));
     private int orders;
-
-    @AfterEach
-    void close() {
-        client.close();
-    }
 
     private CompletableFuture<Outcome> buy(String orderId) {
         return client.start(tryBuy("7", "alice", orderId));

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -23,13 +23,8 @@ class TimeoutsTest {
     private static final SeckillOptions SHORT = SeckillOptions.defaults()
             .commandTimeout(Duration.ofMillis(100)).retryFor(Duration.ofSeconds(20));
 
-    private final Shop shop = new Shop();
+    @AutoClose private final Shop shop = new Shop();
     private final RedisCommands<String, String> plain = shop.plain;
-
-    @AfterEach
-    void stop() {
-        shop.close();
-    }
 
     /** A managed voucher of five. Made with more time than the client under test has. */
     private void openSale(SeckillClient client) throws Exception {
@@ -106,7 +101,7 @@ class TimeoutsTest {
             assertThat(client.run(deduct("bare", 1))).isEqualTo(new Deduction.Unknown());
             assertThat(client.tryBuy("7", "alice")).isEqualTo(new Purchase.Unknown());
             assertThat(client.tryBuy("7", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
-            assertThat(client.run(reserve("7", "alice", "o1", 1)))
+            assertThat(client.run(reserve("7", "alice", "o1")))
                     .isEqualTo(new Reservation.Unknown());
             assertThatThrownBy(() -> client.run(confirm(OrderRef.of("7", "alice", "o1"))))
                     .isInstanceOf(SeckillException.NoAnswer.class);

@@ -8,7 +8,7 @@ import io.lettuce.core.Range;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -18,17 +18,12 @@ class WaitingListTest {
     private static final SeckillOptions REMEMBER =
             SeckillOptions.defaults().rememberSoldOut(true).soldOutFor(Duration.ofHours(1));
 
-    private Shop shop;
+    @AutoClose private Shop shop;
     private SeckillClient client;
 
     private void open(String program) {
         shop = new Shop(program);
         client = shop.client(REMEMBER);
-    }
-
-    @AfterEach
-    void close() {
-        shop.close();
     }
 
     static Stream<String> servers() {

@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.awaitility.Awaitility;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.io.TempDir;
@@ -25,7 +25,7 @@ import org.springframework.test.context.DynamicPropertySource;
 @DirtiesContext
 class MariaDbBuyersTest extends BuyersTest {
     private static final Path PROGRAM = Path.of("/usr/sbin/mariadbd");
-    private static MariaDb server;
+    @AutoClose private static MariaDb server;
 
     static boolean isInstalled() {
         return Files.isExecutable(PROGRAM);
@@ -34,11 +34,6 @@ class MariaDbBuyersTest extends BuyersTest {
     @BeforeAll
     static void start(@TempDir Path folder) throws IOException, InterruptedException {
         server = new MariaDb(folder);
-    }
-
-    @AfterAll
-    static void end() {
-        server.close();
     }
 
     @DynamicPropertySource

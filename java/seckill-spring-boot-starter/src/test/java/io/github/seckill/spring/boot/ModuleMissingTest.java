@@ -7,7 +7,7 @@ import io.github.seckill.client.SeckillException.Code;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import java.util.List;
-import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.data.redis.core.RedisCallback;
@@ -15,13 +15,8 @@ import org.springframework.data.redis.core.StringRedisTemplate;
 
 /** A server without the module. */
 class ModuleMissingTest {
-    private static final SeckillServer PLAIN =
+    @AutoClose private static final SeckillServer PLAIN =
             SeckillServer.start(SeckillServer.program(), List.of());
-
-    @AfterAll
-    static void end() {
-        PLAIN.close();
-    }
 
     /** The client asks again for days, which no health check may take. */
     private static ConfigurableApplicationContext run(SeckillServer server, String check) {

@@ -3,6 +3,7 @@ package io.github.seckill.spring.listener;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.Outcome;
+import io.github.seckill.client.SaleRules;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
@@ -22,6 +23,8 @@ import org.springframework.data.redis.core.StringRedisTemplate;
 final class ListenerShop implements AutoCloseable {
     static final String ORDERS = "stream.orders";
     static final String GROUP = "rows";
+    static final OrderFailurePolicy RETRY = OrderFailurePolicy.retryForever();
+    static final SaleRules HELD = SaleRules.none().hold(Duration.ofMinutes(10));
 
     final SeckillServer server = SeckillServer.start();
     final LettuceConnectionFactory factory = new LettuceConnectionFactory(

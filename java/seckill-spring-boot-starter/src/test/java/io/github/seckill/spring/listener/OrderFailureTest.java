@@ -2,6 +2,7 @@ package io.github.seckill.spring.listener;
 
 import static io.github.seckill.client.Commands.*;
 import static io.github.seckill.spring.Patience.await;
+import static io.github.seckill.spring.listener.ListenerShop.*;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.OrderRef;
@@ -14,23 +15,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Entries that a listener can't handle, and what a policy makes of them. */
 class OrderFailureTest {
-    private static final OrderFailurePolicy RETRY = OrderFailurePolicy.retryForever();
-    private static final SaleRules HELD = SaleRules.none().hold(Duration.ofMinutes(10));
-
-    private final ListenerShop shop = new ListenerShop();
+    @AutoClose private final ListenerShop shop = new ListenerShop();
     private final Recorder recorder = new Recorder();
-
-    @AfterEach
-    void end() {
-        shop.close();
-    }
 
     @Test
     void anEntryThatFailsIsRetriedUnderTheSameKeyAndHoldsNoOtherUp() {
@@ -42,12 +35,12 @@ class OrderFailureTest {
 
         await().until(() -> recorder.refusals("a1") >= 3);
         assertThat(recorder.handledIds()).containsExactly("placed b1");
-        assertThat(shop.pending(ListenerShop.ORDERS)).hasSize(1);
+        assertThat(shop.pending(ORDERS)).hasSize(1);
         assertThat(recorder.refused.get(2).entry().deliveries()).isGreaterThanOrEqualTo(3);
 
         recorder.refuses = event -> false;
         await().until(() -> recorder.handledIds().contains("placed a1"));
-        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+        await().until(() -> shop.pending(ORDERS).isEmpty());
         assertThat(new TreeSet<>(recorder.keys)).hasSize(2);
     }
 
@@ -66,8 +59,8 @@ class OrderFailureTest {
         assertThat(shop.entries("stream.orders.dlq").get(0))
                 .containsEntry("userId", "alice").containsEntry("id", "a1")
                 .containsEntry("dlqStream", "stream.orders")
-                .containsEntry("dlqGroup", ListenerShop.GROUP).containsEntry("dlqOrder", "unknown");
-        assertThat(shop.pending(ListenerShop.ORDERS)).isEmpty();
+                .containsEntry("dlqGroup", GROUP).containsEntry("dlqOrder", "unknown");
+        assertThat(shop.pending(ORDERS)).isEmpty();
         assertThat(shop.client.run(order("7", "a1")).orElseThrow().state())
                 .isEqualTo(OrderState.SOLD);
         assertThat(shop.client.run(info("7")).left()).isEqualTo(3);
@@ -99,7 +92,7 @@ class OrderFailureTest {
                 .isEqualTo(OrderState.SOLD);
         assertThat(shop.redis.opsForValue().get("seckill:stock:8")).isEqualTo("0");
         assertThat(shop.entries("stream.orders.dlq")).hasSize(1);
-        assertThat(shop.pending(ListenerShop.ORDERS)).hasSize(2);
+        assertThat(shop.pending(ORDERS)).hasSize(2);
         assertThat(shop.client.run(info("7")).left()).isEqualTo(4);
     }
 
@@ -144,17 +137,17 @@ class OrderFailureTest {
     @Test
     void aMalformedEntryStaysPendingAndIsNoOrder() {
         shop.client.run(create("7", 5, SaleRules.none()));
-        shop.redis.opsForStream().add(ListenerShop.ORDERS, Map.of("userId", "alice"));
+        shop.redis.opsForStream().add(ORDERS, Map.of("userId", "alice"));
         shop.start(RETRY, recorder);
         shop.buy("7", "bob", "b1");
         await().until(() -> recorder.handledIds().equals(List.of("placed b1")));
-        await().until(() -> shop.pending(ListenerShop.ORDERS).size() == 1);
+        await().until(() -> shop.pending(ORDERS).size() == 1);
     }
 
     @ParameterizedTest
     @CsvSource({"true, 30, REJECT_IF_UNSOLD", "true, 29, RETRY", "false, 99, RETRY"})
     void onlyHeldOrdersAreRejectedAfterATime(boolean held, long minutes, Decision decision) {
-        StreamEntry entry = new StreamEntry(ListenerShop.ORDERS, ListenerShop.GROUP, "1-1", 1);
+        StreamEntry entry = new StreamEntry(ORDERS, GROUP, "1-1", 1);
         Instant deadline = held ? Instant.EPOCH : null;
         OrderPlaced placed =
                 new OrderPlaced(OrderRef.of("7", "alice", "a1"), 1, deadline, null, entry);

@@ -2,6 +2,7 @@ package io.github.seckill.spring.listener;
 
 import static io.github.seckill.client.Commands.*;
 import static io.github.seckill.spring.Patience.await;
+import static io.github.seckill.spring.listener.ListenerShop.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
@@ -20,7 +21,7 @@ import java.util.TreeSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -32,16 +33,8 @@ import org.springframework.data.redis.connection.stream.StreamOffset;
 import org.springframework.data.redis.core.RedisCallback;
 
 class OrderListenerTest {
-    private static final OrderFailurePolicy RETRY = OrderFailurePolicy.retryForever();
-    private static final SaleRules HELD = SaleRules.none().hold(Duration.ofMinutes(10));
-
-    private final ListenerShop shop = new ListenerShop();
+    @AutoClose private final ListenerShop shop = new ListenerShop();
     private final Recorder recorder = new Recorder();
-
-    @AfterEach
-    void end() {
-        shop.close();
-    }
 
     @Test
     void everyChangeOfAnOrderIsHandedOverAndAcknowledged() {
@@ -67,7 +60,7 @@ class OrderListenerTest {
                         && released.was() == OrderState.HELD);
         assertThat(new TreeSet<>(recorder.keys)).hasSize(4);
         for (String stream : List.of("", ".confirmed", ".released")) {
-            await().until(() -> shop.pending(ListenerShop.ORDERS + stream).isEmpty());
+            await().until(() -> shop.pending(ORDERS + stream).isEmpty());
         }
     }
 
@@ -143,16 +136,16 @@ class OrderListenerTest {
         shop.client.run(create("7", 5, SaleRules.none()));
         shop.buy("7", "alice", "a1");
         var streams = shop.redis.opsForStream();
-        streams.createGroup(ListenerShop.ORDERS, ReadOffset.from("0"), ListenerShop.GROUP);
+        streams.createGroup(ORDERS, ReadOffset.from("0"), GROUP);
         var left = streams.read(
-                Consumer.from(ListenerShop.GROUP, "dead"),
-                StreamOffset.create(ListenerShop.ORDERS, ReadOffset.lastConsumed()));
+                Consumer.from(GROUP, "dead"),
+                StreamOffset.create(ORDERS, ReadOffset.lastConsumed()));
         assertThat(left).hasSize(1);
 
         shop.start(RETRY, recorder);
         await().until(() -> recorder.handledIds().equals(List.of("placed a1")));
         assertThat(recorder.handled.get(0).entry().deliveries()).isEqualTo(2);
-        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+        await().until(() -> shop.pending(ORDERS).isEmpty());
     }
 
     @Test
@@ -197,7 +190,7 @@ class OrderListenerTest {
         shop.start(RETRY, recorder);
         shop.buy("7", "alice", "a1");
         await().until(() -> recorder.handledIds().contains("placed a1"));
-        shop.redis.delete(ListenerShop.ORDERS);
+        shop.redis.delete(ORDERS);
         shop.buy("7", "bob", "b1");
         await().until(() -> recorder.handledIds().contains("placed b1"));
     }
@@ -215,7 +208,7 @@ class OrderListenerTest {
         }
         shop.buy("7", "bob", "b1");
         await().until(() -> recorder.handledIds().contains("placed b1"));
-        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+        await().until(() -> shop.pending(ORDERS).isEmpty());
         assertThat(recorder.handledIds()).containsExactly("placed a1", "placed b1");
     }
 
@@ -227,7 +220,7 @@ class OrderListenerTest {
         await().until(() -> recorder.handled.size() == 1);
         container.stop();
         assertThat(container.isRunning()).isFalse();
-        assertThat(shop.redis.opsForStream().consumers(ListenerShop.ORDERS, ListenerShop.GROUP))
+        assertThat(shop.redis.opsForStream().consumers(ORDERS, GROUP))
                 .isEmpty();
         shop.buy("7", "bob", "b1");
         container.start();
@@ -261,8 +254,8 @@ class OrderListenerTest {
         Recorder next = new Recorder();
         shop.start(RETRY, next);
         await().until(() -> next.handled.size() == 5);
-        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
-        assertThat(shop.redis.opsForStream().consumers(ListenerShop.ORDERS, ListenerShop.GROUP))
+        await().until(() -> shop.pending(ORDERS).isEmpty());
+        assertThat(shop.redis.opsForStream().consumers(ORDERS, GROUP))
                 .hasSize(2); // The new one, and the one that was returned to.
     }
 
@@ -274,7 +267,7 @@ class OrderListenerTest {
         }
         shop.start(RETRY, recorder);
         await().until(() -> recorder.handled.size() == 100);
-        await().until(() -> shop.pending(ListenerShop.ORDERS).isEmpty());
+        await().until(() -> shop.pending(ORDERS).isEmpty());
         var stats = shop.redis.execute((RedisCallback<Properties>) redis ->
                 redis.serverCommands().info("commandstats"));
         String calls = stats.getProperty("cmdstat_xack").replaceAll("calls=(\\d+),.*", "$1");
@@ -306,12 +299,12 @@ class OrderListenerTest {
     }
 
     static class PlacedOnly {
-        @SeckillOrderListener(group = ListenerShop.GROUP)
+        @SeckillOrderListener(group = GROUP)
         void on(OrderPlaced placed) {}
     }
 
     static class WrongParameter {
-        @SeckillOrderListener(group = ListenerShop.GROUP)
+        @SeckillOrderListener(group = GROUP)
         void on(String text) {}
     }
 
