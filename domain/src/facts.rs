@@ -72,6 +72,13 @@ pub struct Line {
     pub last: Ticket,
 }
 
+impl Line {
+    /// The ticket of an order behind the last one; None if there is no greater number.
+    pub fn next(&self) -> Option<Ticket> {
+        Some(self.last.max(0).saturating_add(1)).filter(|ticket| *ticket <= TICKET_MAX)
+    }
+}
+
 /// The first in line, with its order in the book and what its user has; without these, if they
 /// can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -157,6 +157,11 @@ mod tests {
         for (code, outcome) in (0..).zip(Outcome::ALL) {
             assert_eq!((outcome.code(), Outcome::of_code(code)), (code, Some(outcome)));
         }
+        let words = Outcome::ALL.map(Outcome::words);
+        assert_eq!(
+            words.join(", "),
+            "accepted, sold out, at the limit, not started, ended, released, waiting"
+        );
         assert_eq!((Outcome::of_code(-1), Outcome::of_code(7)), (None, None));
     }
 

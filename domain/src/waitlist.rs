@@ -5,7 +5,7 @@
 //! the timer, [`next`] and [`serve`] decide one order after the other.
 
 use crate::book::{Entry, Has, Reason, State, UserUnits};
-use crate::facts::{Facts, First, Refusal, TICKET_MAX};
+use crate::facts::{Facts, First, Refusal};
 use crate::orders::managed;
 use crate::plan::{Append, Change, Order, Place, Plan};
 use crate::rules::{Millis, Rules, Window};
@@ -95,10 +95,7 @@ pub(crate) fn join<F: Facts>(
     }
     facts.writable(Units::ONE)?;
     facts.line_writable()?;
-    let ticket = line.last.max(0).saturating_add(1);
-    if ticket > TICKET_MAX {
-        return Err(Refusal::Garbled.into());
-    }
+    let ticket = line.next().ok_or(Refusal::Garbled)?;
     let Order { user, id, units } = order.clone();
     // The limit, which bounds the sum, is an i64.
     let all = Units::new(has.units.saturating_add(units.get())).unwrap_or(units);

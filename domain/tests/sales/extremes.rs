@@ -34,7 +34,7 @@ fn restocked(world: World, restock: Restock) -> Result<(i64, SalePlan), Error> {
     asked(world, |facts| sales::restock(facts, Meant::Any, restock))
 }
 
-fn refused<T>(refusal: Refusal) -> Result<T, Error> {
+pub fn refused<T>(refusal: Refusal) -> Result<T, Error> {
     Err(Error::Refused(refusal))
 }
 
@@ -277,6 +277,7 @@ fn stock_and_total_stay_within_64_bits() {
         (Some(1), 2, 1, Ok((2, Some((2, 3))))),
         (Some(1), 2, -1, Ok((0, Some((0, 1))))),
         (Some(1), 2, 0, Ok((1, None))),
+        (Some(1), 1, -1, Ok((0, Some((0, 0))))),
         (Some(0), 2, -1, refused(Refusal::TooFew)),
         (Some(5), 0, -1, refused(Refusal::TooFew)),
         (Some(-5), 2, 1, refused(Refusal::TooFew)),

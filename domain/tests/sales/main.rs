@@ -16,6 +16,7 @@ mod properties;
 mod releases;
 mod rows;
 mod state;
+mod waits;
 mod world;
 
 use bounds::{

@@ -45,7 +45,7 @@ fn an_overlay_passes_on_what_it_does_not_know() {
     let asked = Cell::new(0);
     let view = View { world: &world, asked: &asked, fails: 0, knows_buyers: true, policy: SOFT };
     type Question = fn(&Overlay<'_, View<'_>>) -> Result<bool, Error>;
-    let questions: [(Question, bool); 17] = [
+    let questions: [(Question, bool); 18] = [
         (|facts| facts.has_own_keys(true), true),
         (|facts| facts.has_book(), true),
         (|facts| facts.known_buyer(&0).map(|known| known == Some(true)), true),
@@ -54,6 +54,7 @@ fn an_overlay_passes_on_what_it_does_not_know() {
         (|facts| facts.room(Stream::Orders).map(|()| true), true),
         (|facts| facts.writable(Units::ONE).map(|()| true), true),
         (|facts| facts.releasable().map(|()| true), true),
+        (|facts| facts.payment(&0).map(|payment| payment.is_none()), true),
         (|facts| facts.sees_holds().map(|()| true), true),
         (|facts| facts.held(1).map(|held| held == (vec![0], 1)), true),
         (|facts| facts.due(1).map(|due| due.is_some()), false),

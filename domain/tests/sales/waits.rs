@@ -1,0 +1,98 @@
+//! Lines that the explored courses are too short for, or that somebody edited, and what is asked of
+//! a sale that is not there.
+
+use crate::bounds::{order, sale};
+use crate::extremes::{asked, plan, refused, request, with_order};
+use crate::world::{Error, NOW, View, World};
+use domain::book::{Entry, State, UserUnits};
+use domain::facts::{Line, Refusal, TICKET_MAX};
+use domain::plan::{Decision, Place, Plan};
+use domain::rules::{Meant, Rules};
+use domain::sale::{Outcome, Units};
+use domain::tries::{self, Else};
+use domain::{orders, sales, waitlist};
+
+/// Orders 0 and so on wait, of user 0, for a unit each.
+fn waiting(count: u8, stock: i64, total: i64) -> World {
+    let mut world = with_order(State::Waiting, 1, Some(stock), total);
+    let entry = world.book[0].map(|entry| Entry { deadline: NOW, ..entry });
+    let has = i64::from(count);
+    let latest = count.saturating_sub(1);
+    world.units[0] = Units::new(has).map(|units| UserUnits { units, waiting: has, latest });
+    for id in 0..count {
+        world.book[usize::from(id)] = entry;
+        world.line[usize::from(id)] = Some(id + 1);
+    }
+    world
+}
+
+fn served(facts: &View<'_>) -> Result<Option<Plan<u8>>, Error> {
+    waitlist::serve(facts, waitlist::next(facts)?)
+}
+
+#[test]
+fn who_leaves_the_line_moves_it_and_who_is_served_does_not() {
+    let left = asked(waiting(2, 0, 2), |facts| orders::cancel(facts, &request(), None, None));
+    assert!(plan(left).moves_line());
+    let plan = asked(waiting(2, 1, 2), served).unwrap().unwrap();
+    assert_eq!((plan.place, plan.moves_line()), (Some(Place::Leave), false));
+}
+
+#[test]
+fn a_line_is_joined_while_it_has_a_place_by_orders_that_can_be_served() {
+    for (count, units, total, want) in [
+        (1, 1, 2, Outcome::Waiting),
+        (2, 1, 2, Outcome::SoldOut),
+        (1, 2, 2, Outcome::Waiting),
+        (1, 3, 2, Outcome::SoldOut),
+    ] {
+        let order = order(1, 2, units);
+        let tried = asked(waiting(count, 0, total), |facts| {
+            tries::decide(facts, &order, Else::Wait, false)
+        });
+        let (Ok(Decision::Answer(answer)) | Ok(Decision::Do(answer, _))) = tried else {
+            panic!("{count} {units}")
+        };
+        assert_eq!(answer.outcome, want, "{count} {units}");
+    }
+    let next = |last| Line { last, ..Line::default() }.next();
+    let tickets = [-5, 0, TICKET_MAX - 1, TICKET_MAX].map(next);
+    assert_eq!(tickets, [Some(1), Some(1), Some(TICKET_MAX), None]);
+}
+
+/// Somebody deleted an order of the book, or all of it.
+#[test]
+fn an_id_in_line_that_is_no_order_leaves_unless_the_book_is_missing() {
+    let mut world = waiting(2, 1, 2);
+    world.book[0] = None;
+    let plan = asked(world, served).unwrap().unwrap();
+    assert_eq!((plan.order.id, plan.place), (0, Some(Place::Leave)));
+    world.book[1] = None;
+    assert_eq!(asked(world, served), refused(Refusal::Garbled));
+}
+
+#[test]
+fn a_sale_that_has_ended_opens_again_once_its_waits_are_recorded() {
+    let over = |count| {
+        let world = waiting(count, 1, 2);
+        let rules = world.rules.map(|rules| Rules { begin: None, end: Some(NOW), ..rules });
+        World { rules, ..world }
+    };
+    let end = |world, end| {
+        asked(world, |facts| sales::alter(facts, Meant::Any, |rules| Ok(Rules { end, ..rules })))
+    };
+    assert_eq!(end(over(1), None), refused(Refusal::EndingWaits));
+    assert!(end(over(1), Some(NOW - 1)).is_ok() && end(over(0), None).is_ok());
+}
+
+#[test]
+fn what_is_meant_for_a_sale_is_refused_by_a_stock_alone() {
+    let bare = World { stock: Some(1), ..World::EMPTY };
+    let meant = Meant::by_request(Some(sale().sale));
+    let dropped = |world| asked(world, |facts| sales::drop(facts, meant, false, 1));
+    assert_eq!(dropped(bare), refused(Refusal::Sale));
+    assert!(dropped(World::EMPTY).is_ok());
+    let order = order(0, 0, 1);
+    let tried = asked(bare, |facts| tries::decide(facts, &order, Else::Wait, false));
+    assert!(matches!(tried, Err(Error::Refused(Refusal::NotManaged))));
+}
