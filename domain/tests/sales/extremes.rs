@@ -38,7 +38,7 @@ pub fn refused<T>(refusal: Refusal) -> Result<T, Error> {
     Err(Error::Refused(refusal))
 }
 
-fn entry(state: State, units: i64) -> Entry<u8> {
+pub fn entry(state: State, units: i64) -> Entry<u8> {
     let deadline = if state == State::Held { NOW + 1 } else { 0 };
     let units = order(0, 0, units).units;
     Entry::made(state, units, deadline, 0)
@@ -371,29 +371,5 @@ fn a_sale_ends_although_its_keys_are_unreadable() {
         let delete = (most > 0).then_some(deletion);
         let got = asked(held, |facts| sales::drop(facts, Meant::Any, true, most));
         assert_eq!(got, Ok(End::Cancel { ids, delete, end }));
-    }
-}
-
-#[test]
-fn a_user_at_the_limit_settles_what_the_stock_lacks_too() {
-    let both = |state| {
-        let mut world = with_order(state, 1, Some(0), 2);
-        world.rules = Some(sale());
-        let overdue = Entry { deadline: NOW, ..entry(State::Held, 1) };
-        if state == State::Held {
-            (world.book[0], world.holds[0]) = (Some(overdue), Some(NOW));
-        }
-        (world.book[1], world.holds[1]) = (Some(Entry { user: 1, ..overdue }), Some(NOW));
-        world
-    };
-    let order = order(0, 2, 2);
-    for (state, settled, want) in [
-        (State::Held, false, Decision::Settle(vec![0, 1])),
-        (State::Held, true, Decision::Answer(Outcome::AtLimit.into())),
-        // Nothing of theirs is overdue.
-        (State::Sold, false, Decision::Answer(Outcome::AtLimit.into())),
-    ] {
-        let got = asked(both(state), |facts| tries::decide(facts, &order, Else::Lose, settled));
-        assert_eq!(got, Ok(want), "{state:?} {settled}");
     }
 }

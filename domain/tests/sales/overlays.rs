@@ -24,6 +24,7 @@ fn an_overlay_knows_plans_that_are_not_applied() {
         let order = order(user, id, 2);
         overlay.push(plan(tries::decide(&overlay, &order, Else::Lose, false)));
     }
+    assert!(!overlay.is_empty());
     let units = |units, latest| UserUnits { units: Units::new(units).unwrap(), waiting: 0, latest };
     assert_eq!(overlay.user_units(&1), Ok(Some(units(2, 1))));
     assert_eq!(overlay.user_units(&0), Ok(Some(units(3, 2))));
@@ -34,7 +35,7 @@ fn an_overlay_knows_plans_that_are_not_applied() {
     assert_eq!(overlay.entry(&2).unwrap().map(|entry| entry.user), Some(0));
     assert_eq!(overlay.entry(&0).unwrap(), world.book[0]);
     assert_eq!(overlay.take().iter().map(|plan| plan.order.id).collect::<Vec<_>>(), [1, 2]);
-    assert!(overlay.take().is_empty());
+    assert!(overlay.is_empty() && overlay.take().is_empty());
     assert_eq!((overlay.units_of(&0), overlay.stock()), (has(1), Ok(Stock::Left(5))));
     assert_eq!((overlay.entry(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));
 }

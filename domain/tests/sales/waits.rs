@@ -1,8 +1,8 @@
-//! Lines that the explored courses are too short for, or that somebody edited, and what is asked of
-//! a sale that is not there.
+//! Lines that the explored courses are too short for, or that somebody edited; users at the limit; and
+//! what is asked of a sale that is not there.
 
 use crate::bounds::{order, sale};
-use crate::extremes::{asked, plan, refused, request, with_order};
+use crate::extremes::{asked, entry, plan, refused, request, with_order};
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Entry, State, UserUnits};
 use domain::facts::{Line, Refusal, TICKET_MAX};
@@ -95,4 +95,32 @@ fn what_is_meant_for_a_sale_is_refused_by_a_stock_alone() {
     let order = order(0, 0, 1);
     let tried = asked(bare, |facts| tries::decide(facts, &order, Else::Wait, false));
     assert!(matches!(tried, Err(Error::Refused(Refusal::NotManaged))));
+}
+
+#[test]
+fn a_user_at_the_limit_settles_what_the_stock_lacks_too() {
+    let both = |state, until| {
+        let mut world = with_order(state, 1, Some(0), 2);
+        world.rules = Some(sale());
+        let overdue = Entry { deadline: NOW, ..entry(State::Held, 1) };
+        if state == State::Held {
+            let held = Entry { deadline: until, ..overdue };
+            (world.book[0], world.holds[0]) = (Some(held), Some(until));
+        }
+        (world.book[1], world.holds[1]) = (Some(Entry { user: 1, ..overdue }), Some(NOW));
+        world
+    };
+    let order = order(0, 2, 2);
+    let at_limit = || Decision::Answer(Outcome::AtLimit.into());
+    for (state, until, settled, want) in [
+        (State::Held, NOW, false, Decision::Settle(vec![0, 1])),
+        (State::Held, NOW, true, at_limit()),
+        // Nothing of theirs is overdue.
+        (State::Held, NOW + 1, false, at_limit()),
+        (State::Sold, NOW, false, at_limit()),
+    ] {
+        let world = both(state, until);
+        let got = asked(world, |facts| tries::decide(facts, &order, Else::Lose, settled));
+        assert_eq!(got, Ok(want), "{state:?} {until} {settled}");
+    }
 }
