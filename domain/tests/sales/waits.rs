@@ -1,5 +1,5 @@
-//! Lines that the explored courses are too short for, or that somebody edited; users at the limit; and
-//! what is asked of a sale that is not there.
+//! Lines that the explored courses are too short for, or that somebody edited; users at the limit;
+//! and what is asked of a sale that is not there.
 
 use crate::bounds::{order, sale};
 use crate::extremes::{asked, entry, plan, refused, request, with_order};
