@@ -1,8 +1,8 @@
 //! Decides confirmations, by payments with a reference or without, and requests for more time.
 
 use crate::book::{Entry, State};
-use crate::facts::{Facts, Refusal, Stream};
-use crate::orders::{Found, Request, beyond_first, find, managed, unmanaged_order};
+use crate::facts::{Facts, Refusal, Stream, managed};
+use crate::orders::{Found, Request, find, unmanaged_order};
 use crate::payments::{Outcome, Payment};
 use crate::plan::{Append, Decision, Hold, Plan};
 use crate::rules::{Meant, Millis, Rules};
@@ -21,6 +21,19 @@ pub enum Confirmation {
     SecondPayment = 5,
 }
 
+impl Confirmation {
+    /// What a confirmation with this payment is answered again.
+    pub fn again(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::First => Self::WasSold,
+            Outcome::Released => Self::ReleasedSince,
+            Outcome::Late => Self::TooLate,
+            Outcome::Second => Self::SecondPayment,
+            Outcome::Unknown => Self::NoSuchOrder,
+        }
+    }
+}
+
 impl<N: Clone> Found<N> {
     /// A held order is sold. The entry of a stream is yet to be said.
     fn sell<F: Facts<Name = N>>(&self, facts: &F) -> Result<Plan<N>, F::Error> {
@@ -29,7 +42,7 @@ impl<N: Clone> Found<N> {
         let mut plan = self.plan();
         plan.entry = Some(Entry { state: State::Sold, deadline: 0, ..self.entry.clone() });
         plan.hold = Some(Hold::Lift);
-        plan.extra = beyond_first(self.entry.units).saturating_neg();
+        plan.extra = self.entry.units.beyond_first().saturating_neg();
         Ok(plan)
     }
 }
@@ -47,7 +60,7 @@ pub fn confirm<F: Facts>(
     if !request.sale.is(Some(known.sale)) || known.id != request.id {
         return Err(Refusal::Reference.into());
     }
-    let (answer, sale) = (known.outcome.again(), Some(known.sale));
+    let (answer, sale) = (Confirmation::again(known.outcome), Some(known.sale));
     let order = unmanaged_order(request, Units::ONE);
     let plan = Plan { payment: Some((reference, known)), ..Plan::again(order, sale) };
     Ok(Decision::Do(answer, plan))

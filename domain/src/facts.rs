@@ -166,3 +166,8 @@ pub trait Facts {
     /// Refuses a release that touches keys which can't be written, or may be elsewhere.
     fn releasable(&self) -> Result<(), Self::Error>;
 }
+
+/// The rules of a voucher that must have some.
+pub(crate) fn managed<F: Facts>(facts: &F) -> Result<Rules, F::Error> {
+    facts.rules()?.ok_or(Refusal::NotManaged.into())
+}

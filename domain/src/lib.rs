@@ -46,6 +46,7 @@ pub mod rules;
 pub mod sale;
 pub mod sales;
 pub mod scripts;
+mod selling;
 pub mod sessions;
 pub mod slot;
 pub mod tries;

@@ -1,7 +1,7 @@
 //! Decides what becomes of orders that are made, but for their confirmation: release.
 
 use crate::book::{Entry, Reason, State};
-use crate::facts::{Facts, Refusal, Stream};
+use crate::facts::{Facts, Refusal, Stream, managed};
 use crate::payments::{Outcome, Payment};
 use crate::plan::{Append, Change, Decision, Hold, Order, Paid, Plan};
 use crate::rejection::Fate;
@@ -76,10 +76,6 @@ pub(crate) fn find<F: Facts>(
         let (user, id) = (request.user.clone(), request.id.clone());
         Found { rules, order: Order { user, id, units: entry.units }, entry }
     }))
-}
-
-pub(crate) fn managed<F: Facts>(facts: &F) -> Result<Rules, F::Error> {
-    facts.rules()?.ok_or(Refusal::NotManaged.into())
 }
 
 /// Decides a cancellation, of an order in any live state, or `only` in one; of all its units but
@@ -237,11 +233,6 @@ pub(crate) fn expire<F: Facts>(
     .map(Some)
 }
 
-/// The units of an order beyond its first.
-pub(crate) fn beyond_first(units: Units) -> i64 {
-    units.get().saturating_sub(1)
-}
-
 /// Releases a live order: its units, and its user's right to buy; or all its units but those that
 /// are kept, which are fewer.
 fn release<F: Facts>(
@@ -274,8 +265,8 @@ fn release<F: Facts>(
     plan.appends[0] = Some(Append::Release { reason, was: Some(entry.state), kept });
     plan.stock = stock;
     if is_held {
-        let was_beyond = beyond_first(entry.units);
-        plan.extra = kept.map_or(0, beyond_first).saturating_sub(was_beyond);
+        let was_beyond = entry.units.beyond_first();
+        plan.extra = kept.map_or(0, Units::beyond_first).saturating_sub(was_beyond);
     }
     plan.payment = payment;
     // Without units on record, none are written.

@@ -2,7 +2,6 @@
 //! fields of a hash.
 
 use crate::book::Garbled;
-use crate::confirm::Confirmation;
 use crate::integer::Decimal;
 use crate::rules::SaleId;
 
@@ -35,17 +34,6 @@ impl Outcome {
             Self::Late => "late",
             Self::Second => "second",
             Self::Unknown => "unknown",
-        }
-    }
-
-    /// What a confirmation with this payment is answered again.
-    pub fn again(self) -> Confirmation {
-        match self {
-            Self::First => Confirmation::WasSold,
-            Self::Released => Confirmation::ReleasedSince,
-            Self::Late => Confirmation::TooLate,
-            Self::Second => Confirmation::SecondPayment,
-            Self::Unknown => Confirmation::NoSuchOrder,
         }
     }
 }

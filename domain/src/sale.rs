@@ -73,6 +73,11 @@ impl Units {
         // Made from a positive i64, so it fits.
         self.0.get() as i64
     }
+
+    /// All but the first.
+    pub fn beyond_first(self) -> i64 {
+        self.get().saturating_sub(1)
+    }
 }
 
 /// The content of the stock key.

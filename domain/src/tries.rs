@@ -2,10 +2,11 @@
 
 use crate::book::{Entry, Has, State, UserUnits};
 use crate::facts::{Facts, Refusal, Stream};
-use crate::orders::{beyond_first, expire};
-use crate::plan::{Admission, Append, Change, Decision, Hold, Order, Plan};
+use crate::orders::expire;
+use crate::plan::{Admission, Append, Change, Decision, Order, Plan};
 use crate::rules::{Meant, Rules, Window};
 use crate::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
+use crate::selling::take;
 use crate::waitlist::join;
 
 /// How many overdue orders a try settles before it is answered that it lost. Bounds its time; the
@@ -185,36 +186,6 @@ fn wait<F: Facts>(facts: &F, rules: &Rules, order: &Order<F::Name>, has: Has) ->
         Some(plan) => Decision::Do(Outcome::Waiting.into(), plan),
         None => answer(Outcome::SoldOut),
     })
-}
-
-/// The plan by which an order gets its units from the stock, with what its user then has. The entry
-/// of the stream is yet to be said.
-pub(crate) fn take<F: Facts>(
-    facts: &F,
-    rules: &Rules,
-    order: Order<F::Name>,
-    stock: Change,
-    has: UserUnits<F::Name>,
-    is_new_buyer: bool,
-) -> Result<Plan<F::Name>, F::Error> {
-    let units = order.units;
-    let (state, deadline) = match rules.hold {
-        Some(hold) => (State::Held, facts.now().saturating_add(hold)),
-        None => (State::Sold, 0),
-    };
-    facts.writable(if rules.hold.is_some() { units } else { Units::ONE })?;
-    facts.room(Stream::Orders)?;
-    let entry = Entry::made(state, units, deadline, order.user.clone());
-    let mut plan = Plan::about(order, Some(rules.sale));
-    plan.admit = is_new_buyer.then_some(Admission::Add);
-    plan.stock = Some(stock);
-    plan.entry = Some(entry);
-    plan.units = Some(Some(has));
-    if rules.hold.is_some() {
-        plan.hold = Some(Hold::Place(deadline));
-        plan.extra = beyond_first(units);
-    }
-    Ok(plan)
 }
 
 /// Answers a try whose order id is in the book. The units of a released order don't matter: its id

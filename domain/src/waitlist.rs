@@ -5,12 +5,11 @@
 //! the timer, [`next`] and [`serve`] decide one order after the other.
 
 use crate::book::{Entry, Has, Reason, State, UserUnits};
-use crate::facts::{Facts, First, Refusal};
-use crate::orders::managed;
+use crate::facts::{Facts, First, Refusal, managed};
 use crate::plan::{Append, Change, Order, Place, Plan};
 use crate::rules::{Millis, Rules, Window};
 use crate::sale::{Stock, Units};
-use crate::tries::take;
+use crate::selling::take;
 
 /// How many orders of a line one command, or one step of the timer, decides. Bounds its time.
 pub const SERVED_MAX: usize = 25;

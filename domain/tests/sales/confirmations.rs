@@ -55,7 +55,7 @@ impl Step<'_> {
             let is_same = known.id == named.id
                 && named.sale.is_none_or(|sale| i64::from(sale) == known.sale.get());
             let refused = Err(Error::Refused(Refusal::Reference));
-            let again = Ok(Answer::Confirm(known.outcome.again()));
+            let again = Ok(Answer::Confirm(Confirmation::again(known.outcome)));
             ensure(*answer == if is_same { again } else { refused }, "another answer")?;
             let recorded = reference.map_or(0, |it| self.written.recorded[usize::from(it)]);
             let is_again = self.written.anything == is_same && recorded == u8::from(is_same);

@@ -5,8 +5,6 @@ use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 use seckill_tools::sanitize::is_hidden;
 use serde::Serialize;
 
-use crate::cure::{Cure, Way};
-
 pub type Setting = (&'static str, String);
 
 /// The settings that a replacement may need, at their defaults.
@@ -47,32 +45,4 @@ pub fn conf_line(name: &str, value: &str) -> String {
 pub fn config_set(settings: &[Setting]) -> String {
     let lines: Vec<String> = settings.iter().map(|(name, value)| conf_line(name, value)).collect();
     format!("CONFIG SET {}", lines.join(" "))
-}
-
-/// The settings of a replacement, its entry of `seckill.scripts` last.
-pub fn settings(cure: &Cure, entry: Option<String>) -> Vec<Setting> {
-    let entry = entry.map(|entry| ("seckill.scripts", entry));
-    cure.settings.iter().cloned().chain(entry).collect()
-}
-
-/// Each setting that must have this value for the replacement, also if it is the default.
-pub fn needs(cure: &Cure) -> Vec<Setting> {
-    let text = match &cure.way {
-        Way::Native(text) | Way::Lua(text) => text,
-    };
-    let is_needed = |name: &str| match name {
-        _ if text.contains("SECKILL.TRYKEYS") => match name {
-            "seckill.order-fields" => !text.contains("FIELDS") && !text.contains("NOSTREAM"),
-            "seckill.missing-stock" => !text.contains("MISSING"),
-            "seckill.unlimited-stock" => true,
-            _ => false,
-        },
-        _ => text.contains("SECKILL.TRY"),
-    };
-    let value = |name, default: &str| {
-        let own = cure.settings.iter().find(|(own, _)| *own == name);
-        own.map_or_else(|| default.to_owned(), |(_, value)| value.clone())
-    };
-    let needed = DEFAULTS.into_iter().filter(|(name, _)| is_needed(name));
-    needed.map(|(name, default)| (name, value(name, default))).collect()
 }

@@ -40,6 +40,36 @@ pub struct Cure {
     pub notes: Vec<String>,
 }
 
+impl Cure {
+    /// Its settings, and its entry of `seckill.scripts` last.
+    pub fn settings_with(&self, entry: Option<String>) -> Vec<Setting> {
+        let entry = entry.map(|entry| ("seckill.scripts", entry));
+        self.settings.iter().cloned().chain(entry).collect()
+    }
+
+    /// Each setting that must have this value for the replacement, also if it is the default.
+    pub fn needs(&self) -> Vec<Setting> {
+        let text = match &self.way {
+            Way::Native(text) | Way::Lua(text) => text,
+        };
+        let is_needed = |name: &str| match name {
+            _ if text.contains("SECKILL.TRYKEYS") => match name {
+                "seckill.order-fields" => !text.contains("FIELDS") && !text.contains("NOSTREAM"),
+                "seckill.missing-stock" => !text.contains("MISSING"),
+                "seckill.unlimited-stock" => true,
+                _ => false,
+            },
+            _ => text.contains("SECKILL.TRY"),
+        };
+        let value = |name, default: &str| {
+            let own = self.settings.iter().find(|(own, _)| *own == name);
+            own.map_or_else(|| default.to_owned(), |(_, value)| value.clone())
+        };
+        let needed = DEFAULTS.into_iter().filter(|(name, _)| is_needed(name));
+        needed.map(|(name, default)| (name, value(name, default))).collect()
+    }
+}
+
 /// The parts of a call, as Lua and as words of `seckill.scripts`.
 pub struct Call {
     command: &'static str,

@@ -9,7 +9,7 @@ use std::thread;
 use anyhow::{Context, Result};
 
 use crate::cluster::Node;
-use crate::conf::{Block, DEFAULTS, conf_line, needs};
+use crate::conf::{Block, DEFAULTS, conf_line};
 use crate::cure::Cure;
 use crate::examine::Bench;
 use crate::options::Kind;
@@ -90,7 +90,7 @@ pub fn block(all: &[Examined]) -> Option<Block> {
     fit.sort_by_key(|one| !one.cures[0].settings.is_empty());
     for one in fit {
         let contradiction = |cure: &Cure| {
-            needs(cure).into_iter().find_map(|(name, value)| {
+            cure.needs().into_iter().find_map(|(name, value)| {
                 let (other, file) = set.get(name).filter(|(other, _)| *other != value)?;
                 Some(format!(
                     "{name} would have to be \"{value}\" for {}, but is \"{other}\" for {file}, \
@@ -113,7 +113,7 @@ pub fn block(all: &[Examined]) -> Option<Block> {
             None => {}
         }
         entries.extend(entry);
-        for (name, value) in cure.map(needs).unwrap_or_default() {
+        for (name, value) in cure.map(Cure::needs).unwrap_or_default() {
             set.entry(name).or_insert((value, &one.file));
         }
     }

@@ -3,7 +3,7 @@
 use seckill_tools::sanitize::is_hidden;
 use serde_json::{Value, json};
 
-use crate::conf::{self, conf_line};
+use crate::conf::conf_line;
 use crate::cure::Cure;
 use crate::prove::CALLS;
 use crate::report::Examined;
@@ -32,7 +32,7 @@ impl Examined {
 
     pub fn json(&self) -> Value {
         let cure = |cure: &Cure| {
-            let conf = conf::settings(cure, self.scripts_line(cure)).into_iter();
+            let conf = cure.settings_with(self.scripts_line(cure)).into_iter();
             let conf: Vec<String> = conf.map(|(name, value)| conf_line(name, &value)).collect();
             let settings: serde_json::Map<String, Value> =
                 cure.settings.iter().map(|(name, value)| ((*name).into(), json!(value))).collect();

@@ -262,7 +262,7 @@ impl Examined {
                 text += &format!("  {lua}\n");
             }
             // With other scripts, its entry is only a part of the line.
-            let settings = conf::settings(cure, line.clone().filter(|_| alone));
+            let settings = cure.settings_with(line.clone().filter(|_| alone));
             for (number, (name, value)) in settings.iter().enumerate() {
                 let word = if number == 0 { "redis.conf" } else { "" };
                 text += &format!("  {word:<12} {}\n", conf_line(name, value));
