@@ -124,3 +124,16 @@ fn a_user_at_the_limit_settles_what_the_stock_lacks_too() {
         assert_eq!(got, Ok(want), "{state:?} {until} {settled}");
     }
 }
+
+#[test]
+fn a_user_at_the_limit_settles_an_earlier_order_too() {
+    let mut world = with_order(State::Held, 1, Some(0), 2);
+    world.rules = Some(sale());
+    let overdue = Entry { deadline: NOW, ..entry(State::Held, 1) };
+    (world.book[0], world.holds[0]) = (Some(overdue), Some(NOW));
+    world.book[1] = Some(entry(State::Sold, 1));
+    world.units[0] = Units::new(2).map(|units| UserUnits { units, waiting: 0, latest: 1 });
+    let order = order(0, 2, 2);
+    let got = asked(world, |facts| tries::decide(facts, &order, Else::Lose, false));
+    assert_eq!(got, Ok(Decision::Settle(vec![0])));
+}
