@@ -90,15 +90,15 @@ impl Source {
         let code = texts.replace_all(&self.code, "''");
         let decode = r"(?:(\w+)\s*=\s*)?cjson\.decode\(\s*([^)]*?)\s*\)";
         let decode = regex(&format!("{decode}(?:{MEMBER})?"));
-        let argument = |text: &str, before: &str| {
-            let index = regex(&format!(r"{before}ARGV\[\s*(\d+)\s*\]")).captures(text)?;
-            index[1].parse::<usize>().ok()
-        };
+        let argument = regex(r"^ARGV\[\s*(\d+)\s*\]");
+        let argument = |text: &str| argument.captures(text)?[1].parse::<usize>().ok();
         let mut fields: Vec<Field> = Vec::new();
         for found in decode.captures_iter(&code) {
             // The argument may be in a local variable.
-            let of_variable = format!("local {} = ", regex::escape(&found[2]));
-            let arg = argument(&found[2], "^").or_else(|| argument(&code, &of_variable));
+            let variable = format!("local {} = ", &found[2]);
+            let mut values =
+                code.match_indices(&variable).map(|(at, _)| &code[at + variable.len()..]);
+            let arg = argument(&found[2]).or_else(|| values.find_map(argument));
             let Some(arg) = arg else { continue };
             let names = match found.get(1) {
                 Some(variable) => members(&code, variable.as_str()).unwrap_or_default(),
@@ -139,9 +139,7 @@ impl Source {
     pub fn takes_for_true(&self, command: &str) -> bool {
         let code = self.code.to_lowercase();
         let call = format!(r#"(?:(\w+)\s*=\s*)?[\w.]*call\(\s*['"]{command}['"]"#);
-        let is_condition = |begin: &str, code: &str| {
-            regex(&format!(r"{begin}\s*(?:then|and|or)\b")).is_match(code)
-        };
+        let condition = regex(r"^\s*(?:then|and|or)\b");
         regex(&call).captures_iter(&code).any(|call| {
             let arguments = &code[call.get_match().end()..];
             let (mut open, mut quote) = (1, None);
@@ -154,9 +152,8 @@ impl Source {
                 open == 0
             });
             let after = end.map_or("", |end| &arguments[end + 1..]);
-            let variable = call.get(1).map(|word| format!(r"\b{}", word.as_str()));
-            is_condition("^", after)
-                || variable.is_some_and(|variable| is_condition(&variable, after))
+            let uses = call.get(1).map_or_else(Vec::new, |word| uses(after, word.as_str()));
+            condition.is_match(after) || uses.iter().any(|(_, after)| condition.is_match(after))
         })
     }
 
@@ -223,7 +220,7 @@ fn read_regular(path: &Path) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A pattern of ours, which compiles.
+/// A pattern of ours, which compiles: no name of a script is part of it, which may be very long.
 pub fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern")
 }
@@ -237,19 +234,27 @@ fn member<'c>(found: &Captures<'c>, group: usize) -> Option<&'c str> {
     found.get(group).filter(|_| is_alone).map(|name| name.as_str())
 }
 
+/// What stands before and behind each use of a name.
+fn uses<'c>(code: &'c str, name: &str) -> Vec<(&'c str, &'c str)> {
+    let words = regex(r"\w+");
+    let uses = words.find_iter(code).filter(|word| word.as_str() == name);
+    uses.map(|word| (&code[..word.start()], &code[word.end()..])).collect()
+}
+
 /// The names of the fields read from a table; none if the table is used in another way.
 fn members<'c>(code: &'c str, table: &str) -> Option<Vec<&'c str>> {
-    let uses = regex(&format!(r"(?:^|[^\w.]){table}\b(\s*=[^=])?(?:{MEMBER})?"));
-    let read = uses.captures_iter(code).filter(|used| used.get(1).is_none());
-    read.map(|used| member(&used, 2)).collect()
+    let (made, field) = (regex(r"^\s*=[^=]"), regex(&format!("^{MEMBER}")));
+    let uses = uses(code, table).into_iter();
+    let read = uses.filter(|(before, after)| !before.ends_with('.') && !made.is_match(after));
+    read.map(|(_, after)| member(&field.captures(after)?, 1)).collect()
 }
 
 /// The highest constant index of a table, and whether it is used in any other way.
 fn highest(code: &str, table: &str) -> (usize, bool) {
     let (mut highest, mut reckoned) = (0, false);
-    let uses = regex(&format!(r"\b{table}\b(?:\s*\[\s*(\d+)\s*\])?"));
-    for used in uses.captures_iter(code) {
-        match used.get(1).and_then(|index| index.as_str().parse::<usize>().ok()) {
+    let index = regex(r"^\s*\[\s*(\d+)\s*\]");
+    for (_, after) in uses(code, table) {
+        match index.captures(after).and_then(|index| index[1].parse::<usize>().ok()) {
             Some(number) => highest = highest.max(number),
             None => reckoned = true,
         }
@@ -264,6 +269,21 @@ mod tests {
     fn counts(text: &str) -> (usize, usize, bool) {
         let source = Source::of("a.lua".into(), text.into());
         (source.keys, source.args, source.reckons)
+    }
+
+    #[test]
+    fn a_name_may_be_as_long_as_a_script() {
+        let name = "a".repeat(400_000);
+        let json = format!("local {name} = ARGV[2] local t = cjson.decode({name}) f(t.user)");
+        let fields = Source::of("a.lua".into(), json.into()).fields();
+        assert_eq!(
+            fields.iter().map(|field| (field.arg, field.name)).collect::<Vec<_>>(),
+            [(2, "user")]
+        );
+        let table = format!("local {name} = cjson.decode(ARGV[1]) return {name}.user");
+        assert_eq!(Source::of("a.lua".into(), table.into()).fields().len(), 1);
+        let taken = format!("local {name} = redis.call('get', KEYS[1]) if {name} then f() end");
+        assert!(Source::of("a.lua".into(), taken.into()).takes_for_true("get"));
     }
 
     #[test]
