@@ -47,7 +47,8 @@ impl<'s> Evidence<'s> {
             cancelled: orders_of(
                 state.released.iter().filter(|entry| entry.of("reason") == "cancelled"),
             ),
-            confirmed: orders_of(state.confirmed.iter()),
+            // A payment that found the order in line has an entry, too.
+            confirmed: orders_of(state.confirmations()),
             books: &state.books,
             told: BTreeSet::new(),
             letters: state.letters.iter().map(|letter| letter.of("dlqReason")).collect(),
