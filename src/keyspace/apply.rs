@@ -71,8 +71,10 @@ impl<'a> Sale<'a> {
                 let admitted = rest.iter().filter(|plan| plan.admit.is_some());
                 admitted.for_each(|plan| self.dismiss(&plan.order.user));
             }
-            // More tries follow these.
-            self.note_bought(written);
+            // More tries follow these, which must not buy again.
+            if let Some(bought) = &mut *self.more().bought.borrow_mut() {
+                bought.extend(written.iter().map(|plan| plan.order.user.clone()));
+            }
         }
         if !written.is_empty() {
             self.write(written, appended, &mut entries);

@@ -4,11 +4,8 @@
 //! publishes them, and only if they changed something.
 
 use crate::error::CommandError;
-use crate::keyspace::names::Name;
-use crate::keyspace::sale::Sale;
 use crate::server::{Call, Ctx, Kind, ReadKey, Str};
 use crate::typed::User;
-use domain::plan::Plan;
 
 /// A user, and the buyers key that may contain the user.
 #[derive(Clone, Copy)]
@@ -78,27 +75,5 @@ pub(crate) fn count(ctx: Ctx<'_>, key: Str<'_>) -> Result<i64, CommandError> {
         None => Ok(0),
         Some(key) if key.kind() != Kind::Set => Err(CommandError::WrongType),
         Some(key) => Ok(i64::try_from(key.len()).unwrap_or(i64::MAX)),
-    }
-}
-
-/// What a batch of tries asks at once.
-impl<'a> Sale<'a> {
-    /// Asks at once which of these users are among the buyers.
-    pub(crate) fn find_buyers(
-        &self,
-        users: impl Iterator<Item = Str<'a>> + Clone,
-    ) -> Result<(), CommandError> {
-        let have = have_bought(self.ctx, self.sale_keys()?.buyers, users.clone())?;
-        let bought = users.zip(have).filter(|(_, has_bought)| *has_bought);
-        *self.more().bought.borrow_mut() =
-            Some(bought.map(|(user, _)| Name::Given(user)).collect());
-        Ok(())
-    }
-
-    /// Notes which users of a batch have bought meanwhile.
-    pub(super) fn note_bought(&self, plans: &[Plan<Name<'a>>]) {
-        if let Some(bought) = &mut *self.more().bought.borrow_mut() {
-            bought.extend(plans.iter().map(|plan| plan.order.user.clone()));
-        }
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
+use crate::keyspace::presence::check_confirmed_here;
 use crate::keyspace::sale::Sale;
 use crate::server::{OwnedStr, Str};
 use domain::book::State;
+use domain::facts::Stream;
 use domain::integer::Decimal;
 use domain::plan::{Append, Plan};
 use domain::sale::Units;
@@ -59,6 +61,20 @@ fn word(word: &str) -> OwnedStr {
 }
 
 impl<'a> Sale<'a> {
+    /// The stream's key; none where none is kept.
+    pub(super) fn stream_key(&self, stream: Stream) -> Result<Option<Str<'a>>, CommandError> {
+        Ok(match stream {
+            Stream::Orders => self.sale_keys()?.orders,
+            Stream::Released => self.managed_keys()?.released,
+            Stream::Confirmed => {
+                let keys = self.managed_keys()?;
+                check_confirmed_here(self.ctx, keys)?;
+                keys.confirmed
+            }
+            Stream::DeadLetters => self.rejected.map(|rejected| rejected.letters),
+        })
+    }
+
     /// The texts for these entries.
     pub(super) fn texts(&self, plan: &Plan<Name<'a>>) -> Texts<'a> {
         let mut texts = Texts { more: [Vec::new(), Vec::new()], letter: Vec::new() };

@@ -9,7 +9,7 @@ use crate::keyspace::fields::EntryNames;
 use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Orders;
-use crate::keyspace::presence::{Reach, check_confirmed_here, check_payments_here};
+use crate::keyspace::presence::{Reach, check_payments_here};
 use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::stock;
@@ -231,17 +231,16 @@ impl<'a> Sale<'a> {
         self.opened().units.field(self.ctx, self.managed_keys()?.units, user.as_str())
     }
 
-    fn stream_key(&self, stream: Stream) -> Result<Option<Str<'a>>, CommandError> {
-        Ok(match stream {
-            Stream::Orders => self.sale_keys()?.orders,
-            Stream::Released => self.managed_keys()?.released,
-            Stream::Confirmed => {
-                let keys = self.managed_keys()?;
-                check_confirmed_here(self.ctx, keys)?;
-                keys.confirmed
-            }
-            Stream::DeadLetters => self.rejected.map(|rejected| rejected.letters),
-        })
+    /// Asks at once which of these users of a batch are among the buyers.
+    pub(crate) fn find_buyers(
+        &self,
+        users: impl Iterator<Item = Str<'a>> + Clone,
+    ) -> Result<(), CommandError> {
+        let have = buyers::have_bought(self.ctx, self.sale_keys()?.buyers, users.clone())?;
+        let bought = users.zip(have).filter(|(_, has_bought)| *has_bought);
+        *self.more().bought.borrow_mut() =
+            Some(bought.map(|(user, _)| Name::Given(user)).collect());
+        Ok(())
     }
 }
 
