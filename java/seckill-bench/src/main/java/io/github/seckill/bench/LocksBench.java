@@ -1,21 +1,25 @@
 package io.github.seckill.bench;
 
+import static java.util.concurrent.CompletableFuture.runAsync;
+import static java.util.concurrent.CompletableFuture.supplyAsync;
+
 import io.github.seckill.client.LockOptions;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.api.sync.RedisCommands;
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
 import java.util.function.Function;
+import java.util.stream.LongStream;
 import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
@@ -74,13 +78,10 @@ final class LocksBench {
             RedisClient lettuce = RedisClient.create(uri);
             SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce));
             LockOptions options = LockOptions.defaults().lease(Duration.ofHours(1));
-            return new Locker(
-                    name,
-                    key -> client.lock(key, options),
-                    () -> {
-                        client.close();
-                        lettuce.shutdown(Duration.ZERO, Duration.ofSeconds(2));
-                    });
+            return new Locker(name, key -> client.lock(key, options), () -> {
+                client.close();
+                lettuce.shutdown(Duration.ZERO, Duration.ofSeconds(2));
+            });
         }
 
         @Override
@@ -90,34 +91,28 @@ final class LocksBench {
     }
 
     private static String handOvers(
-            RedisCommands<String, String> plain, Locker locker, double seconds)
-            throws InterruptedException, IOException {
+            RedisCommands<String, String> plain, Locker locker, double seconds) throws IOException {
         AtomicLong acquisitions = new AtomicLong();
         AtomicLong handOvers = new AtomicLong();
         AtomicLong last = new AtomicLong(-1);
-        CountDownLatch done = new CountDownLatch(THREADS);
-        double cpu = TriesBench.cpuSeconds(plain.info("cpu"));
+        double cpu = TriesBench.cpuSeconds(plain);
         long started = System.nanoTime();
         long end = started + (long) (seconds * 1e9);
-        for (int i = 0; i < THREADS; i++) {
-            long number = i;
-            Thread thread = new Thread(() -> {
-                Lock lock = locker.locks().apply("handed");
-                while (System.nanoTime() < end) {
-                    lock.lock();
-                    acquisitions.incrementAndGet();
-                    if (last.getAndSet(number) != number) {
-                        handOvers.incrementAndGet();
+        List<CompletableFuture<Void>> threads = LongStream.range(0, THREADS)
+                .mapToObj(number -> runAsync(() -> {
+                    Lock lock = locker.locks().apply("handed");
+                    while (System.nanoTime() < end) {
+                        lock.lock();
+                        acquisitions.incrementAndGet();
+                        if (last.getAndSet(number) != number) {
+                            handOvers.incrementAndGet();
+                        }
+                        lock.unlock();
                     }
-                    lock.unlock();
-                }
-                done.countDown();
-            });
-            thread.start();
-        }
-        done.await();
+                }, TriesBench::launch)).toList();
+        threads.forEach(CompletableFuture::join);
         double took = (System.nanoTime() - started) / 1e9;
-        double micros = (TriesBench.cpuSeconds(plain.info("cpu")) - cpu) * 1e6 / handOvers.get();
+        double micros = (TriesBench.cpuSeconds(plain) - cpu) * 1e6 / handOvers.get();
         return String.format(
                 "%.0f hand-overs/s, %.0f acquisitions/s by %d threads, %.1f us of CPU each",
                 handOvers.get() / took, acquisitions.get() / took, THREADS, micros);
@@ -137,23 +132,21 @@ final class LocksBench {
                             "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
                             LocksBench.class.getName(), "hold", locker.name(), server.uri())
                     .redirectError(ProcessBuilder.Redirect.DISCARD).start();
-            awaitHeld(holder);
+            holder.inputReader().lines().anyMatch("held"::equals);
             CountDownLatch waits = new CountDownLatch(1);
-            AtomicLong got = new AtomicLong();
-            Thread waiter = new Thread(() -> {
+            CompletableFuture<Long> got = supplyAsync(() -> {
                 Lock lock = locker.locks().apply("killed");
                 waits.countDown();
                 lock.lock();
-                got.set(System.nanoTime());
+                long now = System.nanoTime();
                 lock.unlock();
-            });
-            waiter.start();
+                return now;
+            }, TriesBench::launch);
             waits.await();
             Thread.sleep(200); // Long enough to be in line.
             long killed = System.nanoTime();
             holder.destroyForcibly();
-            waiter.join();
-            millis.add((got.get() - killed) / 1e6);
+            millis.add((got.join() - killed) / 1e6);
             holder.waitFor();
         }
         Collections.sort(millis);
@@ -161,13 +154,5 @@ final class LocksBench {
                 "%-9s after kill -9 of the holder, %d times: p50 %.1f ms, p99 %.1f ms%n",
                 locker.name(), kills, millis.get(millis.size() / 2),
                 millis.get((int) (millis.size() * 0.99)));
-    }
-
-    private static void awaitHeld(Process holder) throws IOException {
-        BufferedReader printed = holder.inputReader();
-        String line;
-        do {
-            line = printed.readLine();
-        } while (line != null && !line.equals("held"));
     }
 }

@@ -1,5 +1,7 @@
 package io.github.seckill.bench;
 
+import static java.util.concurrent.CompletableFuture.supplyAsync;
+
 import io.github.seckill.client.Coalescing;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.SeckillObserver;
@@ -16,12 +18,13 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.ToDoubleFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.data.redis.core.script.DefaultRedisScript;
@@ -45,7 +48,7 @@ final class TriesBench implements AutoCloseable {
     private final RedisCommands<String, String> plain = lettuce.connect().sync();
     private final LettuceConnectionFactory connections =
             new LettuceConnectionFactory(server.host(), server.port());
-    private final StringRedisTemplate template = new StringRedisTemplate();
+    private final StringRedisTemplate template;
     private final AtomicLong users = new AtomicLong();
     private final String script;
     private final double seconds;
@@ -55,8 +58,7 @@ final class TriesBench implements AutoCloseable {
         this.seconds = seconds;
         connections.afterPropertiesSet();
         connections.start();
-        template.setConnectionFactory(connections);
-        template.afterPropertiesSet();
+        template = new StringRedisTemplate(connections);
     }
 
     public static void main(String[] args) throws Exception {
@@ -100,8 +102,7 @@ final class TriesBench implements AutoCloseable {
     private static void print(String title, List<Figures> all) {
         System.out.printf(
                 "%n| %s | tries/s | p50 (us) | p99 (us) | CPU per try (us) | of the script's |%n"
-                        + "| --- | --- | --- | --- | --- | --- |%n",
-                title);
+                        + "| --- | --- | --- | --- | --- | --- |%n", title);
         double base = 0;
         for (String name : all.stream().map(Figures::name).distinct().toList()) {
             List<Figures> rounds =
@@ -160,11 +161,11 @@ final class TriesBench implements AutoCloseable {
 
     private Figures measure(String name, Try attempt) throws Exception {
         loop(attempt, seconds / 4);
-        double before = cpuSeconds();
+        double before = cpuSeconds(plain);
         long started = System.nanoTime();
         long[] micros = loop(attempt, seconds);
         double elapsed = (System.nanoTime() - started) / 1e9;
-        double cpu = cpuSeconds() - before;
+        double cpu = cpuSeconds(plain) - before;
         Arrays.sort(micros);
         return new Figures(
                 name, micros.length / elapsed, micros[micros.length / 2],
@@ -172,23 +173,19 @@ final class TriesBench implements AutoCloseable {
     }
 
     /** How long each try has taken. */
-    private long[] loop(Try attempt, double forSeconds) throws InterruptedException {
+    private long[] loop(Try attempt, double forSeconds) {
         long end = System.nanoTime() + (long) (forSeconds * 1e9);
-        CountDownLatch done = new CountDownLatch(THREADS);
-        List<long[]> parts = new ArrayList<>();
-        for (int i = 0; i < THREADS; i++) {
-            Thread thread = new Thread(() -> {
-                long[] mine = buyUntil(attempt, end);
-                synchronized (parts) {
-                    parts.add(mine);
-                }
-                done.countDown();
-            });
-            thread.setDaemon(true);
-            thread.start();
-        }
-        done.await();
-        return parts.stream().flatMapToLong(Arrays::stream).toArray();
+        List<CompletableFuture<long[]>> parts = IntStream.range(0, THREADS)
+                .mapToObj(i -> supplyAsync(() -> buyUntil(attempt, end), TriesBench::launch))
+                .toList();
+        return parts.stream().map(CompletableFuture::join).flatMapToLong(Arrays::stream).toArray();
+    }
+
+    /** A thread for each piece of work. */
+    static void launch(Runnable work) {
+        Thread thread = new Thread(work);
+        thread.setDaemon(true);
+        thread.start();
     }
 
     private long[] buyUntil(Try attempt, long end) {
@@ -208,12 +205,9 @@ final class TriesBench implements AutoCloseable {
         return Arrays.copyOf(micros, count);
     }
 
-    private double cpuSeconds() throws IOException {
-        return cpuSeconds(plain.info("cpu"));
-    }
-
     /** What the server's main thread has used, by the section {@code cpu} of INFO. */
-    static double cpuSeconds(String info) throws IOException {
+    static double cpuSeconds(RedisCommands<String, String> plain) throws IOException {
+        String info = plain.info("cpu");
         return field(info, "used_cpu_user_main_thread") + field(info, "used_cpu_sys_main_thread");
     }
 

@@ -94,11 +94,8 @@ final class Coalescer implements AutoCloseable {
             return line;
         });
         if (decision.full) {
-            member.failed(new SeckillException.Busy(
-                    closed
-                            ? "BUSY the client is closed"
-                            : "BUSY " + waitingMax + " tries wait to be sent",
-                    null));
+            String why = closed ? "the client is closed" : waitingMax + " tries wait to be sent";
+            member.failed(new SeckillException.Busy("BUSY " + why, null));
         }
         carryOut(way, decision);
     }
@@ -172,14 +169,13 @@ final class Coalescer implements AutoCloseable {
         Call<List<Object>> together =
                 Commands.tryMany(way.voucher(), pairs, Coalescer::result, Bought.UNKNOWN)
                         .repeat(way.idsOfServer() ? Repeat.NEVER : Repeat.IF_MANAGED);
-        sender.call(together, landed)
-                .whenComplete((results, failure) -> {
-                    if (failure == null) {
-                        deliver(batch, results);
-                    } else {
-                        fail(batch, Sender.unwrapped(failure));
-                    }
-                });
+        sender.call(together, landed).whenComplete((results, failure) -> {
+            if (failure == null) {
+                deliver(batch, results);
+            } else {
+                fail(batch, Sender.unwrapped(failure));
+            }
+        });
     }
 
     /** A {@link Bought}, or the {@link SeckillException} of this member alone. */

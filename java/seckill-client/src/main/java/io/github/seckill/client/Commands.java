@@ -103,10 +103,9 @@ public final class Commands {
 
     /** The order is on record, now or since an earlier try: the book says where it stands. */
     private static Command<Reservation> reserved(String voucher, String orderId) {
-        return Call.of(
-                        "SECKILL.ORDER",
-                        reply -> Replies.reservation(orderId, Replies.order(reply)), voucher,
-                        orderId)
+        Function<@Nullable Object, Reservation> reader =
+                reply -> Replies.reservation(orderId, Replies.order(reply));
+        return Call.of("SECKILL.ORDER", reader, voucher, orderId)
                 .unanswered(new Reservation.Unknown());
     }
 
@@ -279,13 +278,12 @@ public final class Commands {
     }
 
     private static Command<SaleAudit> audit(String voucher, String cursor) {
-        return Call.of("SECKILL.AUDIT", Replies::list, voucher, "CURSOR", cursor)
-                .then(step -> {
-                    String next = Replies.text(step.get(0));
-                    return next.equals("0")
-                            ? SaleCommand.value(Replies.audit(step.get(1)))
-                            : audit(voucher, next);
-                });
+        return Call.of("SECKILL.AUDIT", Replies::list, voucher, "CURSOR", cursor).then(step -> {
+            String next = Replies.text(step.get(0));
+            return next.equals("0")
+                    ? SaleCommand.value(Replies.audit(step.get(1)))
+                    : audit(voucher, next);
+        });
     }
 
     /**
@@ -359,8 +357,7 @@ public final class Commands {
     }
 
     static Call<Long> acquire(String key, String token, LockOptions options, long waitMs) {
-        return Call.of(
-                        "LOCK.ACQUIRE", Replies::integer, key, token, options.lease().toMillis())
+        return Call.of("LOCK.ACQUIRE", Replies::integer, key, token, options.lease().toMillis())
                 .option("BLOCK", waitMs > 0 ? waitMs : null).flag("FENCE", options.fenced())
                 .flag("SESSION", options.session());
     }

@@ -46,17 +46,12 @@ final class Locks implements AutoCloseable {
         }
     }
 
-    SeckillLock lock(String key, LockOptions options) {
-        return new SeckillLock(this, key, options);
-    }
-
     @Nullable LockHold holdOf(String key) {
         return holds.get(Owner.of(key));
     }
 
     /** Waits in the server's line, up to this long. */
-    @Nullable LockHold acquire(SeckillLock lock, long waitNanos)
-            throws InterruptedException {
+    @Nullable LockHold acquire(SeckillLock lock, long waitNanos) throws InterruptedException {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
@@ -107,8 +102,8 @@ final class Locks implements AutoCloseable {
         try {
             long asked = System.nanoTime();
             Call<Long> acquire = Commands.acquire(lock.key(), token, lock.options(), waitMs);
-            long reply = acquire.read(
-                    connection.call(acquire.request(), timeout.plusMillis(waitMs)));
+            Duration patience = timeout.plusMillis(waitMs);
+            long reply = acquire.read(connection.call(acquire.request(), patience));
             answered = true;
             if (reply == 0) {
                 connection.giveBack();

@@ -6,12 +6,12 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Makes values of replies. What does not fit is {@link SeckillException.Code#REPLY}. */
@@ -100,11 +100,7 @@ final class Replies {
         if (elements.size() != size) {
             throw SeckillException.unexpected(elements.size() + " outcomes of " + size + " tries");
         }
-        List<T> results = new ArrayList<>(size);
-        for (Object element : elements) {
-            results.add(result.apply(element));
-        }
-        return results;
+        return elements.stream().<T>map(result::apply).toList();
     }
 
     static Reservation reservation(String orderId, Optional<Order> found) {
@@ -151,19 +147,12 @@ final class Replies {
 
     static List<String> ids(@Nullable Object reply, int count) {
         BigInteger first = new BigInteger(text(reply));
-        List<String> ids = new ArrayList<>(count);
-        for (int i = 0; i < count; i++) {
-            ids.add(first.add(BigInteger.valueOf(i)).toString());
-        }
-        return List.copyOf(ids);
+        return Stream.iterate(first, id -> id.add(BigInteger.ONE)).limit(count)
+                .map(BigInteger::toString).toList();
     }
 
     static Optional<Order> order(@Nullable Object reply) {
-        if (reply == null) {
-            return Optional.empty();
-        }
-        Fields fields = new Fields(reply);
-        return Optional.of(new Order(
+        return Optional.ofNullable(reply).map(Fields::new).map(fields -> new Order(
                 text(fields.get("user")), integer(fields.get("units")),
                 integer(fields.get("asked")), word(OrderState.class, fields.get("state")),
                 fields.state("was"), fields.instant("deadline"), fields.text("ref"),
@@ -171,26 +160,21 @@ final class Replies {
     }
 
     static Optional<BuyerStatus> status(@Nullable Object reply) {
-        if (reply == null) {
-            return Optional.empty();
-        }
-        Fields fields = new Fields(reply);
-        return Optional.of(new BuyerStatus(
+        return Optional.ofNullable(reply).map(Fields::new).map(fields -> new BuyerStatus(
                 fields.number("units"), fields.text("orderid"), fields.state("state"),
                 fields.instant("deadline"), fields.number("waiting")));
     }
 
     static SaleInfo info(@Nullable Object reply) {
         Fields fields = new Fields(reply);
-        Long hold = fields.number("hold");
         return new SaleInfo(
                 flag(fields.get("managed")), word(SaleState.class, fields.get("state")),
                 fields.number("total"), fields.number("left"), fields.number("held"),
                 fields.number("sold"), integer(fields.get("buyers")), fields.number("waiting"),
                 fields.instant("begin"), fields.instant("end"), integer(fields.get("limit")),
-                hold == null ? null : Duration.ofMillis(hold), fields.text("eviction"),
-                fields.number("sale"),
-                fields.get("consistent") == null ? null : (Boolean) flag(fields.get("consistent")));
+                fields.read("hold", hold -> Duration.ofMillis(integer(hold))),
+                fields.text("eviction"), fields.number("sale"),
+                fields.read("consistent", Replies::flag));
     }
 
     static SaleAudit audit(@Nullable Object reply) {
@@ -207,11 +191,8 @@ final class Replies {
         List<DeadLetter> letters = new ArrayList<>();
         for (Object entry : list(reply)) {
             List<?> pair = list(entry);
-            Map<String, String> fields = new LinkedHashMap<>();
-            List<?> flat = list(pair.get(1));
-            for (int i = 0; i + 1 < flat.size(); i += 2) {
-                fields.put(text(flat.get(i)), text(flat.get(i + 1)));
-            }
+            Map<String, String> fields = new HashMap<>();
+            new Fields(pair.get(1)).values.forEach((name, value) -> fields.put(name, text(value)));
             letters.add(new DeadLetter(text(pair.get(0)), fields));
         }
         return List.copyOf(letters);
@@ -232,24 +213,26 @@ final class Replies {
             return values.get(name);
         }
 
-        @Nullable Long number(String name) {
+        /** Null where there is none. */
+        <T> @Nullable T read(String name, Function<Object, T> reader) {
             Object value = values.get(name);
-            return value == null ? null : (Long) integer(value);
+            return value == null ? null : reader.apply(value);
+        }
+
+        @Nullable Long number(String name) {
+            return read(name, Replies::integer);
         }
 
         @Nullable String text(String name) {
-            Object value = values.get(name);
-            return value == null ? null : Replies.text(value);
+            return read(name, Replies::text);
         }
 
         @Nullable OrderState state(String name) {
-            Object word = values.get(name);
-            return word == null ? null : word(OrderState.class, word);
+            return read(name, word -> word(OrderState.class, word));
         }
 
         @Nullable Instant instant(String name) {
-            Long millis = number(name);
-            return millis == null ? null : Instant.ofEpochMilli(millis);
+            return read(name, millis -> Instant.ofEpochMilli(integer(millis)));
         }
     }
 }

@@ -113,7 +113,7 @@ public class SeckillClient implements AutoCloseable {
 
     /** A lock. All locks of this client and this key are the same lock. */
     public SeckillLock lock(String key, LockOptions options) {
-        return locks.lock(key, options);
+        return new SeckillLock(locks, key, options);
     }
 
     /** Releases what its locks hold, and waits for that as long as for an answer at most. */

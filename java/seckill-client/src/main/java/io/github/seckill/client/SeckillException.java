@@ -10,7 +10,6 @@ import org.jspecify.annotations.Nullable;
 @SuppressWarnings("serial") // None is ever stored.
 public sealed class SeckillException extends RuntimeException {
     private final Code code;
-
     private final String word;
 
     private SeckillException(Code code, String word, String message, @Nullable Throwable cause) {

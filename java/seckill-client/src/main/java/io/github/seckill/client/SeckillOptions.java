@@ -89,9 +89,8 @@ public final class SeckillOptions {
 
     /** How long a try waits for others at {@link Coalescing#ON}. 200 us, at most 1 ms. */
     public SeckillOptions coalescingWindow(Duration window) {
-        check(
-                !window.isNegative() && window.compareTo(WINDOW_MAX) <= 0,
-                "coalescingWindow must be from 0 to 1 ms", window);
+        boolean holds = !window.isNegative() && window.compareTo(WINDOW_MAX) <= 0;
+        check(holds, "coalescingWindow must be from 0 to 1 ms", window);
         return with(next -> next.coalescingWindow = window);
     }
 

@@ -54,9 +54,7 @@ final class Sender {
 
     private final class Attempts {
         private final Request request;
-        /**
-         * The voucher that must be managed for a repetition of what is not repeatable by itself.
-         */
+        /** The voucher that must be managed for a repetition, if that is what it takes. */
         private final @Nullable String voucher;
         private final Runnable firstAnswer;
         private final CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
@@ -64,9 +62,7 @@ final class Sender {
         private int sent;
         private boolean managed;
 
-        /**
-         * Set once something was sent whose outcome is unknown: then only an answer ends it well.
-         */
+        /** Set once the outcome of what was sent is unknown: only an answer ends it well then. */
         private @Nullable SeckillException unanswered;
 
         Attempts(Call<?> call, Runnable firstAnswer) {
@@ -124,15 +120,14 @@ final class Sender {
                 result.completeExceptionally(noAnswer);
                 return;
             }
-            isManaged(voucher)
-                    .whenComplete((is, failed) -> {
-                        if (failed == null && is) {
-                            managed = true;
-                            later(noAnswer);
-                        } else {
-                            result.completeExceptionally(noAnswer);
-                        }
-                    });
+            isManaged(voucher).whenComplete((is, failed) -> {
+                if (failed == null && is) {
+                    managed = true;
+                    later(noAnswer);
+                } else {
+                    result.completeExceptionally(noAnswer);
+                }
+            });
         }
 
         private boolean isOver() {

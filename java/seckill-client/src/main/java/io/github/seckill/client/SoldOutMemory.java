@@ -2,7 +2,6 @@ package io.github.seckill.client;
 
 import io.github.seckill.client.SeckillTransport.StockListener;
 import io.github.seckill.client.SeckillTransport.StockWatch;
-import java.util.Iterator;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
@@ -124,16 +123,15 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
         }
         forgetIdleVouchers();
         long asked = System.nanoTime();
-        watch.watch(key(voucher))
-                .whenComplete((stock, failed) -> {
-                    if (failed == null && stock != null && stock <= 0) {
-                        // If the stock has changed since, this mark is no longer there.
-                        mark.until = asked + longestNanos;
-                        mark.read = true;
-                    } else {
-                        marks.remove(voucher, mark);
-                    }
-                });
+        watch.watch(key(voucher)).whenComplete((stock, failed) -> {
+            if (failed == null && stock != null && stock <= 0) {
+                // If the stock has changed since, this mark is no longer there.
+                mark.until = asked + longestNanos;
+                mark.read = true;
+            } else {
+                marks.remove(voucher, mark);
+            }
+        });
     }
 
     private void forgetIdleVouchers() {
@@ -141,11 +139,7 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
             return;
         }
         long now = System.nanoTime();
-        for (Iterator<Orders> all = orders.values().iterator(); all.hasNext(); ) {
-            if (now - all.next().used > VOUCHER_IDLE_NANOS) {
-                all.remove();
-            }
-        }
+        orders.values().removeIf(known -> now - known.used > VOUCHER_IDLE_NANOS);
     }
 
     private String key(String voucher) {

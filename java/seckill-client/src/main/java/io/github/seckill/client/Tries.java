@@ -32,14 +32,13 @@ record Tries(
 
     /** Sends one try by itself. */
     static void alone(Sender sender, Buying<?> buying, Runnable firstAnswer) {
-        sender.call(buying.attempt.call, firstAnswer)
-                .whenComplete((bought, failure) -> {
-                    if (failure == null) {
-                        buying.decided(bought);
-                    } else {
-                        buying.failed(failure);
-                    }
-                });
+        sender.call(buying.attempt.call, firstAnswer).whenComplete((bought, failure) -> {
+            if (failure == null) {
+                buying.decided(bought);
+            } else {
+                buying.failed(failure);
+            }
+        });
     }
 
     private @Nullable SoldOutMemory memory(Try<?> attempt) {
@@ -85,7 +84,7 @@ record Tries(
         }
     }
 
-    /** A try and who waits for it, in any case. One that is cancelled before it is sent is not sent. */
+    /** A try and who waits for it. One that is cancelled before it is sent is not sent. */
     static final class Buying<T> extends CompletableFuture<T> {
         final Try<T> attempt;
         final long came = System.nanoTime();

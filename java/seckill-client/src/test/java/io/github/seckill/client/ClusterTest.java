@@ -1,25 +1,21 @@
 package io.github.seckill.client;
 
 import static io.github.seckill.client.Commands.*;
+import static java.util.concurrent.CompletableFuture.runAsync;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.github.seckill.client.lettuce.LettuceTransport;
-import io.lettuce.core.cluster.RedisClusterClient;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -29,29 +25,21 @@ class ClusterTest {
     private static final SeckillOptions PATIENT =
             SeckillOptions.defaults().retryFor(Duration.ofSeconds(30));
 
-    private TestCluster cluster;
-    private RedisClusterClient lettuce;
+    @AutoClose private final TestCluster cluster = new TestCluster();
 
     @BeforeEach
-    void start() throws Exception {
-        cluster = TestCluster.start();
-        lettuce = cluster.client();
+    void open() throws Exception {
+        cluster.open();
     }
 
-    @AfterEach
-    void stop() {
-        lettuce.shutdown(Duration.ZERO, Duration.ofSeconds(2));
-        cluster.close();
-    }
-
-    private SeckillClient client(SeckillOptions options) {
-        return SeckillClient.create(LettuceTransport.of(lettuce), options);
+    private SeckillClient client() {
+        return SeckillClient.create(cluster.transport(), PATIENT);
     }
 
     @Test
     void vouchers_locks_and_ids_find_their_nodes() throws Exception {
         Set<Integer> primaries = new HashSet<>();
-        try (SeckillClient client = client(PATIENT)) {
+        try (SeckillClient client = client()) {
             for (int i = 0; i < 20; i++) {
                 String voucher = "v" + i;
                 primaries.add(cluster.primaryOf(voucher));
@@ -72,38 +60,30 @@ class ClusterTest {
         private final SeckillClient client;
         private final AtomicInteger users = new AtomicInteger();
         private final AtomicBoolean over = new AtomicBoolean();
-        private final List<Future<Map<Outcome, Integer>>> threads = new ArrayList<>();
-        private final CountDownLatch warm = new CountDownLatch(THREADS);
-        private final ExecutorService pool = Executors.newFixedThreadPool(THREADS);
+        private final Map<Outcome, Integer> told = new ConcurrentHashMap<>();
+        private final List<CompletableFuture<Void>> threads = new ArrayList<>();
+        private final CountDownLatch warm = new CountDownLatch(20 * THREADS);
 
         Crowd(SeckillClient client) throws InterruptedException {
             this.client = client;
             for (int i = 0; i < THREADS; i++) {
-                threads.add(pool.submit(this::buy));
+                threads.add(runAsync(this::buy, work -> new Thread(work).start()));
             }
             warm.await();
         }
 
-        private Map<Outcome, Integer> buy() {
-            Map<Outcome, Integer> told = new EnumMap<>(Outcome.class);
-            for (int tries = 0; !over.get(); tries++) {
+        private void buy() {
+            while (!over.get()) {
                 int user = users.incrementAndGet();
                 told.merge(client.tryBuy("7", "u" + user, "o" + user), 1, Integer::sum);
-                if (tries == 20) {
-                    warm.countDown();
-                }
+                warm.countDown();
             }
-            return told;
         }
 
-        Map<Outcome, Integer> stop() throws Exception {
+        Map<Outcome, Integer> stop() {
             over.set(true);
-            Map<Outcome, Integer> all = new EnumMap<>(Outcome.class);
-            for (Future<Map<Outcome, Integer>> thread : threads) {
-                thread.get().forEach((outcome, count) -> all.merge(outcome, count, Integer::sum));
-            }
-            pool.shutdown();
-            return all;
+            threads.forEach(CompletableFuture::join);
+            return told;
         }
     }
 
@@ -111,7 +91,7 @@ class ClusterTest {
     void a_slot_moves_while_its_voucher_sells() throws Exception {
         int from = cluster.primaryOf("7");
         int to = (from + 1) % 3;
-        try (SeckillClient client = client(PATIENT)) {
+        try (SeckillClient client = client()) {
             client.run(create("7", 1_000_000, SaleRules.none()));
             Crowd crowd = new Crowd(client);
             cluster.move("7", from, to);
@@ -126,19 +106,18 @@ class ClusterTest {
 
     @Test
     void a_primary_dies_while_its_voucher_sells() throws Exception {
-        String voucher = "7";
         // The first primary is the one with a replica.
-        if (cluster.primaryOf(voucher) != 0) {
-            cluster.move(voucher, cluster.primaryOf(voucher), 0);
+        if (cluster.primaryOf("7") != 0) {
+            cluster.move("7", cluster.primaryOf("7"), 0);
         }
-        try (SeckillClient client = client(PATIENT)) {
-            client.run(create(voucher, 1_000_000, SaleRules.none()));
+        try (SeckillClient client = client()) {
+            client.run(create("7", 1_000_000, SaleRules.none()));
             Crowd crowd = new Crowd(client);
             cluster.server(0).kill();
-            assertThat(client.tryBuy(voucher, "after", "after")).isEqualTo(Outcome.ACCEPTED);
+            assertThat(client.tryBuy("7", "after", "after")).isEqualTo(Outcome.ACCEPTED);
             assertThat(crowd.stop()).containsOnlyKeys(Outcome.ACCEPTED);
             assertThat(cluster.node(3).role().get(0)).isEqualTo("master");
-            SaleAudit audit = client.run(audit(voucher));
+            SaleAudit audit = client.run(audit("7"));
             assertThat(audit.isSound()).isTrue();
             assertThat(audit.sold()).isPositive();
         }
@@ -150,47 +129,21 @@ class ClusterTest {
         int to = (from + 1) % 3;
         AtomicInteger remembered = new AtomicInteger();
         SeckillObserver observer = new SeckillObserver() {
-                    @Override
-                    public void rememberedSoldOut() {
-                        remembered.incrementAndGet();
-                    }
-                };
-        SeckillOptions options = PATIENT.rememberSoldOut(true).soldOutFor(Duration.ofHours(1));
-        try (SeckillClient client =
-                new SeckillClient(LettuceTransport.of(lettuce), options, observer)) {
+            @Override
+            public void rememberedSoldOut() {
+                remembered.incrementAndGet();
+            }
+        };
+        SeckillOptions options = Shop.REMEMBER.retryFor(Duration.ofSeconds(30));
+        try (SeckillClient client = new SeckillClient(cluster.transport(), options, observer)) {
             client.run(create("7", 1, SaleRules.none()));
             client.tryBuy("7", "alice", "o1");
-            awaitMemory(client, remembered);
+            Shop.awaitMemory(client, remembered);
             cluster.move("7", from, to);
-            awaitMemory(client, remembered);
-
-            CompletableFuture<Outcome> bobs =
-                    CompletableFuture.supplyAsync(() -> buyUntilAnswered(client, "bob"));
+            Shop.awaitMemory(client, remembered);
             client.run(cancel(OrderRef.of("7", "alice", "o1")));
-            assertThat(bobs.get()).isEqualTo(Outcome.ACCEPTED);
-            awaitMemory(client, remembered);
+            Until.holds("sold", () -> client.tryBuy("7", "bob", "o2") == Outcome.ACCEPTED);
+            Shop.awaitMemory(client, remembered);
         }
-    }
-
-    /** The order id is the same each time: once accepted, it stays so. */
-    private static Outcome buyUntilAnswered(SeckillClient client, String user) {
-        long started = System.nanoTime();
-        while (true) {
-            Outcome outcome = client.tryBuy("7", user, user);
-            if (outcome != Outcome.SOLD_OUT
-                    || System.nanoTime() - started > Duration.ofSeconds(20).toNanos()) {
-                return outcome;
-            }
-        }
-    }
-
-    private static void awaitMemory(SeckillClient client, AtomicInteger remembered)
-            throws Exception {
-        int before = remembered.get();
-        Until.holds(
-                "remembered",
-                () ->
-                        client.tryBuy("7", "zoe", "oz" + remembered) == Outcome.SOLD_OUT
-                                && remembered.get() > before);
     }
 }

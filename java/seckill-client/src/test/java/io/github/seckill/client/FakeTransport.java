@@ -3,6 +3,7 @@ package io.github.seckill.client;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -93,10 +94,7 @@ final class FakeTransport implements SeckillTransport {
     }
 
     StockListener listener() {
-        if (listener == null) {
-            throw new IllegalStateException("nobody watches");
-        }
-        return listener;
+        return Objects.requireNonNull(listener, "nobody watches");
     }
 
     @Override

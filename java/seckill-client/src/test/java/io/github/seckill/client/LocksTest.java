@@ -41,9 +41,8 @@ class LocksTest {
     }
 
     private void awaitWaiters(long count) throws Exception {
-        Until.holds(
-                count + " in line",
-                () -> plain.info("seckill").contains("seckill_locks_waiting:" + count + "\r"));
+        String line = "seckill_locks_waiting:" + count + "\r";
+        Until.holds(count + " in line", () -> plain.info("seckill").contains(line));
     }
 
     /** Takes a lock on a thread of its own, and releases it when the test says so. */

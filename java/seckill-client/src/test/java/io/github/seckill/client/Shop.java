@@ -1,11 +1,14 @@
 package io.github.seckill.client;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.protocol.ProtocolVersion;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -13,6 +16,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** A server of its own, its clients, and what they have told their observer. */
 final class Shop implements AutoCloseable, SeckillObserver {
+    /** So long that nothing ends by the time alone. */
+    static final SeckillOptions REMEMBER =
+            SeckillOptions.defaults().rememberSoldOut(true).soldOutFor(Duration.ofHours(1));
+
     final AtomicInteger remembered = new AtomicInteger();
     final AtomicInteger repeated = new AtomicInteger();
     final SeckillServer server;
@@ -39,6 +46,16 @@ final class Shop implements AutoCloseable, SeckillObserver {
     SeckillClient client(SeckillOptions options) {
         clients.add(new SeckillClient(LettuceTransport.of(lettuce), options, this));
         return clients.get(clients.size() - 1);
+    }
+
+    /** Buys until the client answers by itself. */
+    static void awaitMemory(SeckillClient client, AtomicInteger remembered) throws Exception {
+        Until.holds("remembered", () -> {
+            int before = remembered.get();
+            assertThat(client.tryBuy("7", "zoe", "z" + System.nanoTime()))
+                    .isEqualTo(Outcome.SOLD_OUT);
+            return remembered.get() > before;
+        });
     }
 
     @Override

@@ -13,11 +13,8 @@ import org.junit.jupiter.api.Test;
 /** When sold out is answered without the network. No server: every answer is the test's. */
 class SoldOutMemoryTest {
     private final FakeTransport wire = new FakeTransport();
-    @AutoClose private final SeckillClient client = SeckillClient.create(
-            wire,
-            SeckillOptions.defaults()
-                    .coalescing(Coalescing.OFF).rememberSoldOut(true)
-                    .soldOutFor(Duration.ofHours(1)));
+    private final SeckillOptions options = Shop.REMEMBER.coalescing(Coalescing.OFF);
+    @AutoClose private SeckillClient client = SeckillClient.create(wire, options);
     private int orders;
 
     private CompletableFuture<Outcome> buy(String orderId) {
@@ -144,41 +141,30 @@ class SoldOutMemoryTest {
 
     @Test
     void it_ends_by_itself() {
-        FakeTransport brief = new FakeTransport();
-        try (SeckillClient forgetful =
-                SeckillClient.create(
-                        brief,
-                        SeckillOptions.defaults()
-                                .rememberSoldOut(true).soldOutFor(Duration.ofNanos(1)))) {
-            forgetful.start(tryBuy("7", "alice", "o1"));
-            brief.answer(0, 1L);
-            brief.stock(0, 0);
-            forgetful.start(tryBuy("7", "bob", "o2"));
-            assertThat(brief.count()).isEqualTo(2);
-        }
+        client = SeckillClient.create(wire, options.soldOutFor(Duration.ofNanos(1)));
+        remember(0);
+        assertThat(isAsked()).isTrue();
     }
 
     @Test
     void names_follow_the_hash_tags_of_the_server() {
-        FakeTransport tagged = new FakeTransport();
-        SeckillOptions options =
-                SeckillOptions.defaults().rememberSoldOut(true).stockNames("s:", true);
-        try (SeckillClient tags = SeckillClient.create(tagged, options)) {
-            tags.start(tryBuy("7", "alice", "o1"));
-            tagged.answer(0, 1L);
-            tags.start(tryBuy("{shop3}:7", "alice", "o2"));
-            tagged.answer(1, 1L);
-            assertThat(tagged.watched()).containsExactly("s:{7}", "s:{shop3}:7");
-            tagged.stock(0, 0);
-            tagged.stock(1, 0);
-            tags.start(tryBuy("7", "bob", "o3"));
-            tags.start(tryBuy("{shop3}:7", "bob", "o4"));
-            assertThat(tagged.count()).isEqualTo(2);
-            tagged.listener().changed("s:{7}");
-            tagged.listener().changed("s:{shop3}:7");
-            tags.start(tryBuy("7", "bob", "o5"));
-            tags.start(tryBuy("{shop3}:7", "bob", "o6"));
-            assertThat(tagged.count()).isEqualTo(4);
+        client = SeckillClient.create(wire, options.stockNames("s:", true));
+        List<String> keys = List.of("s:{7}", "s:{shop3}:7");
+        buyBoth("o1");
+        for (int i = 0; i < 2; i++) {
+            wire.answer(i, 1L);
+            wire.stock(i, 0);
         }
+        assertThat(wire.watched()).isEqualTo(keys);
+        buyBoth("o2");
+        assertThat(wire.count()).isEqualTo(2);
+        keys.forEach(key -> wire.listener().changed(key));
+        buyBoth("o3");
+        assertThat(wire.count()).isEqualTo(4);
+    }
+
+    private void buyBoth(String orderId) {
+        client.start(tryBuy("7", "alice", orderId));
+        client.start(tryBuy("{shop3}:7", "alice", orderId));
     }
 }

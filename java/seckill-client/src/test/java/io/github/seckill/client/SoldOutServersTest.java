@@ -21,7 +21,6 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -35,17 +34,7 @@ class SoldOutServersTest {
     private static final int CLIENTS = 4;
     private static final AtomicLong ORDERS = new AtomicLong();
 
-    /** So long that nothing here ends by the time alone. */
-    private static final SeckillOptions REMEMBER =
-            SeckillOptions.defaults().rememberSoldOut(true).soldOutFor(Duration.ofHours(1));
-
-    static Stream<String> servers() {
-        return Servers.all();
-    }
-
-    /**
-     * A client each of whose tries has a new order id, and whose watching connection can be asked.
-     */
+    /** A client whose tries have new order ids, and whose watching connection can be asked. */
     private static final class Buyer implements AutoCloseable, SeckillObserver {
         private final AtomicInteger remembered = new AtomicInteger();
         private final RedisClient lettuce;
@@ -86,13 +75,8 @@ class SoldOutServersTest {
             return client.tryBuy("7", order, order);
         }
 
-        /** Buys until it answers by itself. */
         void awaitMemory() throws Exception {
-            Until.holds("remembered", () -> {
-                int before = remembered.get();
-                assertThat(buy()).isEqualTo(Outcome.SOLD_OUT);
-                return remembered.get() > before;
-            });
+            Shop.awaitMemory(client, remembered);
         }
 
         /** Buys until the server sells, once. */
@@ -113,7 +97,7 @@ class SoldOutServersTest {
     }
 
     @ParameterizedTest
-    @MethodSource("servers")
+    @MethodSource("io.github.seckill.client.Servers#all")
     void a_released_unit_is_on_sale_again_one_round_trip_after_the_answer(String program)
             throws Exception {
         List<Buyer> buyers = new ArrayList<>();
@@ -124,7 +108,7 @@ class SoldOutServersTest {
             sellOut(office.client, SaleRules.none());
             String bought = "first";
             for (int i = 0; i < CLIENTS; i++) {
-                buyers.add(new Buyer(server, REMEMBER));
+                buyers.add(new Buyer(server, Shop.REMEMBER));
             }
             for (int round = 0; round < 4 * CLIENTS; round++) {
                 for (Buyer buyer : buyers) {
@@ -163,10 +147,10 @@ class SoldOutServersTest {
     }
 
     @ParameterizedTest
-    @MethodSource("servers")
+    @MethodSource("io.github.seckill.client.Servers#all")
     void a_hold_that_expires_is_on_sale_again(String program) throws Exception {
         try (SeckillServer server = Servers.start(program);
-                Buyer buyer = new Buyer(server, REMEMBER)) {
+                Buyer buyer = new Buyer(server, Shop.REMEMBER)) {
             sellOut(buyer.client, SaleRules.none().hold(Duration.ofMillis(1_500)));
             buyer.awaitMemory();
             buyer.awaitSold();
@@ -211,7 +195,7 @@ class SoldOutServersTest {
     @Test
     void without_resp3_every_try_goes_to_the_server() throws Exception {
         try (SeckillServer server = Servers.start();
-                Buyer buyer = new Buyer(server, REMEMBER)) {
+                Buyer buyer = new Buyer(server, Shop.REMEMBER)) {
             buyer.lettuce.setOptions(
                     ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).build());
             sellOut(buyer.client, SaleRules.none());

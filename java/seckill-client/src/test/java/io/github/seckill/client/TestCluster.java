@@ -1,5 +1,6 @@
 package io.github.seckill.client;
 
+import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.MigrateArgs;
 import io.lettuce.core.Range;
@@ -14,6 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** Three primaries, and a replica of the first. */
 final class TestCluster implements AutoCloseable {
@@ -24,21 +26,10 @@ final class TestCluster implements AutoCloseable {
     private final List<RedisCommands<String, String>> nodes = new ArrayList<>();
     private final RedisClient plain = RedisClient.create();
 
-    private TestCluster() {}
-
-    static TestCluster start() throws Exception {
-        TestCluster cluster = new TestCluster();
-        try {
-            cluster.open();
-        } catch (Exception | Error failed) {
-            cluster.close();
-            throw failed;
-        }
-        return cluster;
-    }
+    private @Nullable RedisClusterClient lettuce;
 
     @SuppressWarnings("unchecked") // a generic array for varargs
-    private void open() throws Exception {
+    void open() throws Exception {
         for (int i = 0; i <= PRIMARIES; i++) {
             SeckillServer server = Servers.start(
                     SeckillServer.program(), "--cluster-enabled", "yes",
@@ -48,18 +39,16 @@ final class TestCluster implements AutoCloseable {
             nodes.add(plain.connect(RedisURI.create(server.uri())).sync());
         }
         for (int i = 0; i < PRIMARIES; i++) {
-            nodes.get(i)
-                    .clusterAddSlotsRange(
-                            Range.create(i * SLOTS / PRIMARIES, (i + 1) * SLOTS / PRIMARIES - 1));
+            int end = (i + 1) * SLOTS / PRIMARIES;
+            nodes.get(i).clusterAddSlotsRange(Range.create(i * SLOTS / PRIMARIES, end - 1));
         }
         for (SeckillServer server : servers) {
             nodes.get(0).clusterMeet(server.host(), server.port());
         }
         Until.holds("all have met", () -> nodes.stream().allMatch(this::knowsAll));
-        nodes.get(PRIMARIES).clusterReplicate(nodes.get(0).clusterMyId());
-        Until.holds(
-                "the replica follows",
-                () -> nodes.get(PRIMARIES).info("replication").contains("master_link_status:up"));
+        RedisCommands<String, String> replica = nodes.get(PRIMARIES);
+        replica.clusterReplicate(nodes.get(0).clusterMyId());
+        Until.holds("all follow", () -> replica.info("replication").contains("link_status:up"));
         Until.holds("all are well", () -> nodes.stream().allMatch(TestCluster::isOk));
     }
 
@@ -72,20 +61,15 @@ final class TestCluster implements AutoCloseable {
         return info.contains("cluster_state:ok") && info.contains("cluster_slots_ok:16384");
     }
 
-    /** A client that looks at the topology often. */
+    /** By a client that looks at the topology often. */
     @SuppressWarnings("deprecation") // by Lettuce 7, which has it by default
-    RedisClusterClient client() {
-        RedisClusterClient client = RedisClusterClient.create(servers.get(1).uri());
-        client.setOptions(
-                ClusterClientOptions.builder()
-                        .topologyRefreshOptions(
-                                ClusterTopologyRefreshOptions.builder()
-                                        .enablePeriodicRefresh(Duration.ofMillis(500))
-                                        .enableAllAdaptiveRefreshTriggers()
-                                        .adaptiveRefreshTriggersTimeout(Duration.ofMillis(200))
-                                        .build())
-                        .build());
-        return client;
+    LettuceTransport transport() {
+        lettuce = RedisClusterClient.create(servers.get(1).uri());
+        ClusterTopologyRefreshOptions often = ClusterTopologyRefreshOptions.builder()
+                .enablePeriodicRefresh(Duration.ofMillis(500)).enableAllAdaptiveRefreshTriggers()
+                .adaptiveRefreshTriggersTimeout(Duration.ofMillis(200)).build();
+        lettuce.setOptions(ClusterClientOptions.builder().topologyRefreshOptions(often).build());
+        return LettuceTransport.of(lettuce);
     }
 
     SeckillServer server(int index) {
@@ -113,16 +97,13 @@ final class TestCluster implements AutoCloseable {
         RedisCommands<String, String> source = nodes.get(from);
         RedisCommands<String, String> target = nodes.get(to);
         String targetId = target.clusterMyId();
+        SeckillServer there = servers.get(to);
         target.clusterSetSlotImporting(slot, source.clusterMyId());
         source.clusterSetSlotMigrating(slot, targetId);
-        while (true) {
-            List<String> keys = source.clusterGetKeysInSlot(slot, 1);
-            if (keys.isEmpty()) {
-                break;
-            }
-            source.migrate(
-                    servers.get(to).host(), servers.get(to).port(), 0, 5_000,
-                    MigrateArgs.Builder.key(keys.get(0)));
+        while (source.clusterCountKeysInSlot(slot) > 0) {
+            String next = source.clusterGetKeysInSlot(slot, 1).get(0);
+            MigrateArgs<String> alone = MigrateArgs.Builder.key(next);
+            source.migrate(there.host(), there.port(), 0, 5_000, alone);
         }
         for (int i : new int[] {to, from, PRIMARIES - from - to}) {
             nodes.get(i).clusterSetSlotNode(slot, targetId);
@@ -131,6 +112,9 @@ final class TestCluster implements AutoCloseable {
 
     @Override
     public void close() {
+        if (lettuce != null) {
+            lettuce.shutdown(0, 2, TimeUnit.SECONDS);
+        }
         plain.shutdown(0, 2, TimeUnit.SECONDS);
         servers.forEach(SeckillServer::close);
     }

@@ -11,17 +11,8 @@ import org.springframework.integration.support.locks.LockRegistry;
  * nothing is kept here, and nothing has to expire.
  */
 @SuppressWarnings("rawtypes") // A type parameter was added in Spring Integration 7.
-public final class SeckillLockRegistry implements LockRegistry {
-    private final SeckillClient client;
-    private final String prefix;
-    private final LockOptions options;
-
-    public SeckillLockRegistry(SeckillClient client, String prefix, LockOptions options) {
-        this.client = client;
-        this.prefix = prefix;
-        this.options = options;
-    }
-
+public record SeckillLockRegistry(SeckillClient client, String prefix, LockOptions options)
+        implements LockRegistry {
     @Override
     public SeckillLock obtain(Object lockKey) {
         return client.lock(prefix + lockKey, options);

@@ -34,11 +34,7 @@ public class SeckillTemplate {
         return client.run(command);
     }
 
-    /**
-     * Tries to buy a unit.
-     *
-     * @param orderId the id of the order. Use the same one to try again
-     */
+    /** Tries to buy a unit. Use the same order id to try again. */
     public Outcome tryBuy(String voucher, String user, String orderId) {
         return client.tryBuy(voucher, user, orderId);
     }

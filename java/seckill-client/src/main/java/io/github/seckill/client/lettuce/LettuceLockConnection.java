@@ -8,8 +8,8 @@ import io.lettuce.core.RedisConnectionStateListener;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.locks.Lock;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** A connection to one server that ends when it is lost, before Lettuce reopens it. */
@@ -19,10 +19,9 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
     private final LettuceTransport transport;
     private final String server;
     private final Servers.Single single;
-    private final Lock mutex = new ReentrantLock();
+    private final AtomicBoolean open = new AtomicBoolean(true);
+    private final AtomicReference<@Nullable Runnable> listener = new AtomicReference<>();
     private volatile @Nullable CompletableFuture<@Nullable Object> underWay;
-    private volatile boolean open = true;
-    private @Nullable Runnable listener;
 
     LettuceLockConnection(LettuceTransport transport, String server, Servers.Single single) {
         this.transport = transport;
@@ -39,18 +38,18 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
     }
 
     boolean isOpen() {
-        return open;
+        return open.get();
     }
 
     @Override
     public @Nullable Object call(Request request, Duration timeout) throws InterruptedException {
-        if (!open) {
+        if (!isOpen()) {
             throw lost();
         }
         CompletableFuture<@Nullable Object> reply =
                 Wire.send(single.connection(), request, timeout);
         underWay = reply;
-        if (!open) {
+        if (!isOpen()) {
             // Lost meanwhile, perhaps before it was known what is under way.
             reply.completeExceptionally(lost());
         }
@@ -75,7 +74,7 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
     }
 
     private void gone() {
-        if (!end()) {
+        if (!open.getAndSet(false)) {
             return;
         }
         single.owner().closeAsync();
@@ -83,47 +82,34 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
         if (unanswered != null) {
             unanswered.completeExceptionally(lost());
         }
-        onLost(listener);
+        tellLost();
     }
 
     @Override
     public void onLost(@Nullable Runnable listener) {
-        mutex.lock();
-        try {
-            this.listener = open ? listener : null;
-            if (open) {
-                return;
-            }
-        } finally {
-            mutex.unlock();
-        }
-        if (listener != null) {
-            listener.run();
+        this.listener.set(listener);
+        if (!isOpen()) {
+            tellLost();
         }
     }
 
-    /** Ends its use, and says whether it was open. */
-    private boolean end() {
-        mutex.lock();
-        try {
-            boolean was = open;
-            open = false;
-            return was;
-        } finally {
-            mutex.unlock();
+    private void tellLost() {
+        Runnable told = listener.getAndSet(null);
+        if (told != null) {
+            told.run();
         }
     }
 
     @Override
     public void giveBack() {
-        if (!open || !transport.keep(this)) {
+        if (!isOpen() || !transport.keep(this)) {
             close();
         }
     }
 
     @Override
     public void abandon(Request last) {
-        if (end()) {
+        if (open.getAndSet(false)) {
             Wire.send(single.connection(), last, LAST_WORDS);
             single.owner().closeAsync();
         }
@@ -131,7 +117,7 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
 
     @Override
     public void close() {
-        if (end()) {
+        if (open.getAndSet(false)) {
             single.owner().close();
         }
     }

@@ -50,13 +50,11 @@ final class LettuceStockWatch implements StockWatch {
         } catch (RedisException | IllegalStateException nowhere) {
             return CompletableFuture.completedFuture(null);
         }
-        return connected
-                .whenComplete((connection, failed) -> {
-                    if (failed != null) {
-                        tracked.remove(server, connected);
-                    }
-                })
-                .thenCompose(connection -> connection.read(key));
+        return connected.whenComplete((connection, failed) -> {
+            if (failed != null) {
+                tracked.remove(server, connected);
+            }
+        }).thenCompose(connection -> connection.read(key));
     }
 
     @Override
@@ -70,10 +68,6 @@ final class LettuceStockWatch implements StockWatch {
                 connected.thenAccept(connection -> connection.single.owner().closeAsync());
             }
         }
-    }
-
-    private static @Nullable Long number(@Nullable String stock) {
-        return stock == null ? null : Long.valueOf(stock);
     }
 
     /** A connection on which every key that is read is watched. */
@@ -99,8 +93,7 @@ final class LettuceStockWatch implements StockWatch {
             synchronized (this) {
                 during = connecting;
                 if (tracking == null) {
-                    // A server takes the command also from a connection of RESP2, and tells it
-                    // nothing.
+                    // A server takes it also by a connection of RESP2, and tells that nothing.
                     CompletableFuture<Void> spoken = resp3();
                     tracking = commands.clientTracking(TrackingArgs.Builder.enabled())
                             .toCompletableFuture().thenCombine(spoken, (ok, nothing) -> ok);
@@ -111,7 +104,8 @@ final class LettuceStockWatch implements StockWatch {
             }
             return on.thenCombine(stock, (ok, value) -> value)
                     .orTimeout(ANSWER_MS, TimeUnit.MILLISECONDS)
-                    .thenApply(value -> during == connecting() ? number(value) : null)
+                    .<@Nullable Long>thenApply(value ->
+                            value != null && during == connecting() ? Long.valueOf(value) : null)
                     .whenComplete((value, failed) -> {
                         if (failed != null) {
                             transport.refresh();

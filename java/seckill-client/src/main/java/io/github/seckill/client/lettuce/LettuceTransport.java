@@ -57,18 +57,12 @@ public final class LettuceTransport implements SeckillTransport {
         return new LettuceTransport(() -> new Servers.One(client, uri));
     }
 
-    /**
-     * A transport to a cluster. Let the client refresh its topology by itself, as for any other
-     * use.
-     */
+    /** A transport to a cluster. Let the client refresh its topology, as for any other use. */
     public static LettuceTransport of(RedisClusterClient client) {
         return new LettuceTransport(() -> new Servers.Cluster(client));
     }
 
-    /**
-     * A transport by a client that may be another one after each {@link #close()} and {@link
-     * #reopen()}.
-     */
+    /** A transport by a client that may be another one after each {@link #reopen()}. */
     public static LettuceTransport of(Supplier<? extends AbstractRedisClient> client) {
         return new LettuceTransport(() ->
                 client.get() instanceof RedisClusterClient cluster
@@ -102,12 +96,11 @@ public final class LettuceTransport implements SeckillTransport {
         if (present != null && isUsable(present)) {
             return Wire.send(present, request, timeout);
         }
-        return connect()
-                .thenApply(connection -> connection)
-                .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS).handle((connection, failed) ->
-                        failed == null
-                                ? Wire.send(connection, request, timeout)
-                                : notConnected(failed))
+        return connect().thenApply(connection -> connection)
+                .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS)
+                .handle((connection, failed) -> failed == null
+                        ? Wire.send(connection, request, timeout)
+                        : notConnected(failed))
                 .thenCompose(reply -> reply);
     }
 

@@ -32,7 +32,9 @@ interface Servers {
     /** Looks up again where the keys are. */
     default void refresh() {}
 
-    boolean isCluster();
+    default boolean isCluster() {
+        return false;
+    }
 
     /** Runs what Lettuce can only wait for, on a thread made for it. */
     static <T> CompletableFuture<T> run(Supplier<T> work) {
@@ -55,26 +57,17 @@ interface Servers {
 
     /** One server, or a primary that sentinels name. */
     record One(RedisClient client, @Nullable RedisURI uri) implements Servers {
-        private StatefulRedisConnection<String, String> open() {
+        @Override
+        public StatefulRedisConnection<String, String> connect() {
             return uri == null
                     ? client.connect(StringCodec.UTF8)
                     : client.connect(StringCodec.UTF8, uri);
         }
 
         @Override
-        public StatefulConnection<String, String> connect() {
-            return open();
-        }
-
-        @Override
         public CompletableFuture<Single> connectTo(String server) {
             // Lettuce connects without waiting only to a URI that is given in the call.
-            return Servers.run(this::open).thenApply(opened -> new Single(opened, opened));
-        }
-
-        @Override
-        public boolean isCluster() {
-            return false;
+            return Servers.run(this::connect).thenApply(opened -> new Single(opened, opened));
         }
     }
 

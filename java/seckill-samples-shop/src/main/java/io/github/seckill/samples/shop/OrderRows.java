@@ -22,6 +22,10 @@ import org.springframework.transaction.annotation.Transactional;
 public class OrderRows {
     private static final String KEY = "voucher = :voucher AND sale = :sale AND order_id = :id";
     private static final String USER = " AND user_id = :user";
+    private static final String INSERT = """
+            INSERT INTO orders (voucher, sale, order_id, user_id, units, state, payment)
+            VALUES (:voucher, :sale, :id, :user, :units, :state, :payment)
+            """;
 
     private final JdbcClient database;
 
@@ -92,15 +96,8 @@ public class OrderRows {
         var known =
                 of(event, "SELECT user_id FROM orders WHERE " + KEY).query(String.class).optional();
         if (known.isEmpty()) {
-            of(
-                            event,
-                            """
-                            INSERT INTO orders
-                                (voucher, sale, order_id, user_id, units, state, payment)
-                            VALUES (:voucher, :sale, :id, :user, :units, :state, :payment)
-                            """)
-                    .param("units", units).param("state", state).param("payment", payment)
-                    .update();
+            of(event, INSERT).param("units", units).param("state", state)
+                    .param("payment", payment).update();
         } else if (!known.get().equals(order.user())) {
             // No repetition but a mistake: the entry stays pending until a person has looked at it.
             throw new IllegalStateException("the order id is another user's");

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.github.seckill.client.SaleAudit;
+import io.github.seckill.client.SaleInfo;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.test.SeckillServiceConnection;
 import java.time.Duration;
@@ -16,6 +17,7 @@ import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.beans.factory.annotation.Value;
@@ -51,17 +53,16 @@ class BuyersTest {
         assertThat(buyers.stream().filter(Buyer::accepted).count()).isGreaterThanOrEqualTo(STOCK);
 
         // Who has not paid has lost the units, by the deadline alone.
-        await().atMost(SETTLED).until(() -> held() == 0);
+        await().atMost(SETTLED).until(() -> phones().held() == 0);
         for (Buyer buyer : buyers) {
             if (buyer.isLate()) {
                 assertThat(buyer.pay()).as(buyer.orderId()).isEqualTo(409);
             }
         }
         // What was released is on sale again.
-        long left = left();
-        assertThat(left).isPositive();
+        assertThat(phones().left()).isPositive();
         buyers.addAll(run(http, "second", 1_000));
-        await().atMost(SETTLED).until(() -> held() == 0);
+        await().atMost(SETTLED).until(() -> phones().held() == 0);
 
         prove(buyers, seckill.run(audit("phone")));
         aBuyerWaitsInLine(http);
@@ -81,27 +82,19 @@ class BuyersTest {
         return redis.opsForStream().pending(stream, "shop", Range.unbounded(), 1).size();
     }
 
-    private long held() {
-        Long held = seckill.run(info("phone")).held();
-        return held == null ? -1 : held;
-    }
-
-    private long left() {
-        Long left = seckill.run(info("phone")).left();
-        return left == null ? -1 : left;
+    private SaleInfo phones() {
+        return seckill.run(info("phone"));
     }
 
     private static List<Buyer> run(Buyer.Http http, String wave, int count) throws Exception {
         ExecutorService pool = Executors.newFixedThreadPool(AT_ONCE);
         try {
-            List<Future<Buyer>> running = new ArrayList<>();
-            for (int i = 0; i < count; i++) {
-                Buyer buyer = new Buyer(http, wave + "-" + i, Buyer.Manner.of(i));
-                running.add(pool.submit(buyer));
-            }
             List<Buyer> buyers = new ArrayList<>();
-            for (Future<Buyer> future : running) {
-                buyers.add(future.get());
+            for (int i = 0; i < count; i++) {
+                buyers.add(new Buyer(http, wave + "-" + i, Buyer.Manner.of(i)));
+            }
+            for (Future<Buyer> bought : pool.invokeAll(buyers)) {
+                bought.get();
             }
             return buyers;
         } finally {
@@ -115,27 +108,26 @@ class BuyersTest {
         assertThat(audit.total()).isEqualTo(STOCK);
         assertThat(audit.left() + audit.held() + audit.sold()).isEqualTo(STOCK);
 
-        Map<String, String> expected = new HashMap<>();
-        for (Buyer buyer : buyers) {
-            if (buyer.accepted()) {
-                expected.put(buyer.orderId(), buyer.state());
-            }
-        }
+        Map<String, String> expected = buyers.stream().filter(Buyer::accepted)
+                .collect(Collectors.toMap(Buyer::orderId, Buyer::state));
         // The listener is behind by what is in the streams, and by no more.
         await().atMost(SETTLED).until(() -> rows().equals(expected));
         assertThat(units("sold")).isEqualTo(audit.sold());
         assertThat(units("held")).isZero().isEqualTo(audit.held());
         assertThat(database.sql("SELECT COUNT(*) FROM orders").query(Long.class).single())
                 .isEqualTo(audit.orders());
-        assertThat(usersWithTwoSoldOrders()).isEmpty();
-        assertThat(paymentsThatDiffer()).isEmpty();
+        assertThat(texts("SELECT user_id FROM orders WHERE state = 'sold' GROUP BY user_id"
+                + " HAVING COUNT(*) > 1")).as("users with two sold orders").isEmpty();
+        assertThat(texts("SELECT order_id FROM orders WHERE state = 'sold'"
+                + " AND (payment IS NULL OR payment <> CONCAT('payment-', order_id))"))
+                .as("orders with other payments").isEmpty();
         List<String> refunds = buyers.stream().flatMap(buyer -> buyer.refund().stream()).toList();
-        assertThat(refunds)
-                .anyMatch(refund -> refund.endsWith(" late"))
+        assertThat(refunds).anyMatch(refund -> refund.endsWith(" late"))
                 .anyMatch(refund -> refund.endsWith(" second"))
                 .anyMatch(refund -> refund.endsWith(" cancelled"));
         await().atMost(SETTLED).untilAsserted(() ->
-                assertThat(refunded()).containsExactlyInAnyOrderElementsOf(refunds));
+                assertThat(texts("SELECT CONCAT(payment, ' ', reason) FROM refunds"))
+                        .containsExactlyInAnyOrderElementsOf(refunds));
         for (String stream : List.of("", ".confirmed", ".released")) {
             await().atMost(SETTLED).until(() -> pending("stream.orders" + stream) == 0);
         }
@@ -149,25 +141,12 @@ class BuyersTest {
         return rows;
     }
 
-    private List<String> refunded() {
-        return database.sql("SELECT CONCAT(payment, ' ', reason) FROM refunds")
-                .query(String.class).list();
+    private List<String> texts(String sql) {
+        return database.sql(sql).query(String.class).list();
     }
 
     private long units(String state) {
         return database.sql("SELECT COALESCE(SUM(units), 0) FROM orders WHERE state = ?")
                 .param(state).query(Long.class).single();
-    }
-
-    private List<String> usersWithTwoSoldOrders() {
-        String sql = "SELECT user_id FROM orders WHERE state = 'sold' GROUP BY user_id"
-                + " HAVING COUNT(*) > 1";
-        return database.sql(sql).query(String.class).list();
-    }
-
-    private List<String> paymentsThatDiffer() {
-        String sql = "SELECT order_id FROM orders WHERE state = 'sold'"
-                + " AND (payment IS NULL OR payment <> CONCAT('payment-', order_id))";
-        return database.sql(sql).query(String.class).list();
     }
 }

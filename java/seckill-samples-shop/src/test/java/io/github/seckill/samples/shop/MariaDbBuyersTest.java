@@ -93,8 +93,7 @@ class MariaDbBuyersTest extends BuyersTest {
 
         @Override
         public void close() {
-            process.destroyForcibly();
-            process.onExit().join();
+            process.destroyForcibly().onExit().join();
         }
     }
 }

@@ -19,9 +19,13 @@ import org.springframework.data.redis.connection.RedisConnectionFactory;
 
 /**
  * Finds out whether the server, or every primary of a cluster, has the module, without a sale: asks
- * how a voucher stands that nobody has made.
+ * how a voucher stands that nobody has made. It asks once: a health check has no time to ask again.
+ *
+ * @param timeout how long it waits for each answer
+ * @param factory knows the nodes of a cluster
  */
-public final class ModuleProbe {
+public record ModuleProbe(
+        SeckillTransport transport, Duration timeout, RedisConnectionFactory factory) {
     /** What a server that lacks the module needs. */
     public static final String ADVICE =
             "the server lacks the seckill module: add 'loadmodule <path>/libseckill.so' to its"
@@ -31,18 +35,6 @@ public final class ModuleProbe {
 
     private static final Logger LOG = LoggerFactory.getLogger(ModuleProbe.class);
     private static final String VOUCHER = "seckill-health";
-
-    private final SeckillTransport transport;
-    private final Duration timeout;
-    private final RedisConnectionFactory factory;
-
-    /** Makes a probe, which asks once: a health check has no time to ask again. */
-    public ModuleProbe(
-            SeckillTransport transport, Duration timeout, RedisConnectionFactory factory) {
-        this.transport = transport;
-        this.timeout = timeout;
-        this.factory = factory;
-    }
 
     /**
      * Whether a node has the module.
@@ -66,9 +58,8 @@ public final class ModuleProbe {
     /** Which nodes have the module. */
     static Map<String, Object> details(List<Found> found) {
         Map<String, Object> details = new LinkedHashMap<>();
-        for (Found node : found) {
-            details.put(node.node(), node.hasModule() ? "module loaded" : ADVICE);
-        }
+        found.forEach(node ->
+                details.put(node.node(), node.hasModule() ? "module loaded" : ADVICE));
         return details;
     }
 

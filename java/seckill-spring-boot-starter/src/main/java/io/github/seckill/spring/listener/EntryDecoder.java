@@ -20,9 +20,7 @@ final class EntryDecoder {
     private final String voucher;
     private final String orderId;
 
-    /**
-     * @param fields the server's {@code seckill.order-fields}
-     */
+    /** @param fields the server's {@code seckill.order-fields} */
     EntryDecoder(String fields) {
         List<String> names = List.of(fields.trim().split(" +"));
         if (names.size() != 3) {
@@ -37,10 +35,9 @@ final class EntryDecoder {
     /** For people only: bytes that are no UTF-8 are replaced. */
     static Map<String, String> readable(Map<byte[], byte[]> raw) {
         Map<String, String> fields = new LinkedHashMap<>();
-        raw.forEach((name, value) ->
-                fields.put(
-                        new String(name, StandardCharsets.UTF_8),
-                        new String(value, StandardCharsets.UTF_8)));
+        raw.forEach((name, value) -> fields.put(
+                new String(name, StandardCharsets.UTF_8),
+                new String(value, StandardCharsets.UTF_8)));
         return fields;
     }
 

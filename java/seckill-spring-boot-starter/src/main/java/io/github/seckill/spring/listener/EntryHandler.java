@@ -81,12 +81,11 @@ record EntryHandler(
         boolean reject = decision == Decision.REJECT_IF_UNSOLD;
         String reason = reason(failure.cause());
         boolean left = switch (decision) {
-                    case RETRY -> false;
-                    case DEAD_LETTER -> consumer.bury(failure.entry(), record, reason);
-                    case REJECT_IF_UNSOLD ->
-                            failure.event() instanceof OrderPlaced
-                                    && consumer.rejectUnsold(failure.entry(), reason);
-                };
+            case RETRY -> false;
+            case DEAD_LETTER -> consumer.bury(failure.entry(), record, reason);
+            case REJECT_IF_UNSOLD -> failure.event() instanceof OrderPlaced
+                    && consumer.rejectUnsold(failure.entry(), reason);
+        };
         if (left) {
             observer.deadLetter(failure.entry(), reject);
             LOG.error(
@@ -108,8 +107,6 @@ record EntryHandler(
 
     private static String reason(Throwable cause) {
         String reason = cause.toString();
-        return reason.length() <= REASON_LENGTH_MAX
-                ? reason
-                : reason.substring(0, REASON_LENGTH_MAX);
+        return reason.substring(0, Math.min(reason.length(), REASON_LENGTH_MAX));
     }
 }

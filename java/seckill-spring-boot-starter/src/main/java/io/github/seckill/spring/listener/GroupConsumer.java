@@ -4,10 +4,10 @@ import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.output.IntegerOutput;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.data.domain.Range;
 import org.springframework.data.redis.connection.RedisConnection;
@@ -31,9 +31,8 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
     /** Makes the group where it is missing, to read the stream from its beginning. */
     void createGroup(String stream) {
         try {
-            connection
-                    .streamCommands()
-                    .xGroupCreate(bytes(stream), group, ReadOffset.from("0"), true);
+            RedisStreamCommands streams = connection.streamCommands();
+            streams.xGroupCreate(bytes(stream), group, ReadOffset.from("0"), true);
         } catch (RuntimeException failed) {
             if (!hasCode(failed, "BUSYGROUP")) {
                 throw failed;
@@ -43,26 +42,15 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
 
     /** Entries of each stream that no consumer of the group has read yet. */
     Map<String, List<ByteRecord>> readNew(List<String> streams, int count, Duration poll) {
-        List<StreamOffset<byte[]>> offsets = new ArrayList<>();
-        for (String stream : streams) {
-            offsets.add(StreamOffset.create(bytes(stream), ReadOffset.lastConsumed()));
-        }
+        @SuppressWarnings("unchecked") // a generic array
+        StreamOffset<byte[]>[] offsets = streams.stream()
+                .map(stream -> StreamOffset.create(bytes(stream), ReadOffset.lastConsumed()))
+                .toArray(StreamOffset[]::new);
         StreamReadOptions options = StreamReadOptions.empty().count(count).block(poll);
         List<ByteRecord> records = connection
-                .streamCommands().xReadGroup(Consumer.from(group, name), options, array(offsets));
-        Map<String, List<ByteRecord>> found = new LinkedHashMap<>();
-        if (records != null) {
-            for (ByteRecord read : records) {
-                String stream = new String(read.getRequiredStream(), StandardCharsets.UTF_8);
-                found.computeIfAbsent(stream, absent -> new ArrayList<>()).add(read);
-            }
-        }
-        return found;
-    }
-
-    @SuppressWarnings({"unchecked", "rawtypes"})
-    private static StreamOffset<byte[]>[] array(List<StreamOffset<byte[]>> offsets) {
-        return offsets.toArray(new StreamOffset[0]);
+                .streamCommands().xReadGroup(Consumer.from(group, name), options, offsets);
+        return records == null ? Map.of() : records.stream().collect(Collectors.groupingBy(
+                read -> new String(read.getRequiredStream(), StandardCharsets.UTF_8)));
     }
 
     /** Pending entries of all consumers, behind an id. */
@@ -124,9 +112,9 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
     }
 
     /**
-     * Returns what is pending for this consumer to the group, and deletes the consumer. A consumer
-     * that is deleted takes its pending entries with it, so they go to another one first, as if they
-     * had been idle for long enough: others take them over at once.
+     * Returns what is pending for this consumer to the group, and deletes the consumer. One that is
+     * deleted takes its pending entries with it, so they go to another one first, as if they had
+     * been idle for long enough: others take them over at once.
      */
     void leave(String stream, Duration claimAfter) {
         RedisStreamCommands streams = connection.streamCommands();

@@ -109,7 +109,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                 methods, new EntryDecoder(options.fields()), policy, observer, new FailureLog());
         OrderListenerLoop loop = new OrderListenerLoop(
                 connections::getConnection, group, name, streams, handler, options,
-                options.poll().compareTo(pollMost) < 0 ? options.poll() : pollMost, observer);
+                options.poll().compareTo(pollMost) < 0 ? options.poll() : pollMost);
         running.add(loop);
         threads.execute(loop);
     }

@@ -39,7 +39,6 @@ final class OrderListenerLoop implements Runnable {
     private final EntryHandler handler;
     private final OrderListenerOptions options;
     private final Duration poll;
-    private final OrderListenerObserver observer;
     private final CountDownLatch stopped = new CountDownLatch(1);
     /** Behind which id the next look at pending entries begins, of each stream. */
     private final Map<String, String> pendingBehind = new HashMap<>();
@@ -47,7 +46,6 @@ final class OrderListenerLoop implements Runnable {
     private final Map<String, List<RecordId>> handled = new HashMap<>();
 
     private long handledNanos;
-
     private long nextPendingNanos = System.nanoTime();
     private long nextProbeNanos;
     private boolean intakeStopped;
@@ -55,7 +53,7 @@ final class OrderListenerLoop implements Runnable {
     OrderListenerLoop(
             Supplier<RedisConnection> connections, String group, String name,
             Map<String, Kind> streams, EntryHandler handler, OrderListenerOptions options,
-            Duration poll, OrderListenerObserver observer) {
+            Duration poll) {
         this.connections = connections;
         this.group = group;
         this.name = name;
@@ -63,7 +61,6 @@ final class OrderListenerLoop implements Runnable {
         this.handler = handler;
         this.options = options;
         this.poll = poll;
-        this.observer = observer;
     }
 
     /** Ends the loop after the entry in hand. */
@@ -86,7 +83,8 @@ final class OrderListenerLoop implements Runnable {
                 streams.keySet().forEach(stream -> consumer.leave(stream, options.claimAfter()));
             } catch (RuntimeException failed) {
                 if (isRunning()) {
-                    LOG.warn("The group {} can't read, and tries again: {}", group, first(failed));
+                    String why = failed.toString();
+                    LOG.warn("The group {} can't read, and tries again: {}", group, why);
                     LOG.debug("The group {} can't read", group, failed);
                     await(pause);
                     Duration twice = pause.multipliedBy(2);
@@ -96,19 +94,13 @@ final class OrderListenerLoop implements Runnable {
         }
     }
 
-    private static String first(Throwable failed) {
-        return failed.getMessage() == null ? failed.toString() : failed.getMessage();
-    }
-
     private boolean isRunning() {
         return stopped.getCount() > 0;
     }
 
     private void await(Duration time) {
         try {
-            if (stopped.await(time.toNanos(), TimeUnit.NANOSECONDS)) {
-                return;
-            }
+            stopped.await(time.toNanos(), TimeUnit.NANOSECONDS);
         } catch (InterruptedException interrupted) {
             stop();
         }
@@ -135,13 +127,11 @@ final class OrderListenerLoop implements Runnable {
         if (stop != intakeStopped) {
             intakeStopped = stop;
             nextProbeNanos = System.nanoTime() + PROBE_EVERY.toNanos();
-            observer.intake(group, stop);
+            handler.observer().intake(group, stop);
             if (stop) {
                 LOG.error(
                         "The group {} fails at everything: no new entries are read but one every"
-                                + " {} s",
-                        group,
-                        PROBE_EVERY.toSeconds());
+                                + " {} s", group, PROBE_EVERY.toSeconds());
             } else {
                 LOG.info("The group {} works again", group);
             }

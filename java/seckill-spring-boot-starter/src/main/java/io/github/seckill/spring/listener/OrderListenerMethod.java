@@ -33,8 +33,7 @@ final class OrderListenerMethod {
             throw new IllegalStateException(
                     "A method with @SeckillOrderListener takes an OrderEvent, OrderPlaced,"
                             + " OrderConfirmed, PaymentToRefund or OrderReleased, and then a String"
-                            + " if it wants the idempotency key: "
-                            + method);
+                            + " if it wants the idempotency key: " + method);
         }
         this.beans = beans;
         this.bean = bean;
@@ -57,11 +56,10 @@ final class OrderListenerMethod {
             }
             MethodIntrospector.MetadataLookup<SeckillOrderListener> annotation = method ->
                     AnnotatedElementUtils.findMergedAnnotation(method, SeckillOrderListener.class);
-            MethodIntrospector.selectMethods(type, annotation)
-                    .forEach((method, found) ->
-                            add(
-                                    groups, beans.resolveEmbeddedValue(found.group()),
-                                    new OrderListenerMethod(beans, bean, method)));
+            MethodIntrospector.selectMethods(type, annotation).forEach((method, found) -> {
+                String group = beans.resolveEmbeddedValue(found.group());
+                add(groups, group, new OrderListenerMethod(beans, bean, method));
+            });
         }
         return groups;
     }
@@ -72,8 +70,7 @@ final class OrderListenerMethod {
         if (!StringUtils.hasText(group)) {
             throw new IllegalStateException(
                     "Name the consumer group: @SeckillOrderListener(group = ...),"
-                            + " seckill.listener.group or spring.application.name: "
-                            + listener);
+                            + " seckill.listener.group or spring.application.name: " + listener);
         }
         Map<Kind, OrderListenerMethod> listeners =
                 groups.computeIfAbsent(group, absent -> new LinkedHashMap<>());
@@ -81,12 +78,8 @@ final class OrderListenerMethod {
             OrderListenerMethod other = listeners.putIfAbsent(kind, listener);
             if (other != null) {
                 throw new IllegalStateException(
-                        "Two listeners of the group "
-                                + group
-                                + " would take each other's orders, give them groups of their own: "
-                                + other
-                                + " and "
-                                + listener);
+                        "Two listeners of the group " + group + " would take each other's orders,"
+                                + " give them groups of their own: " + other + " and " + listener);
             }
         }
     }

@@ -28,12 +28,10 @@ class ClusterTest {
     }
 
     private void addNode(boolean withModule) {
-        List<String> options = new ArrayList<>(List.of("--cluster-enabled", "yes"));
-        if (withModule) {
-            String module = SeckillServer.module().orElseThrow().toString();
-            options.addAll(List.of("--loadmodule", module));
-        }
-        nodes.add(SeckillServer.start(SeckillServer.program(), options));
+        String[] options = {"--cluster-enabled", "yes"};
+        nodes.add(withModule
+                ? SeckillServer.start(options)
+                : SeckillServer.start(SeckillServer.program(), List.of(options)));
     }
 
     /** Each node has half of the slots. */

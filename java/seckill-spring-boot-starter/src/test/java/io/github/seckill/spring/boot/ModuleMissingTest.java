@@ -19,16 +19,17 @@ class ModuleMissingTest {
             SeckillServer.start(SeckillServer.program(), List.of());
 
     /** The client asks again for days, which no health check may take. */
-    private static ConfigurableApplicationContext run(SeckillServer server, String check) {
+    private static ConfigurableApplicationContext run(
+            SeckillServer server, String check, String timeout) {
         return ShopApplication.run(
-                "spring.data.redis.url=" + server.uri(), "spring.data.redis.timeout=500ms",
-                "seckill.command-timeout=200ms", "seckill.retry-for=9d",
+                "spring.data.redis.url=" + server.uri(), "spring.data.redis.timeout=" + timeout,
+                "seckill.command-timeout=" + timeout, "seckill.retry-for=9d",
                 "seckill.check-on-start=" + check);
     }
 
     @Test
     void theHealthSaysSoBeforeTheFirstSale() {
-        try (var context = run(PLAIN, "warn")) {
+        try (var context = run(PLAIN, "warn", "20s")) {
             assertThat(ShopApplication.health(context))
                     .startsWith("DOWN {server=the server lacks the seckill module")
                     .contains("loadmodule");
@@ -40,7 +41,7 @@ class ModuleMissingTest {
 
     @Test
     void theApplicationDoesNotStartIfItShallNot() {
-        assertThatThrownBy(() -> run(PLAIN, "fail").close())
+        assertThatThrownBy(() -> run(PLAIN, "fail", "20s").close())
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("lacks the seckill module");
     }
@@ -49,7 +50,7 @@ class ModuleMissingTest {
     void theModuleThatIsLoadedLaterIsFound() throws Exception {
         List<String> allowed = List.of("--enable-module-command", "yes");
         try (SeckillServer server = SeckillServer.start(SeckillServer.program(), allowed);
-                var context = run(server, "off")) {
+                var context = run(server, "off", "20s")) {
             assertThat(ShopApplication.health(context)).startsWith("DOWN");
             StringRedisTemplate redis = context.getBean(StringRedisTemplate.class);
             String module = SeckillServer.module().orElseThrow().toAbsolutePath().toString();
@@ -63,7 +64,7 @@ class ModuleMissingTest {
     void aServerThatIsAwayIsDownForAnotherReason() {
         SeckillServer server = SeckillServer.start();
         try (server;
-                var context = run(server, "fail")) {
+                var context = run(server, "fail", "200ms")) {
             server.kill();
             assertThat(ShopApplication.health(context)).startsWith("DOWN").doesNotContain("lacks");
         }

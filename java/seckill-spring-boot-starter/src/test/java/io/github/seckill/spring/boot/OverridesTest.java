@@ -37,51 +37,42 @@ class OverridesTest {
 
     @Test
     void itCanBeSwitchedOff() {
-        withRedis()
-                .withPropertyValues("seckill.enabled=false").run(context ->
-                        assertThat(context)
-                                .hasNotFailed().doesNotHaveBean(SeckillClient.class)
-                                .doesNotHaveBean(OrderListenerContainer.class));
+        withRedis().withPropertyValues("seckill.enabled=false").run(context ->
+                assertThat(context)
+                        .hasNotFailed().doesNotHaveBean(SeckillClient.class)
+                        .doesNotHaveBean(OrderListenerContainer.class));
     }
 
     @Test
     void propertiesBecomeOptions() {
-        withRedis()
-                .withPropertyValues(
-                        "seckill.command-timeout=300ms", "seckill.coalescing=on",
-                        "seckill.coalescing-window=1ms", "seckill.batch-max=64",
-                        "seckill.remember-sold-out=true")
-                .run(context -> {
-                    SeckillOptions options = context.getBean(SeckillOptions.class);
-                    assertThat(options)
-                            .usingRecursiveComparison().isEqualTo(
-                                    SeckillOptions.defaults()
-                                            .commandTimeout(Duration.ofMillis(300))
-                                            .coalescing(Coalescing.ON)
-                                            .coalescingWindow(Duration.ofMillis(1)).batchMax(64)
-                                            .rememberSoldOut(true));
-                });
-        withRedis()
-                .run(context ->
-                        assertThat(context.getBean(SeckillOptions.class))
-                                .usingRecursiveComparison().isEqualTo(SeckillOptions.defaults()));
+        SeckillOptions changed = SeckillOptions.defaults()
+                .commandTimeout(Duration.ofMillis(300)).coalescing(Coalescing.ON)
+                .coalescingWindow(Duration.ofMillis(1)).batchMax(64).rememberSoldOut(true);
+        assertOptions(
+                changed, "seckill.command-timeout=300ms", "seckill.coalescing=on",
+                "seckill.coalescing-window=1ms", "seckill.batch-max=64",
+                "seckill.remember-sold-out=true");
+        assertOptions(SeckillOptions.defaults());
+    }
+
+    private void assertOptions(SeckillOptions expected, String... properties) {
+        withRedis().withPropertyValues(properties).run(context ->
+                assertThat(context.getBean(SeckillOptions.class))
+                        .usingRecursiveComparison().isEqualTo(expected));
     }
 
     @Test
     void jedisIsRefusedWithTheWayOut() {
-        runner.withBean(JedisConnectionFactory.class)
-                .run(context ->
-                        assertThat(context)
-                                .getFailure().rootCause()
-                                .hasMessageStartingWith("The seckill starter needs Lettuce"));
+        runner.withBean(JedisConnectionFactory.class).run(context ->
+                assertThat(context).getFailure().rootCause()
+                        .hasMessageStartingWith("The seckill starter needs Lettuce"));
     }
 
     @Test
     void ownBeansComeFirst() {
         SeckillClient own = Mockito.mock(SeckillClient.class);
         SeckillTransport transport = Mockito.mock(SeckillTransport.class);
-        withRedis()
-                .withBean(SeckillTransport.class, () -> transport)
+        withRedis().withBean(SeckillTransport.class, () -> transport)
                 .withBean(SeckillClient.class, () -> own).run(context ->
                         assertThat(context.getBean(SeckillTemplate.class).client()).isSameAs(own));
     }
@@ -90,9 +81,8 @@ class OverridesTest {
     void micrometerAndSpringIntegrationMayBeAbsent() {
         withRedis()
                 .withClassLoader(new FilteredClassLoader(MeterRegistry.class, LockRegistry.class))
-                .run(context ->
-                        assertThat(context)
-                                .hasNotFailed().hasSingleBean(RedisConnectionFactory.class)
-                                .hasSingleBean(SeckillTemplate.class));
+                .run(context -> assertThat(context)
+                        .hasNotFailed().hasSingleBean(RedisConnectionFactory.class)
+                        .hasSingleBean(SeckillTemplate.class));
     }
 }

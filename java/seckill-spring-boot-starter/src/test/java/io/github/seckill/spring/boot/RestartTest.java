@@ -15,12 +15,15 @@ import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
+import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** A context that is stopped and started again, as the contexts of tests are by Spring 7. */
 class RestartTest {
-    private static ConfigurableApplicationContext run(SeckillServer server) {
+    @AutoClose private final SeckillServer server = SeckillServer.start();
+
+    private ConfigurableApplicationContext run() {
         return ShopApplication.run(
                 "spring.data.redis.url=" + server.uri(), "seckill.retry-for=100ms",
                 "seckill.sold-out-for=10m", "seckill.remember-sold-out=true");
@@ -28,8 +31,7 @@ class RestartTest {
 
     @Test
     void itGoesOn() throws InterruptedException {
-        try (SeckillServer server = SeckillServer.start();
-                var context = run(server)) {
+        try (var context = run()) {
             SeckillTemplate template = context.getBean(SeckillTemplate.class);
             template.run(create("7", 2, SaleRules.none()));
             assertThat(template.tryBuy("7", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
@@ -51,8 +53,7 @@ class RestartTest {
 
     @Test
     void soldOutIsRememberedAgain() {
-        try (SeckillServer server = SeckillServer.start();
-                var context = run(server)) {
+        try (var context = run()) {
             SeckillTemplate template = context.getBean(SeckillTemplate.class);
             template.run(create("7", 1, SaleRules.none()));
             assertThat(template.tryBuy("7", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
@@ -68,8 +69,7 @@ class RestartTest {
 
     @Test
     void aLockThatIsNotTiedToItsConnectionIsReleasedAtTheEnd() {
-        try (SeckillServer server = SeckillServer.start();
-                RedisClient lettuce = RedisClient.create(server.uri());
+        try (RedisClient lettuce = RedisClient.create(server.uri());
                 var connection = lettuce.connect()) {
             try (var context = ShopApplication.run(
                     "spring.data.redis.url=" + server.uri(), "seckill.lock.session=false",

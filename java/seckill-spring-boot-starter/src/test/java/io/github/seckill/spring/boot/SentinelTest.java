@@ -15,8 +15,6 @@ import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisException;
 import io.lettuce.core.RedisURI;
 import java.io.IOException;
-import java.net.InetSocketAddress;
-import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -37,28 +35,17 @@ class SentinelTest {
     private record Sentinel(Process process, int port) implements AutoCloseable {
         static Sentinel of(SeckillServer primary, Path folder) throws IOException {
             int port = SeckillServer.freePort();
-            Path file = Files.write(
-                    folder.resolve("sentinel.conf"),
-                    List.of(
-                            "port " + port, "bind 127.0.0.1", "dir " + folder,
-                            "sentinel monitor shop 127.0.0.1 " + primary.port() + " 1",
-                            "sentinel down-after-milliseconds shop 500",
-                            "sentinel failover-timeout shop 5000"));
+            Path file = Files.write(folder.resolve("sentinel.conf"), List.of(
+                    "port " + port, "bind 127.0.0.1", "dir " + folder,
+                    "sentinel monitor shop 127.0.0.1 " + primary.port() + " 1",
+                    "sentinel down-after-milliseconds shop 500",
+                    "sentinel failover-timeout shop 5000"));
+            Path log = folder.resolve("sentinel.log");
             Process process =
                     new ProcessBuilder(SeckillServer.program(), file.toString(), "--sentinel")
-                            .redirectErrorStream(true)
-                            .redirectOutput(folder.resolve("sentinel.log").toFile()).start();
-            await().until(() -> listens(port));
+                            .redirectErrorStream(true).redirectOutput(log.toFile()).start();
+            await().until(() -> Files.readString(log).contains("+monitor"));
             return new Sentinel(process, port);
-        }
-
-        private static boolean listens(int port) {
-            try (Socket socket = new Socket()) {
-                socket.connect(new InetSocketAddress("127.0.0.1", port), 1_000);
-                return true;
-            } catch (IOException notYet) {
-                return false;
-            }
         }
 
         RedisURI uri() {
@@ -67,8 +54,7 @@ class SentinelTest {
 
         @Override
         public void close() {
-            process.destroyForcibly();
-            process.onExit().join();
+            process.destroyForcibly().onExit().join();
         }
     }
 
@@ -153,8 +139,7 @@ class SentinelTest {
                 office.run(restock("gone", 1));
                 List<String> later = buyers.awaitMore(20);
                 buyers.stop();
-                assertThat(later)
-                        .hasSizeGreaterThanOrEqualTo(20)
+                assertThat(later).hasSizeGreaterThanOrEqualTo(20)
                         .allSatisfy(order -> assertThat(office.run(order("7", order))).isPresent());
                 assertThat(office.run(audit("7")).isSound()).isTrue();
                 await().until(() ->

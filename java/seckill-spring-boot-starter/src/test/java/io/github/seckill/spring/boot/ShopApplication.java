@@ -4,7 +4,10 @@ import io.github.seckill.spring.listener.OrderPlaced;
 import io.github.seckill.spring.listener.SeckillOrderListener;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -17,6 +20,11 @@ import org.springframework.test.util.ReflectionTestUtils;
 @EnableAutoConfiguration
 class ShopApplication {
     final List<String> keys = new CopyOnWriteArrayList<>();
+    private final Set<String> failed = ConcurrentHashMap.newKeySet();
+
+    /** Whether its listener fails at everything once. */
+    @Value("${shop.fails-once:false}")
+    private boolean failsOnce;
 
     /** Starts it. */
     static ConfigurableApplicationContext run(String... properties) {
@@ -38,6 +46,9 @@ class ShopApplication {
 
     @SeckillOrderListener
     void on(OrderPlaced placed, String idempotencyKey) {
+        if (failsOnce && failed.add(idempotencyKey)) {
+            throw new IllegalStateException("the database is down");
+        }
         keys.add(idempotencyKey);
     }
 }

@@ -9,11 +9,11 @@ import io.github.seckill.client.SaleRules;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
@@ -35,7 +35,6 @@ class VirtualThreadsTest {
 
     @Test
     void theyBuyAndTakeTurns() throws Exception {
-        underLock = 0;
         ExecutorService threads = virtualThreads();
         try (SeckillServer server = SeckillServer.start();
                 var context = ShopApplication.run(
@@ -43,17 +42,11 @@ class VirtualThreadsTest {
                         "spring.threads.virtual.enabled=true", "seckill.retry-for=60s")) {
             SeckillTemplate template = context.getBean(SeckillTemplate.class);
             template.run(create("7", STOCK, SaleRules.none()));
-            List<Future<Outcome>> outcomes = new ArrayList<>();
-            for (int i = 0; i < BUYERS; i++) {
-                String buyer = "b" + i;
-                outcomes.add(threads.submit(() -> template.tryBuy("7", buyer, buyer)));
-            }
-            List<Future<?>> turns = new ArrayList<>();
-            for (int i = 0; i < HOLDERS; i++) {
-                turns.add(threads.submit(() ->
-                        template.underLock(
-                                "lock:turns", Duration.ofSeconds(60), lock -> underLock++)));
-            }
+            List<Future<Outcome>> outcomes = IntStream.range(0, BUYERS).mapToObj(i ->
+                    threads.submit(() -> template.tryBuy("7", "b" + i, "b" + i))).toList();
+            Duration wait = Duration.ofSeconds(60);
+            var turns = IntStream.range(0, HOLDERS).mapToObj(i -> threads.submit(() ->
+                    template.underLock("lock:turns", wait, lock -> underLock++))).toList();
             int accepted = 0;
             for (Future<Outcome> outcome : outcomes) {
                 accepted += outcome.get() == Outcome.ACCEPTED ? 1 : 0;

@@ -22,8 +22,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.InstanceOfAssertFactories;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.data.redis.connection.lettuce.LettuceConnection;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -37,24 +37,14 @@ import redis.clients.jedis.util.SafeEncoder;
 class ClientsPageTest {
     private static final StringCodec UTF8 = StringCodec.UTF8;
 
-    private static SeckillServer server;
-    private static RedisClient lettuce;
-    private static SeckillClient seckill;
+    @AutoClose private final SeckillServer server = SeckillServer.start();
+    @AutoClose private final RedisClient lettuce = RedisClient.create(server.uri());
+    @AutoClose private final SeckillClient seckill =
+            SeckillClient.create(LettuceTransport.of(lettuce));
 
-    @BeforeAll
-    static void start() {
-        server = SeckillServer.start();
-        lettuce = RedisClient.create(server.uri());
-        seckill = SeckillClient.create(LettuceTransport.of(lettuce));
-        // All buyers here are one.
-        seckill.run(create("7", 10, SaleRules.none().limit(10)));
-    }
-
-    @AfterAll
-    static void end() {
-        seckill.close();
-        lettuce.close();
-        server.close();
+    @BeforeEach
+    void open() {
+        seckill.run(create("7", 10, SaleRules.none().limit(2)));
     }
 
     /** Names of commands, for both clients. */
@@ -102,8 +92,7 @@ class ClientsPageTest {
             long fence = (Long) jedis.sendBlockingCommand(
                     Seckill.ACQUIRE, key, token, "30000", "BLOCK", "5000", "FENCE");
             assertThat(outcome).isZero();
-            assertThat(info)
-                    .asInstanceOf(InstanceOfAssertFactories.LIST)
+            assertThat(info).asInstanceOf(InstanceOfAssertFactories.LIST)
                     .contains("managed", "total");
             assertThat(fence).isPositive();
         }

@@ -21,10 +21,8 @@ public final class Pages {
 
     /** The one line of a page that begins so. */
     public static String line(String page, String beginning) throws IOException {
-        var found =
-                Files.readAllLines(ROOT.resolve(page)).stream()
-                        .filter(line -> line.startsWith(beginning))
-                        .toList();
+        var found = Files.readAllLines(ROOT.resolve(page)).stream()
+                .filter(line -> line.startsWith(beginning)).toList();
         if (found.size() != 1) {
             throw new AssertionError(page + " has " + found.size() + " lines of " + beginning);
         }

@@ -1,7 +1,9 @@
 package io.github.seckill.spring.listener;
 
+import static io.github.seckill.client.Commands.order;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.github.seckill.client.OrderState;
 import io.github.seckill.client.Outcome;
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.client.SeckillClient;
@@ -12,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.springframework.beans.factory.support.DefaultListableBeanFactory;
 import org.springframework.data.domain.Range;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
@@ -44,21 +47,16 @@ final class ListenerShop implements AutoCloseable {
 
     /** Starts an application whose beans listen. */
     OrderListenerContainer start(OrderFailurePolicy policy, Object... beans) {
-        return start(policy, OrderListenerObserver.NONE, beans);
-    }
-
-    OrderListenerContainer start(
-            OrderFailurePolicy policy, OrderListenerObserver observer, Object... beans) {
         DefaultListableBeanFactory factory = new DefaultListableBeanFactory();
         for (Object bean : beans) {
             factory.registerSingleton(bean.getClass().getName(), bean);
         }
-        return start(policy, observer, factory);
+        return start(policy, factory);
     }
 
-    OrderListenerContainer start(
-            OrderFailurePolicy policy, OrderListenerObserver observer,
-            DefaultListableBeanFactory beans) {
+    OrderListenerContainer start(OrderFailurePolicy policy, DefaultListableBeanFactory beans) {
+        OrderListenerObserver observer = beans.getBeanProvider(OrderListenerObserver.class)
+                .getIfAvailable(() -> OrderListenerObserver.NONE);
         Duration retry = Duration.ofMillis(40);
         OrderListenerContainer container = new OrderListenerContainer(
                 beans, factory, options(claimAfter, retry, retry.multipliedBy(4)),
@@ -78,6 +76,15 @@ final class ListenerShop implements AutoCloseable {
 
     void buy(String voucher, String user, String orderId) {
         assertThat(client.tryBuy(voucher, user, orderId)).isEqualTo(Outcome.ACCEPTED);
+    }
+
+    /** Another user each buys a unit of voucher 7: o and the number is the order. */
+    void buyAll(int first, int last) {
+        IntStream.rangeClosed(first, last).forEach(i -> buy("7", "u" + i, "o" + i));
+    }
+
+    OrderState state(String orderId) {
+        return client.run(order("7", orderId)).orElseThrow().state();
     }
 
     List<PendingMessage> pending(String stream) {

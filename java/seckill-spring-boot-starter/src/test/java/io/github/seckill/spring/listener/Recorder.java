@@ -25,6 +25,10 @@ public class Recorder {
         return handled.stream().map(event -> event.kind() + " " + event.order().orderId()).toList();
     }
 
+    <E extends OrderEvent> List<E> handled(Class<E> type) {
+        return handled.stream().filter(type::isInstance).map(type::cast).toList();
+    }
+
     long refusals(String orderId) {
         return refused.stream().filter(event -> event.order().orderId().equals(orderId)).count();
     }

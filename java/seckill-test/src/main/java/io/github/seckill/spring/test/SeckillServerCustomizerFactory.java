@@ -16,8 +16,6 @@ import org.springframework.test.context.TestContextAnnotationUtils;
 
 /** Finds {@link SeckillServiceConnection} on a test class, or on one that encloses it. */
 final class SeckillServerCustomizerFactory implements ContextCustomizerFactory {
-    SeckillServerCustomizerFactory() {}
-
     @Override
     public @Nullable ContextCustomizer createContextCustomizer(
             Class<?> testClass, List<ContextConfigurationAttributes> attributes) {
