@@ -41,18 +41,6 @@ fn tags_can_be_had_without_a_cluster() {
     }
 }
 
-#[test]
-fn without_tags_braces_mean_nothing() {
-    let server = Server::start();
-    for voucher in ["{shop3}:7", "a}b", "{}x", "{}", ""] {
-        server.run("FLUSHALL");
-        server.run(&format!("SET seckill:stock:{voucher} 5"));
-        server.check(&format!("> SECKILL.TRY '{voucher}' alice o1\n0\n> XLEN stream.orders\n1"));
-        let member = format!("SISMEMBER seckill:order:{voucher} alice");
-        assert_eq!(server.run(&member), Value::Int(1), "{voucher}");
-    }
-}
-
 /// A cluster of one node that owns every slot.
 pub fn whole_cluster() -> Server {
     let server = Server::with().cluster().start();
@@ -168,20 +156,6 @@ fn odd_names_in_a_cluster_never_sell_by_halves() {
         server.run("CONFIG SET seckill.buyers-prefix seckill:order:");
         server.run("CONFIG SET seckill.order-stream stream.orders");
     }
-}
-
-#[test]
-fn a_cluster_client_routes_by_the_voucher() {
-    let server = whole_cluster();
-    server.run("SET seckill:stock:{7} 1");
-    let url = format!("redis://127.0.0.1:{}", server.port());
-    let client = redis::cluster::ClusterClient::new(vec![url]).expect("a cluster client");
-    let mut connection = client.get_connection().expect("a connection");
-    let mut outcome = |user: &str| -> i64 {
-        let mut command = redis::cmd("SECKILL.TRY");
-        command.arg("7").arg(user).arg("o1").query(&mut connection).expect("an outcome")
-    };
-    assert_eq!([outcome("alice"), outcome("bob")], [0, 1]);
 }
 
 #[test]

@@ -1,12 +1,10 @@
-//! Many clients at once, on one voucher or one stream.
+//! Many clients at once, on one voucher.
 
 use std::thread;
 
 use crate::harness::{Client, Server};
 use crate::observe::{bytes_list, integer};
-use crate::reject::deliver;
 use crate::replayed::assert_replayed;
-use crate::transcript::argv;
 use redis::Value;
 
 const CLIENTS: usize = 16;
@@ -83,38 +81,5 @@ fn a_rush_never_oversells() {
     let tries = tries.map(|what| server.info_number(&format!("seckill_tries_{what}")));
     assert_eq!(tries.iter().sum::<i64>(), (CLIENTS * TRIES) as i64);
     server.assert_reload_changes_nothing();
-    assert_replayed(&server);
-}
-
-#[test]
-fn of_many_consumers_one_rejects() {
-    let server = Server::with().aof().start();
-    server.run("SECKILL.CREATE 7 500 LIMIT 5");
-    server.run("SET seckill:stock:8 500");
-    for number in 0..200 {
-        server.run(&format!("SECKILL.TRY 7 u{} o{number} UNITS 2", number % 100));
-        server.run(&format!("SECKILL.TRY 8 u{number} o{number} UNITS 2"));
-    }
-    let ids = deliver(&server, "stream.orders");
-    let consumer = |mut client: Client, ids: Vec<String>| {
-        for id in &ids {
-            client.send(&argv(&format!("SECKILL.REJECT stream.orders g {id}")));
-        }
-        ids.iter().map(|_| integer(&client.receive())).sum::<i64>()
-    };
-    let clients: Vec<_> = (0..6).map(|_| server.client()).collect();
-    let threads: Vec<_> = clients
-        .into_iter()
-        .map(|client| {
-            let ids = ids.clone();
-            thread::spawn(move || consumer(client, ids))
-        })
-        .collect();
-    let ones: i64 = threads.into_iter().map(|thread| thread.join().expect("replies")).sum();
-    assert_eq!(ones, i64::try_from(ids.len()).expect("a count"));
-    server.assert_book("7", [500, 0, 0]);
-    server.check("> GET seckill:stock:8\n500\n> EXISTS seckill:order:7 seckill:order:8\n0");
-    let count = |stream: &str| integer(&server.run(&format!("XLEN {stream}")));
-    assert_eq!([count("stream.orders.dlq"), count("stream.orders.released")], [ones, ones]);
     assert_replayed(&server);
 }

@@ -80,25 +80,6 @@ fn names_take_effect_at_once() {
 }
 
 #[test]
-fn without_a_stream_nothing_is_appended() {
-    let server = Server::with().config("seckill.order-stream \"\"").start();
-    server.check(
-        "
-        > SET seckill:stock:7 5
-        OK
-        > SET stream.orders of-another-type
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.TRY 7 alice o1
-        2
-        > DBSIZE
-        3
-        ",
-    );
-}
-
-#[test]
 fn names_that_meet_in_one_key_sell_nothing() {
     let rules = r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":1000,"sale":7}"#;
     for (name, value) in [

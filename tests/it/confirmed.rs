@@ -13,41 +13,6 @@ fn entries(server: &Server, stream: &str) -> i64 {
 }
 
 #[test]
-fn what_was_sold_at_once_and_what_is_late_have_none() {
-    let server = Server::start();
-    server.check(
-        "
-        > SECKILL.CREATE 7 9
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.CONFIRM 7 alice o1
-        2
-        > SECKILL.CREATE 8 9 HOLD 1
-        OK
-        > MULTI
-        OK
-        > SECKILL.TRY 8 alice o2
-        QUEUED
-        > DEBUG SLEEP 0.01
-        QUEUED
-        > SECKILL.CONFIRM 8 alice o2
-        QUEUED
-        > EXEC
-        1) 0
-        2) OK
-        3) 3
-        > SECKILL.CONFIRM 8 alice o2
-        3
-        > XLEN stream.orders.released
-        1
-        > EXISTS stream.orders.confirmed
-        0
-        ",
-    );
-}
-
-#[test]
 fn the_setting_takes_effect_at_once() {
     let server = Server::with().config("seckill.confirmed-stream no").start();
     server.check(

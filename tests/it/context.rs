@@ -2,87 +2,10 @@
 
 use crate::harness::{Client, Server, text};
 use crate::metadata::COMMANDS;
-use crate::observe::{assert_error, integer};
+use crate::observe::assert_error;
 use crate::reject::ordered;
 use crate::security::SENTENCES;
 use redis::Value;
-
-/// What an application can send instead of its scripts; the documentation shows both.
-pub const SELL: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
-pub const UNLOCK: &str = "return redis.call('LOCK.RELEASE', KEYS[1], ARGV[1])";
-
-#[test]
-fn a_transaction_is_exact() {
-    let server = Server::start();
-    server.check(
-        "
-        > SET seckill:stock:7 1
-        OK
-        > SET lock t
-        OK
-        > MULTI
-        OK
-        > SECKILL.TRY 7 alice o1
-        QUEUED
-        > SECKILL.TRY 7 bob o2
-        QUEUED
-        > SECKILL.TRY 8 bob o2
-        QUEUED
-        > SECKILL.TRYKEYS seckill:stock:7 b o 7 carol o3
-        QUEUED
-        > LOCK.RELEASE lock t
-        QUEUED
-        > EXEC
-        1) (integer) 0
-        2) (integer) 1
-        3) (error) NOVOUCHER ...
-        4) (integer) 1
-        5) (integer) 1
-        > DBSIZE
-        3
-        ",
-    );
-}
-
-/// Runs `command` on another connection between WATCH of `key` and EXEC. Did EXEC execute?
-pub fn watch_survives(server: &Server, key: &str, command: &str) -> bool {
-    let mut watcher = server.client();
-    watcher.run(&format!("WATCH {key}"));
-    server.run(command);
-    watcher.run("MULTI");
-    watcher.run("PING");
-    watcher.run("EXEC") != Value::Nil
-}
-
-#[test]
-fn a_sale_aborts_those_who_watch_its_keys() {
-    let server = Server::start();
-    server.run("MSET seckill:stock:7 100 stock 100 other 1");
-    let mut user = 0;
-    for key in ["seckill:stock:7", "seckill:order:7", "stream.orders"] {
-        user += 1;
-        let sale = format!("SECKILL.TRY 7 u{user} o1");
-        assert!(!watch_survives(&server, key, &sale), "{key}");
-        // And again when all keys exist.
-        user += 1;
-        let sale = format!("SECKILL.TRY 7 u{user} o1");
-        assert!(!watch_survives(&server, key, &sale), "{key}");
-    }
-    for key in ["stock", "buyers", "orders"] {
-        user += 1;
-        let sale = format!("SECKILL.TRYKEYS stock buyers orders 7 u{user} o1");
-        assert!(!watch_survives(&server, key, &sale), "{key}");
-    }
-    assert!(watch_survives(&server, "other", "SECKILL.TRY 7 last o1"));
-    assert!(watch_survives(
-        &server,
-        "orders",
-        "SECKILL.TRYKEYS stock buyers orders 7 n o NOSTREAM"
-    ));
-    server.run("SET lock t");
-    assert!(watch_survives(&server, "lock", "LOCK.RELEASE lock u"));
-    assert!(!watch_survives(&server, "lock", "LOCK.RELEASE lock t"));
-}
 
 #[test]
 fn scripts_and_functions_can_sell() {
@@ -107,65 +30,6 @@ fn scripts_and_functions_can_sell() {
     // An error stops the script and keeps its earlier effects, as with any command.
     let error = server.run("EVAL \"return redis.call('SECKILL.TRY', '8', 'alice', 'o1')\" 0");
     assert!(text(&error).starts_with("NOVOUCHER "), "{error:?}");
-}
-
-#[test]
-fn the_one_line_scripts_that_applications_keep() {
-    let server = Server::start();
-    server.run("MSET seckill:stock:7 1 lock:7 token");
-    let sell = text(&server.call(&["SCRIPT", "LOAD", SELL]));
-    let unlock = text(&server.call(&["SCRIPT", "LOAD", UNLOCK]));
-    let outcome = |user: &str| server.run(&format!("EVALSHA {sell} 0 7 {user} 1001"));
-    assert_eq!(outcome("5"), Value::Int(0));
-    assert_eq!(outcome("5"), Value::Int(1));
-    server.run("SET seckill:stock:7 1");
-    assert_eq!(outcome("5"), Value::Int(2));
-    let release = |token: &str| server.run(&format!("EVALSHA {unlock} 1 lock:7 {token}"));
-    assert_eq!(
-        [release("other"), release("token"), release("token")].map(|r| integer(&r)),
-        [0, 1, 0]
-    );
-}
-
-#[test]
-fn a_replica_refuses() {
-    let primary = Server::with().port().start();
-    primary.run("MSET seckill:stock:7 1 seckill:stock:8 0 lock t");
-    let replica = Server::with().replica_of(&primary).start();
-    primary.wait_for_replica(&replica);
-    for command in [
-        "SECKILL.TRY 7 alice o1",
-        "SECKILL.TRY 8 alice o1",
-        "SECKILL.TRYKEYS seckill:stock:7 b o 7 alice o1",
-        "LOCK.RELEASE lock t",
-        "LOCK.RELEASE lock u",
-    ] {
-        let error = text(&replica.run(command));
-        assert!(error.starts_with("READONLY"), "{command}: {error}");
-    }
-    assert_eq!(primary.digest(), replica.digest());
-}
-
-#[test]
-fn a_full_server_refuses_to_sell_but_releases_locks() {
-    let server = Server::with().aof().start();
-    server.run("MSET seckill:stock:7 1 lock t");
-    let digest = server.digest();
-    server.run("CONFIG SET maxmemory 1");
-    let written = server.aof_of(|| {
-        server.check(
-            "
-            > SECKILL.TRY 7 alice o1
-            (error) OOM ...
-            > SECKILL.TRYKEYS seckill:stock:7 b o 7 alice o1
-            (error) OOM ...
-            ",
-        );
-    });
-    assert!(written.is_empty(), "{written:?}");
-    assert_eq!(server.digest(), digest);
-    server.check("> LOCK.RELEASE lock t\n1\n> CONFIG SET maxmemory 0\nOK");
-    server.check("> SECKILL.TRY 7 alice o1\n0");
 }
 
 #[test]

@@ -51,9 +51,9 @@ enum Step {
 fn random_step(random: &mut fastrand::Rng) -> Step {
     let voucher = random.choice(["7", "8", "{a}", "x y", "9"]).expect("one");
     // Few users, so that many are repeat buyers; spellings of one number are different users.
-    let user = random.choice(["1", "01", "2", "3", "u4", "u\u{e9}", "", "5", "6"]).expect("one");
-    let order = random.u32(..).to_string();
-    let stock = format!("seckill:stock:{voucher}");
+    let user = random.choice(["1", "01", "1.0", "+1", "2", "u4", "u\u{e9}", "", "5"]).expect("one");
+    let order = random.u8(..).to_string();
+    let [stock, buyers] = ["stock", "order"].map(|kind| format!("seckill:{kind}:{voucher}"));
     let lock = format!("lock:{}", random.u8(0..3));
     let token = random.choice(["t1", "t2", "0", "00", ""]).expect("one");
     let plain = |words: &[&str]| Step::Plain(words.iter().map(ToString::to_string).collect());
@@ -64,11 +64,13 @@ fn random_step(random: &mut fastrand::Rng) -> Step {
         65..67 => plain(&["SET", &stock, amount, "PXAT", "33333333333333"]),
         67..69 => plain(&["INCRBY", &stock, amount]),
         69 => plain(&["DEL", &stock]),
-        70..73 => plain(&["SREM", &format!("seckill:order:{voucher}"), user]),
+        70..72 => plain(&["SREM", &buyers, user]),
+        72 => plain(&["PEXPIREAT", &buyers, "33333333333333"]),
         73 => plain(&["XTRIM", "stream.orders", "MAXLEN", "2"]),
         74 => plain(&["PERSIST", &stock]),
         75 => plain(&["DEL", "stream.orders"]),
-        76..86 => plain(&["SET", &lock, token, "NX", "PXAT", "33333333333333"]),
+        76 => plain(&["PEXPIREAT", "stream.orders", "33333333333333"]),
+        77..86 => plain(&["SET", &lock, token, "NX", "PXAT", "33333333333333"]),
         _ => Step::Release([lock, token.to_owned()]),
     }
 }

@@ -139,20 +139,6 @@ fn what_is_overdue_is_over_before_anybody_came_for_it() {
 }
 
 #[test]
-fn a_stock_that_was_deleted_is_never_made_again() {
-    let server = Server::start();
-    server.run("SECKILL.CREATE 7 5 LIMIT 3 HOLD 900000");
-    server.check("> SECKILL.TRY 7 alice o1\n0\n> SECKILL.TRY 7 alice o2\n0");
-    server.check("> SECKILL.CONFIRM 7 alice o2\n1\n> SECKILL.ALTER 7 HOLD 40\nOK");
-    let gone = server.transaction(&["SECKILL.TRY 7 bob o3", "DEL seckill:stock:7"]);
-    assert_eq!(gone, [Value::Int(0), Value::Int(1)]);
-    server.check("> SECKILL.CANCEL 7 alice o1\n1\n> SECKILL.CANCEL 7 alice o2\n1");
-    server.wait_for_state("7", "o3", "expired");
-    server.check("> EXISTS seckill:stock:7\n0\n> XLEN stream.orders.released\n3");
-    assert_eq!(server.differences("7"), ["there is no stock key"]);
-}
-
-#[test]
 fn a_full_server_confirms_cancels_and_expires() {
     let server = Server::start();
     server.run("SECKILL.CREATE 7 5 HOLD 900000");

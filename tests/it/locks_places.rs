@@ -80,21 +80,6 @@ fn a_grant_belongs_to_the_latest_request_of_its_token() {
     }
 }
 
-/// One step of the server, however many clients wait with however few tokens.
-#[test]
-fn a_thousand_requests_with_one_token_are_one_waiter() {
-    let server = Server::with().config("maxclients 2000").start();
-    server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut last = server.waiter(ASK);
-    for _ in 0..1000 {
-        let next = take_over(&server, &mut last, ASK);
-        last = next;
-    }
-    assert_eq!(server.in_line(), 1);
-    server.check("> LOCK.RELEASE lock ann\n1");
-    assert_eq!(last.receive(), Value::Int(1));
-}
-
 /// A number that was issued to one token is never given to another.
 #[test]
 fn a_fencing_token_has_one_owner() {

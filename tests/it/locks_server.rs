@@ -70,21 +70,6 @@ fn locks_survive_a_restart_with_their_lease_and_their_fencing_token() {
 }
 
 #[test]
-fn a_restart_ends_no_lock_of_a_waiter_that_was_served() {
-    let mut server = Server::with().aof().start();
-    server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
-    let cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
-    server.run("LOCK.RELEASE lock ann");
-    assert_eq!(bob.receive(), Value::Int(1));
-    server.kill9();
-    drop(cid);
-    server.start_again();
-    assert_eq!((server.owner("lock").as_str(), server.in_line()), ("bob", 0));
-    server.check("> LOCK.RELEASE lock bob\n1\n> DBSIZE\n0");
-}
-
-#[test]
 fn a_failover_keeps_locks_and_lets_fencing_tokens_grow() {
     let primary = Server::with().port().start();
     let replica = Server::with().replica_of(&primary).start();

@@ -60,30 +60,6 @@ fn whatever_frees_a_lock_serves_the_next() {
 }
 
 #[test]
-fn a_transaction_that_frees_a_lock_serves_the_next() {
-    let (server, mut waiter) = held_and_waited_for();
-    server.check(
-        "
-        > MULTI
-        OK
-        > DEL lock
-        QUEUED
-        > SET other x
-        QUEUED
-        > EXEC
-        1) (integer) 1
-        2) OK
-        ",
-    );
-    assert_eq!(waiter.receive(), Value::Int(1));
-    server.queue(&mut waiter, "LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
-    server.check(
-        "> MULTI\nOK\n> LOCK.RELEASE lock bob\nQUEUED\n> GET lock\nQUEUED\n> EXEC\n1) 1\n2) cid",
-    );
-    assert_eq!(waiter.receive(), Value::Int(1));
-}
-
-#[test]
 fn eviction_serves_the_next() {
     let server = Server::with().config("maxmemory-policy volatile-ttl").start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
@@ -264,23 +240,6 @@ fn a_grant_that_nobody_hears_of_goes_to_the_next() {
             assert_eq!(next.receive(), Value::Int(1), "{end}");
         }
     }
-}
-
-#[test]
-fn a_thousand_are_served_in_the_order_they_came() {
-    let server = Server::with().config("maxclients 2000").start();
-    server.run("LOCK.ACQUIRE lock t0 1000000");
-    let mut waiters: Vec<Client> = (1..=1000).map(|_| server.client()).collect();
-    for (waiter, n) in waiters.iter_mut().zip(1..) {
-        server.queue(waiter, &format!("LOCK.ACQUIRE lock t{n} 1000000 BLOCK 60000"));
-    }
-    for (waiter, n) in waiters.iter_mut().zip(1..) {
-        let before = n - 1;
-        assert_eq!(server.run(&format!("LOCK.RELEASE lock t{before}")), Value::Int(1), "{n}");
-        assert_eq!(server.owner("lock"), format!("t{n}"));
-        assert_eq!(waiter.receive(), Value::Int(1), "{n}");
-    }
-    assert_eq!(server.info_number("seckill_locks_acquired"), 1001);
 }
 
 #[test]

@@ -9,7 +9,6 @@
 //! | `prizes` | drawing prize codes and putting them back |
 //! | `nextid`, `nextid_slots` | generated ids, and other generators on their keys |
 //! | `nextid_pace` | no client can use up the ids of a day |
-//! | `other_writers` | memory between tries hides no change by other clients |
 //! | `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
 //! | `locks_bounds` | how many clients may wait |
 //! | `locks_turns` | locks handed over in time by an idle server; two waiters with one token |
@@ -107,7 +106,6 @@ mod mtry_differential;
 mod nextid;
 mod nextid_pace;
 mod nextid_slots;
-mod other_writers;
 mod own_names;
 mod pages;
 mod payments;

@@ -1,6 +1,6 @@
 //! SECKILL.TRY on managed vouchers: the outcomes by precedence, and that losers leave no trace.
 
-use crate::harness::{Server, in_time, text};
+use crate::harness::{Server, in_time};
 use crate::observe::integer;
 use redis::Value;
 
@@ -130,87 +130,6 @@ fn the_window_is_that_of_the_servers_clock() {
         seen.dedup();
         (seen == [3, 0, 4]).then_some(())
     });
-}
-
-#[test]
-fn the_limit_is_of_units_a_user() {
-    let server = Server::observed().start();
-    server.check(
-        "
-        > SECKILL.CREATE 7 10 LIMIT 3
-        OK
-        > SECKILL.TRY 7 alice o1 UNITS 2
-        0
-        > SECKILL.TRY 7 alice o2
-        0
-        > SECKILL.TRY 7 bob o3 UNITS 3
-        0
-        > GET seckill:stock:7
-        4
-        > SMISMEMBER seckill:order:7 alice bob carol
-        1) 1
-        2) 1
-        3) 0
-        > HGET seckill:units:7 alice
-        3:o2
-        > XLEN stream.orders
-        3
-        ",
-    );
-    assert_eq!(server.silent("SECKILL.TRY 7 alice o4"), Value::Int(2));
-    assert_eq!(server.silent("SECKILL.TRY 7 carol o4 UNITS 4"), Value::Int(2));
-    assert_eq!(server.silent("SECKILL.TRY 7 carol o4 UNITS 9223372036854775807"), Value::Int(2));
-    server.check("> SECKILL.ALTER 7 LIMIT 9\nOK");
-    // A try gets all its units or none.
-    assert_eq!(server.silent("SECKILL.TRY 7 carol o4 UNITS 5"), Value::Int(1));
-    server.check("> SECKILL.TRY 7 carol o4 UNITS 4\n0\n> SECKILL.ALTER 7 LIMIT 1\nOK");
-    // A lowered limit releases no order.
-    assert_eq!(server.silent("SECKILL.TRY 7 carol o5"), Value::Int(2));
-    server.assert_book("7", [0, 0, 10]);
-    server.check(
-        "
-        > SECKILL.CANCEL 7 carol o4
-        1
-        > SECKILL.TRY 7 carol o6 UNITS 2
-        2
-        > SECKILL.TRY 7 carol o6
-        0
-        ",
-    );
-    server.assert_book("7", [3, 0, 7]);
-}
-
-#[test]
-fn a_held_order_carries_its_deadline_everywhere() {
-    let server = Server::start();
-    server.run("SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000");
-    let before = server.clock_ms();
-    server.check("> SECKILL.TRY 7 alice o1\n0");
-    let after = server.clock_ms();
-    let deadline = text(&server.run("ZSCORE seckill:hold:7 o1"));
-    let at: i64 = deadline.parse().expect("an integer score");
-    assert!((before + 900_000..=after + 900_000).contains(&at), "{before} {at} {after}");
-    server.check(&format!("> HGET seckill:book:7 o1\nheld:1:{deadline}:alice"));
-    server.check(&format!(
-        "
-        > XRANGE stream.orders - +
-        1) 1) \"1722509999999-0\"
-           2)  1) \"userId\"
-               2) \"alice\"
-               3) \"voucherId\"
-               4) \"7\"
-               5) \"id\"
-               6) \"o1\"
-               7) \"deadline\"
-               8) \"{deadline}\"
-               9) \"sale\"
-              10) \"1795344856123456\"
-        "
-    ));
-    server.run("SECKILL.TRY 7 alice o2 UNITS 2");
-    let last = format!("{:?}", server.run("XREVRANGE stream.orders + - COUNT 1"));
-    let (units, deadline) = (last.find("units"), last.find("deadline"));
-    assert!(units.is_some() && units < deadline, "{last}");
 }
 
 #[test]

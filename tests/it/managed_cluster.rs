@@ -3,7 +3,6 @@
 use crate::cluster::{Move, slot, two_nodes, whole_cluster};
 use crate::harness::{Server, in_time, text};
 use crate::observe::words;
-use redis::Value;
 
 #[test]
 fn every_key_of_a_managed_voucher_is_in_its_slot() {
@@ -43,15 +42,6 @@ fn every_key_of_a_managed_voucher_is_in_its_slot() {
             }
         }
     }
-}
-
-#[test]
-fn a_cluster_makes_ids_for_managed_vouchers() {
-    let server = whole_cluster();
-    server.run("SECKILL.CREATE 7 5 LIMIT 5 HOLD 900000");
-    let Value::Array(reply) = server.run("SECKILL.TRY 7 alice *") else { panic!("no array") };
-    assert_eq!(reply[0], Value::Int(0));
-    assert_eq!(server.state("7", &text(&reply[1])), "held");
 }
 
 /// Moves the keys of a voucher in this order. A hold becomes due in the middle.

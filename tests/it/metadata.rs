@@ -166,6 +166,7 @@ fn command_docs_are_complete() {
 fn arguments_of_several_words_name_their_parts() {
     let server = Server::start();
     for (command, argument, kind, parts) in [
+        ("seckill.mtry", "order", "block", "user orderid"),
         ("seckill.create", "stock", "oneof", "stock ADOPT"),
         ("seckill.trykeys", "fields", "block", "user-field voucher-field id-field"),
         ("seckill.trykeys", "missing", "oneof", "error sold-out"),
@@ -183,19 +184,6 @@ fn arguments_of_several_words_name_their_parts() {
             .collect();
         assert_eq!(shown.join(" "), parts, "{command} {argument}");
     }
-}
-
-#[test]
-fn a_batch_is_shown_as_pairs_that_are_repeated() {
-    let server = Server::start();
-    let reply = server.call(&["COMMAND", "DOCS", "seckill.mtry"]);
-    let docs = field(&reply, "seckill.mtry").expect("docs");
-    let order = &items(field(docs, "arguments").expect("arguments"))[1];
-    assert_eq!(text(field(order, "type").expect("type")), "block");
-    assert_eq!(texts(field(order, "flags").expect("flags")), ["multiple"]);
-    let parts = items(field(order, "arguments").expect("parts"));
-    let names: Vec<_> = parts.iter().map(|part| text(field(part, "name").expect("name"))).collect();
-    assert_eq!(names, ["user", "orderid"]);
 }
 
 #[test]

@@ -160,21 +160,6 @@ fn a_released_order_keeps_its_reference() {
 }
 
 #[test]
-fn a_payment_that_comes_after_the_deadline_is_late() {
-    let server = Server::with().aof().start();
-    server.run("SECKILL.CREATE 7 9 HOLD 900000");
-    server.check("> SECKILL.TRY 7 alice o1\n0");
-    server.run("ZADD seckill:hold:7 1 o1");
-    server.run("HSET seckill:book:7 o1 held:1:1:alice");
-    server.check(
-        "> SECKILL.CONFIRM 7 alice o1 REF pay-1\n3\n> SECKILL.CONFIRM 7 alice o1 REF pay-1\n3",
-    );
-    assert_eq!(announced(&server), pairs(&[("pay-1", "late")]));
-    assert_eq!(last_of(&server, "stream.orders.released", "reason"), Some(b"expired".to_vec()));
-    server.assert_book("7", [9, 0, 0]);
-}
-
-#[test]
 fn payments_of_another_type_refuse_and_change_nothing() {
     let server = held();
     server.check("> SET seckill:payments:7 x\nOK");

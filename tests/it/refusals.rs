@@ -4,13 +4,6 @@ use crate::harness::Server;
 use redis::Value;
 
 #[test]
-fn no_stock_key_is_an_error() {
-    let server = Server::observed().start();
-    let error = server.refused("SECKILL.TRY 7 alice o1", "NOVOUCHER");
-    assert!(!error.contains("alice") && !error.contains("o1"), "user bytes in: {error}");
-}
-
-#[test]
 fn no_stock_key_can_mean_sold_out() {
     let server = Server::observed().config("seckill.missing-stock sold-out").start();
     assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(1));
@@ -122,56 +115,6 @@ fn a_key_of_the_wrong_type_is_refused_before_anything_changes() {
 }
 
 #[test]
-fn a_losing_try_does_not_look_further_than_the_script() {
-    let server = Server::observed().start();
-    server.check(
-        "
-        > SET seckill:stock:7 0
-        OK
-        > SET seckill:order:7 wrong
-        OK
-        ",
-    );
-    assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(1));
-    server.check(
-        "
-        > SET seckill:stock:7 5
-        OK
-        > DEL seckill:order:7
-        1
-        > SADD seckill:order:7 alice
-        1
-        > SET stream.orders wrong
-        OK
-        ",
-    );
-    assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(2));
-}
-
-#[test]
-fn an_exhausted_stream_is_refused() {
-    let server = Server::observed().start();
-    server.check(
-        "
-        > SET seckill:stock:7 5 PXAT 33333333333333
-        OK
-        > XADD stream.orders 18446744073709551615-18446744073709551615 a b
-        18446744073709551615-18446744073709551615
-        ",
-    );
-    server.refused("SECKILL.TRY 7 alice o1", "ERR");
-    server.refused("SECKILL.TRY 7 alice o1 UNITS 2", "ERR");
-    // The last id counts, even if the stream has no entry.
-    server.run("XTRIM stream.orders MAXLEN 0");
-    server.refused("SECKILL.TRY 7 alice o1", "ERR");
-    server.run("SADD seckill:order:7 zoe");
-    server.refused("SECKILL.TRY 7 alice o1", "ERR");
-    // If the stock is sold out, that outcome comes first, as everywhere.
-    server.run("SET seckill:stock:7 0");
-    assert_eq!(server.silent("SECKILL.TRY 7 alice o1"), Value::Int(1));
-}
-
-#[test]
 fn an_asterisk_is_special_as_order_id_only() {
     let server = Server::observed().start();
     server.run("SET stock 2");
@@ -215,53 +158,4 @@ fn syntax_is_checked_before_any_key() {
         assert!(upper.contains(names), "{command} names no {names}: {error}");
         assert!(!upper.contains("STOCK"), "{command} looked at keys: {error}");
     }
-}
-
-#[test]
-fn a_stream_ahead_of_the_clock_goes_on_counting() {
-    let server = Server::start();
-    server.check(
-        r#"
-        > SET seckill:stock:7 5
-        OK
-        > XADD stream.orders 18446744073709551615-18446744073709551613 a b
-        18446744073709551615-18446744073709551613
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.TRY 7 bob o2
-        0
-        > XREVRANGE stream.orders + - COUNT 1
-        1) 1) "18446744073709551615-18446744073709551615"
-           2) 1) "userId"
-              2) "bob"
-              3) "voucherId"
-              4) "7"
-              5) "id"
-              6) "o2"
-        > SECKILL.TRY 7 carol o3
-        (error) ERR ...
-        > GET seckill:stock:7
-        3
-        "#,
-    );
-}
-
-#[test]
-fn a_stream_without_an_entry_is_appended_to() {
-    let server = Server::start();
-    server.check(
-        "
-        > XGROUP CREATE stream.orders g1 $ MKSTREAM
-        OK
-        > SET seckill:stock:7 5
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > XLEN stream.orders
-        1
-        ",
-    );
-    let read = server.run("XREADGROUP GROUP g1 c1 COUNT 10 STREAMS stream.orders >");
-    assert!(format!("{read:?}").len() > 50, "{read:?}");
-    server.check("> XPENDING stream.orders g1 - + 10 c2\n(empty array)");
 }

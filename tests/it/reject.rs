@@ -90,52 +90,6 @@ fn a_sold_order_is_given_back_and_its_entry_is_a_dead_letter() {
 }
 
 #[test]
-fn a_held_order_is_given_back_with_its_hold() {
-    let server = Server::observed().start();
-    server.check("> SECKILL.CREATE 7 5 LIMIT 3 HOLD 900000\nOK");
-    let first = ordered(&server, "SECKILL.TRY 7 alice o1");
-    ordered(&server, "SECKILL.TRY 7 alice o2 UNITS 2");
-    assert_eq!(rejected(&server, &first), "rejected");
-    server.check(
-        "
-        > HGET seckill:units:7 alice
-        2:o2
-        > SISMEMBER seckill:order:7 alice
-        1
-        > ZRANGE seckill:hold:7 0 -1
-        1) o2
-        > SECKILL.CONFIRM 7 alice o1
-        3
-        > SECKILL.CONFIRM 7 alice o2
-        1
-        ",
-    );
-    server.assert_book("7", [3, 0, 2]);
-}
-
-#[test]
-fn what_was_given_back_before_is_not_given_back_again() {
-    let server = Server::observed().start();
-    server.check("> SECKILL.CREATE 7 5 HOLD 900000\nOK");
-    let first = ordered(&server, "SECKILL.TRY 7 alice o1");
-    server.check("> SECKILL.CANCEL 7 alice o1\n1");
-    let other = ordered(&server, "SECKILL.TRY 7 alice o2");
-    assert_eq!(rejected(&server, &first), "released");
-    server.assert_book("7", [4, 1, 0]);
-    server.check("> SECKILL.ALTER 7 HOLD 1\nOK");
-    let third = ordered(&server, "SECKILL.TRY 7 bob o3");
-    server.wait_for_state("7", "o3", "expired");
-    assert_eq!(rejected(&server, &third), "released");
-    server.assert_book("7", [4, 1, 0]);
-    assert_eq!(rejected(&server, &other), "rejected");
-    server.assert_book("7", [5, 0, 0]);
-    server
-        .check("> HVALS seckill:book:7\n1) ...\n2) ...\n3) ...\n> XLEN stream.orders.released\n3");
-    server.check("> HGET seckill:book:7 o1\ncancelled:1:0:alice");
-    assert_eq!(server.info_number("seckill_orders_rejected"), 1);
-}
-
-#[test]
 fn an_unmanaged_order_is_given_back_by_membership() {
     let server = Server::observed().start();
     server.check("> SET seckill:stock:7 9 PXAT 33333333333333\nOK");

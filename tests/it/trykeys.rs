@@ -4,52 +4,6 @@ use crate::harness::Server;
 use redis::Value;
 
 #[test]
-fn with_nostream_nothing_is_appended() {
-    let server = Server::start();
-    server.check(
-        "
-        > SET stock 5
-        OK
-        > SECKILL.TRYKEYS stock buyers stock 7 alice o1 NOSTREAM
-        0
-        > SECKILL.TRYKEYS stock buyers stock 7 alice o1 NOSTREAM
-        2
-        > SECKILL.TRYKEYS stock buyers stock 7 bob o2 UNITS 2 NOSTREAM
-        0
-        > SECKILL.TRYKEYS stock buyers stock 7 carol o3 nostream units 2
-        0
-        > GET stock
-        0
-        > DBSIZE
-        2
-        > SECKILL.TRYKEYS stock buyers stock 7 dave o4 NOSTREAM
-        1
-        ",
-    );
-}
-
-#[test]
-fn with_nostream_the_orders_key_is_not_touched() {
-    let server = Server::start();
-    server.check(
-        "
-        > SET stock 5
-        OK
-        > SET orders of-another-type
-        OK
-        > SECKILL.TRYKEYS stock buyers orders 7 alice o1 NOSTREAM
-        0
-        > SECKILL.TRYKEYS stock buyers none 7 bob o2 NOSTREAM
-        0
-        > GET orders
-        of-another-type
-        > EXISTS none
-        0
-        ",
-    );
-}
-
-#[test]
 fn the_same_key_twice_is_refused() {
     let server = Server::observed().start();
     server.run("SET stock 5");
@@ -262,21 +216,4 @@ fn syntax_is_checked_before_any_key() {
     ] {
         server.refused(&format!("SECKILL.TRYKEYS stock buyers orders 7 alice o1 {rest}"), "ERR");
     }
-}
-
-#[test]
-fn keys_and_ids_are_bytes() {
-    let server = Server::start();
-    let long = vec![b'k'; 512];
-    let ids: [&[u8]; 6] = [b"", b"\0", b"\xff", "\u{100}".as_bytes(), b"\r\n", &long];
-    for id in ids {
-        let [stock, buyers, orders] = [b's', b'b', b'o'].map(|first| [&[first], id].concat());
-        assert_eq!(server.call(&[b"SET", stock.as_slice(), b"5"]), Value::Okay);
-        let argv: [&[u8]; 7] = [b"SECKILL.TRYKEYS", &stock, &buyers, &orders, id, id, id];
-        assert_eq!(server.call(&argv), Value::Int(0), "{}", id.escape_ascii());
-        let member = server.call(&[b"SISMEMBER", buyers.as_slice(), id]);
-        assert_eq!(member, Value::Int(1));
-        assert_eq!(server.call(&[b"XLEN", orders.as_slice()]), Value::Int(1));
-    }
-    server.check("> SET '' 5\nOK\n> SECKILL.TRYKEYS '' b2 o2 7 alice o1\n0\n> GET ''\n4");
 }

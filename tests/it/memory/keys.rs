@@ -31,6 +31,8 @@ const APPEARS: Ways = &[
     &["SET {t}x 0", "RENAME {t}x seckill:stock:{t}u"],
     &["SADD {t}x cat", "RENAME {t}x seckill:order:{t}u"],
     &["SADD {t}x cat", "COPY {t}x seckill:order:{t}u REPLACE"],
+    &["SADD seckill:order:{t}u cat"],
+    &["SADD {t}x cat", "SUNIONSTORE seckill:order:{t}u seckill:order:{t}u {t}x"],
     &["SET {t}x zoe", "RENAME {t}x {t}lock"],
     &["SET {t}x zoe PX 40", "COPY {t}x {t}lock REPLACE"],
 ];
@@ -114,6 +116,9 @@ const GOES: Ways = &[
     &["RENAME seckill:stock:{t}u {t}x"],
     &["DEL seckill:order:{t}u"],
     &["RENAME seckill:order:{t}u {t}x"],
+    &["SREM seckill:order:{t}u alice"],
+    &["SMOVE seckill:order:{t}u {t}x alice"],
+    &["SADD {t}x bob", "SINTERSTORE seckill:order:{t}u {t}x"],
     &["DEL {t}lock"],
     &["RENAME {t}lock {t}x"],
 ];
