@@ -54,7 +54,9 @@ fn other(random: &mut fastrand::Rng) -> String {
         23 => format!("HSET seckill:units:7 u{user} garbled"),
         24 => "SET seckill:book:7 text".to_owned(),
         25 => "SET seckill:units:7 text".to_owned(),
-        26 => "SET seckill:hold:7 text".to_owned(),
+        // A server doesn't hear of a SET, and then goes on to answer what it knew of the holds.
+        // What that is differs: single tries have looked at them between others.
+        26 => "COPY seckill:stock:7 seckill:hold:7 REPLACE".to_owned(),
         27 => "FLUSHALL".to_owned(),
         28 => format!("SECKILL.RESTOCK 7 {}", random.i32(-5..20)),
         29 => format!("SECKILL.ALTER 7 LIMIT {}", random.i32(1..4)),
