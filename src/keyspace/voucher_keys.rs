@@ -333,7 +333,9 @@ impl VoucherKeys {
     ///
     /// - That the voucher has no rules ends with any event of the rules key: `new` comes before any
     ///   command can see a key that appears.
-    /// - That no hold is due ends with any event of the holds key.
+    /// - That no hold is due ends with any event of the holds key but those of strings, which are
+    ///   not heard: where somebody has written SET over the holds, a try at the limit says so, and
+    ///   the key's type is seen by the next one that looks.
     /// - That all keys are here ends when one of them leaves: a key that is migrated fires `del`.
     ///   Keys of a slot that is lost at once are deleted without an event by Redis 7.0, the stock
     ///   among them: a stock that appears ends it too, and it is not believed where the stock is
