@@ -2,7 +2,8 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
+//! | `try`, `trykeys` | each command's contract, row by row |
+//! | `arguments`, `spoiled` | refusals: wrong arguments, and keys that other clients spoiled |
 //! | `mtry` | batches of tries |
 //! | `mtry_differential` | random batches compared with the same tries in sequence |
 //! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RETURN |
@@ -59,6 +60,7 @@
 use kit::{aof, faketime, harness, locks_line, observe, transcript, whole_slots, written};
 
 mod adopt;
+mod arguments;
 mod audit_steps;
 mod bounds;
 mod cluster;
@@ -83,7 +85,6 @@ mod holds_mended;
 mod hostile;
 mod leaks;
 mod loading;
-mod lock;
 mod locks_acquire;
 mod locks_bounds;
 mod locks_places;
@@ -110,7 +111,6 @@ mod own_names;
 mod pages;
 mod payments;
 mod prizes;
-mod refusals;
 mod reject;
 mod reject_cluster;
 mod reject_odd;
@@ -123,6 +123,7 @@ mod scripts_primary;
 mod scripts_seen;
 mod security;
 mod shipped;
+mod spoiled;
 mod status;
 mod survival;
 mod r#try;
