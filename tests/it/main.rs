@@ -15,8 +15,8 @@
 //! | `locks_turns` | locks handed over in time by an idle server; two waiters with one token |
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
 //! | `locks_server` | pauses, failovers, clusters |
-//! | `managed`, `managed_odd`, `managed_rules` | managed vouchers: who buys; odd keys; rules |
-//! | `managed_refused` | moments in seconds, replicas that take writes; evictable sales |
+//! | `managed`, `managed_odd` | managed vouchers: who buys; rules; odd keys |
+//! | `managed_refused` | replicas that take writes; evictable sales |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
 //! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
 //! | `dropped` | vouchers dropped while orders are held; how entries name a voucher |
@@ -98,7 +98,6 @@ mod managed_cluster;
 mod managed_effects;
 mod managed_odd;
 mod managed_refused;
-mod managed_rules;
 mod measured_scripts;
 mod memory;
 mod metadata;
