@@ -18,9 +18,8 @@
 //! | `managed`, `managed_odd` | managed vouchers: who buys; rules; odd keys |
 //! | `managed_refused` | replicas that take writes; evictable sales |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
-//! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
+//! | `holds`, `holds_mended` | confirm, cancel, extend, expiry; spoiled keys |
 //! | `dropped` | vouchers dropped while orders are held; how entries name a voucher |
-//! | `extend` | more time for a held order |
 //! | `sale_ids` | late requests for an earlier sale; files of the previous version |
 //! | `payments` | references of payments |
 //! | `waiting`, `waiting_odd` | waiting lists; full streams and edited keys while orders wait |
@@ -78,7 +77,6 @@ mod docs_tables;
 mod dropped;
 mod effects;
 mod events;
-mod extend;
 mod functions;
 mod holds;
 mod holds_mended;
