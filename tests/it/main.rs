@@ -23,8 +23,7 @@
 //! | `sale_ids` | late requests for an earlier sale; files of the previous version |
 //! | `payments` | references of payments |
 //! | `waiting`, `waiting_odd` | waiting lists; full streams and edited keys while orders wait |
-//! | `confirmed` | the stream of confirmed orders |
-//! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
+//! | `reject` | rejected entries and their dead letters |
 //! | `reject_cluster` | rejections in a cluster |
 //! | `survival` | crashes, failovers, lost and restored keys |
 //! | `retries` | repeated answers, and WAIT after them |
@@ -66,7 +65,6 @@ mod cluster;
 mod concurrency;
 mod config;
 mod config_names;
-mod confirmed;
 mod context;
 mod cuts;
 mod deduct;
@@ -110,7 +108,6 @@ mod payments;
 mod prizes;
 mod reject;
 mod reject_cluster;
-mod reject_odd;
 mod replayed;
 mod retries;
 mod sale_ids;
