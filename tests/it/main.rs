@@ -37,6 +37,7 @@
 //! | `leaks` | memory is released |
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
+//! | `slots_move` | commands while their slot moves |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
 //! | `docs_tables`, `docs_syntax` | tables and syntax in the pages, from the server's answers |
 //! | `metadata`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, redis.conf, pages |
@@ -117,6 +118,7 @@ mod scripts_primary;
 mod scripts_seen;
 mod security;
 mod shipped;
+mod slots_move;
 mod spoiled;
 mod status;
 mod survival;
