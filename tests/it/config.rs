@@ -251,6 +251,8 @@ fn bad_loadmodule_arguments_stop_the_start() {
         ("order-fields \"a a b\"", "order-fields"),
         ("stock-prefix a: stock-prefix b:", "stock-prefix"),
         ("scripts \"; x LOCK.INFO a\"", "scripts entry 1: must begin with the sha1"),
+        ("order-stream s draw-stream s", "the same stream for orders and draws"),
+        ("draw-stream d.dlq", "must not end in .released, .confirmed or .dlq"),
     ] {
         assert_no_start(Server::with().module_args(args).try_start(), about, args);
     }
@@ -286,6 +288,7 @@ fn bad_lines_of_redis_conf_stop_the_start() {
         ("seckill.order-fields \"a b\"", "order-fields"),
         ("seckill.unlimited-stock 7", "unlimited-stock"),
         ("seckill.scripts \"; x LOCK.INFO a\"", "entry 1: must begin with the sha1"),
+        ("seckill.order-stream stream.draws", "the same stream for orders and draws"),
     ] {
         assert_no_start(Server::with().config(line).try_start(), about, line);
     }

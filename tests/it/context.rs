@@ -2,35 +2,9 @@
 
 use crate::harness::{Client, Server, text};
 use crate::metadata::COMMANDS;
-use crate::observe::assert_error;
 use crate::reject::ordered;
 use crate::security::SENTENCES;
 use redis::Value;
-
-#[test]
-fn scripts_and_functions_can_sell() {
-    let server = Server::start();
-    server.run("SET seckill:stock:7 3");
-    let script = "return {redis.call('SECKILL.TRY',ARGV[1],'alice','o1'), \
-                  redis.call('seckill.try',ARGV[1],'alice','o2'), \
-                  redis.pcall('SECKILL.TRY','8','alice','o2')}";
-    let replies: Vec<Value> = match server.call(&["EVAL", script, "0", "7"]) {
-        Value::Array(replies) => replies,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(replies[..2], [Value::Int(0), Value::Int(2)]);
-    assert_error(&replies[2], "NOVOUCHER", "pcall");
-
-    let library = "#!lua name=shop\nredis.register_function('buy', function(keys, args) \
-                   return redis.call('SECKILL.TRY', keys[1], args[1], args[2]) end)";
-    assert_eq!(text(&server.call(&["FUNCTION", "LOAD", library])), "shop");
-    server.check("> FCALL buy 1 7 bob o3\n0\n> FCALL buy 1 7 bob o3\n2");
-    server.run("SET lock t");
-    server.check("> EVAL \"return redis.call('LOCK.RELEASE', KEYS[1], 't')\" 1 lock\n1");
-    // An error stops the script and keeps its earlier effects, as with any command.
-    let error = server.run("EVAL \"return redis.call('SECKILL.TRY', '8', 'alice', 'o1')\" 0");
-    assert!(text(&error).starts_with("NOVOUCHER "), "{error:?}");
-}
 
 #[test]
 fn a_try_waits_while_writes_are_paused() {

@@ -193,19 +193,3 @@ fn the_chinese_pages_list_every_command() {
         assert!(page.contains(&name.to_uppercase()), "no {name}");
     }
 }
-
-#[test]
-fn the_moving_page_shows_the_scripts_that_are_tested() {
-    let pages: String = fs::read_dir(root().join("docs"))
-        .expect("docs")
-        .flatten()
-        .filter(|entry| entry.path().extension() == Some("md".as_ref()))
-        .map(|entry| read(entry.path()))
-        .collect();
-    for script in [
-        "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])",
-        "return redis.call('LOCK.RELEASE', KEYS[1], ARGV[1])",
-    ] {
-        assert!(pages.contains(script), "no page in docs shows: {script}");
-    }
-}

@@ -14,46 +14,6 @@ fn named(server: &Server, stream: &str) -> Vec<String> {
 }
 
 #[test]
-fn held_orders_are_released_before_their_voucher_is_dropped() {
-    let server = Server::observed().start();
-    server.run("SECKILL.CREATE 7 9 LIMIT 5 HOLD 900000");
-    server.check(
-        "
-        > SECKILL.MTRY 7 alice o1 bob o2 carol o3
-        1) 0
-        2) 0
-        3) 0
-        > SECKILL.CONFIRM 7 bob o2
-        1
-        ",
-    );
-    server.refused("SECKILL.DROP 7", "HELD");
-    for wrong in ["force it", "NOW", "FORCE FORCE"] {
-        server.refused(&format!("SECKILL.DROP 7 {wrong}"), "ERR");
-    }
-    // If an order can't be released, the voucher is not dropped either.
-    server.run("SET stream.orders.released spoiled");
-    server.refused("SECKILL.DROP 7 FORCE", "WRONGTYPE");
-    server.run("DEL stream.orders.released");
-    server.check("> SECKILL.DROP 7 force\n1\n> EXISTS seckill:voucher:7 seckill:hold:7\n0");
-    let mut released = named(&server, "stream.orders.released");
-    released.sort();
-    assert_eq!(released, ["alice 7 o1", "carol 7 o3"]);
-    server.check("> SECKILL.DROP 7\n0\n> SECKILL.DROP 7 FORCE\n0\n> SECKILL.DROP 7 SALE 5\n0");
-    // A managed voucher without held orders, and an unmanaged one, are dropped as before.
-    server.check("> SECKILL.CREATE 8 5\nOK\n> SECKILL.TRY 8 alice o1\n0\n> SECKILL.DROP 8\n1");
-    server
-        .check("> SET seckill:stock:9 5\nOK\n> SECKILL.TRY 9 ann o1\n0\n> SECKILL.DROP 9 FORCE\n1");
-    // Without rules the holds belong to no voucher; without a book the orders are unknown.
-    for (gone, drop) in [("seckill:voucher:7", ""), ("seckill:book:7", " FORCE")] {
-        server.run("SECKILL.CREATE 7 9 HOLD 900000");
-        server.run("SECKILL.TRY 7 alice o1");
-        server.run(&format!("DEL {gone}"));
-        server.check(&format!("> SECKILL.DROP 7{drop}\n1\n> EXISTS seckill:hold:7\n0"));
-    }
-}
-
-#[test]
 fn very_many_held_orders_are_released_call_by_call() {
     const ORDERS: i64 = 250;
     let server = Server::start();
@@ -93,60 +53,4 @@ fn entries_name_a_voucher_one_way() {
     server.run("CONFIG SET seckill.hash-tags auto");
     server.check("> SECKILL.CREATE {8} 9\nOK\n> SECKILL.TRY {8} ann o1\n0");
     assert_eq!(named(&server, "stream.orders"), ["ann {8} o1"]);
-}
-
-/// A command that was delayed must not end the next sale.
-#[test]
-fn commands_that_name_another_sale_change_nothing() {
-    let server = Server::observed().start();
-    server.check("> SECKILL.CREATE 7 5 HOLD 900000\nOK\n> SECKILL.TRY 7 alice o1\n0");
-    let sale = server.sale_of("7");
-    for command in ["DROP 7 FORCE", "DROP 7", "ALTER 7 END 1", "RESTOCK 7 5", "RESTOCK 7 TOTAL 9"] {
-        server.refused(&format!("SECKILL.{command} SALE 5"), "SALE");
-    }
-    assert_eq!(server.silent("SECKILL.TRY 7 bob o2 SALE 5"), Value::Int(4));
-    assert_eq!(server.silent("SECKILL.TRY 7 alice o1 SALE 5"), Value::Int(4));
-    let wrong = ["SALE 0", "SALE", "SALE 5 SALE 5", "SALE x", "SALE -1", "SALE 01"];
-    for wrong in wrong.into_iter().chain(["SALE 9007199254740992"]) {
-        for command in ["DROP 7", "ALTER 7 LIMIT 2", "RESTOCK 7 5", "TRY 7 bob o2"] {
-            server.refused(&format!("SECKILL.{command} {wrong}"), "ERR");
-        }
-        for command in ["CONFIRM 7 alice o1", "CANCEL 7 alice o1", "EXTEND 7 alice o1 9000000"] {
-            server.refused(&format!("SECKILL.{command} {wrong}"), "ERR");
-        }
-    }
-    server.check(&format!(
-        "
-        > SECKILL.TRY 7 bob o2 SALE {sale} UNITS 1
-        0
-        > SECKILL.ALTER 7 SALE {sale} LIMIT 2
-        OK
-        > SECKILL.RESTOCK 7 TOTAL 9 SALE {sale}
-        7
-        > SECKILL.DROP 7 SALE {sale} FORCE
-        1
-        > SECKILL.DROP 7 SALE {sale}
-        0
-        > SECKILL.TRY 7 bob o3 SALE {sale}
-        4
-        > SET seckill:stock:7 5
-        OK
-        "
-    ));
-    // Another client sells the name without rules.
-    server.refused(&format!("SECKILL.DROP 7 SALE {sale}"), "SALE");
-    server.check(&format!("> SECKILL.TRY 7 bob o3 SALE {sale}\n4\n> SECKILL.TRY 7 bob o3\n0"));
-}
-
-#[test]
-fn a_total_is_asked_for_again_without_effect() {
-    let server = Server::observed().start();
-    server.check("> SECKILL.CREATE 7 5\nOK\n> SECKILL.TRY 7 alice o1\n0");
-    server.check("> SECKILL.RESTOCK 7 TOTAL 8\n7\n> SECKILL.RESTOCK 7 TOTAL 8\n7");
-    server.check("> SECKILL.RESTOCK 7 total 1\n0\n> GET seckill:stock:7\n0");
-    server.refused("SECKILL.RESTOCK 7 TOTAL 0", "STOCK");
-    for wrong in ["TOTAL", "TOTAL -1", "TOTAL x", "TOTAL 1 2", "1 2", "1 SALE"] {
-        server.refused(&format!("SECKILL.RESTOCK 7 {wrong}"), "ERR");
-    }
-    server.assert_book("7", [0, 0, 1]);
 }

@@ -137,6 +137,8 @@ fn draws_and_bare_stocks() {
         "
         > RPUSH seckill:codes:7 a b
         ...
+        > PEXPIREAT seckill:codes:7 33333333333333
+        ...
         > SECKILL.DRAW 7 alice
         LPOP seckill:codes:7
         HSET seckill:winners:7 alice a
@@ -171,35 +173,6 @@ fn draws_and_bare_stocks() {
         > SECKILL.RETURN none
         ",
     );
-}
-
-#[test]
-fn commands_of_a_script_are_one_transaction() {
-    let calls = [
-        "'SECKILL.MTRY', '7', 'eve', 'o1', 'fay', 'o2'",
-        "'SECKILL.DRAW', '7', 'eve'",
-        "'SECKILL.DEDUCT', 'tea', '2'",
-        "'SECKILL.CREATE', '9', 'ADOPT'",
-    ];
-    let script = calls.map(|call| format!("redis.call({call})")).join(" ");
-    Pair::start().check(&format!(
-        "
-        > MSET seckill:stock:7 9 seckill:stock:9 3 tea 5
-        ...
-        > RPUSH seckill:codes:7 a
-        ...
-        > EVAL \"{script}\" 0
-        DECRBY seckill:stock:7 2
-        SADD seckill:order:7 eve fay
-        XADD stream.orders ID userId eve voucherId 7 id o1
-        XADD stream.orders ID userId fay voucherId 7 id o2
-        LPOP seckill:codes:7
-        HSET seckill:winners:7 eve a
-        XADD stream.draws ID userId eve poolId 7 code a
-        DECRBY tea 2
-        SET seckill:voucher:9 ...
-        "
-    ));
 }
 
 #[test]

@@ -81,17 +81,6 @@ fn unloading_survives_other_acl_rules() {
 }
 
 #[test]
-fn the_server_ends_cleanly_with_the_module() {
-    let mut server = Server::with().aof().start();
-    server.check("> SET seckill:stock:7 5\nOK\n> SECKILL.TRY 7 alice o1\n0");
-    let digest = server.digest();
-    assert!(server.stop().success(), "{}", server.log());
-    server.start_again();
-    assert_eq!(server.digest(), digest);
-    server.check("> SECKILL.TRY 7 alice o1\n2");
-}
-
-#[test]
 fn module_load_takes_arguments_and_configs() {
     let server = Server::with().without_module().start();
     let path = module().display();

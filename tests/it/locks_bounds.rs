@@ -111,23 +111,3 @@ fn crowd(server: &Server, lock: &str) {
     let alone = || server.info_number("connected_clients") == 1;
     wait_for("the connections' end", || alone().then_some(())).expect("closed");
 }
-
-/// The names in a line are bounded too.
-#[test]
-fn a_lock_has_a_short_name() {
-    let server = Server::observed().start();
-    let (longest, long) = ("k".repeat(512), "k".repeat(513));
-    for command in [
-        "LOCK.ACQUIRE @ ann 1000",
-        "LOCK.ACQUIRE @ ann 1000 BLOCK 1000",
-        "LOCK.ACQUIRE @ ann 1000 SESSION",
-        "LOCK.RENEW @ ann 1000",
-        "LOCK.RELEASE @ ann",
-    ] {
-        let error = server.refused(&command.replace('@', &long), "ERR");
-        assert_eq!(error, "ERR key must be at most 512 bytes long", "{command}");
-    }
-    server.check(&format!("> LOCK.ACQUIRE {longest} ann 1000000 BLOCK 1000\n1"));
-    server.check(&format!("> LOCK.RELEASE {longest} ann\n1"));
-    assert_eq!(server.silent(&format!("LOCK.INFO {long}")), Value::Nil);
-}

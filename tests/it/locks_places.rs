@@ -80,53 +80,6 @@ fn a_grant_belongs_to_the_latest_request_of_its_token() {
     }
 }
 
-/// A number that was issued to one token is never given to another.
-#[test]
-fn a_fencing_token_has_one_owner() {
-    let server = Server::start();
-    let fence = |ask: &str| integer(&server.run(ask));
-    let first = fence("LOCK.ACQUIRE lock u 60000 FENCE");
-    server.check("> LOCK.RELEASE lock u\n1\n> LOCK.ACQUIRE lock t 60000\n1");
-    let second = fence("LOCK.ACQUIRE lock t 60000 FENCE");
-    assert!(second > first, "{first}, then {second}");
-    assert_eq!(fence("LOCK.ACQUIRE lock t 60000 FENCE"), second);
-    server.check(&format!("> GET lock:fence\n{second} t"));
-    // In line, and with a number that another client wrote.
-    let ahead = second + 1_000_000_000_000;
-    server.run(&format!("SET lock:fence {ahead}"));
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 60000 BLOCK 60000 FENCE");
-    server.run("SET lock bob");
-    server.run("PEXPIRE lock 1000000");
-    assert_eq!(integer(&bob.receive()), ahead + 1);
-    // Tokens are bytes, spaces too.
-    for token in ["", " ", "a b ", "7"] {
-        server.call(&["DEL", "lock"]);
-        let ask = ["LOCK.ACQUIRE", "lock", token, "60000", "FENCE"];
-        let number = server.call(&ask);
-        assert_eq!(server.call(&ask), number, "{token:?}");
-    }
-}
-
-/// A fence key is never a key of a sale, whatever the lock is called.
-#[test]
-fn a_lock_whose_fence_key_would_be_of_a_sale_is_refused() {
-    let server = Server::observed().start();
-    server.run("SET seckill:stock:fence 100 EX 1000");
-    server.run("SECKILL.CREATE fence 9 HOLD 900000");
-    for lock in ["seckill:stock", "seckill:order", "seckill:hold", "seckill:voucher", "icr"] {
-        for command in ["LOCK.ACQUIRE @ t 60000 FENCE", "LOCK.RENEW @ t 60000", "LOCK.RELEASE @ t"]
-        {
-            let error = server.refused(&command.replace('@', lock), "ERR");
-            let want = "ERR key must not have a name that sales, prizes or ids use";
-            assert_eq!(error, want, "{lock} {command}");
-        }
-    }
-    // Nor is it shown.
-    server.check("> SET seckill:stock t\nOK");
-    let info = format!("{:?}", server.silent("LOCK.INFO seckill:stock"));
-    assert!(info.contains("nil") && !info.contains("100"), "{info}");
-}
-
 /// The server checks rights when a command arrives; in line they may be lost.
 #[test]
 fn rights_are_checked_again_at_the_grant() {

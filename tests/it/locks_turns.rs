@@ -184,20 +184,3 @@ fn commands_behind_a_wait_run_when_it_is_over() {
     assert_eq!((bob.receive(), bob.receive()), (Value::Int(1), Value::Okay));
     assert_eq!(server.owner("lock"), "bob");
 }
-
-/// The shortest leases: all waiters are served, in order, each with its own fencing token.
-#[test]
-fn leases_of_a_millisecond_pass_through_a_line() {
-    let server = Server::start();
-    server.run("SET lock ann");
-    let mut waiters: Vec<Client> = (0..100)
-        .map(|n| server.waiter(&format!("LOCK.ACQUIRE lock t{n} 1 BLOCK 60000 FENCE")))
-        .collect();
-    server.run("LOCK.RELEASE lock ann");
-    let mut last = 1;
-    for waiter in &mut waiters {
-        let fence = integer(&waiter.receive());
-        assert!(fence > last, "{fence} after {last}");
-        last = fence;
-    }
-}

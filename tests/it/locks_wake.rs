@@ -243,28 +243,6 @@ fn a_grant_that_nobody_hears_of_goes_to_the_next() {
 }
 
 #[test]
-fn every_database_and_key_has_its_own_line() {
-    let server = Server::start();
-    let mut waiters = Vec::new();
-    for db in 0..3 {
-        for key in ["a", "b"] {
-            let mut client = server.client();
-            client.run(&format!("SELECT {db}"));
-            client.run(&format!("SET {key} held"));
-            server
-                .queue(&mut client, &format!("LOCK.ACQUIRE {key} t{db}{key} 1000000 BLOCK 60000"));
-            waiters.push((db, key, client));
-        }
-    }
-    for (db, key, mut client) in waiters.into_iter().rev() {
-        server.run(&format!("SELECT {db}"));
-        server.run(&format!("DEL {key}"));
-        assert_eq!(client.receive(), Value::Int(1), "{db} {key}");
-        assert_eq!(server.owner(key), format!("t{db}{key}"));
-    }
-}
-
-#[test]
 fn a_free_lock_with_a_line_is_for_the_line() {
     let (server, mut waiter) = held_and_waited_for();
     // One step frees the lock and asks for it again.

@@ -2,7 +2,8 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `try`, `refusals`, `trykeys`, `lock` | each command's contract, row by row |
+//! | `try`, `trykeys` | each command's contract, row by row |
+//! | `arguments`, `spoiled` | refusals: wrong arguments, and keys that other clients spoiled |
 //! | `mtry` | batches of tries |
 //! | `mtry_differential` | random batches compared with the same tries in sequence |
 //! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RETURN |
@@ -14,17 +15,15 @@
 //! | `locks_turns` | locks handed over in time by an idle server; two waiters with one token |
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
 //! | `locks_server` | pauses, failovers, clusters |
-//! | `managed`, `managed_odd`, `managed_rules` | managed vouchers: who buys; odd keys; rules |
-//! | `managed_refused` | moments in seconds, replicas that take writes; evictable sales |
+//! | `managed`, `managed_odd` | managed vouchers: who buys; rules; odd keys |
+//! | `managed_refused` | replicas that take writes; evictable sales |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
-//! | `holds`, `holds_mended` | confirm, cancel, expiry; spoiled keys |
+//! | `holds`, `holds_mended` | confirm, cancel, extend, expiry; spoiled keys |
 //! | `dropped` | vouchers dropped while orders are held; how entries name a voucher |
-//! | `extend` | more time for a held order |
 //! | `sale_ids` | late requests for an earlier sale; files of the previous version |
 //! | `payments` | references of payments |
 //! | `waiting`, `waiting_odd` | waiting lists; full streams and edited keys while orders wait |
-//! | `confirmed` | the stream of confirmed orders |
-//! | `reject`, `reject_odd` | rejected entries and their dead letters; odd entries and keys |
+//! | `reject` | rejected entries and their dead letters |
 //! | `reject_cluster` | rejections in a cluster |
 //! | `survival` | crashes, failovers, lost and restored keys |
 //! | `retries` | repeated answers, and WAIT after them |
@@ -38,6 +37,7 @@
 //! | `leaks` | memory is released |
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
+//! | `slots_move` | commands while their slot moves |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
 //! | `docs_tables`, `docs_syntax` | tables and syntax in the pages, from the server's answers |
 //! | `metadata`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, redis.conf, pages |
@@ -59,13 +59,13 @@
 use kit::{aof, faketime, harness, locks_line, observe, transcript, whole_slots, written};
 
 mod adopt;
+mod arguments;
 mod audit_steps;
 mod bounds;
 mod cluster;
 mod concurrency;
 mod config;
 mod config_names;
-mod confirmed;
 mod context;
 mod cuts;
 mod deduct;
@@ -76,14 +76,12 @@ mod docs_tables;
 mod dropped;
 mod effects;
 mod events;
-mod extend;
 mod functions;
 mod holds;
 mod holds_mended;
 mod hostile;
 mod leaks;
 mod loading;
-mod lock;
 mod locks_acquire;
 mod locks_bounds;
 mod locks_places;
@@ -97,7 +95,6 @@ mod managed_cluster;
 mod managed_effects;
 mod managed_odd;
 mod managed_refused;
-mod managed_rules;
 mod measured_scripts;
 mod memory;
 mod metadata;
@@ -110,10 +107,8 @@ mod own_names;
 mod pages;
 mod payments;
 mod prizes;
-mod refusals;
 mod reject;
 mod reject_cluster;
-mod reject_odd;
 mod replayed;
 mod retries;
 mod sale_ids;
@@ -123,6 +118,8 @@ mod scripts_primary;
 mod scripts_seen;
 mod security;
 mod shipped;
+mod slots_move;
+mod spoiled;
 mod status;
 mod survival;
 mod r#try;

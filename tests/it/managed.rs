@@ -1,7 +1,7 @@
 //! SECKILL.TRY on managed vouchers: the outcomes by precedence, and that losers leave no trace.
+//! The rules, as options of SECKILL.CREATE and ALTER.
 
-use crate::harness::{Server, in_time};
-use crate::observe::integer;
+use crate::harness::Server;
 use redis::Value;
 
 /// A voucher on which `alice` holds as many units as the limit in order `live`, order `gone` is
@@ -65,97 +65,43 @@ fn the_first_reason_counts() {
     server.assert_book("7", [4, 3, 0]);
 }
 
-#[test]
-fn each_outcome_is_counted() {
-    let server = Server::start();
-    busy_sale(&server);
-    let far = server.clock_ms() + 1_000_000;
-    for command in [
-        "SECKILL.TRY 7 alice live",
-        "SECKILL.TRY 7 alice gone",
-        "SECKILL.TRY 7 bob live",
-        "SECKILL.TRY 7 alice new",
-        "SECKILL.TRY 7 carol new",
-        "SECKILL.ALTER 7 END 1",
-        "SECKILL.TRY 7 carol new",
-        &format!("SECKILL.ALTER 7 END 0 BEGIN {far}"),
-        "SECKILL.TRY 7 carol new",
-        "SECKILL.CONFIRM 7 bob other",
-        "SECKILL.CONFIRM 7 bob other",
-        "SECKILL.CONFIRM 7 bob none",
-    ] {
-        server.run(command);
-    }
-    for (field, wanted) in [
-        ("tries_accepted", 3),
-        ("tries_repeated", 2),
-        ("tries_at_limit", 1),
-        ("tries_sold_out", 1),
-        ("tries_not_started", 1),
-        ("tries_ended", 1),
-        ("orders_confirmed", 1),
-        ("orders_cancelled", 1),
-        ("orders_expired", 0),
-        ("orders_rejected", 0),
-    ] {
-        assert_eq!(server.info_number(&format!("seckill_{field}")), wanted, "{field}");
-    }
-    server.until("holds_open", || server.info_number("seckill_holds_open") == 1);
+fn terms(total: i64, [begin, end, limit, hold]: [&str; 4]) -> String {
+    let sale = r#""sale":1795344856123456"#;
+    format!(
+        r#"{{"total":{total},"begin":{begin},"end":{end},"limit":{limit},"hold":{hold},{sale}}}"#
+    )
 }
 
+const NO: &str = "null";
+
 #[test]
-fn the_window_is_that_of_the_servers_clock() {
+fn options_come_in_any_order_and_0_is_none() {
     let server = Server::start();
-    in_time(60, |ms| {
+    let rows = [
+        ("BEGIN 10", ["10", NO, "1", NO]),
+        ("END 10", [NO, "10", "1", NO]),
+        ("LIMIT 3", [NO, NO, "3", NO]),
+        ("HOLD 900000", [NO, NO, "1", "900000"]),
+        ("BEGIN 10 END 20 LIMIT 3 HOLD 4", ["10", "20", "3", "4"]),
+        ("HOLD 4 LIMIT 3 END 20 BEGIN 10", ["10", "20", "3", "4"]),
+        ("hold 4 Limit 3 eNd 20 begin 10", ["10", "20", "3", "4"]),
+        ("BEGIN 0 END 0 HOLD 0", [NO, NO, "1", NO]),
+        ("BEGIN 10 END 0", ["10", NO, "1", NO]),
+        ("BEGIN 10 END 11", ["10", "11", "1", NO]),
+        ("BEGIN 281474976710656", ["281474976710656", NO, "1", NO]),
+        ("HOLD 281474976710656", [NO, NO, "1", "281474976710656"]),
+        ("LIMIT 9223372036854775807", [NO, NO, "9223372036854775807", NO]),
+    ];
+    for (options, wanted) in rows {
         server.run("FLUSHALL");
-        let begin = server.clock_ms() + i64::try_from(ms).expect("ms");
-        let end = begin + i64::try_from(ms).expect("ms");
-        server.run(&format!("SECKILL.CREATE 7 1000000 BEGIN {begin} END {end}"));
-        let mut seen = Vec::new();
-        server.until("the end of the sale", || {
-            let before = server.clock_ms();
-            let user = format!("u{}", seen.len());
-            let outcome = integer(&server.call(&["SECKILL.TRY", "7", &user, &user]));
-            let after = server.clock_ms();
-            match outcome {
-                3 => assert!(before < begin, "not started at {before}, after {begin}"),
-                0 => assert!(after >= begin && before < end, "{begin} {before} {end}"),
-                4 => assert!(after >= end, "ended at {after}, before {end}"),
-                other => panic!("{other:?}"),
-            }
-            seen.push(outcome);
-            outcome == 4
-        });
-        // Each part of the window occurred in some try.
-        seen.dedup();
-        (seen == [3, 0, 4]).then_some(())
-    });
-}
-
-#[test]
-fn ids_and_users_are_bytes() {
-    let server = Server::observed().start();
-    server.check(
-        r#"
-        > SECKILL.CREATE "\x00v:" 9 HOLD 900000
-        OK
-        > SECKILL.TRY "\x00v:" "u:1:\xff\x00" "o:\r\n"
-        0
-        > SECKILL.TRY "\x00v:" "" ""
-        0
-        > SECKILL.CONFIRM "\x00v:" "u:1:\xff\x00" "o:\r\n"
-        1
-        > SECKILL.CONFIRM "\x00v:" "" ""
-        1
-        > SECKILL.CANCEL "\x00v:" "u:1:\xff\x00" "o:\r\n"
-        1
-        > SECKILL.CANCEL "\x00v:" "" ""
-        1
-        > GET "seckill:stock:\x00v:"
-        9
-        "#,
-    );
-    assert_eq!(server.unchanged(r#"SECKILL.TRY "\x00v:" "" "" "#), Value::Int(5));
-    server.refused(r#"SECKILL.TRY "\x00v:" "u:1:\xff" "o:\r\n""#, "ORDERID");
-    server.assert_book(r#""\x00v:""#, [9, 0, 0]);
+        let create = format!("SECKILL.CREATE 7 5 {options}");
+        assert_eq!(server.run(&create), Value::Okay, "{create}");
+        server.check(&format!("> GET seckill:voucher:7\n{}", terms(5, wanted)));
+        // ALTER sets the same rules, whatever they were before.
+        server.check("> DEL seckill:stock:7 seckill:voucher:7\n2");
+        server.check("> SECKILL.CREATE 7 5\nOK");
+        let alter = format!("SECKILL.ALTER 7 {options}");
+        assert_eq!(server.run(&alter), Value::Okay, "{alter}");
+        server.check(&format!("> GET seckill:voucher:7\n{}", terms(5, wanted)));
+    }
 }

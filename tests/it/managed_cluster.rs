@@ -1,23 +1,44 @@
 //! Managed sales with hash tags and in clusters: one slot per voucher, and holds that move with it.
 
 use crate::cluster::{Move, slot, two_nodes, whole_cluster};
-use crate::harness::{Server, in_time, text};
-use crate::observe::words;
+use crate::harness::{Server, in_time};
+use crate::observe::{assert_error, words};
+use crate::reject::deliver;
+
+/// All keys of the server, in the one slot of a tag.
+fn keys_in_slot(server: &Server, cluster: &Server, tag: &str) -> Vec<String> {
+    let keys = words(server.run("KEYS *"));
+    let wanted = slot(cluster, tag.as_bytes());
+    let is_there = |key: &String| slot(cluster, key.as_bytes()) == wanted;
+    assert!(keys.iter().all(is_there), "{tag}: {keys:?}");
+    keys
+}
 
 #[test]
-fn every_key_of_a_managed_voucher_is_in_its_slot() {
+fn every_key_of_a_voucher_or_a_pool_is_in_its_slot() {
     let cluster = whole_cluster();
     let tagged = Server::with().config("seckill.hash-tags yes").start();
     for server in [&cluster, &tagged] {
-        for (voucher, tag) in [("7", "{7}"), ("{shop3}:7", "{shop3}"), ("{8}", "{8}")] {
+        for (voucher, name, tag) in
+            [("7", "{7}", "{7}"), ("{shop3}:7", "{shop3}:7", "{shop3}"), ("{8}", "{8}", "{8}")]
+        {
             server.run("FLUSHALL");
+            let orders = format!("stream.orders:{tag}");
             server.check(&format!(
                 "
                 > SECKILL.CREATE {voucher} 5 HOLD 900000
                 OK
-                > SECKILL.TRY {voucher} bob o2
-                0
-                > SECKILL.CONFIRM {voucher} bob o2
+                > SECKILL.MTRY {voucher} ann o3 bob o2
+                1) 0
+                2) 0
+                > SECKILL.CONFIRM {voucher} bob o2 REF pay-1
+                1
+                "
+            ));
+            let entry = deliver(server, &orders).swap_remove(0);
+            server.check(&format!(
+                "
+                > SECKILL.REJECT {orders} g {entry}
                 1
                 > SECKILL.ALTER {voucher} HOLD 400
                 OK
@@ -27,20 +48,55 @@ fn every_key_of_a_managed_voucher_is_in_its_slot() {
             ));
             server.wait_for_state(voucher, "o1", "expired");
             server.assert_book(voucher, [4, 0, 1]);
-            let keys = words(server.run("KEYS *"));
-            // Rules, stock, buyers, book, units of buyers, and three streams.
-            assert_eq!(keys.len(), 8, "{keys:?}");
-            assert!(keys.iter().all(|key| key.contains(tag)), "{voucher}: {keys:?}");
-            server.check(&format!("> SECKILL.DROP {voucher}\n1\n> DBSIZE\n3"));
+            // Rules, stock, buyers, book, units, payments, four streams.
+            assert_eq!(keys_in_slot(server, &cluster, tag).len(), 10);
+            server.check(&format!("> SECKILL.DROP {voucher}\n1\n> DBSIZE\n5\n> FLUSHALL\nOK"));
+            server.check(&format!(
+                "
+                > SET seckill:stock:{name} 5
+                OK
+                > SECKILL.TRY {voucher} alice o1
+                0
+                > RPUSH seckill:codes:{name} a b
+                2
+                > SECKILL.DRAW {voucher} alice
+                1) 0
+                2) a
+                > EXISTS stream.orders:{tag} stream.draws:{tag} seckill:winners:{name}
+                3
+                "
+            ));
+            assert_eq!(keys_in_slot(server, &cluster, tag).len(), 6);
+            server.check(&format!("> DEL seckill:order:{name}\n1"));
+            server.check(&format!("> SECKILL.CREATE {voucher} ADOPT\nOK"));
+            keys_in_slot(server, &cluster, tag);
         }
-        for voucher in ["a}b", "{}x"] {
-            for command in
-                ["CREATE V 5", "TRY V a o", "CONFIRM V a o", "DROP V", "INFO V", "AUDIT V"]
-            {
+        server.run("FLUSHALL");
+        for voucher in ["a}b", "{}x", "''"] {
+            for command in [
+                "CREATE V 5",
+                "CREATE V ADOPT",
+                "TRY V a o",
+                "MTRY V a o",
+                "CONFIRM V a o",
+                "CANCEL V a o",
+                "DROP V",
+                "INFO V",
+                "AUDIT V",
+                "DRAW V a",
+                "UNDRAW V a",
+            ] {
                 let reply = server.run(&format!("SECKILL.{}", command.replace('V', voucher)));
-                assert!(text(&reply).starts_with("ERR "), "{command} {voucher}: {reply:?}");
+                let error = assert_error(&reply, "ERR", command);
+                assert!(error.ends_with("must not be empty or contain } outside a hash tag"));
             }
         }
+        server.check("> DBSIZE\n0");
+        server.run("CONFIG SET seckill.draw-stream d{x}");
+        assert_error(&server.run("SECKILL.DRAW 7 alice"), "ERR", "a brace");
+        // Vouchers don't use the stream of draws.
+        server.check("> SET seckill:stock:{7} 1\nOK\n> SECKILL.TRY 7 alice o1\n0");
+        server.run("CONFIG SET seckill.draw-stream stream.draws");
     }
 }
 

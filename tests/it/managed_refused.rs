@@ -1,33 +1,7 @@
-//! Managed sales are not started by mistake, sold twice by a replica, or evicted silently.
+//! Managed sales are not sold twice by a replica, or evicted silently.
 
 use crate::harness::{Server, text};
 use redis::Value;
-
-#[test]
-fn moments_in_seconds_are_refused() {
-    let server = Server::observed().start();
-    server.run("SECKILL.CREATE 8 5");
-    for word in ["BEGIN", "END"] {
-        for seconds in ["1000000000", "1795259000", "4102444800", "99999999999"] {
-            for command in ["SECKILL.CREATE 7 5", "SECKILL.CREATE 7 ADOPT", "SECKILL.ALTER 8"] {
-                let error = server.refused(&format!("{command} {word} {seconds}"), "ERR");
-                let name = word.to_lowercase();
-                let wanted = format!("{name} must be in milliseconds, this looks like seconds");
-                assert_eq!(error, format!("ERR {wanted}"));
-            }
-        }
-    }
-    // Moments that mean long ago, and the earliest ones that are plausible.
-    for moment in ["1", "999999999", "100000000000"] {
-        server.check(&format!("> SECKILL.ALTER 8 END {moment}\nOK"));
-    }
-    // A duration may be as large.
-    server.check("> SECKILL.ALTER 8 HOLD 4102444800\nOK");
-    // Rules written before this check existed are read as they are.
-    let rules = r#"{"total":5,"begin":4102444800,"end":null,"limit":1,"hold":null,"sale":7}"#;
-    server.run(&format!("SET seckill:voucher:8 '{rules}'"));
-    server.check("> SECKILL.TRY 8 ann a1\n0");
-}
 
 /// A replica that accepts writes would sell the units of its primary a second time.
 #[test]

@@ -277,9 +277,28 @@ fn info_counts_outcomes() {
         "SECKILL.TRYKEYS s b o 7 bob o1",
         "SECKILL.TRY 8 alice o1",
         "SECKILL.TRY 7 alice o1 UNITS 0",
+        "SECKILL.CREATE m 3 HOLD 900000",
+        // Two accepted, one repeated, one at the limit.
+        "SECKILL.MTRY m a o1 b o2 a o1 a o3",
+        "SECKILL.TRY m a o1",
+        "SECKILL.CONFIRM m a o1 REF p1",
+        "SECKILL.CONFIRM m a o1 REF p2",
+        "SECKILL.CANCEL m b o2",
+        "SECKILL.TRY m c o4",
+        "SECKILL.TRY m d o5",
+        "SECKILL.TRY m e o6 WAITLIST",
+        "SECKILL.CANCEL m c o4",
+        "SECKILL.ALTER m BEGIN 9999999999999",
+        "SECKILL.TRY m f o7",
+        "SECKILL.ALTER m BEGIN 0 END 1",
+        "SECKILL.TRY m f o7",
+        "LOCK.ACQUIRE lock u 1000000",
         "LOCK.RELEASE lock u",
+        "LOCK.ACQUIRE lock t 1000000",
         "LOCK.RELEASE lock t",
         "LOCK.RELEASE lock t",
+        "LOCK.ACQUIRE lock u 1000000",
+        "LOCK.ACQUIRE lock u 1000000",
         "RPUSH seckill:codes:p a b",
         "SECKILL.DRAW p alice",
         "SECKILL.DRAW p alice",
@@ -294,10 +313,23 @@ fn info_counts_outcomes() {
     lines.retain(|line| !line.is_empty());
     assert_eq!(lines.first(), Some(&"# seckill"), "{section}");
     for line in [
-        "seckill_tries_accepted:3",
+        "seckill_tries_accepted:7",
         "seckill_tries_sold_out:2",
-        "seckill_tries_at_limit:1",
+        "seckill_tries_at_limit:2",
+        "seckill_tries_repeated:2",
+        "seckill_tries_waiting:1",
+        "seckill_tries_not_started:1",
+        "seckill_tries_ended:1",
+        "seckill_orders_confirmed:1",
+        "seckill_orders_cancelled:2",
+        "seckill_orders_served:1",
+        "seckill_orders_expired:0",
+        "seckill_orders_rejected:0",
+        "seckill_payments_to_refund:1",
+        "seckill_locks_acquired:1",
+        "seckill_locks_refused:1",
         "seckill_locks_released:1",
+        "seckill_locks_waiting:0",
         "seckill_prizes_drawn:2",
         "seckill_scripts_replaced:0",
     ] {
@@ -305,7 +337,7 @@ fn info_counts_outcomes() {
     }
     for section in ["modules", "everything"] {
         let shown = text(&server.run(&format!("INFO {section}")));
-        assert!(shown.contains("seckill_tries_accepted:3"), "INFO {section}:\n{shown}");
+        assert!(shown.contains("seckill_tries_accepted:7"), "INFO {section}:\n{shown}");
     }
 }
 

@@ -1,17 +1,13 @@
 //! SECKILL.NEXTID: ids that never repeat, and other generators that use its keys.
 //! The form that ids have in a cluster is in `nextid_slots`.
 
-use std::collections::BTreeSet;
-use std::thread;
-
 use redis::Value;
 
-use crate::harness::{Client, Server, text, wait_for};
-use crate::observe::{bytes_list, integer, words};
+use crate::harness::{Server, text, wait_for};
+use crate::observe::{integer, words};
 
 pub const EPOCH: i64 = 1_640_995_200;
 pub const DAY: i64 = 86_400;
-const FAR: i64 = 33_333_333_333_333;
 
 pub fn id(reply: &Value) -> i64 {
     assert!(matches!(reply, Value::BulkString(_)), "not a bulk string: {reply:?}");
@@ -60,21 +56,6 @@ fn java_id(server: &Server, key: &str) -> i64 {
 }
 
 #[test]
-fn an_id_is_the_second_and_the_counter_of_the_day() {
-    let server = Server::start();
-    let key = today(&server, "order");
-    for counter in 1..=3 {
-        let before = unix_s(&server) - EPOCH;
-        let id = id(&server.run("SECKILL.NEXTID order"));
-        let after = unix_s(&server) - EPOCH;
-        assert!((before..=after).contains(&(id >> 32)), "{before} {id} {after}");
-        assert_eq!(id & 0xffff_ffff, counter);
-    }
-    assert_eq!(words(server.run("KEYS *")), std::slice::from_ref(&key));
-    assert_eq!(text(&server.call(&["GET", &key])), "3");
-}
-
-#[test]
 fn ids_interleave_with_the_java_generator() {
     let server = Server::start();
     let key = today(&server, "order");
@@ -90,19 +71,6 @@ fn ids_interleave_with_the_java_generator() {
 }
 
 #[test]
-fn a_counter_of_somebody_else_keeps_its_time_to_live() {
-    let server = Server::start();
-    let key = today(&server, "order");
-    server.call(&["INCR", &key]);
-    assert_eq!(next(&server, "order", 1) & 0xffff_ffff, 2);
-    assert_eq!(server.call(&["PEXPIRETIME", &key]), Value::Int(-1));
-    server.call(&["SET", &key, "99", "PXAT", &FAR.to_string()]);
-    assert_eq!(next(&server, "order", 10) & 0xffff_ffff, 100);
-    assert_eq!(text(&server.call(&["GET", &key])), "109");
-    assert_eq!(server.call(&["PEXPIRETIME", &key]), Value::Int(FAR));
-}
-
-#[test]
 fn a_counter_of_ours_expires_after_two_days() {
     let server = Server::start();
     let key = today(&server, "order");
@@ -113,63 +81,6 @@ fn a_counter_of_ours_expires_after_two_days() {
     next(&server, "order", 7);
     let later = integer(&server.call(&["PEXPIRETIME", &key])) - 2 * DAY * 1000;
     assert_eq!(later, expiry);
-}
-
-#[test]
-fn blocks_never_overlap_with_those_of_others() {
-    let server = Server::start();
-    let key = today(&server, "order");
-    let seed = crate::differential::seed();
-    let take = |mut client: Client, seed: u64, key: String| {
-        let mut random = fastrand::Rng::with_seed(seed);
-        let mut last = 0;
-        let mut ids = Vec::new();
-        for _ in 0..300 {
-            let count = if random.u8(..8) == 0 { 1000 } else { random.i64(1..20) };
-            let first = match random.u8(..3) {
-                0 => {
-                    let last = integer(&client.call(&["INCRBY", &key, &count.to_string()]));
-                    last - count + 1
-                }
-                1 => {
-                    let script = "return redis.call('SECKILL.NEXTID', KEYS[1], 'COUNT', ARGV[1])";
-                    let count = count.to_string();
-                    id(&client.call(&["EVAL", script, "1", "order", &count])) & 0xffff_ffff
-                }
-                _ => {
-                    let count = count.to_string();
-                    id(&client.call(&["SECKILL.NEXTID", "order", "COUNT", &count])) & 0xffff_ffff
-                }
-            };
-            assert!(first > last, "{first} after {last}, seed {seed}");
-            last = first + count - 1;
-            ids.extend(first..=last);
-        }
-        ids
-    };
-    let threads: Vec<_> = (0..8)
-        .map(|index| {
-            let (client, key) = (server.client(), key.clone());
-            thread::spawn(move || take(client, seed + index, key))
-        })
-        .collect();
-    let all: Vec<_> =
-        threads.into_iter().flat_map(|thread| thread.join().expect("a client")).collect();
-    let different: BTreeSet<_> = all.iter().collect();
-    assert_eq!(different.len(), all.len(), "seed {seed}");
-    // No id was skipped either.
-    assert_eq!(different.last().copied(), Some(&(all.len() as i64)), "seed {seed}");
-}
-
-#[test]
-fn a_transaction_or_script_gets_different_ids() {
-    let server = Server::start();
-    server.check("> MULTI\nOK\n> SECKILL.NEXTID o\nQUEUED\n> SECKILL.NEXTID o COUNT 5\nQUEUED");
-    let Value::Array(ids) = server.run("EXEC") else { panic!("no array") };
-    assert_eq!(id(&ids[1]) & 0xffff_ffff, (id(&ids[0]) & 0xffff_ffff) + 1);
-    let script = "return {redis.call('SECKILL.NEXTID','o'), redis.call('SECKILL.NEXTID','o')}";
-    let Value::Array(ids) = server.call(&["EVAL", script, "0"]) else { panic!("no array") };
-    assert_eq!(id(&ids[1]) & 0xffff_ffff, (id(&ids[0]) & 0xffff_ffff) + 1);
 }
 
 #[test]
@@ -199,29 +110,9 @@ fn ids_go_on_after_a_crash_and_on_a_new_primary() {
 }
 
 #[test]
-fn what_no_counter_holds_is_refused() {
+fn the_last_ids_of_a_day_are_for_orders() {
     let server = Server::observed().start();
     let key = today(&server, "order");
-    server.call(&["RPUSH", &key, "a"]);
-    server.refused("SECKILL.NEXTID order", "WRONGTYPE");
-    let long = "1".repeat(40);
-    for value in ["", "a", "1.5", "007", " 1", "1 ", "-1", "9223372036854775808", &long] {
-        server.call(&["SET", &key, value]);
-        let error = server.refused("SECKILL.NEXTID order COUNT 2", "ERR");
-        assert!(error.contains("not an integer"), "{value}: {error}");
-    }
-    for (value, count) in [
-        ("4294967295", 1),
-        ("4294967294", 2),
-        ("4294901760", 65_536),
-        ("4294967296", 1),
-        ("9223372036854775807", 1),
-    ] {
-        server.call(&["SET", &key, value]);
-        let error = server.refused(&format!("SECKILL.NEXTID order COUNT {count}"), "ERR");
-        assert!(error.contains("used up"), "{value} {count}: {error}");
-    }
-    // The last ids are reserved for orders.
     server.call(&["SET", &key, "4294967294"]);
     let error = server.refused("SECKILL.NEXTID order", "TRYAGAIN");
     assert!(error.contains("too fast for the day's counter"), "{error}");
@@ -232,34 +123,6 @@ fn what_no_counter_holds_is_refused() {
     assert!(error.contains("used up"), "{error}");
     // Other prefixes have their own counters.
     assert_eq!(next(&server, "other", 1) & 0xffff_ffff, 1);
-}
-
-#[test]
-fn wrong_requests_are_refused() {
-    let server = Server::observed().start();
-    for wrong in ["0", "-1", "65537", "1.0", "01", "+1", "''", "a", "9223372036854775808"] {
-        let error = server.refused(&format!("SECKILL.NEXTID order COUNT {wrong}"), "ERR");
-        assert_eq!(error, "ERR count must be an integer from 1 to 65536", "{wrong}");
-    }
-    for wrong in ["COUNT", "5", "COUNT 1 COUNT 1", "COUNT 1 x", "NOSTREAM", "''"] {
-        let error = server.refused(&format!("SECKILL.NEXTID order {wrong}"), "ERR");
-        assert_eq!(error, "ERR syntax error", "{wrong}");
-    }
-    server.check("> CONFIG SET seckill.id-epoch 4294967295\nOK");
-    let error = server.refused("SECKILL.NEXTID order", "ERR");
-    assert!(error.contains("seckill.id-epoch"), "{error}");
-}
-
-#[test]
-fn prefixes_are_bytes_and_count_apart() {
-    let server = Server::start();
-    for prefix in [&b""[..], b"a", b"A", b"a\0b", b"\xff\r\n", b"{x}", b"}", b"{"] {
-        let reply = server.call(&[b"SECKILL.NEXTID".as_slice(), prefix]);
-        assert_eq!(id(&reply) & 0xffff_ffff, 1, "{}", prefix.escape_ascii());
-    }
-    assert_eq!(server.run("DBSIZE"), Value::Int(8));
-    let keys = bytes_list(server.run("COMMAND GETKEYS SECKILL.NEXTID order COUNT 5"));
-    assert_eq!(keys, [b"order"]);
 }
 
 #[test]

@@ -40,55 +40,6 @@ fn a_cluster_puts_the_slot_into_the_id() {
 }
 
 #[test]
-fn a_cluster_counts_on_when_the_clock_goes_back() {
-    let server = whole_cluster();
-    next(&server, "order", 1);
-    let (key, last) = kept(&server);
-    let ahead = last + (1000 << 32);
-    server.call(&["SET", &key, &ahead.to_string()]);
-    assert_eq!(next(&server, "order", 5), ahead + 1);
-    assert_eq!(next(&server, "order", 1), ahead + 6);
-    let expiry = integer(&server.call(&["PEXPIRETIME", &key])) / 1000 - 2 * DAY - EPOCH;
-    assert!((expiry - (ahead >> 32)).abs() <= 1, "{expiry} of {}", ahead >> 32);
-    for (value, code) in [("x", "ERR"), ("-1", "ERR"), ("9223372036854775807", "ERR")] {
-        server.call(&["SET", &key, value]);
-        let digest = server.digest();
-        assert_error(&server.run("SECKILL.NEXTID order"), code, value);
-        assert_eq!(server.digest(), digest);
-    }
-    server.call(&["DEL", &key]);
-    server.call(&["RPUSH", &key, "a"]);
-    assert_error(&server.run("SECKILL.NEXTID order"), "WRONGTYPE", "a list");
-}
-
-#[test]
-fn every_counter_is_in_the_slot_of_its_prefix() {
-    let server = whole_cluster();
-    let seed = crate::differential::seed();
-    let mut random = fastrand::Rng::with_seed(seed);
-    let mut made = 0;
-    for _ in 0..400 {
-        let letters = (0..random.usize(..7)).map(|_| *random.choice(b"{}ab").expect("one"));
-        let prefix: Vec<u8> = letters.collect();
-        let about = format!("{}, seed {seed}", prefix.escape_ascii());
-        server.run("FLUSHALL");
-        let reply = server.call(&[b"SECKILL.NEXTID".as_slice(), &prefix]);
-        if let Value::ServerError(_) = reply {
-            let error = assert_error(&reply, "ERR", &about);
-            assert!(error.contains("brace"), "{about}: {error}");
-            assert_eq!(server.run("DBSIZE"), Value::Int(0), "{about}");
-            continue;
-        }
-        made += 1;
-        let (key, last) = kept(&server);
-        let wanted = slot(&server, &prefix);
-        assert_eq!((id(&reply), (last >> 18) & 0x3fff), (last, wanted), "{about}");
-        assert_eq!(slot(&server, key.as_bytes()), wanted, "{about}");
-    }
-    assert!(made > 100, "only {made} of 400 prefixes could count, seed {seed}");
-}
-
-#[test]
 fn a_counter_on_the_move_is_not_guessed() {
     let (source, target) = two_nodes();
     let last = next(&source, "order", 1);

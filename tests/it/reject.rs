@@ -61,68 +61,6 @@ pub fn rejected(server: &Server, id: &str) -> String {
 }
 
 #[test]
-fn a_sold_order_is_given_back_and_its_entry_is_a_dead_letter() {
-    let server = Server::observed().start();
-    server.check("> SECKILL.CREATE 7 5 LIMIT 3\nOK");
-    let id = ordered(&server, "SECKILL.TRY 7 alice o1 UNITS 2");
-    server.check(&format!(
-        r#"
-        > SECKILL.REJECT stream.orders g {id} REASON "no address"
-        1
-        > XPENDING stream.orders g
-        1) 0
-        2) (nil)
-        3) (nil)
-        4) (nil)
-        > XLEN stream.orders
-        1
-        "#
-    ));
-    server.assert_book("7", [5, 0, 0]);
-    let again = format!("SECKILL.REJECT stream.orders g {id}");
-    nothing_to_reject(&server, &again);
-    let (reply, line) = server.replicated_again("SECKILL.CANCEL 7 alice o1");
-    assert_eq!((reply, &*line), (Value::Int(2), "HSET seckill:book:7 o1 rejected:2:0,sold:alice"));
-    assert_eq!(server.unchanged("SECKILL.CONFIRM 7 alice o1"), Value::Int(3));
-    assert_eq!(server.silent("SECKILL.CANCEL 7 bob o1"), Value::Int(0));
-    server.check("> SECKILL.TRY 7 alice o1\n5\n> SECKILL.TRY 7 alice o2 UNITS 3\n0");
-    assert_eq!(server.info_number("seckill_orders_rejected"), 1);
-}
-
-#[test]
-fn an_unmanaged_order_is_given_back_by_membership() {
-    let server = Server::observed().start();
-    server.check("> SET seckill:stock:7 9 PXAT 33333333333333\nOK");
-    let first = ordered(&server, "SECKILL.TRY 7 alice o1 UNITS 3");
-    let second = ordered(&server, "SECKILL.TRY 7 bob o2");
-    assert_eq!(rejected(&server, &first), "rejected");
-    server.check(
-        r#"
-        > GET seckill:stock:7
-        8
-        > PEXPIRETIME seckill:stock:7
-        33333333333333
-        > SMEMBERS seckill:order:7
-        1) "bob"
-        > SECKILL.CANCEL 7 bob o2
-        1
-        > GET seckill:stock:7
-        9
-        "#,
-    );
-    // The user is no buyer any more, so there is nothing to release, but the entry is acknowledged.
-    assert_eq!(rejected(&server, &second), "unknown");
-    server.check("> GET seckill:stock:7\n9\n> EXISTS seckill:order:7\n0");
-    assert_eq!(integer(&server.run("XLEN stream.orders.dlq")), 2);
-    assert_eq!(server.info_number("seckill_orders_rejected"), 1);
-    // There is no record of which order a user has: the new one is taken for the old one.
-    let old = ordered(&server, "SECKILL.TRY 7 alice o3");
-    server.check("> SECKILL.CANCEL 7 alice o3\n1\n> SECKILL.TRY 7 alice o4\n0");
-    assert_eq!(rejected(&server, &old), "rejected");
-    server.check("> GET seckill:stock:7\n9\n> EXISTS seckill:order:7\n0");
-}
-
-#[test]
 fn what_is_not_pending_is_left_alone() {
     let server = Server::observed().start();
     server.check("> SET seckill:stock:7 9\nOK");
@@ -145,59 +83,6 @@ fn what_is_not_pending_is_left_alone() {
     // The command only checks whether the entry is pending.
     server.check("> SET stream.orders.dlq a\nOK");
     nothing_to_reject(&server, &command);
-}
-
-#[test]
-fn what_is_no_order_leaves_all_the_same() {
-    let server = Server::observed().start();
-    server.check("> SECKILL.CREATE 7 5\nOK\n> SET seckill:stock:8 5\nOK");
-    ordered(&server, "SECKILL.TRY 7 alice o1");
-    ordered(&server, "SECKILL.TRY 8 alice o2");
-    let sale = server.sale_of("7");
-    let digest = |server: &Server| {
-        let keys = ["stock:7", "order:7", "book:7", "units:7", "stock:8", "order:8"];
-        keys.map(|key| server.run(&format!("DEBUG DIGEST-VALUE seckill:{key}")))
-    };
-    let before = digest(&server);
-    for fields in [
-        "a b",
-        "userId alice voucherId 7",
-        "voucherId 8 id o2 user alice",
-        "userId alice userId alice voucherId 7 id o1",
-        "userId alice voucherId 8 id o2 units 0",
-        "userId alice voucherId 8 id o2 units many",
-        "userId alice voucherId 8 id o2 units 1 units 1",
-        "userId alice voucherId 8 id o2 reason cancelled",
-        "userId alice voucherId 8 id o2 dlqReason none",
-        &format!("userId alice voucherId 7 id o2 sale {sale}"),
-        &format!("userId bob voucherId 7 id o1 sale {sale}"),
-        // Entries of other sales.
-        "userId alice voucherId 7 id o1",
-        "userId alice voucherId 7 id o1 sale 1",
-        &format!("userId alice voucherId 7 id o1 sale {sale} sale {sale}"),
-        &format!("userId alice voucherId 8 id o2 sale {sale}"),
-        "userId bob voucherId 8 id o2",
-        "userId alice voucherId 9 id o1",
-        "'' '' '' ''",
-    ] {
-        let id = appended(&server, "stream.orders", fields);
-        assert_eq!(rejected(&server, &id), "unknown", "{fields}");
-        assert_eq!(digest(&server), before, "{fields}");
-        let (_, original) = entries(&server, "stream.orders").pop().expect("an entry");
-        let (_, letter) = entries(&server, "stream.orders.dlq").pop().expect("a letter");
-        assert_eq!(letter[..original.len()], original, "{fields}");
-        assert_eq!(letter.len(), original.len() + 12, "{fields}");
-    }
-    server.check("> EXISTS stream.orders.released\n0");
-    assert_eq!(server.info_number("seckill_orders_rejected"), 0);
-    // Fields other than those of an order don't matter.
-    let id = appended(
-        &server,
-        "stream.orders",
-        &format!("from web id o1 voucherId 7 userId alice sale {sale}"),
-    );
-    assert_eq!(rejected(&server, &id), "rejected");
-    server.assert_book("7", [5, 0, 0]);
 }
 
 /// What a program may reject on its own: an order that nobody has paid.
@@ -230,7 +115,176 @@ fn unsold_keeps_what_is_sold_or_not_on_record() {
     for (id, fate) in [(&paid, "rejected"), (&bare, "rejected"), (&none, "unknown")] {
         assert_eq!(rejected(&server, id), fate, "{id}");
     }
-    for wrong in ["UNSOLD UNSOLD", "REASON", "UNSOLD REASON", "REASON a REASON b", "SOLD"] {
-        server.refused(&format!("SECKILL.REJECT stream.orders g {stray} {wrong}"), "ERR");
+}
+
+/// A server with a pending order of voucher 7, and the command that rejects it.
+fn waiting(make: &str) -> (Server, String) {
+    let server = Server::observed().start();
+    server.run(make);
+    let id = ordered(&server, "SECKILL.TRY 7 alice o1");
+    (server, format!("SECKILL.REJECT stream.orders g {id}"))
+}
+
+const MANAGED: &str = "SECKILL.CREATE 7 5 HOLD 900000";
+const UNMANAGED: &str = "SET seckill:stock:7 5";
+
+#[test]
+fn there_must_be_a_stream_and_a_group() {
+    let server = Server::observed().start();
+    server.refused("SECKILL.REJECT none g 1-1", "NOGROUP");
+    server.run("XADD stream.orders 1-1 a b");
+    server.refused("SECKILL.REJECT stream.orders g 1-1", "NOGROUP");
+    server.refused("SECKILL.REJECT stream.orders '' 1-1", "NOGROUP");
+}
+
+#[test]
+fn an_entry_that_is_gone_is_an_error() {
+    for gone in ["XDEL stream.orders ID", "XTRIM stream.orders MAXLEN 0"] {
+        let (server, reject) = waiting(MANAGED);
+        let (id, _) = entries(&server, "stream.orders").pop().expect("an entry");
+        server.run(&gone.replace("ID", &id));
+        server.refused(&reject, "NOENTRY");
+        server.check(&format!("> XACK stream.orders g {id}\n1"));
+        nothing_to_reject(&server, &reject);
+        server.assert_book("7", [4, 1, 0]);
+    }
+}
+
+#[test]
+fn a_reason_is_any_text_kept_up_to_its_bound() {
+    let server = Server::observed().start();
+    let reject = |reason: &[u8]| {
+        let id = appended(&server, "s", "a b");
+        let command = [b"SECKILL.REJECT", "s".as_bytes(), b"g", id.as_bytes(), b"reason", reason];
+        server.call(&command)
+    };
+    let (kept, long) = ([b'x'; 1024], [b'x'; 65_537]);
+    for (reason, wanted) in [
+        (b"".as_slice(), b"".as_slice()),
+        (b"\0\xff\r\n%s", b"\0\xff\r\n%s"),
+        (b"REASON", b"REASON"),
+        (&kept, &kept),
+        // The beginning of a longer one is kept, so that nobody fills the memory by reasons.
+        (&long, &kept),
+    ] {
+        assert_eq!(reject(reason), Value::Int(1), "{}", reason.escape_ascii());
+        let (_, fields) = entries(&server, "s.dlq").pop().expect("a letter");
+        assert_eq!(fields[10..12], [b"dlqReason", wanted], "{}", reason.escape_ascii());
+    }
+    let last_reason = || letter(&server, "s.dlq", "dlqReason");
+    let id = appended(&server, "s", "a b");
+    server.check(&format!("> SECKILL.REJECT s g {id}\n1"));
+    assert_eq!(last_reason(), "unspecified");
+    // And none while memory is full.
+    let id = appended(&server, "s", "a b");
+    server.check("> CONFIG SET maxmemory 1\nOK");
+    server.check(&format!("> SECKILL.REJECT s g {id} REASON why\n1"));
+    assert_eq!(last_reason(), "unspecified");
+}
+
+#[test]
+fn who_had_the_entry_does_not_matter() {
+    let server = Server::observed().start();
+    server.run(MANAGED);
+    let id = ordered(&server, "SECKILL.TRY 7 alice o1");
+    server.run(&format!("XCLAIM stream.orders g other 0 {id}"));
+    server.run(&format!("XCLAIM stream.orders g third 0 {id}"));
+    // Another group has its own list of pending entries.
+    server.check("> XGROUP CREATE stream.orders h 0\nOK");
+    server.run("XREADGROUP GROUP h c STREAMS stream.orders >");
+    assert_eq!(rejected(&server, &id), "rejected");
+    assert_eq!(letter(&server, "stream.orders.dlq", "dlqDeliveries"), "3");
+    server.check(&format!("> SECKILL.REJECT stream.orders h {id}\n1"));
+    assert_eq!(letter(&server, "stream.orders.dlq", "dlqOrder"), "released");
+    assert_eq!(letter(&server, "stream.orders.dlq", "dlqGroup"), "h");
+    server.assert_book("7", [5, 0, 0]);
+    server.check("> XLEN stream.orders.released\n1\n> XLEN stream.orders.dlq\n2");
+}
+
+#[test]
+fn dead_letters_and_give_backs_can_be_rejected_too() {
+    let server = Server::observed().start();
+    server.run(UNMANAGED);
+    let id = ordered(&server, "SECKILL.TRY 7 alice o1");
+    assert_eq!(rejected(&server, &id), "rejected");
+    server.check("> SECKILL.TRY 7 alice o2\n0");
+    // Both entries report an order that was released, and do not affect the new order.
+    for (stream, fields) in [("stream.orders.released", 8), ("stream.orders.dlq", 18)] {
+        let id = deliver(&server, stream).pop().expect("an entry");
+        let command = format!("SECKILL.REJECT {stream} g {id} REASON again");
+        server.check(&format!("> {command}\n1"));
+        nothing_to_reject(&server, &command);
+        let (_, letter) = entries(&server, &format!("{stream}.dlq")).pop().expect("a letter");
+        assert_eq!(letter.len(), fields + 12);
+        let last = letter[fields..].iter().map(|word| String::from_utf8_lossy(word));
+        let wanted = ["dlqStream", stream, "dlqGroup", "g", "dlqId", &id];
+        assert_eq!(last.take(6).collect::<Vec<_>>(), wanted);
+    }
+    server.check("> GET seckill:stock:7\n4\n> SMEMBERS seckill:order:7\n1) alice");
+    // An order in the stream of releases: acknowledged and appended to in one step.
+    let id = appended(&server, "stream.orders.released", "userId alice voucherId 7 id o2");
+    server.check(&format!("> SECKILL.REJECT stream.orders.released g {id}\n1"));
+    assert_eq!(letter(&server, "stream.orders.released.dlq", "dlqOrder"), "rejected");
+    server.check("> GET seckill:stock:7\n5\n> XLEN stream.orders.released\n3");
+    assert_eq!(integer(&server.run("XLEN stream.orders")), 2);
+}
+
+#[test]
+fn names_are_those_of_the_configuration() {
+    let server = Server::observed()
+        .config("seckill.order-stream s")
+        .config("seckill.order-fields 'buyer item order'")
+        .start();
+    server.run(MANAGED);
+    server.check("> SECKILL.TRY 7 alice o1\n0\n> SECKILL.TRY 7 bob o2\n0");
+    let ids = deliver(&server, "s");
+    server.check(&format!("> SECKILL.REJECT s g {}\n1\n> XLEN s.released\n1", ids[0]));
+    server.assert_book("7", [4, 1, 0]);
+    // Entries with the old field names are no longer orders.
+    server.check("> CONFIG SET seckill.order-fields 'userId voucherId id'\nOK");
+    server.check(&format!("> SECKILL.REJECT s g {}\n1", ids[1]));
+    assert_eq!(letter(&server, "s.dlq", "dlqOrder"), "unknown");
+    server.assert_book("7", [4, 1, 0]);
+    // Without a stream of orders there is no stream of releases, but there are dead letters.
+    server.check("> CONFIG SET seckill.order-stream ''\nOK");
+    let id = appended(
+        &server,
+        "any",
+        &format!("userId bob voucherId 7 id o2 sale {}", server.sale_of("7")),
+    );
+    server.check(&format!("> SECKILL.REJECT any g {id}\n1\n> XLEN s.released\n1"));
+    assert_eq!(letter(&server, "any.dlq", "dlqOrder"), "rejected");
+    server.assert_book("7", [5, 0, 0]);
+}
+
+#[test]
+fn rejecting_a_confirmation_leaves_the_order_sold() {
+    for tags in ["auto", "yes"] {
+        for off in [false, true] {
+            let server = Server::with().config(format!("seckill.hash-tags {tags}")).start();
+            let tail = if tags == "yes" { ":{7}" } else { "" };
+            let stream = format!("stream.orders.confirmed{tail}");
+            server.run("SECKILL.CREATE 7 5 HOLD 900000");
+            server.run("SECKILL.TRY 7 alice o1");
+            server.run("SECKILL.CONFIRM 7 alice o1");
+            if off {
+                // Entries from before these changes can be rejected as well.
+                server.run("CONFIG SET seckill.confirmed-stream no");
+                server.run("CONFIG SET seckill.order-stream other");
+            }
+            let reject = |stream: &str, id: &str| {
+                server.run(&format!("SECKILL.REJECT {stream} g {id} REASON none"))
+            };
+            let id = deliver(&server, &stream).pop().expect("a confirmation");
+            assert_eq!([reject(&stream, &id), reject(&stream, &id)], [1, 0].map(Value::Int));
+            server.assert_book("7", [4, 0, 1]);
+            assert_eq!(letter(&server, &format!("{stream}.dlq"), "dlqOrder"), "unknown");
+            // The order itself can still be rejected by the consumer of orders.
+            let orders = format!("stream.orders{tail}");
+            let id = deliver(&server, &orders).pop().expect("an order");
+            server.run("CONFIG SET seckill.order-stream stream.orders");
+            assert_eq!(reject(&orders, &id), Value::Int(1));
+            assert_eq!(server.state("7", "o1"), "rejected");
+        }
     }
 }

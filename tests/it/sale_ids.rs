@@ -32,9 +32,18 @@ fn what_is_late_from_an_earlier_sale_touches_nothing() {
         server.silent(&format!("SECKILL.CANCEL 7 alice o1 SALE {old} IF held")),
         Value::Int(0)
     );
+    for late in ["DROP 7 FORCE", "ALTER 7 END 1", "RESTOCK 7 5", "RESTOCK 7 TOTAL 9"] {
+        server.refused(&format!("SECKILL.{late} SALE {old}"), "SALE");
+    }
+    for late in ["bob o2", "alice o1"] {
+        assert_eq!(server.silent(&format!("SECKILL.TRY 7 {late} SALE {old}")), Value::Int(4));
+    }
     assert_eq!(rejected(&server, &old_entry), "unknown");
     server.assert_book("7", [4, 1, 0]);
     // The id of the current sale.
+    server.check(&format!("> SECKILL.TRY 7 alice o1 SALE {new}\n0"));
+    server.check(&format!("> SECKILL.ALTER 7 SALE {new} LIMIT 2\nOK"));
+    server.check(&format!("> SECKILL.RESTOCK 7 TOTAL 5 SALE {new}\n4"));
     server.check(&format!("> SECKILL.EXTEND 7 alice o1 9000000 SALE {new}\n1"));
     server.check(&format!("> SECKILL.CONFIRM 7 alice o1 sale {new}\n1"));
     server.check(&format!("> SECKILL.CANCEL 7 alice o1 IF held SALE {new}\n3"));

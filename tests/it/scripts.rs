@@ -3,8 +3,8 @@
 use domain::scripts::Sha1;
 use redis::Value;
 
-use crate::harness::{Server, module, text};
-use crate::observe::{assert_error, bytes_list};
+use crate::harness::{Server, text};
+use crate::observe::assert_error;
 
 /// An application's scripts. They only report that they ran: any other answer comes from a command.
 pub const SELL: &str = "return 'sell: ' .. #KEYS .. ' ' .. #ARGV";
@@ -87,30 +87,6 @@ fn losing_calls_leave_no_trace() {
 }
 
 #[test]
-fn any_bytes_arrive_as_they_were_sent() {
-    let server = server();
-    let odd: [&[u8]; 6] = [b"", b"\0", b"a b\r\n", b"\xff\xfe", b"KEYS[1]", b"; '\""];
-    for (number, user) in odd.into_iter().enumerate() {
-        let order = [b"o\0\n", user].concat();
-        let (sell, stock) = (sha1(SELL), [b"seckill:stock:", user].concat());
-        server.call(&[b"SET", stock.as_slice(), b"1"]);
-        let eval: [&[u8]; 2] = [b"EVAL", SELL.as_bytes()];
-        let evalsha: [&[u8]; 2] = [b"EVALSHA", sell.as_bytes()];
-        let call = [eval, evalsha][number % 2];
-        let reply = server.call(&[&call[..], &[b"0", user, user, &order]].concat());
-        assert_eq!(reply, Value::Int(0), "{}", user.escape_ascii());
-        let entries: Vec<(String, Vec<Vec<u8>>)> =
-            redis::from_redis_value(server.run("XREVRANGE stream.orders + - COUNT 1"))
-                .expect("an entry");
-        assert_eq!(entries[0].1[1], user);
-        assert_eq!(entries[0].1[3], user);
-        assert_eq!(entries[0].1[5], order);
-        let buyers = server.call(&[b"SMEMBERS", [b"seckill:order:", user].concat().as_slice()]);
-        assert_eq!(bytes_list(buyers), [user]);
-    }
-}
-
-#[test]
 fn calls_that_lack_something_are_left_to_the_script() {
     let server = server();
     let (sell, unlock) = (sha1(SELL), sha1(UNLOCK));
@@ -173,34 +149,11 @@ fn long_texts_are_left_to_the_server() {
     assert_eq!(replaced(&server), 2);
 }
 
+/// A blocking command blocks its client, which is impossible in a script.
 #[test]
-fn arguments_come_in_any_order_and_number() {
+fn a_call_can_wait() {
     let server = Server::start();
     let sell = sha1(SELL);
-    let tagged = "SECKILL.TRYKEYS KEYS[1] KEYS[2] KEYS[3] ARGV[2] ARGV[1] ARGV[3] UNITS 2 NOSTREAM";
-    let cases: [(&str, &[&str], Value, &str); 6] = [
-        // The command has more arguments than the call.
-        ("SECKILL.TRY KEYS[1] ARGV[1] o UNITS 3", &["1", "7", "ann"], Value::Int(0), "7"),
-        ("SECKILL.TRY KEYS[1] KEYS[1] KEYS[1]", &["1", "7"], Value::Int(0), "9"),
-        ("SECKILL.TRY 7 ann o", &["0"], Value::Int(0), "9"),
-        ("SECKILL.TRY ARGV[3] ARGV[1] ARGV[2]", &["0", "ann", "o", "7"], Value::Int(0), "9"),
-        (tagged, &["3", "seckill:stock:7", "b", "c", "ann", "7", "o"], Value::Int(0), "8"),
-        ("SECKILL.RETURN KEYS[1]", &["1", "seckill:stock:7", "x", "y"], Value::Int(11), "11"),
-    ];
-    for (entry, arguments, reply, left) in cases {
-        server.run("FLUSHALL");
-        server.run("SET seckill:stock:7 10");
-        assert_eq!(set(&server, &format!("{sell} {entry}")), Value::Okay);
-        for name in ["EVALSHA", "EVAL"] {
-            server.run("DEL seckill:order:7 b");
-            server.run("SET seckill:stock:7 10");
-            let script = if name == "EVAL" { SELL } else { &sell };
-            let call = [&[name, script], arguments].concat();
-            assert_eq!(server.call(&call), reply, "{entry}");
-            server.check(&format!("> GET seckill:stock:7\n{left}"));
-        }
-    }
-    // A blocking command blocks its client, which is impossible in a script.
     assert_eq!(
         set(&server, &format!("{sell} LOCK.ACQUIRE KEYS[1] ARGV[1] 60000 BLOCK 60000")),
         Value::Okay
@@ -241,35 +194,6 @@ fn the_setting_counts_from_the_next_command_on() {
     let Value::Array(replies) = server.run("EXEC") else { panic!("no replies") };
     assert!(text(&replies[1]).starts_with("NOSCRIPT "), "queued before: {replies:?}");
     server.check(&format!("> {call}\n(nil)"));
-}
-
-#[test]
-fn bad_entries_are_named() {
-    let server = Server::start();
-    let (sell, unlock) = (sha1(SELL), sha1(UNLOCK));
-    for (entry, wanted) in [
-        (format!("{unlock} LOCK.INFO a; nosha LOCK.INFO a"), "entry 2: must begin with the sha1"),
-        (format!("{sell} SECKILL.TRIE a b c"), "the module has no such command"),
-        (format!("{sell} EVALSHA a b c"), "the module has no such command"),
-        (
-            format!("{sell} SECKILL.TRY ARGV[1] ARGV[2]"),
-            "do not match SECKILL.TRY voucher user orderid [UNITS units]",
-        ),
-        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3] UNITS"), "do not match"),
-        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3] LIMIT 2"), "do not match"),
-        (format!("{sell} LOCK.RELEASE a b c"), "do not match LOCK.RELEASE key token"),
-        (format!("{sell} SECKILL.TRY ARGV[1] ARGV[2] ARGV[4]"), "ARGV has a gap in its numbers"),
-        (format!("{sell} SECKILL.TRY ARGV[0] a b"), "KEYS[1], ARGV[1] and so on"),
-        (format!("{sell} LOCK.INFO a;{} LOCK.INFO a", sell.to_uppercase()), "already has an entry"),
-    ] {
-        let error = assert_error(&set(&server, &entry), "ERR", &entry);
-        assert!(error.contains("seckill.scripts") && error.contains(wanted), "{entry}: {error}");
-        assert!(wanted.contains("entry 2:") || error.contains(&format!("({sell})")), "{error}");
-        let args = format!("scripts \"{entry}\"");
-        let log = Server::with().module_args(&args).try_start().err().expect("no start");
-        assert!(log.contains("not loaded: scripts entry") && log.contains(wanted), "{log}");
-    }
-    server.check("> CONFIG GET seckill.scripts\n1) \"seckill.scripts\"\n2) \"\"");
 }
 
 /// The setting accepts exactly the arguments that the command itself can parse.
@@ -322,23 +246,4 @@ fn entries_are_judged_as_the_commands_would() {
         }
     }
     assert!(taken > 100 && refused > taken, "{taken} {refused}");
-}
-
-#[test]
-fn it_is_there_from_the_start_and_after_a_rewrite() {
-    let mut server = Server::start();
-    let call = format!("EVALSHA {} 0 7 alice o1", sha1(SELL));
-    assert_eq!(set(&server, &entries()), Value::Okay);
-    assert_eq!(server.run("CONFIG REWRITE"), Value::Okay);
-    server.restart();
-    server.check(&format!("> SET seckill:stock:7 1\nOK\n> {call}\n0"));
-    let args = format!("scripts '{}'", entries());
-    let server = Server::with().module_args(&args).start();
-    server.check(&format!("> SET seckill:stock:7 1\nOK\n> {call}\n0"));
-    // Also when the module is loaded into a running server.
-    let server = Server::with().without_module().start();
-    let path = module().display().to_string();
-    let load = ["MODULE", "LOAD", &path, "scripts", &entries()];
-    assert_eq!(server.call(&load), Value::Okay);
-    server.check(&format!("> SET seckill:stock:7 1\nOK\n> {call}\n0"));
 }

@@ -1,5 +1,5 @@
-//! The right to each command by name, category and key; the contents of errors; and the ACL rules
-//! that SECURITY.md recommends.
+//! The right to each command by name and key; the contents of errors; and the ACL rules that
+//! SECURITY.md recommends.
 
 use std::fs;
 use std::path::Path;
@@ -87,22 +87,6 @@ fn every_key_of_a_command_is_checked() {
         assert!(reply.starts_with("NOPERM"), "{name}: {reply}");
     }
     server.check("> DBSIZE\n0");
-}
-
-#[test]
-fn categories_grant_the_commands_that_are_in_them() {
-    let server = Server::start();
-    for category in words(server.run("ACL CAT")) {
-        for (name, sentence, _) in sentences() {
-            let info = server.call(&["COMMAND", "INFO", name]);
-            let Value::Array(info) = info else { panic!("{info:?}") };
-            let Some(Value::Array(info)) = info.first() else { panic!("{info:?}") };
-            let (Value::Array(own) | Value::Set(own)) = &info[6] else { panic!("{info:?}") };
-            let listed = own.iter().any(|word| text(word) == format!("@{category}"));
-            let granted = allows(&server, &format!("~* +@{category}"), sentence);
-            assert_eq!(granted, listed, "{name} by @{category}");
-        }
-    }
 }
 
 /// Whatever is wrong with a command, its error repeats no argument.
@@ -245,20 +229,6 @@ pub fn user(server: &Server, rules: &str) -> Client {
 }
 
 #[test]
-fn a_try_by_keys_needs_all_three_for_writing() {
-    let server = Server::start();
-    server.run("SET s 5");
-    let command = "SECKILL.TRYKEYS s b o 7 alice o1";
-    for rules in ["~s ~b", "~s ~o", "~b ~o", "%R~s ~b ~o", "~s %R~b ~o", "~s ~b %R~o", "~x"] {
-        let reply = text(&user(&server, &format!("+seckill.trykeys {rules}")).run(command));
-        assert!(reply.starts_with("NOPERM"), "{rules}: {reply}");
-    }
-    server.check("> DBSIZE\n1\n> GET s\n5");
-    user(&server, "+seckill.trykeys ~s ~b ~o").check(&format!("> {command}\n0"));
-    user(&server, "+seckill.trykeys ~s ~b").check("> SECKILL.TRYKEYS s b s 7 bob o1 NOSTREAM\n0");
-}
-
-#[test]
 fn who_may_release_hands_over_a_lock_with_a_fence_key_of_others() {
     let server = Server::start();
     server.run("LOCK.ACQUIRE lock ann 1000000 FENCE");
@@ -275,22 +245,4 @@ fn who_may_release_hands_over_a_lock_with_a_fence_key_of_others() {
     );
     assert!(integer(&bob.receive()) > 1);
     assert_eq!(server.owner("lock"), "bob");
-}
-
-#[test]
-fn a_script_of_a_user_is_checked_too() {
-    let server = Server::start();
-    server.run("MSET seckill:stock:7 5 seckill:stock:8 5");
-    let mut client = user(&server, "+eval +seckill.try ~7");
-    client.check(
-        "
-        > EVAL \"return redis.call('SECKILL.TRY','7','alice','o1')\" 0
-        0
-        > EVAL \"return redis.call('SECKILL.TRY','8','alice','o1')\" 0
-        (error) ...
-        > EVAL \"return redis.call('LOCK.RELEASE','7','t')\" 0
-        (error) ...
-        ",
-    );
-    server.check("> GET seckill:stock:8\n5");
 }

@@ -5,32 +5,6 @@ use crate::observe::{bytes_list, integer};
 use redis::Value;
 
 #[test]
-fn units_are_taken_all_or_nothing() {
-    let server = Server::observed().start();
-    server.check(
-        r#"
-        > SET seckill:stock:7 5
-        OK
-        > SECKILL.TRY 7 alice o1 UNITS 3
-        0
-        > GET seckill:stock:7
-        2
-        "#,
-    );
-    assert_eq!(server.silent("SECKILL.TRY 7 bob o2 UNITS 3"), Value::Int(1));
-    assert_eq!(server.silent("SECKILL.TRY 7 alice o3 UNITS 3"), Value::Int(1));
-    assert_eq!(server.silent("SECKILL.TRY 7 alice o3 UNITS 2"), Value::Int(2));
-    server.check(
-        r#"
-        > SECKILL.TRY 7 bob o4 units 2
-        0
-        > GET seckill:stock:7
-        0
-        "#,
-    );
-}
-
-#[test]
 fn a_stock_written_by_any_command_is_read() {
     let server = Server::start();
     for fill in ["SET {} 5", "APPEND {} 5", "INCRBY {} 5", "SETRANGE {} 0 5", "INCRBYFLOAT {} 5"] {

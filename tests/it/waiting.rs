@@ -65,82 +65,6 @@ fn who_comes_first_is_served_first() {
     assert_eq!(server.info_number("seckill_tries_waiting"), 2);
 }
 
-/// A smaller order neither overtakes nor leaves units idle once the first one is gone.
-#[test]
-fn nobody_overtakes() {
-    let server = Server::start();
-    server.check(
-        "
-        > SECKILL.CREATE 7 3 LIMIT 3 HOLD 900000
-        OK
-        > SECKILL.TRY 7 ann o1 UNITS 2
-        0
-        > SECKILL.TRY 7 bob o2 UNITS 2 WAITLIST
-        6
-        > SECKILL.TRY 7 cid o3
-        1
-        > SECKILL.TRY 7 cid o3 WAITLIST
-        6
-        > GET seckill:stock:7
-        1
-        > SECKILL.CANCEL 7 bob o2
-        1
-        ",
-    );
-    assert_eq!(
-        (server.state("7", "o2"), server.state("7", "o3")),
-        ("cancelled".into(), "held".into())
-    );
-    assert_eq!(server.field("SECKILL.ORDER 7 o2", "was"), Value::BulkString(b"waiting".to_vec()));
-    server.assert_book("7", [0, 3, 0]);
-    // A part of an order that returns, and units that are new.
-    server.check(
-        "
-        > SECKILL.TRY 7 dan o4 WAITLIST
-        6
-        > SECKILL.TRY 7 eve o5 UNITS 2 WAITLIST
-        6
-        > SECKILL.CANCEL 7 ann o1 KEEP 1
-        1
-        > SECKILL.RESTOCK 7 3
-        1
-        ",
-    );
-    assert_eq!((server.state("7", "o4"), server.state("7", "o5")), ("held".into(), "held".into()));
-    server.assert_book("7", [1, 5, 0]);
-}
-
-#[test]
-fn other_commands_see_an_order_in_line() {
-    let server = Server::observed().start();
-    waiting(&server, 900_000);
-    for (command, wanted) in [
-        ("SECKILL.CONFIRM 7 bob o2", 0),
-        ("SECKILL.EXTEND 7 bob o2 1000", 0),
-        ("SECKILL.CANCEL 7 cid o2", 0),
-    ] {
-        assert_eq!(server.silent(command), Value::Int(wanted), "{command}");
-    }
-    for command in ["SECKILL.CANCEL 7 bob o2 KEEP 1", "SECKILL.CANCEL 7 bob o2 IF held"] {
-        assert_eq!(server.unchanged(command), Value::Int(3), "{command}");
-    }
-    server.refused("SECKILL.CANCEL 7 bob o2 KEEP 0", "ERR");
-    server.refused("SECKILL.TRY 7 bob o2 UNITS 2 WAITLIST", "ORDERID");
-    server.refused("SECKILL.TRY 7 cid o2 WAITLIST", "ORDERID");
-    server.refused("SECKILL.ALTER 7 HOLD 0", "HELD");
-    server.refused("SECKILL.DROP 7", "HELD");
-    assert_eq!(server.silent("SECKILL.MTRY 7 dan o4 eve o5"), Value::Array(vec![Value::Int(1); 2]));
-    // The limit counts units that are waited for.
-    assert_eq!(server.silent("SECKILL.TRY 7 bob o6 UNITS 3 WAITLIST"), Value::Int(2));
-    // More than there are would keep all others from being served.
-    assert_eq!(server.silent("SECKILL.TRY 7 dan o6 UNITS 2 WAITLIST"), Value::Int(1));
-    server.check(
-        "> SECKILL.CONFIRM 7 bob o2 REF pay1\n0\n> HGET seckill:payments:7 pay1\nunknown:...",
-    );
-    server.check("> SECKILL.CANCEL 7 ann o1\n1\n> SECKILL.DROP 7\n(error) HELD ...");
-    server.check("> SECKILL.DROP 7 FORCE\n1\n> EXISTS seckill:wait:7 seckill:book:7\n0");
-}
-
 #[test]
 fn where_nobody_can_wait_nothing_is_written() {
     let server = Server::observed().start();
@@ -203,26 +127,6 @@ fn waits_end_with_the_sale() {
         ",
     );
     server.assert_book("7", [0, 0, 1]);
-}
-
-/// Beyond the end all commands count orders in line as expired, though no timer runs: here on a
-/// paused server, whose clients still read.
-#[test]
-fn beyond_the_end_an_order_in_line_counts_as_expired() {
-    let server = Server::start();
-    waiting(&server, 900_000);
-    let end = server.clock_ms() + 400;
-    server.check(&format!("> SECKILL.ALTER 7 END {end}\nOK\n> CLIENT PAUSE 60000 WRITE\nOK"));
-    server.wait_until(end);
-    server.check("> ZCARD seckill:wait:7\n2");
-    assert_eq!(server.state("7", "o2"), "expired");
-    assert_eq!(position(&server, "o2"), Value::Nil);
-    assert_eq!(server.field("SECKILL.INFO 7", "waiting"), Value::Int(0));
-    assert_eq!(server.run("SECKILL.STATUS 7 bob"), Value::Nil);
-    server.check(
-        "> CLIENT UNPAUSE\nOK\n> SECKILL.TRY 7 bob o2 WAITLIST\n5\n> SECKILL.CANCEL 7 cid o3\n2",
-    );
-    server.assert_book("7", [0, 1, 0]);
 }
 
 /// More than a command serves at once, and more than a change of the end ends at once.
