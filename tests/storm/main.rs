@@ -21,8 +21,7 @@
 //! | `grammar`, `company`, `fuzz` | the module's commands from COMMAND DOCS, others, and the mix |
 //! | `hostile` | the users of SECURITY.md, taken over, on a server with little memory |
 //! | `work` | how much a command makes the server do, as the server counts it |
-//! | `linear`, `sequential` | is a history linearizable? The models of one object |
-//! | `recorded`, `judged` | recorded histories; the checker, when one is wrong |
+//! | `recorded`, `linear` | recorded histories; is a history linearizable? |
 //! | `tampered` | the checks, when keys or answers are wrong |
 //!
 //! `tests/it` shows what each command does. Here the commands are random, so the checks are of what
@@ -42,7 +41,6 @@ mod files;
 mod fuzz;
 mod grammar;
 mod hostile;
-mod judged;
 mod length;
 mod linear;
 mod lines;
@@ -54,7 +52,6 @@ mod rejected;
 mod replicas;
 mod resold;
 mod script;
-mod sequential;
 mod stepped;
 mod tampered;
 mod waited;
