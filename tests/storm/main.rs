@@ -14,9 +14,7 @@
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
 //! | `crash`, `files`, `disk` | SIGKILL at any moment; files that are cut, disks that are full |
 //! | `replicas` | replicas with and without the module; promotion in the middle |
-//! | `stepped` | the clock set back and forward under load |
 //! | `waited` | retries with WAIT after them, on replicas that stall and are promoted |
-//! | `resold` | a voucher dropped and created again and again, with the same order ids |
 //! | `failover` | Sentinels, and clients that follow them |
 //! | `grammar`, `company`, `fuzz` | the module's commands from COMMAND DOCS, others, and the mix |
 //! | `hostile` | the users of SECURITY.md, taken over, on a server with little memory |
@@ -29,7 +27,7 @@
 //! `SEED=<n> cargo test --test storm <test>`. The seed fixes what is sent, not when the server
 //! dies.
 
-use kit::{faketime, harness};
+use kit::harness;
 
 mod acknowledged;
 mod company;
@@ -50,9 +48,7 @@ mod orders;
 mod recorded;
 mod rejected;
 mod replicas;
-mod resold;
 mod script;
-mod stepped;
 mod tampered;
 mod waited;
 mod whole;

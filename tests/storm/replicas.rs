@@ -1,14 +1,14 @@
 //! Replicas with and without the module, and promotion in the middle.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::crash::hold_ms;
 use crate::evidence::{Evidence, assert_suffix_lost};
-use crate::harness::{Server, in_time, text, wait_for};
+use crate::harness::Server;
 use crate::length::{Tally, histories};
 use crate::load::{Load, Log, tally};
 use crate::whole::{assert_same, assert_whole};
-use crate::world::{MANAGED, ask, field, free_locks, make, run, stream, wait_for_holds};
+use crate::world::{ask, free_locks, make, run, wait_for_holds};
 use crate::{acknowledged, lines, locks};
 use redis::Value;
 
@@ -112,67 +112,5 @@ fn a_promotion_loses_the_end_of_the_history_at_most() {
         let all: Vec<Log> = logs.into_iter().chain(after).collect();
         lines::check(&state, &all);
         Tally { ends: 1, lost, ..tally(&all) }
-    });
-}
-
-/// A lock that is held and waited for, and holds that are due while there is no primary.
-#[test]
-fn holds_and_waits_go_over_to_the_new_primary() {
-    histories("promotion amid holds and waits", 1, |_| {
-        let (old, new, mut waiter, fence, due) = in_time(1500, |hold_ms| {
-            let old = Server::with().port().start();
-            make(&old, i64::try_from(hold_ms).expect("ms"));
-            let new = Server::with().replica_of(&old).start();
-            old.wait_for_replica(&new);
-            let fence: i64 = ask(&old, "LOCK.ACQUIRE l holder 600000 FENCE");
-            let mut waiter = old.client();
-            waiter.send(&["LOCK.ACQUIRE", "l", "waiter", "600000", "BLOCK", "60000", "FENCE"]);
-            let begun = Instant::now();
-            for order in 0..20 {
-                assert_eq!(run(&old, &format!("SECKILL.TRY m u{order} o{order}")), Value::Int(0));
-            }
-            let done = ["SECKILL.CONFIRM m u0 o0", "SECKILL.CANCEL m u1 o1"];
-            let done = done.map(|command| run(&old, command) == Value::Int(1));
-            old.wait_for_replica(&new);
-            old.freeze();
-            let hold = Duration::from_millis(hold_ms);
-            if begun.elapsed() >= hold {
-                return None;
-            }
-            assert_eq!(done, [true, true]);
-            Some((old, new, waiter, fence, Instant::now() + hold + Duration::from_millis(100)))
-        });
-        // On the replica nothing expires, however late it is.
-        let late = wait_for("the deadline", || (Instant::now() > due).then_some(()));
-        late.expect("time passes");
-        assert_eq!(ask::<i64>(&new, "ZCARD seckill:hold:m"), 18);
-        assert_eq!(run(&new, "REPLICAOF NO ONE"), Value::Okay);
-        wait_for_holds(&new, 0);
-        // A confirmation is too late, a repeated try is answered so, and no unit is released twice.
-        assert_eq!(run(&new, "SECKILL.CONFIRM m u2 o2"), Value::Int(3));
-        assert_eq!(run(&new, "SECKILL.TRY m u2 o2"), Value::Int(5));
-        assert_eq!(run(&new, "SECKILL.CANCEL m u2 o2"), Value::Int(2));
-        assert_eq!(run(&new, "SECKILL.CONFIRM m u0 o0"), Value::Int(2));
-        assert_eq!(stream(&new, "stream.orders.released").len(), 19);
-        assert_eq!(ask::<i64>(&new, "GET seckill:stock:m"), MANAGED[0].1 - 1);
-        assert_whole(&new);
-        // The holder still has the lock, and a client that waits now gets it after a release.
-        let mut next = new.client();
-        next.send(&["LOCK.ACQUIRE", "l", "next", "600000", "BLOCK", "60000", "FENCE"]);
-        let waits = wait_for("a waiter", || {
-            let waiters = field(&new, "LOCK.INFO l", "waiters");
-            (waiters == Value::Int(1)).then_some(())
-        });
-        waits.expect("in line");
-        // The old primary also released its holds: that is lost, like all its later writes.
-        old.wake();
-        assert_eq!(run(&old, &format!("REPLICAOF 127.0.0.1 {}", new.port())), Value::Okay);
-        assert!(text(&waiter.receive()).starts_with("UNBLOCKED"), "waits on a replica");
-        assert_eq!(run(&new, "LOCK.RELEASE l holder"), Value::Int(1));
-        let Value::Int(greater) = next.receive() else { panic!("no fencing token") };
-        assert!(fence < greater, "{greater} after {fence}");
-        new.wait_for_replica(&old);
-        assert_same(&new, &old);
-        Tally { commands: 25, answered: 25, ends: 1, ..Tally::default() }
     });
 }
