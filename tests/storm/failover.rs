@@ -9,15 +9,12 @@ use std::time::{Duration, Instant};
 use redis::{IntoConnectionInfo, Value};
 
 use crate::crash::hold_ms;
-use crate::evidence::{Evidence, assert_suffix_lost};
 use crate::harness::{Server, Wire, text, wait_for};
 use crate::length::{Tally, histories};
-use crate::load::{DEPTH, Load, Log, batch, tally};
-use crate::replicas::fences_grow_over;
+use crate::load::{DEPTH, Load, Log, batch};
+use crate::replicas::assert_promoted;
 use crate::script::Script;
-use crate::whole::{assert_same, assert_whole};
-use crate::world::{self, free_locks, make, wait_for_holds};
-use crate::{lines, locks};
+use crate::world::{make, wait_for_holds};
 
 /// Few, so that the Sentinels get processor time too.
 const CLIENTS: usize = 2;
@@ -133,7 +130,7 @@ fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
     for sentinel in &sentinels {
         sentinel.until("Sentinels that know each other", || {
             let number = |name| {
-                let value = world::field(sentinel, "SENTINEL MASTER sale", name);
+                let value = sentinel.field("SENTINEL MASTER sale", name);
                 text(&value).parse::<usize>().expect("a number")
             };
             number("num-slaves") == replicas && number("num-other-sentinels") == 2
@@ -159,12 +156,6 @@ fn wait_until_told(server: &Server, new: &Server) {
         lines.iter().all(|line| info.contains(line)).then_some(())
     });
     told.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
-}
-
-/// The time of the latest answer with an outcome.
-fn last_answer(logs: &[Log]) -> Option<Instant> {
-    let sold = logs.iter().flatten().filter(|sent| sent.outcome().is_some());
-    sold.filter_map(|sent| sent.back.as_ref().map(|(at, _)| *at)).max()
 }
 
 /// How a primary disappears and returns.
@@ -222,25 +213,9 @@ fn fail_over(seed: u64, end: End) -> Tally {
     others().for_each(|server| wait_until_told(server, new));
     servers.iter().chain([&old]).for_each(Server::reconnect);
     wait_for_holds(new, hold_ms);
-    let state = assert_whole(new);
-    let (lost, oldest) = assert_suffix_lost(&state, &before);
-    let sold = oldest.and_then(|_| last_answer(&before));
-    println!("{lost} answers lost, the last {:?} after it went away", sold.map(|at| at - gone));
-    let mut evidence = Evidence::of(&state);
-    for sent in after.iter().flatten() {
-        assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
-    }
     assert!(after.iter().flatten().count() > 0, "nobody has followed");
-    locks::check(&after);
-    fences_grow_over(gone, &before, &after);
-    free_locks(new);
-    for server in others() {
-        new.wait_for_replica(server);
-        assert_same(new, server);
-    }
-    let logs: Vec<Log> = before.into_iter().chain(after).collect();
-    lines::check(&state, &logs);
-    Tally { ends: 1, lost, ..tally(&logs) }
+    let others: Vec<_> = others().collect();
+    assert_promoted(new, &others, gone, before, after).0
 }
 
 #[test]

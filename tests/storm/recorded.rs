@@ -12,7 +12,6 @@ use redis::{ConnectionInfo, Value};
 use crate::harness::{DEADLINE, Server, Wire, text, wait_for};
 use crate::length::{Tally, histories};
 use crate::linear::{Command, History, Op, State, Verdict, check};
-use crate::world::run;
 
 const CONNECTIONS: u8 = 5;
 const COMMANDS: usize = 50;
@@ -124,7 +123,7 @@ impl Disturbance {
             wait_for("answers", || (answered.load(Ordering::Relaxed) >= enough).then_some(()));
         come.expect("answers");
         if self == Self::Pause {
-            run(server, "DEBUG SLEEP 0.05");
+            server.run("DEBUG SLEEP 0.05");
         } else {
             server.kill9();
             server.mend();
@@ -172,7 +171,7 @@ fn histories_are_linearizable() {
     let (count, undecided) = (Cell::new(0), Cell::new(0));
     histories("linearizable", 9, |seed| {
         let mut server = Server::with().aof().start();
-        run(&server, &format!("SECKILL.CREATE v {STOCK} HOLD 600000"));
+        server.run(&format!("SECKILL.CREATE v {STOCK} HOLD 600000"));
         let all = [Disturbance::Nothing, Disturbance::Pause, Disturbance::Crash];
         let (history, tally) = record(&mut server, seed, all[(seed % 3) as usize]);
         match check(State::start(STOCK), &history) {

@@ -8,7 +8,7 @@ use crate::harness::Server;
 use crate::length::{Tally, histories};
 use crate::load::{Load, Log, tally};
 use crate::whole::{assert_same, assert_whole};
-use crate::world::{ask, free_locks, make, run, wait_for_holds};
+use crate::world::{ask, free_locks, make, wait_for_holds};
 use crate::{acknowledged, lines, locks};
 use redis::Value;
 
@@ -36,7 +36,7 @@ fn replicas_have_the_same_data_with_and_without_the_module() {
         }
         assert_whole(&with);
         let before = primary.digest();
-        assert_eq!(run(&primary, "DEBUG RELOAD"), Value::Okay);
+        assert_eq!(primary.run("DEBUG RELOAD"), Value::Okay);
         assert_eq!(primary.digest(), before, "after DEBUG RELOAD");
         Tally { ends: 1, ..tally(&logs) }
     });
@@ -45,14 +45,14 @@ fn replicas_have_the_same_data_with_and_without_the_module() {
 /// A moment: everything that was answered before it is on the replica.
 fn replicated_by(primary: &Server) -> Instant {
     let moment = Instant::now();
-    run(primary, "SET marker 1");
+    primary.run("SET marker 1");
     assert_eq!(ask::<i64>(primary, "WAIT 1 20000"), 1, "no replica in time");
     moment
 }
 
 /// Fails unless acquisitions after the promotion have greater fencing tokens than those that were
 /// answered before it, whether or not these had reached the replica.
-pub fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
+fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
     let fences = |logs: &[Log], lock: &str, until: Option<Instant>| {
         let all = logs.iter().flatten().filter(|sent| sent.is("LOCK.ACQUIRE"));
         let of_lock = all.filter(|sent| sent.words[1] == lock);
@@ -73,6 +73,34 @@ pub fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
     }
 }
 
+/// Fails unless the new primary lacks at most the end of what was answered by its predecessor,
+/// `before`, and nothing of its own answers, and the other servers have its data. Returns the sums
+/// and the time of the oldest answer that was lost.
+pub fn assert_promoted(
+    new: &Server,
+    others: &[&Server],
+    promotion: Instant,
+    before: Vec<Log>,
+    after: Vec<Log>,
+) -> (Tally, Option<Instant>) {
+    let state = assert_whole(new);
+    let (lost, oldest) = assert_suffix_lost(&state, &before);
+    let mut evidence = Evidence::of(&state);
+    for sent in after.iter().flatten() {
+        assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
+    }
+    locks::check(&after);
+    fences_grow_over(promotion, &before, &after);
+    free_locks(new);
+    for server in others {
+        new.wait_for_replica(server);
+        assert_same(new, server);
+    }
+    let all: Vec<Log> = before.into_iter().chain(after).collect();
+    lines::check(&state, &all);
+    (Tally { ends: 1, lost, ..tally(&all) }, oldest)
+}
+
 #[test]
 fn a_promotion_loses_the_end_of_the_history_at_most() {
     histories("promotion", 4, |seed| {
@@ -87,30 +115,18 @@ fn a_promotion_loses_the_end_of_the_history_at_most() {
         let replicated = replicated_by(&old);
         load.wait_for_more_answers(random.usize(0..1000));
         let promotion = Instant::now();
-        assert_eq!(run(&new, "REPLICAOF NO ONE"), Value::Okay);
+        assert_eq!(new.run("REPLICAOF NO ONE"), Value::Okay);
         // Both accept orders for a while: the old primary is cut off and does not know it.
         let more = Load::start(&new, seed, 1);
         load.wait_for_more_answers(random.usize(0..500));
         more.wait_for_answers(random.usize(100..1500));
         let rejoin = format!("REPLICAOF 127.0.0.1 {}", new.port());
-        assert_eq!(run(&old, &rejoin), Value::Okay);
+        assert_eq!(old.run(&rejoin), Value::Okay);
         more.wait_for_more_answers(random.usize(0..500));
         let (logs, after) = (load.end(), more.end());
         wait_for_holds(&new, hold_ms);
-        let state = assert_whole(&new);
-        let (lost, oldest) = assert_suffix_lost(&state, &logs);
+        let (tally, oldest) = assert_promoted(&new, &[&old], promotion, logs, after);
         assert!(oldest.is_none_or(|at| at > replicated), "lost in spite of WAIT");
-        let mut evidence = Evidence::of(&state);
-        for sent in after.iter().flatten() {
-            assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
-        }
-        locks::check(&after);
-        fences_grow_over(promotion, &logs, &after);
-        free_locks(&new);
-        new.wait_for_replica(&old);
-        assert_same(&new, &old);
-        let all: Vec<Log> = logs.into_iter().chain(after).collect();
-        lines::check(&state, &all);
-        Tally { ends: 1, lost, ..tally(&all) }
+        tally
     });
 }

@@ -7,7 +7,7 @@ use crate::evidence::assert_suffix_lost;
 use crate::harness::Server;
 use crate::load::{Load, Log, Sent};
 use crate::whole::assert_whole;
-use crate::world::{State, make, run, wait_for_holds};
+use crate::world::{State, make, wait_for_holds};
 use crate::{acknowledged, lines, locks};
 use redis::Value;
 
@@ -68,20 +68,20 @@ fn every_tampering_is_noticed() {
     let logs = Load::beginning(1500, &server, 7);
     wait_for_holds(&server, 600_000);
     check_all(&server, &logs);
-    assert_eq!(run(&server, "SAVE"), Value::Okay);
+    assert_eq!(server.run("SAVE"), Value::Okay);
     let state = State::read(&server);
     for tampering in tamperings(&state) {
         let copy = Server::with().data_of(&server).start();
-        let reply = run(&copy, &tampering);
+        let reply = copy.run(&tampering);
         assert!(!matches!(reply, Value::ServerError(_)), "{tampering}: {reply:?}");
         assert!(fails(|| check_all(&copy, &logs)), "not noticed: {tampering} ({reply:?})");
     }
     // One whole sale in the middle is missing: that is not the end of the history.
     let copy = Server::with().data_of(&server).start();
     let gone = &state.by_keys[0];
-    run(&copy, &format!("XDEL k.orders {}", gone.id));
-    run(&copy, &format!("SREM k.buyers {}", gone.of("userId")));
-    run(&copy, &format!("INCRBY k.stock {}", gone.units()));
+    copy.run(&format!("XDEL k.orders {}", gone.id));
+    copy.run(&format!("SREM k.buyers {}", gone.of("userId")));
+    copy.run(&format!("INCRBY k.stock {}", gone.units()));
     let state = assert_whole(&copy);
     assert!(fails(|| assert_suffix_lost(&state, &logs)), "not noticed: a sale undone");
     let turned = State { orders: state.orders.iter().rev().cloned().collect(), ..state };

@@ -141,17 +141,6 @@ impl Server {
         assert!(text(&reply).starts_with(&format!("{code} ")), "{command} gave {reply:?}");
     }
 
-    /// A command that a server out of memory refuses, without a trace in keys or file. Needs a
-    /// server with an append-only file.
-    pub fn refused_when_full(&self, command: &str) {
-        let before = (self.digest(), self.aof().len());
-        self.run("CONFIG SET maxmemory 1");
-        let reply = self.run(command);
-        self.run("CONFIG SET maxmemory 0");
-        assert!(text(&reply).starts_with("OOM "), "{command} gave {reply:?}");
-        assert_eq!((self.digest(), self.aof().len()), before, "{command}");
-    }
-
     pub fn refused_argv(&self, command: &[Vec<u8>], code: &str) -> String {
         let reply = self.silent_argv(command);
         let shown: String = shown(&command.to_vec()).chars().take(200).collect();
