@@ -9,7 +9,7 @@ use crate::harness::{Server, left_out, text, tool, wait_for};
 use crate::length::{Tally, histories};
 use crate::load::{Load, tally};
 use crate::whole::assert_whole;
-use crate::world::{free_locks, make, run, wait_for_holds};
+use crate::world::{free_locks, make, wait_for_holds};
 use tempfile::TempDir;
 
 /// A file system in memory that has half a megabyte left.
@@ -106,7 +106,7 @@ fn a_small_disk_that_is_full_stops_the_sale_until_there_is_room() {
         };
         is_full("err");
         load.wait_for_more_answers(100);
-        let refused = text(&run(&server, "SECKILL.TRY u late olate"));
+        let refused = text(&server.run("SECKILL.TRY u late olate"));
         assert!(refused.starts_with("MISCONF "), "{refused}");
         disk.make_room();
         is_full("ok");

@@ -1,5 +1,5 @@
-//! Sentinels that fail over, and clients that ask them for the primary; and which losses
-//! `min-replicas-to-write` and `WAIT` prevent.
+//! Sentinels that fail over, and clients that ask them for the primary; with and without
+//! `min-replicas-to-write`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,15 +9,12 @@ use std::time::{Duration, Instant};
 use redis::{IntoConnectionInfo, Value};
 
 use crate::crash::hold_ms;
-use crate::evidence::{Evidence, assert_suffix_lost};
 use crate::harness::{Server, Wire, text, wait_for};
 use crate::length::{Tally, histories};
-use crate::load::{DEPTH, Load, Log, batch, tally};
-use crate::replicas::fences_grow_over;
+use crate::load::{DEPTH, Load, Log, batch};
+use crate::replicas::assert_promoted;
 use crate::script::Script;
-use crate::whole::{assert_same, assert_whole};
-use crate::world::{self, ask, free_locks, make, run, wait_for_holds};
-use crate::{lines, locks};
+use crate::world::{make, wait_for_holds};
 
 /// Few, so that the Sentinels get processor time too.
 const CLIENTS: usize = 2;
@@ -133,7 +130,7 @@ fn watch(primary: &Server, replicas: usize) -> Vec<Server> {
     for sentinel in &sentinels {
         sentinel.until("Sentinels that know each other", || {
             let number = |name| {
-                let value = world::field(sentinel, "SENTINEL MASTER sale", name);
+                let value = sentinel.field("SENTINEL MASTER sale", name);
                 text(&value).parse::<usize>().expect("a number")
             };
             number("num-slaves") == replicas && number("num-other-sentinels") == 2
@@ -159,12 +156,6 @@ fn wait_until_told(server: &Server, new: &Server) {
         lines.iter().all(|line| info.contains(line)).then_some(())
     });
     told.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
-}
-
-/// The time of the latest answer with an outcome.
-fn last_answer(logs: &[Log]) -> Option<Instant> {
-    let sold = logs.iter().flatten().filter(|sent| sent.outcome().is_some());
-    sold.filter_map(|sent| sent.back.as_ref().map(|(at, _)| *at)).max()
 }
 
 /// How a primary disappears and returns.
@@ -222,25 +213,9 @@ fn fail_over(seed: u64, end: End) -> Tally {
     others().for_each(|server| wait_until_told(server, new));
     servers.iter().chain([&old]).for_each(Server::reconnect);
     wait_for_holds(new, hold_ms);
-    let state = assert_whole(new);
-    let (lost, oldest) = assert_suffix_lost(&state, &before);
-    let sold = oldest.and_then(|_| last_answer(&before));
-    println!("{lost} answers lost, the last {:?} after it went away", sold.map(|at| at - gone));
-    let mut evidence = Evidence::of(&state);
-    for sent in after.iter().flatten() {
-        assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
-    }
     assert!(after.iter().flatten().count() > 0, "nobody has followed");
-    locks::check(&after);
-    fences_grow_over(gone, &before, &after);
-    free_locks(new);
-    for server in others() {
-        new.wait_for_replica(server);
-        assert_same(new, server);
-    }
-    let logs: Vec<Log> = before.into_iter().chain(after).collect();
-    lines::check(&state, &logs);
-    Tally { ends: 1, lost, ..tally(&logs) }
+    let others: Vec<_> = others().collect();
+    assert_promoted(new, &others, gone, before, after).0
 }
 
 #[test]
@@ -250,58 +225,5 @@ fn sentinels_fail_over_and_lose_the_end_of_the_history_at_most() {
         let end = ends[(seed % 3) as usize];
         println!("{end:?}");
         fail_over(seed, end)
-    });
-}
-
-#[test]
-fn a_primary_without_replicas_stops_selling_in_time() {
-    histories("min-replicas-to-write and WAIT", 1, |_| {
-        let lines = ["min-replicas-to-write 1", "min-replicas-max-lag 1"];
-        let primary = lines.iter().fold(Server::with().port(), |with, line| with.config(*line));
-        let primary = primary.start();
-        let replica = Server::with().replica_of(&primary).start();
-        primary.wait_for_replica(&replica);
-        // The server counts its replicas once per second.
-        primary.until("a write", || run(&primary, "SET seckill:stock:7 1000000") == Value::Okay);
-        let mut waited: Vec<_> = (0..1000)
-            .map(|count| {
-                let at = Instant::now();
-                assert_eq!(run(&primary, &format!("SECKILL.TRY 7 u{count} o")), Value::Int(0));
-                let sold = at.elapsed();
-                assert_eq!(ask::<i64>(&primary, "WAIT 1 20000"), 1);
-                (sold, at.elapsed() - sold)
-            })
-            .collect();
-        for (what, by) in [("a try", 0), ("WAIT 1 after it", 1)] {
-            let time = |pair: &(Duration, Duration)| if by == 0 { pair.0 } else { pair.1 };
-            waited.sort_by_key(time);
-            println!("{what} took {:?}, 1 in 100 {:?}", time(&waited[500]), time(&waited[990]));
-        }
-        replica.freeze();
-        let frozen = Instant::now();
-        assert_eq!(run(&primary, "SECKILL.TRY 7 late o"), Value::Int(0));
-        assert_eq!(ask::<i64>(&primary, "WAIT 1 50"), 0, "a frozen replica has said something");
-        let mut sold = 0;
-        let refused =
-            wait_for("a refusal", || match run(&primary, &format!("SECKILL.TRY 7 v{sold} o")) {
-                Value::ServerError(error) => Some(error.code().to_owned()),
-                _ => {
-                    sold += 1;
-                    None
-                }
-            });
-        assert_eq!(refused.as_deref(), Ok("NOREPLICAS"));
-        println!("refused {:?} after the replica was silent", frozen.elapsed());
-        let before = primary.digest();
-        for command in ["SECKILL.CANCEL 7 late o", "LOCK.ACQUIRE l t 500", "SECKILL.NEXTID ids"] {
-            let answer = text(&run(&primary, command));
-            assert!(answer.starts_with("NOREPLICAS "), "{command} gave {answer}");
-        }
-        assert_eq!(primary.digest(), before);
-        replica.wake();
-        primary.until("a sale", || run(&primary, "SECKILL.TRY 7 again o") == Value::Int(0));
-        primary.wait_for_replica(&replica);
-        assert_eq!(primary.digest(), replica.digest());
-        Tally { ends: 1, ..Tally::default() }
     });
 }

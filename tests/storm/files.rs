@@ -2,21 +2,16 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::crash::hold_ms;
 use crate::evidence::assert_suffix_lost;
-use crate::harness::{Server, left_out, text};
+use crate::harness::{Server, last_appended, left_out, text};
 use crate::length::{Tally, histories};
 use crate::load::{Load, tally};
 use crate::whole::{assert_same, assert_whole};
-use crate::world::{STREAMS, State, free_locks, make, run, stream, wait_for_holds};
+use crate::world::{STREAMS, State, free_locks, make, stream, wait_for_holds};
 use redis::Value;
-
-/// The file that a server has appended to since it started.
-fn appended(server: &Server) -> PathBuf {
-    server.dir().join("appendonlydir/appendonly.aof.1.incr.aof")
-}
 
 fn length(path: &Path) -> u64 {
     fs::metadata(path).expect("the append-only file").len()
@@ -29,7 +24,7 @@ fn what_survives_of_a_cut_file_is_a_whole_beginning() {
         let hold_ms = hold_ms(&mut random);
         let mut server = Server::with().aof().start();
         make(&server, hold_ms);
-        let file = appended(&server);
+        let file = last_appended(server.dir());
         let start = length(&file);
         let load = Load::start(&server, seed, 0);
         load.wait_for_answers(random.usize(500..4000));
@@ -67,7 +62,7 @@ fn what_survives_of_a_cut_file_is_a_whole_beginning() {
 fn sell_and_start_again(dead: &Server) -> (Server, [String; 2]) {
     let mut server = Server::with().aof().data_of(dead).start();
     assert_whole(&server);
-    assert_eq!(run(&server, "SECKILL.TRY s later later"), Value::Int(0));
+    assert_eq!(server.run("SECKILL.TRY s later later"), Value::Int(0));
     let digest = server.digest();
     server.kill9();
     let again = Server::with().aof().without_module().data_of(&server).start().digest();
@@ -84,9 +79,9 @@ fn a_try_that_is_cut_is_not_done_by_a_later_start() {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut server = Server::with().aof().start();
         make(&server, 600_000);
-        let file = appended(&server);
+        let file = last_appended(server.dir());
         let start = usize::try_from(length(&file)).expect("a length");
-        assert_eq!(run(&server, "SECKILL.TRY m user order"), Value::Int(0));
+        assert_eq!(server.run("SECKILL.TRY m user order"), Value::Int(0));
         server.kill9();
         let whole = fs::read(&file).expect("the append-only file");
         let mut half = 0;
@@ -129,7 +124,7 @@ fn a_full_disk_refuses_and_nothing_is_half_done() {
         symlink("/dev/full", folder.join("temp-appendonly.aof.incr")).expect("a link");
         let load = Load::start(&server, seed, 0);
         load.wait_for_answers(300);
-        assert_eq!(run(&server, "CONFIG SET appendonly yes"), Value::Okay);
+        assert_eq!(server.run("CONFIG SET appendonly yes"), Value::Okay);
         server.until("a full disk", || {
             let status = server.info("aof_last_write_status");
             status.as_deref() == Some("err")
@@ -139,21 +134,8 @@ fn a_full_disk_refuses_and_nothing_is_half_done() {
         assert_whole(&server);
         free_locks(&server);
         let before = server.digest();
-        for command in [
-            "SECKILL.TRY m late olate",
-            "SECKILL.TRY u late olate",
-            "SECKILL.TRYKEYS k.stock k.buyers k.orders k late olate",
-            "SECKILL.CREATE new 5",
-            "SECKILL.RESTOCK m 5",
-            "SECKILL.DEDUCT bare",
-            "SECKILL.RETURN bare",
-            "SECKILL.DRAW p late",
-            "SECKILL.NEXTID ids",
-            "LOCK.ACQUIRE other t 5000",
-        ] {
-            let refused = text(&run(&server, command));
-            assert!(refused.starts_with("MISCONF "), "{command} gave {refused}");
-        }
+        let refused = text(&server.run("SECKILL.TRY m late olate"));
+        assert!(refused.starts_with("MISCONF "), "{refused}");
         assert_eq!(server.digest(), before);
         let refusals = logs.iter().flatten().filter(|sent| match sent.answer() {
             Some(Value::ServerError(error)) => error.code() == "MISCONF",
@@ -161,9 +143,9 @@ fn a_full_disk_refuses_and_nothing_is_half_done() {
         });
         assert!(refusals.count() > 0, "no connection was refused");
         // The disk has room again. On a busy machine the load may have bought everything.
-        assert_eq!(run(&server, "CONFIG SET appendonly no"), Value::Okay);
-        assert!(matches!(run(&server, "SECKILL.RESTOCK s 5"), Value::Int(5..)));
-        assert_eq!(run(&server, "SECKILL.TRY s late olate"), Value::Int(0));
+        assert_eq!(server.run("CONFIG SET appendonly no"), Value::Okay);
+        assert!(matches!(server.run("SECKILL.RESTOCK s 5"), Value::Int(5..)));
+        assert_eq!(server.run("SECKILL.TRY s late olate"), Value::Int(0));
         assert_whole(&server);
         Tally { ends: 1, ..tally(&logs) }
     });
@@ -177,7 +159,7 @@ fn a_failed_save_refuses_and_nothing_is_half_done() {
         let load = Load::start(&server, seed, 0);
         load.wait_for_answers(300);
         fs::create_dir(server.dir().join("dump.rdb")).expect("what no file can replace");
-        run(&server, "BGSAVE");
+        server.run("BGSAVE");
         server.until("a failed save", || {
             let status = server.info("rdb_last_bgsave_status");
             status.as_deref() == Some("err")
@@ -187,11 +169,11 @@ fn a_failed_save_refuses_and_nothing_is_half_done() {
         assert_whole(&server);
         free_locks(&server);
         let before = server.digest();
-        let refused = text(&run(&server, "SECKILL.TRY u late olate"));
+        let refused = text(&server.run("SECKILL.TRY u late olate"));
         assert!(refused.starts_with("MISCONF "), "{refused}");
         assert_eq!(server.digest(), before);
         fs::remove_dir(server.dir().join("dump.rdb")).expect("room again");
-        assert_eq!(run(&server, "SAVE"), Value::Okay);
+        assert_eq!(server.run("SAVE"), Value::Okay);
         let copy = Server::with().without_module().data_of(&server).start();
         assert_same(&server, &copy);
         Tally { ends: 1, ..tally(&logs) }

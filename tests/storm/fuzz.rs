@@ -7,7 +7,6 @@
 use crate::grammar::{self, Argv, Command};
 use crate::harness::{Client, Server, text};
 use crate::length::{self, Tally, histories};
-use crate::world::run;
 use crate::{company, company::Topic, length::goes_on};
 use redis::Value;
 
@@ -161,14 +160,14 @@ impl Fuzz {
     /// Compares everything while nothing can change.
     fn look(&mut self, replay: bool) {
         self.wait_for_short_lives();
-        assert_eq!(run(&self.primary, "CLIENT PAUSE 60000 WRITE"), Value::Okay);
+        assert_eq!(self.primary.run("CLIENT PAUSE 60000 WRITE"), Value::Okay);
         let digest = self.primary.digest();
         for replica in &self.replicas {
             self.primary.wait_for_replica(replica);
             assert_eq!(replica.digest(), digest, "a replica differs");
         }
         let keys = self.keys();
-        assert_eq!(run(&self.primary, "DEBUG RELOAD"), Value::Okay);
+        assert_eq!(self.primary.run("DEBUG RELOAD"), Value::Okay);
         assert_eq!(self.keys(), keys, "DEBUG RELOAD has changed something");
         assert_eq!(self.primary.digest(), digest, "DEBUG RELOAD has changed something");
         if replay {
@@ -176,7 +175,7 @@ impl Fuzz {
             let copy = copy.data_of(&self.primary).start();
             assert_eq!(copy.digest(), digest, "the append-only file differs");
         }
-        assert_eq!(run(&self.primary, "CLIENT UNPAUSE"), Value::Okay);
+        assert_eq!(self.primary.run("CLIENT UNPAUSE"), Value::Okay);
         assert!(!self.primary.log().contains("a bug in"), "{}", self.primary.log());
         self.tally.ends += 1;
         if replay {
@@ -225,7 +224,7 @@ impl Fuzz {
     }
 
     fn counters(&self) -> String {
-        text(&run(&self.primary, "INFO seckill"))
+        text(&self.primary.run("INFO seckill"))
     }
 
     /// An outcome of tries that has not happened yet. Holds may or may not expire, and locks may or
@@ -238,9 +237,9 @@ impl Fuzz {
 
     /// Empties the server and compares the memory that it still uses.
     fn empty(&mut self) {
-        run(&self.primary, "FLUSHALL SYNC");
-        run(&self.primary, "SCRIPT FLUSH SYNC");
-        run(&self.primary, "BGREWRITEAOF");
+        self.primary.run("FLUSHALL SYNC");
+        self.primary.run("SCRIPT FLUSH SYNC");
+        self.primary.run("BGREWRITEAOF");
         self.primary.until("a rewrite", || {
             let busy = ["aof_rewrite_in_progress", "aof_rewrite_scheduled"];
             let busy = busy.map(|field| self.primary.info_number(field));

@@ -14,15 +14,12 @@
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
 //! | `crash`, `files`, `disk` | SIGKILL at any moment; files that are cut, disks that are full |
 //! | `replicas` | replicas with and without the module; promotion in the middle |
-//! | `stepped` | the clock set back and forward under load |
 //! | `waited` | retries with WAIT after them, on replicas that stall and are promoted |
-//! | `resold` | a voucher dropped and created again and again, with the same order ids |
 //! | `failover` | Sentinels, and clients that follow them |
 //! | `grammar`, `company`, `fuzz` | the module's commands from COMMAND DOCS, others, and the mix |
 //! | `hostile` | the users of SECURITY.md, taken over, on a server with little memory |
 //! | `work` | how much a command makes the server do, as the server counts it |
-//! | `linear`, `sequential` | is a history linearizable? The models of one object |
-//! | `recorded`, `judged` | recorded histories; the checker, when one is wrong |
+//! | `recorded`, `linear` | recorded histories; is a history linearizable? |
 //! | `tampered` | the checks, when keys or answers are wrong |
 //!
 //! `tests/it` shows what each command does. Here the commands are random, so the checks are of what
@@ -30,7 +27,7 @@
 //! `SEED=<n> cargo test --test storm <test>`. The seed fixes what is sent, not when the server
 //! dies.
 
-use kit::{faketime, harness};
+use kit::harness;
 
 mod acknowledged;
 mod company;
@@ -42,7 +39,6 @@ mod files;
 mod fuzz;
 mod grammar;
 mod hostile;
-mod judged;
 mod length;
 mod linear;
 mod lines;
@@ -52,10 +48,7 @@ mod orders;
 mod recorded;
 mod rejected;
 mod replicas;
-mod resold;
 mod script;
-mod sequential;
-mod stepped;
 mod tampered;
 mod waited;
 mod whole;

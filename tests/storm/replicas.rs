@@ -1,14 +1,14 @@
 //! Replicas with and without the module, and promotion in the middle.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::crash::hold_ms;
 use crate::evidence::{Evidence, assert_suffix_lost};
-use crate::harness::{Server, in_time, text, wait_for};
+use crate::harness::Server;
 use crate::length::{Tally, histories};
 use crate::load::{Load, Log, tally};
 use crate::whole::{assert_same, assert_whole};
-use crate::world::{MANAGED, ask, field, free_locks, make, run, stream, wait_for_holds};
+use crate::world::{ask, free_locks, make, wait_for_holds};
 use crate::{acknowledged, lines, locks};
 use redis::Value;
 
@@ -36,7 +36,7 @@ fn replicas_have_the_same_data_with_and_without_the_module() {
         }
         assert_whole(&with);
         let before = primary.digest();
-        assert_eq!(run(&primary, "DEBUG RELOAD"), Value::Okay);
+        assert_eq!(primary.run("DEBUG RELOAD"), Value::Okay);
         assert_eq!(primary.digest(), before, "after DEBUG RELOAD");
         Tally { ends: 1, ..tally(&logs) }
     });
@@ -45,14 +45,14 @@ fn replicas_have_the_same_data_with_and_without_the_module() {
 /// A moment: everything that was answered before it is on the replica.
 fn replicated_by(primary: &Server) -> Instant {
     let moment = Instant::now();
-    run(primary, "SET marker 1");
+    primary.run("SET marker 1");
     assert_eq!(ask::<i64>(primary, "WAIT 1 20000"), 1, "no replica in time");
     moment
 }
 
 /// Fails unless acquisitions after the promotion have greater fencing tokens than those that were
 /// answered before it, whether or not these had reached the replica.
-pub fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
+fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
     let fences = |logs: &[Log], lock: &str, until: Option<Instant>| {
         let all = logs.iter().flatten().filter(|sent| sent.is("LOCK.ACQUIRE"));
         let of_lock = all.filter(|sent| sent.words[1] == lock);
@@ -73,6 +73,34 @@ pub fn fences_grow_over(promotion: Instant, before: &[Log], after: &[Log]) {
     }
 }
 
+/// Fails unless the new primary lacks at most the end of what was answered by its predecessor,
+/// `before`, and nothing of its own answers, and the other servers have its data. Returns the sums
+/// and the time of the oldest answer that was lost.
+pub fn assert_promoted(
+    new: &Server,
+    others: &[&Server],
+    promotion: Instant,
+    before: Vec<Log>,
+    after: Vec<Log>,
+) -> (Tally, Option<Instant>) {
+    let state = assert_whole(new);
+    let (lost, oldest) = assert_suffix_lost(&state, &before);
+    let mut evidence = Evidence::of(&state);
+    for sent in after.iter().flatten() {
+        assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
+    }
+    locks::check(&after);
+    fences_grow_over(promotion, &before, &after);
+    free_locks(new);
+    for server in others {
+        new.wait_for_replica(server);
+        assert_same(new, server);
+    }
+    let all: Vec<Log> = before.into_iter().chain(after).collect();
+    lines::check(&state, &all);
+    (Tally { ends: 1, lost, ..tally(&all) }, oldest)
+}
+
 #[test]
 fn a_promotion_loses_the_end_of_the_history_at_most() {
     histories("promotion", 4, |seed| {
@@ -87,92 +115,18 @@ fn a_promotion_loses_the_end_of_the_history_at_most() {
         let replicated = replicated_by(&old);
         load.wait_for_more_answers(random.usize(0..1000));
         let promotion = Instant::now();
-        assert_eq!(run(&new, "REPLICAOF NO ONE"), Value::Okay);
+        assert_eq!(new.run("REPLICAOF NO ONE"), Value::Okay);
         // Both accept orders for a while: the old primary is cut off and does not know it.
         let more = Load::start(&new, seed, 1);
         load.wait_for_more_answers(random.usize(0..500));
         more.wait_for_answers(random.usize(100..1500));
         let rejoin = format!("REPLICAOF 127.0.0.1 {}", new.port());
-        assert_eq!(run(&old, &rejoin), Value::Okay);
+        assert_eq!(old.run(&rejoin), Value::Okay);
         more.wait_for_more_answers(random.usize(0..500));
         let (logs, after) = (load.end(), more.end());
         wait_for_holds(&new, hold_ms);
-        let state = assert_whole(&new);
-        let (lost, oldest) = assert_suffix_lost(&state, &logs);
+        let (tally, oldest) = assert_promoted(&new, &[&old], promotion, logs, after);
         assert!(oldest.is_none_or(|at| at > replicated), "lost in spite of WAIT");
-        let mut evidence = Evidence::of(&state);
-        for sent in after.iter().flatten() {
-            assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
-        }
-        locks::check(&after);
-        fences_grow_over(promotion, &logs, &after);
-        free_locks(&new);
-        new.wait_for_replica(&old);
-        assert_same(&new, &old);
-        let all: Vec<Log> = logs.into_iter().chain(after).collect();
-        lines::check(&state, &all);
-        Tally { ends: 1, lost, ..tally(&all) }
-    });
-}
-
-/// A lock that is held and waited for, and holds that are due while there is no primary.
-#[test]
-fn holds_and_waits_go_over_to_the_new_primary() {
-    histories("promotion amid holds and waits", 1, |_| {
-        let (old, new, mut waiter, fence, due) = in_time(1500, |hold_ms| {
-            let old = Server::with().port().start();
-            make(&old, i64::try_from(hold_ms).expect("ms"));
-            let new = Server::with().replica_of(&old).start();
-            old.wait_for_replica(&new);
-            let fence: i64 = ask(&old, "LOCK.ACQUIRE l holder 600000 FENCE");
-            let mut waiter = old.client();
-            waiter.send(&["LOCK.ACQUIRE", "l", "waiter", "600000", "BLOCK", "60000", "FENCE"]);
-            let begun = Instant::now();
-            for order in 0..20 {
-                assert_eq!(run(&old, &format!("SECKILL.TRY m u{order} o{order}")), Value::Int(0));
-            }
-            let done = ["SECKILL.CONFIRM m u0 o0", "SECKILL.CANCEL m u1 o1"];
-            let done = done.map(|command| run(&old, command) == Value::Int(1));
-            old.wait_for_replica(&new);
-            old.freeze();
-            let hold = Duration::from_millis(hold_ms);
-            if begun.elapsed() >= hold {
-                return None;
-            }
-            assert_eq!(done, [true, true]);
-            Some((old, new, waiter, fence, Instant::now() + hold + Duration::from_millis(100)))
-        });
-        // On the replica nothing expires, however late it is.
-        let late = wait_for("the deadline", || (Instant::now() > due).then_some(()));
-        late.expect("time passes");
-        assert_eq!(ask::<i64>(&new, "ZCARD seckill:hold:m"), 18);
-        assert_eq!(run(&new, "REPLICAOF NO ONE"), Value::Okay);
-        wait_for_holds(&new, 0);
-        // A confirmation is too late, a repeated try is answered so, and no unit is released twice.
-        assert_eq!(run(&new, "SECKILL.CONFIRM m u2 o2"), Value::Int(3));
-        assert_eq!(run(&new, "SECKILL.TRY m u2 o2"), Value::Int(5));
-        assert_eq!(run(&new, "SECKILL.CANCEL m u2 o2"), Value::Int(2));
-        assert_eq!(run(&new, "SECKILL.CONFIRM m u0 o0"), Value::Int(2));
-        assert_eq!(stream(&new, "stream.orders.released").len(), 19);
-        assert_eq!(ask::<i64>(&new, "GET seckill:stock:m"), MANAGED[0].1 - 1);
-        assert_whole(&new);
-        // The holder still has the lock, and a client that waits now gets it after a release.
-        let mut next = new.client();
-        next.send(&["LOCK.ACQUIRE", "l", "next", "600000", "BLOCK", "60000", "FENCE"]);
-        let waits = wait_for("a waiter", || {
-            let waiters = field(&new, "LOCK.INFO l", "waiters");
-            (waiters == Value::Int(1)).then_some(())
-        });
-        waits.expect("in line");
-        // The old primary also released its holds: that is lost, like all its later writes.
-        old.wake();
-        assert_eq!(run(&old, &format!("REPLICAOF 127.0.0.1 {}", new.port())), Value::Okay);
-        assert!(text(&waiter.receive()).starts_with("UNBLOCKED"), "waits on a replica");
-        assert_eq!(run(&new, "LOCK.RELEASE l holder"), Value::Int(1));
-        let Value::Int(greater) = next.receive() else { panic!("no fencing token") };
-        assert!(fence < greater, "{greater} after {fence}");
-        new.wait_for_replica(&old);
-        assert_same(&new, &old);
-        Tally { commands: 25, answered: 25, ends: 1, ..Tally::default() }
+        tally
     });
 }

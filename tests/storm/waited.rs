@@ -13,7 +13,6 @@ use redis::Value;
 
 use crate::harness::{Client, Server, wait_for};
 use crate::length::{Tally, histories};
-use crate::world::run;
 
 const CLIENTS: usize = 4;
 
@@ -154,7 +153,7 @@ fn a_retry_that_was_waited_for_survives_a_failover() {
     histories("waited for", 3, |seed| {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut old = Server::with().port().start();
-        run(&old, "SECKILL.CREATE 7 1000000 HOLD 600000");
+        old.run("SECKILL.CREATE 7 1000000 HOLD 600000");
         let link = Link::to(old.port());
         let replicaof = format!("replicaof 127.0.0.1 {}", link.port);
         let new = Server::with().port().config(replicaof).start();
@@ -199,10 +198,10 @@ fn a_retry_that_was_waited_for_survives_a_failover() {
         old.kill9();
         shared.stop.store(true, Ordering::Relaxed);
         let commands = threads.into_iter().map(|thread| thread.join().expect("a client")).sum();
-        assert_eq!(run(&new, "REPLICAOF NO ONE"), Value::Okay);
+        assert_eq!(new.run("REPLICAOF NO ONE"), Value::Okay);
         let promises = shared.promises.lock().expect("promises");
         for Promise { id, states } in promises.iter() {
-            let Value::Array(order) = run(&new, &format!("SECKILL.ORDER 7 {id}")) else {
+            let Value::Array(order) = new.run(&format!("SECKILL.ORDER 7 {id}")) else {
                 panic!("{id} was waited for and is lost");
             };
             let state = crate::harness::text(&order[5]);

@@ -36,8 +36,7 @@ fn by_id<'s>(entries: impl Iterator<Item = &'s Entry>, what: &str) -> BTreeMap<&
 }
 
 fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
-    let differences: Vec<String> =
-        redis::from_redis_value(world::differences(server, voucher)).expect("differences");
+    let differences = server.audited(voucher).differences();
     assert!(differences.is_empty(), "{voucher}: {differences:?}");
     let book = &state.books[voucher];
     assert!(voucher != "m" || !world::has_idle_units(server), "units are idle beside the line");
@@ -171,8 +170,7 @@ pub fn assert_same(one: &Server, other: &Server) {
         let last = |server: &Server| match ask::<i64>(server, &format!("EXISTS {stream}")) {
             0 => String::new(),
             _ => {
-                let last =
-                    world::field(server, &format!("XINFO STREAM {stream}"), "last-generated-id");
+                let last = server.field(&format!("XINFO STREAM {stream}"), "last-generated-id");
                 crate::harness::text(&last)
             }
         };

@@ -13,13 +13,8 @@ pub const UNMANAGED: i64 = 2_000;
 pub const MANAGED: [(&str, i64, i64); 2] = [("m", 30, 3), ("s", 400, 50)];
 const CODES: usize = 300;
 
-pub fn run(server: &Server, command: &str) -> Value {
-    let words: Vec<_> = command.split(' ').collect();
-    server.call(&words)
-}
-
 pub fn ask<T: FromRedisValue>(server: &Server, command: &str) -> T {
-    let reply = run(server, command);
+    let reply = server.run(command);
     let shown = format!("{command}: {reply:?}");
     redis::from_redis_value(reply).unwrap_or_else(|error| panic!("{error}: {shown}"))
 }
@@ -36,7 +31,7 @@ pub fn make(server: &Server, hold_ms: i64) {
         format!("RPUSH seckill:codes:p {}", codes.join(" ")),
         "XGROUP CREATE stream.orders g $ MKSTREAM".to_owned(),
     ] {
-        let reply = run(server, &command);
+        let reply = server.run(&command);
         assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
     }
 }
@@ -67,7 +62,7 @@ pub fn has_idle_units(server: &Server) -> bool {
 /// Deletes all locks, or waits for their ends if writes are refused: otherwise leases would end
 /// while servers are compared.
 pub fn free_locks(server: &Server) {
-    run(server, "DEL lock0 lock1 lock2");
+    server.run("DEL lock0 lock1 lock2");
     server
         .until("the locks' leases to end", || ask::<i64>(server, "EXISTS lock0 lock1 lock2") == 0);
 }
@@ -206,28 +201,4 @@ fn order(text: &str) -> Order {
         reference: entry.reference.map_or_else(String::new, name),
         is_unserved: !entry.has_had_units(),
     }
-}
-
-/// The differences that the audit of a voucher finds, however large its sale is.
-pub fn differences(server: &Server, voucher: &str) -> Value {
-    let mut cursor = "0".to_owned();
-    loop {
-        let reply = run(server, &format!("SECKILL.AUDIT {voucher} CURSOR {cursor}"));
-        let Value::Array(step) = &reply else { panic!("{voucher}: {reply:?}") };
-        cursor = text(&step[0]);
-        if cursor == "0" {
-            return in_pairs(&step[1], "differences");
-        }
-    }
-}
-
-/// A field of a reply that consists of pairs; null if it is missing.
-pub fn field(server: &Server, command: &str, name: &str) -> Value {
-    in_pairs(&run(server, command), name)
-}
-
-fn in_pairs(reply: &Value, name: &str) -> Value {
-    let Value::Array(pairs) = reply else { panic!("no {name}: {reply:?}") };
-    let found = pairs.chunks(2).find(|pair| text(&pair[0]) == name);
-    found.map_or(Value::Nil, |pair| pair[1].clone())
 }

@@ -14,21 +14,6 @@ fn a_version_stands_in_the_changelog() {
 }
 
 #[test]
-fn the_documents_are_there() {
-    for name in [
-        "README.md",
-        "README.zh-CN.md",
-        "docs/ARCHITECTURE.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        "LICENSE",
-        "redis.conf",
-    ] {
-        assert!(root().join(name).is_file(), "{name} is missing");
-    }
-}
-
-#[test]
 fn the_packages_have_every_configuration() {
     let read = |name| fs::read_to_string(root().join(name)).expect("a configuration file");
     let (ours, packaged) = (read("redis.conf"), read("packaging/seckill.conf"));

@@ -223,71 +223,6 @@ fn links_of_chinese_pages_stay_in_chinese() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
-/// Words and marks to avoid in Chinese, and their replacements: `words.zh-CN.txt` in this folder.
-fn avoided() -> Vec<(String, String)> {
-    let table = read("tests/tidy/words.zh-CN.txt");
-    let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let words = lines.map(|line| line.split_once(' ').expect("a word and what to write"));
-    words.map(|(avoided, written)| (avoided.to_owned(), written.to_owned())).collect()
-}
-
-/// A line without inline code and without the targets of its links.
-fn words_of(line: &str) -> String {
-    let outside = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
-    let mut parts = outside.split("](");
-    let mut words = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        words.push(']');
-        words += part.split_once(')').map_or("", |(_, rest)| rest);
-    }
-    words
-}
-
-/// Is this a Chinese character, and not a mark?
-fn is_chinese(letter: char) -> bool {
-    ('\u{4e00}'..='\u{9fff}').contains(&letter)
-}
-
-/// What is wrong with a line's words and marks outside of code.
-fn chinese_complaints(line: &str, avoided: &[(String, String)]) -> Vec<String> {
-    let words = avoided.iter().filter(|(word, _)| line.contains(word.as_str()));
-    let mut found: Vec<_> =
-        words.map(|(word, written)| format!("{word}: write {written}")).collect();
-    let letters: Vec<char> = line.chars().collect();
-    for pair in letters.windows(2) {
-        let [one, other] = pair else { continue };
-        let half_width = is_chinese(*one) && ",;:?!".contains(*other);
-        let touching = is_chinese(*one) && other.is_ascii_alphanumeric()
-            || one.is_ascii_alphanumeric() && is_chinese(*other);
-        if half_width || touching {
-            found.push(format!("{one}{other}: a full-width mark, or a space between"));
-        }
-    }
-    found
-}
-
-#[test]
-fn chinese_pages_use_the_words_of_their_readers() {
-    let avoided = avoided();
-    assert!(avoided.len() > 10, "the table of words is nearly empty");
-    let mut pages: Vec<_> =
-        names(CHINESE).iter().map(|name| format!("{CHINESE}/{name}.md")).collect();
-    pages.push("README.zh-CN.md".to_owned());
-    let mut complaints = Vec::new();
-    for page in pages {
-        let mut fenced = false;
-        for (number, line) in read(&page).lines().enumerate() {
-            fenced ^= line.trim_start().starts_with("```");
-            if !fenced {
-                let found = chinese_complaints(&words_of(line), &avoided);
-                let place = format!("{page}:{}", number + 1);
-                complaints.extend(found.iter().map(|complaint| format!("{place}: {complaint}")));
-            }
-        }
-    }
-    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
-}
-
 #[test]
 fn the_checks_of_this_file_can_fail() {
     assert!(same_code("make run  # \u{8dd1}", "make run  # run it"));
@@ -306,10 +241,4 @@ fn the_checks_of_this_file_can_fail() {
         let complaints = compare(&other, &here);
         assert!(complaints.iter().any(|complaint| complaint.starts_with(what)), "{complaints:?}");
     }
-
-    assert_eq!(words_of("a `b` [c](d) e"), "a ` [c] e");
-    let table = [("\u{5f52}\u{8fd8}".to_owned(), "\u{56de}\u{8865}".to_owned())];
-    assert_eq!(chinese_complaints("\u{4e0d}\u{5f52}\u{8fd8}", &table).len(), 1);
-    assert_eq!(chinese_complaints("\u{4e0d},\u{4e0d}a", &table).len(), 2);
-    assert_eq!(chinese_complaints("\u{4e0d}\u{ff0c}\u{4e0d} a", &table).len(), 0);
 }

@@ -1,5 +1,6 @@
 //! The few words that mislead, in pages, comments and messages: what is released must not be said
-//! to be given back or returned, since SECKILL.RETURN is another command than a release.
+//! to be given back or returned, since SECKILL.RETURN is another command than a release; and a
+//! managed voucher is not hosted in a cloud, as its Chinese name would say.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use crate::documents::prose;
 use crate::{files, root};
 
 /// What not to write, and what instead.
-const WORDS: [(&str, &str); 7] = [
+const WORDS: [(&str, &str); 11] = [
     ("give back", "release"),
     ("gives back", "releases"),
     ("gave back", "released"),
@@ -15,6 +16,10 @@ const WORDS: [(&str, &str); 7] = [
     ("giving back", "releasing"),
     ("give-back", "release"),
     ("give-backs", "releases"),
+    ("\u{5f52}\u{8fd8}", "\u{56de}\u{8865}"),
+    ("\u{9000}\u{8fd8}", "\u{56de}\u{8865}"),
+    ("\u{8fd4}\u{8fd8}", "\u{56de}\u{8865}"),
+    ("\u{6258}\u{7ba1}\u{5238}", "\u{89c4}\u{5219}\u{5238}"),
 ];
 
 /// This file contains the words itself; what other authors have written is examined by the doctor.
@@ -38,7 +43,7 @@ fn comments(source: &str, mark: &str) -> String {
 #[test]
 fn no_word_misleads() {
     let mut pages = files(&["docs", "examples"], "md");
-    for name in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+    for name in ["README.md", "README.zh-CN.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         pages.push((name.to_owned(), fs::read_to_string(root().join(name)).expect("a page")));
     }
     let pages = pages.into_iter().map(|(name, page)| (name, prose(&page)));

@@ -1,6 +1,6 @@
 //! SECKILL.AUDIT in steps, as a client runs it.
 
-use crate::harness::{Client, text};
+use crate::harness::{Client, Server, text};
 use crate::observe::{integer, words};
 use crate::sales::pairs;
 use redis::Value;
@@ -23,6 +23,13 @@ impl Step {
     fn field(&self, name: &str) -> &Value {
         let found = self.fields.iter().find(|(field, _)| field == name);
         &found.unwrap_or_else(|| panic!("no {name}: {:?}", self.fields)).1
+    }
+}
+
+impl Server {
+    /// The last step of an audit.
+    pub fn audited(&self, voucher: &str) -> Step {
+        self.own().audit_in_steps(voucher, |_, _| {}).0
     }
 }
 

@@ -17,21 +17,6 @@ pub fn run(server: &Server, command: &str) -> Value {
     server.call(&words)
 }
 
-/// What the audit of a sale of any size finds, names and values in turn, from the total to the
-/// differences.
-pub fn audited(mut ask: impl FnMut(&str) -> Value, voucher: &str) -> Vec<Value> {
-    let mut cursor = "0".to_owned();
-    loop {
-        let step = ask(&format!("SECKILL.AUDIT {voucher} CURSOR {cursor}"));
-        let Value::Array(step) = step else { panic!("no audit of {voucher}: {step:?}") };
-        let [next, Value::Array(found)] = &step[..] else { panic!("{voucher}: {step:?}") };
-        cursor = text(next);
-        if cursor == "0" {
-            return found.clone();
-        }
-    }
-}
-
 /// The text of a reply.
 pub fn say(server: &Server, command: &str) -> String {
     text(&run(server, command))

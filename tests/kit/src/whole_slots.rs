@@ -11,13 +11,8 @@ pub enum Mover {
     Valkey,
 }
 
-fn run(server: &Server, command: &str) -> Value {
-    let words: Vec<_> = command.split(' ').collect();
-    server.call(&words)
-}
-
 fn succeed(server: &Server, command: &str) -> Value {
-    let reply = run(server, command);
+    let reply = server.run(command);
     assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
     reply
 }
@@ -25,7 +20,7 @@ fn succeed(server: &Server, command: &str) -> Value {
 impl Mover {
     /// None, with a line that says so, if the server moves no slot whole.
     pub fn of(server: &Server) -> Option<Self> {
-        let knows = |probe: &str| !matches!(run(server, probe), Value::ServerError(_));
+        let knows = |probe: &str| !matches!(server.run(probe), Value::ServerError(_));
         if knows("CLUSTER MIGRATION STATUS ALL") {
             return Some(Self::Redis);
         }
@@ -45,7 +40,7 @@ impl Mover {
         match self {
             Self::Redis => succeed(target, &format!("CLUSTER MIGRATION IMPORT {slot} {slot}")),
             Self::Valkey => {
-                let to = text(&run(target, "CLUSTER MYID"));
+                let to = text(&target.run("CLUSTER MYID"));
                 let ask = format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {to}");
                 succeed(source, &ask)
             }
@@ -91,7 +86,7 @@ impl Mover {
         match self {
             Self::Redis => succeed(target, "CLUSTER MIGRATION CANCEL ALL"),
             // Refused if a move has ended on its own.
-            Self::Valkey => run(source, "CLUSTER CANCELSLOTMIGRATIONS"),
+            Self::Valkey => source.run("CLUSTER CANCELSLOTMIGRATIONS"),
         };
         for server in [source, target] {
             let over = wait_for("the end of a move", || {
