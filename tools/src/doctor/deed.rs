@@ -49,10 +49,9 @@ pub fn of(run: &Run, slots: &[Slot]) -> Option<(Cell, Deed)> {
 
 /// Whether a call does the deed to a key.
 pub fn does(deed: Deed, call: &Words, key: &[u8]) -> bool {
-    let names: [&[u8]; 2] = match deed {
-        Deed::Release => [b"DEL", b"UNLINK"],
-        Deed::Renew(_) => [b"PEXPIRE", b"EXPIRE"],
+    let (names, len): ([&[u8]; 2], usize) = match deed {
+        Deed::Release => ([b"DEL", b"UNLINK"], 2),
+        Deed::Renew(_) => ([b"PEXPIRE", b"EXPIRE"], 3),
     };
-    let len = if deed == Deed::Release { 2 } else { 3 };
     call.len() == len && call[1] == key && names.contains(&call[0].as_slice())
 }

@@ -15,7 +15,7 @@ use crate::obstacles;
 use crate::options::Kind;
 use crate::part;
 use crate::prove::{Prover, Row, Sameness, alone};
-use crate::reading::Reading;
+use crate::reading::{Reading, Try};
 use crate::reply::Reply;
 use crate::report::{Examined, Verdict};
 use crate::roles::Roles;
@@ -25,7 +25,7 @@ use crate::source::Source;
 use crate::template::{Slot, Template};
 use crate::trial::Trial;
 use crate::vain::Vain;
-use crate::watch::Watch;
+use crate::watch::{Watch, eval};
 use crate::what::{self, Judged};
 use crate::world::{Cell, Kind as Type};
 
@@ -146,7 +146,6 @@ impl<'a> Bench<'a> {
                 examined.obstacles = vec![what, format!("Near: {near}")];
             }
             Judged::Unclear(why) => {
-                examined.verdict = Verdict::Unclear;
                 examined.obstacles = vec![format!("What it did: {why}."), what::help(source)];
             }
             Judged::Part(seen) => return Ok(part::examined(source, &seen)),
@@ -176,9 +175,10 @@ impl<'a> Bench<'a> {
         let mut all: Vec<(Reading, Runs)> = Vec::new();
         for reading in readings {
             let mut runs = Runs::new();
+            let value = |slot, a_try: &Try| reading.value(slot, a_try, false);
+            let call = |a_try: &Try| eval(prover.script, &sale.slots, &|slot| value(slot, a_try));
             for scenario in &scenarios {
-                let ran = scenario.of_script(&mut client, sale, reading, prover.script)?;
-                runs.insert(scenario.name, ran);
+                runs.insert(scenario.name, scenario.run(&mut client, sale, reading, &call)?);
                 let buys = runs[history::BUYS].first();
                 if buys.taken() <= 0 || buys.reply.is_error() {
                     break;
@@ -197,7 +197,6 @@ impl<'a> Bench<'a> {
         };
         let best = (0..facts.len()).max_by_key(|at| (worth(&facts[*at]), std::cmp::Reverse(*at)));
         let Some(best) = best else {
-            examined.verdict = Verdict::Unclear;
             examined.obstacles = vec![format!(
                 "It took a unit once, and never again with arguments that a shop would use. Seen: \
                  it {}.",

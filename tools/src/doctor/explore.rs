@@ -36,6 +36,15 @@ pub struct Run {
     pub seen: Seen,
 }
 
+impl Plan {
+    /// Runs a script in this world, with the marks of all other slots.
+    pub fn run(self, watch: &mut Watch, script: &[u8], slots: &[Slot]) -> Result<Run> {
+        let value = |slot: Slot| self.slots.get(&slot).cloned().unwrap_or_else(|| slot.mark());
+        let seen = watch.run(&self.cells, &eval(script, slots, &value))?;
+        Ok(Run { plan: self, seen })
+    }
+}
+
 /// What a run changed.
 #[derive(Clone, Default, Debug)]
 pub struct Effects {
@@ -177,10 +186,8 @@ pub fn explore(watch: &mut Watch, source: &Source, roles: &Roles) -> Result<Vec<
         });
         let Some(at) = best.map(|(at, _)| at) else { break };
         let (.., plan) = search.waiting.remove(at);
-        let value = |slot: Slot| plan.slots.get(&slot).cloned().unwrap_or_else(|| slot.mark());
-        let seen = watch.run(&plan.cells, &eval(&source.text, &slots, &value))?;
-        search.learn(&plan, &seen);
-        let run = Run { plan, seen };
+        let run = plan.run(watch, &source.text, &slots)?;
+        search.learn(&run);
         let found = run.worth().0 == 5;
         runs.push(run);
         if found {
@@ -203,7 +210,7 @@ struct Search {
 }
 
 impl Search {
-    fn learn(&mut self, plan: &Plan, seen: &Seen) {
+    fn learn(&mut self, Run { plan, seen }: &Run) {
         let looks: Vec<Look> = seen.calls.iter().flat_map(looks).collect();
         for look in &looks {
             if let Some(kind) = look.kind {

@@ -207,10 +207,12 @@ impl<'a> Facts<'a> {
         if sells(missing) {
             let text = "It sells when there is no stock key at all: before the warm-up, or after \
                 the key has expired.";
-            // A number without buyers that the script creates itself may be a quota.
-            let finding = Finding::broken("sells-without-stock", text);
-            let bare = self.traces.is_empty();
-            findings.push(if bare { finding.weakened() } else { finding });
+            findings.push(if self.traces.is_empty() {
+                // A number without buyers that the script creates itself may be a quota.
+                Finding::weak("sells-without-stock", text)
+            } else {
+                Finding::broken("sells-without-stock", text)
+            });
         } else if missing.reply.is_error() {
             let text = format!(
                 "It crashes when the stock key is missing, before the warm-up or after it has \

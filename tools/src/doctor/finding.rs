@@ -40,12 +40,6 @@ impl Finding {
         Self { weight: Weight::Broken, grade: Grade::Proved, code, text: text.into() }
     }
 
-    /// The finding as a weak one, if something around the script may explain it.
-    pub fn weakened(mut self) -> Self {
-        (self.weight, self.grade) = (Weight::Weak, Grade::Seen);
-        self
-    }
-
     pub fn weak(code: &'static str, text: impl Into<String>) -> Self {
         Self { weight: Weight::Weak, grade: Grade::Seen, code, text: text.into() }
     }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::cluster::Node;
 use crate::conf::{Block, DEFAULTS, conf_line};
@@ -32,37 +32,34 @@ pub fn examine_all(
     let workers = cores.min(WORKERS_MAX).min(sources.len().div_ceil(2)).max(1);
     let node = Node { programs, started: Mutex::new(None) };
     let next = AtomicUsize::new(0);
-    let done: Mutex<BTreeMap<usize, Result<Examined>>> = Mutex::new(BTreeMap::new());
-    let work = || -> Result<()> {
+    let work = || -> Result<Vec<(usize, Examined)>> {
         let mut bench = Bench::new(programs, &node)?;
+        let mut done = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(source) = sources.get(at) else { return Ok(()) };
-            let examined = bench.examine(kind, source, roles);
-            if examined.is_err() {
-                // A script that does not end keeps its server busy, so new servers are started.
-                bench = Bench::new(programs, &node)?;
+            let Some(source) = sources.get(at) else { return Ok(done) };
+            let mut examined = Examined::new(&source.name);
+            match bench.examine(kind, source, roles) {
+                Ok(of_script) => examined = of_script,
+                Err(error) => {
+                    examined.obstacles = vec![format!("examining {}: {error:#}", source.name)];
+                    // A script that does not end keeps its server busy, so new servers are started.
+                    bench = Bench::new(programs, &node)?;
+                }
             }
-            let examined = examined.with_context(|| format!("examining {}", source.name));
-            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(at, examined);
+            done.push((at, examined));
         }
     };
-    thread::scope(|scope| {
+    let done = thread::scope(|scope| {
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| {
+        let ended = threads.into_iter().map(|thread| {
             thread.join().map_err(|_| anyhow::anyhow!("a thread of the doctor failed"))?
-        })
+        });
+        ended.collect::<Result<Vec<_>>>()
     })?;
-    let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let examined = |(at, examined): (usize, Result<Examined>)| match examined {
-        Ok(examined) => examined,
-        Err(error) => {
-            let mut unclear = Examined::new(&sources[at].name);
-            unclear.obstacles = vec![format!("{error:#}")];
-            unclear
-        }
-    };
-    Ok(done.into_iter().map(examined).collect())
+    // In the order of the scripts.
+    let done: BTreeMap<usize, Examined> = done.into_iter().flatten().collect();
+    Ok(done.into_values().collect())
 }
 
 /// One line per script.

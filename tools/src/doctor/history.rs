@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use crate::sale::Sale;
 use crate::server::Client;
 use crate::template::Slot;
-use crate::watch::{Seen, eval};
+use crate::watch::Seen;
 use crate::wire::Words;
 use crate::world::{Cell, World, planted};
 
@@ -25,20 +25,9 @@ pub enum Stock {
     List,
 }
 
-/// A damaged key, or what happens between the tries.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
-    Nothing,
-    BuyersSpoiled,
-    StreamSpoiled,
-    /// After the first try the stock key is deleted.
-    StockGoes,
-}
-
 pub struct Scenario {
     pub name: &'static str,
     pub stock: Stock,
-    pub event: Event,
     pub tries: Vec<Try>,
 }
 
@@ -66,6 +55,7 @@ pub const SOLD_OUT: &str = "sold out";
 pub const BOUGHT: &str = "the same user again";
 pub const BOUGHT_AND_OUT: &str = "the same user again, sold out";
 pub const MISSING: &str = "no stock key";
+/// After the first try the stock key is deleted.
 pub const GONE: &str = "bought, then no stock key";
 pub const MINUS_ONE: &str = "a stock of -1";
 pub const MINUS_FIVE: &str = "a stock of -5";
@@ -145,15 +135,7 @@ pub fn all(sale: &Sale) -> Vec<Scenario> {
         (BUYERS_SPOILED, Units("5"), one()),
         (STREAM_SPOILED, Units("5"), one()),
     ];
-    let scenario = |(name, stock, tries)| {
-        let event = match name {
-            BUYERS_SPOILED => Event::BuyersSpoiled,
-            STREAM_SPOILED => Event::StreamSpoiled,
-            GONE => Event::StockGoes,
-            _ => Event::Nothing,
-        };
-        Scenario { name, stock, event, tries }
-    };
+    let scenario = |(name, stock, tries)| Scenario { name, stock, tries };
     let there = |scenario: &Scenario| match scenario.name {
         BUYERS_SPOILED => sale.buyers().is_some(),
         STREAM_SPOILED => sale.orders.is_some(),
@@ -173,7 +155,7 @@ impl Scenario {
             Stock::Missing => true,
             Stock::List => false,
         };
-        !number || matches!(self.event, Event::BuyersSpoiled | Event::StreamSpoiled)
+        !number || [BUYERS_SPOILED, STREAM_SPOILED].contains(&self.name)
     }
 
     /// The commands that create the keys before the first try.
@@ -192,9 +174,9 @@ impl Scenario {
                 Stock::List => commands.push(words(&[b"RPUSH", &stock.key, b"not a stock"])),
             }
             let value = |slot| reading.value(slot, a_try, false);
-            let spoiled = match self.event {
-                Event::BuyersSpoiled => sale.buyers().map(|place| place.key.text(&value)),
-                Event::StreamSpoiled => sale.orders.as_ref().map(|(key, _)| key.text(&value)),
+            let spoiled = match self.name {
+                BUYERS_SPOILED => sale.buyers().map(|place| place.key.text(&value)),
+                STREAM_SPOILED => sale.orders.as_ref().map(|(key, _)| key.text(&value)),
                 _ => None,
             };
             commands.extend(spoiled.map(|key| words(&[b"SET", &key, b"of another type"])));
@@ -222,7 +204,7 @@ impl Scenario {
                 .map(|(cell, value)| planted(&cell, &value))
                 .collect();
             client.all(&new)?;
-            if number == 1 && self.event == Event::StockGoes {
+            if number == 1 && self.name == GONE {
                 client.must(&[&b"DEL"[..], &stock.key])?;
             }
             if let Some(units) = a_try.stock {
@@ -237,19 +219,6 @@ impl Scenario {
             before = seen.after;
         }
         Ok(Ran { steps, before: first.unwrap_or_default(), after: before })
-    }
-
-    /// Runs the script itself in the scenario.
-    pub fn of_script(
-        &self,
-        client: &mut Client,
-        sale: &Sale,
-        reading: &Reading,
-        script: &[u8],
-    ) -> Result<Ran> {
-        let call =
-            |a_try: &Try| eval(script, &sale.slots, &|slot| reading.value(slot, a_try, false));
-        self.run(client, sale, reading, &call)
     }
 }
 

@@ -83,9 +83,6 @@ impl Lock {
             also: None,
             vain: vain.map(Vain::told),
         };
-        let other_than = |lock: &Template| {
-            slots.iter().copied().find(|slot| lock.slots().all(|own| own != *slot))
-        };
         let ran = runs.iter().filter(|run| !run.seen.reply.is_error()).find_map(|run| {
             let (cell, deed) = deed::of(run, slots)?;
             let token = template(run.plan.cells.get(&cell)?).slot()?;
@@ -106,19 +103,17 @@ impl Lock {
                 ..lock(name, Kind::Text, Some(token), deed)
             })
         });
+        let released = |key: &[u8], kind| {
+            let name = template(key);
+            let token = slots.iter().copied().find(|slot| name.slots().all(|own| own != *slot));
+            lock(name, kind, token, Deed::Release)
+        };
+        let asked = || vain.map(|vain| released(&vain.key, vain.kind));
         let looked = || {
-            let call = runs.iter().find_map(|run| run.seen.calls.first())?;
-            let name = template(call.get(1)?);
-            let token = other_than(&name);
-            Some(lock(name, Kind::Text, token, Deed::Release))
+            let call = runs.iter().find_map(|run| run.seen.calls.first()).filter(|_| told)?;
+            Some(released(call.get(1)?, Kind::Text))
         };
-        let asked = |vain: &Vain| {
-            let name = template(&vain.key);
-            let token = other_than(&name);
-            lock(name, vain.kind, token, Deed::Release)
-        };
-        let found =
-            ran.or_else(|| vain.map(asked)).or_else(|| if told { looked() } else { None })?;
+        let found = ran.or_else(asked).or_else(looked)?;
         Some(Self {
             lock: roles.slot("lock").map_or(found.lock.clone(), Template::alone),
             token: roles.slot("token").or(found.token),
@@ -306,8 +301,8 @@ impl Lock {
 
     fn findings(&self, theirs: &[Ran]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
+        let vain = self.vain.as_ref().map(|text| format!(" {text}")).unwrap_or_default();
         if self.token.is_none() {
-            let vain = self.vain.iter().map(|text| format!(" {text}")).collect::<String>();
             let text = "It is given no token, so it deletes the lock of any holder: give every \
                 holder a token of its own, and compare it.";
             return vec![Finding::broken("no-token", format!("{text}{vain}"))];
@@ -327,7 +322,6 @@ impl Lock {
             }
             if !mine && self.is_done(ran) && !has(&findings, "deletes-others") {
                 let when = if number == OTHERS { String::new() } else { format!(" ({name})") };
-                let vain = self.vain.iter().map(|text| format!(" {text}")).collect::<String>();
                 let text = format!(
                     "It deletes the lock of another{when}: a holder that is late, after the lease \
                      has ended, takes the lock away from the new holder.{vain}"

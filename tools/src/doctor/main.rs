@@ -50,17 +50,16 @@ mod what;
 mod wire;
 mod world;
 
-use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use seckill_tools::sanitize::told;
+use seckill_tools::signals::asked_to_end;
 use tokio::signal::unix::{SignalKind, signal};
 
 use options::Options;
-use report::Paint;
 use source::Source;
 
 const NOT_EXAMINED: u8 = 2;
@@ -85,13 +84,11 @@ fn main() -> ExitCode {
 }
 
 async fn until_asked_to_end(options: Options) -> Result<u8> {
-    let mut terminated = signal(SignalKind::terminate())?;
-    let mut interrupted = signal(SignalKind::interrupt())?;
+    let asked = asked_to_end()?;
     let mut hung_up = signal(SignalKind::hangup())?;
     tokio::select! {
         outcome = tokio::task::spawn_blocking(move || examine_all(&options)) => outcome?,
-        _ = interrupted.recv() => Ok(NOT_EXAMINED),
-        _ = terminated.recv() => Ok(NOT_EXAMINED),
+        () = asked => Ok(NOT_EXAMINED),
         _ = hung_up.recv() => Ok(NOT_EXAMINED),
     }
 }
@@ -111,7 +108,6 @@ fn examine_all(options: &Options) -> Result<u8> {
     let said = options.keys.is_some() || options.argv.is_some();
     ensure!(!said || sources.len() == 1, "--keys and --argv are for one script at a time");
     let all = folder::examine_all(&options.programs()?, options.kind, &sources, &roles)?;
-    let colours = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none();
     let mut out = io::stdout().lock();
     let block = folder::block(&all);
     for (number, examined) in all.iter().enumerate() {
@@ -119,7 +115,7 @@ fn examine_all(options: &Options) -> Result<u8> {
             writeln!(out, "{}", json::printed(&examined.json()))?;
         } else {
             let space = if number > 0 { "\n" } else { "" };
-            write!(out, "{space}{}", examined.text(Paint(colours), block.is_none()))?;
+            write!(out, "{space}{}", examined.text(block.is_none()))?;
         }
     }
     if options.json {

@@ -117,19 +117,3 @@ fn found_module() -> Result<PathBuf> {
         ),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(args: &[&str]) -> Result<Options, clap::Error> {
-        Options::try_parse_from([&["doctor"], args].concat())
-    }
-
-    #[test]
-    fn there_is_no_way_to_name_a_running_server() {
-        for option in ["--url", "--host", "--port", "--socket"] {
-            assert!(parse(&["a.lua", option, "127.0.0.1"]).is_err(), "{option}");
-        }
-    }
-}

@@ -2,6 +2,7 @@
 //! are created and deleted and every argument of unknown meaning has a new value each time.
 
 use anyhow::{Context, Result};
+use seckill_tools::server_info::fields;
 use serde::Serialize;
 
 use crate::conf::DEFAULTS;
@@ -210,15 +211,15 @@ impl Prover<'_> {
 /// How many messages were published, which no key shows.
 pub fn published(client: &mut Client) -> Result<String> {
     let info = client.must(&["INFO", "commandstats"])?.text();
-    let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_publish:calls="));
-    Ok(line.and_then(|rest| rest.split(',').next()).unwrap_or("0").to_owned())
+    let calls = fields(&info).get("cmdstat_publish").and_then(|stat| stat.strip_prefix("calls="));
+    Ok(calls.and_then(|rest| rest.split(',').next()).unwrap_or("0").to_owned())
 }
 
 /// How many calls the module has answered instead of running Lua.
 fn replaced(client: &mut Client) -> Result<usize> {
     let info = client.must(&["INFO", "seckill"])?.text();
-    let line = info.lines().find_map(|line| line.strip_prefix("seckill_scripts_replaced:"));
-    line.and_then(|count| count.trim().parse().ok()).context("no count of replaced scripts")
+    let count = fields(&info).get("seckill_scripts_replaced").and_then(|count| count.parse().ok());
+    count.context("no count of replaced scripts")
 }
 
 /// Compares two results of a scenario. On damaged keys the module may refuse, whatever the script

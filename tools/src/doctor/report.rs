@@ -1,5 +1,6 @@
 //! The findings about a script, as text for people.
 
+use console::style;
 use serde::Serialize;
 use serde_json::json;
 
@@ -9,18 +10,19 @@ use crate::cure::{Cure, Way};
 use crate::finding::{Finding, Weight};
 use crate::prove::{Row, Sameness};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     DropIn,
     Helper,
     Differs,
     Broken,
+    #[default]
     Unclear,
 }
 
 /// The result for one script.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Examined {
     pub file: String,
     #[serde(skip)]
@@ -58,30 +60,9 @@ pub fn word(variant: impl Serialize) -> String {
     json!(variant).as_str().unwrap_or_default().to_owned()
 }
 
-/// Colors words, on a terminal only.
-#[derive(Clone, Copy)]
-pub struct Paint(pub bool);
-
-impl Paint {
-    fn with(self, code: &str, text: &str) -> String {
-        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-
-    fn bad(self, text: &str) -> String {
-        self.with("31", text)
-    }
-
-    fn odd(self, text: &str) -> String {
-        self.with("33", text)
-    }
-
-    fn good(self, text: &str) -> String {
-        self.with("32", text)
-    }
-
-    fn head(self, text: &str) -> String {
-        self.with("1", text)
-    }
+/// A heading. What is styled has its colour on a terminal only, and not if NO_COLOR is set.
+fn heading(text: &str) -> String {
+    style(text).bold().to_string()
 }
 
 /// Wraps a text; the first line begins with `first`, the others with spaces.
@@ -107,37 +88,24 @@ pub fn wrapped(first: &str, text: &str) -> String {
 
 impl Examined {
     pub fn new(file: &str) -> Self {
-        Self {
-            file: file.to_owned(),
-            sha1: String::new(),
-            what: "a script",
-            verdict: Verdict::Unclear,
-            understood: Vec::new(),
-            rows: Vec::new(),
-            findings: Vec::new(),
-            obstacles: Vec::new(),
-            cures: Vec::new(),
-            direct: None,
-            cluster: None,
-            saw: String::new(),
-        }
+        Self { file: file.to_owned(), what: "a script", ..Self::default() }
     }
 
-    pub fn text(&self, paint: Paint, alone: bool) -> String {
-        let mut text = format!("{}\n\n", paint.head(&format!("{}: {}", self.file, self.what)));
+    pub fn text(&self, alone: bool) -> String {
+        let mut text = format!("{}\n\n", heading(&format!("{}: {}", self.file, self.what)));
         for (name, value) in &self.understood {
             text += &wrapped(&format!("  {name:<12}"), value);
         }
-        text += &self.table(paint);
-        text += &self.of_script(paint);
-        text += &self.of_module(paint);
-        text += &self.in_a_cluster(paint);
-        text += &self.of_cures(paint, alone);
-        let last = self.last_line(paint);
+        text += &self.table();
+        text += &self.of_script();
+        text += &self.of_module();
+        text += &self.in_a_cluster();
+        text += &self.of_cures(alone);
+        let last = self.last_line();
         if text.ends_with("\n\n") { text + &last } else { text + "\n" + &last }
     }
 
-    fn table(&self, paint: Paint) -> String {
+    fn table(&self) -> String {
         if self.rows.is_empty() {
             return String::new();
         }
@@ -149,13 +117,13 @@ impl Examined {
         let compared = self.rows.iter().any(|row| row.module.is_some());
         let ours_head = if compared { "module" } else { "" };
         let head = format!("  {:<name$}  {:<yours$}  {ours_head}", "scenario", "your script");
-        let mut text = format!("\n{}\n", paint.head(head.trim_end()));
+        let mut text = format!("\n{}\n", heading(head.trim_end()));
         for row in &self.rows {
             let word = word(row.sameness);
             let word = match row.sameness {
-                Sameness::Same => paint.good(&word),
-                Sameness::Differs => paint.bad(&word),
-                Sameness::Refused => paint.odd(&word),
+                Sameness::Same => style(word).green().to_string(),
+                Sameness::Differs => style(word).red().to_string(),
+                Sameness::Refused => style(word).yellow().to_string(),
                 Sameness::Alone => word,
             };
             let cells =
@@ -165,7 +133,7 @@ impl Examined {
         text
     }
 
-    fn of_script(&self, paint: Paint) -> String {
+    fn of_script(&self) -> String {
         let mut text = String::new();
         for (weight, head) in [
             (Weight::Broken, "What is broken in your script"),
@@ -174,7 +142,8 @@ impl Examined {
             let found: Vec<_> =
                 self.findings.iter().filter(|found| found.weight == weight).collect();
             if !found.is_empty() {
-                let head = if weight == Weight::Broken { paint.bad(head) } else { paint.odd(head) };
+                let head =
+                    if weight == Weight::Broken { style(head).red() } else { style(head).yellow() };
                 text += &format!("\n{head}\n");
             }
             for finding in found {
@@ -184,7 +153,7 @@ impl Examined {
         if text.starts_with('\n') && self.understood.is_empty() { text[1..].into() } else { text }
     }
 
-    fn of_module(&self, paint: Paint) -> String {
+    fn of_module(&self) -> String {
         let mut text = String::new();
         for (sameness, head) in [
             (Sameness::Differs, "Where the module differs"),
@@ -192,7 +161,7 @@ impl Examined {
         ] {
             let rows: Vec<_> = self.rows.iter().filter(|row| row.sameness == sameness).collect();
             if !rows.is_empty() {
-                text += &format!("\n{}\n", paint.head(head));
+                text += &format!("\n{}\n", heading(head));
             }
             // For a broken script, further rows would only repeat that.
             let shown = if self.verdict == Verdict::Broken { 3 } else { rows.len() };
@@ -210,7 +179,7 @@ impl Examined {
                 _ => "Why no command takes its place as it is",
             };
             let gap = if self.understood.is_empty() { "" } else { "\n" };
-            text += &format!("{gap}{}\n", paint.head(head));
+            text += &format!("{gap}{}\n", heading(head));
             for obstacle in &self.obstacles {
                 text += &wrapped("  - ", obstacle);
             }
@@ -218,9 +187,9 @@ impl Examined {
         text
     }
 
-    fn in_a_cluster(&self, paint: Paint) -> String {
+    fn in_a_cluster(&self) -> String {
         let Some(cluster) = &self.cluster else { return String::new() };
-        let mut text = format!("\n{}\n", paint.head("In a cluster"));
+        let mut text = format!("\n{}\n", heading("In a cluster"));
         text += &wrapped("  your script  ", &cluster.script);
         if let Some(line) = &cluster.line {
             text += &wrapped("  the module   ", &format!("{line}: all its keys in one slot"));
@@ -235,7 +204,7 @@ impl Examined {
     }
 
     /// The replacements; `alone` if no block for many scripts follows.
-    fn of_cures(&self, paint: Paint, alone: bool) -> String {
+    fn of_cures(&self, alone: bool) -> String {
         let mut text = String::new();
         let broken = self.verdict == Verdict::Broken;
         for cure in &self.cures {
@@ -257,7 +226,7 @@ impl Examined {
             } else {
                 head.into()
             };
-            text += &format!("\n{}\n", paint.head(&head));
+            text += &format!("\n{}\n", heading(&head));
             if let Way::Lua(lua) = &cure.way {
                 text += &format!("  {lua}\n");
             }
@@ -288,7 +257,7 @@ impl Examined {
         text
     }
 
-    fn last_line(&self, paint: Paint) -> String {
+    fn last_line(&self) -> String {
         let count = |sameness| self.rows.iter().filter(|row| row.sameness == sameness).count();
         let (same, refused) = (count(Sameness::Same), count(Sameness::Refused));
         let agree = format!("{same} of {} scenarios end alike", self.rows.len());
@@ -299,16 +268,19 @@ impl Examined {
                     1 => ", in the other one the module refuses".into(),
                     _ => format!(", in the other {refused} the module refuses"),
                 };
-                format!("{}: {agree}{others}.\n", paint.good("DROP-IN"))
+                format!("{}: {agree}{others}.\n", style("DROP-IN").green())
             }
             Verdict::Differs if !self.cures.is_empty() => {
-                format!("{}: {agree}.\n", paint.bad("DIFFERS"))
+                format!("{}: {agree}.\n", style("DIFFERS").red())
             }
             Verdict::Differs => {
-                format!("{}: it works, and no command takes its place.\n", paint.odd("DIFFERS"))
+                format!(
+                    "{}: it works, and no command takes its place.\n",
+                    style("DIFFERS").yellow()
+                )
             }
             Verdict::Broken if self.cures.is_empty() => {
-                format!("{}: see above. Correct it first.\n", paint.bad("BROKEN"))
+                format!("{}: see above. Correct it first.\n", style("BROKEN").red())
             }
             Verdict::Broken => {
                 let put = if count(Sameness::Differs) > 0 {
@@ -316,10 +288,10 @@ impl Examined {
                 } else {
                     "The command does the same"
                 };
-                format!("{}: see above. {put}.\n", paint.bad("BROKEN"))
+                format!("{}: see above. {put}.\n", style("BROKEN").red())
             }
-            Verdict::Helper => format!("{}: nothing to replace.\n", paint.good("HELPER")),
-            Verdict::Unclear => format!("{}: no verdict.\n", paint.odd("UNCLEAR")),
+            Verdict::Helper => format!("{}: nothing to replace.\n", style("HELPER").green()),
+            Verdict::Unclear => format!("{}: no verdict.\n", style("UNCLEAR").yellow()),
         }
     }
 }

@@ -347,11 +347,14 @@ fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
 mod tests {
     use super::*;
 
+    fn programs() -> Programs {
+        let server = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
+        Programs { server: server.into(), module: PathBuf::new() }
+    }
+
     #[test]
     fn scripts_join_no_cluster() {
-        let server = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
-        let programs = Programs { server: server.into(), module: PathBuf::new() };
-        let node = Server::cluster(&programs, false).expect("a node");
+        let node = Server::cluster(&programs(), false).expect("a node");
         let mut client = node.client().expect("a client");
         for call in ["'CLUSTER', 'MEET', '127.0.0.1', '1'", "'CLUSTER', 'RESET'"] {
             let script = format!("return redis.call({call})");
@@ -364,12 +367,10 @@ mod tests {
 
     #[test]
     fn a_port_that_another_process_has_taken_is_no_failure() {
-        let server = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
-        let programs = Programs { server: server.into(), module: PathBuf::new() };
         let taken = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let taken = || taken.local_addr().expect("an address").port();
         let mut asked = 0;
-        let node = Server::node(&programs, false, || {
+        let node = Server::node(&programs(), false, || {
             asked += 1;
             let [port, bus] = free_ports()?;
             Ok(match asked {
@@ -383,7 +384,7 @@ mod tests {
         let answer = node.client().expect("a client").call(&["PING"]).expect("an answer");
         assert!(answer.text().contains("PONG"));
         // If all ports are taken, the error says so.
-        let error = Server::node(&programs, false, || Ok([taken(), taken()])).err();
+        let error = Server::node(&programs(), false, || Ok([taken(), taken()])).err();
         assert!(error.expect("an error").to_string().contains(PORT_IS_TAKEN));
     }
 }

@@ -8,7 +8,7 @@ use domain::integer;
 use crate::explore::{HUGE, ONE, Plan, Run};
 use crate::reply::Reply;
 use crate::template::{Part, Slot, Template};
-use crate::watch::{Watch, eval};
+use crate::watch::Watch;
 use crate::wire::Words;
 use crate::world::{Cell, Kind};
 
@@ -61,9 +61,7 @@ pub struct Trial<'a> {
 
 impl Trial<'_> {
     pub fn run(&mut self, plan: Plan) -> Result<Run> {
-        let value = |slot: Slot| plan.slots.get(&slot).cloned().unwrap_or_else(|| slot.mark());
-        let seen = self.watch.run(&plan.cells, &eval(self.script, self.slots, &value))?;
-        Ok(Run { plan, seen })
+        plan.run(self.watch, self.script, self.slots)
     }
 
     fn with(&mut self, run: &Run, cell: &Cell, value: &[u8]) -> Result<Run> {

@@ -26,14 +26,11 @@ impl Vain {
                 let calls = &run.seen.calls;
                 let at = calls.iter().position(|call| call[0] == command.as_bytes())?;
                 let look = looks(&calls[at]).into_iter().next()?;
-                let is_there = run.seen.before.cells.keys().any(|cell| {
-                    cell.key == look.key && look.item.as_ref().is_none_or(|item| *item == cell.item)
-                });
                 let deletes = calls[at..].iter().find(|call| {
                     let is_named = call.len() > 1 && look.key.starts_with(&call[1]);
                     is_named && (call[0] == b"DEL" || call[0] == b"UNLINK")
                 });
-                let key = deletes.filter(|_| !is_there)?[1].clone();
+                let key = deletes.filter(|_| !look.is_in(&run.seen.before))?[1].clone();
                 // Only of a key of the same name is the kind known.
                 let kind = if key == look.key { kind } else { Kind::Text };
                 Some(Self { command, key, kind })

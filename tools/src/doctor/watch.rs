@@ -8,7 +8,7 @@ use crate::reply::Reply;
 use crate::server::{Client, Server};
 use crate::template::{Field, Slot};
 use crate::wire::Words;
-use crate::world::{Cells, Kind, World, plant};
+use crate::world::{Cell, Cells, Kind, World, plant};
 
 /// Two connections to a server without the module.
 pub struct Watch {
@@ -114,6 +114,14 @@ pub struct Look {
     pub kind: Option<Kind>,
     /// None if the whole key is read.
     pub item: Option<Vec<u8>>,
+}
+
+impl Look {
+    /// Whether a world has what is read.
+    pub fn is_in(&self, world: &World) -> bool {
+        let is_it = |cell: &Cell| self.item.as_ref().is_none_or(|item| *item == cell.item);
+        world.cells.keys().any(|cell| cell.key == self.key && is_it(cell))
+    }
 }
 
 /// Everything that a call reads, even if it writes: DECR reads, and SADD replies whether the member

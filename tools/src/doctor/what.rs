@@ -54,14 +54,13 @@ pub fn judge(runs: &[Run], slots: &[Slot], source: &Source) -> Judged {
     let best = &runs[0];
     if let Some(command) = source.foreign_command() {
         let own = command.starts_with("seckill.") || command.starts_with("lock.");
+        let command = sanitize(&command.to_uppercase());
         if own && best.effects().is_none() {
-            let what =
-                format!("It calls the module already: {}.", sanitize(&command.to_uppercase()));
+            let what = format!("It calls the module already: {command}.");
             let near = "the command itself, without a script, which is cheaper";
             return Judged::Helper { what, near: near.into() };
         }
         if best.effects().is_none() {
-            let command = sanitize(&command.to_uppercase());
             let text = format!("it calls {command}, which the doctor's server does not have");
             return Judged::Unclear(text);
         }
@@ -123,16 +122,23 @@ fn always_fails(runs: &[Run], source: &Source) -> Judged {
     let error = source.error(&deepest.seen.reply);
     let count = runs.len();
     if is_certain(&error, source) {
-        if let Some(seen) = part::of_run(&deepest.seen.reply, source) {
-            return Judged::Part(seen);
-        }
-        let text = format!(
-            "Every call ends in an error, whatever is in its keys ({count} worlds were planted): \
-             {error}."
+        let when = format!(
+            "Every call ends in an error, whatever is in its keys ({count} worlds were planted)"
         );
-        Judged::Broken(Finding::broken("always-fails", text))
+        fails_by_its_text(deepest, source, &when)
     } else {
         Judged::Unclear(format!("every one of {count} calls ended in an error, at last: {error}"))
+    }
+}
+
+/// For a run that ended in an error in the script's text.
+fn fails_by_its_text(run: &Run, source: &Source, when: &str) -> Judged {
+    match part::of_run(&run.seen.reply, source) {
+        Some(seen) => Judged::Part(seen),
+        None => {
+            let text = format!("{when}: {}.", source.error(&run.seen.reply));
+            Judged::Broken(Finding::broken("always-fails", text))
+        }
     }
 }
 
@@ -144,16 +150,11 @@ fn never_gets_on(runs: &[Run], source: &Source) -> Option<Judged> {
         run.seen.reply.is_error() && is_certain(&error, source) && !compares
     };
     let run = runs.iter().filter(of_text).max_by_key(|run| run.seen.calls.len())?;
-    if let Some(seen) = part::of_run(&run.seen.reply, source) {
-        return Some(Judged::Part(seen));
-    }
-    let text = format!(
-        "In {} worlds it changed nothing, and where it gets past its checks it ends in an error: \
-         {}.",
-        runs.len(),
-        source.error(&run.seen.reply)
+    let when = format!(
+        "In {} worlds it changed nothing, and where it gets past its checks it ends in an error",
+        runs.len()
     );
-    Some(Judged::Broken(Finding::broken("always-fails", text)))
+    Some(fails_by_its_text(run, source, &when))
 }
 
 /// Two kinds of commands on one key: one of them always fails.
@@ -233,11 +234,7 @@ fn stops_at_a_question(runs: &[Run], never: &[String]) -> Option<Finding> {
     let same = stopped.iter().all(|run| run.seen.reply == first.seen.reply);
     let yes = |run: &&Run| {
         let looks = run.seen.calls.last().map(looks).unwrap_or_default();
-        looks.iter().any(|look| {
-            run.seen.before.cells.keys().any(|cell| {
-                cell.key == look.key && look.item.as_ref().is_none_or(|item| *item == cell.item)
-            })
-        })
+        looks.iter().any(|look| look.is_in(&run.seen.before))
     };
     let both = stopped.iter().any(&yes) && !stopped.iter().all(&yes);
     let far = stopped.iter().all(|run| run.seen.calls.len() == furthest);
@@ -287,7 +284,6 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
     let calls = |names: &[&str]| {
         run.seen.calls.iter().any(|call| names.iter().any(|n| call[0] == n.as_bytes()))
     };
-    let kind = |cells: &[Cell], kind: Kind| cells.iter().any(|cell| cell.kind == kind);
     let guarded = effects.given.first().is_some_and(|(cell, _)| {
         // It never creates the number if the number doesn't exist.
         runs.iter().all(|run| run.effects().made.iter().all(|(made, _)| made != cell))
@@ -317,7 +313,9 @@ fn helper(run: &Run, runs: &[Run], template: &impl Fn(&[u8]) -> Template) -> Jud
             "SECKILL.RETURN adds to a bare stock, SECKILL.RESTOCK to a managed voucher, and \
              SECKILL.CANCEL releases what a user has bought.",
         )
-    } else if kind(&effects.gone, Kind::List) || calls(&["SPOP", "LPOP", "RPOP", "ZPOPMIN"]) {
+    } else if effects.gone.iter().any(|cell| cell.kind == Kind::List)
+        || calls(&["SPOP", "LPOP", "RPOP", "ZPOPMIN"])
+    {
         (
             "It takes an item out of a collection: a prize, a code, or work from a queue",
             "SECKILL.DRAW takes a code from a list, at most one for each user; SECKILL.UNDRAW puts \

@@ -27,12 +27,8 @@ impl Wire {
     }
 
     pub fn send<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<()> {
-        let mut packed = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words.iter().map(AsRef::as_ref) {
-            packed.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            packed.extend_from_slice(word);
-            packed.extend_from_slice(b"\r\n");
-        }
+        let words: Vec<&[u8]> = words.iter().map(AsRef::as_ref).collect();
+        let packed = redis::Cmd::new().arg(words).get_packed_command();
         self.0.get_mut().write_all(&packed).context("no answer from the doctor's own server")
     }
 

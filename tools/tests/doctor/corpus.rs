@@ -72,20 +72,3 @@ fn what_is_said_of_the_corpus_is_true() {
         assert_eq!(said[name]["cures"], json!([]), "{name}");
     }
 }
-
-#[test]
-fn what_is_said_can_be_wrong() {
-    let says = vec!["oversells".into(), "KEYS[1]".into()];
-    let truth = Truth { kind: "a".into(), verdict: "broken".into(), says };
-    let is_said = |verdict: &str, code: &str, saw: &str| {
-        let findings = [
-            json!({ "weight": "broken", "code": "oversells" }),
-            json!({ "weight": "broken", "code": code }),
-        ];
-        truth.is_said(&json!({ "verdict": verdict, "findings": findings, "saw": saw }))
-    };
-    assert!(is_said("broken", "oversells", "takes from KEYS[1]"));
-    assert!(!is_said("broken", "undersells", "takes from KEYS[1]"));
-    assert!(!is_said("unclear", "oversells", "takes from KEYS[1]"));
-    assert!(!is_said("broken", "oversells", ""));
-}

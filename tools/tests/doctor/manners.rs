@@ -10,18 +10,6 @@ use crate::doctor::{doctor, examine, run, script};
 use crate::harness::{Server, text as text_of, wait_for};
 
 #[test]
-fn the_worst_script_is_the_exit_code() {
-    let output = run(doctor().args([script("seckill"), script("unlock"), script("unlock_never")]));
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stdout).expect("text");
-    for words in ["seckill.lua: sells", "unlock.lua: releases a lock", "DROP-IN: ", "BROKEN: "] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
-    // Colors are for terminals.
-    assert!(!said.contains('\x1b'));
-}
-
-#[test]
 fn what_is_not_found_out_can_be_said() {
     // With the arguments of the call, the doctor understands the script.
     let user = r#"={"sale":{"voucher":"7"},"user":"ann"}"#;
@@ -57,7 +45,14 @@ fn a_folder_has_a_summary_and_one_line_for_all() {
         \" then redis.call('incr', KEYS[1]) end\";\n}\n";
     fs::write(dir.path().join("Shop.java"), java).expect("a class");
     let output = run(doctor().arg("--from-java").arg(dir.path()));
+    // The worst script is the exit code.
+    assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stdout).expect("text");
+    for words in ["seckill.lua: sells", "unlock.lua: releases a lock", "DROP-IN: ", "BROKEN: "] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // Colors are for terminals.
+    assert!(!said.contains('\x1b'));
     let summary = said.split("Summary\n").nth(1).expect("a summary");
     let verdict =
         |line: &str| line.split_whitespace().take(2).map(str::to_owned).collect::<Vec<_>>();

@@ -1,1 +1,0 @@
-return redis.call('DECR', KEYS[1])
