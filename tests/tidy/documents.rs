@@ -17,9 +17,15 @@ fn a_version_stands_in_the_changelog() {
 fn the_packages_have_every_configuration() {
     let read = |name| fs::read_to_string(root().join(name)).expect("a configuration file");
     let (ours, packaged) = (read("redis.conf"), read("packaging/seckill.conf"));
-    let first = ours.find("# Prefix of the key with").expect("the module's lines");
-    let commented = ours[first..].replace("\nseckill.", "\n#seckill.");
-    assert!(packaged.ends_with(&commented), "packaging/seckill.conf is not as redis.conf");
+    // A package's file ends with what follows this line, commented out.
+    let (_, settings) = ours.split_once("\nloadmodule ").expect("the line that loads the module");
+    let is_ours =
+        |line: &str| line.is_empty() || line.starts_with('#') || line.starts_with("seckill.");
+    assert!(settings.lines().skip(1).all(is_ours), "redis.conf: what is no setting of the module?");
+    for maker in ["scripts/package", "packaging/Dockerfile"] {
+        let commented = "sed '1,/^loadmodule/d; s/^seckill/#&/' redis.conf";
+        assert!(read(maker).contains(commented), "{maker} does not take the settings");
+    }
     let manifest = read("Cargo.toml");
     let folder = "\"usr/lib/redis/modules/\"";
     assert!(manifest.contains(folder), "Cargo.toml: the package has the module elsewhere");
