@@ -7,6 +7,7 @@ mod architecture;
 mod book;
 mod documents;
 mod editions;
+mod figures;
 mod language;
 mod log;
 mod pictures;

@@ -1,0 +1,109 @@
+//! Figures of the benchmarks that other pages quote are those of the benchmarks' own pages.
+
+use std::fs;
+
+use crate::root;
+
+const MTRY: &str = "docs/commands/seckill.mtry.md";
+
+const TRY: (&str, &str) = ("README.md", "Server CPU per try, in microseconds");
+const MANY: (&str, &str) =
+    ("README.md", "Server CPU per try of many in one command, in microseconds");
+const MANAGED: (&str, &str) =
+    ("README.md", "Server CPU of what changes a managed sale, in microseconds");
+const SOLD_OUT: (&str, &str) =
+    ("README.md", "Server CPU per sold-out try of a managed sale, in microseconds");
+const BATCH: (&str, &str) =
+    ("README.md", "Main thread per SECKILL.MTRY of 1,024 accepted tries, in milliseconds");
+const AT_ONCE: (&str, &str) =
+    ("README.md", "One try in flight on each of 50 connections, times in microseconds");
+const LINE: (&str, &str) = ("README.md", "Server CPU per order of a waiting list, in microseconds");
+const ROWS: (&str, &str) = ("rows.md", "From the stream to rows");
+
+/// A page, what it says with `{}` for the figure, the decimals that it has there; the benchmark's
+/// page and heading, the row and the column.
+type Quote = (&'static str, &'static str, usize, (&'static str, &'static str), &'static str, usize);
+
+const QUOTES: [Quote; 22] = [
+    ("README.md", "A sold-out try takes {} us", 2, TRY, "sold out", 4),
+    ("README.md", "CPU, {} times less than the usual Lua script", 1, TRY, "sold out", 8),
+    ("README.md", "in one command | {} times less |", 1, MANY, "sold out, 32 per command", 6),
+    ("README.md", "in redis.conf | {} times less |", 1, TRY, "sold out", 7),
+    ("README.md", "An accepted try is {} times cheaper", 1, TRY, "accepted", 8),
+    ("README.md", "({} times with AOF everysec)", 1, TRY, "accepted, AOF everysec", 8),
+    (
+        "docs/sizing.md",
+        "| decision: accepted, append-only file | {} |",
+        1,
+        TRY,
+        "accepted, AOF everysec",
+        4,
+    ),
+    (
+        "docs/sizing.md",
+        "held, append-only file | {} |",
+        1,
+        MANAGED,
+        "accepted, held, AOF everysec",
+        2,
+    ),
+    (
+        "docs/sizing.md",
+        "| confirmed, append-only file | {} |",
+        1,
+        MANAGED,
+        "confirmed, AOF everysec",
+        2,
+    ),
+    ("docs/sizing.md", "| decision: sold out | {} |", 1, TRY, "sold out", 4),
+    ("docs/sizing.md", "sold out, in batches of 32 | {} |", 1, MANY, "sold out, 32 per command", 4),
+    ("docs/sizing.md", "| decision: sold out, managed | {} to", 1, SOLD_OUT, "1,000", 5),
+    ("docs/sizing.md", "{} tries/s by 50 connections", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
+    (MTRY, "take [{} ms on an unmanaged voucher", 0, BATCH, "unmanaged", 1),
+    (MTRY, "{} ms on one with HOLD", 1, BATCH, "managed, HOLD", 1),
+    (MTRY, "{} ms with an append-only file", 1, BATCH, "managed, HOLD", 2),
+    ("docs/sizing.md", "behind 100,000 orders | {} |", 1, LINE, "100,000", 1),
+    ("docs/sizing.md", "of these orders served | {} |", 1, LINE, "100,000", 5),
+    ("docs/sizing.md", "wrote {} orders per second to SQLite", 0, ROWS, "SQLite 3.46.0", 2),
+    ("docs/sizing.md", "to SQLite and {} to PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 2),
+    (
+        "docs/alternatives.md",
+        "reached {} orders per second on PostgreSQL",
+        0,
+        ROWS,
+        "PostgreSQL 15.18",
+        1,
+    ),
+    ("docs/alternatives.md", "PostgreSQL and {} on SQLite", 0, ROWS, "SQLite 3.46.0", 1),
+];
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The cell of a benchmark's table, with as many decimals.
+fn figure((page, heading): (&str, &str), row: &str, column: usize, decimals: usize) -> String {
+    let page = read(&format!("docs/bench/{page}"));
+    let (_, section) = page.split_once(&format!("# {heading}\n")).expect(heading);
+    let section = section.split("\n## ").next().unwrap_or(section);
+    let row = section.lines().find(|line| line.starts_with(&format!("| {row} |"))).expect(row);
+    let cell = row.split('|').nth(column + 1).expect("the column").trim();
+    match cell.parse::<f64>() {
+        Ok(number) => format!("{number:.decimals$}"),
+        Err(_) => cell.to_owned(),
+    }
+}
+
+#[test]
+fn pages_quote_the_figures_of_the_benchmarks() {
+    let mut complaints = Vec::new();
+    for (name, says, decimals, table, row, column) in QUOTES {
+        let wanted = says.replace("{}", &figure(table, row, column, decimals));
+        // A line of a page may end anywhere.
+        let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !plain(&read(name)).contains(&plain(&wanted)) {
+            complaints.push(format!("{name} does not say: {wanted}"));
+        }
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
