@@ -20,7 +20,7 @@ pub fn options_anywhere<P: Parser>() -> P {
     P::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
 }
 
-/// Prints in one line why the program refuses its options.
+/// Prints in one line why the program refuses its options, or can't begin.
 pub fn refused(program: &str, error: &Error) -> ExitCode {
     eprintln!("{program}: {}", told(error));
     ExitCode::from(WRONG)

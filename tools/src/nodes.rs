@@ -1,6 +1,8 @@
 //! Connections to the node of a key, in a cluster or where there is only one server: each its own,
 //! for commands that wait.
 
+use std::collections::BTreeSet;
+
 use redis::aio::MultiplexedConnection;
 use redis::{ConnectionAddr, ErrorKind, RedisError, RedisResult, Value};
 
@@ -25,14 +27,7 @@ impl Nodes {
         if self.place.is_by_sentinels() {
             return self.place.connect().await;
         }
-        let mut last = None;
-        for node in self.known.clone() {
-            match self.connect_through(node, key).await {
-                Ok(connection) => return Ok(connection),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(|| (ErrorKind::InvalidClientConfig, "no node is known").into()))
+        self.through(async |nodes, node| nodes.connect_through(node, key).await).await
     }
 
     /// A connection to the server, or to each primary of its cluster.
@@ -40,14 +35,22 @@ impl Nodes {
         if self.place.is_by_sentinels() {
             return Ok(vec![self.place.connect().await?]);
         }
-        let mut last = None;
+        self.through(async |nodes, node| nodes.primaries_through(node).await).await
+    }
+
+    /// Goes through one known node after the other, until one answers.
+    async fn through<T>(
+        &mut self,
+        ask: impl AsyncFn(&mut Self, ConnectionAddr) -> RedisResult<T>,
+    ) -> RedisResult<T> {
+        let mut last = (ErrorKind::InvalidClientConfig, "no node is known").into();
         for node in self.known.clone() {
-            match self.primaries_through(node).await {
-                Ok(connections) => return Ok(connections),
-                Err(error) => last = Some(error),
+            match ask(self, node).await {
+                Ok(found) => return Ok(found),
+                Err(error) => last = error,
             }
         }
-        Err(last.unwrap_or_else(|| (ErrorKind::InvalidClientConfig, "no node is known").into()))
+        Err(last)
     }
 
     async fn primaries_through(
@@ -55,11 +58,12 @@ impl Nodes {
         node: ConnectionAddr,
     ) -> RedisResult<Vec<MultiplexedConnection>> {
         let mut connection = self.place.at(node.clone()).connect().await?;
-        let Some(slots) = self.ask_slots(&node, &mut connection).await? else {
+        let Some(ranges) = self.ask_slots(&node, &mut connection).await? else {
             return Ok(vec![connection]);
         };
+        let firsts = ranges.into_iter().filter_map(|nodes| nodes.into_iter().next());
         let mut primaries = Vec::new();
-        for (host, port) in primaries_of(&slots) {
+        for (host, port) in firsts.collect::<BTreeSet<_>>() {
             primaries.push(self.place.at(node_at(&node, &host, port)).connect().await?);
         }
         Ok(primaries)
@@ -97,28 +101,28 @@ impl Nodes {
         Ok(connection)
     }
 
-    /// The reply of CLUSTER SLOTS, whose nodes are kept; none of a server that is in no cluster.
+    /// The nodes of each range of slots, which are kept; none of a server that is in no cluster.
     async fn ask_slots(
         &mut self,
         node: &ConnectionAddr,
         connection: &mut MultiplexedConnection,
-    ) -> RedisResult<Option<Value>> {
+    ) -> RedisResult<Option<Vec<RangeNodes>>> {
         let asked = redis::cmd("CLUSTER").arg("SLOTS").query_async(connection).await;
-        let slots: Value = match asked {
-            Ok(slots) => slots,
+        let ranges = match asked {
+            Ok(slots) => ranges_of(&slots),
             Err(error) if is_no_cluster(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
         let mut known = vec![node.clone()];
         known.extend(self.known.iter().filter(|other| *other != node).cloned());
-        for (host, port) in nodes_of(&slots) {
-            let other = node_at(node, &host, port);
+        for (host, port) in ranges.iter().flatten() {
+            let other = node_at(node, host, *port);
             if !known.contains(&other) {
                 known.push(other);
             }
         }
         self.known = known;
-        Ok(Some(slots))
+        Ok(Some(ranges))
     }
 }
 
@@ -128,40 +132,28 @@ fn is_no_cluster(error: &RedisError) -> bool {
     error.code() == Some("ERR") && error.detail().is_some_and(has)
 }
 
-/// The first node of each range, each once.
-fn primaries_of(slots: &Value) -> Vec<(String, u16)> {
-    let Value::Array(ranges) = slots else { return Vec::new() };
-    let mut primaries = Vec::new();
-    for range in ranges {
-        let one = Value::Array(vec![range.clone()]);
-        if let Some(first) = nodes_of(&one).into_iter().next()
-            && !primaries.contains(&first)
-        {
-            primaries.push(first);
-        }
-    }
-    primaries
+/// The nodes of a range of slots, as host and port, the primary first.
+type RangeNodes = Vec<(String, u16)>;
+
+/// The ranges in a reply of CLUSTER SLOTS: from, to, and nodes of host, port, and more.
+fn ranges_of(slots: &Value) -> Vec<RangeNodes> {
+    let node = |node: &Value| {
+        let [host, Value::Int(port), ..] = items(node) else { return None };
+        let host = match host {
+            Value::BulkString(host) => String::from_utf8_lossy(host).into_owned(),
+            _ => String::new(),
+        };
+        Some((host, u16::try_from(*port).ok()?))
+    };
+    let nodes = |range| items(range).iter().skip(2).filter_map(node).collect();
+    items(slots).iter().map(nodes).collect()
 }
 
-/// The nodes in a reply of CLUSTER SLOTS: ranges of from, to, and nodes of host, port, and more.
-fn nodes_of(slots: &Value) -> Vec<(String, u16)> {
-    let Value::Array(ranges) = slots else { return Vec::new() };
-    let mut nodes = Vec::new();
-    for range in ranges {
-        let Value::Array(range) = range else { continue };
-        for node in range.iter().skip(2) {
-            let Value::Array(node) = node else { continue };
-            let [host, Value::Int(port), ..] = node.as_slice() else { continue };
-            let host = match host {
-                Value::BulkString(host) => String::from_utf8_lossy(host).into_owned(),
-                _ => String::new(),
-            };
-            if let Ok(port) = u16::try_from(*port) {
-                nodes.push((host, port));
-            }
-        }
+fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(items) => items,
+        _ => &[],
     }
-    nodes
 }
 
 #[cfg(test)]
@@ -179,8 +171,7 @@ mod tests {
             Value::Array(of.into_iter().chain([node("", 6380)]).collect())
         };
         let slots = Value::Array(vec![range(0, 99), range(100, 199)]);
-        let one = [("10.0.0.1".to_owned(), 6379), (String::new(), 6380)];
-        assert_eq!(nodes_of(&slots), [one.clone(), one].concat());
-        assert_eq!(primaries_of(&slots), [("10.0.0.1".to_owned(), 6379)]);
+        let nodes = [("10.0.0.1".to_owned(), 6379), (String::new(), 6380)];
+        assert_eq!(ranges_of(&slots), [&nodes, &nodes]);
     }
 }

@@ -21,6 +21,18 @@ pub fn journal_key(sale: &str, shard: u32) -> String {
     String::from_utf8_lossy(&key).into_owned()
 }
 
+/// What the journals of one opening call their sale: its number of shards, its units, and an id by
+/// which a mover that wakes up late knows that its sale is over.
+pub fn opening(shards: u32, units: i64) -> String {
+    format!("{shards}:{units}:{:016x}", fastrand::u64(..))
+}
+
+/// The number of shards and the units in such a name.
+pub fn parse_opening(name: &str) -> Option<(u32, i64)> {
+    let mut parts = name.splitn(3, ':');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
 /// Refuses a sale whose name would spoil the hash tags.
 pub fn check_sale(sale: &str) -> Result<()> {
     let is_plain = !sale.is_empty() && !sale.contains(['{', '}', '#']);
@@ -77,6 +89,8 @@ mod tests {
     fn a_shard_is_a_voucher_of_its_own() {
         assert_eq!(shard_voucher("7", 3), "7#3");
         assert_eq!(journal_key("7", 3), "seckill:shard:{7#3}");
+        assert_eq!(parse_opening(&opening(16, 1_000)), Some((16, 1_000)));
+        assert_eq!((parse_opening("16"), parse_opening("x:5:1")), (None, None));
         assert!(check_sale("7").is_ok());
         for wrong in ["", "{7}", "a}b", "7#1"] {
             assert!(check_sale(wrong).is_err(), "{wrong}");

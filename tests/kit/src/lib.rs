@@ -6,10 +6,12 @@
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
 //! | `observe`, `aof` | visible effects: keys, events, WATCH, invalidations, append-only file |
 //! | `written` | sessions that show which plain commands a command writes |
+//! | `program` | programs under test, and their output |
 //! | `sales`, `audit` | queries of managed sales: orders, the book, the clock |
 //! | `locks_line` | clients in line for a lock |
 //! | `faketime` | servers whose clock is set while they run |
 //! | `nodes`, `whole_slots` | clusters; slots that move whole |
+//! | `pages` | the pages of docs/, and the tables of options on them |
 //! | `slow` | clients that stop in the middle of a request |
 //!
 //! It depends on nothing of the module's code: what it reads is what any client can read.
@@ -21,6 +23,8 @@ pub mod harness;
 pub mod locks_line;
 pub mod nodes;
 pub mod observe;
+pub mod pages;
+pub mod program;
 pub mod sales;
 pub mod slow;
 pub mod transcript;

@@ -5,8 +5,7 @@
 //! new Redis server and an empty database, and the resulting rows are counted.
 //!
 //! In reading order: `harness`, `databases` (shared with the tests), `machine` (shared with the
-//! benchmark of the module), `turns` (one turn of either), `naive` (the other consumer), `report`;
-//! `pairs` compares two builds of the worker.
+//! benchmark of the module), `turns` (one turn of either), `naive` (the other consumer), `report`.
 
 use kit::harness;
 #[path = "../../tests/worker/databases.rs"]
@@ -14,7 +13,6 @@ mod databases;
 #[path = "../../../benches/side_by_side/machine.rs"]
 mod machine;
 mod naive;
-mod pairs;
 mod report;
 mod turns;
 
@@ -39,11 +37,6 @@ struct Options {
     /// Where rows.md goes; docs/bench by default for a whole run
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-
-    /// Another build of seckill-worker: compares the two, each with and without a book and the
-    /// shop's statements, and writes no files
-    #[arg(long, value_name = "PROGRAM")]
-    against: Option<PathBuf>,
 
     /// Rounds; a figure is the median of them
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
@@ -70,9 +63,6 @@ fn run(options: &Options) -> Result<()> {
         true => (1, turns::SMOKE),
         false => (options.rounds, turns::WHOLE),
     };
-    if let Some(other) = &options.against {
-        return pairs::compare(other, rounds, size.worker);
-    }
     let mut lines = Vec::new();
     for kind in [Kind::Sqlite, Kind::Postgres] {
         eprintln!("{kind:?} ...");

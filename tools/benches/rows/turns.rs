@@ -1,6 +1,5 @@
 //! One turn of a consumer: writes orders into a stream, and counts and times the resulting rows.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -22,20 +21,8 @@ pub struct Size {
     pub worker: usize,
 }
 
-/// The worker that is built with the benchmark.
-pub const WORKER: &str = env!("CARGO_BIN_EXE_seckill-worker");
-
 pub const WHOLE: Size = Size { naive: 5_000, worker: 100_000 };
 pub const SMOKE: Size = Size { naive: 300, worker: 3_000 };
-
-/// What a turn of the worker is about.
-#[derive(Clone, Copy)]
-pub struct Turn<'t> {
-    /// The program.
-    pub worker: &'t Path,
-    pub is_managed: bool,
-    pub has_statements: bool,
-}
 
 /// The results with one database.
 pub struct Line {
@@ -54,11 +41,9 @@ pub fn measure(kind: Kind, rounds: u32, size: Size) -> Result<Option<Line>> {
     for _ in 0..rounds {
         for (place, values) in values.iter_mut().enumerate() {
             let Some(database) = Database::durable(kind) else { return Ok(None) };
-            let (worker, has_statements) = (Path::new(WORKER), place == 2);
-            let turn = Turn { worker, is_managed: false, has_statements };
             let (orders, spent) = match place {
                 0 => (size.naive, naive_turn(&database, size.naive)?),
-                _ => (size.worker, worker_turn(turn, &database, size.worker)?),
+                _ => (size.worker, worker_turn(&database, size.worker, place == 2)?),
             };
             values.push(orders as f64 / spent.as_secs_f64());
         }
@@ -84,7 +69,7 @@ fn server() -> Result<(Server, redis::Connection)> {
 fn naive_turn(to: &Database, orders: usize) -> Result<Duration> {
     let (_server, mut redis) = server()?;
     let redis = &mut redis;
-    fill(redis, orders, false)?;
+    fill(redis, orders)?;
     let mut group = redis::cmd("XGROUP");
     group.arg("CREATE").arg("stream.orders").arg(naive::GROUP).arg("0").query::<()>(redis)?;
     let runtime = runtime()?;
@@ -100,13 +85,13 @@ fn naive_turn(to: &Database, orders: usize) -> Result<Duration> {
 }
 
 /// Measures the worker's process, from its start to its end.
-pub fn worker_turn(turn: Turn<'_>, database: &Database, orders: usize) -> Result<Duration> {
+fn worker_turn(database: &Database, orders: usize, has_statements: bool) -> Result<Duration> {
     let (server, mut redis) = server()?;
     let runtime = runtime()?;
-    let mut command = Command::new(turn.worker);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seckill-worker"));
     command.arg("--redis").arg(format!("redis+unix://{}", server.dir().join("socket").display()));
     command.args(["--database", &database.url, "--once", "--quiet"]);
-    if turn.has_statements {
+    if has_statements {
         let file = server.dir().join("statements.toml");
         std::fs::write(&file, STATEMENTS)?;
         command.arg("--statements").arg(file);
@@ -122,7 +107,7 @@ pub fn worker_turn(turn: Turn<'_>, database: &Database, orders: usize) -> Result
         if status.success() { Ok(spent) } else { Err(format!("seckill-worker: {status}").into()) }
     };
     run()?; // makes the tables
-    fill(&mut redis, orders, turn.is_managed)?;
+    fill(&mut redis, orders)?;
     let spent = run()?;
     runtime.block_on(async {
         let mut connection = naive::connect(&database.url).await?;
@@ -132,7 +117,7 @@ pub fn worker_turn(turn: Turn<'_>, database: &Database, orders: usize) -> Result
         if (rows, units) != (orders as i64, orders as i64) {
             return Err(format!("{rows} rows, {units} units of {orders} orders").into());
         }
-        if turn.has_statements {
+        if has_statements {
             naive::check(&mut connection, orders as i64).await?;
         }
         Ok(spent)
@@ -140,12 +125,8 @@ pub fn worker_turn(turn: Turn<'_>, database: &Database, orders: usize) -> Result
 }
 
 /// Sells to this many users.
-fn fill(redis: &mut redis::Connection, orders: usize, is_managed: bool) -> Result<()> {
-    if is_managed {
-        redis::cmd("SECKILL.CREATE").arg(VOUCHER).arg(orders).query::<()>(redis)?;
-    } else {
-        redis::cmd("SET").arg("seckill:stock:phone").arg(orders).query::<()>(redis)?;
-    }
+fn fill(redis: &mut redis::Connection, orders: usize) -> Result<()> {
+    redis::cmd("SET").arg("seckill:stock:phone").arg(orders).query::<()>(redis)?;
     let numbers: Vec<usize> = (0..orders).collect();
     for numbers in numbers.chunks(PIPELINE) {
         let mut pipeline = redis::pipe();
@@ -161,7 +142,7 @@ fn fill(redis: &mut redis::Connection, orders: usize, is_managed: bool) -> Resul
     Ok(())
 }
 
-pub fn name_of(database: &Database) -> Result<String> {
+fn name_of(database: &Database) -> Result<String> {
     let (name, query) = match database.kind {
         Kind::Sqlite => ("SQLite", "SELECT sqlite_version()"),
         _ => ("PostgreSQL", "SHOW server_version"),

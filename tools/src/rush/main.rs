@@ -32,8 +32,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use seckill_tools::command_line::refused;
 use seckill_tools::connection::{Connection, Target};
-use seckill_tools::sanitize::told;
 use seckill_tools::server_info::{fields, product};
 use seckill_tools::voucher_keys::VoucherKeys;
 
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&error.into()),
+        Err(error) => return refused("seckill-rush", &error.into()),
     };
     match runtime.block_on(rush(&options)) {
         Ok(report) => {
@@ -60,13 +60,8 @@ fn main() -> ExitCode {
             }
             ExitCode::from(u8::from(!report.proved))
         }
-        Err(error) => failed(&error),
+        Err(error) => refused("seckill-rush", &error),
     }
-}
-
-fn failed(error: &anyhow::Error) -> ExitCode {
-    eprintln!("seckill-rush: {}", told(error));
-    ExitCode::from(2)
 }
 
 async fn rush(options: &Options) -> Result<Report> {

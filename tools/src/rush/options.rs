@@ -211,12 +211,6 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_be_kept_and_reset() {
-        assert!(parse("rush --keep --reset").is_err());
-        assert!(parse("rush --tries 0").is_err());
-    }
-
-    #[test]
     fn a_batch_has_a_command_of_its_own() {
         assert_eq!(parse("rush").unwrap().try_command(), "SECKILL.TRY");
         assert_eq!(parse("rush --batch 1024").unwrap().try_command(), "SECKILL.MTRY");

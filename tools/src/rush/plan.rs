@@ -164,12 +164,6 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_user_past_the_end() {
-        let plan = planned(3, 3, 0.0, 1);
-        assert_eq!((plan.user(2), plan.user(3)), (Some(2), None));
-    }
-
-    #[test]
     fn a_retry_repeats_user_and_order_id_of_an_earlier_try() {
         let plan = planned(20_000, 20_000, 0.1, 3).with_retries(0.3, 3);
         let mut retries = 0;

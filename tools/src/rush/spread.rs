@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use redis::RedisResult;
 use seckill_tools::connection::Connection;
-use seckill_tools::sharding::{journal_key, shard_of, shard_voucher, split};
+use seckill_tools::sharding::{journal_key, opening, shard_of, shard_voucher, split};
 
 use crate::options::Options;
 use crate::plan::user_id;
@@ -62,9 +62,9 @@ impl Spread {
 
     /// Begins the journals of the shards, for seckill-shards.
     pub async fn write_journals(&self, link: &mut Connection, stock: i64) -> Result<()> {
-        // One id for all, by which a mover that wakes up late knows that its sale is over.
-        let sale = format!("{}:{stock}:{:016x}", self.stocks.len(), fastrand::u64(..));
-        for shard in 0..self.shards.unwrap_or(0) {
+        let shards = self.shards.unwrap_or(0);
+        let sale = opening(shards, stock);
+        for shard in 0..shards {
             let mut journal = redis::cmd("HSET");
             journal.arg(journal_key(&self.sale, shard)).arg("sale").arg(&sale);
             journal.query_async::<i64>(link).await?;

@@ -18,7 +18,6 @@ use crate::levels;
 use crate::mover::Mover;
 use crate::options::Level;
 use crate::sale::Sale;
-use crate::sound;
 
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -117,7 +116,7 @@ impl<'o> Leveling<'o> {
                 let seconds = since.elapsed().as_secs_f64();
                 eprintln!("seckill-shards: the server is back after {seconds:.1} s");
             }
-            if !sound(&standing)? {
+            if !standing.is_sound() {
                 return Ok(false);
             }
             let mut left = standing.left();
@@ -139,7 +138,7 @@ impl<'o> Leveling<'o> {
                 break;
             }
         }
-        sound(&sale.look().await?)
+        Ok(sale.look().await?.is_sound())
     }
 }
 

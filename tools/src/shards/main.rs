@@ -20,31 +20,25 @@ mod shard;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail, ensure};
-use seckill_tools::command_line::options_anywhere;
+use seckill_tools::command_line::{options_anywhere, refused};
 use seckill_tools::connection::Target;
-use seckill_tools::sanitize::told;
 use seckill_tools::sharding::check_sale;
 
 use leveling::Leveling;
 use mover::Mover;
 use options::{Action, Options};
-use sale::{Sale, Standing};
+use sale::Sale;
 
 fn main() -> ExitCode {
     let options: Options = options_anywhere();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&error.into()),
+        Err(error) => return refused("seckill-shards", &error.into()),
     };
     match runtime.block_on(run(&options)) {
         Ok(is_sound) => ExitCode::from(u8::from(!is_sound)),
-        Err(error) => failed(&error),
+        Err(error) => refused("seckill-shards", &error),
     }
-}
-
-fn failed(error: &anyhow::Error) -> ExitCode {
-    eprintln!("seckill-shards: {}", told(error));
-    ExitCode::from(2)
 }
 
 /// False when the shards disagree.
@@ -82,7 +76,7 @@ async fn run(options: &Options) -> Result<bool> {
                 sale.shard(shard)?;
             }
             ensure!(from != to, "--from and --to are the same shard");
-            if !sound(&sale.look().await?)? {
+            if !sale.look().await?.is_sound() {
                 return Ok(false);
             }
             let mut mover = Mover::new(&sale, *replicas);
@@ -93,7 +87,7 @@ async fn run(options: &Options) -> Result<bool> {
         Action::Finish { replicas } => {
             let finished = Mover::new(&sale, *replicas).finish_all().await?;
             println!("finished {finished} moves");
-            return sound(&sale.look().await?);
+            return Ok(sale.look().await?.is_sound());
         }
         Action::Drop { force } => {
             if !sale.is_dropping && !sale.on_the_way().await?.is_empty() {
@@ -103,11 +97,4 @@ async fn run(options: &Options) -> Result<bool> {
         }
     }
     Ok(true)
-}
-
-pub fn sound(standing: &Standing) -> Result<bool> {
-    for difference in standing.differences() {
-        eprintln!("seckill-shards: {difference}");
-    }
-    Ok(standing.differences().is_empty())
 }

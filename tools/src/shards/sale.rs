@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use redis::RedisResult;
 use seckill_tools::connection::Connection;
 use seckill_tools::sale_info::SaleInfo;
-use seckill_tools::sharding::{journal_key, split};
+use seckill_tools::sharding::{journal_key, opening, parse_opening, split};
 use serde::Serialize;
 
 use crate::functions::Function;
@@ -94,10 +94,8 @@ impl Sale {
         let told: Option<String> =
             redis::cmd("HGET").arg(first).arg("sale").query_async(&mut link.clone()).await?;
         // An opening that has died is gone on with, under its name.
-        let told = told.filter(|name| sale_of(name) == Some((open.shards, open.stock)));
-        let name = told.unwrap_or_else(|| {
-            format!("{}:{}:{:016x}", open.shards, open.stock, fastrand::u64(..))
-        });
+        let told = told.filter(|name| parse_opening(name) == Some((open.shards, open.stock)));
+        let name = told.unwrap_or_else(|| opening(open.shards, open.stock));
         for (keys, units) in shards.iter().zip(split(open.stock, open.shards)) {
             let mut arguments = vec![name.clone(), units.to_string()];
             arguments.extend(rules.iter().cloned());
@@ -114,7 +112,7 @@ impl Sale {
         let mut ask = redis::cmd("HMGET");
         ask.arg(first).arg("sale").arg("dropping");
         let (name, dropping): (Option<String>, Option<String>) = ask.query_async(&mut link).await?;
-        let told = name.as_deref().and_then(sale_of);
+        let told = name.as_deref().and_then(parse_opening);
         let (Some(name), Some((shards, _))) = (name, told) else {
             bail!("no sale of {sale} over shards was opened here: see seckill-shards open");
         };
@@ -199,18 +197,12 @@ impl Sale {
     }
 }
 
-/// The number of shards and the units that a journal tells of. What follows is of one opening.
-fn sale_of(name: &str) -> Option<(u32, i64)> {
-    let mut parts = name.splitn(3, ':');
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
 fn standing_of(
     info: Option<&SaleInfo>,
     journal: &HashMap<String, String>,
 ) -> Result<(i64, ShardStanding)> {
     let number = |of: fn(&SaleInfo) -> Option<i64>| info.and_then(of).unwrap_or(0);
-    let told = journal.get("sale").and_then(|text| sale_of(text));
+    let told = journal.get("sale").and_then(|text| parse_opening(text));
     let (_, stock) = told.context(
         "the sale is not open: an open or a drop was interrupted, run the same \
                       command again",
@@ -286,6 +278,13 @@ impl Standing {
         let mut differences: Vec<String> = told.collect();
         differences.sort();
         differences
+    }
+
+    /// False when the shards disagree, which is told.
+    pub fn is_sound(&self) -> bool {
+        let differences = self.differences();
+        differences.iter().for_each(|difference| eprintln!("seckill-shards: {difference}"));
+        differences.is_empty()
     }
 
     pub fn json(&self) -> serde_json::Value {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use redis::{Cmd, Value};
+use redis::{Cmd, RedisError, Value, from_redis_value};
 
 use crate::key_names::KeyNames;
 
@@ -63,20 +63,12 @@ impl Finder {
 
     /// Takes the answer to that. The code of the server's error when it refuses.
     pub fn take(&mut self, key_names: &KeyNames, reply: Value) -> Result<Round, String> {
-        let odd = || "SCAN returned an unexpected reply".to_owned();
-        let (cursor, keys) = match reply {
-            Value::Array(parts) => match <[Value; 2]>::try_from(parts) {
-                Ok([Value::BulkString(cursor), Value::Array(keys)]) => (cursor, keys),
-                _ => return Err(odd()),
-            },
-            Value::ServerError(error) => return Err(error.code().to_owned()),
-            _ => return Err(odd()),
-        };
-        for key in keys {
-            if let Value::BulkString(key) = key
-                && let Some(voucher) = key_names.voucher_of(&key)
-                && self.this_round.len() < VOUCHERS_MAX
-            {
+        let read = reply.extract_error().and_then(|reply| Ok(from_redis_value(reply)?));
+        let (cursor, keys): (Vec<u8>, Vec<Vec<u8>>) = read.map_err(|error: RedisError| {
+            error.code().unwrap_or("SCAN returned an unexpected reply").to_owned()
+        })?;
+        for voucher in keys.iter().filter_map(|key| key_names.voucher_of(key)) {
+            if self.this_round.len() < VOUCHERS_MAX {
                 self.this_round.insert(voucher);
             }
         }

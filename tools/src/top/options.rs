@@ -95,13 +95,6 @@ mod tests {
     }
 
     #[test]
-    fn names_are_parted_by_commas() {
-        let options = parse("top --vouchers a,b --vouchers c").unwrap();
-        assert_eq!(options.vouchers, ["a", "b", "c"]);
-        assert!(parse("top").unwrap().vouchers.is_empty());
-    }
-
-    #[test]
     fn intervals_and_sizes_have_bounds() {
         assert_eq!(parse("top --interval 500ms").unwrap().interval, Duration::from_millis(500));
         for wrong in ["0s", "1", "49ms", "2h", "x"] {

@@ -115,47 +115,6 @@ fn stream(stream: &Stream) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::tests::reading;
-    use crate::reading::Group;
-    use seckill_tools::sale_info::SaleInfo;
-    use std::time::Instant;
-
-    #[test]
-    fn a_page_has_every_figure_once() {
-        let counters = [("tries_accepted", 7), ("holds_open", 2), ("locks_waited_ms_total", 9)];
-        let mut reading = reading(Instant::now(), 0, &counters);
-        reading.vouchers = vec![
-            Voucher { name: "a\"\\".to_owned(), ..Voucher::default() },
-            Voucher { name: "b".to_owned(), overdue_ms: Some(1_500), ..Voucher::default() },
-        ];
-        reading.vouchers[0].info.left = Some(-1);
-        reading.vouchers[1].info = SaleInfo { left: Some(3), held: Some(0), ..SaleInfo::default() };
-        reading.server.saved = vec![("rdb", true), ("aof", false)];
-        let groups = vec![Group { name: "g".to_owned(), lag: None, ..Group::default() }];
-        reading.streams = vec![Stream { name: "s".to_owned(), entries: 4, groups }];
-        let page = page(Some(&reading));
-        for line in [
-            "seckill_up 1",
-            "# TYPE seckill_tries_accepted_total counter",
-            "seckill_tries_accepted_total 7",
-            "# TYPE seckill_holds_open gauge",
-            "seckill_holds_open 2",
-            "seckill_locks_waited_ms_total 9",
-            "seckill_voucher_left{voucher=\"a\\\"\\\\\"} -1",
-            "seckill_voucher_left{voucher=\"b\"} 3",
-            "seckill_voucher_held{voucher=\"b\"} 0",
-            "seckill_voucher_hold_overdue_seconds{voucher=\"b\"} 1.5",
-            "seckill_server_saved{kind=\"rdb\"} 1",
-            "seckill_server_saved{kind=\"aof\"} 0",
-            "# TYPE seckill_server_evicted_keys_total counter",
-            "seckill_stream_entries{stream=\"s\"} 4",
-            "seckill_group_pending{stream=\"s\",group=\"g\"} 0",
-        ] {
-            assert_eq!(page.lines().filter(|found| *found == line).count(), 1, "{line}\n{page}");
-        }
-        assert!(!page.contains("seckill_group_lag"), "{page}");
-        assert_eq!(page.matches("# TYPE seckill_voucher_left ").count(), 1, "{page}");
-    }
 
     #[test]
     fn without_a_server_only_that_is_told() {

@@ -17,7 +17,7 @@ use redis::cmd;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::sanitize;
-use seckill_tools::sharding::{journal_key, shard_voucher};
+use seckill_tools::sharding::{journal_key, parse_opening, shard_voucher};
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::options::{Check, Options, OrderFields};
@@ -82,9 +82,8 @@ pub async fn check(options: &Options, wanted: &Check) -> Result<bool> {
 async fn vouchers_of(link: &mut Connection, voucher: &str) -> Result<Vec<String>> {
     let first = journal_key(voucher, 0);
     let told: Option<String> = cmd("HGET").arg(first).arg("sale").query_async(link).await?;
-    let shards = told.as_deref().and_then(|told| told.split(':').next()?.parse::<u32>().ok());
-    Ok(match shards {
-        Some(shards) => (0..shards).map(|shard| shard_voucher(voucher, shard)).collect(),
+    Ok(match told.as_deref().and_then(parse_opening) {
+        Some((shards, _)) => (0..shards).map(|shard| shard_voucher(voucher, shard)).collect(),
         None => vec![voucher.to_owned()],
     })
 }

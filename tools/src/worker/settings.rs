@@ -4,6 +4,7 @@ use domain::info::Names;
 use domain::key_names::Naming;
 use redis::RedisError;
 use redis::aio::MultiplexedConnection;
+use seckill_tools::server_info::{fields, is_node};
 
 use crate::halt::Halt;
 use crate::options::{Options, OrderFields, text};
@@ -46,10 +47,7 @@ pub async fn compare(
                 fields.extend(its.filter(|its| !options.order_fields.contains(its)));
                 Settings { has_tags: names.hash_tags, fields }
             }
-            None => {
-                let in_cluster = |line: &str| line.trim_end() == "cluster_enabled:1";
-                unknown(cluster.lines().any(in_cluster))
-            }
+            None => unknown(is_node(&fields(&cluster))),
         }),
         Err(error) if is_refused(&error) => Err(Halt::Settings(
             "the server doesn't show its settings to this user: grant it +info, or compare \

@@ -1,6 +1,5 @@
 //! Programs that are killed at every step or at random moments, or that resume too late.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use redis::Value;
 
 use crate::harness::{Server, wait_for};
 use crate::program::Program;
-use crate::shop::{Shop, seed, shard_of};
+use crate::shop::{Shop, seed};
 
 /// Repeats a command, which dies one step later each time, until it succeeds; calls `after` each
 /// time. Returns how often it died.
@@ -98,48 +97,6 @@ fn units_that_cannot_be_put_come_back() {
         shop.ask("SET seckill:stock:{7#1} 50");
         shop.run("finish");
         assert_eq!((shop.left(0), shop.left(1)), (50, 50));
-    }
-}
-
-#[test]
-fn movers_killed_at_random_under_load_lose_and_double_nothing() {
-    let seed = seed();
-    for managed in [false, true] {
-        let shop = Shop::open(8, 4_000, managed);
-        let mut random = fastrand::Rng::with_seed(seed);
-        let is_over = AtomicBool::new(false);
-        thread::scope(|scope| {
-            // Users of three shards only, so that many units have to be moved.
-            for worker in 0..2 {
-                let (mut client, shop, is_over) = (shop.server.client(), &shop, &is_over);
-                scope.spawn(move || {
-                    let users = (0..).map(|user| format!("{worker}-{user}"));
-                    let users = users.filter(|user| shard_of(user.as_bytes(), 8) < 3);
-                    for user in users.take_while(|_| !is_over.load(Ordering::Relaxed)) {
-                        let voucher = format!("7#{}", shard_of(user.as_bytes(), shop.shards));
-                        client.call(&["SECKILL.TRY", &voucher, &user, &user]);
-                    }
-                });
-            }
-            let mut kills = 0;
-            let sold = wait_for("everything to be sold", || {
-                let mut mover = shop.start("level --every 1ms", None);
-                let end = Duration::from_micros(random.u64(2_000..60_000));
-                let start = std::time::Instant::now();
-                while start.elapsed() < end && mover.is_running() {
-                    thread::yield_now();
-                }
-                drop(mover);
-                kills += 1;
-                let left: i64 = (0..8).map(|shard| shop.left(shard)).sum();
-                (left == 0).then_some(())
-            });
-            is_over.store(true, Ordering::Relaxed);
-            println!("{kills} movers were killed");
-            sold.expect("sold out");
-        });
-        shop.run("finish");
-        shop.check_finished();
     }
 }
 

@@ -43,7 +43,7 @@ fn level_goes_on_when_its_server_is_back() {
     }
     empty_shard(&shop, 3);
     wait_for_units(&shop, &mut mover);
-    mover.terminate();
+    mover.ask_to_end("TERM");
     let output = mover.output();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
@@ -68,7 +68,7 @@ fn level_ends_in_time_while_its_server_hangs() {
     empty_shard(&shop, 0);
     wait_for_units(&shop, &mut mover);
     shop.server.freeze();
-    mover.terminate();
+    mover.ask_to_end("TERM");
     let output = mover.output();
     assert!(output.status.success(), "{output:?}");
     shop.server.wake();

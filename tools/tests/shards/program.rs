@@ -1,15 +1,14 @@
 //! `seckill-shards` and `seckill-rush` as processes. Only this file here starts them.
 
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 
 use crate::gallows::Gallows;
 use crate::harness::wait_for;
 
 /// A running program, killed when dropped.
-pub struct Program(Option<Child>);
+pub struct Program(kit::program::Program);
 
 impl Program {
     /// Starts `seckill-shards`, which is killed at this moment, if one is given: see `gallows`.
@@ -18,7 +17,7 @@ impl Program {
         let Some(moment) = die_at else { return Self::start(command, url, words) };
         let (gallows, url) = Gallows::before(url, moment);
         let program = Self::start(command, &url, words);
-        gallows.wait_for(program.pid());
+        gallows.wait_for(Pid::from_raw(program.0.id().cast_signed()).expect("a pid"));
         program
     }
 
@@ -27,19 +26,17 @@ impl Program {
     }
 
     fn start(mut command: Command, url: &str, words: &str) -> Self {
-        command.args(words.split(' ')).arg("--redis").arg(url).current_dir(Path::new("/"));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Self(Some(command.spawn().expect("run the program")))
+        command.args(words.split(' ')).arg("--redis").arg(url).current_dir("/");
+        Self(kit::program::Program::start(&mut command))
     }
 
     pub fn is_running(&mut self) -> bool {
-        self.0.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        self.0.is_running()
     }
 
     /// Waits for its end.
-    pub fn output(mut self) -> Output {
-        let child = self.0.take().expect("it was started");
-        child.wait_with_output().expect("its output")
+    pub fn output(self) -> Output {
+        self.0.output()
     }
 
     /// Waits for its end, which must be a success, and returns its output.
@@ -57,62 +54,30 @@ impl Program {
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
-    fn signal(&self, signal: Signal) {
-        // It may have ended on its own just now.
-        let _ = kill_process(self.pid(), signal);
+    pub fn freeze(&self) {
+        self.0.freeze();
     }
 
-    fn pid(&self) -> Pid {
-        Pid::from_raw(self.id()).expect("a pid")
+    pub fn thaw(&self) {
+        self.0.thaw();
     }
 
-    fn id(&self) -> i32 {
-        let id = self.0.as_ref().map(Child::id).and_then(|id| i32::try_from(id).ok());
-        id.expect("it was started")
+    /// Sends INT, as Ctrl-C does, or TERM, once the program handles it: before that, the system
+    /// would kill the program.
+    pub fn ask_to_end(&self, signal: &str) {
+        let number = if signal == "INT" { 2 } else { 15 };
+        let ready = wait_for("a program to handle it", || self.handles(number).then_some(()));
+        ready.unwrap_or_else(|late| panic!("{late}"));
+        self.0.signal(signal);
     }
 
     /// Does the program handle a signal? If the system does not show that, assume it does.
-    fn handles(&self, signal: Signal) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
+    fn handles(&self, signal: u32) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()));
         let handled = status.ok().and_then(|status| {
             let line = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
             u64::from_str_radix(line.trim(), 16).ok()
         });
-        handled.is_none_or(|signals| signals >> (signal.as_raw() - 1) & 1 == 1)
-    }
-
-    /// Stops the process until it is thawed.
-    pub fn freeze(&self) {
-        self.signal(Signal::STOP);
-    }
-
-    pub fn thaw(&self) {
-        self.signal(Signal::CONT);
-    }
-
-    /// Sends Ctrl-C once the program handles it: before that, the system would kill the program.
-    pub fn interrupt(&self) {
-        self.ask_to_end(Signal::INT);
-    }
-
-    /// Sends SIGTERM once the program handles it.
-    pub fn terminate(&self) {
-        self.ask_to_end(Signal::TERM);
-    }
-
-    fn ask_to_end(&self, signal: Signal) {
-        let ready = wait_for("a program to handle it", || self.handles(signal).then_some(()));
-        ready.unwrap_or_else(|late| panic!("{late}"));
-        self.signal(signal);
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            // An error means that the program is dead already, which is enough here.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        handled.is_none_or(|signals| signals >> (signal - 1) & 1 == 1)
     }
 }

@@ -87,15 +87,5 @@ fn a_line_is_served() {
 
 #[test]
 fn the_page_lists_every_option() {
-    let help = Program::rush("redis://127.0.0.1:1/", "--help").printed();
-    let page = include_str!("../../../docs/rush.md");
-    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with("--"));
-    let options: Vec<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
-    assert!(options.len() > 20, "{help}");
-    for option in options {
-        let listed = [format!("`{option}`"), format!("`{option} ")];
-        let is_row =
-            |line: &str| line.starts_with("| `") && listed.iter().any(|it| line.contains(it));
-        assert!(page.lines().any(is_row), "docs/rush.md has no {option}");
-    }
+    kit::pages::check_options(env!("CARGO_BIN_EXE_seckill-rush"), "docs/rush.md");
 }

@@ -234,7 +234,7 @@ fn a_sale_that_moves_looks_sound_and_stops_at_once() {
     }
     for mover in &mut movers {
         assert!(mover.is_running());
-        mover.interrupt();
+        mover.ask_to_end("INT");
         let ended = wait_for("the mover to end", || (!mover.is_running()).then_some(()));
         ended.expect("Ctrl-C, once");
     }

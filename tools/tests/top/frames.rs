@@ -3,9 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use crate::docs::page;
 use crate::harness::{Server, text as reply_text, wait_for};
 use crate::program::{as_user, frame, frame_at, run, run_all, text, url};
+use kit::pages::page;
 
 /// The words of the line that starts with this name, without the frame's border.
 fn words(frame: &str, name: &str) -> Vec<String> {

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
 
-use crate::docs::page;
 use crate::harness::{DEADLINE, Port, Server, wait_for};
-use crate::program::{Service, run_all, url};
+use crate::program::{run_all, url};
+use kit::pages::page;
+use kit::program::Program;
 
 /// The samples of a page: name with labels, and value.
 type Samples = BTreeMap<String, f64>;
@@ -52,17 +54,11 @@ fn samples(address: SocketAddr) -> Option<Samples> {
 }
 
 /// A seckill-top that serves metrics, and its address.
-pub fn served(server: &Server) -> (Service, SocketAddr) {
-    served_with(server, "unlimited")
-}
-
-/// Like `served`, with a limit of open files and sockets.
-pub fn served_with(server: &Server, files: &str) -> (Service, SocketAddr) {
-    let program = env!("CARGO_BIN_EXE_seckill-top");
+pub fn served(server: &Server) -> (Program, SocketAddr) {
     let options = ["--redis", &url(server), "--metrics", "127.0.0.1:0", "--interval", "50ms"];
-    let service = Service::start_with_files(files, program, &options, server.dir());
+    let service = Program::start(Command::new(env!("CARGO_BIN_EXE_seckill-top")).args(options));
     let told = wait_for("the address", || {
-        let said = service.said();
+        let said = service.log();
         let address = said.split_once("http://")?.1.split_once("/metrics")?.0;
         address.parse().ok()
     });
@@ -129,8 +125,8 @@ fn figures_are_those_of_the_sale() {
     server.start_again();
     value(1.0);
     // However many requests there were, it reported this once or, with another reason, twice.
-    let told = service.said().matches('\n').count();
-    assert!((2..=4).contains(&told), "{}", service.said());
+    let told = service.log().matches('\n').count();
+    assert!((2..=4).contains(&told), "{}", service.log());
 }
 
 /// While writes are paused no hold expires.
@@ -180,18 +176,18 @@ fn other_requests_are_answered_too() {
 }
 
 /// A worker of a server, and the address of its metrics, all of which are there.
-pub fn worker(server: &Server) -> (Service, Port, SocketAddr) {
+pub fn worker(server: &Server) -> (Program, Port, SocketAddr) {
     let port = Port::free();
-    let program = env!("CARGO_BIN_EXE_seckill-worker");
     let at = SocketAddr::from(([127, 0, 0, 1], port.number));
     let options = ["--redis", &url(server), "--metrics", &at.to_string(), "--group", "g2"];
-    let worker = Service::start(program, &options, server.dir());
+    let mut worker = Command::new(env!("CARGO_BIN_EXE_seckill-worker"));
+    let worker = Program::start(worker.args(options).current_dir(server.dir()));
     let whole = wait_for("the worker's page", || {
         let page = samples(at)?;
         let has = |begin: &str| page.keys().any(|name| name.starts_with(begin));
         (has("seckill_worker_lag") && has("seckill_worker_commit")).then_some(())
     });
-    whole.unwrap_or_else(|late| panic!("{late}\n{}", worker.said()));
+    whole.unwrap_or_else(|late| panic!("{late}\n{}", worker.log()));
     (worker, port, at)
 }
 

@@ -1,14 +1,12 @@
-//! `seckill-top` as a process: for one frame, in its own terminal, or serving.
+//! `seckill-top` as a process: for one frame, or in its own terminal.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use redis::{ConnectionAddr, Value};
-use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -176,57 +174,4 @@ fn screen(written: &str) -> Vec<String> {
         }
     }
     cells.into_iter().map(|line| line.into_iter().collect()).collect()
-}
-
-/// A program that serves, killed when dropped.
-pub struct Service {
-    child: Child,
-    log: PathBuf,
-}
-
-impl Service {
-    /// Starts it in a directory that keeps its output.
-    pub fn start(program: &str, options: &[&str], dir: &Path) -> Self {
-        Self::start_with_files("unlimited", program, options, dir)
-    }
-
-    /// Like `start`, with a limit of open files and sockets.
-    pub fn start_with_files(files: &str, program: &str, options: &[&str], dir: &Path) -> Self {
-        let name = Path::new(program).file_name().expect("a program's name");
-        let log = dir.join(name).with_extension("log");
-        let file = File::create(&log).expect("a log");
-        let limit = if files == "unlimited" { "" } else { &format!("ulimit -n {files};") };
-        let child = Command::new("sh")
-            .arg("-c")
-            .arg(format!("{limit} exec \"$0\" \"$@\""))
-            .arg(program)
-            .args(options)
-            .current_dir(dir)
-            .stdin(Stdio::null())
-            .stdout(file.try_clone().expect("a log"))
-            .stderr(file)
-            .spawn()
-            .unwrap_or_else(|error| panic!("run {program}: {error}"));
-        Self { child, log }
-    }
-
-    /// Asks it to end, and waits for its exit.
-    pub fn terminate(&mut self) -> ExitStatus {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a pid");
-        kill_process(pid, Signal::TERM).expect("signal it");
-        let ended = wait_for("its end", || self.child.try_wait().ok().flatten());
-        ended.unwrap_or_else(|late| panic!("{late}\n{}", self.said()))
-    }
-
-    pub fn said(&self) -> String {
-        std::fs::read_to_string(&self.log).unwrap_or_default()
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        // An error means that the program is dead already, which is enough here.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

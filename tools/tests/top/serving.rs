@@ -1,32 +1,17 @@
-//! seckill-top as a service: slow clients, health, SIGTERM.
+//! seckill-top as a service: health, SIGTERM.
 
 use std::net::SocketAddr;
 
 use crate::harness::{Server, wait_for};
-use crate::metrics::{get, served, served_with};
+use crate::metrics::{get, served};
 use crate::program::{run, text};
-use kit::slow::answered_before;
 
-/// Its limit of open files.
-const FILES: &str = "64";
 const REQUEST: &str = "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n";
 
 fn health(address: SocketAddr) -> Option<(String, String)> {
     let answer = get(address, "GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")?;
     let (head, text) = answer.split_once("\r\n\r\n")?;
     Some((head.split(' ').nth(1)?.to_owned(), text.to_owned()))
-}
-
-/// A fixed fault: it answered one client at a time, each after up to 40 s.
-#[test]
-fn slow_clients_keep_nobody_waiting() {
-    let server = Server::start();
-    let (mut service, address) = served_with(&server, FILES);
-    let ask = || get(address, REQUEST).expect("an answer");
-    let (answer, slow) = answered_before(address, ask);
-    assert!(answer.contains("seckill_up 1"), "{answer}");
-    drop(slow);
-    assert!(service.terminate().success(), "{}", service.said());
 }
 
 #[test]
@@ -61,7 +46,7 @@ fn health_is_asked_for_by_the_program_itself() {
             .then_some(())
     });
     told.unwrap_or_else(|late| panic!("{late}: {:?}", ask()));
-    assert!(service.terminate().success(), "{}", service.said());
+    assert!(service.terminate().success(), "{}", service.log());
     let (code, _, error) = ask();
     assert!(code == Some(1) && error.contains(&format!("--health {address}: ")), "{error}");
 }
@@ -73,7 +58,7 @@ fn it_ends_when_it_is_told_to() {
     let (mut service, address) = served(&server);
     server.freeze();
     let waiting = std::thread::spawn(move || get(address, REQUEST));
-    assert!(service.terminate().success(), "{}", service.said());
+    assert!(service.terminate().success(), "{}", service.log());
     server.wake();
     waiting.join().expect("a client");
 }

@@ -289,9 +289,8 @@ impl DatabaseServer {
     }
 
     fn end(&self, signal: Signal) {
+        self.signal(signal);
         let mut child = self.child();
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a pid");
-        kill_process(pid, signal).expect("signal the server");
         let ended = wait_for("the database's end", || child.try_wait().ok().flatten());
         ended.unwrap_or_else(|late| panic!("{late}\n{}", self.log()));
     }

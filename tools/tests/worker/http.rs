@@ -42,7 +42,7 @@ fn slow_clients_hurt_neither_rows_nor_others() {
     let port = Port::free();
     let mut args = shop.worker_args();
     args.extend(["--metrics".to_owned(), format!("127.0.0.1:{}", port.number)]);
-    let mut worker = Worker::start_with_files(FILES, &args, shop.server.dir(), "few-files");
+    let mut worker = Worker::start_with_files(FILES, &args, shop.server.dir());
     worker.wait("the metrics", || http_get(port.number).is_some());
     shop.buy_many("phone", 0..20);
     let address = ([127, 0, 0, 1], port.number).into();

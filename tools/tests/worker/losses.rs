@@ -7,7 +7,7 @@ use redis::Value;
 use crate::check::expect;
 use crate::databases::{Database, Kind, from_hex};
 use crate::harness::Server;
-use crate::shop::{GROUP, Shop, databases};
+use crate::shop::{Shop, databases};
 use crate::statements::documented;
 use crate::worker::{Worker, until};
 
@@ -39,9 +39,7 @@ impl Shop {
     }
 
     fn settle(&self, order: &str, way: &str, file: &str) {
-        let options = ["settle", order, way, "--statements", file];
-        let mut settled = self.worker(&options);
-        assert!(settled.ended().success(), "{}", settled.log());
+        self.ends(&["settle", order, way, "--statements", file], 0, "");
     }
 }
 
@@ -83,15 +81,12 @@ fn paid_orders_that_the_server_has_forgotten_stay_paid() {
         for number in 1_000..1_019 {
             shop.settle(&number.to_string(), "--keep", &file);
         }
-        let mut without = shop.worker(&["settle", "1019", "--release"]);
-        assert_eq!(without.ended().code(), Some(1));
-        assert!(without.log().contains("with --statements"), "{}", without.log());
+        shop.ends(&["settle", "1019", "--release"], 1, "with --statements");
         shop.settle("1019", "--release", &file);
         assert_eq!((shop.shop_orders()[&1_019], shop.shop_stock(2)), (4, 81));
         let told = expect(&shop, &["--voucher", "2"], 0, &["PROVED: 19 units"]);
         assert!(told.contains("settled by a person"), "{told}");
-        let mut again = shop.worker(&["settle", "1019", "--keep"]);
-        assert_eq!(again.ended().code(), Some(1), "{}", again.log());
+        shop.ends(&["settle", "1019", "--keep"], 1, "no disputed row has the order id 1019");
     }
 }
 
@@ -119,87 +114,6 @@ fn an_order_that_was_lost_repeated_and_cancelled_is_cancelled() {
         shop.drain(&statements);
         assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(2)), (4, 100));
         assert_eq!(shop.states(), BTreeSet::from(["cancelled".to_owned()]));
-        shop.check();
-    }
-}
-
-/// A confirmation is lost, and given again: two entries, of which the shop hears once.
-#[test]
-fn a_payment_that_was_lost_and_repeated_is_told_once() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sql("CREATE TABLE told (id VARCHAR(64))");
-        let file = shop.statements("on_confirmed = [\"INSERT INTO told VALUES (:order_id)\"]");
-        shop.sell_managed("2", 100, "HOLD 600000");
-        shop.buy("2", "501", "1001");
-        shop.run("SAVE");
-        for _ in 0..2 {
-            assert_eq!(shop.run("SECKILL.CONFIRM 2 501 1001 REF pay"), Value::Int(1));
-            shop.drain(&["--statements", &file]);
-            assert_eq!(
-                (shop.counted("told"), shop.states().first().map(|state| &**state)),
-                (1, Some("sold"))
-            );
-            shop.loses_since_the_save();
-        }
-    }
-}
-
-/// A second group reads the rejection of an order before the order itself.
-#[test]
-fn a_rejected_order_is_not_sold_for_a_second_group() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 300);
-    shop.sell_managed("tea", 300, "LIMIT 1");
-    for number in 0..300 {
-        shop.buy("phone", &format!("u{number}"), &format!("p{number}"));
-        shop.buy("tea", &format!("u{number}"), &format!("t{number}"));
-    }
-    shop.run("XGROUP CREATE stream.orders first 0");
-    shop.run("XREADGROUP GROUP first c1 COUNT 600 STREAMS stream.orders >");
-    for (id, fields) in crate::shop::entries(&shop.server, "stream.orders") {
-        if fields["userId"] == "u299" {
-            let reject = format!("SECKILL.REJECT stream.orders first {id}");
-            assert_eq!(shop.run(&reject), Value::Int(1));
-        }
-    }
-    shop.drain(&["--batch", "20"]);
-    let live = shop.rows().into_values().filter(|row| row.state == "sold").count();
-    assert_eq!(live, 2 * 299);
-    shop.check();
-    expect(&shop, &["--voucher", "tea"], 0, &["PROVED: 299 units"]);
-    // Also when everything is read once more.
-    shop.read_again();
-    shop.drain(&[]);
-    shop.check();
-}
-
-/// A worker has read an order and can't write it; meanwhile a person gives it up, and somebody else
-/// buys its unit.
-#[test]
-fn what_a_person_gave_up_meanwhile_is_not_written() {
-    for managed in [false, true] {
-        let mut shop = Shop::open(Database::sqlite());
-        match managed {
-            true => shop.sell_managed("tea", 2, "LIMIT 1"),
-            false => shop.sell("tea", 2),
-        }
-        shop.buy("tea", "eve", "t0");
-        let mut worker = shop.worker(&["--retry", "5ms"]);
-        shop.wait_until_drained(&mut worker);
-        let locked = shop.database.held("BEGIN EXCLUSIVE");
-        shop.buy("tea", "ann", "t1");
-        worker.wait("the order to be read", || {
-            shop.has_pending() && worker.log().contains("database is down")
-        });
-        let reject = format!("SECKILL.REJECT stream.orders {GROUP} {}", shop.pending()[0]);
-        assert_eq!(shop.run(&reject), Value::Int(1));
-        shop.buy("tea", "ben", "t2");
-        locked.end("COMMIT");
-        shop.wait_until_drained(&mut worker);
-        let live = shop.rows().into_iter().filter(|(_, row)| row.is_live());
-        let live: Vec<_> = live.map(|((_, id), _)| id).collect();
-        assert_eq!(live, ["t0", "t2"]);
         shop.check();
     }
 }
@@ -262,34 +176,6 @@ fn payments_to_refund_are_kept() {
             "NOT PROVED: 3 references",
         ];
         expect(&shop, &["--voucher", "tea", "--refs", path], 1, &words);
-    }
-}
-
-/// Some units of an order are released, before and after the order is read.
-#[test]
-fn an_order_that_keeps_some_of_its_units() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        let file = shop.with_statements(&[(2, 100)], &documented(shop.database.kind));
-        let statements = ["--statements", &*file];
-        shop.sell_managed("2", 100, "HOLD 600000 LIMIT 9");
-        for id in ["1001", "1002"] {
-            assert_eq!(shop.run(&format!("SECKILL.TRY 2 501 {id} UNITS 3")), Value::Int(0));
-        }
-        shop.run("SECKILL.CANCEL 2 501 1001 KEEP 2");
-        shop.drain(&statements);
-        assert_eq!((shop.shop_stock(2), shop.units_sold("2")), (95, 5));
-        shop.run("SECKILL.CONFIRM 2 501 1002");
-        shop.run("SECKILL.CANCEL 2 501 1002 KEEP 1");
-        shop.drain(&statements);
-        assert_eq!((shop.shop_stock(2), shop.units_sold("2")), (97, 3));
-        let changes = shop.changes("1002");
-        assert!(changes.contains(&"reduced -".to_owned()), "{changes:?}");
-        shop.run("SECKILL.CANCEL 2 501 1002");
-        shop.read_again();
-        shop.drain(&statements);
-        assert_eq!((shop.shop_stock(2), shop.units_sold("2")), (98, 2));
-        expect(&shop, &["--voucher", "2"], 0, &["PROVED: 2 units"]);
     }
 }
 

@@ -6,11 +6,11 @@
 //! | `databases` | starts and ends PostgreSQL and MariaDB; SQLite files |
 //! | `worker` | the worker as a process |
 //! | `shop` | a server that sells, a database, and `Shop::check`: what must be true |
-//! | `rows` | orders become rows; summary, signals, two workers at once, metrics |
+//! | `rows` | orders become rows; summary, signals, two workers at once |
 //! | `check` | rows compared with the server, and repaired |
 //! | `http` | slow clients of its port; health |
-//! | `crashes` | servers that are killed, and workers that hang, at any moment |
-//! | `chaos` | all of that at random, in the middle of a sale |
+//! | `crashes` | workers that hang, at any moment |
+//! | `chaos` | servers and workers that are killed at random, in the middle of a sale |
 //! | `losses` | servers that lose orders, confirmations or releases |
 //! | `away` | databases, groups and streams that disappear and return |
 //! | `released` | cancelled, expired, bought again, in any order of reading |

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use kit::pages::page;
 use redis::Value;
 
 use crate::databases::Database;
-use crate::docs::page;
 use crate::harness::text;
 use crate::shop::{Shop, entries};
 use crate::statements::documented;

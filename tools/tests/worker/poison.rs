@@ -148,24 +148,6 @@ fn once_ends_though_there_is_poison() {
 }
 
 #[test]
-fn what_is_wrong_among_the_give_backs_leaves_too() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 10);
-    shop.buy("phone", "alice", "a1");
-    for entry in MALFORMED {
-        shop.server.call(&[&["XADD", "stream.orders.released", "*"], entry].concat());
-    }
-    let strange = "XADD stream.orders.released * userId eve voucherId phone id x reason whim";
-    shop.run(strange);
-    let mut worker = shop.worker(&IMPATIENT);
-    shop.wait_until_drained(&mut worker);
-    let rows = shop.rows();
-    assert_eq!(rows[&("phone".to_owned(), "a1".to_owned())].state, "sold");
-    assert!(rows.values().filter(|row| row.is_live()).count() == 1, "{rows:?}");
-    assert!(worker.terminate().success(), "{}", worker.log());
-}
-
-#[test]
 fn an_entry_that_is_deleted_while_somebody_has_it() {
     let mut shop = Shop::open(Database::sqlite());
     shop.sell("phone", 10);

@@ -144,13 +144,10 @@ fn settings_that_may_not_be_read_are_asked_for() {
     shop.sell("phone", 10);
     shop.buy("phone", "ann", "o1");
     shop.run("ACL SETUSER default -info");
-    let mut worker = shop.worker(&["--once"]);
-    assert_eq!(worker.ended().code(), Some(1));
-    assert!(worker.log().contains("+info"), "{}", worker.log());
+    shop.ends(&["--once"], 1, "+info");
     shop.drain(&["--unchecked"]);
     assert_eq!(shop.row_count(), 1);
-    let mut worker = shop.worker(&["--unchecked", "--reject-after", "1h"]);
-    assert_eq!(worker.ended().code(), Some(2), "{}", worker.log());
+    shop.ends(&["--unchecked", "--reject-after", "1h"], 2, "");
 }
 
 /// A trigger of the table that refuses every order of a voucher, by a number or state of its own,
@@ -210,21 +207,6 @@ fn what_was_given_up_is_not_written_when_its_batch_is_tried_again() {
     assert_eq!(live.map(|((_, id), _)| id).collect::<Vec<_>>(), ["t0"]);
 }
 
-#[test]
-fn once_says_by_its_exit_code_that_orders_are_refused() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 100);
-    shop.drain(&[]);
-    shop.refuse("NEW.units > 0");
-    shop.buy_many("phone", 0..60);
-    let summary = shop.once(&["--batch", "20"]).summary_with(3);
-    assert!(summary["refused"].as_u64() >= Some(8), "{summary}");
-    shop.nothing_is_released();
-    shop.refuse_no_more();
-    shop.drain(&[]);
-    shop.check();
-}
-
 /// Orders that the database refuses: held ones are rejected if an option says so; sold ones, paid
 /// or not, never.
 #[test]
@@ -256,8 +238,11 @@ fn only_a_held_order_is_rejected_and_only_when_asked_for() {
         let worker = shop.worker(&options);
         let mut number = 20;
         worker.wait("the held order to be rejected", || {
-            number += 1;
-            shop.buy_many("phone", number..number + 1);
+            // One after the other, so that a slow worker is not given more than it writes.
+            if shop.group("stream.orders", GROUP).is_some_and(|group| group["lag"] == "0") {
+                number += 1;
+                shop.buy_many("phone", number..number + 1);
+            }
             !shop.dead_letters().is_empty()
         });
         shop.let_pass(300);
@@ -266,27 +251,6 @@ fn only_a_held_order_is_rejected_and_only_when_asked_for() {
         let letters: Vec<_> = letters.iter().map(|it| (&*it["id"], &*it["dlqOrder"])).collect();
         assert_eq!(letters, [("held", "rejected")]);
     }
-}
-
-/// Crashing workers increase an order's delivery count. That is not the order's fault.
-#[test]
-fn how_often_an_order_was_delivered_does_not_matter() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell_managed("tea", 100, "HOLD 600000");
-    shop.drain(&[]);
-    shop.refuse("NEW.units > 0");
-    shop.buy("tea", "ann", "o1");
-    shop.run(&format!("XREADGROUP GROUP {GROUP} dead STREAMS stream.orders >"));
-    let entry = shop.pending().remove(0);
-    let claim = format!("XCLAIM stream.orders {GROUP} dead 0 {entry} RETRYCOUNT 500");
-    shop.run(&claim);
-    let mut worker = shop.worker(&[&QUICK[..], &["--reject-after", "1h"]].concat());
-    worker.wait_for_word("can't be written");
-    shop.let_pass(200);
-    shop.nothing_is_released();
-    shop.refuse_no_more();
-    shop.wait_until_drained(&mut worker);
-    shop.check();
 }
 
 /// The fault of an entry must be recorded, but the dead letters can't be written.

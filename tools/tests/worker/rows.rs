@@ -1,14 +1,10 @@
-//! Orders become rows: on every database, once, with a summary, signals, several workers, metrics.
-
-use std::net::TcpStream;
+//! Orders become rows: on every database, once, with a summary, signals, several workers.
 
 use sqlx::Row as _;
 
 use crate::databases::{Database, Kind};
-use crate::harness::{Port, Server, wait_for};
-use crate::http::{http_get, metric};
+use crate::harness::Server;
 use crate::shop::{GROUP, Shop, random};
-use crate::worker::until;
 
 /// A rush on an unmanaged voucher, and a managed sale with holds and orders of two units.
 fn sold_out(database: Database) -> Shop {
@@ -91,6 +87,9 @@ fn two_workers_start_at_once(kind: Kind) {
     for mut worker in workers {
         assert!(worker.terminate().success(), "{}", worker.log());
     }
+    // They leave no consumer, which would accumulate over the years.
+    let group = shop.group("stream.orders", GROUP).expect("the worker's group");
+    assert_eq!(group["consumers"], "0", "{group:?}");
     shop.check();
 }
 
@@ -122,66 +121,6 @@ fn sigterm_finishes_the_batch() {
     let rest = shop.drain(&[]);
     assert_eq!(rest["rows_repeated"], 0, "{rest}");
     shop.check();
-}
-
-#[test]
-fn a_worker_that_waits_ends_at_once() {
-    let shop = sold_out(Database::sqlite());
-    let mut worker = shop.worker(&[]);
-    shop.wait_until_drained(&mut worker);
-    assert_eq!(worker.terminate().code(), Some(0));
-    // It left no consumer, which would accumulate over the years.
-    let group = shop.group("stream.orders", GROUP).expect("the worker's group");
-    assert_eq!(group["consumers"], "0", "{group:?}");
-    shop.check();
-}
-
-#[test]
-pub fn metrics_are_served() {
-    let shop = sold_out(Database::sqlite());
-    let reserved = Port::free();
-    let port = reserved.number;
-    let mut worker = shop.worker(&["--metrics", &format!("127.0.0.1:{port}")]);
-    shop.wait_until_drained(&mut worker);
-    let page = wait_for("the metrics to tell all rows", || {
-        let page = http_get(port)?;
-        let rows = metric(&page, "rows_inserted")?;
-        (rows >= shop.accepted_count() as f64).then_some(page)
-    });
-    let page = page.unwrap_or_else(|late| panic!("{late}: {:?}", http_get(port)));
-    assert_eq!(metric(&page, "rows_inserted"), Some(shop.accepted_count() as f64), "{page}");
-    assert_eq!(metric(&page, "rejected"), Some(0.0), "{page}");
-    // Not on other addresses: a listener on all addresses would answer on this one too.
-    assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
-    worker.terminate();
-    let reserved = Port::free();
-    let open = reserved.number;
-    let _everywhere = shop.worker(&["--metrics", &format!("0.0.0.0:{open}")]);
-    let reached = || TcpStream::connect(("127.0.0.2", open)).ok();
-    until("a listener for others", || reached().is_some());
-    shop.check();
-}
-
-/// Redis does not know the lag of a group any more once unread entries were deleted.
-#[test]
-fn the_lag_is_told_though_unread_entries_are_deleted() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 100);
-    shop.drain(&[]);
-    let locked = shop.database.held("BEGIN EXCLUSIVE");
-    let port = Port::free();
-    let address = format!("127.0.0.1:{}", port.number);
-    let worker = shop.worker(&["--metrics", &address]);
-    shop.buy_many("phone", 0..9);
-    let entries = crate::shop::entries(&shop.server, "stream.orders");
-    for (id, _) in &entries[3..5] {
-        assert_eq!(shop.run(&format!("XDEL stream.orders {id}")), redis::Value::Int(1));
-    }
-    let group = shop.group("stream.orders", GROUP).expect("a group");
-    assert_eq!(group["lag"], "(nil)", "{group:?}");
-    let lag = |page: String| metric(&page, "worker_lag{stream=\"stream.orders\"}");
-    worker.wait("the lag", || http_get(port.number).and_then(lag) == Some(7.0));
-    locked.end("COMMIT");
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use redis::{ConnectionAddr, Value};
 use sqlx::Row as _;
@@ -34,7 +33,6 @@ pub struct Shop {
     accepted: Mutex<BTreeMap<(OrderId, String), i64>>,
     /// The ends of the names of the streams: nothing, or tags of a cluster in braces.
     tags: Vec<String>,
-    workers: AtomicU32,
 }
 
 impl Shop {
@@ -45,7 +43,7 @@ impl Shop {
     pub fn on(server: Server, database: Database, tags: &[&str]) -> Self {
         let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
         let (sales, accepted) = (Vec::new(), Mutex::default());
-        Self { server, database, sales, accepted, tags, workers: AtomicU32::new(0) }
+        Self { server, database, sales, accepted, tags }
     }
 
     /// Opens the sale of an unmanaged voucher.
@@ -119,10 +117,16 @@ impl Shop {
 
     /// A worker for this shop, with further options.
     pub fn worker(&self, options: &[&str]) -> Worker {
-        let number = self.workers.fetch_add(1, Ordering::Relaxed);
         let mut args = self.worker_args();
         args.extend(options.iter().map(|option| (*option).to_owned()));
-        Worker::start(&args, self.server.dir(), &format!("worker-{number}"))
+        Worker::start(&args, self.server.dir())
+    }
+
+    /// Runs a worker that ends on its own, with this exit code and these words.
+    pub fn ends(&self, options: &[&str], code: i32, words: &str) {
+        let mut worker = self.worker(options);
+        assert_eq!(worker.ended().code(), Some(code), "{}", worker.log());
+        assert!(worker.log().contains(words), "{words}: {}", worker.log());
     }
 
     /// Runs a command of the worker to its end, with this input; its exit code and its output.
@@ -135,7 +139,7 @@ impl Shop {
     pub fn worker_at(&self, url: &str, options: &[&str]) -> Worker {
         let mut args = vec!["--redis", url, "--database", &self.database.url];
         args.extend(options);
-        Worker::start(&args, self.server.dir(), "worker-elsewhere")
+        Worker::start(&args, self.server.dir())
     }
 
     pub fn worker_args(&self) -> Vec<String> {
@@ -270,7 +274,8 @@ impl Shop {
         }
     }
 
-    fn check_voucher(&self, voucher: &str, stock: i64, rows: &BTreeMap<OrderId, Row>) {
+    /// Redis, rows and sums agree about a voucher with this stock at first.
+    pub fn check_voucher(&self, voucher: &str, stock: i64, rows: &BTreeMap<OrderId, Row>) {
         let of_it = rows.iter().filter(|((of, _), row)| of == voucher && row.is_live());
         let live: Vec<&Row> = of_it.map(|(_, row)| row).collect();
         let units: i64 = live.iter().map(|row| row.units).sum();
@@ -300,30 +305,6 @@ impl Shop {
         let rows = self.database.rows(&query);
         let of_it = rows.iter().find(|row| from_hex(&row.get::<String, _>(0)) == voucher);
         of_it.map_or(0, |row| row.get(1))
-    }
-
-    /// Takes the accepted orders from the streams, for shops that never trim: they include orders
-    /// whose buyers got no answer.
-    pub fn accept_what_the_streams_hold(&self) {
-        let told = std::mem::take(&mut *self.accepted.lock().expect("nobody panicked"));
-        for stream in self.streams("stream.orders") {
-            for (_, fields) in entries(&self.server, &stream) {
-                let units = fields.get("units").map_or(1, |units| units.parse().expect("units"));
-                let ((voucher, id), user) = order_of(&fields);
-                self.accept(&voucher, &user, &id, units);
-            }
-        }
-        let accepted = self.accepted.lock().expect("nobody panicked");
-        for (order, units) in told {
-            assert_eq!(accepted.get(&order), Some(&units), "{order:?} is in no stream");
-        }
-    }
-
-    /// The same shop after its server has lost all data.
-    pub fn forgotten(mut self) -> Self {
-        self.sales.clear();
-        self.accepted.lock().expect("nobody panicked").clear();
-        self
     }
 
     pub fn accepted_count(&self) -> usize {

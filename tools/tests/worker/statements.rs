@@ -7,8 +7,7 @@ use redis::Value;
 use crate::databases::{Database, Kind};
 use crate::harness::Port;
 use crate::http::{http_get, metric};
-use crate::shop::{Shop, databases, random};
-use crate::worker::until;
+use crate::shop::{Shop, databases};
 
 pub const QUICK: [&str; 4] = ["--retry", "5ms", "--claim-after", "50ms"];
 
@@ -121,60 +120,6 @@ fn the_documented_statements_keep_the_usual_shops_tables() {
     }
 }
 
-/// Few units, so that the shop's stock is nearly always used up; users who buy, pay and cancel; and
-/// two workers that die again and again, mostly in the middle of something, so that others take
-/// over what they had read.
-fn the_shops_tables_survive_a_storm(kind: Kind) {
-    let Some(database) = Database::open(kind) else { return };
-    let mut shop = Shop::open(database);
-    let mut random = random();
-    let stock = [(1, 20), (2, 20), (3, 20)];
-    let file = shop.with_statements(&stock, &documented(shop.database.kind));
-    shop.sell("1", 20);
-    shop.sell_managed("2", 20, "LIMIT 2");
-    shop.sell_managed("3", 20, "LIMIT 1 HOLD 40");
-    let worker = |random: &mut fastrand::Rng, shop: &Shop| {
-        let batch = random.choice(["3", "8", "30"]).expect("one");
-        let options = ["--batch", batch, "--trim-after", "10ms", "--statements", &file];
-        shop.worker(&[&QUICK[..], &options].concat())
-    };
-    let mut workers = [worker(&mut random, &shop), worker(&mut random, &shop)];
-    let mut orders = Vec::new();
-    for number in 0..1_200 {
-        let voucher = *random.choice(&["1", "2", "3"]).expect("one");
-        let (user, id) = (random.u32(0..30).to_string(), (number + 10_000).to_string());
-        if shop.run(&format!("SECKILL.TRY {voucher} {user} {id}")) == Value::Int(0) {
-            shop.accept(voucher, &user, &id, 1);
-            orders.push((voucher, user, id));
-        }
-        if random.bool() && !orders.is_empty() {
-            let (voucher, user, id) = orders.swap_remove(random.usize(0..orders.len()));
-            let command = *random.choice(&["CONFIRM", "CANCEL", "CANCEL"]).expect("one");
-            shop.run(&format!("SECKILL.{command} {voucher} {user} {id}"));
-        }
-        if number % 100 == 99 {
-            let dying = random.usize(0..2);
-            workers[dying].kill9_somewhen(&mut random, || shop.has_pending());
-            workers[dying] = worker(&mut random, &shop);
-        }
-    }
-    until("the last hold", || shop.server.info_number("seckill_holds_open") == 0);
-    for worker in &mut workers {
-        shop.wait_until_drained(worker);
-    }
-    for worker in &mut workers {
-        assert!(worker.terminate().success(), "{}", worker.log());
-    }
-    shop.check();
-    shop.check_shop(&stock);
-    assert_eq!(shop.dead_letters().len(), 0);
-    assert!(shop.accepted_count() > 60, "{} orders", shop.accepted_count());
-}
-
-on_databases! {
-    the_shops_tables_survive_a_storm: sqlite Sqlite, postgres Postgres, mariadb MariaDb, mysql MySql
-}
-
 /// The shop's own stock is smaller than the stock on sale: its voucher's orders wait, others don't.
 #[test]
 fn a_statement_that_changes_no_row_puts_its_vouchers_orders_aside_and_says_where() {
@@ -248,12 +193,9 @@ fn statements_are_looked_at_before_anything_is_read() {
             (2, "", "it has no statement"),
         ] {
             let file = shop.statements(file);
-            let mut worker = shop.worker(&["--statements", &file]);
-            assert_eq!(worker.ended().code(), Some(code), "{}", worker.log());
-            assert!(worker.log().contains(words), "{words}: {}", worker.log());
+            shop.ends(&["--statements", &file], code, words);
         }
-        let mut worker = shop.worker(&["--statements", "no-such-file"]);
-        assert_eq!(worker.ended().code(), Some(2), "{}", worker.log());
+        shop.ends(&["--statements", "no-such-file"], 2, "no-such-file");
         assert_eq!(shop.run("XINFO GROUPS stream.orders"), Value::Array(vec![]));
     }
 }

@@ -40,11 +40,9 @@ fn tables_that_are_others_end_the_worker_in_a_sentence() {
         shop.sql("CREATE TABLE seckill_orders (number BIGINT, what VARCHAR(20))");
         shop.sell("phone", 10);
         shop.buy("phone", "ann", "o1");
-        let mut worker = shop.worker(&[]);
-        assert_eq!(worker.ended().code(), Some(1), "{}", worker.log());
         let told = "the tables seckill_orders and seckill_voucher_sales are not those of this \
                     worker (another --table-prefix?)";
-        assert!(worker.log().contains(told), "{}", worker.log());
+        shop.ends(&[], 1, told);
         shop.drain(&["--table-prefix", "mine_"]);
         assert_eq!(shop.counted("mine_orders"), 1);
         assert_eq!(shop.counted("seckill_orders"), 0);
@@ -56,12 +54,9 @@ fn no_table_is_made_when_that_is_not_wanted() {
     let mut shop = Shop::open(Database::sqlite());
     shop.sell("phone", 10);
     shop.buy("phone", "ann", "o1");
-    let mut worker = shop.worker(&["--no-migrate"]);
-    assert_eq!(worker.ended().code(), Some(1), "{}", worker.log());
-    assert!(worker.log().contains("seckill_orders"), "{}", worker.log());
+    shop.ends(&["--no-migrate"], 1, "seckill_orders");
     assert_eq!(shop.database.rows("SELECT 1 FROM sqlite_master").len(), 0);
-    let mut worker = shop.worker(&["--once", "--table-prefix", "Robert'); DROP TABLE x; --"]);
-    assert_eq!(worker.ended().code(), Some(2), "{}", worker.log());
+    shop.ends(&["--once", "--table-prefix", "Robert'); DROP TABLE x; --"], 2, "--table-prefix");
     shop.drain(&[]);
     shop.buy("phone", "ben", "o2");
     shop.drain(&["--no-migrate"]);
@@ -75,9 +70,7 @@ fn a_sqlite_file_is_its_owners() {
     let mut shop = Shop::open(Database::sqlite());
     shop.sell("phone", 10);
     shop.buy("phone", "ann", "o1");
-    let mut worker = shop.worker(&["--once"]);
-    worker.ended();
-    assert!(worker.log().contains("there is no such file, so a new one is made"));
+    shop.ends(&["--once"], 0, "there is no such file, so a new one is made");
     let path = shop.database.url.trim_start_matches("sqlite:");
     let mode = std::fs::metadata(path).expect("the file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);

@@ -43,15 +43,6 @@ fn consumers_are_called_differently() {
 }
 
 #[test]
-fn metrics_have_an_address() {
-    assert_eq!(parse("worker").metrics, None);
-    assert_eq!(parse("worker --metrics [::]:9").metrics.unwrap().to_string(), "[::]:9");
-    for wrong in ["9464", ":9464", "localhost:9464", "127.0.0.1"] {
-        assert!(Options::try_parse_from(["worker", "--metrics", wrong]).is_err(), "{wrong}");
-    }
-}
-
-#[test]
 fn a_prefix_is_part_of_a_plain_name() {
     assert_eq!(table_prefix("shop2_").as_deref(), Ok("shop2_"));
     for wrong in ["", "2shop", "a b", "a;", "A", "a.", "\u{e9}", &"x".repeat(33)] {

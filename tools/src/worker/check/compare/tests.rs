@@ -102,20 +102,3 @@ fn buyers_whose_entries_are_trimmed_are_named() {
     sold.users.remove("ben");
     assert_eq!(found(&sold, rows)[0].2, "no buyer");
 }
-
-#[test]
-fn the_table_proves_or_names() {
-    let sold = managed(&[("o1", "ann", State::Sold)]);
-    let sums = [(("7".to_owned(), "1".to_owned()), 1)].into_iter().collect();
-    let mut ledger =
-        Ledger { rows: vec![row("o1", "ann", State::Sold)], sums, ..Ledger::default() };
-    let text = compare(std::slice::from_ref(&sold), &ledger, None).text("SQLite");
-    assert!(text.contains("orders                             1          1  ok\n"), "{text}");
-    let end = "PROVED: 1 units sold in Redis, 1 orders in SQLite, nobody beyond the limit\n";
-    assert!(text.ends_with(end) && !text.contains("NOT"), "{text}");
-    ledger.rows.clear();
-    let text = compare(&[sold], &ledger, None).text("SQLite");
-    assert!(text.contains("\no1 of ann for voucher 7: sold on the server, missing in"), "{text}");
-    let end = "NOT PROVED: 1 orders, units sold, orders, users who bought\n";
-    assert!(text.ends_with(end), "{text}");
-}

@@ -1,0 +1,54 @@
+//! The pages of docs/, and the tables of options on them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A file of the repository.
+pub fn page(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The options that a program's `--help` lists, each with its default.
+fn options(program: &str) -> Vec<(String, Option<String>)> {
+    let help = Command::new(program).arg("--help").output().expect("run the program");
+    let help = String::from_utf8(help.stdout).expect("text");
+    let mut options: Vec<(String, Option<String>)> = Vec::new();
+    for line in help.lines() {
+        if line.trim_start().starts_with('-') {
+            let name = line.split([' ', ',', '.']).find(|word| word.starts_with("--"));
+            options.push((name.expect("a long name").to_owned(), None));
+        }
+        if let (Some((_, rest)), Some(option)) = (line.split_once("[default: "), options.last_mut())
+        {
+            option.1 = rest.split(']').next().map(|default| default.replace('"', ""));
+        }
+    }
+    options.retain(|(name, _)| name != "--help" && name != "--version");
+    assert!(options.len() > 5, "{help}");
+    options
+}
+
+/// Fails unless the first cells of a page's tables name all options of a program and no others, and
+/// each row has the defaults that are a single word.
+pub fn check_options(program: &str, name: &str) {
+    let (page, options) = (page(name), options(program));
+    let rows = page.lines().filter(|line| line.starts_with("| `--"));
+    let mut listed = BTreeSet::new();
+    for row in rows {
+        let cell = row.trim_start_matches("| ").split(" | ").next().unwrap_or_default();
+        let code = cell.split('`').skip(1).step_by(2);
+        for option in code.filter_map(|code| code.split(' ').next()) {
+            listed.insert(option);
+            let default = options.iter().find(|(name, _)| name == option);
+            let default = default.and_then(|(_, default)| default.as_deref());
+            if let Some(default) = default.filter(|default| !default.contains(' ')) {
+                assert!(row.contains(default), "{name}, {option}: {default}, not {row}");
+            }
+        }
+    }
+    let there: BTreeSet<&str> = options.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(listed, there, "{name}");
+}
