@@ -2,6 +2,7 @@
 
 use crate::harness::{Server, text};
 use crate::observe::words;
+use crate::reject::ordered;
 use crate::security::SENTENCES;
 use domain::info::Names;
 use redis::Value;
@@ -267,7 +268,7 @@ fn commands_are_in_acl_categories_where_modules_can_make_them() {
 #[test]
 fn info_counts_outcomes() {
     let server = Server::start();
-    server.run("MSET seckill:stock:7 2 s 1 lock t");
+    server.run("MSET seckill:stock:7 2 seckill:stock:r 1 s 1 lock t");
     for command in [
         "SECKILL.TRY 7 alice o1",
         "SECKILL.TRY 7 alice o1",
@@ -308,12 +309,14 @@ fn info_counts_outcomes() {
     ] {
         server.run(command);
     }
+    let entry = ordered(&server, "SECKILL.TRY r zoe o1");
+    server.run(&format!("SECKILL.REJECT stream.orders g {entry}"));
     let section = text(&server.run("INFO seckill"));
     let mut lines: Vec<_> = section.lines().map(str::trim_end).collect();
     lines.retain(|line| !line.is_empty());
     assert_eq!(lines.first(), Some(&"# seckill"), "{section}");
     for line in [
-        "seckill_tries_accepted:7",
+        "seckill_tries_accepted:8",
         "seckill_tries_sold_out:2",
         "seckill_tries_at_limit:2",
         "seckill_tries_repeated:2",
@@ -324,7 +327,7 @@ fn info_counts_outcomes() {
         "seckill_orders_cancelled:2",
         "seckill_orders_served:1",
         "seckill_orders_expired:0",
-        "seckill_orders_rejected:0",
+        "seckill_orders_rejected:1",
         "seckill_payments_to_refund:1",
         "seckill_locks_acquired:1",
         "seckill_locks_refused:1",
@@ -337,7 +340,7 @@ fn info_counts_outcomes() {
     }
     for section in ["modules", "everything"] {
         let shown = text(&server.run(&format!("INFO {section}")));
-        assert!(shown.contains("seckill_tries_accepted:7"), "INFO {section}:\n{shown}");
+        assert!(shown.contains("seckill_tries_accepted:8"), "INFO {section}:\n{shown}");
     }
 }
 

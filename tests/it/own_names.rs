@@ -106,6 +106,9 @@ fn keys_of_sales_are_no_locks() {
     server.run("SET seckill:stock:fence 100");
     let info = format!("{:?}", server.silent("LOCK.INFO seckill:stock"));
     assert!(info.contains("nil") && !info.contains("100"), "{info}");
+    // Nor is one without an end extended with the lock.
+    server.check("> SET other:fence 5\nOK\n> LOCK.ACQUIRE other t 1000000\n1");
+    server.check("> LOCK.RENEW other t 2000000\n1\n> PTTL other:fence\n-1");
     // The configured names are refused; other keys are free.
     for free in ["lock:seckill:stock:7", "seckill:lock:7", "stream.ordersx", "lock:fences"] {
         server.check(&format!("> LOCK.ACQUIRE {free} t 1000000\n1\n> LOCK.RELEASE {free} t\n1"));

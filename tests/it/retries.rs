@@ -99,3 +99,44 @@ fn only_what_is_asked_again_is_replicated() {
     server.run("XGROUP CREATE stream.orders g $");
     nothing_to_reject(&server, "SECKILL.REJECT stream.orders g 1-1");
 }
+
+/// Tries of users whose holds are due, before any other command released these: all in one
+/// transaction with the tries that placed them.
+#[test]
+fn what_is_overdue_of_a_user_does_not_count_against_them() {
+    // Commands before the pause, commands after it, and the answers.
+    let rows: [(u8, &[&str], &[&str], &str); 7] = [
+        (1, &["TRY 7 alice o1"], &["TRY 7 alice o2"], "0"),
+        (1, &["TRY 7 alice o1"], &["MTRY 7 alice o2 alice o3 alice o1"], "0 2 5"),
+        (1, &["TRY 7 alice o1", "TRY 7 bob o2"], &["MTRY 7 carol o3 bob o4 alice o5"], "0 0 0"),
+        // Several orders, of which the users' units name the latest.
+        (2, &["TRY 7 alice o1", "TRY 7 alice o2"], &["TRY 7 alice o3 UNITS 2"], "0"),
+        (2, &["TRY 7 alice o1", "TRY 7 alice o2"], &["MTRY 7 alice o3 alice o4 alice o5"], "0 0 2"),
+        (
+            2,
+            &["TRY 7 alice o1", "TRY 7 alice o2", "CANCEL 7 alice o2"],
+            &["TRY 7 alice o3 UNITS 2"],
+            "0",
+        ),
+        // Holds of other users, and paid orders, don't help.
+        (1, &["TRY 7 alice o1", "CONFIRM 7 alice o1", "TRY 7 bob o2"], &["TRY 7 alice o3"], "2"),
+    ];
+    for (limit, before, after, answers) in rows {
+        let server = Server::start();
+        let mut client = server.client();
+        client.run(&format!("SECKILL.CREATE 7 9 LIMIT {limit} HOLD 20"));
+        client.run("MULTI");
+        before.iter().for_each(|line| drop(client.run(&format!("SECKILL.{line}"))));
+        client.run("SECKILL.ALTER 7 HOLD 900000");
+        client.run("DEBUG SLEEP 0.03");
+        after.iter().for_each(|line| drop(client.run(&format!("SECKILL.{line}"))));
+        let Value::Array(replies) = client.run("EXEC") else { panic!("no transaction") };
+        let flat = replies[before.len() + 2..].iter().flat_map(|reply| match reply {
+            Value::Array(replies) => replies.clone(),
+            reply => vec![reply.clone()],
+        });
+        let got: Vec<_> = flat.map(|reply| text(&reply)).collect();
+        assert_eq!(got.join(" "), answers, "{before:?} {after:?}");
+        assert_eq!(server.differences("7"), Vec::<String>::new());
+    }
+}

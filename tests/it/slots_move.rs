@@ -89,6 +89,19 @@ const POOL: Slot = Slot {
         ",
 };
 
+/// No fencing token is given twice.
+const LOCK: Slot = Slot {
+    name: "l",
+    made: &["LOCK.ACQUIRE {l}ock ann 900000 FENCE", "LOCK.RELEASE {l}ock ann"],
+    commands: &["LOCK.ACQUIRE {l}ock bob 900000 FENCE"],
+    first: &["{l}ock:fence"],
+    last: ("l", "LOCK.ACQUIRE {l}ock bob 900000 FENCE"),
+    after: "
+        > LOCK.ACQUIRE {l}ock bob 900000 FENCE
+        (integer) 1...
+        ",
+};
+
 fn refused(node: &Server, nodes: [&Server; 2], command: &str) {
     let digests = nodes.map(Server::digest);
     if node.port() == nodes[1].port() {
@@ -102,7 +115,7 @@ fn refused(node: &Server, nodes: [&Server; 2], command: &str) {
 
 #[test]
 fn no_command_runs_by_halves_while_its_slot_moves() {
-    for slot in [MANAGED, UNMANAGED, POOL] {
+    for slot in [MANAGED, UNMANAGED, POOL, LOCK] {
         let (source, target) = two_nodes();
         slot.made.iter().for_each(|command| drop(source.run(command)));
         let entries = deliver(&source, &format!("stream.orders:{{{}}}", slot.name));

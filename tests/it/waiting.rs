@@ -192,3 +192,23 @@ fn a_line_is_served_in_a_transaction_and_in_a_script() {
     assert_eq!(server.state("7", "o3"), "held");
     server.assert_book("7", [0, 1, 0]);
 }
+
+/// Beyond the end all commands count orders in line as expired, though no timer runs: here on a
+/// paused server, whose clients still read.
+#[test]
+fn beyond_the_end_an_order_in_line_counts_as_expired() {
+    let server = Server::start();
+    waiting(&server, 900_000);
+    let end = server.clock_ms() + 400;
+    server.check(&format!("> SECKILL.ALTER 7 END {end}\nOK\n> CLIENT PAUSE 60000 WRITE\nOK"));
+    server.wait_until(end);
+    server.check("> ZCARD seckill:wait:7\n2");
+    assert_eq!(server.state("7", "o2"), "expired");
+    assert_eq!(position(&server, "o2"), Value::Nil);
+    assert_eq!(server.field("SECKILL.INFO 7", "waiting"), Value::Int(0));
+    assert_eq!(server.run("SECKILL.STATUS 7 bob"), Value::Nil);
+    server.check(
+        "> CLIENT UNPAUSE\nOK\n> SECKILL.TRY 7 bob o2 WAITLIST\n5\n> SECKILL.CANCEL 7 cid o3\n2",
+    );
+    server.assert_book("7", [0, 1, 0]);
+}
