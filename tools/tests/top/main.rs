@@ -6,7 +6,7 @@
 //! | `frames` | one frame: its figures, rights, configurations, servers without the module |
 //! | `terminal` | the dashboard: drawn, through a restart of the server, ended by a key |
 //! | `metrics` | the metrics for Prometheus, and the dashboard that queries them |
-//! | `alerts` | the alerts: their rules and their page |
+//! | `alerts` | the alerts: rules, page, and a Prometheus in which they fire |
 //! | `serving` | health, SIGTERM |
 //! | `docs` | the page agrees with the program |
 //!

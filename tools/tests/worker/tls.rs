@@ -1,11 +1,11 @@
 //! Encrypted connections, with an authority that the test makes: trusted or not, with a client
-//! certificate; and passwords that are on no command line.
+//! certificate, expired; and passwords that are on no command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 
 use crate::databases::{Database, Kind};
 use crate::harness::{Port, Server};
@@ -42,9 +42,12 @@ impl Authority {
         self.file.to_str().expect("a path")
     }
 
-    fn sign(&self, name: &str, host: &str) -> Identity {
+    /// A certificate for a host, which ends as a year begins.
+    fn sign(&self, name: &str, host: &str, end_year: i32) -> Identity {
         let mut params = CertificateParams::new(vec![host.to_owned()]).expect("parameters");
         params.distinguished_name.push(DnType::CommonName, name);
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(end_year, 1, 1);
         let key = KeyPair::generate().expect("a key");
         let signed = params.signed_by(&key, &self.issuer).expect("a certificate");
         let write = |ending: &str, text: String| {
@@ -85,7 +88,7 @@ fn run(shop: &Shop, redis: &str, database: &str, options: &[&str]) -> (Option<i3
 fn the_server_must_be_trusted() {
     let dir = tempfile::tempdir().expect("a folder");
     let (ours, other) = (Authority::new(dir.path(), "ours"), Authority::new(dir.path(), "other"));
-    let identity = ours.sign("server", "127.0.0.1");
+    let identity = ours.sign("server", "127.0.0.1", 2100);
     let (shop, url, _port) = shop(&ours, &identity, false);
     let database = shop.database.url.clone();
     for (options, wanted) in [
@@ -109,17 +112,38 @@ fn the_server_must_be_trusted() {
 }
 
 #[test]
-fn a_server_may_ask_for_a_certificate_of_the_client() {
+fn a_certificate_must_be_of_the_host_and_not_expired() {
     let dir = tempfile::tempdir().expect("a folder");
     let ours = Authority::new(dir.path(), "ours");
-    let server = ours.sign("server", "127.0.0.1");
+    for (host, year, wanted) in
+        [("127.0.0.1", 2021, "expired"), ("example.com", 2100, "not valid for name")]
+    {
+        let identity = ours.sign("server", host, year);
+        let (shop, url, _port) = shop(&ours, &identity, false);
+        let options = ["--cacert", ours.file()];
+        let (code, log) = run(&shop, &url, &shop.database.url, &options);
+        assert!(code == Some(1) && log.contains(wanted), "{code:?}, not {wanted}: {log}");
+    }
+}
+
+#[test]
+fn a_server_may_ask_for_a_certificate_of_the_client() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (ours, other) = (Authority::new(dir.path(), "ours"), Authority::new(dir.path(), "other"));
+    let server = ours.sign("server", "127.0.0.1", 2100);
     let (shop, url, _port) = shop(&ours, &server, true);
     let database = shop.database.url.clone();
-    let Identity { cert, key } = ours.sign("client", "client");
-    let trusted = ["--cacert", ours.file()];
-    let with_own = [&trusted[..], &["--cert", &cert, "--key", &key]].concat();
-    for (options, wanted) in [(&trusted[..], Some(1)), (&with_own, Some(0))] {
-        let (code, log) = run(&shop, &url, &database, options);
+    let good = ours.sign("client", "client", 2100);
+    let old = ours.sign("old", "client", 2021);
+    let strange = other.sign("strange", "client", 2100);
+    for (identity, wanted) in
+        [(None, Some(1)), (Some(&old), Some(1)), (Some(&strange), Some(1)), (Some(&good), Some(0))]
+    {
+        let mut options = vec!["--cacert", ours.file()];
+        if let Some(Identity { cert, key }) = identity {
+            options.extend(["--cert", cert, "--key", key]);
+        }
+        let (code, log) = run(&shop, &url, &database, &options);
         assert_eq!(code, wanted, "{options:?}: {log}");
     }
     shop.check();
@@ -144,7 +168,7 @@ fn a_database_is_reached_as_its_url_says() {
     let (code, log) = run(&shop, &redis, &url("sslmode=require"), &[]);
     assert!(code == Some(1) && log.contains("does not support TLS"), "{code:?} {log}");
 
-    let identity = ours.sign("server", POSTGRES);
+    let identity = ours.sign("server", POSTGRES, 2100);
     let files = [&identity.cert, &identity.key].map(|file| server.own_file(Path::new(file)));
     let [cert, key] = [("ssl_cert_file", &files[0]), ("ssl_key_file", &files[1])]
         .map(|(name, file)| format!("{name}={}", file.display()));
