@@ -10,7 +10,7 @@
 //! | `serving` | health, SIGTERM |
 //! | `docs` | the page agrees with the program |
 //!
-//! Programs are started in `harness` and `program` only.
+//! Programs that serve are started by `kit::program`, the others by `program`.
 
 use kit::harness;
 
