@@ -1,5 +1,4 @@
--- {prefix} is what --table-prefix says. The SQL is that of MySQL, the only database here that bounds
--- the length of texts; `store/migrate.rs` turns it into that of the others.
+-- {prefix} is what --table-prefix says.
 --
 -- An order of a voucher, as the streams tell it. Moments are unix milliseconds. Ids are compared
 -- byte by byte, which no collation that MySQL and MariaDB share does: so they are binary, and

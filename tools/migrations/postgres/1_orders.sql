@@ -1,0 +1,70 @@
+-- {prefix} is what --table-prefix says.
+--
+-- An order of a voucher, as the streams tell it. Moments are unix milliseconds.
+CREATE TABLE IF NOT EXISTS {prefix}orders (
+    voucher_id   TEXT COLLATE "C" NOT NULL,
+    -- The id of the sale; empty where the server tells none.
+    sale_id      TEXT COLLATE "C" NOT NULL,
+    order_id     TEXT COLLATE "C" NOT NULL,
+    user_id      TEXT COLLATE "C" NOT NULL,
+    units        BIGINT NOT NULL CHECK (units > 0),
+    state        TEXT NOT NULL
+        CHECK (state IN ('held', 'sold', 'cancelled', 'expired', 'rejected')),
+    deadline_ms  BIGINT,
+    -- The user again while the order is live and its voucher sells to a user once, else null.
+    only_user_id TEXT COLLATE "C",
+    -- The order's entries in the order stream and in that of releases: one each, more where an
+    -- unmanaged voucher sold the same id again.
+    entry_id     TEXT NOT NULL,
+    released_id  TEXT NOT NULL,
+    -- The order's entry in the stream of confirmed orders, or a minus, when it is only known
+    -- from its release that it was sold.
+    confirmed_id TEXT NOT NULL,
+    -- The reference of its payment.
+    ref          TEXT,
+    -- What the server says that contradicts the row.
+    disputed     TEXT,
+    -- Since when; null once a person has settled it.
+    disputed_ms  BIGINT,
+    created_ms   BIGINT NOT NULL,
+    updated_ms   BIGINT NOT NULL,
+    PRIMARY KEY (voucher_id, sale_id, order_id)
+);
+
+-- The user first: for a voucher that is not in its statistics, PostgreSQL expects a single row of
+-- any index that begins with voucher and sale, and would read all of them for each order.
+CREATE UNIQUE INDEX IF NOT EXISTS {prefix}orders_only_user
+    ON {prefix}orders (only_user_id, voucher_id, sale_id);
+
+CREATE INDEX IF NOT EXISTS {prefix}orders_disputed
+    ON {prefix}orders (disputed_ms) WHERE disputed_ms IS NOT NULL;
+
+-- What is sold of a voucher in a sale: the units of its orders that are held or sold.
+CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
+    voucher_id TEXT COLLATE "C" NOT NULL,
+    sale_id    TEXT COLLATE "C" NOT NULL,
+    units      BIGINT NOT NULL,
+    -- 1 if the shop's statements were run with its rows.
+    with_statements BIGINT NOT NULL,
+    updated_ms BIGINT NOT NULL,
+    PRIMARY KEY (voucher_id, sale_id)
+);
+
+-- Every change of an order after the first, which is in its row, and every payment that changed
+-- none. Lines are only appended.
+CREATE TABLE IF NOT EXISTS {prefix}order_changes (
+    voucher_id TEXT COLLATE "C" NOT NULL,
+    sale_id    TEXT COLLATE "C" NOT NULL,
+    order_id   TEXT COLLATE "C" NOT NULL,
+    -- The stream and the id of the entry, or what else caused it.
+    entry      TEXT NOT NULL,
+    -- The states; or reduced, disputed, settled, or what a payment was: late, second, unknown.
+    to_state   TEXT NOT NULL,
+    from_state TEXT NOT NULL,
+    at_ms      BIGINT NOT NULL,
+    units      BIGINT NOT NULL,
+    ref        TEXT,
+    -- What the server said, if that contradicts.
+    said       TEXT NOT NULL,
+    PRIMARY KEY (voucher_id, sale_id, order_id, entry, to_state)
+);
