@@ -1,7 +1,7 @@
 //! References of payments: SECKILL.CONFIRM with REF. And orders that keep a part.
 
 use crate::harness::Server;
-use crate::reject::entries;
+use crate::reject::{entries, last_of};
 use redis::Value;
 
 const CREATE: &str = "SECKILL.CREATE 7 9 LIMIT 5 HOLD 900000";
@@ -20,12 +20,6 @@ fn reference(server: &Server, id: &str) -> Option<Vec<u8>> {
         panic!("no order")
     };
     redis::from_redis_value(pairs.swap_remove(9)).expect("a reference or none")
-}
-
-/// The value of a field of a stream's last entry.
-fn last_of(server: &Server, stream: &str, field: &str) -> Option<Vec<u8>> {
-    let (_, fields) = entries(server, stream).pop().expect("an entry");
-    fields.chunks(2).find(|pair| pair[0] == field.as_bytes()).map(|pair| pair[1].clone())
 }
 
 /// What is announced of payments: reference and what it is to its order.

@@ -36,11 +36,17 @@ pub fn appended(server: &Server, stream: &str, fields: &str) -> String {
     deliver(server, stream).pop().expect("an entry")
 }
 
+/// The value of a field of a stream's last entry.
+pub fn last_of(server: &Server, stream: &str, field: &str) -> Option<Vec<u8>> {
+    let (_, fields) = entries(server, stream).pop().expect("an entry");
+    let found = fields.chunks(2).rev().find(|pair| pair[0] == field.as_bytes());
+    found.map(|pair| pair[1].clone())
+}
+
 /// The value of a field of the last dead letter.
 pub fn letter(server: &Server, stream: &str, field: &str) -> String {
-    let (_, fields) = entries(server, stream).pop().expect("a dead letter");
-    let found = fields.chunks(2).rev().find(|pair| pair[0] == field.as_bytes());
-    String::from_utf8_lossy(&found.expect("the field")[1]).into_owned()
+    let value = last_of(server, stream, field).expect("the field");
+    String::from_utf8_lossy(&value).into_owned()
 }
 
 /// Rejects an entry that is not pending: only its acknowledgement is replicated again.

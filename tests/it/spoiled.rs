@@ -4,8 +4,7 @@
 use crate::harness::Server;
 use crate::nextid::today;
 use crate::reject::entries;
-
-const LAST_ID: &str = "18446744073709551615-18446744073709551615";
+use crate::waiting::LAST_ID;
 
 /// `alice` has a held order of the managed voucher 7, and has bought the unmanaged 8.
 const SETUP: [&str; 10] = [

@@ -11,6 +11,7 @@ use crate::grammar::{self, Argv, Command};
 use crate::harness::{Client, Server, text, wait_for};
 use crate::length::{self, Tally, goes_on, histories};
 use crate::work::{Works, counted};
+use kit::transcript::argv;
 use redis::Value;
 
 const SHORT: usize = 6000;
@@ -223,8 +224,7 @@ impl Siege {
         self.prepare();
         let may = |taken: &&mut Taken| taken.commands.iter().any(|own| own == "seckill.drop");
         let office = self.taken.iter_mut().find(may).expect("a user who drops");
-        let argv: Argv =
-            ["SECKILL.DROP", "sale:0", "FORCE"].map(|word| word.as_bytes().to_vec()).to_vec();
+        let argv = argv("SECKILL.DROP sale:0 FORCE");
         let (_, work) = counted(&mut office.counted, &argv);
         self.works.note(&argv, work.expect("work"));
     }
