@@ -19,8 +19,8 @@ setup: ## installs what is missing (redis-server, libclang), from the system's p
 module: setup ## builds the module (target/release/libseckill.so)
 	cargo build --release -p seckill
 
-build: module ## builds the module and the tools around it (target/release/seckill-*)
-	cargo build --release -p seckill-tools
+build: module ## builds the module and the tools around it (target/packaged/seckill-*)
+	cargo build --profile packaged -p seckill-tools
 
 run: ## sells 1,000 units to 100,000 tries, makes rows of them, proves it; the server stays
 	@scripts/run
@@ -53,7 +53,7 @@ fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="rules
 bench: module ## measures against the script and GET, and the worker; ARGS=--smoke is short
 	cargo bench --bench side_by_side -- $(ARGS)
 	$(if $(filter-out --smoke,$(ARGS)),,@scripts/setup test && SECKILL_MODULE=$(target)/release/libseckill.so \
-	    cargo bench -p seckill-tools --bench rows -- $(ARGS))
+	    cargo bench --profile packaged -p seckill-tools --bench rows -- $(ARGS))
 
 # Of a module only its makers read the docs, so links to private items are fine.
 lint: export RUSTDOCFLAGS = -D warnings -A rustdoc::private-intra-doc-links

@@ -1,8 +1,9 @@
 //! The benchmark of the worker: orders per second from the stream to committed rows, compared with
 //! a consumer that handles one entry per transaction, as consumers of the usual script do.
 //!
-//! `cargo bench --bench rows`, or `-- --help` for its options. Both take turns, each turn with a
-//! new Redis server and an empty database, and the resulting rows are counted.
+//! `cargo bench --profile packaged --bench rows`, or `-- --help` for its options: the worker as
+//! packages have it. Both take turns, each turn with a new Redis server and an empty database, and
+//! the resulting rows are counted.
 //!
 //! In reading order: `harness`, `databases` (shared with the tests), `machine` (shared with the
 //! benchmark of the module), `turns` (one turn of either), `naive` (the other consumer), `report`.
