@@ -21,6 +21,7 @@ module: setup ## builds the module (target/release/libseckill.so)
 
 build: module ## builds the module and the tools around it (target/packaged/seckill-*)
 	cargo build --profile packaged -p seckill-tools
+	@ln -sf ../release/libseckill.so $(target)/packaged/ # seckill-doctor looks beside itself
 
 run: ## sells 1,000 units to 100,000 tries, makes rows of them, proves it; the server stays
 	@scripts/run
