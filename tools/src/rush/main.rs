@@ -38,10 +38,12 @@ use seckill_tools::server_info::{fields, product};
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use load::Rush;
+use managed_proof::Managed;
 use options::{Method, Options};
 use plan::Plan;
+use proof::Facts;
 use report::{Found, ManagedReport, Report};
-use sale::{ORDERS, RELEASED, State};
+use sale::{ORDERS, Order, RELEASED, State};
 use settle::Line;
 use spread::Spread;
 
@@ -96,11 +98,12 @@ async fn rush(options: &Options) -> Result<Report> {
     let cpu_s = sale::cpu_seconds(&mut link).await? - cpu_before;
 
     let on_the_way = spread.wait_for_moves(&mut link).await?;
-    let known = Known { shards, spread, before, on_the_way, book_before };
+    let fresh = !options.keep;
+    let known = Known { shards, spread, before, fresh, on_the_way, book_before };
     let found = if options.managed.managed {
         prove_managed(&mut link, options, &plan, (&mut rush, line), &known).await
     } else {
-        prove(&mut link, options, &plan, &rush, &known).await
+        prove(&mut link, &plan, &rush, &known).await
     };
     let found = found.context("reading the voucher after the rush")?;
     Ok(Report::new(options, server, &plan, &rush, cpu_s, found))
@@ -112,33 +115,39 @@ struct Known {
     spread: Spread,
     /// Each shard before the first try.
     before: Vec<State>,
+    /// The sale was opened by this run.
+    fresh: bool,
     /// Moves between shards that nobody has finished.
     on_the_way: i64,
     /// Orders in the books before the first try.
     book_before: usize,
 }
 
+impl Known {
+    fn facts<'a>(
+        &'a self,
+        plan: &'a Plan,
+        rush: &'a Rush,
+        orders: Option<&'a [Order]>,
+    ) -> Facts<'a> {
+        Facts {
+            plan,
+            fresh: self.fresh,
+            sent: rush.sent,
+            answers: &rush.answers,
+            spread: &self.spread,
+            on_the_way: self.on_the_way,
+            orders,
+        }
+    }
+}
+
 /// Compares the keys of an unmanaged voucher with the answers.
-async fn prove(
-    link: &mut Connection,
-    options: &Options,
-    plan: &Plan,
-    rush: &Rush,
-    known: &Known,
-) -> Result<Found> {
+async fn prove(link: &mut Connection, plan: &Plan, rush: &Rush, known: &Known) -> Result<Found> {
     let after = State::sum(&State::read_all(link, &known.shards).await?);
     let orders = sale::orders_since(link, &known.shards, &known.before, ORDERS).await?;
-    let checks = proof::checks(&proof::Facts {
-        plan,
-        fresh: !options.keep,
-        sent: rush.sent,
-        answers: &rush.answers,
-        before: &State::sum(&known.before),
-        after: &after,
-        spread: &known.spread,
-        on_the_way: known.on_the_way,
-        orders: orders.as_deref(),
-    });
+    let facts = known.facts(plan, rush, orders.as_deref());
+    let checks = proof::checks(&facts, &State::sum(&known.before), &after);
     Ok(Found { stock_left: after.stock, checks, managed: None })
 }
 
@@ -159,20 +168,16 @@ async fn prove_managed(
     let ledger = managed::Ledger::read(link, &known.shards).await?;
     let orders = sale::orders_since(link, &known.shards, &known.before, ORDERS).await?;
     let released = sale::orders_since(link, &known.shards, &known.before, RELEASED).await?;
-    let checks = managed_proof::checks(&managed_proof::Facts {
+    let facts = known.facts(plan, rush, orders.as_deref());
+    let sale = Managed {
         options,
-        plan,
-        sent: rush.sent,
-        answers: &rush.answers,
-        spread: &known.spread,
-        on_the_way: known.on_the_way,
         limit: standing.limit,
         book_before: known.book_before,
         ledger: &ledger,
         waited,
-        orders: orders.as_deref(),
         released: released.as_deref(),
-    });
+    };
+    let checks = managed_proof::checks(&facts, &sale);
     let managed = ManagedReport::new(&standing, &ledger, plan, &rush.answers);
     Ok(Found { stock_left: ledger.stock, checks, managed: Some(managed) })
 }

@@ -7,25 +7,16 @@ use domain::book::{Reason, State};
 use domain::confirm::Confirmation;
 use domain::orders::Cancellation;
 
-use crate::answers::Answers;
 use crate::decisions;
 use crate::managed::Ledger;
 use crate::options::Options;
-use crate::plan::{Plan, user_id};
-use crate::proof::{Check, count, misplaced, repeated};
+use crate::plan::user_id;
+use crate::proof::{Check, Facts, count, number, of_shards, repeated};
 use crate::sale::Order;
-use crate::spread::Spread;
 
-/// Everything known after a rush on a managed sale.
-pub struct Facts<'a> {
+/// What is known of a managed sale besides.
+pub struct Managed<'a> {
     pub options: &'a Options,
-    pub plan: &'a Plan,
-    /// How many tries of the plan were sent, all of them answered.
-    pub sent: u32,
-    pub answers: &'a Answers,
-    pub spread: &'a Spread,
-    /// Moves between shards that nobody has finished.
-    pub on_the_way: i64,
     /// Units that a user may have.
     pub limit: i64,
     /// Orders in the book before the rush.
@@ -33,17 +24,15 @@ pub struct Facts<'a> {
     pub ledger: &'a Ledger,
     /// All holds were waited for.
     pub waited: bool,
-    /// The voucher's orders appended during the rush; None if the server keeps no stream.
-    pub orders: Option<&'a [Order]>,
-    /// The same for releases.
+    /// The voucher's releases appended during the rush; None if the server keeps no stream.
     pub released: Option<&'a [Order]>,
 }
 
 /// The comparisons, in the order in which they are shown.
-pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
-    let Ledger { audit, book, stock, buyers } = facts.ledger;
-    let payments = &facts.answers.payments;
-    let fresh = !facts.options.keep;
+pub fn checks(facts: &Facts<'_>, managed: &Managed<'_>) -> Vec<Check> {
+    let Managed { options, ledger, .. } = managed;
+    let Ledger { audit, book, stock, buyers } = ledger;
+    let (payments, fresh) = (&facts.answers.payments, facts.fresh);
     let ids = decisions::orders(facts.plan, &facts.answers.accepted);
     let in_line = decisions::orders(facts.plan, &facts.answers.waiting);
     let served = decisions::served(facts.plan, &facts.answers.waiting, book);
@@ -52,28 +41,29 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     let mut check = |what, expected, found| checks.push(Check { what, expected, found });
 
     if fresh {
-        check("total", facts.options.stock, audit.total);
+        check("total", options.stock, audit.total);
     }
     let sum = audit.left.saturating_add(audit.held).saturating_add(audit.sold);
     check("left + held + sold", audit.total, sum);
     check("differences in the audit", 0, count(audit.differences.len()));
     check("stock left", audit.left, *stock);
-    if let Some(expected) = orders_to_sell(facts) {
+    if let Some(expected) = orders_to_sell(facts, managed) {
         check("orders accepted", expected, count(ids.len()));
     }
     let all = ids.union(&in_line).count();
-    check("orders in the book", count(facts.book_before + all), count(book.len()));
-    check("accepted orders in it", count(ids.len()), booked(facts, &ids));
-    if facts.options.managed.waitlist {
-        check("orders in line in it", count(in_line.len()), booked(facts, &in_line));
+    check("orders in the book", count(managed.book_before + all), count(book.len()));
+    check("accepted orders in it", count(ids.len()), booked(facts, ledger, &ids));
+    if options.managed.waitlist {
+        check("orders in line in it", count(in_line.len()), booked(facts, ledger, &in_line));
         // While somebody waits nothing is left for others, as each of them wants a single unit.
         let idle = if in_state(State::Waiting) > 0 { *stock } else { 0 };
         check("left while some wait", 0, idle);
     }
-    let users = units_by_user(facts.ledger);
-    check("users over the limit", 0, count(users.values().filter(|n| **n > facts.limit).count()));
-    check("buyers", count(users.len()), i64::try_from(*buyers).unwrap_or(i64::MAX));
-    if fresh && facts.options.managed.hold.is_some() {
+    let users = units_by_user(ledger);
+    let over = users.values().filter(|units| **units > managed.limit).count();
+    check("users over the limit", 0, count(over));
+    check("buyers", count(users.len()), number(*buyers));
+    if fresh && options.managed.hold.is_some() {
         check(
             "orders paid",
             number(payments.confirmed(Confirmation::Confirmed)),
@@ -87,34 +77,30 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
             in_state(State::Released(Reason::Cancelled)),
         );
     }
-    if facts.waited {
+    if managed.waited {
         check("holds left over", 0, in_state(State::Held));
     }
     if let Some(orders) = facts.orders {
         check("orders in the stream", count(ids.union(&served).count()), count(orders.len()));
         check("ids ordered twice", 0, repeated(orders.iter().map(|o| o.order_id.clone())));
     }
-    if facts.spread.is_spread() {
-        check("moves on their way", 0, facts.on_the_way);
-        let orders = facts.orders.unwrap_or_default();
-        check("orders on a wrong shard", 0, misplaced(facts.spread, orders));
-    }
     // Meanwhile more holds may have expired than the book said.
-    if let Some(released) = facts.released.filter(|_| fresh && facts.waited) {
+    if let Some(released) = managed.released.filter(|_| fresh && managed.waited) {
         let gone =
             book.iter().filter(|entry| entry.state.is_released() && entry.was_accepted).count();
         check("releases in the stream", count(gone), count(released.len()));
     }
+    checks.extend(of_shards(facts));
     checks
 }
 
 /// Where nothing comes back and the window is open, a fresh sale sells all its units, or to
 /// everybody as much as they tried for and may have.
-fn orders_to_sell(facts: &Facts<'_>) -> Option<i64> {
-    let managed = &facts.options.managed;
-    let nothing_returns = managed.hold.is_none() && managed.cancel_share == 0.0;
-    let always_open = managed.begin_in.is_none() && managed.end_in.is_none();
-    let certain = !facts.options.keep && facts.answers.error_count() == 0;
+fn orders_to_sell(facts: &Facts<'_>, managed: &Managed<'_>) -> Option<i64> {
+    let options = &managed.options.managed;
+    let nothing_returns = options.hold.is_none() && options.cancel_share == 0.0;
+    let always_open = options.begin_in.is_none() && options.end_in.is_none();
+    let certain = facts.fresh && facts.answers.error_count() == 0;
     if !(nothing_returns && always_open && certain) {
         return None;
     }
@@ -122,17 +108,17 @@ fn orders_to_sell(facts: &Facts<'_>) -> Option<i64> {
     for number in 0..facts.sent {
         wanted.entry(facts.plan.user(number)?).or_default().insert(facts.plan.first(number));
     }
-    let allowed = wanted.iter().map(|(user, ids)| (*user, count(ids.len()).min(facts.limit)));
+    let allowed = wanted.iter().map(|(user, ids)| (*user, count(ids.len()).min(managed.limit)));
     facts.spread.units_to_sell(allowed)
 }
 
 /// How many of the accepted orders are in the book, of the same user.
-fn booked(facts: &Facts<'_>, ids: &HashSet<u32>) -> i64 {
+fn booked(facts: &Facts<'_>, ledger: &Ledger, ids: &HashSet<u32>) -> i64 {
     let is_ours = |order_id: &str, user: &str| {
         let number = facts.plan.number(order_id).filter(|number| ids.contains(number))?;
         (user_id(facts.plan.user(number)?) == user).then_some(())
     };
-    let book = facts.ledger.book.iter();
+    let book = ledger.book.iter();
     count(book.filter(|entry| is_ours(&entry.order_id, &entry.user).is_some()).count())
 }
 
@@ -146,15 +132,15 @@ fn units_by_user(ledger: &Ledger) -> HashMap<&str, i64> {
     users
 }
 
-fn number(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answers::Answers;
     use crate::decisions::Payments;
     use crate::managed::{Audit, BookedOrder};
+    use crate::plan::Plan;
+    use crate::proof::tests::order;
+    use crate::spread::Spread;
     use clap::Parser;
 
     /// Five units, ten users: the first paid, the second cancelled, the third expired.
@@ -171,12 +157,6 @@ mod tests {
         let user = user_id(plan.user(number).unwrap());
         let (order_id, was_accepted) = (plan.order_id(number), state != State::Waiting);
         BookedOrder { order_id, state, was_accepted, units: 1, user }
-    }
-
-    fn order(plan: &Plan, number: u32) -> Order {
-        let user = user_id(plan.user(number).unwrap());
-        let voucher = "rush".to_owned();
-        Order { user, order_id: plan.order_id(number), voucher, waited: false }
     }
 
     fn sale() -> Sale {
@@ -196,20 +176,24 @@ mod tests {
 
     impl Sale {
         fn checks(&self) -> Vec<Check> {
-            checks(&Facts {
-                options: &self.options,
+            let facts = Facts {
                 plan: &self.plan,
+                fresh: true,
                 sent: 10,
                 answers: &self.answers,
                 spread: &Spread::of(&self.options),
                 on_the_way: 0,
+                orders: Some(&self.orders),
+            };
+            let managed = Managed {
+                options: &self.options,
                 limit: 1,
                 book_before: 0,
                 ledger: &self.ledger,
                 waited: true,
-                orders: Some(&self.orders),
                 released: Some(&self.released),
-            })
+            };
+            checks(&facts, &managed)
         }
 
         /// The names of the comparisons that don't hold.

@@ -9,7 +9,7 @@ use crate::plan::{Plan, user_id};
 use crate::sale::{Order, State};
 use crate::spread::Spread;
 
-/// Everything known after a rush.
+/// What is known after a rush, whether its sale is managed or not.
 pub struct Facts<'a> {
     pub plan: &'a Plan,
     /// Whether the sale was opened by this run, so that nobody had bought before.
@@ -17,8 +17,6 @@ pub struct Facts<'a> {
     /// How many tries of the plan were sent, all of them answered.
     pub sent: u32,
     pub answers: &'a Answers,
-    pub before: &'a State,
-    pub after: &'a State,
     pub spread: &'a Spread,
     /// Moves between shards that nobody has finished.
     pub on_the_way: i64,
@@ -41,7 +39,7 @@ impl Check {
 }
 
 /// The comparisons, in the order in which they are shown.
-pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
+pub fn checks(facts: &Facts<'_>, before: &State, after: &State) -> Vec<Check> {
     let accepted = count(facts.answers.accepted.len());
     let mut checks = Vec::new();
     let mut check = |what, expected, found| checks.push(Check { what, expected, found });
@@ -49,22 +47,30 @@ pub fn checks(facts: &Facts<'_>) -> Vec<Check> {
     if let Some(expected) = units_to_sell(facts) {
         check("units sold", expected, accepted);
     }
-    check("stock left", facts.before.stock.saturating_sub(accepted), facts.after.stock);
-    let buyers_before = i64::try_from(facts.before.buyers).unwrap_or(i64::MAX);
-    let buyers_after = i64::try_from(facts.after.buyers).unwrap_or(i64::MAX);
-    check("buyers", buyers_before.saturating_add(accepted), buyers_after);
+    check("stock left", before.stock.saturating_sub(accepted), after.stock);
+    check("buyers", number(before.buyers).saturating_add(accepted), number(after.buyers));
     check("accepted twice", 0, repeated(accepted_users(facts)));
     if let Some(orders) = facts.orders {
         check("orders in the stream", accepted, count(orders.len()));
         check("users ordered twice", 0, repeated(orders.iter().map(|order| order.user.clone())));
         check("orders of accepted tries", accepted, orders_matched(facts, orders));
     }
-    if facts.spread.is_spread() {
-        check("moves on their way", 0, facts.on_the_way);
-        let orders = facts.orders.unwrap_or_default();
-        check("orders on a wrong shard", 0, misplaced(facts.spread, orders));
-    }
+    checks.extend(of_shards(facts));
     checks
+}
+
+/// The comparisons of a sale that is spread over shards.
+pub fn of_shards(facts: &Facts<'_>) -> Vec<Check> {
+    if !facts.spread.is_spread() {
+        return Vec::new();
+    }
+    let vouchers = facts.spread.vouchers();
+    let is_wrong = |order: &&Order| vouchers[facts.spread.shard_of(&order.user)] != order.voucher;
+    let wrong = facts.orders.unwrap_or_default().iter().filter(is_wrong).count();
+    vec![
+        Check { what: "moves on their way", expected: 0, found: facts.on_the_way },
+        Check { what: "orders on a wrong shard", expected: 0, found: count(wrong) },
+    ]
 }
 
 /// A fresh sale sells all its units, or one to everybody who tried when there are more.
@@ -96,13 +102,6 @@ fn orders_matched(facts: &Facts<'_>, orders: &[Order]) -> i64 {
     count(matched.len())
 }
 
-/// How many orders are of a voucher that is not their user's shard.
-pub fn misplaced(spread: &Spread, orders: &[Order]) -> i64 {
-    let vouchers = spread.vouchers();
-    let wrong = |order: &&Order| vouchers[spread.shard_of(&order.user)] != order.voucher;
-    count(orders.iter().filter(wrong).count())
-}
-
 /// How many items appeared before.
 pub fn repeated(items: impl Iterator<Item = String>) -> i64 {
     let mut seen = HashSet::new();
@@ -113,8 +112,12 @@ pub fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
+pub fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::answers::Errors;
     use crate::options::Options;
@@ -134,7 +137,8 @@ mod tests {
         State { stock, buyers, last_entry: "0".to_owned(), last_released: "0".to_owned() }
     }
 
-    fn order(plan: &Plan, number: u32) -> Order {
+    /// The order of a try.
+    pub fn order(plan: &Plan, number: u32) -> Order {
         let user = user_id(plan.user(number).unwrap());
         let voucher = "rush".to_owned();
         Order { user, order_id: plan.order_id(number), voucher, waited: false }
@@ -161,17 +165,16 @@ mod tests {
         fn checks(&self, fresh: bool) -> Vec<Check> {
             let mut spread = Spread::of(&Options::parse_from(["rush"]));
             spread.stocks = vec![self.before.stock];
-            checks(&Facts {
+            let facts = Facts {
                 plan: &self.plan,
                 fresh,
                 sent: self.sent,
                 answers: &self.answers,
-                before: &self.before,
-                after: &self.after,
                 spread: &spread,
                 on_the_way: 0,
                 orders: Some(&self.orders),
-            })
+            };
+            checks(&facts, &self.before, &self.after)
         }
     }
 
