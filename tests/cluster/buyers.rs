@@ -11,7 +11,7 @@ use redis::cluster::{ClusterClient, ClusterConnection};
 use redis::{Cmd, FromRedisValue, Value};
 
 use crate::harness::{Server, text, wait_for};
-use crate::nodes::{Nodes, run};
+use crate::nodes::Nodes;
 
 /// What is on sale: a managed voucher with holds, one with only a stock, and one whose keys are
 /// arguments.
@@ -298,12 +298,4 @@ pub fn redirected(nodes: &Nodes) -> i64 {
         count("TRYAGAIN") + count("ASK")
     };
     nodes.servers.iter().map(counted).sum()
-}
-
-/// The number of a key's slot.
-pub fn slot(server: &Server, key: &str) -> i64 {
-    match run(server, &format!("CLUSTER KEYSLOT {key}")) {
-        Value::Int(slot) => slot,
-        other => panic!("{other:?}"),
-    }
 }

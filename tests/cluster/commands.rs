@@ -7,7 +7,7 @@ use redis::{RedisResult, Value};
 
 use crate::cli::redis_cli;
 use crate::harness::text;
-use crate::nodes::{Nodes, PRIMARIES, run, say};
+use crate::nodes::{Nodes, PRIMARIES};
 
 /// A session as a client sends it, with the answers. V is the voucher or the pool, K its form in
 /// names of keys, S the end of names of streams. The answer `*` is anything but an error.
@@ -144,7 +144,7 @@ fn every_command_by_a_cluster_client_and_by_redis_cli() {
             check(&words, &answer, &got);
             used.insert(words[0].to_lowercase());
         }
-        nodes.servers[..PRIMARIES].iter().for_each(|server| drop(run(server, "FLUSHALL")));
+        nodes.servers[..PRIMARIES].iter().for_each(|server| drop(server.run("FLUSHALL")));
     }
     assert_eq!(owners.len(), PRIMARIES, "the vouchers are on all primaries");
     // Through any node, wherever the voucher is: redis-cli follows redirections.
@@ -158,7 +158,7 @@ fn every_command_by_a_cluster_client_and_by_redis_cli() {
         }
     }
     // No command was left out.
-    let Value::Array(all) = run(&nodes.servers[0], "COMMAND LIST FILTERBY MODULE seckill") else {
+    let Value::Array(all) = nodes.servers[0].run("COMMAND LIST FILTERBY MODULE seckill") else {
         panic!("no list")
     };
     let all: BTreeSet<_> = all.iter().map(text).collect();
@@ -168,6 +168,6 @@ fn every_command_by_a_cluster_client_and_by_redis_cli() {
     for (primary, replica) in nodes.servers.iter().zip(&nodes.servers[PRIMARIES..]) {
         primary.wait_for_replica(replica);
         assert_eq!(primary.digest(), replica.digest());
-        assert!(say(replica, "SECKILL.TRY 7 alice o1").starts_with("MOVED "));
+        assert!(replica.say("SECKILL.TRY 7 alice o1").starts_with("MOVED "));
     }
 }

@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::buyers::{connect, names_in, orders_in};
 use crate::harness::{Client, Server};
-use crate::nodes::{Nodes, PRIMARIES, run, say};
+use crate::nodes::{Nodes, PRIMARIES};
 
 const STOCK: i64 = 3_000;
 
@@ -45,11 +45,11 @@ fn try_until_lost(mut client: Client, name: usize) -> Known {
 fn sound(server: &Server) -> BTreeSet<String> {
     let audit = server.audited("m");
     assert_eq!((audit.differences(), audit.number("total")), (Vec::new(), STOCK));
-    let left: i64 = say(server, "GET seckill:stock:{m}b").parse().expect("a stock");
+    let left: i64 = server.say("GET seckill:stock:{m}b").parse().expect("a stock");
     let mut all = BTreeSet::new();
-    let mut entries = orders_in(&run(server, "XRANGE stream.orders:{m} - +"));
+    let mut entries = orders_in(&server.run("XRANGE stream.orders:{m} - +"));
     for (voucher, buyers) in [("m", "seckill:order:{m}"), ("{m}b", "seckill:order:{m}b")] {
-        let buyers = names_in(&run(server, &format!("SMEMBERS {buyers}")));
+        let buyers = names_in(&server.run(&format!("SMEMBERS {buyers}")));
         if voucher == "{m}b" {
             assert_eq!(left + buyers.len() as i64, STOCK, "left and sold of {voucher}");
         }
@@ -71,14 +71,14 @@ fn a_primary_dies_in_the_middle_of_a_sale() {
     let mut nodes = Nodes::start_with(builder);
     let owner = nodes.owner("m");
     let primary = &nodes.servers[owner];
-    run(primary, &format!("SECKILL.CREATE m {STOCK} HOLD 900000"));
-    run(primary, &format!("SET seckill:stock:{{m}}b {STOCK}"));
+    primary.run(&format!("SECKILL.CREATE m {STOCK} HOLD 900000"));
+    primary.run(&format!("SET seckill:stock:{{m}}b {STOCK}"));
     let threads: Vec<_> = (0..4)
         .map(|name| (name, primary.client()))
         .map(|(name, client)| thread::spawn(move || try_until_lost(client, name)))
         .collect();
     primary.until("a part of the sale", || {
-        let left: i64 = say(primary, "GET seckill:stock:{m}").parse().expect("a stock");
+        let left: i64 = primary.say("GET seckill:stock:{m}").parse().expect("a stock");
         left < STOCK - 700
     });
     nodes.servers[owner].kill9();
@@ -93,7 +93,7 @@ fn a_primary_dies_in_the_middle_of_a_sale() {
     let replica = &nodes.servers[owner + PRIMARIES];
     replica.until("the replica to be promoted", || {
         let is_primary = replica.info("role").as_deref() == Some("master");
-        let is_ok = say(replica, "CLUSTER INFO").contains("cluster_state:ok");
+        let is_ok = replica.say("CLUSTER INFO").contains("cluster_state:ok");
         is_primary && is_ok
     });
     // Orders that a WAIT has covered are there. The rest may be lost, but only whole commands.
@@ -114,12 +114,12 @@ fn a_primary_dies_in_the_middle_of_a_sale() {
         outcomes[outcome] += 1;
     }
     let replica = &nodes.servers[owner + PRIMARIES];
-    assert_eq!(say(replica, "GET seckill:stock:{m}b"), "0");
+    assert_eq!(replica.say("GET seckill:stock:{m}b"), "0");
     assert!(outcomes[0] > 0 && outcomes[1] >= 50 && outcomes[2] == 0, "{outcomes:?}");
     sound(replica);
     // The old primary returns as a replica of the new one, and has the same data.
     let old = &nodes.servers[owner];
     replica.wait_for_replica(old);
     assert_eq!(old.digest(), replica.digest());
-    assert!(say(old, "SECKILL.TRY m zoe zoe").starts_with("MOVED "));
+    assert!(old.say("SECKILL.TRY m zoe zoe").starts_with("MOVED "));
 }

@@ -12,7 +12,7 @@
 //! What each command does on a node is in `tests/it`; so are slots that move key by key, without
 //! load.
 
-use kit::{harness, nodes, whole_slots};
+use kit::{harness, nodes, slots, whole_slots};
 
 mod buyers;
 mod cli;

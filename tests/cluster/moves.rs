@@ -1,11 +1,10 @@
 //! Slots that move, key by key and by `redis-cli`, while users try; what a client sees meanwhile.
 
-use redis::Value;
-
-use crate::buyers::{Answers, Buyers, Goods, LONG_MS, orders_in, redirected, slot};
+use crate::buyers::{Answers, Buyers, Goods, LONG_MS, orders_in, redirected};
 use crate::cli::{redis_cli, wait_for_agreement};
-use crate::harness::{Server, text, wait_for};
-use crate::nodes::{Nodes, PRIMARIES, expect_ok, id, run, say};
+use crate::harness::{Server, wait_for};
+use crate::nodes::{Nodes, PRIMARIES};
+use crate::slots::{Move, node_id, slot};
 
 pub fn goods(stock: i64) -> Goods {
     Goods {
@@ -15,32 +14,6 @@ pub fn goods(stock: i64) -> Goods {
         stock,
         hold_ms: LONG_MS,
     }
-}
-
-fn begin(source: &Server, target: &Server, moving: i64) {
-    expect_ok(target, &format!("CLUSTER SETSLOT {moving} IMPORTING {}", id(source)));
-    expect_ok(source, &format!("CLUSTER SETSLOT {moving} MIGRATING {}", id(target)));
-}
-
-fn end(nodes: &Nodes, source: &Server, target: &Server, moving: i64) {
-    let node = format!("CLUSTER SETSLOT {moving} NODE {}", id(target));
-    expect_ok(target, &node);
-    expect_ok(source, &node);
-    for primary in &nodes.servers[..PRIMARIES] {
-        // The third primary learns of it anyway, a little later.
-        run(primary, &node);
-    }
-}
-
-fn keys_in(server: &Server, moving: i64) -> Vec<String> {
-    let reply = run(server, &format!("CLUSTER GETKEYSINSLOT {moving} 100"));
-    let Value::Array(keys) = reply else { panic!("{reply:?}") };
-    keys.iter().map(text).collect()
-}
-
-fn migrate(source: &Server, target: &Server, key: &str) {
-    let reply = run(source, &format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port()));
-    assert_eq!(text(&reply), "OK", "{key}");
 }
 
 pub fn report(nodes: &Nodes, answers: &Answers) {
@@ -62,14 +35,13 @@ fn a_sale_goes_on_while_its_slots_move_key_by_key() {
     for _ in 0..PRIMARIES {
         for voucher in [&goods.managed, &goods.bare, &goods.keys] {
             buyers.wait_for_more(60, &nodes.servers[0]);
-            let moving = slot(&nodes.servers[0], voucher);
             let from = nodes.owner(voucher);
             let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
-            begin(source, target, moving);
-            let keys = keys_in(source, moving);
+            let moving = Move::begin(source, target, voucher);
+            let keys = moving.keys();
             let half = keys.len() / 2;
             for (moved, key) in keys.iter().enumerate() {
-                migrate(source, target, key);
+                moving.key(key);
                 if moved == half {
                     // A user tries while half of the keys is on each node.
                     let before = redirected(&nodes);
@@ -77,8 +49,10 @@ fn a_sale_goes_on_while_its_slots_move_key_by_key() {
                 }
             }
             // Keys made meanwhile would be left behind. There must be none.
-            assert_eq!(keys_in(source, moving), [""; 0]);
-            end(&nodes, source, target, moving);
+            assert_eq!(moving.keys(), [""; 0]);
+            moving.end();
+            // The third primary learns of it anyway, a little later.
+            moving.tell(&nodes.servers[(from + 2) % PRIMARIES], "NODE", target);
         }
     }
     buyers.wait_for_more(300, &nodes.servers[0]);
@@ -105,7 +79,7 @@ fn a_sale_goes_on_while_redis_cli_moves_slots() {
     for (from, to) in [(0, 1), (1, 0), (0, 1), (1, 0)] {
         buyers.wait_for_more(100, &nodes.servers[0]);
         let door = format!("127.0.0.1:{}", nodes.servers[2].port());
-        let (from, to) = (id(&nodes.servers[from]), id(&nodes.servers[to]));
+        let (from, to) = (node_id(&nodes.servers[from]), node_id(&nodes.servers[to]));
         wait_for_agreement(&nodes.servers[2]);
         redis_cli(
             &nodes.servers[2],
@@ -122,7 +96,7 @@ fn a_sale_goes_on_while_redis_cli_moves_slots() {
                 "--cluster-yes",
             ],
         );
-        assert_eq!(text(&run(&nodes.servers[2], "PING")), "PONG");
+        assert_eq!(nodes.servers[2].say("PING"), "PONG");
     }
     buyers.wait_for_more(300, &nodes.servers[0]);
     let answers = buyers.end();
@@ -138,9 +112,9 @@ fn a_sale_goes_on_while_redis_cli_moves_slots() {
 /// The answers of both sides of a move to a client that follows no redirection.
 fn both(source: &Server, target: &Server, command: &str) -> [String; 2] {
     let word = |reply: String| reply.split(' ').next().unwrap_or_default().to_owned();
-    let at_source = word(say(source, command));
-    run(target, "ASKING");
-    [at_source, word(say(target, command))]
+    let at_source = word(source.say(command));
+    target.run("ASKING");
+    [at_source, word(target.say(command))]
 }
 
 #[test]
@@ -148,28 +122,27 @@ fn trykeys_is_redirected_by_the_server_itself() {
     let nodes = Nodes::start();
     let from = nodes.owner("k");
     let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
-    let moving = slot(source, "k");
-    run(source, "SET stock:{k} 9");
+    source.run("SET stock:{k} 9");
     let keys = "SECKILL.TRYKEYS stock:{k} buyers:{k} orders:{k} k";
-    assert_eq!(say(source, &format!("{keys} alice o1")), "0");
-    begin(source, target, moving);
+    assert_eq!(source.say(&format!("{keys} alice o1")), "0");
+    let moving = Move::begin(source, target, "k");
     // All keys are at the source: it sells.
-    assert_eq!(say(source, &format!("{keys} bob o2")), "0");
+    assert_eq!(source.say(&format!("{keys} bob o2")), "0");
     let bob = || both(source, target, &format!("{keys} bob o2"));
     assert_eq!(bob(), ["2", "TRYAGAIN"]);
     // The keys are on both nodes: neither sells, and nothing changes.
     for key in ["stock:{k}", "buyers:{k}"] {
-        migrate(source, target, key);
+        moving.key(key);
         let digests = (source.digest(), target.digest());
         assert_eq!(bob(), ["TRYAGAIN", "TRYAGAIN"], "{key}");
         assert_eq!((source.digest(), target.digest()), digests);
     }
-    migrate(source, target, "orders:{k}");
+    moving.key("orders:{k}");
     assert_eq!(bob(), ["ASK", "2"]);
     assert_eq!(both(source, target, &format!("{keys} carol o3")), ["ASK", "0"]);
-    end(&nodes, source, target, moving);
+    moving.end();
     assert_eq!(both(source, target, &format!("{keys} dave o4")), ["MOVED", "0"]);
-    assert_eq!(say(target, "GET stock:{k}"), "5");
+    assert_eq!(target.say("GET stock:{k}"), "5");
 }
 
 #[test]
@@ -177,15 +150,14 @@ fn a_managed_voucher_is_sold_as_soon_as_its_keys_have_come() {
     let nodes = Nodes::start();
     let from = nodes.owner("m");
     let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
-    let moving = slot(source, "m");
-    run(source, "SECKILL.CREATE m 9 HOLD 900000");
+    source.run("SECKILL.CREATE m 9 HOLD 900000");
     for user in ["alice", "bob", "erin"] {
-        assert_eq!(say(source, &format!("SECKILL.TRY m {user} {user}")), "0");
+        assert_eq!(source.say(&format!("SECKILL.TRY m {user} {user}")), "0");
     }
-    assert_eq!(say(source, "SECKILL.CANCEL m bob bob"), "1");
-    assert_eq!(say(source, "SECKILL.CONFIRM m erin erin"), "1");
-    begin(source, target, moving);
-    let keys = keys_in(source, moving);
+    assert_eq!(source.say("SECKILL.CANCEL m bob bob"), "1");
+    assert_eq!(source.say("SECKILL.CONFIRM m erin erin"), "1");
+    let moving = Move::begin(source, target, "m");
+    let keys = moving.keys();
     assert_eq!(keys.len(), 9, "{keys:?}");
     // The streams of released and of confirmed orders move last, because a sale does not use them.
     let (released, confirmed) = ("stream.orders.released:{m}", "stream.orders.confirmed:{m}");
@@ -195,19 +167,19 @@ fn a_managed_voucher_is_sold_as_soon_as_its_keys_have_come() {
         let answers = both(source, target, "SECKILL.TRY m carol carol");
         assert_eq!(answers, ["ASK", "TRYAGAIN"], "{moved} keys moved");
         assert_eq!((source.digest(), target.digest()), digests);
-        migrate(source, target, key);
+        moving.key(key);
     }
     // The slot is still moving.
     assert_eq!(both(source, target, "SECKILL.TRY m carol carol"), ["ASK", "0"]);
     let cancel = "SECKILL.CANCEL m carol carol";
     assert_eq!(both(source, target, cancel), ["ASK", "TRYAGAIN"]);
-    migrate(source, target, released);
+    moving.key(released);
     assert_eq!(both(source, target, cancel), ["ASK", "1"]);
     let confirm = "SECKILL.CONFIRM m alice alice";
     assert_eq!(both(source, target, confirm), ["ASK", "TRYAGAIN"]);
-    migrate(source, target, confirmed);
+    moving.key(confirmed);
     assert_eq!(both(source, target, confirm), ["ASK", "1"]);
-    end(&nodes, source, target, moving);
+    moving.end();
     assert_eq!(both(source, target, "SECKILL.TRY m dave dave"), ["MOVED", "0"]);
 }
 
@@ -217,7 +189,6 @@ fn a_line_is_served_where_its_slot_has_gone() {
     let nodes = Nodes::start();
     let from = nodes.owner("w");
     let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
-    let moving = slot(source, "w");
     for (command, answer) in [
         ("SECKILL.CREATE w 1 HOLD 900000", "OK"),
         ("SECKILL.TRY w eve eve", "0"),
@@ -226,14 +197,14 @@ fn a_line_is_served_where_its_slot_has_gone() {
         ("SECKILL.TRY w bob bob WAITLIST", "6"),
         ("SECKILL.TRY w cid cid WAITLIST", "6"),
     ] {
-        assert_eq!(say(source, command), answer, "{command}");
+        assert_eq!(source.say(command), answer, "{command}");
     }
-    begin(source, target, moving);
-    let keys = keys_in(source, moving);
+    let moving = Move::begin(source, target, "w");
+    let keys = moving.keys();
     assert_eq!(keys.len(), 9, "{keys:?}");
     let (line, others): (Vec<_>, Vec<_>) =
         keys.into_iter().partition(|key| key == "seckill:wait:{w}");
-    others.iter().for_each(|key| migrate(source, target, key));
+    others.iter().for_each(|key| moving.key(key));
     // Who joins or leaves the line must see it.
     let digests = (source.digest(), target.digest());
     for command in ["SECKILL.TRY w dan dan WAITLIST", "SECKILL.CANCEL w bob bob"] {
@@ -241,13 +212,13 @@ fn a_line_is_served_where_its_slot_has_gone() {
     }
     assert_eq!((source.digest(), target.digest()), digests);
     assert_eq!(both(source, target, "SECKILL.CANCEL w ann ann"), ["ASK", "1"]);
-    migrate(source, target, &line[0]);
-    end(&nodes, source, target, moving);
+    moving.key(&line[0]);
+    moving.end();
     assert_eq!(both(source, target, "SECKILL.TRY w dan dan WAITLIST"), ["MOVED", "6"]);
-    let served = || orders_in(&run(target, "XRANGE stream.orders:{w} - +"));
+    let served = || orders_in(&target.run("XRANGE stream.orders:{w} - +"));
     let come = wait_for("the first in line", || (served() == ["eve", "ann", "bob"]).then_some(()));
     come.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", served(), target.log()));
-    assert_eq!(say(target, "SECKILL.RESTOCK w 2"), "0");
+    assert_eq!(target.say("SECKILL.RESTOCK w 2"), "0");
     assert_eq!(served(), ["eve", "ann", "bob", "cid", "dan"]);
     assert_eq!(target.audited("w").differences(), [""; 0]);
 }
@@ -257,12 +228,11 @@ fn a_release_needs_to_see_more_than_a_sale() {
     let nodes = Nodes::start();
     let from = nodes.owner("n");
     let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
-    let moving = slot(source, "n");
-    run(source, "SECKILL.CREATE n 2");
-    assert_eq!(say(source, "SECKILL.TRY n alice a1"), "0");
-    begin(source, target, moving);
+    source.run("SECKILL.CREATE n 2");
+    assert_eq!(source.say("SECKILL.TRY n alice a1"), "0");
+    let moving = Move::begin(source, target, "n");
     // No order was ever held and none was released, so two of the eight keys never exist.
-    keys_in(source, moving).iter().for_each(|key| migrate(source, target, key));
+    moving.keys().iter().for_each(|key| moving.key(key));
     let both = |command: &str| both(source, target, command);
     assert_eq!(both("SECKILL.TRY n bob b1"), ["ASK", "0"]);
     let digest = target.digest();
@@ -276,7 +246,7 @@ fn a_release_needs_to_see_more_than_a_sale() {
         assert_eq!(both(command), ["ASK", "TRYAGAIN"], "{command}");
     }
     assert_eq!(target.digest(), digest);
-    end(&nodes, source, target, moving);
+    moving.end();
     assert_eq!(both("SECKILL.TRY n dave d1"), ["MOVED", "1"]);
     assert_eq!(both("SECKILL.CANCEL n alice a1"), ["MOVED", "1"]);
     assert_eq!(both("SECKILL.TRY n dave d1"), ["MOVED", "0"]);

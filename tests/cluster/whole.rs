@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use crate::buyers::{Buyers, Goods, connect, names_in, orders_in};
 use crate::harness::{Server, wait_for};
 use crate::moves::{goods, report};
-use crate::nodes::{Nodes, PRIMARIES, run, say};
+use crate::nodes::{Nodes, PRIMARIES};
 use crate::whole_slots::{Mover, wait_until_served};
 
 /// How long a client waits in line for the lock.
@@ -145,7 +145,7 @@ fn check_at_rest(nodes: &Nodes, goods: &Goods) {
     let from = nodes.owner(&goods.managed);
     let (owner, replica) = (&nodes.servers[from], &nodes.servers[from + PRIMARIES]);
     let holds = format!("EXISTS seckill:hold:{{{}}}", goods.managed);
-    owner.until("all holds to end", || say(owner, &holds) == "0");
+    owner.until("all holds to end", || owner.say(&holds) == "0");
     owner.wait_for_replica(replica);
     assert_eq!(owner.digest(), replica.digest());
 }
@@ -188,11 +188,11 @@ const STOCK: i64 = 100_000;
 fn units_out(server: &Server) -> i64 {
     let audit = server.audited("m");
     assert_eq!((audit.differences(), audit.number("total")), (Vec::new(), STOCK));
-    let left: i64 = say(server, "GET seckill:stock:{m}").parse().expect("a stock");
-    let buyers = names_in(&run(server, "SMEMBERS seckill:order:{m}"));
+    let left: i64 = server.say("GET seckill:stock:{m}").parse().expect("a stock");
+    let buyers = names_in(&server.run("SMEMBERS seckill:order:{m}"));
     assert_eq!(left + buyers.len() as i64, STOCK);
-    let sold = orders_in(&run(server, "XRANGE stream.orders:{m} - +"));
-    let released = orders_in(&run(server, "XRANGE stream.orders.released:{m} - +"));
+    let sold = orders_in(&server.run("XRANGE stream.orders:{m} - +"));
+    let released = orders_in(&server.run("XRANGE stream.orders.released:{m} - +"));
     assert_eq!(sold.len() - released.len(), buyers.len(), "entries and buyers");
     buyers.len() as i64
 }
@@ -214,7 +214,7 @@ fn half_way() -> Option<Killing> {
     let source = nodes.owner("m");
     let target = (source + 1) % PRIMARIES;
     let (from, to) = (&nodes.servers[source], &nodes.servers[target]);
-    run(from, &format!("SECKILL.CREATE m {STOCK} HOLD 3600000"));
+    from.run(&format!("SECKILL.CREATE m {STOCK} HOLD 3600000"));
     let stop = Arc::<AtomicBool>::default();
     let sellers: Vec<_> = (0..3).map(|name| sell(from, name, &stop)).collect();
     mover.hold_up(from, to, true);
@@ -225,7 +225,7 @@ fn half_way() -> Option<Killing> {
 
 fn is_primary(server: &Server) -> bool {
     let is_primary = server.info("role").as_deref() == Some("master");
-    is_primary && say(server, "CLUSTER INFO").contains("cluster_state:ok")
+    is_primary && server.say("CLUSTER INFO").contains("cluster_state:ok")
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_target_that_dies_leaves_the_sale_where_it_is() {
     let Some(mut killing) = half_way() else { return };
     killing.nodes.servers[killing.target].kill9();
     let source = &killing.nodes.servers[killing.source];
-    let left = || -> i64 { say(source, "GET seckill:stock:{m}").parse().expect("a stock") };
+    let left = || -> i64 { source.say("GET seckill:stock:{m}").parse().expect("a stock") };
     let (before, mover) = (left(), killing.mover);
     let over = wait_for("the end of the move", || {
         let states = mover.states(source);
@@ -247,12 +247,12 @@ fn a_target_that_dies_leaves_the_sale_where_it_is() {
     // The target's replica has taken over the target's data, and the slot is not part of it.
     let heir = &killing.nodes.servers[killing.target + PRIMARIES];
     heir.until("the promotion", || is_primary(heir));
-    assert!(say(heir, "SECKILL.TRY m zoe zoe").starts_with("MOVED "));
+    assert!(heir.say("SECKILL.TRY m zoe zoe").starts_with("MOVED "));
     // The next attempt moves everything.
     mover.hold_up(source, heir, false);
     mover.move_slot(source, heir, "m");
     assert_eq!(units_out(heir), out);
-    assert_eq!(say(heir, "SECKILL.TRY m zoe zoe"), "0");
+    assert_eq!(heir.say("SECKILL.TRY m zoe zoe"), "0");
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_source_that_dies_in_the_middle_of_a_move_is_followed_by_its_replica() {
     let (target, mover) = (&killing.nodes.servers[killing.target], killing.mover);
     wait_until_served(heir, "m");
     target.until("the target to know the new primary", || {
-        say(target, "SECKILL.TRY m zoe zoe").starts_with("MOVED ")
+        target.say("SECKILL.TRY m zoe zoe").starts_with("MOVED ")
     });
     // The failed move leaves nothing behind, and the next one moves everything.
     mover.cancel(heir, target);
@@ -277,5 +277,5 @@ fn a_source_that_dies_in_the_middle_of_a_move_is_followed_by_its_replica() {
     assert!(out > 0);
     mover.move_slot(heir, target, "m");
     assert_eq!(units_out(target), out);
-    assert_eq!(say(target, "SECKILL.TRY m zoe zoe"), "0");
+    assert_eq!(target.say("SECKILL.TRY m zoe zoe"), "0");
 }

@@ -1,7 +1,8 @@
 //! Hash tags, and servers in cluster mode.
 
 use crate::harness::{Server, text};
-use crate::observe::{assert_error, bytes_list, integer};
+use crate::observe::{assert_error, bytes_list};
+use crate::slots::slot;
 use redis::Value;
 
 /// A cluster of one node that owns every slot.
@@ -16,10 +17,6 @@ fn wait_until_ok(server: &Server) {
     server.until("cluster_state:ok", || {
         text(&server.run("CLUSTER INFO")).contains("cluster_state:ok")
     });
-}
-
-pub fn slot(server: &Server, key: &[u8]) -> i64 {
-    integer(&server.call(&[b"CLUSTER", b"KEYSLOT", key]))
 }
 
 #[test]
@@ -137,42 +134,4 @@ pub fn two_nodes() -> (Server, Server) {
     });
     wait_until_ok(&target);
     (source, target)
-}
-
-/// A slot that moves key by key.
-pub struct Move<'a> {
-    nodes: [&'a Server; 2],
-    slot: i64,
-}
-
-impl<'a> Move<'a> {
-    /// Both nodes are told that the slot of this key leaves the first one for the second.
-    pub fn begin(source: &'a Server, target: &'a Server, key: &str) -> Self {
-        let moving = Self { nodes: [source, target], slot: slot(source, key.as_bytes()) };
-        moving.tell(target, "IMPORTING", source);
-        moving.tell(source, "MIGRATING", target);
-        moving
-    }
-
-    fn tell(&self, node: &Server, what: &str, other: &Server) {
-        let command = format!("CLUSTER SETSLOT {} {what} {}", self.slot, node_id(other));
-        assert_eq!(node.run(&command), Value::Okay, "{command}");
-    }
-
-    pub fn key(&self, key: &str) {
-        let [source, target] = self.nodes;
-        let reply = source.run(&format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port()));
-        assert_eq!(reply, Value::Okay, "{key}");
-    }
-
-    /// The slot is handed over.
-    pub fn end(&self) {
-        let [source, target] = self.nodes;
-        self.tell(target, "NODE", target);
-        self.tell(source, "NODE", target);
-    }
-}
-
-pub fn node_id(server: &Server) -> String {
-    text(&server.run("CLUSTER MYID"))
 }

@@ -4,9 +4,10 @@
 use std::time::{Duration, Instant};
 
 use crate::aof::masked;
-use crate::cluster::{Move, slot, two_nodes, whole_cluster};
+use crate::cluster::{two_nodes, whole_cluster};
 use crate::harness::{Client, Server, in_time, text};
 use crate::observe::{assert_error, integer};
+use crate::slots::{Move, slot};
 use redis::Value;
 
 /// The commands that `act` adds to the file, with WHEN for times.

@@ -1,11 +1,12 @@
 //! Locks with SESSION while the server is paused, unloaded, demoted, restarted or part of a
 //! cluster, while databases are swapped, and while many clients come and go.
 
-use crate::cluster::{Move, two_nodes};
+use crate::cluster::two_nodes;
 use crate::harness::{Client, Server, module, wait_for};
 use crate::locks_line::id_of;
 use crate::locks_session::{holder, wait_for_closed};
 use crate::locks_turns::{cron, needs_no_poll, sleepy};
+use crate::slots::Move;
 use crate::whole_slots::Mover;
 use redis::Value;
 

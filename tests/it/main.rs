@@ -56,7 +56,7 @@
 //! Each test starts its own server. `Server::silent` and `Server::refused` check that a command
 //! leaves no trace, which is half of this module's promise: prefer them to comparing replies.
 
-use kit::{aof, faketime, harness, locks_line, observe, transcript, whole_slots, written};
+use kit::{aof, faketime, harness, locks_line, observe, slots, transcript, whole_slots, written};
 
 mod adopt;
 mod arguments;

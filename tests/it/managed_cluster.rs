@@ -1,9 +1,10 @@
 //! Managed sales with hash tags and in clusters: one slot per voucher, and holds that move with it.
 
-use crate::cluster::{Move, slot, two_nodes, whole_cluster};
+use crate::cluster::{two_nodes, whole_cluster};
 use crate::harness::{Server, in_time};
 use crate::observe::{assert_error, words};
 use crate::reject::deliver;
+use crate::slots::{Move, slot};
 
 /// All keys of the server, in the one slot of a tag.
 fn keys_in_slot(server: &Server, cluster: &Server, tag: &str) -> Vec<String> {

@@ -3,10 +3,11 @@
 use redis::Value;
 
 use crate::aof::shown;
-use crate::cluster::{Move, slot, two_nodes, whole_cluster};
+use crate::cluster::{two_nodes, whole_cluster};
 use crate::harness::{Server, text};
 use crate::nextid::{DAY, EPOCH, id, next, unix_s};
 use crate::observe::{assert_error, integer, words};
+use crate::slots::{Move, slot};
 
 /// The last id stored in the only key of a server.
 fn kept(server: &Server) -> (String, i64) {

@@ -1,10 +1,11 @@
 //! While a slot moves key by key, no command runs by halves: each is refused until all keys that it
 //! needs are on one node. `memory::moves` walks tries through every order of steps.
 
-use crate::cluster::{Move, two_nodes};
+use crate::cluster::two_nodes;
 use crate::harness::{Server, text};
 use crate::observe::words;
 use crate::reject::deliver;
+use crate::slots::Move;
 
 /// Commands about the keys of one slot. A key with the name `n` keeps them at the source.
 struct Slot {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::cluster::{node_id as id, slot, two_nodes};
+use crate::cluster::two_nodes;
 use crate::harness::{Server, text, wait_for};
 use crate::observe::words;
+use crate::slots::{keys_in, node_id, slot};
 use redis::Value;
 
 /// What can be done to a slot, or to the keys in it.
@@ -79,9 +80,7 @@ impl<'a> Moving<'a> {
     }
 
     fn keys_at(&self, node: usize) -> BTreeSet<String> {
-        words(self.nodes[node].run(&format!("CLUSTER GETKEYSINSLOT {} 100", self.slot)))
-            .into_iter()
-            .collect()
+        keys_in(&self.nodes[node], self.slot).into_iter().collect()
     }
 
     fn set_slot(&self, node: &Server, what: &str) {
@@ -94,7 +93,7 @@ impl<'a> Moving<'a> {
         match step {
             Step::Begin => {
                 self.wait_for_agreement();
-                let (from, to) = (id(self.owner()), id(self.target()));
+                let (from, to) = (node_id(self.owner()), node_id(self.target()));
                 self.set_slot(self.target(), &format!("IMPORTING {from}"));
                 self.set_slot(self.owner(), &format!("MIGRATING {to}"));
                 self.is_moving = true;
@@ -105,13 +104,13 @@ impl<'a> Moving<'a> {
                 assert_eq!(self.owner().run(&migrate), Value::Okay, "{}", self.history.join("\n"));
             }
             Step::Finish => {
-                let node = format!("NODE {}", id(self.target()));
+                let node = format!("NODE {}", node_id(self.target()));
                 self.set_slot(self.target(), &node);
                 self.set_slot(self.owner(), &node);
                 (self.owner, self.is_moving) = (1 - self.owner, false);
             }
             Step::Take => {
-                self.set_slot(self.target(), &format!("NODE {}", id(self.target())));
+                self.set_slot(self.target(), &format!("NODE {}", node_id(self.target())));
                 let lost = wait_for("the source to lose the slot", || {
                     // This asks for no key of the voucher.
                     let reply = self.owner().call(&["EXISTS", &self.voucher]);

@@ -1,8 +1,9 @@
 //! Whatever happens while a module that was just loaded scans for holds: it finds all of them.
 
-use crate::cluster::{node_id, slot, two_nodes};
+use crate::cluster::two_nodes;
 use crate::harness::{Client, Server, module, text, wait_for};
-use crate::observe::{integer, words};
+use crate::observe::integer;
+use crate::slots::{keys_in, node_id, slot};
 use crate::transcript::argv;
 use redis::Value;
 
@@ -201,7 +202,7 @@ fn holds_that_move_away_during_the_scan_expire_once() {
     source.check("> DEBUG POPULATE 40000 filler 8\nOK");
     let (from, to, moving) = (node_id(&source), node_id(&target), slot(&source, b"{t}"));
     target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
-    let keys = words(source.run(&format!("CLUSTER GETKEYSINSLOT {moving} 100"))).join(" ");
+    let keys = keys_in(&source, moving).join(" ");
     let node = format!("CLUSTER SETSLOT {moving} NODE {to}");
     let migrate = format!("MIGRATE 127.0.0.1 {} \"\" 0 5000 KEYS {keys}", target.port());
     let migrating = format!("CLUSTER SETSLOT {moving} MIGRATING {to}");

@@ -184,12 +184,10 @@ impl Server {
 
     /// Waits until `replica` has applied everything this server has written.
     pub fn wait_for_replica(&self, replica: &Server) {
-        let caught_up = wait_for("the replica to catch up", || {
+        replica.until("the replica to catch up", || {
             let up = replica.info("master_link_status").as_deref() == Some("up");
-            let same = self.info("master_repl_offset") == replica.info("slave_repl_offset");
-            (up && same).then_some(())
+            up && self.info("master_repl_offset") == replica.info("slave_repl_offset")
         });
-        caught_up.unwrap_or_else(|late| panic!("{late}\n{}", replica.log()));
     }
 }
 

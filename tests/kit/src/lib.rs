@@ -10,7 +10,7 @@
 //! | `sales`, `audit` | queries of managed sales: orders, the book, the clock |
 //! | `locks_line` | clients in line for a lock |
 //! | `faketime` | servers whose clock is set while they run |
-//! | `nodes`, `whole_slots` | clusters; slots that move whole |
+//! | `nodes`, `slots`, `whole_slots` | clusters; slots that move key by key, and whole |
 //! | `pages` | the pages of docs/, and the tables of options on them |
 //! | `slow` | clients that stop in the middle of a request |
 //!
@@ -26,6 +26,7 @@ pub mod observe;
 pub mod pages;
 pub mod program;
 pub mod sales;
+pub mod slots;
 pub mod slow;
 pub mod transcript;
 pub mod whole_slots;

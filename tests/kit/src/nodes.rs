@@ -1,7 +1,8 @@
 //! A cluster of six nodes on loopback ports: three primaries that share the slots, each with a
 //! replica.
 
-use crate::harness::{Builder, Server, text, wait_for};
+use crate::harness::{Builder, Server, text};
+use crate::slots::node_id;
 use redis::Value;
 
 pub const PRIMARIES: usize = 3;
@@ -9,17 +10,6 @@ pub const PRIMARIES: usize = 3;
 /// First the initial primaries, then the replica of each.
 pub struct Nodes {
     pub servers: Vec<Server>,
-}
-
-/// Sends a command of words without spaces.
-pub fn run(server: &Server, command: &str) -> Value {
-    let words: Vec<_> = command.split(' ').collect();
-    server.call(&words)
-}
-
-/// The text of a reply.
-pub fn say(server: &Server, command: &str) -> String {
-    text(&run(server, command))
 }
 
 impl Nodes {
@@ -32,33 +22,33 @@ impl Nodes {
         let builder = builder.cluster().config("cluster-allow-replica-migration no");
         let servers: Vec<_> = (0..2 * PRIMARIES).map(|_| builder.clone().start()).collect();
         for (index, server) in servers.iter().enumerate() {
-            expect_ok(server, &format!("CLUSTER SET-CONFIG-EPOCH {}", index + 1));
+            server.expect_ok(&format!("CLUSTER SET-CONFIG-EPOCH {}", index + 1));
         }
         for (index, server) in servers.iter().take(PRIMARIES).enumerate() {
             let range = (index * 16_384 / PRIMARIES, (index + 1) * 16_384 / PRIMARIES - 1);
-            expect_ok(server, &format!("CLUSTER ADDSLOTSRANGE {} {}", range.0, range.1));
+            server.expect_ok(&format!("CLUSTER ADDSLOTSRANGE {} {}", range.0, range.1));
         }
         for server in &servers[1..] {
-            let Value::Array(bus) = run(server, "CONFIG GET cluster-port") else {
+            let Value::Array(bus) = server.run("CONFIG GET cluster-port") else {
                 panic!("no port")
             };
             let meet = format!("CLUSTER MEET 127.0.0.1 {} {}", server.port(), text(&bus[1]));
-            expect_ok(&servers[0], &meet);
+            servers[0].expect_ok(&meet);
         }
         let nodes = Self { servers };
         nodes.wait_until("all nodes to meet", |server| {
-            let known = say(server, "CLUSTER NODES");
+            let known = server.say("CLUSTER NODES");
             known.lines().count() == 2 * PRIMARIES && !known.contains("handshake")
         });
         for (primary, replica) in nodes.servers.iter().zip(&nodes.servers[PRIMARIES..]) {
-            expect_ok(replica, &format!("CLUSTER REPLICATE {}", id(primary)));
+            replica.expect_ok(&format!("CLUSTER REPLICATE {}", node_id(primary)));
         }
         nodes.wait_until("all nodes to agree", |server| {
-            let known = say(server, "CLUSTER NODES");
+            let known = server.say("CLUSTER NODES");
             let replicas = known.lines().filter(|line| line.contains("slave")).count();
             let is_linked = server.info("role").as_deref() == Some("master")
                 || server.info("master_link_status").as_deref() == Some("up");
-            let is_ok = say(server, "CLUSTER INFO").contains("cluster_state:ok");
+            let is_ok = server.say("CLUSTER INFO").contains("cluster_state:ok");
             is_ok && is_linked && replicas == PRIMARIES && !known.contains("fail")
         });
         nodes
@@ -67,8 +57,7 @@ impl Nodes {
     /// Waits until a condition is true on every running node.
     fn wait_until(&self, what: &str, mut holds: impl FnMut(&Server) -> bool) {
         for server in &self.servers {
-            let done = wait_for(what, || holds(server).then_some(()));
-            done.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+            server.until(what, || holds(server));
         }
     }
 
@@ -80,8 +69,6 @@ impl Nodes {
 
     /// The index of the primary, among the initial ones, that owns the slot of a key.
     pub fn owner(&self, key: &str) -> usize {
-        let mut ask = redis::cmd("EXISTS");
-        ask.arg(key);
         let has = |index: &usize| {
             let reply = self.servers[*index].call(&["EXISTS", key]);
             matches!(reply, Value::Int(_))
@@ -90,11 +77,9 @@ impl Nodes {
     }
 }
 
-pub fn id(server: &Server) -> String {
-    say(server, "CLUSTER MYID")
-}
-
-pub fn expect_ok(server: &Server, command: &str) {
-    let reply = wait_for(command, || (run(server, command) == Value::Okay).then_some(()));
-    reply.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", run(server, command), server.log()));
+impl Server {
+    /// Sends a command until it is answered OK.
+    pub fn expect_ok(&self, command: &str) {
+        self.until(command, || self.run(command) == Value::Okay);
+    }
 }

@@ -37,6 +37,11 @@ impl Server {
     pub fn run(&self, command: &str) -> Value {
         self.own().run(command)
     }
+
+    /// The text of the reply to one command.
+    pub fn say(&self, command: &str) -> String {
+        text(&self.run(command))
+    }
 }
 
 impl Client {

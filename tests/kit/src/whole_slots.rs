@@ -2,6 +2,7 @@
 //! with CLUSTER MIGRATESLOTS of Valkey 9 and later, sent to the source.
 
 use crate::harness::{Server, left_out, text, wait_for};
+use crate::slots::{node_id, slot};
 use redis::Value;
 
 /// How a server moves slots whole.
@@ -34,13 +35,11 @@ impl Mover {
 
     /// Asks for the slot of `key` to be moved.
     pub fn begin(self, source: &Server, target: &Server, key: &str) {
-        let Value::Int(slot) = succeed(source, &format!("CLUSTER KEYSLOT {key}")) else {
-            panic!("no slot")
-        };
+        let slot = slot(source, key);
         match self {
             Self::Redis => succeed(target, &format!("CLUSTER MIGRATION IMPORT {slot} {slot}")),
             Self::Valkey => {
-                let to = text(&target.run("CLUSTER MYID"));
+                let to = node_id(target);
                 let ask = format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {to}");
                 succeed(source, &ask)
             }
@@ -77,8 +76,7 @@ impl Mover {
             }
             Self::Valkey => self.states(target).iter().any(|state| state == "waiting-for-paused"),
         };
-        let come = wait_for("the keys to come", || has_come().then_some(()));
-        come.unwrap_or_else(|late| panic!("{late}\n{}", target.log()));
+        target.until("the keys to come", has_come);
     }
 
     /// Cancels every move, and waits until both nodes have ended it.
@@ -123,8 +121,5 @@ fn is_over(state: &str) -> bool {
 
 /// Waits until a node serves the slot of `key`.
 pub fn wait_until_served(server: &Server, key: &str) {
-    let served = wait_for("the slot", || {
-        matches!(server.call(&["EXISTS", key]), Value::Int(_)).then_some(())
-    });
-    served.unwrap_or_else(|late| panic!("{late}\n{}", server.log()));
+    server.until("the slot", || matches!(server.call(&["EXISTS", key]), Value::Int(_)));
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Server, text, wait_for};
-use crate::nodes::{Nodes, PRIMARIES, run};
+use crate::harness::{Server, wait_for};
+use crate::nodes::{Nodes, PRIMARIES};
 use crate::program::Program;
 use crate::shop::{Shop, seed, shard_of};
 
@@ -97,14 +97,14 @@ fn the_mover_sells_on_a_cluster_what_would_lie_idle() {
         let owner = nodes.owner("7#2");
         for _ in 0..3 {
             for user in users.by_ref().take(60) {
-                run(&nodes.servers[owner], &format!("SECKILL.TRY 7#2 {user} {user}"));
+                nodes.servers[owner].run(&format!("SECKILL.TRY 7#2 {user} {user}"));
             }
             let moved = Program::shards(url, "--voucher 7 level --once --replicas 1", None);
             assert!(moved.printed().starts_with("moved "));
         }
         let shown = Program::shards(url, "--voucher 7 show --json", None).printed();
         let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
-        let sold = text(&run(&nodes.servers[owner], "SCARD seckill:order:{7#2}"));
+        let sold = nodes.servers[owner].say("SCARD seckill:order:{7#2}");
         let sold: i64 = sold.parse().expect("a number");
         // First 10 units, then repeatedly up to a fair share of the rest.
         assert!(sold >= 22, "{sold}: {shown:#}");

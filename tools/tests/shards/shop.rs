@@ -44,7 +44,7 @@ impl Shop {
     }
 
     pub fn ask(&self, command: &str) -> Value {
-        self.server.call(&command.split(' ').collect::<Vec<_>>())
+        self.server.run(command)
     }
 
     pub fn number(&self, command: &str) -> i64 {

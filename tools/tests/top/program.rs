@@ -33,7 +33,7 @@ pub fn as_user(server: &Server, user: &str) -> String {
 /// Sends commands, none of which may be refused.
 pub fn run_all(server: &Server, commands: &[&str]) {
     for command in commands {
-        let reply = server.call(&command.split(' ').collect::<Vec<_>>());
+        let reply = server.run(command);
         assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
     }
 }

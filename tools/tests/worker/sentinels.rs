@@ -15,10 +15,6 @@ fn sentinel(primary: &Server) -> Server {
         .start()
 }
 
-fn say(server: &Server, command: &str) -> redis::Value {
-    server.call(&command.split(' ').collect::<Vec<_>>())
-}
-
 #[test]
 fn the_worker_follows_the_sentinels() {
     let primary = Server::with().port().start();
@@ -38,10 +34,10 @@ fn the_worker_follows_the_sentinels() {
     shop.wait_until_drained(&mut worker);
     shop.server.wait_for_replica(&replica);
 
-    until("a failover", || say(&watching, "SENTINEL FAILOVER sale") == redis::Value::Okay);
+    until("a failover", || watching.run("SENTINEL FAILOVER sale") == redis::Value::Okay);
     // The Sentinel disconnects the clients of the promoted server, then names it as primary.
     until("a new primary", || {
-        let told = say(&watching, "SENTINEL GET-MASTER-ADDR-BY-NAME sale");
+        let told = watching.run("SENTINEL GET-MASTER-ADDR-BY-NAME sale");
         format!("{told:?}").contains(&replica.port().to_string())
     });
     replica.reconnect();

@@ -64,9 +64,9 @@ impl Shop {
         if bare { voucher.to_owned() } else { format!("{{{voucher}}}") }
     }
 
-    /// Runs a command whose arguments have no spaces.
+    /// Runs a command, spelled as for redis-cli.
     pub fn run(&self, command: &str) -> Value {
-        self.server.call(&command.split(' ').collect::<Vec<_>>())
+        self.server.run(command)
     }
 
     pub fn count(&self, command: &str) -> i64 {
