@@ -11,7 +11,7 @@ use crate::decisions;
 use crate::managed::Ledger;
 use crate::options::Options;
 use crate::plan::user_id;
-use crate::proof::{Check, Facts, count, number, of_shards, repeated};
+use crate::proof::{Check, Facts, count, of_shards, repeated};
 use crate::sale::Order;
 
 /// What is known of a managed sale besides.
@@ -62,18 +62,18 @@ pub fn checks(facts: &Facts<'_>, managed: &Managed<'_>) -> Vec<Check> {
     let users = units_by_user(ledger);
     let over = users.values().filter(|units| **units > managed.limit).count();
     check("users over the limit", 0, count(over));
-    check("buyers", count(users.len()), number(*buyers));
+    check("buyers", count(users.len()), count(*buyers));
     if fresh && options.managed.hold.is_some() {
         check(
             "orders paid",
-            number(payments.confirmed(Confirmation::Confirmed)),
+            count(payments.confirmed(Confirmation::Confirmed)),
             in_state(State::Sold),
         );
     }
     if fresh {
         check(
             "orders cancelled",
-            number(payments.cancelled(Cancellation::Released)),
+            count(payments.cancelled(Cancellation::Released)),
             in_state(State::Released(Reason::Cancelled)),
         );
     }

@@ -48,7 +48,7 @@ pub fn checks(facts: &Facts<'_>, before: &State, after: &State) -> Vec<Check> {
         check("units sold", expected, accepted);
     }
     check("stock left", before.stock.saturating_sub(accepted), after.stock);
-    check("buyers", number(before.buyers).saturating_add(accepted), number(after.buyers));
+    check("buyers", count(before.buyers).saturating_add(accepted), count(after.buyers));
     check("accepted twice", 0, repeated(accepted_users(facts)));
     if let Some(orders) = facts.orders {
         check("orders in the stream", accepted, count(orders.len()));
@@ -108,12 +108,8 @@ pub fn repeated(items: impl Iterator<Item = String>) -> i64 {
     count(items.filter(|item| !seen.insert(item.clone())).count())
 }
 
-pub fn count(length: usize) -> i64 {
-    i64::try_from(length).unwrap_or(i64::MAX)
-}
-
-pub fn number(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+pub fn count(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
