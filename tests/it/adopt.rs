@@ -1,7 +1,7 @@
 //! SECKILL.CREATE ... ADOPT: makes a stock that an application has set a managed voucher's stock;
 //! and rules that come to a stock by other ways.
 
-use crate::harness::{Server, text};
+use crate::harness::Server;
 use redis::Value;
 
 #[test]
@@ -67,6 +67,6 @@ fn rules_that_come_from_elsewhere_count_at_once() {
     assert_eq!(managed("8"), Value::Int(1));
     server.check("> REPLICAOF NO ONE\nOK\n> SECKILL.TRY 8 carol o3\n4");
     // By a rewritten AOF, and by a reload.
-    assert_eq!(text(&server.run("DEBUG RELOAD")), "OK");
+    assert_eq!(server.say("DEBUG RELOAD"), "OK");
     server.check("> SECKILL.TRY 8 carol o3\n4");
 }

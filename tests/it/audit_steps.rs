@@ -1,6 +1,6 @@
 //! SECKILL.AUDIT: what it finds, and a book that is read in steps while it changes.
 
-use crate::harness::{Client, Server, text};
+use crate::harness::{Client, Server};
 use crate::observe::{assert_error, integer, words};
 use redis::Value;
 
@@ -192,7 +192,7 @@ fn an_audit_that_is_given_up_leaves_nothing() {
     let server = Server::start();
     let mut client = sold(&server, 2000);
     let used = |client: &mut Client| {
-        let info = text(&client.run("INFO memory"));
+        let info = client.say("INFO memory");
         let line = info.lines().find_map(|line| line.strip_prefix("used_memory:")).expect("it");
         line.trim_end().parse::<i64>().expect("a number")
     };

@@ -115,7 +115,7 @@ fn nothing_long_is_kept() {
     let mut client = server.client();
     for command in ["SECKILL.STATUS @ u", "SECKILL.INFO @", "SECKILL.DRAW @ u", "SECKILL.TRY @ u o"]
     {
-        let error = text(&client.run(&command.replace('@', &long)));
+        let error = client.say(&command.replace('@', &long));
         assert!(error.contains("must be at most 512 bytes long"), "{error:.80}");
     }
     // An entry that no consumer can use, written by another client.

@@ -14,9 +14,7 @@ pub fn whole_cluster() -> Server {
 }
 
 fn wait_until_ok(server: &Server) {
-    server.until("cluster_state:ok", || {
-        text(&server.run("CLUSTER INFO")).contains("cluster_state:ok")
-    });
+    server.until("cluster_state:ok", || server.say("CLUSTER INFO").contains("cluster_state:ok"));
 }
 
 #[test]
@@ -125,8 +123,8 @@ pub fn two_nodes() -> (Server, Server) {
     assert_eq!(source.run(&meet), Value::Okay);
     target.until("the nodes to meet", || {
         let knows = |server: &Server| {
-            let nodes = text(&server.run("CLUSTER NODES"));
-            let epochs = text(&server.run("CLUSTER INFO"));
+            let nodes = server.say("CLUSTER NODES");
+            let epochs = server.say("CLUSTER INFO");
             let is_told = epochs.contains("cluster_current_epoch:2\r\n");
             nodes.lines().count() == 2 && !nodes.contains("handshake") && is_told
         };

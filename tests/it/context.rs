@@ -113,7 +113,7 @@ fn flags_and_numbers_of_arguments_are_enforced_by_the_server() {
         for number in wrong {
             let command = format!("{name}{}", " a".repeat(number));
             let error = format!("ERR wrong number of arguments for '{name}' command");
-            assert_eq!(text(&server.run(&command)), error, "{command}");
+            assert_eq!(server.say(&command), error, "{command}");
         }
     }
     server.check("> DBSIZE\n0");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::harness::{Builder, Server, text};
+use crate::harness::{Builder, Server};
 use redis::Value;
 
 /// Every command that writes, in sequence. Leases and holds outlast the test, except one hold that
@@ -140,7 +140,7 @@ fn an_append_only_file_cut_at_any_byte_is_a_beginning_of_the_history() {
 fn an_rdb_file_cut_at_any_byte_is_refused() {
     let writer = Server::with().aof().start();
     run_history(&writer);
-    assert_eq!(text(&writer.run("SAVE")), "OK");
+    assert_eq!(writer.say("SAVE"), "OK");
     let path = writer.dir().join("dump.rdb");
     let whole = fs::read(&path).expect("the file");
     fs::remove_dir_all(writer.dir().join("appendonlydir")).expect("no other file");

@@ -240,7 +240,7 @@ fn who_may_not_write_everything_writes_nothing() {
             "FCALL seckill_cancel 3 seckill:stock:7 seckill:order:7 gone 7 bob o1",
             "FCALL lock_acquire 2 lock lock:fence ann 1000 FENCE",
         ] {
-            let reply = text(&other.run(call));
+            let reply = other.say(call);
             assert!(reply.starts_with("NOPERM "), "{user}: {call}: {reply}");
         }
     }
@@ -265,7 +265,7 @@ fn a_replica_reads_who_holds_a_lock_and_refuses_the_rest() {
     primary.wait_for_replica(&replica);
     let info = replica.run("FCALL_RO lock_info 2 lock lock:fence");
     assert!(words(&info).contains("ann"), "{info:?}");
-    let refused = text(&replica.run("FCALL lock_release 1 lock ann"));
+    let refused = replica.say("FCALL lock_release 1 lock ann");
     assert!(refused.starts_with("READONLY "), "{refused}");
 }
 
@@ -285,7 +285,7 @@ fn what_is_too_long_and_fence_keys_are_refused() {
         ("FCALL lock_renew 1 lock @ 1000", "token"),
         ("FCALL lock_release 1 lock @", "token"),
     ] {
-        let error = text(&server.run(&call.replace('@', &long)));
+        let error = server.say(&call.replace('@', &long));
         assert_eq!(error, format!("ERR {name} must be at most 512 bytes long"), "{call}");
     }
     for stock in [5, 0] {
@@ -303,7 +303,7 @@ fn what_is_too_long_and_fence_keys_are_refused() {
         "FCALL lock_renew 1 lock:fence 9 1000",
         "FCALL lock_release 1 lock:fence 9",
     ] {
-        let error = text(&server.run(call));
+        let error = server.say(call);
         assert!(error.starts_with("ERR key must not end in :fence"), "{call}: {error}");
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::harness::{Client, Server, text};
+use crate::harness::{Client, Server};
 use crate::observe::words;
 use crate::transcript::argv;
 use redis::Value;
@@ -247,7 +247,7 @@ fn an_empty_server_has_as_much_memory_in_use_as_before() {
 /// Every command of the module must have been called here.
 fn every_command_was_called(server: &Server) {
     let all = words(server.run("COMMAND LIST FILTERBY MODULE seckill"));
-    let stats = text(&server.run("INFO commandstats"));
+    let stats = server.say("INFO commandstats");
     let called: BTreeSet<&str> =
         stats.lines().filter_map(|line| line.strip_prefix("cmdstat_")?.split(':').next()).collect();
     for name in all {

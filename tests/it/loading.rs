@@ -24,7 +24,7 @@ fn a_running_server_can_load_and_unload() {
         assert_eq!(info.as_deref(), Some("1"), "a fresh load counts from zero");
         server.run("CONFIG SET seckill.order-stream other");
         assert_eq!(server.run("MODULE UNLOAD seckill"), Value::Okay);
-        let gone = text(&server.run("SECKILL.TRY 7 z o1"));
+        let gone = server.say("SECKILL.TRY 7 z o1");
         assert!(gone.starts_with("ERR unknown command"), "{gone}");
         assert_eq!(server.info("seckill_tries_accepted"), None);
         server.check("> CONFIG GET seckill.*\n(empty array)");
@@ -53,7 +53,7 @@ fn unloading_waits_for_acl_rules_that_name_our_commands() {
         let server = Server::start();
         let set = server.run(&format!("ACL SETUSER bob on >pw {rule}"));
         assert_eq!(set, Value::Okay, "{rule}");
-        let refused = text(&server.run("MODULE UNLOAD seckill"));
+        let refused = server.say("MODULE UNLOAD seckill");
         assert!(refused.starts_with("ERR"), "{rule}: {refused}");
         assert!(words(server.run("ACL LIST")).iter().any(|line| line.contains("user bob")));
         server.check("> SET seckill:stock:7 1\nOK\n> SECKILL.TRY 7 alice o1\n0");
@@ -69,7 +69,7 @@ fn unloading_survives_other_acl_rules() {
     server.run("ACL SETUSER eve on nopass +get ~seckill.try");
     // If the server lets modules make categories, a rule may name them.
     let named = server.run("ACL SETUSER cat on nopass +@seckill") == Value::Okay;
-    let unloaded = text(&server.run("MODULE UNLOAD seckill"));
+    let unloaded = server.say("MODULE UNLOAD seckill");
     assert!(unloaded == "OK" || named, "{unloaded}");
     assert_eq!(words(server.run("ACL LIST")).len(), 3 + usize::from(named));
     server.check("> PING\nPONG");
@@ -109,7 +109,7 @@ fn unloading_waits_for_clients_that_used_it() {
     let server = Server::start();
     server.run("SET seckill:stock:7 9");
     let refused = |what: &str| {
-        let reply = text(&server.run("MODULE UNLOAD seckill"));
+        let reply = server.say("MODULE UNLOAD seckill");
         assert!(reply.starts_with("ERR"), "{what}: {reply}");
         assert!(server.log().contains("not unloaded"), "{what}: {}", server.log());
     };
@@ -128,7 +128,7 @@ fn unloading_waits_for_clients_that_used_it() {
     refused("another command");
     client.check("> PING\nPONG");
     server.check("> MODULE UNLOAD seckill\nOK\n> GET seckill:stock:7\n6");
-    assert!(text(&server.run("CLIENT LIST")).contains("cmd=ping"));
+    assert!(server.say("CLIENT LIST").contains("cmd=ping"));
     client.check("> SECKILL.TRY 7 eve o4\n(error) ERR unknown command...");
     client.check("> PING\nPONG");
 }
@@ -137,7 +137,7 @@ fn unloading_waits_for_clients_that_used_it() {
 fn unloading_is_refused_where_clients_cannot_be_listed() {
     let server = Server::with().config("rename-command CLIENT CL").start();
     server.check("> SET seckill:stock:7 1\nOK\n> SECKILL.TRY 7 alice o1\n0\n> PING\nPONG");
-    let reply = text(&server.run("MODULE UNLOAD seckill"));
+    let reply = server.say("MODULE UNLOAD seckill");
     assert!(reply.starts_with("ERR"), "{reply}");
     assert!(server.log().contains("CLIENT LIST can't be called"), "{}", server.log());
     server.check("> SECKILL.TRY 7 bob o2\n1");
@@ -202,7 +202,7 @@ fn it_comes_and_goes_under_traffic() {
     stop.store(true, Ordering::Relaxed);
     let accepted: i64 = threads.into_iter().map(|thread| thread.join().expect("a client")).sum();
     println!("{accepted} accepted, {refused} unloadings refused");
-    let left: i64 = text(&server.run("GET seckill:stock:7")).parse().expect("units");
+    let left: i64 = server.say("GET seckill:stock:7").parse().expect("units");
     assert_eq!(left, 1_000_000 - accepted);
     assert_eq!(integer(&server.run("SCARD seckill:order:7")), accepted);
     assert!(!server.log().contains("a bug in"), "{}", server.log());
@@ -236,14 +236,14 @@ fn a_server_with_badly_aligned_memory_is_refused() {
 #[test]
 fn unloading_waits_for_what_was_sent_behind_a_blocking_call() {
     let server = Server::start();
-    let unload = || text(&server.run("MODULE UNLOAD seckill"));
+    let unload = || server.say("MODULE UNLOAD seckill");
     let mut client = server.client();
     client.run("CLIENT SETNAME impatient");
     let call = |words: &[&str]| redis::cmd(words[0]).arg(&words[1..]).get_packed_command();
     let both = [call(&["BLPOP", "q", "0"]), call(&["SECKILL.TRY", "7", "alice", "o1"])].concat();
     client.raw().send_packed_command(&both).expect("sent");
     let is_blocked = |name: &str| {
-        let clients = text(&server.run("CLIENT LIST"));
+        let clients = server.say("CLIENT LIST");
         clients.lines().any(|line| line.contains(name) && line.contains(" flags=b"))
     };
     let blocked = wait_for("a blocked client", || is_blocked("impatient").then_some(()));
@@ -261,7 +261,7 @@ fn unloading_waits_for_what_was_sent_behind_a_blocking_call() {
     worker.send(&["XREADGROUP", "GROUP", "g", "w", "BLOCK", "0", "STREAMS", "s", ">"]);
     wait_for("a worker", || is_blocked("waits").then_some(())).expect("blocked");
     let is_ahead = words(server.run("CONFIG GET lookahead")).len() == 2
-        || text(&server.run("CLIENT LIST")).contains(" capa=");
+        || server.say("CLIENT LIST").contains(" capa=");
     if is_ahead {
         assert!(unload().starts_with("ERR"));
         assert!(server.log().contains("name=waits"), "{}", server.log());

@@ -1,6 +1,6 @@
 //! How many clients may wait for locks: `seckill.lock-waiters-max`.
 
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, wait_for};
 use redis::Value;
 
 const PER_LOCK: &str = "ERR 2 clients already wait for this lock, and no more may";
@@ -104,7 +104,7 @@ fn crowd(server: &Server, lock: &str) {
     // the request and a place in line.
     let each = (used() - connected) / 1000;
     assert!(each < 40_000, "{each} bytes for each waiter");
-    let error = text(&server.run(&format!("LOCK.ACQUIRE {lock} bob 1000000 BLOCK 60000")));
+    let error = server.say(&format!("LOCK.ACQUIRE {lock} bob 1000000 BLOCK 60000"));
     assert_eq!(error, "ERR 1000 clients already wait for this lock, and no more may");
     drop(waiters);
     server.wait_for_line(0);

@@ -126,13 +126,13 @@ fn one_user_can_not_take_all_places() {
     });
     let mut bob = user(&server, "+lock.acquire ~*");
     let of_user = "ERR 2 clients of this user already wait for locks, and no more may";
-    assert_eq!(text(&bob.run(&wait("c"))), of_user);
+    assert_eq!(bob.say(&wait("c")), of_user);
     // A place that is taken over is not a further one.
     bob.send(&argv(&wait("b")));
     assert_eq!(bobs[1].receive(), Value::Int(0));
     let _other = server.waiter(&wait("c"));
     let in_all = "ERR 3 clients already wait for locks, and no more may";
-    assert_eq!(text(&server.run(&wait("d"))), in_all);
+    assert_eq!(server.say(&wait("d")), in_all);
     server.check("> LOCK.RELEASE a ann\n1");
     assert_eq!(bobs[0].receive(), Value::Int(1));
     server.queue(&mut bobs[0], &wait("d"));
@@ -148,13 +148,13 @@ fn locks_with_a_session_are_bounded_too() {
         assert_eq!(bob.run(&tie(lock)), Value::Int(1));
     }
     let of_user = "ERR 2 locks of this user already have a SESSION, and no more may";
-    assert_eq!(text(&bob.run(&tie("c"))), of_user);
+    assert_eq!(bob.say(&tie("c")), of_user);
     server.check("> EXISTS c\n0");
     assert_eq!(bob.run("LOCK.ACQUIRE c t 1000000"), Value::Int(1));
     let mut ann = server.client();
     assert_eq!(ann.run(&tie("d")), Value::Int(1));
     let in_all = "ERR 3 locks already have a SESSION, and no more may";
-    assert_eq!(text(&ann.run(&tie("e"))), in_all);
+    assert_eq!(ann.say(&tie("e")), in_all);
     // One that ends makes room; one that waits is told when its turn comes.
     server.run("SET e zoe");
     let mut line = server.client();

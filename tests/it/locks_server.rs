@@ -85,7 +85,7 @@ fn a_failover_keeps_locks_and_lets_fencing_tokens_grow() {
     for command in
         ["LOCK.ACQUIRE lock bob 1000", "LOCK.ACQUIRE x y 1 BLOCK 5", "LOCK.RENEW lock bob 5"]
     {
-        assert!(text(&replica.run(command)).starts_with("READONLY"), "{command}");
+        assert!(replica.say(command).starts_with("READONLY"), "{command}");
     }
     let info = replica.run("LOCK.INFO lock");
     assert!(format!("{info:?}").contains("waiters"), "{info:?}");
@@ -167,7 +167,7 @@ fn a_module_that_somebody_waits_for_is_not_unloaded() {
     let server = Server::start();
     server.run("LOCK.ACQUIRE lock ann 1000000");
     let bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
-    let refused = text(&server.run("MODULE UNLOAD seckill"));
+    let refused = server.say("MODULE UNLOAD seckill");
     assert!(refused.starts_with("ERR"), "{refused}");
     drop(bob);
     server.wait_for_line(0);

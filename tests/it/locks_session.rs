@@ -371,6 +371,6 @@ fn transactions_have_a_session_and_scripts_have_none() {
         "FUNCTION LOAD \"#!lua name=l\\nredis.register_function('try', function(k) return \
          redis.call('LOCK.ACQUIRE', k[1], 'cid', 1000, 'SESSION') end)\"",
     );
-    let reply = text(&server.run("FCALL try 1 none"));
+    let reply = server.say("FCALL try 1 none");
     assert!(reply.contains(refused), "{reply}");
 }

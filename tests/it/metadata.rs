@@ -311,7 +311,7 @@ fn info_counts_outcomes() {
     }
     let entry = ordered(&server, "SECKILL.TRY r zoe o1");
     server.run(&format!("SECKILL.REJECT stream.orders g {entry}"));
-    let section = text(&server.run("INFO seckill"));
+    let section = server.say("INFO seckill");
     let mut lines: Vec<_> = section.lines().map(str::trim_end).collect();
     lines.retain(|line| !line.is_empty());
     assert_eq!(lines.first(), Some(&"# seckill"), "{section}");
@@ -339,7 +339,7 @@ fn info_counts_outcomes() {
         assert!(lines.contains(&line), "no {line} in:\n{section}");
     }
     for section in ["modules", "everything"] {
-        let shown = text(&server.run(&format!("INFO {section}")));
+        let shown = server.say(&format!("INFO {section}"));
         assert!(shown.contains("seckill_tries_accepted:8"), "INFO {section}:\n{shown}");
     }
 }
@@ -348,7 +348,7 @@ fn info_counts_outcomes() {
 #[test]
 fn info_shows_the_names_in_force() {
     let server = Server::start();
-    let names = || Names::read(&text(&server.run("INFO seckill")));
+    let names = || Names::read(&server.say("INFO seckill"));
     assert_eq!(names(), Some(Names::default()));
     let odd = b"a\r\nseckill_tries_accepted:9\r\n\\ \xff ";
     for (setting, value) in [
@@ -372,9 +372,9 @@ fn info_shows_the_names_in_force() {
     };
     assert_eq!(names(), Some(wanted));
     assert_eq!(server.info_number("seckill_tries_accepted"), 0);
-    assert_eq!(text(&server.run("INFO seckill")).lines().count(), 1 + domain::info::FIELDS.len());
+    assert_eq!(server.say("INFO seckill").lines().count(), 1 + domain::info::FIELDS.len());
     let cluster = crate::cluster::whole_cluster();
-    let names = Names::read(&text(&cluster.run("INFO seckill"))).expect("the module");
+    let names = Names::read(&cluster.say("INFO seckill")).expect("the module");
     assert!(names.hash_tags);
 }
 

@@ -11,7 +11,7 @@ fn ids_of(setup: &str, hash_tags: &str, stream: &str) -> [u64; 4] {
     let server = Server::start();
     server.run(&format!("CONFIG SET seckill.hash-tags {hash_tags}"));
     server.run(setup);
-    let next = || text(&server.run("SECKILL.NEXTID order")).parse::<u64>().expect("an id");
+    let next = || server.say("SECKILL.NEXTID order").parse::<u64>().expect("an id");
     let before = next();
     server.check("> SECKILL.MTRY 7 z *\n1) 1) 0\n   2) ...");
     let reply = server.run("SECKILL.MTRY 7 a * b o2 a * c * d *");

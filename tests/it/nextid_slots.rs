@@ -4,7 +4,7 @@ use redis::Value;
 
 use crate::aof::shown;
 use crate::cluster::{two_nodes, whole_cluster};
-use crate::harness::{Server, text};
+use crate::harness::Server;
 use crate::nextid::{DAY, EPOCH, id, next, unix_s};
 use crate::observe::{assert_error, integer, words};
 use crate::slots::{Move, slot};
@@ -65,7 +65,7 @@ fn a_counter_on_the_move_is_not_guessed() {
     let third = id(&asking());
     assert!(third > second);
     source.run("DEL order");
-    assert!(text(&source.run("SECKILL.NEXTID order")).starts_with("ASK "));
+    assert!(source.say("SECKILL.NEXTID order").starts_with("ASK "));
     moving.end();
     assert!(next(&target, "order", 1) > third);
 }

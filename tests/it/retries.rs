@@ -49,7 +49,7 @@ fn batches_and_rejections_can_be_waited_for_too() {
 fn what_is_asked_again_is_replicated_as_it_is() {
     let server = Server::observed().start();
     sale(&server);
-    let held = text(&server.run("HGET seckill:book:7 held"));
+    let held = server.say("HGET seckill:book:7 held");
     for (command, answer, line) in [
         ("SECKILL.TRY 7 alice held UNITS 2", 0, format!("held {held}")),
         ("SECKILL.TRY 7 bob sold", 0, "sold sold:1:0:bob".to_owned()),

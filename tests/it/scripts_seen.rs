@@ -121,7 +121,7 @@ fn a_cluster_redirects_a_client_that_named_no_key() {
     }
     source.run("SET seckill:stock:{7} 5");
     let call = format!("EVALSHA {sell} 0 7 alice o1");
-    let moved = text(&target.run(&call));
+    let moved = target.say(&call);
     assert!(moved.starts_with("MOVED ") && moved.ends_with(&source.port().to_string()), "{moved}");
     let moved = text(&target.call(&["EVAL", SELL, "0", "7", "alice", "o1"]));
     assert!(moved.starts_with("MOVED "), "{moved}");

@@ -51,7 +51,7 @@ fn allows(server: &Server, rules: &str, sentence: &str) -> bool {
     server.run("ACL DELUSER ann");
     let set = server.run(&format!("ACL SETUSER ann on nopass {rules}"));
     assert_eq!(set, Value::Okay, "{rules}");
-    let answer = text(&server.run(&format!("ACL DRYRUN ann {sentence}")));
+    let answer = server.say(&format!("ACL DRYRUN ann {sentence}"));
     let denied = answer.to_lowercase().contains("permission");
     assert!(answer == "OK" || denied, "{sentence}: {answer}");
     !denied
@@ -153,13 +153,13 @@ fn a_voucher_grants_its_own_keys_and_no_other() {
     ];
     assert_eq!(keys, wanted);
     for key in keys {
-        let reply = text(&ann.run(&format!("TYPE {key}")));
+        let reply = ann.say(&format!("TYPE {key}"));
         assert!(reply.starts_with("NOPERM"), "{key}: {reply}");
     }
     for name in voucher {
         let sentence = SENTENCES.into_iter().find(|s| s.starts_with(&format!("seckill.{name} ")));
         let foreign = sentence.expect("a sentence").replacen(" k", " sale:2", 1);
-        let reply = text(&ann.run(&foreign));
+        let reply = ann.say(&foreign);
         assert!(reply.starts_with("NOPERM"), "{foreign}: {reply}");
     }
 }
@@ -205,7 +205,7 @@ fn nobody_learns_tokens_without_the_right() {
             "CONFIG GET dir",
             "INFO commandstats",
         ] {
-            let answer = text(&server.run(&format!("ACL DRYRUN {name} {command}")));
+            let answer = server.say(&format!("ACL DRYRUN {name} {command}"));
             assert_ne!(answer, "OK", "{name}: {command}");
         }
     }
@@ -216,7 +216,7 @@ fn nobody_learns_tokens_without_the_right() {
     bob.check("> AUTH bob pw\nOK\n> LOCK.ACQUIRE lock:1 guess 1000\n0");
     bob.check("> LOCK.RENEW lock:1 guess 1000\n0\n> LOCK.RELEASE lock:1 guess\n0");
     // A list of clients has names of commands, and no arguments.
-    assert!(!text(&server.run("CLIENT LIST")).contains("very-secret"));
+    assert!(!server.say("CLIENT LIST").contains("very-secret"));
 }
 
 /// A client of an ACL user that has only these rules.

@@ -87,9 +87,8 @@ fn the_server_of_compose_has_users_and_bounds() {
     let refused = text(&server.call(&["MODULE", "LOAD", path]));
     assert!(refused.contains("MODULE command not allowed"), "{refused}");
     server.check("> CONFIG GET maxmemory\n1) maxmemory\n2) 536870912");
-    let may = |user: &str, command: &str| {
-        text(&server.run(&format!("ACL DRYRUN {user} {command}"))) == "OK"
-    };
+    let may =
+        |user: &str, command: &str| server.say(&format!("ACL DRYRUN {user} {command}")) == "OK";
     assert_eq!(words(server.run("ACL USERS")).len(), 5);
     for (user, command, allowed) in [
         ("admin", "FLUSHALL", true),
@@ -191,7 +190,7 @@ fn the_server_of_kubernetes_starts_with_bounds() {
     let paths = ["include ", "aclfile ", "dir "];
     let lines = lines.iter().filter(|line| !paths.iter().any(|path| line.starts_with(path)));
     let server = lines.fold(Server::with(), |builder, line| builder.config(*line)).start();
-    assert!(text(&server.run("INFO seckill")).contains("\nseckill_"));
+    assert!(server.say("INFO seckill").contains("\nseckill_"));
     server.check("> CONFIG GET maxmemory\n1) maxmemory\n2) 536870912\n> PING\nPONG");
 }
 

@@ -2,7 +2,7 @@
 //! needs are on one node. `memory::moves` walks tries through every order of steps.
 
 use crate::cluster::two_nodes;
-use crate::harness::{Server, text};
+use crate::harness::Server;
 use crate::observe::words;
 use crate::reject::deliver;
 use crate::slots::Move;
@@ -108,7 +108,7 @@ fn refused(node: &Server, nodes: [&Server; 2], command: &str) {
     if node.port() == nodes[1].port() {
         node.run("ASKING");
     }
-    let reply = text(&node.run(command));
+    let reply = node.say(command);
     let is_refused = ["TRYAGAIN ", "ASK "].iter().any(|code| reply.starts_with(code));
     assert!(is_refused, "{command}: {reply}");
     assert_eq!(nodes.map(Server::digest), digests, "{command}: {reply}");
@@ -126,7 +126,7 @@ fn no_command_runs_by_halves_while_its_slot_moves() {
         if entry != "5-5" {
             // The dead letters may be on the other node already.
             let reject = format!("SECKILL.REJECT stream.orders:{{{}}} g", slot.name);
-            let told = text(&source.run(&format!("{reject} {entry}")));
+            let told = source.say(&format!("{reject} {entry}"));
             assert!(told.starts_with("TRYAGAIN the dead-letter stream"), "{told}");
             source.check(&format!("> {reject} 5-5\n0"));
         }
@@ -144,7 +144,7 @@ fn no_command_runs_by_halves_while_its_slot_moves() {
         refused(&target, [&source, &target], needs_it);
         moving.key(last);
         moving.end();
-        let moved = text(&source.run(slot.commands[0]));
+        let moved = source.say(slot.commands[0]);
         assert!(moved.starts_with("MOVED "), "{moved}");
         target.check(&slot.after.replace("ENTRY", entry));
         source.check("> DBSIZE\n0");

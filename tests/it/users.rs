@@ -51,7 +51,7 @@ const OF_THE_SERVER: [&str; 8] = [
 ];
 
 fn may(server: &Server, user: &str, command: &str) -> bool {
-    let answer = text(&server.run(&format!("ACL DRYRUN {user} {command}")));
+    let answer = server.say(&format!("ACL DRYRUN {user} {command}"));
     let denied = answer.contains("permission");
     assert!(answer == "OK" || denied, "{user}: {command}: {answer}");
     !denied
@@ -234,7 +234,7 @@ fn the_till_cannot_go_through_the_orders_of_a_sale() {
     let ids: Vec<String> = ids.collect();
     let mut till = login(&server, "till", "change-me-2");
     for id in &ids {
-        let asked = text(&till.run(&format!("SECKILL.ORDER sale:1 {id}")));
+        let asked = till.say(&format!("SECKILL.ORDER sale:1 {id}"));
         assert!(asked.starts_with("NOPERM"), "{asked}");
         for command in ["CANCEL sale:1 nobody @", "CONFIRM sale:1 nobody @"] {
             let command = format!("SECKILL.{}", command.replace('@', id));

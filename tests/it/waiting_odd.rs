@@ -1,6 +1,6 @@
 //! Waiting lists amid full streams, and keys that other clients edit, move or restore.
 
-use crate::harness::{Server, text, wait_for};
+use crate::harness::{Server, wait_for};
 use crate::waiting::{LAST_ID, waiting};
 use redis::Value;
 
@@ -103,7 +103,7 @@ fn a_line_is_found_wherever_it_appears() {
     server.restart();
     server.wait_for_state("7", "o2", "held");
     // Without rules a line is left alone, until there are some.
-    let rules = text(&server.run("GET seckill:voucher:7"));
+    let rules = server.say("GET seckill:voucher:7");
     server.check("> RENAME seckill:voucher:7 away\nOK\n> INCRBY seckill:stock:7 1\n1");
     server.run("ZADD seckill:wait:7 XX 5 o3");
     server.check("> RENAME away seckill:voucher:7\nOK");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::acknowledged;
 use crate::crash::ask_for_locks;
-use crate::harness::{Server, left_out, text, tool, wait_for};
+use crate::harness::{Server, left_out, tool, wait_for};
 use crate::length::{Tally, histories};
 use crate::load::{Load, tally};
 use crate::whole::assert_whole;
@@ -106,7 +106,7 @@ fn a_small_disk_that_is_full_stops_the_sale_until_there_is_room() {
         };
         is_full("err");
         load.wait_for_more_answers(100);
-        let refused = text(&server.run("SECKILL.TRY u late olate"));
+        let refused = server.say("SECKILL.TRY u late olate");
         assert!(refused.starts_with("MISCONF "), "{refused}");
         disk.make_room();
         is_full("ok");

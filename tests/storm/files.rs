@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::crash::hold_ms;
 use crate::evidence::assert_suffix_lost;
-use crate::harness::{Server, last_appended, left_out, text};
+use crate::harness::{Server, last_appended, left_out};
 use crate::length::{Tally, histories};
 use crate::load::{Load, tally};
 use crate::whole::{assert_same, assert_whole};
@@ -134,7 +134,7 @@ fn a_full_disk_refuses_and_nothing_is_half_done() {
         assert_whole(&server);
         free_locks(&server);
         let before = server.digest();
-        let refused = text(&server.run("SECKILL.TRY m late olate"));
+        let refused = server.say("SECKILL.TRY m late olate");
         assert!(refused.starts_with("MISCONF "), "{refused}");
         assert_eq!(server.digest(), before);
         let refusals = logs.iter().flatten().filter(|sent| match sent.answer() {
@@ -169,7 +169,7 @@ fn a_failed_save_refuses_and_nothing_is_half_done() {
         assert_whole(&server);
         free_locks(&server);
         let before = server.digest();
-        let refused = text(&server.run("SECKILL.TRY u late olate"));
+        let refused = server.say("SECKILL.TRY u late olate");
         assert!(refused.starts_with("MISCONF "), "{refused}");
         assert_eq!(server.digest(), before);
         fs::remove_dir(server.dir().join("dump.rdb")).expect("room again");

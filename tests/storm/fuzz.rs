@@ -224,7 +224,7 @@ impl Fuzz {
     }
 
     fn counters(&self) -> String {
-        text(&self.primary.run("INFO seckill"))
+        self.primary.say("INFO seckill")
     }
 
     /// An outcome of tries that has not happened yet. Holds may or may not expire, and locks may or

@@ -2,7 +2,7 @@
 
 use super::load;
 use super::primed::{LASTS, OVER, Primed};
-use crate::harness::{Server, module, text};
+use crate::harness::{Server, module};
 use redis::Value;
 
 fn unload(server: &Server) {
@@ -57,7 +57,7 @@ fn a_load_that_is_refused_at_its_end_leaves_nothing_behind() {
     let server = Server::with().without_module().data_of(&first).start();
     let path = module().display();
     for refused in ["CONFIG seckill.nosuch 1", "CONFIG seckill.hold-sweep-ms 99999"] {
-        let reply = text(&server.run(&format!("MODULE LOADEX {path} {refused}")));
+        let reply = server.say(&format!("MODULE LOADEX {path} {refused}"));
         assert!(reply.starts_with("ERR"), "{refused}: {reply}");
         let modules = format!("{:?}", server.run("MODULE LIST"));
         assert!(!modules.contains("seckill"), "{refused}: {modules}");

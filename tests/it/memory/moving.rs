@@ -139,7 +139,7 @@ impl<'a> Moving<'a> {
     /// take away a slot that is returned before it arrives.
     fn wait_for_agreement(&self) {
         let epochs = |server: &Server| -> BTreeSet<(String, String)> {
-            let nodes = text(&server.run("CLUSTER NODES"));
+            let nodes = server.say("CLUSTER NODES");
             let words = nodes.lines().map(|line| line.split(' ').collect::<Vec<_>>());
             words.map(|words| (words[0].to_owned(), words[6].to_owned())).collect()
         };

@@ -60,5 +60,5 @@ impl Server {
 
 /// The CLIENT ID of a connection that is not in line yet.
 pub fn id_of(client: &mut Client) -> String {
-    crate::harness::text(&client.run("CLIENT ID"))
+    client.say("CLIENT ID")
 }

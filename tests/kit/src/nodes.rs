@@ -1,7 +1,7 @@
 //! A cluster of six nodes on loopback ports: three primaries that share the slots, each with a
 //! replica.
 
-use crate::harness::{Builder, Server, text};
+use crate::harness::{Builder, Server, text, wait_for};
 use crate::slots::node_id;
 use redis::Value;
 
@@ -22,18 +22,18 @@ impl Nodes {
         let builder = builder.cluster().config("cluster-allow-replica-migration no");
         let servers: Vec<_> = (0..2 * PRIMARIES).map(|_| builder.clone().start()).collect();
         for (index, server) in servers.iter().enumerate() {
-            server.expect_ok(&format!("CLUSTER SET-CONFIG-EPOCH {}", index + 1));
+            expect_ok(server, &format!("CLUSTER SET-CONFIG-EPOCH {}", index + 1));
         }
         for (index, server) in servers.iter().take(PRIMARIES).enumerate() {
             let range = (index * 16_384 / PRIMARIES, (index + 1) * 16_384 / PRIMARIES - 1);
-            server.expect_ok(&format!("CLUSTER ADDSLOTSRANGE {} {}", range.0, range.1));
+            expect_ok(server, &format!("CLUSTER ADDSLOTSRANGE {} {}", range.0, range.1));
         }
         for server in &servers[1..] {
             let Value::Array(bus) = server.run("CONFIG GET cluster-port") else {
                 panic!("no port")
             };
             let meet = format!("CLUSTER MEET 127.0.0.1 {} {}", server.port(), text(&bus[1]));
-            servers[0].expect_ok(&meet);
+            expect_ok(&servers[0], &meet);
         }
         let nodes = Self { servers };
         nodes.wait_until("all nodes to meet", |server| {
@@ -41,7 +41,7 @@ impl Nodes {
             known.lines().count() == 2 * PRIMARIES && !known.contains("handshake")
         });
         for (primary, replica) in nodes.servers.iter().zip(&nodes.servers[PRIMARIES..]) {
-            replica.expect_ok(&format!("CLUSTER REPLICATE {}", node_id(primary)));
+            expect_ok(replica, &format!("CLUSTER REPLICATE {}", node_id(primary)));
         }
         nodes.wait_until("all nodes to agree", |server| {
             let known = server.say("CLUSTER NODES");
@@ -77,9 +77,7 @@ impl Nodes {
     }
 }
 
-impl Server {
-    /// Sends a command until it is answered OK.
-    pub fn expect_ok(&self, command: &str) {
-        self.until(command, || self.run(command) == Value::Okay);
-    }
+fn expect_ok(server: &Server, command: &str) {
+    let reply = wait_for(command, || (server.run(command) == Value::Okay).then_some(()));
+    reply.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", server.run(command), server.log()));
 }

@@ -34,7 +34,8 @@ impl<'a> Move<'a> {
 
     /// What a node is to do with the slot, by `CLUSTER SETSLOT`.
     pub fn tell(&self, node: &Server, what: &str, other: &Server) {
-        node.expect_ok(&format!("CLUSTER SETSLOT {} {what} {}", self.slot, node_id(other)));
+        let command = format!("CLUSTER SETSLOT {} {what} {}", self.slot, node_id(other));
+        assert_eq!(node.run(&command), Value::Okay, "{command}");
     }
 
     /// The keys that are still at the source.

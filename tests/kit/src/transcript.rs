@@ -40,7 +40,7 @@ impl Server {
 
     /// The text of the reply to one command.
     pub fn say(&self, command: &str) -> String {
-        text(&self.run(command))
+        self.own().say(command)
     }
 }
 
@@ -53,6 +53,10 @@ impl Client {
 
     pub fn run(&mut self, command: &str) -> Value {
         self.call(&argv(command))
+    }
+
+    pub fn say(&mut self, command: &str) -> String {
+        text(&self.run(command))
     }
 }
 
