@@ -11,6 +11,7 @@ use redis::{
 };
 
 use crate::server::{ANSWER_WAIT, CONNECT_WAIT, Place};
+use crate::server_errors::unreached;
 use crate::server_info::{fields, is_node};
 use crate::tls;
 
@@ -45,11 +46,11 @@ impl Target {
     }
 
     pub async fn connect(&self) -> Result<Connection> {
-        let to = || format!("connecting to {}", self.place.name());
-        if let Some(cluster) = &self.cluster {
-            return Ok(Connection::Cluster(cluster.get_async_connection().await.with_context(to)?));
-        }
-        Ok(Connection::Server(self.place.connect().await.with_context(to)?))
+        let connected = match &self.cluster {
+            Some(cluster) => cluster.get_async_connection().await.map(Connection::Cluster),
+            None => self.place.connect().await.map(Connection::Server),
+        };
+        connected.map_err(|error| unreached(self.place.name(), error))
     }
 }
 

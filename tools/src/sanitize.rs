@@ -1,6 +1,10 @@
 //! The one way in which a program prints what others wrote: lines of scripts, names of fields and
 //! files, ids, labels, errors of a server.
 
+use redis::RedisError;
+
+use crate::server_errors;
+
 /// The text in one line, without a character that a terminal obeys or that no reader sees. Nothing
 /// is lost: `\` is doubled, a byte is `\xHH`, a character `\u{H}`, and the usual ones are `\n`,
 /// `\r` and `\t`. Spaces stay as they are.
@@ -45,9 +49,13 @@ pub fn is_hidden(letter: char) -> bool {
 
 /// An error and its causes, in one such line. Some errors repeat their cause in their own text.
 pub fn told(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !text.contains(&cause) {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let of_server = cause.downcast_ref::<RedisError>();
+        let cause = of_server.map_or_else(|| cause.to_string(), server_errors::text);
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
             text = format!("{text}: {cause}");
         }
     }

@@ -65,7 +65,10 @@ impl ServerOptions {
         let name = self.without_password();
         let sentinel = SentinelUrl::parse(&self.redis).context("--redis")?;
         let url = sentinel.as_ref().map_or(self.redis.as_str(), |sentinel| &sentinel.server);
-        let mut info = url.into_connection_info().context("--redis")?;
+        let mut info = url.into_connection_info().with_context(|| {
+            "--redis must look like redis://127.0.0.1:6379/, rediss://user@host/, \
+             redis+unix:///path or redis+sentinel://host,host/name"
+        })?;
         // The programs parse RESP2 only, whatever the URL asks for.
         let mut settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
         if settings.password().is_none()

@@ -1,9 +1,13 @@
 //! What errors of the server mean.
 
+use anyhow::Error;
 use redis::{ErrorKind, RedisError};
 
 use crate::sanitize::sanitize;
 use crate::server::is_untrusted;
+
+const PASSWORD_HINT: &str = "name and password are part of --redis redis://name:password@host/; \
+     the password may also be in --redis-password-file or SECKILL_REDIS_PASSWORD";
 
 /// What is to be done about an error of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +38,33 @@ pub fn trouble(error: &RedisError) -> Trouble {
     }
 }
 
-/// The error as the server wrote it, in one line.
+/// The error as the server wrote it, in one line, and where a password or a right is missing, what
+/// to do.
 pub fn told(error: &RedisError) -> String {
+    sanitize(&text(error))
+}
+
+/// The same, for who sanitizes it himself.
+pub fn text(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
+        _ if error.kind() == ErrorKind::AuthenticationFailed => "wrong name or password".to_owned(),
         _ => error.to_string(),
     };
-    sanitize(&text)
+    let hint = match error.code() {
+        Some("NOAUTH" | "WRONGPASS") => PASSWORD_HINT,
+        _ if error.kind() == ErrorKind::AuthenticationFailed => PASSWORD_HINT,
+        Some("NOPERM") => "docs/SECURITY.md lists the rights of each program",
+        _ => return text,
+    };
+    format!("{} ({hint})", text.trim_end_matches('.'))
+}
+
+/// Why there is no connection to a server at a place.
+pub fn unreached(place: &str, error: RedisError) -> Error {
+    let is_there = error.code().is_some() || error.kind() == ErrorKind::AuthenticationFailed;
+    let what = if is_there { "refused by the server at" } else { "no server at" };
+    Error::new(error).context(format!("{what} {place}"))
 }
 
 #[cfg(test)]
