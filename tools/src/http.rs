@@ -164,3 +164,48 @@ fn response(page: Page) -> Response<Full<Bytes>> {
     }
     response
 }
+
+/// A page of metrics whose metrics, and whose labels, are in the same order each time.
+pub fn in_order(page: &str) -> String {
+    let mut metrics: Vec<&str> = page.split("\n\n").map(str::trim).collect();
+    metrics.retain(|metric| !metric.is_empty());
+    metrics.sort_unstable();
+    let mut sorted = String::new();
+    for metric in metrics {
+        let (comments, mut samples): (Vec<&str>, Vec<&str>) =
+            metric.lines().partition(|line| line.starts_with('#'));
+        // The buckets of a histogram keep their order, which is that of numbers.
+        samples.sort_by_cached_key(|line| {
+            let (_, labels) = line.split_once('{').unwrap_or_default();
+            let labels = labels.rsplit_once('}').unwrap_or_default().0;
+            let is_bucket =
+                |label: &&str| label.starts_with("le=") || label.starts_with("quantile=");
+            labels.split(',').filter(|label| !is_bucket(label)).collect::<Vec<_>>().join(",")
+        });
+        for line in comments.into_iter().chain(samples) {
+            sorted += line;
+            sorted.push('\n');
+        }
+        sorted.push('\n');
+    }
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_order;
+
+    #[test]
+    fn metrics_have_an_order() {
+        let page = "# TYPE b histogram\nb_bucket{s=\"2\",le=\"9\"} 1\n\
+                    b_bucket{s=\"2\",le=\"10\"} 1\n\
+                    b_sum{s=\"2\"} 3\nb_bucket{s=\"1\",le=\"9\"} 1\n\n\
+                    # TYPE a gauge\na{v=\"y\"} 1\na{v=\"x\"} 2\n\n";
+        let sorted = "# TYPE a gauge\na{v=\"x\"} 2\na{v=\"y\"} 1\n\n\
+                      # TYPE b histogram\nb_bucket{s=\"1\",le=\"9\"} 1\n\
+                      b_bucket{s=\"2\",le=\"9\"} 1\nb_bucket{s=\"2\",le=\"10\"} 1\n\
+                      b_sum{s=\"2\"} 3\n\n";
+        assert_eq!(in_order(page), sorted);
+        assert_eq!(in_order(sorted), sorted);
+    }
+}

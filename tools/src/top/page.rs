@@ -3,6 +3,7 @@
 use domain::info;
 use metrics::{Label, counter, describe_counter, describe_gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
+use seckill_tools::http::in_order;
 
 use crate::history::exact;
 use crate::reading::{Reading, Server, Stream, Voucher};
@@ -23,7 +24,7 @@ pub fn page(reading: Option<&Reading>) -> String {
         gauge(name, "Vouchers that were found but not read", &[], left_out);
         reading.streams.iter().for_each(stream);
     });
-    recorder.handle().render()
+    in_order(&recorder.handle().render())
 }
 
 fn gauge(name: &str, meaning: &'static str, labels: &[(&'static str, &str)], value: f64) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use seckill_tools::http::Page;
+use seckill_tools::http::{Page, in_order};
 use serde::Serialize;
 
 /// Something that is counted, in the order of the summary.
@@ -124,7 +124,7 @@ impl Totals {
     /// The reply to GET.
     pub fn page(&self, path: &str) -> Page {
         match (path, &self.page) {
-            ("/metrics", Some(page)) => Page::found(page.render()),
+            ("/metrics", Some(page)) => Page::found(in_order(&page.render())),
             ("/healthz", _) => Page::of_health(self.trouble()),
             _ => Page::not_found(),
         }
