@@ -17,12 +17,11 @@ use seckill_tools::signals::asked_to_end;
 
 use crate::options::{Options, Size};
 use crate::reading::Reading;
-use crate::screen::{View, draw};
+use crate::screen::{Panel, View, draw, scrolled_rows};
 use crate::source::Source;
 
 /// How long a key may wait for its effect.
 const KEY_WAIT: Duration = Duration::from_millis(50);
-const KEYS: &str = "q quits, arrows scroll the vouchers";
 
 /// Prints one frame, after the readings that were asked for.
 pub async fn print_once(options: &Options) -> Result<()> {
@@ -104,7 +103,7 @@ fn show(
     readings: &Receiver<Result<Reading, String>>,
     must_end: &AtomicBool,
 ) -> Result<()> {
-    let mut view = View { keys: KEYS, ..View::default() };
+    let mut view = View { has_keys: true, ..View::default() };
     let mut is_stale = true;
     while !must_end.load(Relaxed) {
         while let Ok(reading) = readings.try_recv() {
@@ -139,15 +138,23 @@ fn show(
 }
 
 fn scroll(view: &mut View, key: KeyCode) {
-    let last = view.history.now().map_or(0, |now| now.vouchers.len().saturating_sub(1));
-    view.scrolled = match key {
-        KeyCode::Up => view.scrolled.saturating_sub(1),
-        KeyCode::Down => view.scrolled + 1,
-        KeyCode::PageUp => view.scrolled.saturating_sub(10),
-        KeyCode::PageDown => view.scrolled + 10,
+    if matches!(key, KeyCode::Tab | KeyCode::BackTab) {
+        view.focus = match view.focus {
+            Panel::Vouchers => Panel::Streams,
+            Panel::Streams => Panel::Vouchers,
+        };
+    }
+    let rows = view.history.now().map_or(0, |now| scrolled_rows(now, view.focus));
+    let last = rows.saturating_sub(1);
+    let scrolled = &mut view.scrolled[view.focus as usize];
+    *scrolled = match key {
+        KeyCode::Up => scrolled.saturating_sub(1),
+        KeyCode::Down => *scrolled + 1,
+        KeyCode::PageUp => scrolled.saturating_sub(10),
+        KeyCode::PageDown => *scrolled + 10,
         KeyCode::Home => 0,
         KeyCode::End => last,
-        _ => view.scrolled,
+        _ => *scrolled,
     }
     .min(last);
 }

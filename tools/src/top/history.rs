@@ -1,13 +1,16 @@
 //! The last readings: what has changed between them, and how fast.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
 
 use domain::sale::Outcome;
 
-use crate::reading::Reading;
+use crate::reading::{Reading, Voucher};
 
 /// Rates that are kept for the chart.
 const KEPT: usize = 400;
+/// For so long a voucher stays on top after it was seen to sell.
+const SELLS_FOR: Duration = Duration::from_secs(10);
 
 /// The outcomes of tries: what a reader calls them, and their counters.
 pub const TRIES: [(&str, &str); 7] = [
@@ -26,10 +29,13 @@ pub struct History {
     before: Option<Reading>,
     /// Tries per second, the latest last.
     tries: VecDeque<u64>,
+    /// By voucher, the last reading that saw more units taken than the one before.
+    sold_at: HashMap<String, Instant>,
 }
 
 impl History {
-    pub fn push(&mut self, reading: Reading) {
+    pub fn push(&mut self, mut reading: Reading) {
+        self.sort(&mut reading);
         self.before = self.now.replace(reading);
         if let Some(rate) = self.tries_rate() {
             self.tries.push_back(whole(rate));
@@ -37,6 +43,31 @@ impl History {
         if self.tries.len() > KEPT {
             self.tries.pop_front();
         }
+    }
+
+    /// Those that sell come first, then those that could; each kind by name.
+    fn sort(&mut self, reading: &mut Reading) {
+        let before = self.now.iter().flat_map(|now| &now.vouchers);
+        let before: HashMap<&str, Option<i64>> =
+            before.map(|voucher| (voucher.name.as_str(), taken(voucher))).collect();
+        for voucher in &reading.vouchers {
+            if before.get(voucher.name.as_str()).is_some_and(|before| taken(voucher) > *before) {
+                self.sold_at.insert(voucher.name.clone(), reading.at);
+            }
+        }
+        self.sold_at.retain(|_, at| reading.at.saturating_duration_since(*at) < SELLS_FOR);
+        reading.vouchers.sort_by_cached_key(|voucher| {
+            let place = match voucher.info.state.as_str() {
+                _ if self.sold_at.contains_key(&voucher.name) => 0,
+                "open" => 1,
+                "pending" => 3,
+                "soldout" => 4,
+                "ended" => 5,
+                // A code word: something is wrong.
+                _ => 2,
+            };
+            (place, voucher.name.clone())
+        });
     }
 
     pub fn now(&self) -> Option<&Reading> {
@@ -86,6 +117,12 @@ impl History {
         let waited = self.growth("locks_waited_ms_total")?;
         (answered > 0).then(|| exact(waited) / exact(answered))
     }
+}
+
+/// The units of orders, or the buyers of an unmanaged voucher.
+fn taken(voucher: &Voucher) -> Option<i64> {
+    let info = &voucher.info;
+    if info.managed { Some(info.held?.saturating_add(info.sold?)) } else { info.buyers }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
@@ -143,6 +180,34 @@ pub mod tests {
         other.server.run_id = "another".to_owned();
         history.push(other);
         assert_eq!(history.rate("tries_ended"), None);
+    }
+
+    #[test]
+    fn vouchers_that_sell_are_on_top_for_a_while() {
+        let start = Instant::now();
+        let mut history = History::default();
+        let mut order = |seconds, vouchers: &[(&str, &str, i64)]| {
+            let mut now = reading(start, seconds, &[]);
+            let voucher = |(name, state, buyers): &(&str, &str, i64)| {
+                let mut voucher = Voucher { name: (*name).to_owned(), ..Voucher::default() };
+                voucher.info.state = (*state).to_owned();
+                voucher.info.buyers = Some(*buyers);
+                voucher
+            };
+            now.vouchers = vouchers.iter().map(voucher).collect();
+            history.push(now);
+            let names = history.now().unwrap().vouchers.iter().map(|voucher| voucher.name.clone());
+            names.collect::<String>()
+        };
+        let all = [("a", "ended", 5), ("b", "soldout", 9), ("c", "open", 0), ("d", "pending", 0)];
+        assert_eq!(order(0, &all), "cdba");
+        let sells = [all[0], ("b", "soldout", 10), all[2], ("e", "open", 3), ("f", "WRONGTYPE", 0)];
+        assert_eq!(order(1, &sells), "bcefa");
+        assert_eq!(order(10, &sells), "bcefa");
+        assert_eq!(order(11, &sells), "cefba");
+        // One that gives units back does not sell.
+        let fewer = [("a", "ended", 4), sells[1], sells[2]];
+        assert_eq!(order(12, &fewer), "cba");
     }
 
     #[test]

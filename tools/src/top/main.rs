@@ -2,8 +2,9 @@
 //!
 //! `options` the command line, `source` reads a server with the help of `key_names` (the names of
 //! its keys), `finder` (which vouchers there are) and `replies` into a `reading`; `history` keeps
-//! the last of these; `screen` and `panels` draw them, `words` spells numbers, `dashboard` shows
-//! the frames; `page` makes metrics of a reading and `serve` serves them.
+//! the last of these; `screen` and `panels` draw them (`table`: which column gives way), `words`
+//! spells numbers, `dashboard` shows the frames; `page` makes metrics of a reading and `serve`
+//! serves them. In tests, `picture` draws the documentation's.
 //!
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
 //! 2 for wrong arguments.
@@ -15,11 +16,14 @@ mod key_names;
 mod options;
 mod page;
 mod panels;
+#[cfg(test)]
+mod picture;
 mod reading;
 mod replies;
 mod screen;
 mod serve;
 mod source;
+mod table;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -6,22 +6,19 @@ use ratatui::text::{Line, Span};
 use seckill_tools::sale_info::SaleInfo;
 
 use crate::history::{History, TRIES};
-use crate::reading::{Reading, Stream, Voucher};
+use crate::reading::{Group, Reading, Stream, Voucher};
+use crate::table::GivesWay::{Cut, Drop};
+use crate::table::{GAP, GivesWay, fit_columns, fit_name, pad, row_width, width_of};
 use crate::words::{number, rate, signed};
 
-const NAME_WIDTH: usize = 14;
-/// Left, held, sold, total and buyers.
-const NUMBER_WIDTH: usize = 10;
-/// The same where a narrow terminal has room for those who wait, too.
-const NUMBER_WIDTH_MIN: usize = 8;
-const STATE_WIDTH: usize = 11;
-/// The legend's.
-const BAR_WIDTH_MIN: usize = 20;
+/// A bar shorter than this says nothing.
+const BAR_WIDTH_MIN: usize = 10;
 
-/// What the parts of a bar are made of.
-const LEFT: (&str, Color) = (shade::DARK, Color::Green);
-const HELD: (&str, Color) = (shade::MEDIUM, Color::Yellow);
-const SOLD: (&str, Color) = (shade::LIGHT, Color::Blue);
+/// What a part of a bar is made of.
+type Part = (&'static str, Color);
+const LEFT: Part = (shade::DARK, Color::Green);
+const HELD: Part = (shade::MEDIUM, Color::Yellow);
+const SOLD: Part = (shade::LIGHT, Color::Blue);
 
 fn faint() -> Style {
     Style::new().fg(Color::DarkGray)
@@ -31,73 +28,122 @@ fn bold() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-/// A text in this many columns, cut if it is longer.
-fn fit(text: &str, width: usize) -> String {
-    let mut fitted = String::new();
-    for letter in text.chars() {
-        let longer = format!("{fitted}{letter}");
-        if Span::raw(&longer).width() > width {
-            break;
-        }
-        fitted = longer;
+/// A column with a figure: its heading, the part of the bar that it explains, its texts.
+struct Figures {
+    name: &'static str,
+    part: Option<Part>,
+    texts: Vec<String>,
+}
+
+impl Figures {
+    fn new(name: &'static str, texts: impl Iterator<Item = String>) -> Self {
+        Self { name, part: None, texts: texts.collect() }
     }
-    let missing = width.saturating_sub(Span::raw(&fitted).width());
-    fitted + &" ".repeat(missing)
+
+    fn width(&self) -> usize {
+        let mark = if self.part.is_some() { 2 } else { 0 };
+        let texts = self.texts.iter().map(|text| width_of(text)).max().unwrap_or(0);
+        texts.max(self.name.len() + mark)
+    }
+}
+
+/// The columns of vouchers, from left to right, and in which order they give way.
+const NAME: usize = 0;
+const BAR: usize = 1;
+const FIGURES: usize = 2;
+const GIVE_WAY: [GivesWay; 10] = [
+    Drop(BAR),
+    Cut(NAME, 24),
+    Drop(FIGURES + 4),
+    Drop(FIGURES + 3),
+    Cut(NAME, 12),
+    Drop(FIGURES + 5),
+    Drop(FIGURES + 1),
+    Drop(FIGURES + 2),
+    Drop(FIGURES),
+    Cut(NAME, 1),
+];
+
+pub fn vouchers(vouchers: &[Voucher], width: usize) -> Vec<Line<'static>> {
+    if vouchers.is_empty() {
+        return vec![Line::styled("none: no stock key was found", faint())];
+    }
+    let figures = figures_of(vouchers);
+    let states = vouchers.iter().map(|voucher| width_of(&voucher.info.state));
+    let names = vouchers.iter().map(|voucher| width_of(&voucher.name));
+    let mut widths = vec![names.max().unwrap_or(0).max(1), BAR_WIDTH_MIN];
+    widths.extend(figures.iter().map(Figures::width));
+    widths.push(states.max().unwrap_or(0).max("state".len()));
+    // Nobody waits: that column takes nothing.
+    if figures[5].texts.iter().all(|text| matches!(text.as_str(), "0" | "-")) {
+        widths[FIGURES + 5] = 0;
+    }
+    fit_columns(&mut widths, &GIVE_WAY, width);
+    if widths[BAR] > 0 {
+        widths[BAR] += width.saturating_sub(row_width(&widths));
+    } else {
+        widths[NAME] += width.saturating_sub(row_width(&widths));
+    }
+    let gap = Span::raw(" ".repeat(GAP));
+    let mut head = vec![Span::raw(pad("", widths[NAME]))];
+    if widths[BAR] > 0 {
+        head.extend([gap.clone(), Span::raw(pad("", widths[BAR]))]);
+    }
+    for (figures, width) in figures.iter().zip(&widths[FIGURES..]).filter(|(_, width)| **width > 0)
+    {
+        let part = figures.part.filter(|_| widths[BAR] > 0);
+        let used = figures.name.len() + if part.is_some() { 2 } else { 0 };
+        head.push(Span::raw(" ".repeat(GAP + width - used)));
+        if let Some((mark, color)) = part {
+            head.push(Span::styled(format!("{mark} "), Style::new().fg(color)));
+        }
+        head.push(Span::raw(figures.name));
+    }
+    head.extend([gap.clone(), Span::raw("state")]);
+    let mut lines = vec![Line::from(head).style(faint())];
+    for (row, voucher) in vouchers.iter().enumerate() {
+        let mut spans = vec![Span::styled(fit_name(&voucher.name, widths[NAME]), bold())];
+        if widths[BAR] > 0 {
+            spans.push(gap.clone());
+            spans.extend(bar(voucher, widths[BAR]));
+        }
+        for (figures, width) in figures.iter().zip(&widths[FIGURES..]) {
+            if *width > 0 {
+                spans.push(Span::raw(format!("  {:>width$}", figures.texts[row])));
+            }
+        }
+        let state = Style::new().fg(state_color(&voucher.info.state));
+        spans.extend([gap.clone(), Span::styled(voucher.info.state.clone(), state)]);
+        lines.push(Line::from(spans));
+    }
+    lines
+}
+
+fn state_color(state: &str) -> Color {
+    match state {
+        "open" => Color::Green,
+        "pending" => Color::Yellow,
+        "ended" => Color::DarkGray,
+        _ => Color::Red,
+    }
 }
 
 /// A figure of a voucher; none where it has no such figure.
 type Figure = fn(&SaleInfo) -> Option<i64>;
 
-pub fn vouchers(vouchers: &[Voucher], width: usize) -> Vec<Line<'static>> {
-    let mut columns: Vec<(&str, Figure)> = vec![
-        ("left", |info| info.left),
-        ("held", |info| info.held),
-        ("sold", |info| info.sold),
-        ("total", |info| info.total),
-        ("buyers", |info| info.buyers),
+fn figures_of(vouchers: &[Voucher]) -> [Figures; 6] {
+    let columns: [(&'static str, Option<Part>, Figure); 6] = [
+        ("left", Some(LEFT), |info| info.left),
+        ("held", Some(HELD), |info| info.held),
+        ("sold", Some(SOLD), |info| info.sold),
+        ("total", None, |info| info.total),
+        ("buyers", None, |info| info.buyers),
+        ("waiting", None, |info| info.waiting),
     ];
-    if vouchers.iter().any(|voucher| voucher.info.waiting > Some(0)) {
-        columns.push(("waiting", |info| info.waiting));
-    }
-    let others = |number_width| NAME_WIDTH + columns.len() * number_width + STATE_WIDTH;
-    let number_width = match width < others(NUMBER_WIDTH) + BAR_WIDTH_MIN {
-        true if columns.len() > 5 => NUMBER_WIDTH_MIN,
-        _ => NUMBER_WIDTH,
-    };
-    let bar_width = width.saturating_sub(others(number_width)).max(BAR_WIDTH_MIN);
-    let figure = |text: &str| format!(" {text:>width$}", width = number_width - 1);
-    let mut head = vec![Span::raw(fit("", NAME_WIDTH))];
-    let mut legend_width = 0;
-    for (part, name) in [(LEFT, " left "), (HELD, " held "), (SOLD, " sold")] {
-        head.push(Span::styled(part.0, Style::new().fg(part.1)));
-        head.push(Span::raw(name));
-        legend_width += name.len() + 1;
-    }
-    let mut numbers = " ".repeat(bar_width.saturating_sub(legend_width));
-    for (name, _) in &columns {
-        numbers += &figure(name);
-    }
-    head.push(Span::raw(numbers + "  state"));
-    let mut lines = vec![Line::from(head).style(faint())];
-    for voucher in vouchers {
-        let mut spans = vec![Span::styled(fit(&voucher.name, NAME_WIDTH - 1) + " ", bold())];
-        spans.extend(bar(voucher, bar_width));
-        for (_, part) in &columns {
-            spans.push(Span::raw(figure(&signed(part(&voucher.info)))));
-        }
-        let color = match voucher.info.state.as_str() {
-            "open" => Color::Green,
-            "pending" => Color::Yellow,
-            "ended" => Color::DarkGray,
-            _ => Color::Red,
-        };
-        spans.push(Span::styled(format!("  {}", voucher.info.state), Style::new().fg(color)));
-        lines.push(Line::from(spans));
-    }
-    if vouchers.is_empty() {
-        lines.push(Line::styled("none: no stock key was found", faint()));
-    }
-    lines
+    columns.map(|(name, part, figure)| {
+        let texts = vouchers.iter().map(|voucher| signed(figure(&voucher.info)));
+        Figures { part, ..Figures::new(name, texts) }
+    })
 }
 
 /// The parts of the total that are left, held and sold. An unmanaged voucher has no total: each of
@@ -122,9 +168,7 @@ fn bar(voucher: &Voucher, width: usize) -> Vec<Span<'static>> {
         _ => (left_columns, held_columns, rest),
     };
     let blank = width - left_columns - held_columns - rest;
-    let part = |part: (&str, Color), columns| {
-        Span::styled(part.0.repeat(columns), Style::new().fg(part.1))
-    };
+    let part = |part: Part, columns| Span::styled(part.0.repeat(columns), Style::new().fg(part.1));
     vec![
         part(LEFT, left_columns),
         part(HELD, held_columns),
@@ -133,31 +177,74 @@ fn bar(voucher: &Voucher, width: usize) -> Vec<Span<'static>> {
     ]
 }
 
-/// A name, its rate per second, and its sum.
-fn counted(name: &str, second: &str, all: &str, width: usize, style: Style) -> Line<'static> {
-    let column = if width < 33 { 9 } else { 11 };
-    let name = fit(name, width.saturating_sub(2 * column));
-    Line::from(vec![
-        Span::styled(name, style),
-        Span::styled(format!("{second:>column$}"), bold()),
-        Span::raw(format!("{all:>column$}")),
-    ])
+/// A row of a panel of counters: a name, its rate per second, and its sum or its value now.
+pub struct Count {
+    name: &'static str,
+    color: Color,
+    rate: Option<String>,
+    value: String,
 }
 
-/// A counter's line.
-fn row(history: &History, name: &str, counter: &str, width: usize, color: Color) -> Line<'static> {
-    let all = history.now().and_then(|now| now.counters.get(counter).copied());
-    let all = all.map_or("-".to_owned(), number);
-    counted(name, &rate(history.rate(counter)), &all, width, Style::new().fg(color))
+impl Count {
+    /// A counter since the start of the module.
+    fn all(history: &History, name: &'static str, counter: &str) -> Self {
+        let (rate, value) = (Some(rate(history.rate(counter))), value_of(history, counter));
+        Self { name, color: Color::Reset, rate, value }
+    }
+
+    /// A figure of the moment.
+    fn now(name: &'static str, value: String) -> Self {
+        Self { name, color: Color::Reset, rate: None, value }
+    }
+
+    /// Whether it says that nothing has happened.
+    pub fn is_zero(&self) -> bool {
+        matches!(self.value.as_str(), "0" | "-")
+    }
 }
 
-/// A line with a figure of the moment.
-fn gauge(name: &str, value: &str, width: usize) -> Line<'static> {
-    let name = fit(name, width.saturating_sub(value.len()));
-    Line::from(vec![Span::raw(name), Span::styled(value.to_owned(), bold())])
+fn value_of(history: &History, counter: &str) -> String {
+    let value = history.now().and_then(|now| now.counters.get(counter).copied());
+    value.map_or("-".to_owned(), number)
 }
 
-pub fn tries(history: &History, width: usize) -> Vec<Line<'static>> {
+/// The widths of names, rates and values.
+fn count_widths(counts: &[Count]) -> [usize; 3] {
+    let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    [
+        widest(&mut counts.iter().map(|count| count.name.len())),
+        // Room for a rate that grows, so that its column stays where it is.
+        widest(&mut counts.iter().filter_map(|count| Some(count.rate.as_ref()?.len().max(6)))),
+        widest(&mut counts.iter().map(|count| count.value.len().max(7))),
+    ]
+}
+
+/// The columns that these rows need, with or without rates.
+pub fn counts_width(counts: &[Count], has_rates: bool) -> usize {
+    let [name, rate, value] = count_widths(counts);
+    row_width(&[name, if has_rates { rate } else { 0 }, value])
+}
+
+pub fn counts(counts: &[Count], width: usize) -> Vec<Line<'static>> {
+    let widths = count_widths(counts);
+    let mut shown = widths;
+    fit_columns(&mut shown, &[Drop(1), Cut(2, widths[2]), Cut(0, 1)], width);
+    shown[0] += width.saturating_sub(row_width(&shown));
+    let line = |count: &Count| {
+        let mut spans =
+            vec![Span::styled(fit_name(count.name, shown[0]), Style::new().fg(count.color))];
+        if shown[1] > 0 {
+            let rate = count.rate.as_deref().unwrap_or_default();
+            spans.push(Span::styled(format!("  {rate:>width$}", width = shown[1]), bold()));
+        }
+        let style = if count.rate.is_none() { bold() } else { Style::new() };
+        spans.push(Span::styled(format!("  {:>width$}", count.value, width = shown[2]), style));
+        Line::from(spans)
+    };
+    counts.iter().map(line).collect()
+}
+
+pub fn tries(history: &History) -> Vec<Count> {
     let colors = [
         Color::Green,
         Color::Red,
@@ -167,87 +254,91 @@ pub fn tries(history: &History, width: usize) -> Vec<Line<'static>> {
         Color::LightYellow,
         Color::Cyan,
     ];
-    let mut lines = Vec::new();
-    for ((name, counter), color) in TRIES.into_iter().zip(colors) {
-        if counter == "tries_waiting" && !history.has_line() {
-            continue;
-        }
-        lines.push(row(history, name, counter, width, color));
-    }
-    lines
+    let shown = TRIES.into_iter().zip(colors);
+    let shown = shown.filter(|((_, counter), _)| *counter != "tries_waiting" || history.has_line());
+    let count = |((name, counter), color)| Count { color, ..Count::all(history, name, counter) };
+    shown.map(count).collect()
 }
 
-pub fn orders(history: &History, width: usize) -> Vec<Line<'static>> {
-    let count = |name, counter| row(history, name, counter, width, Color::Reset);
-    let now = |counter: &str| history.now().and_then(|now| now.counters.get(counter).copied());
-    let mut lines =
-        vec![gauge("holds open", &now("holds_open").map_or("-".to_owned(), number), width)];
+pub fn orders(history: &History) -> Vec<Count> {
+    let count = |name, counter| Count::all(history, name, counter);
+    let mut counts = vec![Count::now("holds open", value_of(history, "holds_open"))];
     if history.has_line() {
-        lines.push(count("served", "orders_served"));
+        counts.push(count("served", "orders_served"));
     }
-    lines.extend([
+    counts.extend([
         count("confirmed", "orders_confirmed"),
         count("cancelled", "orders_cancelled"),
         count("expired", "orders_expired"),
         count("rejected", "orders_rejected"),
         count("drawn", "prizes_drawn"),
     ]);
-    lines
+    counts
 }
 
-pub fn locks(history: &History, width: usize) -> Vec<Line<'static>> {
-    let count = |name, counter| row(history, name, counter, width, Color::Reset);
-    let now = |counter: &str| history.now().and_then(|now| now.counters.get(counter).copied());
-    let mean = match history.mean_wait_ms() {
-        Some(mean) => format!("{mean:.1} ms"),
-        None => "-".to_owned(),
-    };
+pub fn locks(history: &History) -> Vec<Count> {
+    let count = |name, counter| Count::all(history, name, counter);
+    let mean = history.mean_wait_ms().map_or("-".to_owned(), |mean| format!("{mean:.1} ms"));
     vec![
-        gauge("waiting in line", &now("locks_waiting").map_or("-".to_owned(), number), width),
+        Count::now("in line", value_of(history, "locks_waiting")),
         count("acquired", "locks_acquired"),
         count("refused", "locks_refused"),
         count("released", "locks_released"),
-        gauge("mean wait", &mean, width),
+        Count::now("mean wait", mean),
     ]
 }
 
-/// A line a consumer group, one a stream that has none.
-pub fn streams(now: &Reading) -> Vec<Line<'static>> {
-    let text = format!(
-        "{:<31}{:>11}  {:<22}{:>9}{:>9}{:>11}",
-        "stream", "entries", "group", "lag", "pending", "consumers"
-    );
-    let mut lines = vec![Line::styled(text, faint())];
-    for stream in &now.streams {
-        lines.extend(groups(stream));
-    }
+/// One row per consumer group, one per stream without groups: name, entries, group, lag, pending,
+/// consumers.
+type StreamRow = [String; 6];
+
+pub fn streams(now: &Reading, width: usize) -> Vec<Line<'static>> {
+    const HEAD: [&str; 6] = ["stream", "entries", "group", "lag", "pending", "consumers"];
     if now.streams.is_empty() {
-        lines.push(Line::styled("none", faint()));
+        return vec![Line::styled("none", faint())];
     }
-    lines
+    let rows: Vec<StreamRow> = now.streams.iter().flat_map(stream_rows).collect();
+    let mut widths = [0, 1, 2, 3, 4, 5].map(|column| {
+        let texts = rows.iter().map(|row| width_of(&row[column]));
+        texts.max().unwrap_or(0).max(HEAD[column].len())
+    });
+    let steps = [Drop(5), Cut(0, 16), Cut(2, 8), Drop(1), Cut(0, 4), Cut(2, 2), Drop(2)];
+    fit_columns(&mut widths, &steps, width);
+    widths[0] += width.saturating_sub(row_width(&widths));
+    let line = |texts: [&str; 6]| -> Vec<Span<'static>> {
+        let mut spans = Vec::new();
+        for (column, text) in texts.into_iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
+            let (width, is_name) = (widths[column], matches!(column, 0 | 2));
+            let text = if is_name { fit_name(text, width) } else { format!("{text:>width$}") };
+            let gap = if column == 0 { "" } else { "  " };
+            let style = match (column, texts[3]) {
+                (0, _) => bold(),
+                (3, "0") => Style::new().fg(Color::Green),
+                (3, _) => Style::new().fg(Color::Yellow),
+                _ => Style::new(),
+            };
+            spans.push(Span::styled(format!("{gap}{text}"), style));
+        }
+        spans
+    };
+    let plain = |span: Span<'static>| span.style(Style::new());
+    let head = Line::from(line(HEAD).into_iter().map(plain).collect::<Vec<_>>()).style(faint());
+    let rows = rows.iter().map(|row| Line::from(line(row.each_ref().map(String::as_str))));
+    std::iter::once(head).chain(rows).collect()
 }
 
-fn groups(stream: &Stream) -> Vec<Line<'static>> {
-    let name = Span::styled(fit(&stream.name, 30) + " ", bold());
-    let entries = Span::raw(format!("{:>11}  ", number(stream.entries)));
-    if stream.groups.is_empty() {
-        return vec![Line::from(vec![name, entries, Span::styled("no group", faint())])];
-    }
-    let line = |(index, group): (usize, &crate::reading::Group)| {
-        let (name, entries) = match index {
-            0 => (name.clone(), entries.clone()),
-            _ => (Span::raw(" ".repeat(31)), Span::raw(" ".repeat(13))),
-        };
-        let lag = group.lag.map_or("?".to_owned(), number);
-        let color = if group.lag == Some(0) { Color::Green } else { Color::Yellow };
-        let (pending, consumers) = (number(group.pending), number(group.consumers));
-        Line::from(vec![
-            name,
-            entries,
-            Span::raw(fit(&group.name, 22)),
-            Span::styled(format!("{lag:>9}"), Style::new().fg(color)),
-            Span::raw(format!("{pending:>9}{consumers:>11}")),
-        ])
+fn stream_rows(stream: &Stream) -> Vec<StreamRow> {
+    let (name, entries) = (stream.name.clone(), number(stream.entries));
+    let Some((first, others)) = stream.groups.split_first() else {
+        let none = String::new;
+        return vec![[name, entries, "no group".to_owned(), none(), none(), none()]];
     };
-    stream.groups.iter().enumerate().map(line).collect()
+    let row = |name, entries, group: &Group| {
+        let lag = group.lag.map_or("?".to_owned(), number);
+        let (pending, consumers) = (number(group.pending), number(group.consumers));
+        [name, entries, group.name.clone(), lag, pending, consumers]
+    };
+    let mut rows = vec![row(name, entries, first)];
+    rows.extend(others.iter().map(|group| row(String::new(), String::new(), group)));
+    rows
 }

@@ -8,57 +8,133 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Padding, Paragraph, Sparkline};
 
 use crate::history::History;
-use crate::panels;
+use crate::panels::{self, Count};
 use crate::reading::Reading;
+use crate::table::GivesWay::{Cut, Drop};
+use crate::table::{GAP, fit_columns, fit_name, fit_sentence, row_width, width_of};
 use crate::words::{number, uptime};
 
 /// What a frame shows.
 #[derive(Default)]
 pub struct View {
     pub history: History,
-    /// Vouchers that are scrolled past.
-    pub scrolled: usize,
+    /// Vouchers and rows of streams that are scrolled past.
+    pub scrolled: [usize; 2],
+    /// The panel that the arrows scroll.
+    pub focus: Panel,
     /// Why there is no newer reading.
     pub trouble: Option<String>,
-    /// What the keys do; none where there are no keys.
-    pub keys: &'static str,
+    /// Whether somebody can press keys.
+    pub has_keys: bool,
 }
 
-/// Rows of the panels of tries, orders and locks, with their borders. One more where orders wait.
-const COUNTS_HEIGHT: u16 = 8;
+/// A panel that scrolls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Panel {
+    #[default]
+    Vouchers,
+    Streams,
+}
+
+/// Rows of the chart with its borders; where there is room, more.
 const CHART_HEIGHT: u16 = 5;
+const CHART_HEIGHT_MAX: u16 = 10;
+/// Rows of a panel that scrolls, at least: its borders, its head, and one or two lines.
+const PANEL_HEIGHT_MIN: u16 = 4;
+const STREAMS_HEIGHT_MIN: u16 = 5;
 /// Columns that a panel's borders and their distance take.
 const BORDERS_WIDTH: u16 = 4;
+
+/// The rows of each part of a frame.
+struct Heights {
+    vouchers: u16,
+    counts: u16,
+    chart: u16,
+    streams: u16,
+    /// Whether the counters that are 0 are shown.
+    has_zeros: bool,
+}
+
+impl Heights {
+    /// Vouchers come first: rows of zeros give way to them, then the chart, and then streams
+    /// scroll.
+    fn of(rows: u16, vouchers: u16, streams: u16, counts: &[Vec<Count>; 3]) -> Self {
+        let highest = |rows: &mut dyn Iterator<Item = usize>| {
+            u16::try_from(rows.max().unwrap_or(0) + 2).unwrap_or(u16::MAX)
+        };
+        let all = highest(&mut counts.iter().map(Vec::len));
+        let is_said = |count: &&Count| !count.is_zero();
+        let short = highest(&mut counts.iter().map(|rows| rows.iter().filter(is_said).count()));
+        let short = short.max(3);
+        for (counts, chart, has_zeros) in [
+            (all, CHART_HEIGHT, true),
+            (short, CHART_HEIGHT, false),
+            (all, 0, true),
+            (short, 0, false),
+        ] {
+            let wanted = vouchers.saturating_add(streams).saturating_add(counts + chart);
+            let Some(spare) = rows.checked_sub(wanted) else { continue };
+            let chart = match chart {
+                0 => 0,
+                chart => (chart + spare).min(CHART_HEIGHT_MAX),
+            };
+            let vouchers = rows - counts - chart - streams;
+            return Self { vouchers, counts, chart, streams, has_zeros };
+        }
+        let counts = if rows < short + PANEL_HEIGHT_MIN { 0 } else { short };
+        let free = rows - counts;
+        let streams = streams.min(free.saturating_sub(vouchers).max(STREAMS_HEIGHT_MIN));
+        let streams = if free < streams + PANEL_HEIGHT_MIN { 0 } else { streams };
+        Self { vouchers: free - streams, counts, chart: 0, streams, has_zeros: false }
+    }
+}
 
 pub fn draw(frame: &mut Frame<'_>, view: &View) {
     let area = frame.area();
     let Some(now) = view.history.now() else {
         let trouble = view.trouble.as_deref().unwrap_or("connecting");
-        frame.render_widget(Paragraph::new(format!(" seckill-top  {trouble}")), area);
+        let line = fit_sentence(&format!(" seckill-top  {trouble}"), usize::from(area.width));
+        frame.render_widget(Paragraph::new(line), area);
         return;
     };
-    let streams = panels::streams(now);
-    let wanted = u16::try_from(streams.len() + 2).unwrap_or(u16::MAX);
-    let counts = COUNTS_HEIGHT + u16::from(view.history.has_line());
-    // A short terminal does without the chart, and then without the streams.
-    let chart = if area.height >= 24 { CHART_HEIGHT } else { 0 };
-    let free = area.height.saturating_sub(counts + chart + 2);
-    let streams_height = wanted.min(free.saturating_sub(4));
-    let [header, vouchers, counts, chart, below, footer] = Layout::vertical([
+    let width = usize::from(area.width.saturating_sub(BORDERS_WIDTH));
+    let history = &view.history;
+    let (vouchers, streams) = (panels::vouchers(&now.vouchers, width), panels::streams(now, width));
+    let mut counts = [panels::tries(history), panels::orders(history), panels::locks(history)];
+    let height = |lines: &[Line<'_>]| u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
+    let rows = area.height.saturating_sub(2);
+    let heights = Heights::of(rows, height(&vouchers), height(&streams), &counts);
+    if !heights.has_zeros {
+        counts.iter_mut().for_each(|rows| rows.retain(|count| !count.is_zero()));
+    }
+    let [header, vouchers_area, counts_area, chart, streams_area, footer] = Layout::vertical([
         Constraint::Length(1),
-        Constraint::Min(4),
-        Constraint::Length(counts),
-        Constraint::Length(chart),
-        Constraint::Length(if streams_height < 4 { 0 } else { streams_height }),
+        Constraint::Length(heights.vouchers),
+        Constraint::Length(heights.counts),
+        Constraint::Length(heights.chart),
+        Constraint::Length(heights.streams),
         Constraint::Length(1),
     ])
     .areas(area);
     draw_header(frame, header, now);
-    draw_vouchers(frame, vouchers, now, view.scrolled);
-    draw_counts(frame, counts, view);
+    let mut left_out = String::new();
+    if now.left_out > 0 {
+        left_out = format!("and {} more, see --vouchers-max ", number(now.left_out as u64));
+    }
+    let [vouchers_past, streams_past] = view.scrolled;
+    draw_scrolled(frame, vouchers_area, ["Vouchers", &left_out], vouchers, vouchers_past);
+    draw_counts(frame, counts_area, counts);
     draw_chart(frame, chart, view);
-    draw_lines(frame, below, " Streams ", streams);
+    draw_scrolled(frame, streams_area, ["Streams", ""], streams, streams_past);
     draw_footer(frame, footer, view, now);
+}
+
+/// Rows of each panel that scrolls, without its head.
+pub fn scrolled_rows(now: &Reading, panel: Panel) -> usize {
+    match panel {
+        Panel::Vouchers => now.vouchers.len(),
+        Panel::Streams => now.streams.iter().map(|stream| stream.groups.len().max(1)).sum(),
+    }
 }
 
 fn block(title: &str) -> Block<'_> {
@@ -70,6 +146,7 @@ fn block(title: &str) -> Block<'_> {
         .title(title)
 }
 
+/// What of the server fits into one line: the state of its process gives way to its place.
 fn draw_header(frame: &mut Frame<'_>, area: Rect, now: &Reading) {
     let server = &now.server;
     let role = match (server.is_primary, server.is_cluster) {
@@ -79,55 +156,89 @@ fn draw_header(frame: &mut Frame<'_>, area: Rect, now: &Reading) {
         (false, true) => "replica of a cluster",
     };
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let left = Line::from(vec![
-        Span::styled(" seckill-top", bold.fg(Color::Cyan)),
-        Span::raw(format!("  {}  ", server.place)),
-        Span::styled(format!("{} {}", server.product, server.version), bold),
-        Span::raw(format!("  {role}  up {}", uptime(server.uptime_s))),
-    ]);
-    let right = format!(
-        "{} commands/s  {}  {} clients ",
-        number(server.ops_per_s),
-        BinaryBytes(server.memory_bytes),
-        number(server.clients)
-    );
-    let right = Line::from(right).right_aligned();
-    let width = u16::try_from(right.width() + 2).unwrap_or(u16::MAX);
-    let [at_left, at_right] =
-        Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]).areas(area);
-    frame.render_widget(left, at_left);
-    frame.render_widget(right, at_right);
+    let parts = [
+        ("seckill-top".to_owned(), bold.fg(Color::Cyan)),
+        (server.place.clone(), Style::new()),
+        (format!("{} {}", server.product, server.version), bold),
+        (role.to_owned(), Style::new()),
+        (format!("up {}", uptime(server.uptime_s)), Style::new()),
+        (format!("{} commands/s", number(server.ops_per_s)), Style::new()),
+        (BinaryBytes(server.memory_bytes).to_string(), Style::new()),
+        (format!("{} clients", number(server.clients)), Style::new()),
+    ];
+    let mut widths = parts.each_ref().map(|(text, _)| width_of(text));
+    let width = usize::from(area.width.saturating_sub(2));
+    let steps = [Drop(7), Drop(6), Drop(4), Drop(5), Cut(1, 12), Drop(3), Drop(2), Cut(1, 1)];
+    fit_columns(&mut widths, &steps, width);
+    // What changes all the time is at the right.
+    let spare = width.saturating_sub(row_width(&widths));
+    let mut spans = vec![Span::raw(" ")];
+    for (at, (text, style)) in parts.iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
+        let gap = if at == 0 { 0 } else { GAP } + if at == 5 { spare } else { 0 };
+        spans.push(Span::raw(" ".repeat(gap)));
+        spans.push(Span::styled(fit_name(text, widths[at]), *style));
+    }
+    frame.render_widget(Line::from(spans), area);
 }
 
-fn draw_vouchers(frame: &mut Frame<'_>, area: Rect, now: &Reading, scrolled: usize) {
-    let inner_rows = usize::from(area.height.saturating_sub(3));
-    let count = now.vouchers.len();
-    let first = scrolled.min(count.saturating_sub(inner_rows));
-    let last = count.min(first + inner_rows);
-    let mut title = format!(" Vouchers {}-{last} of {count} ", first + 1);
-    if count <= inner_rows {
-        " Vouchers ".clone_into(&mut title);
+/// Lines below a head, from the one that is scrolled to.
+fn draw_scrolled(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    [name, more]: [&str; 2],
+    mut lines: Vec<Line<'_>>,
+    scrolled: usize,
+) {
+    let room = usize::from(area.height.saturating_sub(3));
+    let count = lines.len().saturating_sub(1);
+    let first = scrolled.min(count.saturating_sub(room));
+    let last = count.min(first + room);
+    let mut title = format!(" {name} {}-{last} of {count} {more}", first + 1);
+    if count <= room {
+        title = format!(" {name} {more}");
     }
-    if now.left_out > 0 {
-        title += &format!("and {} more, see --vouchers-max ", number(now.left_out as u64));
+    if lines.len() > 1 {
+        lines.drain(1..=first);
     }
-    let width = usize::from(area.width.saturating_sub(BORDERS_WIDTH));
-    let shown = now.vouchers.get(first..last).unwrap_or_default();
-    draw_lines(frame, area, &title, panels::vouchers(shown, width));
+    draw_lines(frame, area, &title, lines);
 }
 
-fn draw_counts(frame: &mut Frame<'_>, area: Rect, view: &View) {
-    let thirds = [Constraint::Fill(5), Constraint::Fill(4), Constraint::Fill(4)];
-    let [tries, orders, locks] = Layout::horizontal(thirds).areas(area);
-    let width = |area: Rect| usize::from(area.width.saturating_sub(BORDERS_WIDTH));
-    draw_lines(
-        frame,
-        tries,
-        " Tries, per second and in all ",
-        panels::tries(&view.history, width(tries)),
-    );
-    draw_lines(frame, orders, " Orders ", panels::orders(&view.history, width(orders)));
-    draw_lines(frame, locks, " Locks ", panels::locks(&view.history, width(locks)));
+/// The panels of counters, side by side. Where there is no room for all, rates of orders and locks
+/// give way, and then whole panels.
+fn draw_counts(frame: &mut Frame<'_>, area: Rect, counts: [Vec<Count>; 3]) {
+    let titles = [" Tries, per second and in all ", " Orders ", " Locks "];
+    let mut shown: Vec<_> = titles.into_iter().zip(counts).collect();
+    shown.retain(|(_, rows)| !rows.is_empty());
+    let borders = usize::from(BORDERS_WIDTH);
+    let widths = |shown: &[(&str, Vec<Count>)], has_rates: bool| -> Vec<usize> {
+        let is_first = |at: usize| at == 0;
+        let width = |(at, (title, rows)): (usize, &(&str, Vec<Count>))| {
+            let title = if is_first(at) && !has_rates { 0 } else { title.len() - 2 };
+            panels::counts_width(rows, has_rates || is_first(at)).max(title) + borders
+        };
+        shown.iter().enumerate().map(width).collect()
+    };
+    let width = usize::from(area.width);
+    let mut wanted = widths(&shown, true);
+    while wanted.iter().sum::<usize>() > width {
+        wanted = widths(&shown, false);
+        if wanted.iter().sum::<usize>() <= width || shown.len() < 2 {
+            break;
+        }
+        shown.pop();
+        wanted = widths(&shown, true);
+    }
+    let spare = width.saturating_sub(wanted.iter().sum()) / wanted.len().max(1);
+    let last = wanted.len().saturating_sub(1);
+    let constraint = |(at, wanted): (usize, &usize)| match at == last {
+        true => Constraint::Fill(1),
+        false => Constraint::Length(u16::try_from(wanted + spare).unwrap_or(u16::MAX)),
+    };
+    let areas = Layout::horizontal(wanted.iter().enumerate().map(constraint)).split(area);
+    for ((title, rows), area) in shown.into_iter().zip(areas.iter()) {
+        let width = usize::from(area.width.saturating_sub(BORDERS_WIDTH));
+        draw_lines(frame, *area, title, panels::counts(&rows, width));
+    }
 }
 
 fn draw_chart(frame: &mut Frame<'_>, area: Rect, view: &View) {
@@ -143,14 +254,19 @@ fn draw_lines(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_
 }
 
 fn draw_footer(frame: &mut Frame<'_>, area: Rect, view: &View, now: &Reading) {
-    let warn = Style::new().fg(Color::Yellow);
-    let line = match (&view.trouble, now.notes.as_slice()) {
-        (Some(trouble), _) => Span::styled(format!(" {trouble}"), Style::new().fg(Color::Red)),
-        (None, []) => Span::styled(format!(" {}", view.keys), Style::new().fg(Color::DarkGray)),
-        (None, [note]) => Span::styled(format!(" {note}"), warn),
+    let keys = match (view.has_keys, view.focus) {
+        (false, _) => "",
+        (true, Panel::Vouchers) => "q quits, arrows scroll the vouchers, Tab: the streams",
+        (true, Panel::Streams) => "q quits, arrows scroll the streams, Tab: the vouchers",
+    };
+    let (text, color) = match (&view.trouble, now.notes.as_slice()) {
+        (Some(trouble), _) => (trouble.clone(), Color::Red),
+        (None, []) => (keys.to_owned(), Color::DarkGray),
+        (None, [note]) => (note.clone(), Color::Yellow),
         (None, [note, others @ ..]) => {
-            Span::styled(format!(" {note} (and {} more notes)", others.len()), warn)
+            (format!("{note} (and {} more notes)", others.len()), Color::Yellow)
         }
     };
-    frame.render_widget(Line::from(line), area);
+    let text = fit_sentence(&format!(" {text}"), usize::from(area.width));
+    frame.render_widget(Line::styled(text, Style::new().fg(color)), area);
 }

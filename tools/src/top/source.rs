@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context as _, Result, bail};
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisResult, Value, cmd};
-use seckill_tools::sanitize::{sanitize, sanitize_bytes};
+use seckill_tools::sanitize::sanitize_bytes;
 use seckill_tools::server::Place;
+use seckill_tools::server_errors::unreached;
 use seckill_tools::server_info::fields;
 
 use crate::finder::{Finder, Round};
@@ -47,10 +48,7 @@ impl Source {
     pub async fn read(&mut self) -> Result<Reading> {
         let mut session = match self.session.take() {
             Some(session) => session,
-            None => {
-                let place = || format!("no server at {}", self.place());
-                self.connect().await.with_context(place)?
-            }
+            None => self.connect().await.map_err(|error| unreached(&self.place(), error))?,
         };
         let reading = session.read(&self.options).await?;
         self.session = Some(session);
@@ -111,12 +109,8 @@ impl Session {
         let commands = SECTIONS.map(|section| cmd("INFO").arg(section).to_owned());
         let mut info = String::new();
         for reply in self.ask(&commands).await? {
-            match reply {
+            match reply.extract_error().context("INFO")? {
                 Value::BulkString(bytes) => info += &String::from_utf8_lossy(&bytes),
-                Value::ServerError(error) => {
-                    let details = error.details().unwrap_or_default();
-                    bail!("INFO: {}", sanitize(&format!("{} {details}", error.code())));
-                }
                 other => bail!("INFO gave {other:?}"),
             }
             info.push('\n');
@@ -188,6 +182,10 @@ impl Session {
                 }
             }
             // One that was found may be gone by now; one that was asked for is told of.
+            if voucher.info.state == "NOVOUCHER" && !options.vouchers.is_empty() {
+                let key = sanitize_bytes(&key_names.stock_key(name));
+                notes.push(format!("no voucher {}: there is no key {key}", voucher.name));
+            }
             if voucher.info.state != "NOVOUCHER" || !options.vouchers.is_empty() {
                 if voucher.info.held > Some(0) {
                     with_holds.push((vouchers.len(), key_names.holds_key(name)));

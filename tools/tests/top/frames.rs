@@ -72,7 +72,7 @@ fn figures_are_those_of_the_sale() {
         ("cancelled", 1),
         ("acquired", 1),
         ("refused", 1),
-        ("waiting in line", 0),
+        ("in line", 0),
     ] {
         assert_eq!(counted(&frame, name), want, "{name} in\n{frame}");
     }
@@ -239,6 +239,7 @@ fn vouchers_and_streams_can_be_named_and_bounded() {
     let named = crate::program::frame(&server, &["--vouchers", "v29,no", "--streams", "other"]);
     assert_eq!(words(&named, "v29")[1], "1");
     assert_eq!(words(&named, "no").last().map(String::as_str), Some("NOVOUCHER"));
+    assert!(named.contains("no voucher no: there is no key seckill:stock:no"), "{named}");
     assert_eq!(words(&named, "other")[1], "1");
     assert!(!named.contains("v10"), "{named}");
 }
@@ -249,7 +250,8 @@ fn what_can_not_be_done_is_told() {
     let missing = format!("redis+unix://{}", server.dir().join("nobody").display());
     for (options, code, words) in [
         (vec!["--redis", missing.as_str(), "--once"], 1, "no server at "),
-        (vec!["--redis", "http://x", "--once"], 2, "--redis"),
+        (vec!["--redis", "http://x", "--once"], 2, "--redis must look like redis://127.0.0.1"),
+        (vec!["--redis", "127.0.0.1:6379", "--once"], 2, "--redis must look like redis://127"),
         (vec!["--redis", &url(&server), "--insecure", "--once"], 2, "rediss://"),
         (vec!["--redis", &url(&server)], 1, "no terminal to draw in"),
     ] {
@@ -262,5 +264,14 @@ fn what_can_not_be_done_is_told() {
     let all_refused = as_user(&server, "default:wrong@");
     run_all(&server, &["CONFIG SET requirepass right"]);
     let output = run(&["--redis", &all_refused, "--once"]);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("refused by the server at ") && told.contains("wrong name or password"),
+        "{told}"
+    );
+    assert!(told.contains("--redis-password-file"), "{told}");
+    let silent = run(&["--redis", &url(&server), "--once"]);
+    let told = text(&silent.stderr);
+    assert!(told.contains("NOAUTH") && told.contains("--redis-password-file"), "{told}");
 }

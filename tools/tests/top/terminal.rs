@@ -10,14 +10,14 @@ fn it_draws_outlives_the_server_and_ends_on_a_key() {
     let mut top = Dashboard::start(&["--redis", &url(&server), "--interval", "100ms"]);
     top.wait_for_line("phone");
     server.call(&["SECKILL.TRY", "phone", "alice", "a1"]);
-    top.wait_for_line("        49         0         1        50         1  open");
+    top.wait_for_line("      49       0       1     50       1  open");
 
     server.kill9();
     top.wait_for_line("trying again: ");
     server.start_again();
     top.wait_for_line("q quits");
     server.call(&["SECKILL.TRY", "phone", "bob", "b1"]);
-    top.wait_for_line("        48         0         2        50         2  open");
+    top.wait_for_line("      48       0       2     50       2  open");
 
     top.press("q");
     assert_eq!(top.ended().code(), Some(0));
@@ -30,6 +30,8 @@ fn it_waits_for_a_server_and_scrolls() {
     let mut server = Server::with().aof().start();
     for number in 0..40 {
         server.call(&["SET", &format!("seckill:stock:v{number:02}"), "1"]);
+        let group = format!("g{number:02}");
+        server.call(&["XGROUP", "CREATE", "stream.orders", &group, "$", "MKSTREAM"]);
     }
     server.kill9();
     let mut top = Dashboard::start(&["--redis", &url(&server), "--interval", "100ms"]);
@@ -37,6 +39,10 @@ fn it_waits_for_a_server_and_scrolls() {
     server.start_again();
     top.wait_for_line("v00");
     top.press("\x1b[F");
+    top.wait_for_line("v39");
+    top.press("\t\x1b[F");
+    top.wait_for_line("g39");
+    top.wait_for_line(" of 40 ");
     top.wait_for_line("v39");
     top.press("\x03");
     assert_eq!(top.ended().code(), Some(0));
