@@ -51,7 +51,7 @@ impl Command for Drop {
             }
         }
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        keys.check_here(ctx)?;
+        keys.check_all_here(ctx)?;
         check_primary(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
         // The sale is over: what is released here is nobody's.

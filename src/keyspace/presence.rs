@@ -69,6 +69,17 @@ impl VoucherKeys {
         if config::is_cluster() { self.check_here_in_cluster(ctx) } else { Ok(()) }
     }
 
+    /// Refuses, in cluster mode, unless every key that a managed voucher can have is on this node.
+    /// The end of a sale needs it, which releases orders and deletes all keys: while its slot
+    /// moves, a key that is missing here would stay on the other node.
+    pub(crate) fn check_all_here(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
+        if !config::is_cluster() {
+            return Ok(());
+        }
+        let all: Vec<Str<'_>> = self.managed()?.all().iter().collect();
+        call_exists(ctx, &all)
+    }
+
     fn check_here_in_cluster(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
         let SaleKeys { stock, buyers, orders } = self.sale()?;
         // While the slot is stable every key is here, whether it exists or not. While it moves, a
@@ -87,10 +98,11 @@ impl VoucherKeys {
     }
 
     /// As [`check_here`](Self::check_here), but content with what a sale touches, and remembered
-    /// once all keys have been seen: see [`VoucherKeys::on_key`] for what ends that.
+    /// for this database once all its keys have been seen: see [`VoucherKeys::on_key`] for what
+    /// ends that.
     #[inline]
     pub(crate) fn reach(&self, vouchers: &Vouchers, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
-        if !config::is_cluster() || self.is_known_whole() {
+        if !config::is_cluster() || self.is_known_whole(ctx) {
             return Ok(Reach::Whole);
         }
         self.reach_in_cluster(vouchers, ctx)
@@ -104,7 +116,7 @@ impl VoucherKeys {
                 // With a key of the voucher's own name the server sends no `ASK` while the slot
                 // leaves, so that only EXISTS notices.
                 let name = self.voucher_as_key();
-                self.set_known_whole(!rules::exists(ctx, name.as_str()));
+                self.set_known_whole(ctx, !rules::exists(ctx, name.as_str()));
                 return Ok(Reach::Whole);
             }
         }

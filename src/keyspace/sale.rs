@@ -356,7 +356,8 @@ impl<'a> Facts for Sale<'a> {
     fn has_own_keys(&self, with_stock: bool) -> Result<bool, CommandError> {
         let keys = self.managed_keys()?;
         let is_counted = |key: &Str<'_>| with_stock || key.bytes() != keys.sale.stock.bytes();
-        Ok(keys.own().iter().filter(|key| is_counted(key)).any(|key| rules::exists(self.ctx, *key)))
+        let own = keys.all().own.into_iter().filter(is_counted);
+        Ok(own.into_iter().any(|key| rules::exists(self.ctx, key)))
     }
 
     fn room(&self, stream: Stream) -> Result<(), CommandError> {

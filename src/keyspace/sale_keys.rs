@@ -49,10 +49,45 @@ pub(crate) struct ManagedKeys<'k> {
     pub(crate) confirmed: Option<Str<'k>>,
 }
 
+/// Every key of a managed voucher, by what becomes of it.
+pub(crate) struct AllKeys<'k> {
+    /// Deleted with the sale.
+    pub(crate) own: [Str<'k>; 8],
+    /// Those that outlive it.
+    pub(crate) lasting: [Str<'k>; 1],
+    /// The streams, which vouchers share; none where none is kept.
+    pub(crate) streams: [Option<Str<'k>>; 3],
+}
+
+impl<'k> AllKeys<'k> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Str<'k>> {
+        let keys = self.own.iter().chain(&self.lasting).copied();
+        keys.chain(self.streams.iter().copied().flatten())
+    }
+}
+
 impl<'k> ManagedKeys<'k> {
-    /// Every key but the streams, which vouchers share, and the payments, which outlive a sale.
-    pub(crate) fn own(self) -> [Str<'k>; 8] {
-        let Self { sale: SaleKeys { stock, buyers, .. }, rules, book, units, .. } = self;
-        [stock, buyers, rules, book, units, self.holds, self.extra, self.wait]
+    /// Every key. Names each field, so that a new kind of key does not compile until it is in one
+    /// of the groups.
+    pub(crate) fn all(self) -> AllKeys<'k> {
+        let Self {
+            voucher: _,
+            sale,
+            rules,
+            book,
+            units,
+            holds,
+            extra,
+            wait,
+            payments,
+            released,
+            confirmed,
+        } = self;
+        let SaleKeys { stock, buyers, orders } = sale;
+        AllKeys {
+            own: [stock, buyers, rules, book, units, holds, extra, wait],
+            lasting: [payments],
+            streams: [orders, released, confirmed],
+        }
     }
 }

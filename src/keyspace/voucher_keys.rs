@@ -61,8 +61,9 @@ pub(crate) struct VoucherKeys {
     unmanaged_in: Cell<Option<i32>>,
     /// The database in which no hold is due before a moment, and the moment.
     none_due: Cell<Option<(i32, Millis)>>,
-    /// In a cluster: all keys were seen to be on this node.
-    is_whole: Cell<bool>,
+    /// In a cluster: the database whose keys were all seen to be on this node, or none. Other
+    /// databases of the slot may move at another time.
+    whole_in: Cell<Option<i32>>,
 }
 
 struct SaleNames {
@@ -156,7 +157,7 @@ impl VoucherKeys {
             managed: OnceCell::new(),
             unmanaged_in: Cell::new(None),
             none_due: Cell::new(None),
-            is_whole: Cell::new(false),
+            whole_in: Cell::new(None),
         })
     }
 
@@ -266,10 +267,9 @@ impl VoucherKeys {
 
 /// Refuses configured names that are also those of a managed voucher's own keys.
 fn check_all_differ(keys: ManagedKeys<'_>) -> Result<(), CommandError> {
-    let streams = keys.sale.orders.into_iter().chain(keys.released).chain(keys.confirmed);
     let mut seen = HashSet::new();
-    let mut all = keys.own().into_iter().chain([keys.payments]).chain(streams);
-    if all.all(|key| seen.insert(key.bytes())) { Ok(()) } else { Err(CommandError::SameKeys) }
+    let are_new = keys.all().iter().all(|key| seen.insert(key.bytes()));
+    if are_new { Ok(()) } else { Err(CommandError::SameKeys) }
 }
 
 /// The events of a key that leaves this node, or at least this name.
@@ -310,7 +310,8 @@ impl VoucherKeys {
     #[inline]
     pub(crate) fn read_stock(&self, ctx: Ctx<'_>) -> Result<Stock, CommandError> {
         let stock = stock::read(ctx, self.stock())?;
-        if stock == Stock::Missing && self.is_whole.replace(false) {
+        if stock == Stock::Missing && self.is_known_whole(ctx) {
+            self.whole_in.set(None);
             self.check_here(ctx)?;
         }
         Ok(stock)
@@ -321,12 +322,12 @@ impl VoucherKeys {
         OwnedStr::new(&self.voucher)
     }
 
-    pub(super) fn is_known_whole(&self) -> bool {
-        self.is_whole.get()
+    pub(super) fn is_known_whole(&self, ctx: Ctx<'_>) -> bool {
+        self.whole_in.get().is_some_and(|db| db == ctx.selected_db())
     }
 
-    pub(super) fn set_known_whole(&self, is_whole: bool) {
-        self.is_whole.set(is_whole);
+    pub(super) fn set_known_whole(&self, ctx: Ctx<'_>, is_whole: bool) {
+        self.whole_in.set(is_whole.then(|| ctx.selected_db()));
     }
 
     /// Something happened to a key, in whichever database.
@@ -346,15 +347,15 @@ impl VoucherKeys {
         let managed = self.managed.get();
         if self.rules().bytes() == key {
             self.unmanaged_in.set(None);
-            self.is_whole.set(false);
+            self.whole_in.set(None);
         } else if managed.is_none_or(|names| names.holds.as_str().bytes() == key) {
             self.none_due.set(None);
         }
         let is_own_name = self.voucher == key;
-        if self.is_whole.get()
+        if self.whole_in.get().is_some()
             && (is_own_name || self.leaves(event, key) || self.stock_appears(event, key))
         {
-            self.is_whole.set(false);
+            self.whole_in.set(None);
         }
     }
 
@@ -363,15 +364,17 @@ impl VoucherKeys {
     }
 
     fn leaves(&self, event: &CStr, key: &[u8]) -> bool {
-        let sale =
-            self.sale.get().into_iter().flat_map(|names| {
-                [Some(&names.buyers), names.orders.as_ref()].into_iter().flatten()
-            });
-        let managed = self.managed.get().into_iter().flat_map(|names| {
-            let own = [&names.book, &names.units, &names.holds, &names.extra];
-            own.into_iter().chain(&names.released)
-        });
-        let mut keys = sale.chain(managed).chain([&self.stock, &self.rules]);
-        DEPARTURES.contains(&event) && keys.any(|name| name.as_str().bytes() == key)
+        let is_it = |name: Str<'_>| name.bytes() == key;
+        DEPARTURES.contains(&event)
+            && match (self.sale.get(), self.managed.get()) {
+                (Some(sale), Some(names)) => {
+                    self.managed_of(self.sale_of(sale), names).all().iter().any(is_it)
+                }
+                (Some(sale), None) => {
+                    let SaleKeys { stock, buyers, orders } = self.sale_of(sale);
+                    [stock, buyers, self.rules()].into_iter().chain(orders).any(is_it)
+                }
+                (None, _) => [self.stock(), self.rules()].into_iter().any(is_it),
+            }
     }
 }

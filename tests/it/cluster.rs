@@ -1,13 +1,17 @@
 //! Hash tags, and servers in cluster mode.
 
-use crate::harness::{Server, text};
+use crate::harness::{Builder, Server, text};
 use crate::observe::{assert_error, bytes_list};
 use crate::slots::slot;
 use redis::Value;
 
 /// A cluster of one node that owns every slot.
 pub fn whole_cluster() -> Server {
-    let server = Server::with().cluster().start();
+    whole(Server::with().cluster())
+}
+
+pub fn whole(node: Builder) -> Server {
+    let server = node.start();
     assert_eq!(server.run("CLUSTER ADDSLOTSRANGE 0 16383"), Value::Okay);
     wait_until_ok(&server);
     server
@@ -110,11 +114,16 @@ fn declared_keys_obey_the_cluster() {
     );
 }
 
-/// Makes two nodes know each other; the first owns every slot. Nodes of one epoch would settle
-/// later which of them takes the next, and could then take back a slot that has moved meanwhile.
+/// Two nodes that know each other; the first owns every slot.
 pub fn two_nodes() -> (Server, Server) {
-    let source = whole_cluster();
-    let target = Server::with().cluster().start();
+    let (source, target) = (whole_cluster(), Server::with().cluster().start());
+    linked(&source, &target);
+    (source, target)
+}
+
+/// Makes two nodes know each other. Nodes of one epoch would settle later which of them takes the
+/// next slot, and could then take back one that has moved meanwhile.
+pub fn linked(source: &Server, target: &Server) {
     source.check("> CLUSTER SET-CONFIG-EPOCH 1\nOK");
     target.check("> CLUSTER SET-CONFIG-EPOCH 2\nOK");
     let bus =
@@ -128,8 +137,7 @@ pub fn two_nodes() -> (Server, Server) {
             let is_told = epochs.contains("cluster_current_epoch:2\r\n");
             nodes.lines().count() == 2 && !nodes.contains("handshake") && is_told
         };
-        knows(&source) && knows(&target)
+        knows(source) && knows(target)
     });
-    wait_until_ok(&target);
-    (source, target)
+    wait_until_ok(target);
 }

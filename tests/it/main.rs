@@ -37,6 +37,7 @@
 //! | `leaks` | memory is released |
 //! | `loading` | MODULE LOAD and UNLOAD |
 //! | `config`, `config_names`, `cluster`, `managed_cluster` | names and modes, hash tags, slots |
+//! | `cluster_databases` | several databases in a cluster |
 //! | `slots_move` | commands while their slot moves |
 //! | `memory` | what the module remembers between commands, and each event that may end it |
 //! | `docs_tables`, `docs_syntax` | tables and syntax in the pages, from the server's answers |
@@ -63,6 +64,7 @@ mod arguments;
 mod audit_steps;
 mod bounds;
 mod cluster;
+mod cluster_databases;
 mod concurrency;
 mod config;
 mod config_names;

@@ -137,8 +137,7 @@ fn a_cluster_redirects_a_client_that_named_no_key() {
     let server = whole_cluster();
     server.call(&["CONFIG", "SET", "seckill.scripts", &entries()]);
     server.run("SET seckill:stock:{7} 1");
-    let url = format!("redis://127.0.0.1:{}", server.port());
-    let client = redis::cluster::ClusterClient::new(vec![url]).expect("a cluster client");
+    let client = redis::cluster::ClusterClient::new(vec![server.address()]).expect("a client");
     let mut connection = client.get_connection().expect("a connection");
     let mut evalsha = redis::cmd("EVALSHA");
     let outcome: i64 =

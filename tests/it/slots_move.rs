@@ -6,6 +6,7 @@ use crate::harness::Server;
 use crate::observe::words;
 use crate::reject::deliver;
 use crate::slots::Move;
+use redis::Value;
 
 /// Commands about the keys of one slot. A key with the name `n` keeps them at the source.
 struct Slot {
@@ -148,5 +149,46 @@ fn no_command_runs_by_halves_while_its_slot_moves() {
         assert!(moved.starts_with("MOVED "), "{moved}");
         target.check(&slot.after.replace("ENTRY", entry));
         source.check("> DBSIZE\n0");
+    }
+}
+
+/// The end of a sale releases orders and deletes every key, so it needs to see all of them: else
+/// orders would be cancelled, and the sale would go on.
+#[test]
+fn a_sale_whose_slot_moves_is_dropped_as_a_whole_or_not_at_all() {
+    let (source, target) = two_nodes();
+    let made = [
+        "SECKILL.CREATE V 3 LIMIT 3 HOLD 900000",
+        "SECKILL.TRY V alice o1 UNITS 2",
+        "SECKILL.TRY V bob o2",
+        "SECKILL.CONFIRM V bob o2 REF r2",
+        "SECKILL.CANCEL V bob o2",
+        "SECKILL.TRY V dan o3",
+    ];
+    let full = ["SECKILL.TRY V eve o4 WAITLIST"];
+    for (number, commands) in [&made[..], &[&made[..], &full].concat()].into_iter().enumerate() {
+        let voucher = format!("v{number}");
+        let made = commands.iter().map(|command| command.replace('V', &voucher));
+        made.for_each(|command| drop(source.run(&command)));
+        let drop = format!("SECKILL.DROP {voucher} FORCE");
+        let moving = Move::begin(&source, &target, &voucher);
+        let keys = moving.keys();
+        assert_eq!(keys.len(), 11 + number, "{keys:?}");
+        for key in &keys {
+            // The others have gone, then this one has, too.
+            for node in [&source, &target] {
+                refused(node, [&source, &target], &drop);
+            }
+            moving.key(key);
+        }
+        // A key that never existed could still be at the source; if all do, none can.
+        if number == 0 {
+            refused(&target, [&source, &target], &drop);
+        } else {
+            assert_eq!(target.run("ASKING"), Value::Okay);
+            assert_eq!(target.say(&drop), "1");
+        }
+        moving.end();
+        assert_eq!(target.say(&drop), if number == 0 { "1" } else { "0" });
     }
 }

@@ -4,7 +4,7 @@ use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::{rules, stock};
-use crate::server::Call;
+use crate::server::{Call, Str};
 use domain::plan::SalePlan;
 
 impl Sale<'_> {
@@ -30,13 +30,16 @@ impl Sale<'_> {
             return Ok(false);
         }
         rules::check_primary(ctx)?;
-        match Call::write_all(ctx, c"UNLINK", &keys.own()) {
-            Ok(unlinked) if unlinked.integer() > 0 => Ok(true),
-            Ok(_) => {
-                // They are gone, and the client of a repeat may wait until the replicas know it.
-                Effect::UnlinkedAgain { key: keys.rules }.publish(ctx);
-                Ok(false)
-            }
+        // While its slot moves, the server refuses to name a key that orders have taken with them.
+        let own = keys.all().own.into_iter().filter(|key| rules::exists(ctx, *key));
+        let own: Vec<Str<'_>> = own.collect();
+        if own.is_empty() {
+            // They are gone, and the client of a repeat may wait until the replicas know it.
+            Effect::UnlinkedAgain { key: keys.rules }.publish(ctx);
+            return Ok(false);
+        }
+        match Call::write_all(ctx, c"UNLINK", &own) {
+            Ok(_) => Ok(true),
             Err(error) => Err(CommandError::of_call(error, "UNLINK")),
         }
     }

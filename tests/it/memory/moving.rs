@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cluster::two_nodes;
-use crate::harness::{Server, text, wait_for};
+use crate::harness::{Server, database, text, wait_for};
 use crate::observe::words;
 use crate::slots::{keys_in, node_id, slot};
 use redis::Value;
@@ -100,7 +100,8 @@ impl<'a> Moving<'a> {
             }
             Step::Migrate(key) => {
                 let port = self.target().port();
-                let migrate = format!("MIGRATE 127.0.0.1 {port} {key} 0 5000 REPLACE");
+                let db = database();
+                let migrate = format!("MIGRATE 127.0.0.1 {port} {key} {db} 5000 REPLACE");
                 assert_eq!(self.owner().run(&migrate), Value::Okay, "{}", self.history.join("\n"));
             }
             Step::Finish => {

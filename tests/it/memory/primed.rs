@@ -12,7 +12,7 @@
 use std::cell::Cell;
 
 use crate::cluster::whole_cluster;
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, database, text, wait_for};
 use crate::observe::{integer, words};
 use redis::Value;
 
@@ -277,8 +277,8 @@ impl Primed {
 /// The number of holds up to a deadline: of managed vouchers, and of others.
 fn count_holds(client: &mut Client, until_ms: i64) -> [i64; 2] {
     let mut counts = [0, 0];
-    for db in 0..3 {
-        // A cluster has only one database.
+    for db in 0..6 {
+        // A cluster may have one database only.
         if client.call(&["SELECT", &db.to_string()]) != Value::Okay {
             break;
         }
@@ -289,7 +289,7 @@ fn count_holds(client: &mut Client, until_ms: i64) -> [i64; 2] {
             counts[usize::from(!is_managed)] += integer(&count);
         }
     }
-    client.run("SELECT 0");
+    client.run(&format!("SELECT {}", database()));
     counts
 }
 

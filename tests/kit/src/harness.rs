@@ -3,7 +3,8 @@
 //! The only file of the tests that starts servers. It decides where a server's files are, how it is
 //! configured and when it counts as up; it knows no command of the module.
 //! The server program is REDIS_SERVER (`redis-server` by default), the module SECKILL_MODULE
-//! (by default it is built once per test process).
+//! (by default it is built once per test process). SECKILL_SETTINGS: lines of redis.conf for all
+//! servers, divided by `;`; SECKILL_DATABASE: the database of the nodes of clusters.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -21,9 +22,10 @@ mod parts;
 mod wire;
 
 pub use parts::{
-    DEADLINE, Port, in_time, is_started_in, last_appended, left_out, module, text, wait_for,
+    DEADLINE, Port, database, in_time, is_started_in, last_appended, left_out, module, text, tool,
+    wait_for,
 };
-use parts::{address, copy_data, read_log};
+use parts::{address, copy_data, program, read_log, settings_of_all};
 pub use wire::Wire;
 
 /// A running server, killed when dropped.
@@ -31,6 +33,7 @@ pub struct Server {
     dir: TempDir,
     port: Option<Port>,
     _bus: Option<Port>,
+    database: i64,
     env: Vec<(String, OsString)>,
     child: Child,
     client: Mutex<Client>,
@@ -77,7 +80,7 @@ impl Server {
         self.own().call(args)
     }
 
-    /// A connection of its own, RESP2, database 0.
+    /// A connection of its own, RESP2, in the server's own [`database`].
     pub fn client(&self) -> Client {
         Client::connect(&self.address(), self.log_path())
             .unwrap_or_else(|error| panic!("cannot connect: {error}\n{}", self.log()))
@@ -85,7 +88,7 @@ impl Server {
 
     /// The address at which any Redis client reaches this server.
     pub fn address(&self) -> ConnectionInfo {
-        address(self.dir(), self.port.as_ref())
+        address(self.dir(), self.port.as_ref(), self.database)
     }
 
     /// The port of a server started with `port`, `replica_of` or `cluster`.
@@ -238,9 +241,10 @@ impl Builder {
         self.port().config(format!("replicaof 127.0.0.1 {}", primary.port()))
     }
 
-    /// A cluster node that owns no slot yet.
+    /// A cluster node that owns no slot yet. What is asked of it is in its own [`database`].
     pub fn cluster(self) -> Self {
-        self.port().config("cluster-enabled yes").config("cluster-config-file nodes.conf")
+        let node = self.port().config("cluster-enabled yes\ncluster-config-file nodes.conf");
+        if database() == 0 { node } else { node.config("cluster-databases 16") }
     }
 
     /// Starts from a copy of the files that another server has written.
@@ -276,15 +280,24 @@ impl Builder {
             copy_data(data, dir.path());
         }
         let port = self.port.then(Port::free);
-        let is_node = self.lines.iter().any(|line| line == "cluster-enabled yes");
+        let is_node = self.lines.iter().any(|line| line.starts_with("cluster-enabled yes"));
         let bus = is_node.then(Port::free);
+        let database = if is_node { database() } else { 0 };
         let conf = self.conf(dir.path(), port.as_ref(), bus.as_ref());
         fs::write(dir.path().join("redis.conf"), conf).expect("conf");
         let mut child = spawn(dir.path(), &self.env);
-        let address = address(dir.path(), port.as_ref());
+        let address = address(dir.path(), port.as_ref(), database);
         let mut client = wait_until_up(&mut child, &address, dir.path())?;
         library::load(&mut client, self.without_module);
-        Ok(Server { dir, port, _bus: bus, env: self.env, child, client: Mutex::new(client) })
+        Ok(Server {
+            dir,
+            port,
+            _bus: bus,
+            database,
+            env: self.env,
+            child,
+            client: Mutex::new(client),
+        })
     }
 
     fn conf(&self, dir: &Path, port: Option<&Port>, bus: Option<&Port>) -> String {
@@ -299,6 +312,7 @@ impl Builder {
         conf += &format!("dir {}\nsave \"\"\n", dir.display());
         conf += "enable-debug-command yes\nenable-module-command yes\n";
         conf += "repl-diskless-sync-delay 0\n";
+        conf += &settings_of_all();
         for line in &self.lines {
             conf += &format!("{line}\n");
         }
@@ -348,16 +362,6 @@ impl Client {
     pub fn raw(&mut self) -> &mut Wire {
         &mut self.connection
     }
-}
-
-/// Runs a program of the system. Did it succeed?
-pub fn tool(words: &[&str]) -> bool {
-    let status = Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status();
-    status.is_ok_and(|status| status.success())
-}
-
-fn program() -> OsString {
-    std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into())
 }
 
 fn spawn(dir: &Path, env: &[(String, OsString)]) -> Child {

@@ -1,7 +1,7 @@
 //! A cluster of six nodes on loopback ports: three primaries that share the slots, each with a
 //! replica.
 
-use crate::harness::{Builder, Server, text, wait_for};
+use crate::harness::{Builder, Server, database, text, wait_for};
 use crate::slots::node_id;
 use redis::Value;
 
@@ -63,7 +63,7 @@ impl Nodes {
 
     /// The addresses of all nodes, for cluster clients.
     pub fn urls(&self) -> Vec<String> {
-        let url = |server: &Server| format!("redis://127.0.0.1:{}", server.port());
+        let url = |server: &Server| format!("redis://127.0.0.1:{}/{}", server.port(), database());
         self.servers.iter().map(url).collect()
     }
 

@@ -1,6 +1,6 @@
 //! A slot that moves key by key from one node of a cluster to another.
 
-use crate::harness::Server;
+use crate::harness::{Server, database};
 use crate::observe::{integer, words};
 use redis::Value;
 
@@ -44,8 +44,14 @@ impl<'a> Move<'a> {
     }
 
     pub fn key(&self, key: &str) {
+        self.key_of(database(), key);
+    }
+
+    /// A key of a database, which is selected at the source.
+    pub fn key_of(&self, database: i64, key: &str) {
         let [source, target] = self.nodes;
-        let reply = source.run(&format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port()));
+        let reply =
+            source.run(&format!("MIGRATE 127.0.0.1 {} {key} {database} 5000", target.port()));
         assert_eq!(reply, Value::Okay, "{key}");
     }
 

@@ -1,6 +1,7 @@
 //! What the harness needs besides servers: waiting, ports, texts, the files of servers, and the
 //! module.
 
+use std::ffi::OsString;
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -73,13 +74,29 @@ impl Port {
     }
 }
 
-/// The address of the server in a directory, on a port or its unix socket.
-pub fn address(dir: &Path, port: Option<&Port>) -> ConnectionInfo {
+/// Lines of redis.conf for every server, those of SECKILL_SETTINGS: scripts/matrix runs the tests
+/// with settings that few tests are about.
+pub fn settings_of_all() -> String {
+    let lines = std::env::var("SECKILL_SETTINGS").unwrap_or_default();
+    lines.split(';').map(|line| format!("{}\n", line.trim())).collect()
+}
+
+/// The database that is asked of the nodes of clusters: SECKILL_DATABASE, which only a server with
+/// `cluster-databases` has, or 0.
+pub fn database() -> i64 {
+    let number = std::env::var("SECKILL_DATABASE");
+    number.map_or(0, |number| number.parse().expect("SECKILL_DATABASE is a number"))
+}
+
+/// The address of the server in a directory, on a port or its unix socket, and the database there.
+pub fn address(dir: &Path, port: Option<&Port>, database: i64) -> ConnectionInfo {
     let address = match port {
         Some(port) => ConnectionAddr::Tcp("127.0.0.1".into(), port.number),
         None => ConnectionAddr::Unix(dir.join("socket")),
     };
-    address.into_connection_info().expect("an address that we made")
+    let info = address.into_connection_info().expect("an address that we made");
+    let settings = info.redis_settings().clone().set_db(database);
+    info.set_redis_settings(settings)
 }
 
 /// Was the server at the other end started in this directory? Another server may have the port by
@@ -153,4 +170,15 @@ fn build_module() -> PathBuf {
     // A relative CARGO_TARGET_DIR is relative to where cargo ran; an absolute one wins the join.
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     root.join(target).join("release/libseckill.so")
+}
+
+/// Runs a program of the system. Did it succeed?
+pub fn tool(words: &[&str]) -> bool {
+    let status = Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// The server that is tested.
+pub fn program() -> OsString {
+    std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into())
 }

@@ -38,7 +38,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Connects to a local port or a unix socket, without TLS, user or database.
+    /// Connects to a local port or a unix socket, without TLS or user, and selects the database.
     pub fn connect(address: &ConnectionInfo, time_out: Duration) -> io::Result<Self> {
         let stream: Box<dyn Stream> = match address.addr() {
             ConnectionAddr::Tcp(host, port) => {
@@ -56,7 +56,13 @@ impl Wire {
             }
             other => return Err(io::Error::other(format!("no address of a test: {other}"))),
         };
-        Ok(Self { stream: BufReader::new(Patient(stream)), parser: Parser::new(), is_open: true })
+        let stream = BufReader::new(Patient(stream));
+        let mut wire = Self { stream, parser: Parser::new(), is_open: true };
+        let database = address.redis_settings().db();
+        if database != 0 {
+            redis::cmd("SELECT").arg(database).exec(&mut wire).map_err(io::Error::other)?;
+        }
+        Ok(wire)
     }
 
     pub fn send_packed_command(&mut self, command: &[u8]) -> RedisResult<()> {
