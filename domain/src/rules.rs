@@ -93,15 +93,18 @@ impl Rules {
             return Err(BadRules::Unreadable);
         }
         let rules: Self = serde_json::from_slice(json).map_err(|_| BadRules::Unreadable)?;
-        // A sale that was ended before its begin has an empty window.
-        if rules.begin.is_some() && rules.begin == rules.end {
-            Self { end: None, ..rules }.checked()?;
-            return Ok(rules);
-        }
-        rules.checked()
+        rules.kept()
     }
 
-    /// The rules, if a client may set them.
+    /// The rules, if they can be those of a voucher, whose window may be empty: it is once the sale
+    /// was [ended](Self::ended) before its begin.
+    pub fn kept(self) -> Result<Self, BadRules> {
+        let is_empty = self.begin.is_some() && self.begin == self.end;
+        let with_end = if is_empty { None } else { self.end };
+        Self { end: with_end, ..self }.checked().map(|_| self)
+    }
+
+    /// The rules, if a client may set this window.
     pub fn checked(self) -> Result<Self, BadRules> {
         let moment =
             |moment: Option<Millis>| moment.is_none_or(|ms| (0..=MILLIS_MAX).contains(&ms));

@@ -14,7 +14,8 @@ use crate::selling::take;
 /// How many orders of a line one command, or one step of the timer, decides. Bounds its time.
 pub const SERVED_MAX: usize = 25;
 
-/// How many orders whose wait has ended a change of that end records first.
+/// How many orders whose wait has ended a change of that end records first. If there are more, it
+/// is refused and changes nothing.
 pub const ENDED_MAX: usize = 100;
 
 /// What is to be done about the first in line.

@@ -92,9 +92,15 @@ fn serve_one<'a>(sale: &Sale<'a>, next: Next<Name<'a>>) -> Result<(), CommandErr
     Ok(())
 }
 
-/// Releases orders that have waited until the sale ended, before its end is changed.
+/// Releases all orders that have waited until the sale ended, before its end is changed. Refused
+/// where these are too many for one command: the timer has them.
 pub(super) fn end_waits(sale: &Sale<'_>) -> Result<(), CommandError> {
-    for _ in 0..ENDED_MAX {
+    let waiting = sale.line().inspect_err(|_| sale.close())?.waiting;
+    if waiting > ENDED_MAX as u64 {
+        sale.close();
+        return Err(CommandError::EndingWaits);
+    }
+    for _ in 0..waiting {
         let next = waitlist::next(sale).inspect_err(|_| sale.close())?;
         if !matches!(next, Next::End(_) | Next::Stray { .. }) {
             break;

@@ -54,3 +54,20 @@ fn entries_name_a_voucher_one_way() {
     server.check("> SECKILL.CREATE {8} 9\nOK\n> SECKILL.TRY {8} ann o1\n0");
     assert_eq!(named(&server, "stream.orders"), ["ann {8} o1"]);
 }
+
+/// The module writes an empty window then, which stays until somebody gives another.
+#[test]
+fn a_sale_that_is_dropped_in_parts_before_its_begin_can_be_altered() {
+    let server = Server::start();
+    server.check("> SECKILL.CREATE 7 200 HOLD 900000\nOK");
+    for number in 0..=100 {
+        server.check(&format!("> SECKILL.TRY 7 u{number} o{number}\n0"));
+    }
+    let begin = server.clock_ms() + 3_600_000;
+    server.check(&format!("> SECKILL.ALTER 7 BEGIN {begin}\nOK\n> SECKILL.DROP 7 FORCE\n2"));
+    server.check("> SECKILL.ALTER 7 LIMIT 2\nOK\n> SECKILL.ALTER 7 HOLD 5000\nOK");
+    assert_eq!(server.field("SECKILL.INFO 7", "end"), Value::Int(begin));
+    server.check(&format!("> SECKILL.ALTER 7 BEGIN {begin}\n(error) ERR END must lie after BEGIN"));
+    server.check("> SECKILL.TRY 7 ann a1\n3\n> SECKILL.ALTER 7 BEGIN 0 END 0\nOK");
+    server.check("> SECKILL.TRY 7 ann a1\n0\n> SECKILL.RESTOCK 7 1\n199");
+}
