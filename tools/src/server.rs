@@ -24,6 +24,12 @@ use crate::tls_options::TlsOptions;
 pub const ANSWER_WAIT: Duration = Duration::from_secs(10);
 pub const CONNECT_WAIT: Duration = Duration::from_secs(5);
 const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
+/// The variables of these options, for a program's help.
+pub const VARIABLES: &str = "
+Environment:
+  SECKILL_REDIS              the URL of the server, as --redis
+  SECKILL_REDIS_PASSWORD     its password, if the URL has none
+  SECKILL_SENTINEL_PASSWORD  the password of the Sentinels";
 const CREDENTIAL: &str = "redis-password";
 
 /// Where the server is. Options that redis-cli has too have its names.

@@ -8,8 +8,19 @@ use clap::{Args, Parser};
 use domain::overlay::TRIES_MAX;
 
 use seckill_tools::duration::duration;
-use seckill_tools::server::ServerOptions;
+use seckill_tools::server::{ServerOptions, VARIABLES};
 use seckill_tools::sharding::{SHARDS_MAX, check_sale};
+
+const EXIT_CODES: &str = "\
+Exit code:
+  0  proved
+  1  the outcome differs from the answers
+  2  it could not be carried out, with a line that says why
+
+Examples:
+  seckill-rush --voucher phone --stock 1000 --tries 100000
+  seckill-rush --managed --hold 1s --cancel-share 0.1 --waitlist
+";
 
 /// Sends the tries of a flash sale to a server and proves the outcome.
 ///
@@ -17,7 +28,7 @@ use seckill_tools::sharding::{SHARDS_MAX, check_sale};
 /// once, waits for every answer, and then compares the server's keys with the answers.
 /// Ctrl-C stops sending; the outcome up to then is still proved.
 #[derive(Parser, Debug)]
-#[command(name = "seckill-rush", version)]
+#[command(name = "seckill-rush", version, after_help = format!("{EXIT_CODES}{VARIABLES}"))]
 pub struct Options {
     #[command(flatten, next_help_heading = "The server")]
     pub server: ServerOptions,

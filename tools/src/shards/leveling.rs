@@ -17,8 +17,9 @@ use tokio::time::{sleep, timeout};
 use crate::levels;
 use crate::mover::Mover;
 use crate::options::Level;
-use crate::sale::Sale;
+use crate::sale::{Sale, Standing};
 
+const TELL_EVERY: Duration = Duration::from_secs(1);
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// How long the current move may take when the program is asked to end. An unfinished move stays on
@@ -37,12 +38,33 @@ pub struct Leveling<'o> {
     /// Since when the server is away, and how often it was tried.
     outage: Option<(Instant, u64)>,
     has_looked: bool,
+    /// When it was last told how far it is, and what was said.
+    told: Option<(Instant, String)>,
 }
 
 impl<'o> Leveling<'o> {
     pub fn new(place: Place, voucher: &'o str, options: &'o Level) -> Self {
         let (moved, round, before, outage) = ((0, 0), 0, None, None);
-        Self { place, voucher, options, moved, round, before, outage, has_looked: false }
+        let (has_looked, told) = (false, None);
+        Self { place, voucher, options, moved, round, before, outage, has_looked, told }
+    }
+
+    /// At the first look and then at most once per second, if there is news.
+    fn tell(&mut self, standing: &Standing) {
+        if self.options.once || self.told.as_ref().is_some_and(|(at, _)| at.elapsed() < TELL_EVERY)
+        {
+            return;
+        }
+        let (shards, left) = (standing.shards.len(), standing.left().iter().sum::<i64>());
+        let line = format!(
+            "{} on {shards} shards: {left} units left; moved {} in {} moves",
+            self.voucher, self.moved.1, self.moved.0
+        );
+        if self.told.as_ref().is_none_or(|(_, before)| *before != line) {
+            let ends = if self.told.is_none() { ", until Ctrl-C" } else { "" };
+            eprintln!("seckill-shards: {line}{ends}");
+            self.told = Some((Instant::now(), line));
+        }
     }
 
     /// Until asked to end, or until all is done that was asked for. False when the shards disagree.
@@ -85,8 +107,8 @@ impl<'o> Leveling<'o> {
             let (_, tries) = self.outage.get_or_insert((Instant::now(), 0));
             *tries += 1;
             if *tries == 1 {
-                let text = told(&error);
-                eprintln!("seckill-shards: the server is down, retrying: {text}");
+                let (place, text) = (self.place.name(), told(&error));
+                eprintln!("seckill-shards: the server {place} is down, retrying: {text}");
             }
             let wait = back_off(CONNECT_FIRST, *tries).min(CONNECT_MAX);
             tokio::select! {
@@ -111,6 +133,7 @@ impl<'o> Leveling<'o> {
                 _ = ticks.tick() => {}
             }
             let standing = sale.look().await?;
+            self.tell(&standing);
             self.has_looked = true;
             if let Some((since, _)) = self.outage.take() {
                 let seconds = since.elapsed().as_secs_f64();

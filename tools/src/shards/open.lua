@@ -7,7 +7,15 @@ if redis.call('HEXISTS', KEYS[2], 'dropping') == 1 then
 elseif known == ARGV[2] then
     return 0
 elseif known then
-    return redis.error_reply('BUSYKEY the shard is of another sale, ' .. known)
+    local pattern = '^(%d+):(%d+):'
+    local shards, units = known:match(pattern)
+    local asked_shards, asked_units = ARGV[2]:match(pattern)
+    if not shards or shards == asked_shards and units == asked_units then
+        return redis.error_reply('BUSYKEY the shard is of another sale, ' .. known)
+    end
+    return redis.error_reply(string.format(
+        'BUSYKEY the sale was opened with %s shards and %s units, you asked for %s and %s',
+        shards, units, asked_shards, asked_units))
 elseif redis.call('EXISTS', KEYS[1], KEYS[3]) > 0 then
     return redis.error_reply('BUSYKEY there is a voucher of this name')
 end

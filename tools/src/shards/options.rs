@@ -5,15 +5,26 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use seckill_tools::duration::{duration, millis};
-use seckill_tools::server::ServerOptions;
+use seckill_tools::server::{ServerOptions, VARIABLES};
 use seckill_tools::sharding::SHARDS_MAX;
+
+const EXIT_CODES: &str = "\
+Exit code:
+  0  done
+  1  the shards disagree, and nothing was moved
+  2  it could not be carried out, with a line that says why
+
+Examples:
+  seckill-shards --voucher phone open --shards 16 --stock 100000
+  seckill-shards --voucher phone level --until-sold-out
+";
 
 /// Opens, shows and levels a sale over shards.
 ///
 /// A sale of the voucher 7 over 16 shards consists of the vouchers 7#0 to 7#15, each with a part of
 /// the stock. A user belongs to the shard CRC16(user) modulo 16, and tries only there.
 #[derive(Parser, Debug)]
-#[command(name = "seckill-shards", version)]
+#[command(name = "seckill-shards", version, after_help = format!("{EXIT_CODES}{VARIABLES}"))]
 pub struct Options {
     #[command(flatten, next_help_heading = "The server")]
     pub server: ServerOptions,

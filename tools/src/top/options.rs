@@ -5,14 +5,25 @@ use std::time::Duration;
 
 use clap::Parser;
 use seckill_tools::duration::duration_within;
-use seckill_tools::server::ServerOptions;
+use seckill_tools::server::{ServerOptions, VARIABLES};
+
+const EXIT_CODES: &str = "\
+Exit code:
+  0  ended normally
+  1  could not go on, with a line that says why
+  2  wrong arguments
+
+Examples:
+  seckill-top --redis redis://10.0.0.5:6379/ --vouchers phone,tea
+  seckill-top --metrics 127.0.0.1:9465
+";
 
 /// Watches a flash sale: stock, outcomes, holds, locks and the consumers of the orders.
 ///
 /// Draws a dashboard in the terminal until q is pressed. Only reads: INFO, SCAN, SECKILL.INFO,
 /// TIME, ZRANGE, XLEN and XINFO.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "seckill-top", version)]
+#[command(name = "seckill-top", version, after_help = format!("{EXIT_CODES}{VARIABLES}"))]
 pub struct Options {
     #[command(flatten)]
     pub server: ServerOptions,

@@ -105,7 +105,7 @@ impl Committer {
         // A piece that was refused may be of users with other orders, which are looked up then.
         let care = if piece.tries == 0 { Care::Usual } else { Care::Full };
         let part = Part::Database(self.stream.clone());
-        let mut outage = Outage::of("the database", part, &self.totals);
+        let mut outage = Outage::of("the database", self.store.name(), part, &self.totals);
         loop {
             let began = Instant::now();
             let tried = async {

@@ -105,7 +105,10 @@ impl Consumers {
         let stop = self.stop.clone();
         let mut finder = TagFinder::new(Arc::clone(&self.options), self.nodes.clone(), stop);
         let stream = self.options.stream.clone();
-        let mut outage = Outage::of("the server", Part::Server(stream), &self.totals);
+        let mut outage = {
+            let server = self.options.server.without_password();
+            Outage::of("the server", &server, Part::Server(stream), &self.totals)
+        };
         let (started, mut was_left_out) = (Instant::now(), 0);
         loop {
             let wait = match finder.look().await {

@@ -190,11 +190,11 @@ impl StreamConsumer {
             }
         }
         if let Some((entry, reason, is_unfit)) = first {
-            let more = match firsts {
-                1 => String::new(),
-                more => format!(" and {} more", more - 1),
+            let (more, stays) = match firsts {
+                1 => (String::new(), "stays"),
+                all => (format!(" and {} more", all - 1), "stay"),
             };
-            let text = format!("{entry}{more} can't be written and stay pending: {reason}");
+            let text = format!("{entry}{more} can't be written and {stays} pending: {reason}");
             if is_unfit && !reason.contains("--order-fields") {
                 info!("{text}");
             } else {

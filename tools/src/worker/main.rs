@@ -266,7 +266,8 @@ async fn open(
     stop: &mut Stop,
 ) -> Result<bool> {
     let started = Instant::now();
-    let mut outage = Outage::of("the database", Part::Database("worker".to_owned()), totals);
+    let part = Part::Database("worker".to_owned());
+    let mut outage = Outage::of("the database", store.name(), part, totals);
     loop {
         let opened = tokio::select! {
             opened = store.open() => opened,

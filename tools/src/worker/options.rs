@@ -10,7 +10,23 @@ use domain::fields::parse_order_fields;
 use domain::hash_tag::{Tagged, tagged};
 use domain::key_names::{Naming, ORDER_STREAM};
 use seckill_tools::duration::duration;
-use seckill_tools::server::{ServerOptions, first_line};
+use seckill_tools::server::{ServerOptions, VARIABLES, first_line};
+
+const EXIT_CODES: &str = "\
+Exit code:
+  0  ended normally; check: the rows agree
+  1  could not go on, with a line that says why; check: the rows differ
+  2  wrong arguments; check: they could not be compared
+  3  ended while orders that can't be written are pending
+  4  ended while the server contradicts rows
+
+Examples:
+  seckill-worker --database mysql://shop@db.example/shop --database-password-file db-password
+  seckill-worker check --voucher phone --database mysql://shop@db.example/shop
+";
+const OURS: &str = "
+  SECKILL_DATABASE           the database, as --database
+  SECKILL_DATABASE_PASSWORD  its password, if the URL has none";
 
 /// Writes the orders of a flash sale into a database.
 ///
@@ -18,7 +34,7 @@ use seckill_tools::server::{ServerOptions, first_line};
 /// writes their entries in transactions of many orders, and acknowledges what is committed. Any
 /// number of workers can run at once. Ctrl-C or SIGTERM ends it after the current batch.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "seckill-worker", version)]
+#[command(name = "seckill-worker", version, after_help = format!("{EXIT_CODES}{VARIABLES}{OURS}"))]
 pub struct Options {
     #[command(flatten)]
     pub server: ServerOptions,

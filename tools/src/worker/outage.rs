@@ -11,6 +11,8 @@ use crate::totals::{Part, Totals};
 
 pub struct Outage {
     name: String,
+    /// Its address, without a password.
+    place: String,
     part: Part,
     totals: Arc<Totals>,
     since: Option<Instant>,
@@ -18,14 +20,15 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// None yet, of what has this name in sentences.
-    pub fn of(name: &str, part: Part, totals: &Arc<Totals>) -> Self {
-        Self { name: name.to_owned(), part, totals: Arc::clone(totals), since: None, tries: 0 }
+    /// None yet, of what has this name in sentences, at this address.
+    pub fn of(name: &str, place: &str, part: Part, totals: &Arc<Totals>) -> Self {
+        let (name, place, totals) = (name.to_owned(), place.to_owned(), Arc::clone(totals));
+        Self { name, place, part, totals, since: None, tries: 0 }
     }
 
     /// A try has failed for this reason. Returns how many have, since the last success.
     pub fn failed(&mut self, why: &str) -> u64 {
-        let why = sanitize(why);
+        let why = format!("{}: {}", self.place, sanitize(why));
         self.tries += 1;
         if self.since.is_none() {
             self.since = Some(Instant::now());

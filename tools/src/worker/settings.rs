@@ -5,6 +5,7 @@ use domain::key_names::Naming;
 use redis::RedisError;
 use redis::aio::MultiplexedConnection;
 use seckill_tools::server_info::{fields, is_node};
+use tracing::warn;
 
 use crate::halt::Halt;
 use crate::options::{Options, OrderFields, text};
@@ -47,7 +48,14 @@ pub async fn compare(
                 fields.extend(its.filter(|its| !options.order_fields.contains(its)));
                 Settings { has_tags: names.hash_tags, fields }
             }
-            None => unknown(is_node(&fields(&cluster))),
+            None => {
+                warn!(
+                    "this server runs without the module: whatever fills {} is stored, and \
+                     nothing is asked of its book",
+                    options.stream
+                );
+                unknown(is_node(&fields(&cluster)))
+            }
         }),
         Err(error) if is_refused(&error) => Err(Halt::Settings(
             "the server doesn't show its settings to this user: grant it +info, or compare \

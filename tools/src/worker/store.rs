@@ -10,10 +10,12 @@ pub mod statement;
 mod transaction;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io::ErrorKind;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, ensure};
+use seckill_tools::address;
 use seckill_tools::sanitize::sanitize;
 use tokio::sync::RwLock;
 use tokio::time::timeout;
@@ -26,6 +28,7 @@ use crate::order_events::{Event, OrderKey};
 use crate::statements::{Statements, is_of_word};
 use crate::stream_entry::Which;
 pub use fault::Fault;
+use fault::is_of_file;
 pub use look::{Ledger, NEEDS_STATEMENTS};
 use open::{FileId, Place, make_file};
 use statement::{Dialect, ROWS_MAX, Tables, Written};
@@ -52,6 +55,8 @@ pub struct Applied {
 
 pub struct Store {
     place: Place,
+    /// The database for messages, without its password.
+    name: String,
     connections: u32,
     tables: Tables,
     statements: Statements,
@@ -77,6 +82,11 @@ impl Store {
         Ok(store)
     }
 
+    /// The database for messages, without its password.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The kind of database, as text for people.
     pub fn database(&self) -> &'static str {
         match self.place.dialect() {
@@ -95,6 +105,7 @@ impl Store {
         };
         Ok(Self {
             place,
+            name: address::shown(&options.database),
             connections,
             tables: Tables { dialect, prefix },
             statements,
@@ -128,9 +139,14 @@ impl Store {
                 }
             });
         }
-        // The library says why a file can't be made.
-        if make_file(&self.place).unwrap_or(false) {
-            info!("--database: there is no such file, so a new one is made");
+        match make_file(&self.place) {
+            Ok(true) => info!("--database: there is no such file, so a new one is made"),
+            Ok(false) => {}
+            Err(error) => {
+                let text = format!("{}: {error}", self.name);
+                let is_full = error.kind() == ErrorKind::StorageFull;
+                return Err(if is_full { Fault::Failed(text) } else { Fault::Wrong(text) });
+            }
         }
         let pool = self.place.pool(self.connections);
         match timeout(ANSWER_WAIT, self.look(&pool)).await {
@@ -145,6 +161,7 @@ impl Store {
     /// Brings the schema up to date, and has the database check the statements that will be run.
     async fn look(&self, pool: &Pool) -> Result<(), Fault> {
         let others = |fault: Fault| match fault {
+            Fault::Wrong(text) if is_of_file(&text) => Fault::Wrong(text).about(&self.name),
             Fault::Wrong(_) => fault.about(&format!(
                 "the tables {} and {} are not those of this worker (another --table-prefix?)",
                 self.tables.orders(),

@@ -89,7 +89,8 @@ impl StreamConsumer {
         stop: Stop,
     ) -> Result<Self> {
         let server = format!("the server of {}", streams.orders);
-        let outage = Outage::of(&server, Part::Server(streams.orders.clone()), &totals);
+        let place = options.server.without_password();
+        let outage = Outage::of(&server, &place, Part::Server(streams.orders.clone()), &totals);
         Ok(Self {
             nodes: Nodes::new(options.server.place()?),
             totals,

@@ -49,6 +49,19 @@ fn tables_that_are_others_end_the_worker_in_a_sentence() {
     }
 }
 
+/// The file is named, and no table is blamed for it.
+#[test]
+fn a_file_that_can_not_be_written_is_named() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 10);
+    for path in ["nosuch/seckill.db", "."] {
+        let path = shop.server.dir().join(path);
+        shop.database.url = format!("sqlite:{}", path.display());
+        let told = format!("--database: sqlite:{}: ", path.display());
+        shop.ends(&[], 1, &told);
+    }
+}
+
 #[test]
 fn no_table_is_made_when_that_is_not_wanted() {
     let mut shop = Shop::open(Database::sqlite());

@@ -62,10 +62,17 @@ fn needs_a_person(error: &Error, text: &str) -> bool {
             .contains(&mysql.number());
     }
     if database.try_downcast_ref::<SqliteError>().is_some() {
-        // An error in a statement, a file that can't be opened or is no database.
-        return [1, 14, 26].contains(&(code.parse().unwrap_or(0) & 0xff));
+        // An error in a statement, a file that can't be written, opened or is no database.
+        return [1, 8, 14, 26].contains(&(code.parse().unwrap_or(0) & 0xff));
     }
     code.starts_with("28") || code.starts_with("42") || code == "3D000"
+}
+
+/// Whether SQLite says this of a file that it can't open or write, rather than of tables.
+pub fn is_of_file(text: &str) -> bool {
+    ["unable to open database file", "readonly database", "file is not a database"]
+        .iter()
+        .any(|words| text.contains(words))
 }
 
 /// The text of an error, in one line.

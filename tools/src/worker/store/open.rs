@@ -184,7 +184,8 @@ fn zone_of(options: &str) -> Option<String> {
     options.get(start..)?.split_whitespace().next().map(str::to_owned)
 }
 
-/// Creates a file that only its owner can read, if there is none. True if there was none.
+/// Creates a file that only its owner can read, if there is none. True if there was none. An error
+/// if its folder is missing, or may not be written to.
 pub fn make_file(place: &Place) -> std::io::Result<bool> {
     #[cfg_attr(not(feature = "databases"), allow(irrefutable_let_patterns))]
     let Place::Sqlite(options) = place else { return Ok(false) };

@@ -68,7 +68,8 @@ impl Store {
                 let [order, voucher] = [&step.row.key.order, &step.row.key.voucher];
                 let [order, voucher] = [order, voucher].map(|id| sanitize(id));
                 return Err(Fault::Unchanged(format!(
-                    "{about}, changed no row for order {order} of voucher {voucher}"
+                    "{about}, changed no row for order {order} of voucher {voucher} (if that is \
+                     right, may_change_nothing = true beside its sql; see --on-no-row)"
                 )));
             }
         }
