@@ -1,10 +1,40 @@
 package io.github.seckill.client;
 
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/** What commands may be made of: anything else is refused here, before it is sent. */
 final class Args {
+    /** The greatest id of a sale. */
+    private static final long SALE_MAX = (1L << 53) - 1;
+
     private Args() {}
 
-    static String orderId(String orderId) {
-        if (orderId.equals("*")) {
+    static <T> T present(@Nullable T value, String name) {
+        if (value == null) {
+            throw new IllegalArgumentException(name + " must not be null");
+        }
+        return value;
+    }
+
+    /** A name: what is no UTF-16 would be sent as another name. */
+    static String text(@Nullable String text, String name) {
+        if (present(text, name).isEmpty()) {
+            throw new IllegalArgumentException(name + " must not be empty");
+        }
+        for (int i = 0; i < text.length(); i++) {
+            if (Character.isSurrogate(text.charAt(i))) {
+                if (Character.charCount(text.codePointAt(i)) == 1) {
+                    throw new IllegalArgumentException(name + " has half a character");
+                }
+                i++;
+            }
+        }
+        return text;
+    }
+
+    static String orderId(@Nullable String orderId) {
+        if (text(orderId, "orderId").equals("*")) {
             throw new IllegalArgumentException(
                     "orderId * is made by the server: use tryBuy(voucher, user)");
         }
@@ -12,9 +42,27 @@ final class Args {
     }
 
     static long units(long units) {
-        if (units < 1) {
-            throw new IllegalArgumentException("units must be at least 1: " + units);
+        return range(units, "units", 1, Long.MAX_VALUE);
+    }
+
+    static long sale(long sale) {
+        return range(sale, "sale", 1, SALE_MAX);
+    }
+
+    static long range(long value, String name, long min, long max) {
+        if (value < min || value > max) {
+            String bound = max == Long.MAX_VALUE ? "at least " + min : "from " + min + " to " + max;
+            throw new IllegalArgumentException(name + " must be " + bound + ": " + value);
         }
-        return units;
+        return value;
+    }
+
+    /** A time in milliseconds, at least one. */
+    static long millis(@Nullable Duration time, String name) {
+        try {
+            return range(present(time, name).toMillis(), name + " in ms", 1, Long.MAX_VALUE);
+        } catch (ArithmeticException tooLong) {
+            throw new IllegalArgumentException(name + " is too long: " + time, tooLong);
+        }
     }
 }

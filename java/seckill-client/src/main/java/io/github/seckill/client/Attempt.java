@@ -1,7 +1,5 @@
 package io.github.seckill.client;
 
-import java.util.Objects;
-
 /**
  * One try of {@link Commands#tryAll}: one unit for a user.
  *
@@ -9,7 +7,7 @@ import java.util.Objects;
  */
 public record Attempt(String user, String orderId) {
     public Attempt {
-        Objects.requireNonNull(user, "user");
+        Args.text(user, "user");
         Args.orderId(orderId);
     }
 }

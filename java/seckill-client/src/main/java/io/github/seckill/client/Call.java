@@ -62,7 +62,7 @@ final class Call<T> extends SaleCommand<T> {
     /** Only a managed voucher has a sale, which never comes back once it has ended. */
     @Override
     public Call<T> inSale(long sale) {
-        Call<T> call = with("SALE", Long.toString(sale));
+        Call<T> call = with("SALE", Long.toString(Args.sale(sale)));
         return repeat == Repeat.NEVER ? call : call.repeat(Repeat.ALWAYS);
     }
 
@@ -90,6 +90,7 @@ final class Call<T> extends SaleCommand<T> {
         return reader.apply(reply);
     }
 
+    @Override
     @Nullable T unanswered() {
         return unanswered;
     }

@@ -98,6 +98,9 @@ final class Coalescer implements AutoCloseable {
             member.failed(new SeckillException.Busy("BUSY " + why, null));
         }
         carryOut(way, decision);
+        if (closed) {
+            close(); // It may have come after the others were told.
+        }
     }
 
     /** Removes who has left, and says whether that made a place. */
@@ -117,7 +120,7 @@ final class Coalescer implements AutoCloseable {
             }
             if (now - next.came > patienceNanos) {
                 decision.late.add(next);
-            } else if (!next.isDone()) {
+            } else if (next.isToBeSent()) {
                 batch.add(next);
             }
         }
@@ -185,10 +188,13 @@ final class Coalescer implements AutoCloseable {
 
     private static void deliver(List<Buying<?>> batch, List<Object> results) {
         for (int i = 0; i < batch.size(); i++) {
-            if (results.get(i) instanceof Bought bought) {
+            Object result = i < results.size() ? results.get(i) : null;
+            if (result instanceof Bought bought) {
                 batch.get(i).decided(bought);
             } else {
-                batch.get(i).failed((SeckillException) results.get(i));
+                batch.get(i).failed(result instanceof SeckillException mistake
+                        ? mistake
+                        : SeckillException.unexpected("no outcome of this try"));
             }
         }
     }

@@ -1,6 +1,7 @@
 package io.github.seckill.client;
 
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A command of {@link Commands}: what is sent, what its reply means, and whether it may be sent
@@ -13,4 +14,7 @@ public abstract sealed class Command<T> permits SaleCommand {
     Command() {}
 
     abstract CompletableFuture<T> start(Sender sender, Tries tries);
+
+    /** What it replies when no answer came; null if that is {@link SeckillException.NoAnswer}. */
+    abstract @Nullable T unanswered();
 }

@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  * once</b> fails as {@link SeckillException.NoAnswer} then, or has a value for that.
  */
 public final class Commands {
+    private static final int TRIES_MAX = 1_024;
+    private static final int IDS_MAX = 65_536;
+
     private Commands() {}
 
     /**
@@ -54,7 +57,8 @@ public final class Commands {
     }
 
     private static Call<Bought> tryOne(String voucher, String user, String orderId) {
-        return Call.of("SECKILL.TRY", Replies::bought, voucher, user, orderId)
+        Args.text(user, "user");
+        return Call.of("SECKILL.TRY", Replies::bought, named(voucher), user, orderId)
                 .repeat(Repeat.IF_MANAGED).unanswered(Bought.UNKNOWN);
     }
 
@@ -65,6 +69,8 @@ public final class Commands {
      * @param attempts at least 1 and at most 1,024
      */
     public static Command<List<AttemptResult>> tryAll(String voucher, List<Attempt> attempts) {
+        Args.range(Args.present(attempts, "attempts").size(), "attempts", 1, TRIES_MAX);
+        named(voucher);
         List<String> pairs = new ArrayList<>(2 * attempts.size());
         for (Attempt attempt : attempts) {
             pairs.add(attempt.user());
@@ -89,11 +95,11 @@ public final class Commands {
      * An accepted try asks the server a second time, for the deadline.
      */
     public static SaleCommand<Reservation> reserve(Try<Outcome> attempt) {
-        return attempt.then(outcome -> switch (outcome) {
+        return Args.present(attempt, "attempt").then(outcome -> switch (outcome) {
             case ACCEPTED, WAITING -> reserved(attempt.voucher, attempt.orderId);
             case UNKNOWN -> SaleCommand.value(new Reservation.Unknown());
             default -> SaleCommand.value(new Reservation.Refused(outcome));
-        });
+        }, new Reservation.Unknown());
     }
 
     /** Tries to buy one unit of a managed voucher and says until when it must be paid. */
@@ -130,23 +136,27 @@ public final class Commands {
 
     /** Makes a managed voucher. Sent once; {@link #info} tells. */
     public static Command<Void> create(String voucher, long stock, SaleRules rules) {
-        return ruled(Call.of("SECKILL.CREATE", Replies::nothing, voucher, stock), rules)
+        Args.range(stock, "stock", 0, Long.MAX_VALUE);
+        return ruled(Call.of("SECKILL.CREATE", Replies::nothing, named(voucher), stock), rules)
                 .repeat(Repeat.NEVER);
     }
 
     /** Makes a voucher managed whose stock key is set and which has no buyers yet. Sent once. */
     public static Command<Void> adopt(String voucher, SaleRules rules) {
-        return ruled(Call.of("SECKILL.CREATE", Replies::nothing, voucher, "ADOPT"), rules)
+        return ruled(Call.of("SECKILL.CREATE", Replies::nothing, named(voucher), "ADOPT"), rules)
                 .repeat(Repeat.NEVER);
     }
 
     /** Changes rules of a managed voucher, also while it sells; at least one rule. */
     public static SaleCommand<Void> alter(String voucher, SaleRules rules) {
-        return ruled(Call.of("SECKILL.ALTER", Replies::nothing, voucher), rules);
+        if (Args.present(rules, "rules").equals(SaleRules.none())) {
+            throw new IllegalArgumentException("rules must not be empty");
+        }
+        return ruled(Call.of("SECKILL.ALTER", Replies::nothing, named(voucher)), rules);
     }
 
     private static <T> Call<T> ruled(Call<T> call, SaleRules rules) {
-        Duration hold = rules.hold();
+        Duration hold = Args.present(rules, "rules").hold();
         return call.option("BEGIN", millis(rules.begin()))
                 .option("END", millis(rules.end())).option("LIMIT", rules.limit())
                 .option("HOLD", hold == null ? null : hold.toMillis());
@@ -163,12 +173,13 @@ public final class Commands {
      * @param delta how many units to add; negative to remove
      */
     public static SaleCommand<Long> restock(String voucher, long delta) {
-        return Call.of("SECKILL.RESTOCK", Replies::integer, voucher, delta).repeat(Repeat.NEVER);
+        return Call.of("SECKILL.RESTOCK", Replies::integer, named(voucher), delta).repeat(Repeat.NEVER);
     }
 
     /** Adds or removes as many units as the total takes to be this, and replies the units left. */
     public static SaleCommand<Long> restockTo(String voucher, long total) {
-        return Call.of("SECKILL.RESTOCK", Replies::integer, voucher, "TOTAL", total);
+        Args.range(total, "total", 0, Long.MAX_VALUE);
+        return Call.of("SECKILL.RESTOCK", Replies::integer, named(voucher), "TOTAL", total);
     }
 
     /**
@@ -176,7 +187,7 @@ public final class Commands {
      * while orders are held. Sent once, unless the sale is named.
      */
     public static SaleCommand<DropResult> drop(String voucher) {
-        return Call.of("SECKILL.DROP", Replies.code(DropResult.class), voucher)
+        return Call.of("SECKILL.DROP", Replies.code(DropResult.class), named(voucher))
                 .repeat(Repeat.IN_SALE);
     }
 
@@ -185,7 +196,7 @@ public final class Commands {
      * in one call. Sent once, unless the sale is named.
      */
     public static SaleCommand<DropResult> releaseAndDrop(String voucher) {
-        return Call.of("SECKILL.DROP", Replies.code(DropResult.class), voucher, "FORCE")
+        return Call.of("SECKILL.DROP", Replies.code(DropResult.class), named(voucher), "FORCE")
                 .repeat(Repeat.IN_SALE);
     }
 
@@ -205,7 +216,7 @@ public final class Commands {
      */
     public static Command<Confirmation> confirm(OrderRef order, String paymentRef) {
         return ofOrder("SECKILL.CONFIRM", Replies.code(Confirmation.class), order)
-                .option("REF", paymentRef);
+                .option("REF", Args.text(paymentRef, "paymentRef"));
     }
 
     /**
@@ -244,29 +255,38 @@ public final class Commands {
 
     /** Moves the deadline of a held order to this long from now, never to an earlier one. */
     public static Command<Extension> extend(OrderRef order, Duration time) {
-        String millis = Long.toString(time.toMillis());
+        String millis = Long.toString(Args.millis(time, "time"));
         return ofOrder("SECKILL.EXTEND", Replies.code(Extension.class), order, millis);
     }
 
     private static <T> Call<T> ofOrder(
             String name, Function<@Nullable Object, T> reader, OrderRef order, String... more) {
-        return Call.of(name, reader, order.voucher(), order.user(), order.orderId())
+        Args.present(order, "order");
+        return Call.of(
+                        name, reader, named(order.voucher()), Args.text(order.user(), "user"),
+                        Args.text(order.orderId(), "orderId"))
                 .with(more).option("SALE", order.sale());
+    }
+
+    private static String named(@Nullable String voucher) {
+        return Args.text(voucher, "voucher");
     }
 
     /** Where an order of a managed voucher stands, if there is one. */
     public static Command<Optional<Order>> order(String voucher, String orderId) {
-        return Call.of("SECKILL.ORDER", Replies::order, voucher, orderId);
+        Args.text(orderId, "orderId");
+        return Call.of("SECKILL.ORDER", Replies::order, named(voucher), orderId);
     }
 
     /** What a user has of a voucher, if anything. */
     public static Command<Optional<BuyerStatus>> status(String voucher, String user) {
-        return Call.of("SECKILL.STATUS", Replies::status, voucher, user);
+        Args.text(user, "user");
+        return Call.of("SECKILL.STATUS", Replies::status, named(voucher), user);
     }
 
     /** How the sale of a voucher stands. */
     public static Command<SaleInfo> info(String voucher) {
-        return Call.of("SECKILL.INFO", Replies::info, voucher);
+        return Call.of("SECKILL.INFO", Replies::info, named(voucher));
     }
 
     /**
@@ -274,7 +294,7 @@ public final class Commands {
      * between which the sale goes on.
      */
     public static Command<SaleAudit> audit(String voucher) {
-        return audit(voucher, "0");
+        return audit(named(voucher), "0");
     }
 
     private static Command<SaleAudit> audit(String voucher, String cursor) {
@@ -283,7 +303,7 @@ public final class Commands {
             return next.equals("0")
                     ? SaleCommand.value(Replies.audit(step.get(1)))
                     : audit(voucher, next);
-        });
+        }, null);
     }
 
     /**
@@ -295,7 +315,12 @@ public final class Commands {
      */
     public static Command<Boolean> reject(
             String stream, String group, String entryId, String reason) {
-        return Call.of("SECKILL.REJECT", Replies::flag, stream, group, entryId, "REASON", reason);
+        Args.text(group, "group");
+        Args.text(entryId, "entryId");
+        Args.present(reason, "reason");
+        return Call.of(
+                "SECKILL.REJECT", Replies::flag, Args.text(stream, "stream"), group, entryId,
+                "REASON", reason);
     }
 
     /**
@@ -306,13 +331,15 @@ public final class Commands {
      * @param count how many at most
      */
     public static Command<List<DeadLetter>> deadLetters(String stream, String after, int count) {
+        Args.range(count, "count", 1, Integer.MAX_VALUE);
         return Call.of(
-                "XRANGE", Replies::deadLetters, stream + ".dlq", "(" + after, "+", "COUNT", count);
+                "XRANGE", Replies::deadLetters, Args.text(stream, "stream") + ".dlq",
+                "(" + Args.text(after, "after"), "+", "COUNT", count);
     }
 
     /** Makes an id, a decimal number of at most 63 bits, that never repeats under its prefix. */
     public static Command<String> nextId(String prefix) {
-        return ids(prefix, 1).then(ids -> SaleCommand.value(ids.get(0)));
+        return ids(prefix, 1).then(ids -> SaleCommand.value(ids.get(0)), null);
     }
 
     /**
@@ -325,15 +352,17 @@ public final class Commands {
     }
 
     private static Call<List<String>> ids(String prefix, int count) {
+        Args.range(count, "count", 1, IDS_MAX);
         return Call.of(
-                "SECKILL.NEXTID", reply -> Replies.ids(reply, count), prefix, "COUNT", count);
+                "SECKILL.NEXTID", reply -> Replies.ids(reply, count), Args.text(prefix, "prefix"),
+                "COUNT", count);
     }
 
     /**
      * Takes units, at least 1, from a bare stock. Sent once, and else {@link Deduction.Unknown}.
      */
     public static Command<Deduction> deduct(String key, long units) {
-        return Call.of("SECKILL.DEDUCT", Replies::deduction, key, Args.units(units))
+        return bare("SECKILL.DEDUCT", Replies::deduction, key, units)
                 .repeat(Repeat.NEVER).unanswered(new Deduction.Unknown());
     }
 
@@ -342,18 +371,27 @@ public final class Commands {
      * key does not exist or is unlimited. Sent once.
      */
     public static Command<Long> returnUnits(String key, long units) {
-        return Call.of("SECKILL.RETURN", Replies::integer, key, Args.units(units))
-                .repeat(Repeat.NEVER);
+        return bare("SECKILL.RETURN", Replies::integer, key, units).repeat(Repeat.NEVER);
+    }
+
+    private static <T> Call<T> bare(
+            String name, Function<@Nullable Object, T> reader, String key, long units) {
+        return Call.of(name, reader, Args.text(key, "key"), Args.units(units));
     }
 
     /** Draws a prize code for a user, or tells the one that they have. */
     public static Command<Prize> draw(String pool, String user) {
-        return Call.of("SECKILL.DRAW", Replies::prize, pool, user);
+        return ofPool("SECKILL.DRAW", Replies::prize, pool, user);
     }
 
     /** Puts a user's prize code back. Replies false if the user has none. Sent once. */
     public static Command<Boolean> undraw(String pool, String user) {
-        return Call.of("SECKILL.UNDRAW", Replies::flag, pool, user).repeat(Repeat.NEVER);
+        return ofPool("SECKILL.UNDRAW", Replies::flag, pool, user).repeat(Repeat.NEVER);
+    }
+
+    private static <T> Call<T> ofPool(
+            String name, Function<@Nullable Object, T> reader, String pool, String user) {
+        return Call.of(name, reader, Args.text(pool, "pool"), Args.text(user, "user"));
     }
 
     static Call<Long> acquire(String key, String token, LockOptions options, long waitMs) {
@@ -373,12 +411,14 @@ public final class Commands {
      * @param token names the holder: another for each acquisition, and the same for its repetition
      */
     public static Command<Boolean> acquire(String key, String token, Duration lease) {
-        return Call.of("LOCK.ACQUIRE", Replies::flag, key, token, lease.toMillis());
+        return Call.of(
+                "LOCK.ACQUIRE", Replies::flag, Args.text(key, "key"), Args.text(token, "token"),
+                Args.millis(lease, "lease"));
     }
 
     /** Releases a lock if this token holds it, in whichever thread. */
     public static Command<Boolean> release(String key, String token) {
-        return releaseOf(key, token);
+        return releaseOf(Args.text(key, "key"), Args.text(token, "token"));
     }
 
     static Call<Boolean> releaseOf(String key, String token) {

@@ -1,6 +1,6 @@
 package io.github.seckill.client;
 
-/** What became of a confirmation. Every one of these is final. */
+/** What became of a confirmation, and what a shop does: ship, refund, or look. */
 public enum Confirmation {
     /**
      * There is no such order of this user, or not in this sale, or it waits in line: find out what
@@ -15,9 +15,27 @@ public enum Confirmation {
     TOO_LATE,
     /**
      * This payment was accepted and the order was released since. The entry of its release, which
-     * has the reference, has announced the refund: nothing to do here.
+     * has the reference, has announced the refund: a second one is not due.
      */
     RELEASED_SINCE,
     /** The order was sold by another payment: refund this one. */
-    SECOND_PAYMENT
+    SECOND_PAYMENT;
+
+    /** The goods are the user's: hand them over. */
+    public boolean ship() {
+        return this == CONFIRMED || this == ALREADY_SOLD;
+    }
+
+    /** This payment has bought nothing: return all of it, once. */
+    public boolean refund() {
+        return this == TOO_LATE || this == SECOND_PAYMENT;
+    }
+
+    /**
+     * Neither yet: {@link #NO_ORDER} may become an order when its try is repeated, and the refund
+     * of {@link #RELEASED_SINCE} is announced by the release.
+     */
+    public boolean look() {
+        return this == NO_ORDER || this == RELEASED_SINCE;
+    }
 }

@@ -1,6 +1,5 @@
 package io.github.seckill.client;
 
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,14 +21,21 @@ public record KeyedTry(
      * @param voucher the field of the voucher
      * @param orderId the field of the order id
      */
-    public record Fields(String user, String voucher, String orderId) {}
+    public record Fields(String user, String voucher, String orderId) {
+        /** Refuses null and empty names. */
+        public Fields {
+            Args.text(user, "fields.user");
+            Args.text(voucher, "fields.voucher");
+            Args.text(orderId, "fields.orderId");
+        }
+    }
 
-    /** Refuses null, an order id that the server would make, and units below 1. */
+    /** Refuses null and empty names, an order id that the server would make, and units below 1. */
     public KeyedTry {
-        Objects.requireNonNull(stockKey, "stockKey");
-        Objects.requireNonNull(buyersKey, "buyersKey");
-        Objects.requireNonNull(voucher, "voucher");
-        Objects.requireNonNull(user, "user");
+        Args.text(stockKey, "stockKey");
+        Args.text(buyersKey, "buyersKey");
+        Args.text(voucher, "voucher");
+        Args.text(user, "user");
         Args.orderId(orderId);
         Args.units(units);
     }

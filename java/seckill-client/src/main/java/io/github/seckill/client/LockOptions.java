@@ -17,9 +17,7 @@ public record LockOptions(Duration lease, boolean renew, boolean session, boolea
             new LockOptions(Duration.ofSeconds(30), true, true, true);
 
     public LockOptions {
-        if (lease.toMillis() < 1) {
-            throw new IllegalArgumentException("lease must be at least 1 ms: " + lease);
-        }
+        Args.millis(lease, "lease");
     }
 
     /**

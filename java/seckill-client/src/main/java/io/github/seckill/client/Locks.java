@@ -9,17 +9,26 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /** What the locks of one client share: who holds which, and how one is acquired and released. */
 final class Locks implements AutoCloseable {
-    /** The longest wait of one command. A longer wait is made of several commands. */
-    private static final long ROUND_MS = TimeUnit.MINUTES.toMillis(10);
+    /** The server's longest wait by default. A longer one is made of several commands. */
+    private static final long ROUND_MS = TimeUnit.HOURS.toMillis(1);
 
-    private static final long PAUSE_MS = 20;
+    /** How often somebody in line looks whether the server is still there. */
+    private static final long LOOK_MS = TimeUnit.SECONDS.toMillis(10);
+
+    /** A wait of less than this part of the lease is taken off it, a longer one renews it. */
+    private static final int LEASE_PARTS = 10;
+
+    private static final long PAUSE_MIN_MS = 20;
+    private static final long PAUSE_MAX_MS = 500;
 
     private final SeckillTransport transport;
     private final Sender sender;
@@ -59,21 +68,24 @@ final class Locks implements AutoCloseable {
         long started = System.nanoTime();
         boolean unanswered = false;
         LockHold hold = null;
+        Outage outage = new Outage(started, waitNanos);
         try {
             while (true) {
-                long left = waitNanos - (System.nanoTime() - started);
+                long asked = System.nanoTime();
+                long left = waitNanos - (asked - started);
                 long waitMs = Math.min(ROUND_MS, Math.max(0, left / 1_000_000));
                 try {
                     hold = ask(lock, token, waitMs);
                     if (hold != null || System.nanoTime() - started >= waitNanos) {
                         return hold;
                     }
+                    outage.ended();
                 } catch (SeckillException failed) {
                     unanswered |= failed instanceof SeckillException.NoAnswer;
-                    if (!mayPass(failed) || isOver(started, waitNanos)) {
+                    if (!mayPass(failed) || !outage.goesOn(asked)) {
                         throw failed;
                     }
-                    TimeUnit.MILLISECONDS.sleep(PAUSE_MS);
+                    TimeUnit.MILLISECONDS.sleep(outage.pauseMs());
                 }
             }
         } finally {
@@ -84,8 +96,39 @@ final class Locks implements AutoCloseable {
         }
     }
 
-    private boolean isOver(long started, long waitNanos) {
-        return closed || System.nanoTime() - started >= Math.max(waitNanos, retryNanos);
+    /** A server that can't be asked, and how long somebody goes on asking. */
+    private final class Outage {
+        private final long end;
+        private boolean on;
+        private long since;
+        private long pauseMs;
+
+        Outage(long started, long waitNanos) {
+            long most = timeout.toNanos() + Math.min(waitNanos, Long.MAX_VALUE / 4);
+            this.end = started + most;
+        }
+
+        void ended() {
+            on = false;
+        }
+
+        /** Another failure; false if nobody is to be asked any more. */
+        boolean goesOn(long asked) {
+            long now = System.nanoTime();
+            // Whoever was in line for a while had a server until now.
+            if (!on || now - asked > 2 * timeout.toNanos()) {
+                on = true;
+                since = now;
+                pauseMs = PAUSE_MIN_MS;
+            } else {
+                pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS);
+            }
+            return !closed && now - end < 0 && now - since < retryNanos;
+        }
+
+        long pauseMs() {
+            return pauseMs;
+        }
     }
 
     /** Whether the lock may be asked for again: the token makes sure that it is acquired once. */
@@ -99,18 +142,29 @@ final class Locks implements AutoCloseable {
             throws InterruptedException {
         LockConnection connection = transport.openLockConnection(lock.key(), timeout);
         boolean answered = false;
+        ScheduledFuture<?> looks = null;
         try {
-            long asked = System.nanoTime();
+            long began = System.nanoTime();
             Call<Long> acquire = Commands.acquire(lock.key(), token, lock.options(), waitMs);
             Duration patience = timeout.plusMillis(waitMs);
+            if (waitMs > LOOK_MS) {
+                looks = timer.scheduleWithFixedDelay(
+                        () -> look(connection, lock, token), LOOK_MS, LOOK_MS,
+                        TimeUnit.MILLISECONDS);
+            }
             long reply = acquire.read(connection.call(acquire.request(), patience));
+            Duration lease = lock.options().lease();
+            if (reply != 0 && System.nanoTime() - began > lease.toNanos() / LEASE_PARTS) {
+                // Granted at some moment of the wait, and for how long is left nobody knows.
+                began = System.nanoTime();
+                Call<Boolean> renew = Commands.renew(lock.key(), token, lease);
+                reply = renew.read(connection.call(renew.request(), timeout)) ? reply : 0;
+            }
             answered = true;
             if (reply == 0) {
                 connection.giveBack();
                 return null;
             }
-            // After a wait the lease began when the server granted it: the way of its answer ago.
-            long began = waitMs == 0 ? asked : System.nanoTime();
             LockHold hold = new LockHold(this, lock, token, connection, reply, began);
             holds.put(hold.owner, hold);
             hold.watch(timer);
@@ -119,12 +173,27 @@ final class Locks implements AutoCloseable {
                 connection.abandon(releaseOf(hold).request());
             }
             return hold;
+        } catch (RejectedExecutionException closing) {
+            throw SeckillException.closed();
         } finally {
+            if (looks != null) {
+                looks.cancel(false);
+            }
             if (!answered) {
                 // A late grant would reach no caller: it is released right behind it.
                 connection.abandon(Commands.releaseOf(lock.key(), token).request());
             }
         }
+    }
+
+    /** A server that is gone without a word is not waited for: renewing says whether it answers. */
+    private void look(LockConnection connection, SeckillLock lock, String token) {
+        sender.call(Commands.renew(lock.key(), token, lock.options().lease()), () -> {})
+                .whenComplete((renewed, failed) -> {
+                    if (failed != null && mayPass(Sender.unwrapped(failed))) {
+                        connection.close();
+                    }
+                });
     }
 
     private static Call<Boolean> releaseOf(LockHold hold) {
@@ -168,6 +237,16 @@ final class Locks implements AutoCloseable {
             // An earlier release may have been carried out, so another reply would say nothing.
             releaseOtherwise(hold);
             return true;
+        } catch (SeckillException refused) {
+            // This server has done nothing, and perhaps has the lock no more: whoever has does it.
+            try {
+                return releaseOtherwise(hold).get();
+            } catch (InterruptedException again) {
+                interrupted = true;
+                return true;
+            } catch (ExecutionException failed) {
+                throw Sender.unwrapped(failed).thrownHere();
+            }
         } finally {
             if (interrupted) {
                 Thread.currentThread().interrupt();
@@ -175,7 +254,7 @@ final class Locks implements AutoCloseable {
         }
     }
 
-    private CompletableFuture<?> releaseOtherwise(LockHold hold) {
+    private CompletableFuture<Boolean> releaseOtherwise(LockHold hold) {
         hold.connection.close();
         return sender.call(releaseOf(hold), () -> {});
     }

@@ -1,6 +1,5 @@
 package io.github.seckill.client;
 
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,9 +12,12 @@ import org.jspecify.annotations.Nullable;
  */
 public record OrderRef(String voucher, String user, String orderId, @Nullable Long sale) {
     public OrderRef {
-        Objects.requireNonNull(voucher, "voucher");
-        Objects.requireNonNull(user, "user");
-        Objects.requireNonNull(orderId, "orderId");
+        Args.present(voucher, "voucher");
+        Args.present(user, "user");
+        Args.present(orderId, "orderId");
+        if (sale != null) {
+            Args.sale(sale);
+        }
     }
 
     public static OrderRef of(String voucher, String user, String orderId) {

@@ -4,6 +4,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A command that can name the sale it is meant for. Those of an order do so by {@link
@@ -25,29 +26,32 @@ public abstract sealed class SaleCommand<T> extends Command<T>
     public abstract SaleCommand<T> inSale(long sale);
 
     /** This one, and then another that is made of its reply. */
-    <U> SaleCommand<U> then(Function<? super T, Command<U>> next) {
+    <U> SaleCommand<U> then(Function<? super T, Command<U>> next, @Nullable U unanswered) {
         return new Composed<>(
-                (sender, tries) -> start(sender, tries)
-                        .thenCompose(reply -> next.apply(reply).start(sender, tries)),
-                sale -> inSale(sale).then(next));
+                (sender, tries) -> new Chain<>(
+                        start(sender, tries), reply -> next.apply(reply).start(sender, tries)),
+                sale -> inSale(sale).then(next, unanswered), unanswered);
     }
 
     /** A value where a command is expected. */
     static <T> SaleCommand<T> value(T value) {
         return new Composed<>(
-                (sender, tries) -> CompletableFuture.completedFuture(value), sale -> value(value));
+                (sender, tries) -> CompletableFuture.completedFuture(value), sale -> value(value),
+                value);
     }
 
     /** Several commands, or none. */
     static final class Composed<T> extends SaleCommand<T> {
         private final BiFunction<Sender, Tries, CompletableFuture<T>> how;
         private final LongFunction<SaleCommand<T>> inSale;
+        private final @Nullable T unanswered;
 
         private Composed(
                 BiFunction<Sender, Tries, CompletableFuture<T>> how,
-                LongFunction<SaleCommand<T>> inSale) {
+                LongFunction<SaleCommand<T>> inSale, @Nullable T unanswered) {
             this.how = how;
             this.inSale = inSale;
+            this.unanswered = unanswered;
         }
 
         @Override
@@ -56,8 +60,48 @@ public abstract sealed class SaleCommand<T> extends Command<T>
         }
 
         @Override
+        @Nullable T unanswered() {
+            return unanswered;
+        }
+
+        @Override
         public SaleCommand<T> inSale(long sale) {
             return inSale.apply(sale);
+        }
+    }
+
+    /** Two steps. However it ends, also because its caller gives up, so does the step in hand. */
+    private static final class Chain<T, U> extends CompletableFuture<U> {
+        private volatile CompletableFuture<?> step;
+
+        Chain(CompletableFuture<T> first, Function<T, CompletableFuture<U>> next) {
+            step = first;
+            whenComplete((value, failed) -> step.cancel(false));
+            first.whenComplete((reply, failed) -> {
+                try {
+                    if (failed != null) {
+                        completeExceptionally(Sender.unwrapped(failed));
+                    } else if (!isDone()) {
+                        second(next.apply(reply));
+                    }
+                } catch (RuntimeException broken) {
+                    completeExceptionally(Sender.unwrapped(broken));
+                }
+            });
+        }
+
+        private void second(CompletableFuture<U> second) {
+            step = second;
+            second.whenComplete((value, failed) -> {
+                if (failed == null) {
+                    complete(value);
+                } else {
+                    completeExceptionally(Sender.unwrapped(failed));
+                }
+            });
+            if (isDone()) {
+                second.cancel(false);
+            }
         }
     }
 }

@@ -18,6 +18,24 @@ public record SaleRules(
         @Nullable Duration hold) {
     private static final SaleRules NONE = new SaleRules(null, null, null, null);
 
+    /** Refuses what the server would, and a hold so short that it would be none. */
+    public SaleRules {
+        millis(begin, "begin");
+        millis(end, "end");
+        if (limit != null) {
+            Args.range(limit, "limit", 1, Long.MAX_VALUE);
+        }
+        if (hold != null && !hold.isZero()) {
+            Args.millis(hold, "hold");
+        }
+    }
+
+    private static void millis(@Nullable Instant time, String name) {
+        if (time != null && time.isBefore(Instant.EPOCH)) {
+            throw new IllegalArgumentException(name + " must not be before 1970: " + time);
+        }
+    }
+
     /** No rule at all: one unit per user, for good, sold at once. */
     public static SaleRules none() {
         return NONE;

@@ -35,7 +35,9 @@ public class SeckillClient implements AutoCloseable {
      */
     public SeckillClient(
             SeckillTransport transport, SeckillOptions options, SeckillObserver observer) {
-        this.transport = transport;
+        this.transport = Args.present(transport, "transport");
+        Args.present(options, "options");
+        Args.present(observer, "observer");
         this.timer = new ScheduledThreadPoolExecutor(1, SeckillClient::timerThread);
         timer.setRemoveOnCancelPolicy(true);
         this.sender = new Sender(transport, options, observer, timer);
@@ -62,34 +64,39 @@ public class SeckillClient implements AutoCloseable {
     }
 
     /**
-     * Runs a command and waits for its reply. Waits also while the thread is interrupted, since a
-     * try that is under way may be accepted; the options say how long at most.
+     * Runs a command and waits for its reply, for as long as the options say at most.
+     *
+     * <p>A thread that is interrupted stops waiting, and stays interrupted. What it has sent may be
+     * carried out: a try is {@link Outcome#UNKNOWN}, other commands fail as {@link
+     * SeckillException.NoAnswer}. One that was interrupted before sends nothing and fails as {@link
+     * SeckillException.Busy}.
      *
      * @throws SeckillException a mistake or a failure, never an outcome
      */
     public <T> T run(Command<T> command) {
+        if (Thread.currentThread().isInterrupted()) {
+            throw new SeckillException.Busy("BUSY not sent: the thread is interrupted", null);
+        }
         CompletableFuture<T> result = command.start(sender, tries);
-        boolean interrupted = false;
         try {
-            while (true) {
-                try {
-                    return result.get();
-                } catch (InterruptedException later) {
-                    interrupted = true;
-                } catch (ExecutionException | CancellationException failed) {
-                    throw Sender.unwrapped(failed).thrownHere();
-                }
+            return result.get();
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            result.cancel(false);
+            T unanswered = command.unanswered();
+            if (unanswered != null) {
+                return unanswered;
             }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+            throw new SeckillException.NoAnswer("NOANSWER interrupted", interrupted);
+        } catch (ExecutionException | CancellationException failed) {
+            throw Sender.unwrapped(failed).thrownHere();
         }
     }
 
     /**
-     * Runs a command without waiting. The future fails with a {@link SeckillException}. A try that
-     * is cancelled before it was sent is not sent; the server still decides what was.
+     * Runs a command without waiting. The future always completes: with the reply, or with a {@link
+     * SeckillException}. If its caller cancels it, or has it time out, nothing is sent again, and a
+     * try that was not sent yet never is; the server still decides what was sent.
      *
      * <p>It completes on a thread of the Redis client: don't block there. With Reactor it is {@code
      * Mono.fromFuture(() -> seckill.start(command))}, sent once for each subscriber.
@@ -122,14 +129,16 @@ public class SeckillClient implements AutoCloseable {
     }
 
     /**
-     * Closes the client and its transport, and releases what its locks hold. Tries that are under
-     * way end as {@link Outcome#UNKNOWN}; those that were not sent fail as {@link
-     * SeckillException.Busy}.
+     * Closes the client and its transport, releases what its locks hold and ends every wait. Tries
+     * that are under way end as {@link Outcome#UNKNOWN}, other commands as {@link
+     * SeckillException.NoAnswer}; what was not sent fails as {@link SeckillException.Busy} or
+     * {@link SeckillException.NotNow}, and so does what comes later.
      */
     @Override
     public void close() {
         locks.close();
         tries.close();
+        sender.close();
         timer.shutdownNow();
         transport.close();
     }

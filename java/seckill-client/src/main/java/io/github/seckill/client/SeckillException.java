@@ -83,7 +83,7 @@ public sealed class SeckillException extends RuntimeException {
                     "NOGROUP", "WRONGTYPE" ->
                     new SeckillException(Code.valueOf(word), word, error, cause);
             case "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY",
-                    "NOREPLICAS" ->
+                    "NOREPLICAS", "BUSY" ->
                     new NotNow(word, error, cause);
             default ->
                     error.startsWith("ERR unknown command")
@@ -100,6 +100,10 @@ public sealed class SeckillException extends RuntimeException {
     public static SeckillException notConnected(Throwable cause) {
         String message = "NOCONNECTION no connection to the server: " + cause.getMessage();
         return new NotNow("NOCONNECTION", message, cause);
+    }
+
+    static SeckillException closed() {
+        return new NotNow("NOCONNECTION", "NOCONNECTION the client is closed", null);
     }
 
     static SeckillException unexpected(String what) {
@@ -121,9 +125,9 @@ public sealed class SeckillException extends RuntimeException {
 
     /**
      * The server can't do it at the moment and did nothing: {@code TRYAGAIN}, {@code CLUSTERDOWN},
-     * {@code LOADING}, {@code MASTERDOWN}, {@code READONLY}, {@code NOREPLICAS}, or a redirection
-     * that led nowhere, {@code MOVED} or {@code ASK}. Or no connection could be opened, {@code
-     * NOCONNECTION}. The client has sent the command again until the end of {@link
+     * {@code LOADING}, {@code MASTERDOWN}, {@code READONLY}, {@code NOREPLICAS}, {@code BUSY} of a
+     * slow script, or a redirection that led nowhere, {@code MOVED} or {@code ASK}. Or no
+     * connection could be opened, or the client is closed, {@code NOCONNECTION}. The client has sent the command again until the end of {@link
      * SeckillOptions#retryFor}.
      */
     public static final class NotNow extends SeckillException {
@@ -142,7 +146,7 @@ public sealed class SeckillException extends RuntimeException {
         }
     }
 
-    /** Too many tries wait in this client to be sent. This one was not sent. */
+    /** It was not sent: too many tries wait in this client, or its thread was interrupted. */
     public static final class Busy extends SeckillException {
         Busy(String message, @Nullable Throwable cause) {
             super(Code.BUSY, Code.BUSY.name(), message, cause);

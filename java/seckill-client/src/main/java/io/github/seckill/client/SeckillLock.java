@@ -1,7 +1,6 @@
 package io.github.seckill.client;
 
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
@@ -29,8 +28,8 @@ public class SeckillLock implements Lock {
 
     SeckillLock(Locks locks, String key, LockOptions options) {
         this.locks = locks;
-        this.key = Objects.requireNonNull(key, "key");
-        this.options = options;
+        this.key = Args.text(key, "key");
+        this.options = Args.present(options, "options");
     }
 
     public String key() {
@@ -45,7 +44,8 @@ public class SeckillLock implements Lock {
      * Waits for the lock for as long as it takes. A thread that is interrupted in the meantime
      * continues waiting, at the end of the line, and is interrupted when it returns.
      *
-     * @throws SeckillException if the server can't be asked
+     * @throws SeckillException if the server can't be asked for as long as {@link
+     *     SeckillOptions#retryFor}
      */
     @Override
     public void lock() {
@@ -122,6 +122,8 @@ public class SeckillLock implements Lock {
      * @throws IllegalMonitorStateException if the current thread does not hold the lock
      * @throws SeckillException.LockLost if it was lost before: the work may have overlapped with
      *     another holder's. The current thread does not hold it any more
+     * @throws SeckillException if no server could be asked to release it. The current thread does
+     *     not hold it any more, and its lease ends
      */
     @Override
     public void unlock() {
@@ -184,12 +186,16 @@ public class SeckillLock implements Lock {
 
     /** Adds a listener to be called when a holder's lock is lost before its release. */
     public void onLost(LostListener listener) {
-        listeners.add(Objects.requireNonNull(listener, "listener"));
+        listeners.add(Args.present(listener, "listener"));
     }
 
     void tellLost(Thread holder) {
         for (LostListener listener : listeners) {
-            listener.lost(this, holder);
+            try {
+                listener.lost(this, holder);
+            } catch (RuntimeException broken) {
+                // The others are told all the same.
+            }
         }
     }
 
@@ -198,8 +204,9 @@ public class SeckillLock implements Lock {
         return "SeckillLock " + key;
     }
 
+    /** Is told that a lock was lost before its release, on a thread that must not be kept. */
     @FunctionalInterface
-    interface LostListener {
+    public interface LostListener {
         /**
          * The lock is no longer the holder's, who is not interrupted: do that here if it is right.
          */

@@ -1,6 +1,7 @@
 package io.github.seckill.client;
 
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
@@ -12,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** Sends commands, and sends those again that may be. */
-final class Sender {
+final class Sender implements AutoCloseable {
     private static final long PAUSE_MIN_MS = 10;
     private static final long PAUSE_MAX_MS = 200;
     private static final int PAUSE_DOUBLINGS_MAX = 5;
@@ -24,6 +25,8 @@ final class Sender {
     private final ScheduledExecutorService timer;
     private final ConcurrentMap<String, CompletableFuture<Boolean>> asked =
             new ConcurrentHashMap<>();
+    private final Set<Attempts<?>> underWay = ConcurrentHashMap.newKeySet();
+    private volatile boolean closed;
 
     Sender(
             SeckillTransport transport, SeckillOptions options, SeckillObserver observer,
@@ -35,78 +38,110 @@ final class Sender {
         this.timer = timer;
     }
 
-    /** Sends a command, again if it may be, and reads its reply. */
+    /** Sends a command, again if it may be, and reads its reply. Nobody waits for one cancelled. */
     <T> CompletableFuture<T> call(Call<T> call, Runnable firstAnswer) {
-        Attempts attempts = new Attempts(call, firstAnswer);
+        Attempts<T> attempts = new Attempts<>(call, firstAnswer);
+        underWay.add(attempts);
         attempts.next();
-        return attempts.result.handle((value, failure) -> {
-            if (failure == null) {
-                return call.read(value);
-            }
-            SeckillException said = unwrapped(failure);
-            T unanswered = call.unanswered();
-            if (said instanceof SeckillException.NoAnswer && unanswered != null) {
-                return unanswered;
-            }
-            throw said;
-        });
+        return attempts;
     }
 
-    private final class Attempts {
+    /** Ends everything that has no answer yet: what was never sent is known to be not done. */
+    @Override
+    public void close() {
+        closed = true;
+        underWay.forEach(Attempts::closed);
+    }
+
+    private final class Attempts<T> extends CompletableFuture<T> {
+        private final Call<T> call;
         private final Request request;
-        /** The voucher that must be managed for a repetition, if that is what it takes. */
-        private final @Nullable String voucher;
         private final Runnable firstAnswer;
-        private final CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
         private final long started = System.nanoTime();
         private int sent;
         private boolean managed;
+        private volatile boolean onItsWay;
 
         /** Set once the outcome of what was sent is unknown: only an answer ends it well then. */
-        private @Nullable SeckillException unanswered;
+        private volatile @Nullable SeckillException unanswered;
 
-        Attempts(Call<?> call, Runnable firstAnswer) {
+        Attempts(Call<T> call, Runnable firstAnswer) {
+            this.call = call;
             this.request = call.request();
-            this.voucher = call.managedVoucher();
             this.firstAnswer = firstAnswer;
         }
 
         void next() {
-            sent++;
-            if (sent > 1) {
-                observer.repeated();
-            } else if (request.tries() > 0) {
-                observer.sent(request.tries());
-            }
-            transport.send(request, timeout).whenComplete(this::answered);
-        }
-
-        private void answered(@Nullable Object reply, @Nullable Throwable failure) {
-            if (sent == 1) {
-                firstAnswer.run();
-            }
-            if (failure == null) {
-                result.complete(reply);
+            if (isDone()) {
+                underWay.remove(this);
                 return;
             }
-            SeckillException said = unwrapped(failure);
+            sent++;
+            boolean first = sent == 1;
+            onItsWay = true;
+            try {
+                tell(first);
+                transport.send(request, timeout)
+                        .whenComplete((reply, failure) -> answered(first, reply, failure));
+            } catch (RuntimeException | Error broken) {
+                answered(first, null, broken);
+            }
+            if (closed) {
+                closed();
+            }
+        }
+
+        private void tell(boolean first) {
+            try {
+                if (!first) {
+                    observer.repeated();
+                } else if (request.tries() > 0) {
+                    observer.sent(request.tries());
+                }
+            } catch (RuntimeException broken) {
+                // An observer that throws keeps nothing from being sent.
+            }
+        }
+
+        private void answered(
+                boolean first, @Nullable Object reply, @Nullable Throwable failure) {
+            onItsWay = false;
+            try {
+                if (first) {
+                    firstAnswer.run();
+                }
+                if (failure == null) {
+                    complete(call.read(reply));
+                    underWay.remove(this);
+                } else {
+                    refused(unwrapped(failure));
+                }
+            } catch (SeckillException said) {
+                end(said);
+            } catch (RuntimeException | Error broken) {
+                end(SeckillException.unexpected(broken.toString()));
+            }
+        }
+
+        private void refused(SeckillException said) {
             if (said instanceof SeckillException.NoAnswer) {
                 noAnswer(said);
             } else if (said instanceof SeckillException.NotNow || mayPass(said)) {
                 later(said);
             } else {
-                result.completeExceptionally(said);
+                end(said);
             }
         }
 
         private void noAnswer(SeckillException said) {
             unanswered = said;
+            String voucher = call.managedVoucher();
             if (request.repeatable() || managed) {
                 later(said);
             } else if (voucher != null) {
                 ask(voucher, said);
             } else {
-                result.completeExceptionally(said);
+                end(said);
             }
         }
 
@@ -117,7 +152,7 @@ final class Sender {
 
         private void ask(String voucher, SeckillException noAnswer) {
             if (isOver()) {
-                result.completeExceptionally(noAnswer);
+                end(noAnswer);
                 return;
             }
             isManaged(voucher).whenComplete((is, failed) -> {
@@ -125,27 +160,49 @@ final class Sender {
                     managed = true;
                     later(noAnswer);
                 } else {
-                    result.completeExceptionally(noAnswer);
+                    end(noAnswer);
                 }
             });
         }
 
         private boolean isOver() {
-            return result.isDone() || System.nanoTime() - started >= retryNanos;
+            return closed || isDone() || System.nanoTime() - started >= retryNanos;
         }
 
         private void later(SeckillException said) {
             if (isOver()) {
-                result.completeExceptionally(unanswered == null ? said : unanswered);
+                endAsKnown(said);
                 return;
             }
             long pause =
                     Math.min(PAUSE_MIN_MS << Math.min(sent - 1, PAUSE_DOUBLINGS_MAX), PAUSE_MAX_MS);
             try {
                 timer.schedule(this::next, pause, TimeUnit.MILLISECONDS);
-            } catch (RejectedExecutionException closed) {
-                result.completeExceptionally(unanswered == null ? said : unanswered);
+            } catch (RejectedExecutionException closing) {
+                endAsKnown(said);
             }
+        }
+
+        /** What was sent before, without an answer, may have been done. */
+        private void endAsKnown(SeckillException last) {
+            SeckillException earlier = unanswered;
+            end(earlier == null ? last : earlier);
+        }
+
+        private void end(SeckillException said) {
+            T unknown = call.unanswered();
+            if (said instanceof SeckillException.NoAnswer && unknown != null) {
+                complete(unknown);
+            } else {
+                completeExceptionally(said);
+            }
+            underWay.remove(this);
+        }
+
+        void closed() {
+            endAsKnown(onItsWay
+                    ? new SeckillException.NoAnswer("NOANSWER the client was closed", null)
+                    : SeckillException.closed());
         }
     }
 

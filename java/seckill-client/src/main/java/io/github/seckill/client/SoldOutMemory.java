@@ -1,10 +1,10 @@
 package io.github.seckill.client;
 
+import com.github.benmanes.caffeine.cache.Caffeine;
 import io.github.seckill.client.SeckillTransport.StockListener;
 import io.github.seckill.client.SeckillTransport.StockWatch;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,34 +18,25 @@ import org.jspecify.annotations.Nullable;
  * and the server knows.
  */
 final class SoldOutMemory implements StockListener, AutoCloseable {
-    /** A voucher with more orders of this client than this is left to the server. */
-    private static final int ORDERS_MAX = 100_000;
-
-    private static final int VOUCHERS_MAX = 4_096;
-    private static final long VOUCHER_IDLE_NANOS = TimeUnit.DAYS.toNanos(1);
+    /** Beyond so many the server is asked again for those that are asked for least. */
+    private static final int VOUCHERS_MAX = 10_000;
 
     private final StockWatch watch;
     private final String prefix;
     private final boolean hashTags;
     private final long longestNanos;
-    private final ConcurrentMap<String, Mark> marks = new ConcurrentHashMap<>();
-    private final ConcurrentMap<String, Orders> orders = new ConcurrentHashMap<>();
+    private final ConcurrentMap<String, Mark> marks = Caffeine.newBuilder()
+            .maximumSize(VOUCHERS_MAX).executor(Runnable::run).<String, Mark>build().asMap();
+    /** How many tries of an order are under way. */
+    private final ConcurrentMap<OrderId, Integer> underWay = new ConcurrentHashMap<>();
+    private final KnownOrders known = new KnownOrders();
+
+    private record OrderId(String voucher, String id) {}
 
     /** Sold out, from the moment in which the stock was read. Not yet while it is being read. */
     private static final class Mark {
         private volatile boolean read;
         private volatile long until;
-    }
-
-    /** The order ids of a voucher that the server may know an order of. */
-    private static final class Orders {
-        private final ConcurrentMap<String, Fate> ids = new ConcurrentHashMap<>();
-        private volatile long used = System.nanoTime();
-    }
-
-    private enum Fate {
-        UNDER_WAY,
-        MAY_EXIST
     }
 
     private SoldOutMemory(SeckillTransport transport, SeckillOptions options) {
@@ -74,33 +65,26 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
             marks.remove(voucher, mark);
             return false;
         }
-        Orders known = orders.get(voucher);
-        return known == null
-                || orderId.equals(Try.ID_OF_SERVER)
-                || known.ids.size() < ORDERS_MAX && !known.ids.containsKey(orderId);
+        return orderId.equals(Try.ID_OF_SERVER)
+                || !underWay.containsKey(new OrderId(voucher, orderId))
+                        && !known.has(voucher, orderId);
     }
 
     /** The server is about to be asked. */
     void sending(String voucher, String orderId) {
-        if (orderId.equals(Try.ID_OF_SERVER)) {
-            return;
-        }
-        Orders known = orders.computeIfAbsent(voucher, name -> new Orders());
-        known.used = System.nanoTime();
-        if (known.ids.size() < ORDERS_MAX) {
-            known.ids.putIfAbsent(orderId, Fate.UNDER_WAY);
+        if (!orderId.equals(Try.ID_OF_SERVER)) {
+            underWay.merge(new OrderId(voucher, orderId), 1, Integer::sum);
         }
     }
 
     /** The server has answered, or nobody has: {@link Outcome#UNKNOWN}. */
     void answered(String voucher, String orderId, Outcome outcome) {
-        Orders known = orders.get(voucher);
-        if (known != null) {
+        if (!orderId.equals(Try.ID_OF_SERVER)) {
             switch (outcome) {
-                case ACCEPTED, RELEASED, WAITING, UNKNOWN ->
-                        known.ids.replace(orderId, Fate.MAY_EXIST);
-                default -> known.ids.remove(orderId, Fate.UNDER_WAY);
+                case ACCEPTED, RELEASED, WAITING, UNKNOWN -> known.add(voucher, orderId);
+                default -> {}
             }
+            refused(voucher, orderId);
         }
         if (outcome == Outcome.SOLD_OUT) {
             soldOut(voucher);
@@ -109,10 +93,8 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
 
     /** The server has refused the try as a mistake, or it was not sent: it has no order. */
     void refused(String voucher, String orderId) {
-        Orders known = orders.get(voucher);
-        if (known != null) {
-            known.ids.remove(orderId, Fate.UNDER_WAY);
-        }
+        underWay.computeIfPresent(
+                new OrderId(voucher, orderId), (order, tries) -> tries == 1 ? null : tries - 1);
     }
 
     /** The server has said that the voucher is sold out. */
@@ -121,7 +103,6 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
         if (marks.putIfAbsent(voucher, mark) != null) {
             return;
         }
-        forgetIdleVouchers();
         long asked = System.nanoTime();
         watch.watch(key(voucher)).whenComplete((stock, failed) -> {
             if (failed == null && stock != null && stock <= 0) {
@@ -132,14 +113,6 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
                 marks.remove(voucher, mark);
             }
         });
-    }
-
-    private void forgetIdleVouchers() {
-        if (orders.size() < VOUCHERS_MAX) {
-            return;
-        }
-        long now = System.nanoTime();
-        orders.values().removeIf(known -> now - known.used > VOUCHER_IDLE_NANOS);
     }
 
     private String key(String voucher) {

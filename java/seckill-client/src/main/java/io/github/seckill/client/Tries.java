@@ -3,6 +3,7 @@ package io.github.seckill.client;
 import io.github.seckill.client.Try.Bought;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** Tries: answered from memory, sent alone or together, and told to the observer. */
@@ -11,17 +12,17 @@ record Tries(
         @Nullable Coalescer coalescer)
         implements AutoCloseable {
     <T> CompletableFuture<T> start(Try<T> attempt) {
-        Buying<T> buying = new Buying<>(this, attempt);
         SoldOutMemory remembers = memory(attempt);
         if (remembers != null) {
             if (!attempt.waits() && remembers.isSoldOut(attempt.voucher, attempt.orderId)) {
                 observer.rememberedSoldOut();
-                observer.tried(attempt.voucher, Outcome.SOLD_OUT, since(buying));
-                buying.complete(attempt.as(new Bought(Outcome.SOLD_OUT, null)));
-                return buying;
+                observer.tried(attempt.voucher, Outcome.SOLD_OUT, Duration.ZERO);
+                return CompletableFuture.completedFuture(
+                        attempt.as(new Bought(Outcome.SOLD_OUT, null)));
             }
             remembers.sending(attempt.voucher, attempt.orderId);
         }
+        Buying<T> buying = new Buying<>(this, attempt);
         if (coalescer != null && attempt.mayTravel()) {
             coalescer.add(buying);
         } else {
@@ -30,9 +31,15 @@ record Tries(
         return buying;
     }
 
-    /** Sends one try by itself. */
+    /** Sends one try by itself, if somebody still waits for it. */
     static void alone(Sender sender, Buying<?> buying, Runnable firstAnswer) {
-        sender.call(buying.attempt.call, firstAnswer).whenComplete((bought, failure) -> {
+        if (!buying.isToBeSent()) {
+            firstAnswer.run();
+            return;
+        }
+        CompletableFuture<Bought> sent = sender.call(buying.attempt.call, firstAnswer);
+        buying.givesUp(sent);
+        sent.whenComplete((bought, failure) -> {
             if (failure == null) {
                 buying.decided(bought);
             } else {
@@ -45,29 +52,21 @@ record Tries(
         return attempt.isByName() ? memory : null;
     }
 
-    private void remember(Buying<?> buying, Outcome outcome) {
+    /** It has ended, one way or the other: told once. */
+    private void ended(Buying<?> buying, Outcome outcome) {
         SoldOutMemory remembers = memory(buying.attempt);
         if (remembers != null) {
             remembers.answered(buying.attempt.voucher, buying.attempt.orderId, outcome);
         }
-    }
-
-    void decided(Buying<?> buying, Outcome outcome) {
-        remember(buying, outcome);
         observer.tried(buying.attempt.voucher, outcome, since(buying));
     }
 
-    void failed(Buying<?> buying, SeckillException mistake) {
+    private void ended(Buying<?> buying, SeckillException mistake) {
         SoldOutMemory remembers = memory(buying.attempt);
         if (remembers != null) {
             remembers.refused(buying.attempt.voucher, buying.attempt.orderId);
         }
         observer.failed(buying.attempt.voucher, mistake);
-    }
-
-    /** Nobody waits any more. It may have been sent. */
-    void cancelled(Buying<?> buying) {
-        remember(buying, Outcome.UNKNOWN);
     }
 
     private static Duration since(Buying<?> buying) {
@@ -84,46 +83,77 @@ record Tries(
         }
     }
 
-    /** A try and who waits for it. One that is cancelled before it is sent is not sent. */
+    /** A try and who waits for it. One that is given up before it is sent is not sent. */
     static final class Buying<T> extends CompletableFuture<T> {
+        private enum State {
+            NEW,
+            SENT,
+            GIVEN_UP
+        }
+
         final Try<T> attempt;
         final long came = System.nanoTime();
         private final Tries tries;
+        private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
+        private volatile @Nullable Outcome outcome;
+        private volatile @Nullable SeckillException mistake;
+        private volatile @Nullable CompletableFuture<?> sent;
 
         Buying(Tries tries, Try<T> attempt) {
             this.tries = tries;
             this.attempt = attempt;
+            // By its answer, or because its caller has cancelled it, or waits no longer.
+            whenComplete((value, failure) -> end());
+        }
+
+        /** Whether somebody waits for it. From now on it counts as sent. */
+        boolean isToBeSent() {
+            return !isDone()
+                    && (state.compareAndSet(State.NEW, State.SENT) || state.get() == State.SENT);
+        }
+
+        void givesUp(CompletableFuture<?> underWay) {
+            sent = underWay;
+            if (isDone()) {
+                underWay.cancel(false);
+            }
         }
 
         void decided(Bought bought) {
+            T value;
             try {
-                if (complete(attempt.as(bought))) {
-                    tries.decided(this, bought.outcome());
-                }
-            } catch (RuntimeException | LinkageError broken) {
+                value = attempt.as(bought);
+            } catch (RuntimeException broken) {
                 failed(broken);
+                return;
             }
+            outcome = bought.outcome();
+            complete(value);
         }
 
-        /** An observer that throws keeps nobody else of a batch from hearing. */
         void failed(Throwable failure) {
             SeckillException said = Sender.unwrapped(failure);
-            try {
-                if (completeExceptionally(said)) {
-                    tries.failed(this, said);
-                }
-            } catch (RuntimeException broken) {
-                said.addSuppressed(broken);
-            }
+            mistake = said;
+            completeExceptionally(said);
         }
 
-        @Override
-        public boolean cancel(boolean mayInterrupt) {
-            boolean cancelled = super.cancel(mayInterrupt);
-            if (cancelled) {
-                tries.cancelled(this);
+        private void end() {
+            boolean wasSent = !state.compareAndSet(State.NEW, State.GIVEN_UP);
+            Outcome decided = outcome;
+            SeckillException said = mistake;
+            CompletableFuture<?> underWay = sent;
+            if (underWay != null) {
+                underWay.cancel(false);
             }
-            return cancelled;
+            if (decided != null) {
+                tries.ended(this, decided);
+            } else if (said != null) {
+                tries.ended(this, said);
+            } else if (wasSent) {
+                tries.ended(this, Outcome.UNKNOWN);
+            } else {
+                tries.ended(this, new SeckillException.Busy("BUSY given up, and not sent", null));
+            }
         }
     }
 }

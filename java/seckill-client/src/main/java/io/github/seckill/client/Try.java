@@ -83,6 +83,11 @@ public final class Try<T> extends SaleCommand<T> {
     }
 
     @Override
+    T unanswered() {
+        return as(Bought.UNKNOWN);
+    }
+
+    @Override
     CompletableFuture<T> start(Sender sender, Tries tries) {
         return tries.start(this);
     }

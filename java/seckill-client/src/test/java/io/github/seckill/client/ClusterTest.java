@@ -22,8 +22,8 @@ import org.junit.jupiter.api.Test;
 /** A cluster: routing by the voucher, a slot that moves, a primary that dies. */
 class ClusterTest {
     private static final int THREADS = 8;
-    private static final SeckillOptions PATIENT =
-            SeckillOptions.defaults().retryFor(Duration.ofSeconds(30));
+    private static final SeckillOptions PATIENT = SeckillOptions.defaults()
+            .commandTimeout(Duration.ofSeconds(10)).retryFor(Duration.ofSeconds(30));
 
     @AutoClose private final TestCluster cluster = new TestCluster();
 

@@ -77,12 +77,18 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
         if (!open.getAndSet(false)) {
             return;
         }
+        end();
+        tellLost();
+    }
+
+    /** Whoever ends it: its owner forgets it, and nobody waits any longer. */
+    private void end() {
+        transport.forget(this);
         single.owner().closeAsync();
         CompletableFuture<@Nullable Object> unanswered = underWay;
         if (unanswered != null) {
             unanswered.completeExceptionally(lost());
         }
-        tellLost();
     }
 
     @Override
@@ -111,14 +117,14 @@ final class LettuceLockConnection implements LockConnection, RedisConnectionStat
     public void abandon(Request last) {
         if (open.getAndSet(false)) {
             Wire.send(single.connection(), last, LAST_WORDS);
-            single.owner().closeAsync();
+            end();
         }
     }
 
     @Override
     public void close() {
         if (open.getAndSet(false)) {
-            single.owner().close();
+            end();
         }
     }
 }

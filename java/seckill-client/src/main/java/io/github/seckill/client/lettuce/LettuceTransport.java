@@ -4,18 +4,22 @@ import io.github.seckill.client.Request;
 import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillTransport;
 import io.lettuce.core.AbstractRedisClient;
+import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisException;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.protocol.ProtocolVersion;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -37,6 +41,8 @@ public final class LettuceTransport implements SeckillTransport {
 
     private final Supplier<Servers> source;
     private final Map<String, Deque<LettuceLockConnection>> idle = new HashMap<>();
+    /** Every lock connection that is open, idle or not. */
+    private final Set<LettuceLockConnection> locks = ConcurrentHashMap.newKeySet();
     private volatile @Nullable Servers servers;
     private volatile @Nullable StatefulConnection<String, String> shared;
     private @Nullable CompletableFuture<StatefulConnection<String, String>> connecting;
@@ -127,7 +133,7 @@ public final class LettuceTransport implements SeckillTransport {
             return underWay;
         }
         CompletableFuture<StatefulConnection<String, String>> made =
-                Servers.run(() -> servers().connect());
+                Servers.run(() -> servers().connect(), StatefulConnection::closeAsync);
         connecting = made;
         made.whenComplete((connection, failed) -> connected(made, connection));
         return made;
@@ -171,12 +177,18 @@ public final class LettuceTransport implements SeckillTransport {
         CompletableFuture<Servers.Single> opening = servers().connectTo(server);
         try {
             Servers.Single opened = opening.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
-            return new LettuceLockConnection(this, server, opened);
+            LettuceLockConnection made = new LettuceLockConnection(this, server, opened);
+            locks.add(made);
+            if (closed || !made.isOpen()) {
+                made.close();
+                locks.remove(made);
+            }
+            return made;
         } catch (ExecutionException failed) {
             refresh();
             throw SeckillException.notConnected(failed.getCause());
         } catch (TimeoutException | InterruptedException late) {
-            opening.thenAccept(opened -> opened.owner().closeAsync());
+            opening.cancel(false);
             if (late instanceof InterruptedException interrupted) {
                 throw interrupted;
             }
@@ -190,6 +202,10 @@ public final class LettuceTransport implements SeckillTransport {
         }
         Deque<LettuceLockConnection> kept = idle.get(server);
         return kept == null ? null : kept.poll();
+    }
+
+    void forget(LettuceLockConnection connection) {
+        locks.remove(connection);
     }
 
     /** False if there are enough of them. */
@@ -207,6 +223,11 @@ public final class LettuceTransport implements SeckillTransport {
 
     @Override
     public synchronized StockWatch watchStocks(StockListener listener) {
+        ClientOptions options = servers().client().getOptions();
+        if (options.getConfiguredProtocolVersion() == ProtocolVersion.RESP2) {
+            throw new IllegalArgumentException(
+                    "rememberSoldOut needs RESP3, and the options of the Lettuce client say RESP2");
+        }
         LettuceStockWatch made = new LettuceStockWatch(this, listener);
         watch = made;
         return made;
@@ -215,7 +236,6 @@ public final class LettuceTransport implements SeckillTransport {
     @Override
     public void close() {
         StatefulConnection<String, String> connection;
-        Deque<LettuceLockConnection> locks = new ArrayDeque<>();
         LettuceStockWatch watching;
         synchronized (this) {
             closed = true;
@@ -224,7 +244,6 @@ public final class LettuceTransport implements SeckillTransport {
             shared = null;
             servers = null;
             watching = watch;
-            idle.values().forEach(locks::addAll);
             idle.clear();
         }
         locks.forEach(LettuceLockConnection::close);

@@ -1,5 +1,6 @@
 package io.github.seckill.client.lettuce;
 
+import io.lettuce.core.AbstractRedisClient;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisException;
 import io.lettuce.core.RedisURI;
@@ -11,8 +12,11 @@ import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
 import io.lettuce.core.cluster.models.partitions.RedisClusterNode;
 import io.lettuce.core.codec.StringCodec;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -26,7 +30,7 @@ interface Servers {
         return "";
     }
 
-    /** Opens a connection to one server, without waiting for it. */
+    /** Opens a connection to one server, without waiting for it; cancelled, it leaves none open. */
     CompletableFuture<Single> connectTo(String server);
 
     /** Looks up again where the keys are. */
@@ -36,13 +40,46 @@ interface Servers {
         return false;
     }
 
-    /** Runs what Lettuce can only wait for, on a thread made for it. */
-    static <T> CompletableFuture<T> run(Supplier<T> work) {
-        return CompletableFuture.supplyAsync(work, task -> {
-            Thread thread = new Thread(task, "seckill-connect");
-            thread.setDaemon(true);
-            thread.start();
+    /** What makes the connections. */
+    AbstractRedisClient client();
+
+    /** Runs what Lettuce can only wait for, unless nobody waits for it any more. */
+    static <C> CompletableFuture<C> run(Supplier<C> work, Consumer<C> close) {
+        CompletableFuture<C> result = new CompletableFuture<>();
+        Connecting.THREADS.execute(() -> {
+            try {
+                if (!result.isDone()) {
+                    handOver(work.get(), result, close);
+                }
+            } catch (RuntimeException | Error failed) {
+                result.completeExceptionally(failed);
+            }
         });
+        return result;
+    }
+
+    /** Closes what comes too late for whoever has asked for it. */
+    private static <C> void handOver(C made, CompletableFuture<C> result, Consumer<C> close) {
+        if (!result.complete(made)) {
+            close.accept(made);
+        }
+    }
+
+    /** A server that is down keeps so many threads busy, however many wait for it. */
+    final class Connecting {
+        private static final int MAX = 16;
+        private static final ThreadPoolExecutor THREADS = new ThreadPoolExecutor(
+                MAX, MAX, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
+                    Thread thread = new Thread(task, "seckill-connect");
+                    thread.setDaemon(true);
+                    return thread;
+                });
+
+        static {
+            THREADS.allowCoreThreadTimeOut(true);
+        }
+
+        private Connecting() {}
     }
 
     /**
@@ -67,7 +104,12 @@ interface Servers {
         @Override
         public CompletableFuture<Single> connectTo(String server) {
             // Lettuce connects without waiting only to a URI that is given in the call.
-            return Servers.run(this::connect).thenApply(opened -> new Single(opened, opened));
+            return Servers.run(
+                    () -> {
+                        StatefulRedisConnection<String, String> opened = connect();
+                        return new Single(opened, opened);
+                    },
+                    late -> late.owner().closeAsync());
         }
     }
 
@@ -100,8 +142,22 @@ interface Servers {
 
         @Override
         public CompletableFuture<Single> connectTo(String server) {
-            return client.connectAsync(StringCodec.UTF8)
-                    .thenCompose(owner -> connect(owner, server));
+            CompletableFuture<Single> result = new CompletableFuture<>();
+            client.connectAsync(StringCodec.UTF8)
+                    .thenCompose(owner -> connect(owner, server))
+                    .whenComplete((made, failed) -> {
+                        if (failed != null) {
+                            result.completeExceptionally(failed);
+                        } else {
+                            handOver(made, result, late -> late.owner().closeAsync());
+                        }
+                    });
+            return result;
+        }
+
+        @Override
+        public AbstractRedisClient client() {
+            return client;
         }
 
         private static CompletableFuture<Single> connect(

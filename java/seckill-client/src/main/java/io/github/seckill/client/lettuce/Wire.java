@@ -3,6 +3,7 @@ package io.github.seckill.client.lettuce;
 import io.github.seckill.client.Request;
 import io.github.seckill.client.SeckillException;
 import io.lettuce.core.RedisCommandExecutionException;
+import io.lettuce.core.RedisCommandTimeoutException;
 import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.protocol.AsyncCommand;
@@ -50,7 +51,7 @@ final class Wire {
     static CompletableFuture<@Nullable Object> send(
             StatefulConnection<String, String> connection, Request request, Duration timeout) {
         Sent sent = new Sent(request);
-        AsyncCommand<String, String, @Nullable Object> async = new AsyncCommand<>(sent);
+        AsyncCommand<String, String, @Nullable Object> async = new OnOurTime(sent);
         CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
         async.whenComplete((value, failed) -> {
             if (sent.state.get() == State.REPEATED) {
@@ -70,6 +71,22 @@ final class Wire {
         }
         async.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
         return reply;
+    }
+
+    /**
+     * A command that ends by our time-out. That of the application's connections, which Lettuce
+     * applies to every command, may be shorter than a wait in a lock's line.
+     */
+    private static final class OnOurTime extends AsyncCommand<String, String, @Nullable Object> {
+        OnOurTime(Sent sent) {
+            super(sent);
+        }
+
+        @Override
+        public boolean completeExceptionally(Throwable failed) {
+            return !(failed instanceof RedisCommandTimeoutException)
+                    && super.completeExceptionally(failed);
+        }
     }
 
     private enum State {

@@ -1,0 +1,214 @@
+package shop;
+
+import static io.github.seckill.client.Commands.*;
+import static java.util.concurrent.TimeUnit.SECONDS;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.Reservation;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.SeckillException.Code;
+import io.github.seckill.client.SeckillObserver;
+import io.github.seckill.client.SeckillOptions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Nobody waits for ever: not for a server, not for a client that is closed, not if interrupted. */
+class WaitsTest {
+    @AutoClose private final Shop shop = new Shop();
+
+    private static List<CompletableFuture<?>> everyKindOfCall(SeckillClient client) {
+        List<CompletableFuture<?>> calls = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            String id = "o" + i;
+            calls.add(Shop.on(() -> client.tryBuy("7", id, id)));
+            calls.add(Shop.on(() -> client.run(reserve("7", id, id + "r"))));
+            calls.add(Shop.on(() -> client.run(confirm(OrderRef.of("7", id, id), "p-" + id))));
+            calls.add(client.start(tryBuy("7", id)));
+            calls.add(client.start(extend(OrderRef.of("7", id, id), Duration.ofMinutes(1))));
+            calls.add(Shop.on(() -> {
+                client.lock("lock:" + id).lock();
+                return null;
+            }));
+        }
+        return calls;
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"readOnly", "frozen", "gone"})
+    void aClientThatIsClosedEndsEveryCall(String server) throws Exception {
+        SeckillClient client = shop.selling(Shop.PATIENT, 100);
+        switch (server) {
+            case "readOnly" -> shop.readOnly(true);
+            case "frozen" -> shop.server.freeze();
+            default -> shop.server.kill();
+        }
+        List<CompletableFuture<?>> calls = everyKindOfCall(client);
+        Thread.yield();
+        client.close();
+        Shop.ended(calls);
+        assertThatThrownBy(() -> client.tryBuy("7", "late", "late"))
+                .isInstanceOf(SeckillException.class);
+        if (server.equals("frozen")) {
+            shop.server.thaw();
+        }
+    }
+
+    @Test
+    void waitersInALineEndWithTheirClient() throws Exception {
+        SeckillClient holder = shop.client(Shop.PATIENT);
+        holder.lock("lock:a").lock();
+        SeckillClient client = shop.client(Shop.PATIENT);
+        List<CompletableFuture<?>> waiters = new ArrayList<>();
+        IntStream.range(0, 5).forEach(i -> waiters.add(Shop.on(() -> {
+            client.lock("lock:a").lock();
+            return null;
+        })));
+        shop.awaitInLine(5);
+        client.close();
+        Shop.ended(waiters);
+        shop.awaitInLine(0);
+        holder.lock("lock:a").unlock();
+    }
+
+    @Test
+    void anInterruptedBuyerStopsWaiting() throws Exception {
+        SeckillClient client = shop.selling(Shop.PATIENT, 100);
+        shop.readOnly(true);
+        List<Thread> threads = new ArrayList<>();
+        CompletableFuture<Outcome> buyer = Shop.on(() -> {
+            Outcome outcome = client.tryBuy("7", "alice", "a1");
+            assertThat(Thread.currentThread().isInterrupted()).isTrue();
+            return outcome;
+        }, threads);
+        CompletableFuture<Reservation> other =
+                Shop.on(() -> client.run(reserve("7", "bob", "b1")), threads);
+        CompletableFuture<?> payment = Shop.on(
+                () -> client.run(confirm(OrderRef.of("7", "alice", "a1"), "p-1")), threads);
+        for (Thread thread : threads) {
+            Shop.until(() -> thread.getState() == Thread.State.WAITING);
+            thread.interrupt();
+        }
+        assertThat(buyer.get(30, SECONDS)).isEqualTo(Outcome.UNKNOWN);
+        assertThat(other.get(30, SECONDS)).isEqualTo(new Reservation.Unknown());
+        assertThatThrownBy(() -> payment.get(30, SECONDS))
+                .hasCauseInstanceOf(SeckillException.NoAnswer.class);
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> client.tryBuy("7", "carol", "c1"))
+                .isInstanceOf(SeckillException.Busy.class);
+        assertThat(Thread.interrupted()).isTrue();
+        shop.readOnly(false);
+        assertThat(client.run(info("7")).left()).isEqualTo(100);
+    }
+
+    /** What a server refuses for the moment did nothing, and is asked for again. */
+    @Test
+    void aSlowScriptIsWaitedFor() throws Exception {
+        SeckillClient client = shop.selling(Shop.PATIENT, 100);
+        shop.plain.configSet("busy-reply-threshold", "20");
+        CompletableFuture<?> script = Shop.on(() -> {
+            try (var slow = shop.lettuce.connect()) {
+                return slow.sync().eval(
+                        "while true do end", io.lettuce.core.ScriptOutputType.STATUS);
+            }
+        });
+        Shop.until(() -> {
+            try {
+                shop.plain.ping();
+                return false;
+            } catch (io.lettuce.core.RedisException busy) {
+                return busy.getMessage().startsWith("BUSY");
+            }
+        });
+        CompletableFuture<Outcome> buyer = client.start(tryBuy("7", "alice", "a1"));
+        shop.plain.scriptKill();
+        assertThat(buyer.get(30, SECONDS)).isEqualTo(Outcome.ACCEPTED);
+        Shop.ended(List.of(script));
+    }
+
+    /** A buyer who gives up before the try was sent has bought nothing, and the observer hears. */
+    @Test
+    void whatIsGivenUpBeforeItIsSentIsNotSent() throws Exception {
+        List<String> told = new CopyOnWriteArrayList<>();
+        SeckillOptions slow = Shop.PATIENT.commandTimeout(Duration.ofMinutes(1));
+        SeckillClient client = shop.client(slow, new SeckillObserver() {
+            @Override
+            public void tried(String voucher, Outcome outcome, Duration time) {
+                told.add(outcome.name());
+            }
+
+            @Override
+            public void failed(String voucher, SeckillException mistake) {
+                told.add(mistake.word());
+            }
+        });
+        client.run(create("7", 100, SaleRules.none().hold(Duration.ofMinutes(15))));
+        shop.server.freeze();
+        CompletableFuture<Outcome> first = client.start(tryBuy("7", "alice", "a1"));
+        CompletableFuture<Reservation> second = client.start(reserve("7", "bob", "b1"));
+        CompletableFuture<Outcome> third =
+                client.start(tryBuy("7", "carol", "c1")).orTimeout(1, SECONDS);
+        second.cancel(false);
+        Shop.ended(List.of(second, third));
+        shop.server.thaw();
+        assertThat(first.get(30, SECONDS)).isEqualTo(Outcome.ACCEPTED);
+        Shop.until(() -> told.size() == 3);
+        assertThat(told).containsExactlyInAnyOrder("BUSY", "BUSY", "ACCEPTED");
+        assertThat(client.run(order("7", "b1"))).isEmpty();
+        assertThat(client.run(audit("7")).orders()).isEqualTo(1);
+    }
+
+    @Test
+    void aTryThatTimesOutUnderWayIsToldAsUnknown() throws Exception {
+        CompletableFuture<Outcome> told = new CompletableFuture<>();
+        SeckillClient client = shop.client(Shop.PATIENT, new SeckillObserver() {
+            @Override
+            public void tried(String voucher, Outcome outcome, Duration time) {
+                told.complete(outcome);
+            }
+        });
+        client.run(create("7", 100, SaleRules.none()));
+        shop.server.freeze();
+        CompletableFuture<Outcome> buyer = client.start(tryBuy("7", "alice", "a1"));
+        Shop.ended(List.of(buyer.orTimeout(1, SECONDS)));
+        assertThat(told.get(30, SECONDS)).isEqualTo(Outcome.UNKNOWN);
+        shop.server.thaw();
+    }
+
+    @Test
+    void withoutAServerALockIsRefusedInTime() throws Exception {
+        SeckillOptions options = SeckillOptions.defaults()
+                .commandTimeout(Duration.ofMillis(200)).retryFor(Duration.ofSeconds(1));
+        SeckillClient client = shop.client(options);
+        shop.server.kill();
+        List<CompletableFuture<?>> waiters = new ArrayList<>();
+        for (int i = 0; i < 50; i++) {
+            String key = "lock:" + i;
+            waiters.add(Shop.on(() -> {
+                client.lock(key).lock();
+                return null;
+            }));
+        }
+        assertThat(Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().equals("seckill-connect")).count())
+                .isLessThanOrEqualTo(16);
+        for (CompletableFuture<?> waiter : waiters) {
+            assertThatThrownBy(() -> waiter.get(30, SECONDS))
+                    .hasCauseInstanceOf(SeckillException.NotNow.class);
+        }
+        assertThatThrownBy(() -> client.lock("lock:a").tryLock())
+                .hasFieldOrPropertyWithValue("code", Code.NOTNOW);
+    }
+}
