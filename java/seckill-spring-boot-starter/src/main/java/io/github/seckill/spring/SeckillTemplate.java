@@ -12,6 +12,7 @@ import io.github.seckill.client.SeckillLock;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The ways in which an application mostly uses a {@link SeckillClient}: tries, {@link
@@ -58,7 +59,8 @@ public class SeckillTemplate {
      * @param key the lock
      * @param wait how long to wait for it at most
      * @param work what to do
-     * @return what the work has returned, or empty if another owner held the lock all the time
+     * @return what the work has returned; empty if another owner held the lock all the time, and
+     *     also if the work has returned null, so work that must be told apart returns something
      * @throws E what the work throws
      * @throws InterruptedException if the thread was interrupted while it waited
      * @throws io.github.seckill.client.SeckillException.LockLost if the work is done and the lock
@@ -70,7 +72,7 @@ public class SeckillTemplate {
         if (!lock.tryLock(wait.toNanos(), TimeUnit.NANOSECONDS)) {
             return Optional.empty();
         }
-        T result;
+        @Nullable T result;
         try {
             result = work.run(lock);
         } catch (Throwable failed) {
@@ -78,7 +80,7 @@ public class SeckillTemplate {
             throw failed;
         }
         lock.unlock();
-        return Optional.of(result);
+        return Optional.ofNullable(result);
     }
 
     /** What the work has thrown tells more than that the lock is lost, too. */
@@ -93,6 +95,6 @@ public class SeckillTemplate {
     /** Work under a lock, which has the {@link SeckillLock#fencingToken()}. */
     @FunctionalInterface
     public interface LockedWork<T, E extends Exception> {
-        T run(SeckillLock lock) throws E;
+        @Nullable T run(SeckillLock lock) throws E;
     }
 }

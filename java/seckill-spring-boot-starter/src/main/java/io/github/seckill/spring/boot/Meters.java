@@ -88,6 +88,7 @@ final class Meters {
         private final MeterRegistry registry;
         /** Consumers of each group that read nothing new at the moment. */
         private final Map<String, AtomicInteger> stopped = new ConcurrentHashMap<>();
+        private final Map<String, AtomicInteger> reading = new ConcurrentHashMap<>();
 
         OfListeners(MeterRegistry registry) {
             this.registry = registry;
@@ -111,13 +112,24 @@ final class Meters {
 
         @Override
         public void intake(String group, boolean isStopped) {
-            stopped.computeIfAbsent(group, this::gauge).addAndGet(isStopped ? 1 : -1);
+            stopped.computeIfAbsent(group, this::stopped).addAndGet(isStopped ? 1 : -1);
         }
 
-        private AtomicInteger gauge(String group) {
+        @Override
+        public void consumers(String group, int now, int all) {
+            reading.computeIfAbsent(group, name -> gauge(
+                    "seckill.listener.reading", "Consumers that read entries", name)).set(now);
+        }
+
+        private AtomicInteger stopped(String group) {
+            return gauge(
+                    "seckill.listener.intake.stopped",
+                    "Consumers that fail at everything and read nothing new", group);
+        }
+
+        private AtomicInteger gauge(String name, String description, String group) {
             AtomicInteger consumers = new AtomicInteger();
-            Gauge.builder("seckill.listener.intake.stopped", consumers, AtomicInteger::get)
-                    .description("Consumers that fail at everything and read nothing new")
+            Gauge.builder(name, consumers, AtomicInteger::get).description(description)
                     .tag("group", group).register(registry);
             return consumers;
         }

@@ -3,37 +3,42 @@ package io.github.seckill.spring.boot;
 import io.github.seckill.client.Request;
 import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillTransport;
+import io.github.seckill.spring.listener.OrderListenerContainer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.data.redis.connection.ClusterSlotHashUtil;
 import org.springframework.data.redis.connection.RedisClusterConnection;
 import org.springframework.data.redis.connection.RedisClusterNode;
 import org.springframework.data.redis.connection.RedisConnection;
-import org.springframework.data.redis.connection.RedisConnectionFactory;
 
 /**
  * Finds out whether the server, or every primary of a cluster, has the module, without a sale: asks
  * how a voucher stands that nobody has made. It asks once: a health check has no time to ask again.
  *
  * @param timeout how long it waits for each answer
- * @param factory knows the nodes of a cluster
+ * @param connections know the nodes of a cluster
+ * @param listeners know whether they read
  */
-public record ModuleProbe(
-        SeckillTransport transport, Duration timeout, RedisConnectionFactory factory) {
+record ModuleProbe(
+        SeckillTransport transport, Duration timeout, ConnectionChoice connections,
+        Supplier<@Nullable OrderListenerContainer> listeners) {
     /** What a server that lacks the module needs. */
-    public static final String ADVICE =
+    static final String ADVICE =
             "the server lacks the seckill module: add 'loadmodule <path>/libseckill.so' to its"
                     + " redis.conf, or MODULE LOAD it; every try would fail";
 
     static final String AWAY = "The server can't be asked whether it has the seckill module";
 
     private static final Logger LOG = LoggerFactory.getLogger(ModuleProbe.class);
+    private static final int CONNECTING = 5;
     private static final String VOUCHER = "seckill-health";
 
     /**
@@ -41,7 +46,7 @@ public record ModuleProbe(
      *
      * @param node its address, or {@code server} where there is no cluster
      */
-    public record Found(String node, boolean hasModule) {}
+    record Found(String node, boolean hasModule) {}
 
     /**
      * Asks the server, or each primary of a cluster that has slots.
@@ -49,28 +54,32 @@ public record ModuleProbe(
      * @throws SeckillException if a server can't be asked
      * @throws org.springframework.dao.DataAccessException likewise
      */
-    public List<Found> look() {
+    private List<Found> look(Duration patience) {
         List<Found> found = new ArrayList<>();
-        vouchersOfNodes().forEach((node, voucher) -> found.add(ask(node, voucher)));
+        vouchersOfNodes().forEach((node, voucher) -> found.add(ask(node, voucher, patience)));
         return found;
     }
 
-    /** Which nodes have the module. */
-    static Map<String, Object> details(List<Found> found) {
+    /** {@code DOWN} if a node lacks the module, or a listener reads nothing. */
+    record Health(String status, Map<String, Object> details) {}
+
+    Health health() {
+        List<Found> found = look(timeout);
         Map<String, Object> details = new LinkedHashMap<>();
         found.forEach(node ->
                 details.put(node.node(), node.hasModule() ? "module loaded" : ADVICE));
-        return details;
+        OrderListenerContainer container = listeners.get();
+        Map<String, String> failures = container == null ? Map.of() : container.failures();
+        failures.forEach((group, why) -> details.put("listener " + group, "reads nothing: " + why));
+        boolean up = !found.isEmpty() && found.stream().allMatch(Found::hasModule)
+                && failures.isEmpty();
+        return new Health(up ? "UP" : "DOWN", details);
     }
 
-    static String status(List<Found> found) {
-        return !found.isEmpty() && found.stream().allMatch(Found::hasModule) ? "UP" : "DOWN";
-    }
-
-    private Found ask(String node, String voucher) {
+    private Found ask(String node, String voucher, Duration patience) {
         Request info = new Request("SECKILL.INFO", List.of(voucher), true);
         try {
-            transport.send(info, timeout).toCompletableFuture().join();
+            transport.send(info, patience).toCompletableFuture().join();
         } catch (CompletionException failed) {
             if (!(failed.getCause() instanceof SeckillException answer)) {
                 throw failed;
@@ -86,7 +95,10 @@ public record ModuleProbe(
     }
 
     private Map<String, String> vouchersOfNodes() {
-        try (RedisConnection connection = factory.getConnection()) {
+        if (!transport.isCluster()) {
+            return Map.of("server", VOUCHER);
+        }
+        try (RedisConnection connection = connections.factory().getConnection()) {
             if (!(connection instanceof RedisClusterConnection cluster)) {
                 return Map.of("server", VOUCHER);
             }
@@ -113,7 +125,9 @@ public record ModuleProbe(
     void check(boolean fail) {
         List<String> without;
         try {
-            without = look().stream().filter(found -> !found.hasModule()).map(Found::node).toList();
+            // The first connection may take longer than an answer, with TLS above all.
+            without = look(timeout.multipliedBy(CONNECTING)).stream()
+                    .filter(found -> !found.hasModule()).map(Found::node).toList();
         } catch (RuntimeException away) {
             LOG.warn("Can't ask the server whether it has the seckill module: {}", away.toString());
             return;

@@ -6,14 +6,11 @@ import io.github.seckill.client.SeckillOptions;
 import io.github.seckill.client.SeckillTransport;
 import io.github.seckill.spring.SeckillLockRegistry;
 import io.github.seckill.spring.SeckillTemplate;
-import io.github.seckill.spring.boot.ModuleProbe.Found;
 import io.github.seckill.spring.boot.SeckillProperties.CheckOnStart;
 import io.github.seckill.spring.listener.OrderFailurePolicy;
 import io.github.seckill.spring.listener.OrderListenerContainer;
 import io.github.seckill.spring.listener.OrderListenerObserver;
 import io.micrometer.core.instrument.MeterRegistry;
-import java.time.Duration;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -27,10 +24,10 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnSingleCandidate;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.integration.support.locks.LockRegistry;
 
@@ -46,15 +43,22 @@ import org.springframework.integration.support.locks.LockRegistry;
     "org.springframework.boot.micrometer.metrics.autoconfigure"
             + ".CompositeMeterRegistryAutoConfiguration"
 })
-@ConditionalOnSingleCandidate(RedisConnectionFactory.class)
+@ConditionalOnBean(RedisConnectionFactory.class)
 @ConditionalOnProperty(name = "seckill.enabled", havingValue = "true", matchIfMissing = true)
 @EnableConfigurationProperties(SeckillProperties.class)
 public class SeckillAutoConfiguration {
+    @Bean(destroyMethod = "close")
+    ConnectionChoice seckillConnectionChoice(
+            ConfigurableListableBeanFactory beans, ConfigurableEnvironment environment,
+            SeckillProperties properties) {
+        return new ConnectionChoice(beans, environment, properties.connectionFactory());
+    }
+
     /** Sends by the native client of the connection factory. */
     @Bean(destroyMethod = "close")
     @ConditionalOnMissingBean
-    public SeckillTransport seckillTransport(RedisConnectionFactory factory) {
-        return Transports.over(factory);
+    SeckillTransport seckillTransport(ConnectionChoice connections) {
+        return connections.transport();
     }
 
     /** Over a transport of Lettuce, whoever has made it; else there is none. */
@@ -66,13 +70,13 @@ public class SeckillAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    public SeckillOptions seckillOptions(SeckillProperties properties) {
+    SeckillOptions seckillOptions(SeckillProperties properties) {
         return properties.options();
     }
 
     @Bean(destroyMethod = "close")
     @ConditionalOnMissingBean
-    public SeckillClient seckillClient(
+    SeckillClient seckillClient(
             SeckillTransport transport, SeckillOptions options,
             ObjectProvider<SeckillObserver> observer) {
         return new SeckillClient(
@@ -81,15 +85,16 @@ public class SeckillAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    public SeckillTemplate seckillTemplate(SeckillClient client) {
+    SeckillTemplate seckillTemplate(SeckillClient client) {
         return new SeckillTemplate(client);
     }
 
     @Bean
-    @ConditionalOnMissingBean
-    public ModuleProbe seckillModuleProbe(
-            SeckillTransport transport, SeckillOptions options, RedisConnectionFactory factory) {
-        return new ModuleProbe(transport, options.commandTimeout(), factory);
+    ModuleProbe seckillModuleProbe(
+            SeckillTransport transport, SeckillOptions options, ConnectionChoice connections,
+            ObjectProvider<OrderListenerContainer> listeners) {
+        return new ModuleProbe(
+                transport, options.commandTimeout(), connections, listeners::getIfAvailable);
     }
 
     /** Says at the start that the module is missing. */
@@ -108,14 +113,14 @@ public class SeckillAutoConfiguration {
     @ConditionalOnMissingBean
     @ConditionalOnProperty(
             name = "seckill.listener.enabled", havingValue = "true", matchIfMissing = true)
-    public OrderListenerContainer seckillOrderListenerContainer(
-            ConfigurableListableBeanFactory beans, RedisConnectionFactory factory,
-            SeckillProperties properties, ObjectProvider<OrderFailurePolicy> policy,
+    OrderListenerContainer seckillOrderListenerContainer(
+            ConfigurableListableBeanFactory beans, ConnectionChoice connections,
+            SeckillTransport transport, SeckillProperties properties,
+            ObjectProvider<OrderFailurePolicy> policy,
             ObjectProvider<OrderListenerObserver> observer) {
-        // A read that waits longer than the factory's time-out would end as a failure.
-        Duration pollMost = Transports.timeoutOf(factory).dividedBy(2);
         return new OrderListenerContainer(
-                beans, factory, properties.listener(), pollMost,
+                beans, connections::forListeners, properties.listener(),
+                factory -> Transports.timeoutOf(factory).dividedBy(2),
                 policy.getIfAvailable(OrderFailurePolicy::retryForever),
                 observer.getIfAvailable(() -> OrderListenerObserver.NONE));
     }
@@ -163,9 +168,8 @@ public class SeckillAutoConfiguration {
             return new AbstractHealthIndicator(ModuleProbe.AWAY) {
                 @Override
                 protected void doHealthCheck(Health.Builder builder) {
-                    List<Found> found = probe.look();
-                    builder.status(ModuleProbe.status(found))
-                            .withDetails(ModuleProbe.details(found));
+                    ModuleProbe.Health health = probe.health();
+                    builder.status(health.status()).withDetails(health.details());
                 }
             };
         }
@@ -186,9 +190,8 @@ public class SeckillAutoConfiguration {
                 @Override
                 protected void doHealthCheck(
                         org.springframework.boot.health.contributor.Health.Builder builder) {
-                    List<Found> found = probe.look();
-                    builder.status(ModuleProbe.status(found))
-                            .withDetails(ModuleProbe.details(found));
+                    ModuleProbe.Health health = probe.health();
+                    builder.status(health.status()).withDetails(health.details());
                 }
             };
         }

@@ -5,6 +5,7 @@ import io.github.seckill.client.LockOptions;
 import io.github.seckill.client.SeckillOptions;
 import io.github.seckill.spring.listener.OrderListenerOptions;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.NestedConfigurationProperty;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -13,6 +14,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * How the client, the listeners and the locks behave.
  *
  * @param enabled Whether there is a client at all
+ * @param connectionFactory The bean by which the server with the module is reached, if there are
+ *     several
  * @param commandTimeout How long an answer is waited for before a command counts as unanswered
  * @param retryFor How long a command without an answer that is safe to repeat is sent again
  * @param coalescing Whether tries that come at the same time travel together
@@ -32,6 +35,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 @ConfigurationProperties("seckill")
 public record SeckillProperties(
         @DefaultValue("true") boolean enabled,
+        @Nullable String connectionFactory,
         @DefaultValue("1s") Duration commandTimeout,
         @DefaultValue("5s") Duration retryFor,
         @DefaultValue("auto") Coalescing coalescing,

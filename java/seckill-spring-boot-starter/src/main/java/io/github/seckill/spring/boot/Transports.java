@@ -14,7 +14,7 @@ import org.springframework.util.ClassUtils;
 /** Makes a transport of whatever the application connects by. */
 final class Transports {
     private static final Duration TIMEOUT_UNKNOWN = Duration.ofSeconds(2);
-    private static final boolean LETTUCE =
+    static final boolean LETTUCE =
             ClassUtils.isPresent("io.lettuce.core.RedisClient", Transports.class.getClassLoader());
 
     private Transports() {}
@@ -24,10 +24,11 @@ final class Transports {
         if (LETTUCE && factory instanceof LettuceConnectionFactory lettuce) {
             return Lettuce.over(lettuce);
         }
-        throw new IllegalStateException(
-                "The seckill starter needs Lettuce (remove spring.data.redis.client-type=jedis), or"
-                        + " a bean of type SeckillTransport: there is none for "
-                        + factory.getClass().getName());
+        throw new ConnectionChoice.Unclear(
+                "The seckill starter needs Lettuce, and the connection factory is a "
+                        + factory.getClass().getName() + ".",
+                "Remove spring.data.redis.client-type=jedis, or define a bean of type"
+                        + " SeckillTransport, or set seckill.enabled=false.");
     }
 
     static @Nullable Lifecycle lifecycleOf(SeckillTransport transport, SeckillClient client) {

@@ -1,9 +1,12 @@
 package io.github.seckill.spring.listener;
 
+import io.github.seckill.client.Printable;
 import io.github.seckill.spring.listener.FailureLog.Failures;
 import io.github.seckill.spring.listener.OrderFailurePolicy.Decision;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,8 +30,8 @@ record EntryHandler(
         OrderEvent event;
         try {
             event = decoder.decode(kind, entry, record.getValue());
-        } catch (MalformedEntryException malformed) {
-            observer.handled(entry, "malformed", false, Duration.ZERO);
+        } catch (MalformedEntryException | IllegalArgumentException malformed) {
+            tell(told -> told.handled(entry, "malformed", false, Duration.ZERO));
             finish(consumer, record, entry, null, malformed);
             return false;
         }
@@ -39,7 +42,7 @@ record EntryHandler(
         long startNanos = System.nanoTime();
         Throwable thrown = call(listener, event);
         Duration time = Duration.ofNanos(System.nanoTime() - startNanos);
-        observer.handled(entry, event.kind(), thrown == null, time);
+        tell(told -> told.handled(entry, event.kind(), thrown == null, time));
         if (thrown == null) {
             failures.handled(stream, entry.id());
             return true;
@@ -52,11 +55,20 @@ record EntryHandler(
         try {
             listener.handle(event);
             return null;
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
-            return interrupted;
         } catch (Throwable thrown) {
             return thrown;
+        } finally {
+            // An interrupt ends this call at most: the end of the thread is told in another way.
+            Thread.interrupted();
+        }
+    }
+
+    /** An observer that throws keeps no entry from being handled. */
+    void tell(Consumer<OrderListenerObserver> call) {
+        try {
+            call.accept(observer);
+        } catch (RuntimeException | LinkageError failed) {
+            LOG.error("The observer of listeners has failed: {}", Printable.trace(failed));
         }
     }
 
@@ -69,8 +81,11 @@ record EntryHandler(
                 failed.count(), failed.time());
         LOG.warn(
                 "Entry {} of {} failed and stays pending: {}", entry.id(), entry.stream(),
-                cause.toString());
-        LOG.debug("Entry {} of {} failed", entry.id(), entry.stream(), cause);
+                Printable.of(cause.toString()));
+        if (LOG.isDebugEnabled()) {
+            String trace = Printable.trace(cause);
+            LOG.debug("Entry {} of {} failed: {}", entry.id(), entry.stream(), trace);
+        }
         if (failed.othersHandled() && giveUp(consumer, record, failure)) {
             failures.forget(entry.stream(), entry.id());
         }
@@ -87,7 +102,7 @@ record EntryHandler(
                     && consumer.rejectUnsold(failure.entry(), reason);
         };
         if (left) {
-            observer.deadLetter(failure.entry(), reject);
+            tell(told -> told.deadLetter(failure.entry(), reject));
             LOG.error(
                     "Entry {} of {} is a dead letter, {}", failure.entry().id(),
                     failure.entry().stream(),
@@ -98,9 +113,10 @@ record EntryHandler(
 
     private Decision decide(OrderFailure failure) {
         try {
-            return policy.decide(failure);
-        } catch (RuntimeException failed) {
-            LOG.error("The policy of failures has failed: the entry is retried", failed);
+            return Objects.requireNonNull(policy.decide(failure), "decision");
+        } catch (Throwable failed) {
+            String trace = Printable.trace(failed);
+            LOG.error("The policy of failures has failed: the entry is retried: {}", trace);
             return Decision.RETRY;
         }
     }

@@ -3,16 +3,18 @@ package io.github.seckill.spring.listener;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -35,19 +37,19 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     private static final Logger LOG = LoggerFactory.getLogger(OrderListenerContainer.class);
 
     private final ConfigurableListableBeanFactory beans;
-    private final RedisConnectionFactory connections;
+    private final Supplier<RedisConnectionFactory> connections;
     private final OrderListenerOptions options;
-    private final Duration pollMost;
+    private final Function<RedisConnectionFactory, Duration> pollMost;
     private final OrderFailurePolicy policy;
     private final OrderListenerObserver observer;
-    private final List<OrderListenerLoop> running = new ArrayList<>();
+    private final List<OrderListenerLoop> running = new CopyOnWriteArrayList<>();
     private ExecutorService threads = Executors.newCachedThreadPool();
     private Map<String, Map<Kind, OrderListenerMethod>> groups = Map.of();
 
     public OrderListenerContainer(
-            ConfigurableListableBeanFactory beans, RedisConnectionFactory connections,
-            OrderListenerOptions options, Duration pollMost, OrderFailurePolicy policy,
-            OrderListenerObserver observer) {
+            ConfigurableListableBeanFactory beans, Supplier<RedisConnectionFactory> connections,
+            OrderListenerOptions options, Function<RedisConnectionFactory, Duration> pollMost,
+            OrderFailurePolicy policy, OrderListenerObserver observer) {
         this.beans = beans;
         this.connections = connections;
         this.options = options;
@@ -59,6 +61,9 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     @Override
     public synchronized void afterSingletonsInstantiated() {
         groups = OrderListenerMethod.of(beans);
+        if (!groups.isEmpty()) {
+            connections.get(); // Where there is a choice to be made, nothing starts without it.
+        }
         Set<Kind> taken = EnumSet.noneOf(Kind.class);
         groups.values().forEach(listeners -> taken.addAll(listeners.keySet()));
         if (taken.contains(Kind.CONFIRMED) && !taken.contains(Kind.REFUND)) {
@@ -107,11 +112,37 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         }
         EntryHandler handler = new EntryHandler(
                 methods, new EntryDecoder(options.fields()), policy, observer, new FailureLog());
+        RedisConnectionFactory factory = connections.get();
+        // A read that waits for longer than the connection does would end as a failure.
+        Duration most = pollMost.apply(factory);
         OrderListenerLoop loop = new OrderListenerLoop(
-                connections::getConnection, group, name, streams, handler, options,
-                options.poll().compareTo(pollMost) < 0 ? options.poll() : pollMost);
+                factory::getConnection, group, name, streams, handler, options,
+                options.poll().compareTo(most) < 0 ? options.poll() : most,
+                () -> tellConsumers(group, handler));
         running.add(loop);
+        tellConsumers(group, handler);
         threads.execute(loop);
+    }
+
+    private void tellConsumers(String group, EntryHandler handler) {
+        synchronized (running) {
+            List<OrderListenerLoop> all =
+                    running.stream().filter(loop -> loop.group().equals(group)).toList();
+            int reading = (int) all.stream().filter(loop -> loop.failure() == null).count();
+            handler.tell(told -> told.consumers(group, reading, all.size()));
+        }
+    }
+
+    /** The groups of which a consumer reads nothing at the moment, and why. It tries again. */
+    public Map<String, String> failures() {
+        Map<String, String> failures = new LinkedHashMap<>();
+        for (OrderListenerLoop loop : running) {
+            String failure = loop.failure();
+            if (failure != null && !failure.equals(OrderListenerLoop.STARTING)) {
+                failures.putIfAbsent(loop.group(), failure);
+            }
+        }
+        return failures;
     }
 
     /** Waits until every listener has returned from the entry in hand. */

@@ -1,5 +1,6 @@
 package io.github.seckill.spring.listener;
 
+import io.github.seckill.client.Printable;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -8,6 +9,7 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.data.redis.connection.RedisConnection;
@@ -24,8 +26,10 @@ final class OrderListenerLoop implements Runnable {
     /** When so many entries fail and none is handled, new ones are read but now and then. */
     private static final int FAILURES_MAX = 8;
     private static final Duration PROBE_EVERY = Duration.ofSeconds(10);
+    private static final Duration PAUSE_FIRST = Duration.ofMillis(100);
     private static final Duration RECONNECT_MOST = Duration.ofSeconds(5);
     private static final int PENDING_PAGE = 256;
+    static final String STARTING = "starting";
     private static final String BEFORE_ALL = "0-0";
     /** Entries whose listeners return within this time are acknowledged by one command. */
     private static final long ACKNOWLEDGE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
@@ -49,11 +53,14 @@ final class OrderListenerLoop implements Runnable {
     private long nextPendingNanos = System.nanoTime();
     private long nextProbeNanos;
     private boolean intakeStopped;
+    private final Runnable changed;
+    private volatile @Nullable String failure = STARTING;
 
     OrderListenerLoop(
             Supplier<RedisConnection> connections, String group, String name,
             Map<String, Kind> streams, EntryHandler handler, OrderListenerOptions options,
-            Duration poll) {
+            Duration poll, Runnable changed) {
+        this.changed = changed;
         this.connections = connections;
         this.group = group;
         this.name = name;
@@ -70,7 +77,7 @@ final class OrderListenerLoop implements Runnable {
 
     @Override
     public void run() {
-        Duration pause = Duration.ofMillis(100);
+        Duration pause = PAUSE_FIRST;
         while (isRunning()) {
             try (RedisConnection connection = connections.get()) {
                 GroupConsumer consumer = new GroupConsumer(connection, group, name);
@@ -78,19 +85,41 @@ final class OrderListenerLoop implements Runnable {
                 acknowledge(consumer);
                 while (isRunning()) {
                     step(consumer);
-                    pause = Duration.ofMillis(100);
+                    pause = PAUSE_FIRST;
+                    reads(null);
                 }
                 streams.keySet().forEach(stream -> consumer.leave(stream, options.claimAfter()));
-            } catch (RuntimeException failed) {
+            } catch (Throwable failed) {
+                // Whatever it is, also an Error: a thread that ends would read nothing for ever.
                 if (isRunning()) {
-                    String why = failed.toString();
-                    LOG.warn("The group {} can't read, and tries again: {}", group, why);
-                    LOG.debug("The group {} can't read", group, failed);
+                    reads(Printable.of(failed.toString()));
+                    LOG.warn("The group {} can't read, and tries again: {}", group, failure);
+                    if (LOG.isDebugEnabled()) {
+                        LOG.debug("The group {} can't read: {}", group, Printable.trace(failed));
+                    }
                     await(pause);
                     Duration twice = pause.multipliedBy(2);
                     pause = twice.compareTo(RECONNECT_MOST) < 0 ? twice : RECONNECT_MOST;
                 }
             }
+        }
+        reads("stopped");
+    }
+
+    String group() {
+        return group;
+    }
+
+    /** Why it reads nothing; null if it does. */
+    @Nullable String failure() {
+        return failure;
+    }
+
+    private void reads(@Nullable String why) {
+        boolean changes = (why == null) != (failure == null);
+        failure = why;
+        if (changes) {
+            changed.run();
         }
     }
 
@@ -102,7 +131,7 @@ final class OrderListenerLoop implements Runnable {
         try {
             stopped.await(time.toNanos(), TimeUnit.NANOSECONDS);
         } catch (InterruptedException interrupted) {
-            stop();
+            // Whoever wants the end says so by stop().
         }
     }
 
@@ -127,7 +156,7 @@ final class OrderListenerLoop implements Runnable {
         if (stop != intakeStopped) {
             intakeStopped = stop;
             nextProbeNanos = System.nanoTime() + PROBE_EVERY.toNanos();
-            handler.observer().intake(group, stop);
+            handler.tell(observer -> observer.intake(group, stop));
             if (stop) {
                 LOG.error(
                         "The group {} fails at everything: no new entries are read but one every"

@@ -13,6 +13,9 @@ public interface OrderListenerObserver {
     /** An entry became a dead letter, and was released if its order was rejected. */
     default void deadLetter(StreamEntry entry, boolean released) {}
 
+    /** So many consumers of a group read entries now, of so many that shall. */
+    default void consumers(String group, int reading, int all) {}
+
     /** A listener fails at everything, so that no new entries are read, or it works again. */
     default void intake(String group, boolean stopped) {}
 }

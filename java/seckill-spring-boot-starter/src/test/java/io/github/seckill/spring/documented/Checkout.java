@@ -3,6 +3,7 @@ package io.github.seckill.spring.documented;
 import static io.github.seckill.client.Commands.confirm;
 import static io.github.seckill.client.Commands.reserve;
 
+import io.github.seckill.client.Confirmation;
 import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.Reservation;
 import io.github.seckill.client.Reservation.Held;
@@ -51,13 +52,14 @@ class Checkout {
     }
 
     /** Called back by the payment provider, possibly more than once. */
-    String paid(String voucher, String user, String orderId, String reference) {
-        OrderRef order = OrderRef.of(voucher, user, orderId);
-        return switch (seckill.run(confirm(order, reference))) {
-            case CONFIRMED, ALREADY_SOLD -> "ship";
-            // It has bought nothing, and comes to refund(..).
-            case TOO_LATE, SECOND_PAYMENT, RELEASED_SINCE, NO_ORDER -> "do not ship";
-        };
+    String paid(String voucher, long sale, String user, String orderId, String reference) {
+        OrderRef order = OrderRef.of(voucher, user, orderId).inSale(sale);
+        Confirmation done = seckill.run(confirm(order, reference));
+        if (done.ship()) {
+            return "ship";
+        }
+        // refund(..) is told, too. Where it is neither yet, look before you pay anything back.
+        return done.refund() ? "refund" : "look";
     }
 
     /** Late and second payments, and UNKNOWN ones, which a person decides on. */

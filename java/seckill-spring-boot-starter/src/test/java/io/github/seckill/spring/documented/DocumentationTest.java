@@ -87,21 +87,22 @@ class DocumentationTest {
             Checkout checkout = context.getBean(Checkout.class);
             SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
             seckill.run(create("7", 2, SaleRules.none().hold(Duration.ofMinutes(15))));
+            long sale = seckill.run(info("7")).sale();
             String first = checkout.buy("7", "alice", "1001");
             assertThat(first).startsWith("pay before 20");
             assertThat(checkout.buy("7", "alice", "1001")).isEqualTo(first);
             assertThat(checkout.buy("7", "bob", "1002")).startsWith("pay before 20");
             assertThat(checkout.buy("7", "carol", "1003")).isEqualTo("not reserved: SOLD_OUT");
-            assertThat(checkout.paid("7", "alice", "1001", "p-1")).isEqualTo("ship");
-            assertThat(checkout.paid("7", "alice", "1001", "p-1")).isEqualTo("ship");
+            assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("ship");
+            assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("ship");
             assertThat(checkout.buy("7", "alice", "1001")).isEqualTo("paid");
             assertThat(seckill.run(cancel(OrderRef.of("7", "bob", "1002"))))
                     .isEqualTo(Cancellation.RELEASED);
-            assertThat(checkout.paid("7", "bob", "1002", "p-2")).isEqualTo("do not ship");
-            assertThat(checkout.paid("7", "dave", "1004", "p-3")).isEqualTo("do not ship");
-            assertThat(checkout.paid("7", "alice", "1001", "p-4")).isEqualTo("do not ship");
+            assertThat(checkout.paid("7", sale, "bob", "1002", "p-2")).isEqualTo("refund");
+            assertThat(checkout.paid("7", sale, "dave", "1004", "p-3")).isEqualTo("look");
+            assertThat(checkout.paid("7", sale, "alice", "1001", "p-4")).isEqualTo("refund");
             seckill.run(cancel(OrderRef.of("7", "alice", "1001")));
-            assertThat(checkout.paid("7", "alice", "1001", "p-1")).isEqualTo("do not ship");
+            assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("look");
             await().untilAsserted(() ->
                     assertThat(checkout.refunds.values())
                             .containsExactlyInAnyOrder(

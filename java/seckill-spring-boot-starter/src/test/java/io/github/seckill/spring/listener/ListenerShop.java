@@ -59,8 +59,8 @@ final class ListenerShop implements AutoCloseable {
                 .getIfAvailable(() -> OrderListenerObserver.NONE);
         Duration retry = Duration.ofMillis(40);
         OrderListenerContainer container = new OrderListenerContainer(
-                beans, factory, options(claimAfter, retry, retry.multipliedBy(4)),
-                Duration.ofSeconds(1), policy, observer);
+                beans, () -> factory, options(claimAfter, retry, retry.multipliedBy(4)),
+                any -> Duration.ofSeconds(1), policy, observer);
         containers.add(container);
         container.afterSingletonsInstantiated();
         container.start();

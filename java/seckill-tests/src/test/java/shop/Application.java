@@ -1,0 +1,62 @@
+package shop;
+
+import io.github.seckill.spring.listener.OrderEvent;
+import io.github.seckill.spring.listener.SeckillOrderListener;
+import io.github.seckill.test.SeckillServer;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.test.util.ReflectionTestUtils;
+
+/** A Spring Boot application on virtual threads, where the JDK has them, with one listener. */
+@EnableAutoConfiguration
+class Application {
+    /** What the listener of an entry does before its row is written. */
+    interface Work {
+        void on(OrderEvent event) throws Exception;
+    }
+
+    static volatile Work work = event -> {};
+    final Map<String, OrderEvent> rows = new ConcurrentHashMap<>();
+    final List<String> calls = new CopyOnWriteArrayList<>();
+
+    static ConfigurableApplicationContext run(
+            Class<?> application, SeckillServer server, String... properties) {
+        List<String> all = new ArrayList<>(List.of(
+                "spring.application.name=rows", "spring.threads.virtual.enabled=true",
+                "seckill.listener.poll=20ms", "seckill.listener.retry-first=50ms",
+                "seckill.listener.retry-most=200ms",
+                "spring.data.redis.url=" + server.uri()));
+        all.addAll(List.of(properties));
+        return new SpringApplicationBuilder(application).web(WebApplicationType.NONE)
+                .properties(all.toArray(String[]::new)).run();
+    }
+
+    /** As /actuator/health shows the component: Spring Boot 3 and 4 have another type for it. */
+    static String health(ApplicationContext context) {
+        Object indicator = context.getBean("seckillHealthIndicator");
+        Object health = ReflectionTestUtils.invokeMethod(indicator, "health");
+        return String.valueOf(health);
+    }
+
+    @Bean
+    SimpleMeterRegistry meterRegistry() {
+        return new SimpleMeterRegistry();
+    }
+
+    @SeckillOrderListener
+    void row(OrderEvent event, String idempotencyKey) throws Exception {
+        calls.add(idempotencyKey);
+        work.on(event);
+        rows.putIfAbsent(idempotencyKey, event);
+    }
+}

@@ -1,0 +1,174 @@
+package shop;
+
+import static io.github.seckill.client.Commands.create;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.listener.OrderFailurePolicy;
+import io.github.seckill.spring.listener.OrderListenerObserver;
+import io.github.seckill.spring.listener.StreamEntry;
+import io.github.seckill.test.SeckillServer;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.data.redis.core.RedisCallback;
+import org.springframework.data.redis.core.StringRedisTemplate;
+
+/** A listener goes on, whatever its methods do, and one that can't is seen. */
+@ExtendWith(OutputCaptureExtension.class)
+class ListenersTest {
+    @AutoClose private final SeckillServer server = SeckillServer.start();
+
+    @AfterEach
+    void workAsUsual() {
+        Application.work = event -> {};
+    }
+
+    private static Application shop(ApplicationContext context) {
+        return context.getBean(Application.class);
+    }
+
+    private static void sell(ApplicationContext context, int orders) {
+        SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+        seckill.run(create("7", orders, SaleRules.none()));
+        for (int i = 0; i < orders; i++) {
+            seckill.tryBuy("7", "user" + i, "order" + i);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"throws", "leaves", "asksForIt", "fails"})
+    void anInterruptOrAnErrorEndsOneCallAndNoListener(String how) throws Exception {
+        AtomicInteger calls = new AtomicInteger();
+        Application.work = event -> {
+            if (calls.incrementAndGet() % 3 == 0) {
+                switch (how) {
+                    case "throws" -> throw new InterruptedException("the database was interrupted");
+                    case "leaves" -> Thread.currentThread().interrupt();
+                    case "asksForIt" -> {
+                        Thread.currentThread().interrupt();
+                        Thread.sleep(1);
+                    }
+                    default -> throw new StackOverflowError();
+                }
+            }
+        };
+        try (var context = Application.run(Application.class, server)) {
+            sell(context, 20);
+            Shop.until(() -> shop(context).rows.size() == 20);
+            assertThat(Application.health(context)).startsWith("UP");
+        }
+    }
+
+    /** The methods of an observer and of a policy are the application's, too. */
+    static class Throwing extends Application {
+        @Bean
+        OrderListenerObserver observer() {
+            return new OrderListenerObserver() {
+                @Override
+                public void handled(
+                        StreamEntry entry, String kind, boolean handled, Duration time) {
+                    throw new IllegalStateException("an observer that throws");
+                }
+
+                @Override
+                public void consumers(String group, int reading, int all) {
+                    throw new NoClassDefFoundError("an observer that is not all there");
+                }
+            };
+        }
+
+        @Bean
+        OrderFailurePolicy policy() {
+            return failure -> {
+                throw new StackOverflowError();
+            };
+        }
+    }
+
+    @Test
+    void anObserverOrAPolicyThatThrowsHoldsNothingUp() throws Exception {
+        AtomicInteger calls = new AtomicInteger();
+        Application.work = event -> {
+            if (calls.incrementAndGet() == 5) {
+                throw new IllegalStateException("once");
+            }
+        };
+        try (var context = Application.run(Throwing.class, server)) {
+            sell(context, 20);
+            Shop.until(() -> shop(context).rows.size() == 20);
+            assertThat(shop(context).calls).hasSize(21);
+        }
+    }
+
+    @Test
+    void aListenerThatCanNotReadIsDownAndReadsAgain() throws Exception {
+        try (var context = Application.run(Application.class, server)) {
+            sell(context, 1);
+            Shop.until(() -> shop(context).rows.size() == 1);
+            Shop.until(() -> reading(context) == 1);
+            acl(context, "-xreadgroup");
+            Shop.until(() -> Application.health(context).startsWith("DOWN"));
+            assertThat(Application.health(context))
+                    .contains("server=module loaded").contains("listener rows=reads nothing: ");
+            assertThat(reading(context)).isZero();
+            context.getBean(SeckillTemplate.class).run(create("8", 1, SaleRules.none()));
+            context.getBean(SeckillTemplate.class).tryBuy("8", "alice", "a1");
+            acl(context, "+xreadgroup");
+            Shop.until(() -> shop(context).rows.size() == 2);
+            Shop.until(() -> Application.health(context).startsWith("UP"));
+            assertThat(reading(context)).isEqualTo(1);
+        }
+    }
+
+    private static double reading(ApplicationContext context) {
+        return context.getBean(MeterRegistry.class).get("seckill.listener.reading")
+                .tag("group", "rows").gauge().value();
+    }
+
+    private static void acl(ApplicationContext context, String rule) {
+        context.getBean(StringRedisTemplate.class).execute((RedisCallback<Object>) connection ->
+                connection.execute(
+                        "ACL", "SETUSER".getBytes(), "default".getBytes(), rule.getBytes()));
+    }
+
+    /** An exception of a database names the value: here it is one line, whoever the buyer is. */
+    @Test
+    void aBuyersNameForgesNoLine(CapturedOutput output) throws Exception {
+        String name = "eve\n03:00:00 ERROR shop.Till -- FORGED\u001b[2J\u202e\u200b\\";
+        AtomicInteger calls = new AtomicInteger();
+        Application.work = event -> {
+            if (calls.incrementAndGet() == 1) {
+                String user = event.order().user();
+                throw new IllegalStateException("Duplicate entry '" + user + "'");
+            }
+        };
+        String debug = "logging.level.io.github.seckill=debug";
+        try (var context = Application.run(Application.class, server, debug)) {
+            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            seckill.run(create("7", 1, SaleRules.none()));
+            seckill.tryBuy("7", name, "o1");
+            Shop.until(() -> shop(context).rows.size() == 1);
+            assertThat(shop(context).rows.values()).allMatch(
+                    event -> event.order().user().equals(name));
+            Shop.until(() -> output.toString().contains("FORGED"));
+            String escaped = "'eve\\n03:00:00 ERROR shop.Till -- FORGED"
+                    + "\\x1b[2J\\u{202e}\\u{200b}\\\\'";
+            List<String> lines =
+                    output.toString().lines().filter(line -> line.contains("FORGED")).toList();
+            assertThat(lines).hasSizeGreaterThan(1).allMatch(line -> line.contains(escaped));
+        }
+    }
+}
