@@ -1,0 +1,68 @@
+# What the findings share: a folder that goes at the end, servers without the module, and comparisons that fail.
+# Sourced by each finding, as `. "$(dirname "$0")/common.sh"`.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+folder=$(mktemp -d)
+pids=()
+changed=0
+end() {
+    for pid in ${pids[@]+"${pids[@]}"}; do kill "$pid" 2>/dev/null || true; done
+    wait
+    chmod -R u+w "$folder"
+    rm -rf "$folder"
+}
+trap end EXIT
+
+# Starts a server that scripts/servers names, or `redis-7.0` for the system's, on a free port, which `port` holds then.
+start() { # name, words of the server
+    local program=redis-server tries
+    [ "$1" = redis-7.0 ] || program=$("$root/scripts/servers" "$1")
+    for tries in 1 2 3; do
+        port=$((20000 + RANDOM % 12000))
+        mkdir -p "$folder/$port"
+        "$program" --port "$port" --bind 127.0.0.1 --dir "$folder/$port" --save "" "${@:2}" >"$folder/$port/log" 2>&1 &
+        pids+=($!)
+        for _ in $(seq 100); do
+            [ "$(redis-cli -p "$port" PING 2>/dev/null)" != PONG ] || { echo "$("$program" --version | cut -d' ' -f1-3) at $port"; return; }
+            kill -0 $! 2>/dev/null || break
+            sleep 0.1
+        done
+    done
+    cat "$folder/$port/log"
+    return 1
+}
+
+# Starts two nodes of a cluster with half of the slots each: `port` and `target`. {b}* is in a slot of the first.
+start_pair() { # name, words of the servers
+    start "$1" --cluster-enabled yes "${@:2}"
+    local first=$port
+    start "$1" --cluster-enabled yes "${@:2}"
+    target=$port port=$first
+    say CLUSTER ADDSLOTSRANGE 0 8191 >/dev/null
+    redis-cli -p "$target" CLUSTER ADDSLOTSRANGE 8192 16383 >/dev/null
+    say CLUSTER SET-CONFIG-EPOCH 1 >/dev/null
+    redis-cli -p "$target" CLUSTER SET-CONFIG-EPOCH 2 >/dev/null
+    redis-cli -p "$target" CLUSTER MEET 127.0.0.1 "$port" >/dev/null
+    until say CLUSTER INFO | grep -q cluster_state:ok &&
+        redis-cli -p "$target" CLUSTER INFO | grep -q cluster_state:ok; do sleep 0.1; done
+    until say CLUSTER NODES | grep -q 'connected 8192-16383'; do sleep 0.1; done
+}
+
+# A command at `port`, its reply in one line.
+say() { redis-cli -p "$port" "$@" | tr '\n' ' ' | sed 's/ *$//'; }
+
+# Prints what was seen, and notes when it is not what was seen before.
+seen() { # what, expected, found
+    if [ "$2" = "$3" ]; then
+        printf '%s: %s\n' "$1" "$3"
+    else
+        printf '%s: %s, and it was: %s\n' "$1" "$3" "$2"
+        changed=1
+    fi
+}
+
+# The last line of a finding.
+verdict() {
+    [ $changed = 0 ] || { echo "CHANGED"; exit 1; }
+    echo "as before"
+}
