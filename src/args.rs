@@ -69,11 +69,29 @@ impl<'a> Args<'a> {
         argument: &'static str,
         range: RangeInclusive<i64>,
     ) -> Result<i64, CommandError> {
+        self.next_number(argument, range, "")
+    }
+
+    /// The same for a time in milliseconds.
+    pub(crate) fn next_ms(
+        &mut self,
+        argument: &'static str,
+        range: RangeInclusive<i64>,
+    ) -> Result<i64, CommandError> {
+        self.next_number(argument, range, " ms")
+    }
+
+    fn next_number(
+        &mut self,
+        argument: &'static str,
+        range: RangeInclusive<i64>,
+        unit: &'static str,
+    ) -> Result<i64, CommandError> {
         let raw = self.pop().ok_or(CommandError::Syntax)?;
         let (min, max) = (*range.start(), *range.end());
         integer::parse(raw.bytes())
             .filter(|value| range.contains(value))
-            .ok_or(CommandError::NotInRange { argument, min, max })
+            .ok_or(CommandError::NotInRange { argument, min, max, unit })
     }
 
     /// The next argument as the id of a stream's entry.
@@ -101,6 +119,7 @@ impl<'a> Args<'a> {
             argument: "count",
             min: 1,
             max: Count::MAX,
+            unit: "",
         })
     }
 

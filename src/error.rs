@@ -141,8 +141,8 @@ errors! {
     /// An option that the command does not have.
     Syntax "ERR" "syntax error";
     /// An argument is missing, or is not an integer in `min..=max`.
-    NotInRange { argument: &'static str, min: i64, max: i64 } "ERR"
-        "{argument} must be an integer from {min} to {max}";
+    NotInRange { argument: &'static str, min: i64, max: i64, unit: &'static str } "ERR"
+        "{argument} must be an integer from {min} to {max}{unit}";
     /// A time in seconds instead of milliseconds.
     Seconds { argument: &'static str } "ERR"
         "{argument} must be in milliseconds, this looks like seconds";
@@ -215,7 +215,9 @@ impl From<Refusal> for CommandError {
             Refusal::Sale => Self::Sale,
             Refusal::TooFew => Self::Stock,
             Refusal::Overflow => Self::StockOverflow,
-            Refusal::NotAdoptable => Self::NotInRange { argument: "stock", min: 0, max: i64::MAX },
+            Refusal::NotAdoptable => {
+                Self::NotInRange { argument: "stock", min: 0, max: i64::MAX, unit: "" }
+            }
             Refusal::Exists => Self::Exists,
             Refusal::Held => Self::Held,
             Refusal::Waiting => Self::Waiting,

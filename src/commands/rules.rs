@@ -33,7 +33,7 @@ impl RulesGiven {
                 "BEGIN" => given.begin.replace(next_moment(&mut args, "begin")?).is_none(),
                 "END" => given.end.replace(next_moment(&mut args, "end")?).is_none(),
                 "LIMIT" => given.limit.replace(args.next_integer("limit", 1..=i64::MAX)?).is_none(),
-                "HOLD" => given.hold.replace(args.next_integer("hold", 0..=MILLIS_MAX)?).is_none(),
+                "HOLD" => given.hold.replace(args.next_ms("hold", 0..=MILLIS_MAX)?).is_none(),
                 _ => given.sale.replace(args.next_sale()?).is_none(),
             };
             if !is_new {

@@ -53,7 +53,8 @@ fn numbers_have_one_spelling_and_bounds() {
         let wrong = odd.into_iter().map(str::to_owned);
         for number in wrong.chain(beyond.map(|number| number.to_string())) {
             let error = server.refused(&command.replace('@', &number), "ERR");
-            let wanted = format!("ERR {name} must be an integer from {min} to {max}");
+            let unit = if name == "hold" { " ms" } else { "" };
+            let wanted = format!("ERR {name} must be an integer from {min} to {max}{unit}");
             assert_eq!(error, wanted, "{command} {number}");
         }
     }
