@@ -24,9 +24,10 @@ const ROWS: (&str, &str) = ("rows.md", "From the stream to rows");
 /// page and heading, the row and the column.
 type Quote = (&'static str, &'static str, usize, (&'static str, &'static str), &'static str, usize);
 
-const QUOTES: [Quote; 22] = [
+const QUOTES: [Quote; 23] = [
     ("README.md", "A sold-out try takes {} us", 2, TRY, "sold out", 4),
     ("README.md", "CPU, {} times less than the usual Lua script", 1, TRY, "sold out", 8),
+    ("README.md", "answers {} tries per second", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
     ("README.md", "in one command | {} times less |", 1, MANY, "sold out, 32 per command", 6),
     ("README.md", "in redis.conf | {} times less |", 1, TRY, "sold out", 7),
     ("README.md", "An accepted try is {} times cheaper", 1, TRY, "accepted", 8),
