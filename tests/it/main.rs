@@ -17,6 +17,7 @@
 //! | `locks_server` | pauses, failovers, clusters |
 //! | `managed`, `managed_odd` | managed vouchers: who buys; rules; odd keys |
 //! | `managed_refused` | replicas that take writes; evictable sales |
+//! | `shops` | a shop of each shape moves from its script to payments, and back |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
 //! | `holds`, `holds_mended` | confirm, cancel, extend, expiry; spoiled keys |
 //! | `dropped` | vouchers dropped while orders are held; how entries name a voucher |
@@ -120,6 +121,7 @@ mod scripts_primary;
 mod scripts_seen;
 mod security;
 mod shipped;
+mod shops;
 mod slots_move;
 mod spoiled;
 mod status;

@@ -70,6 +70,23 @@ fn ids_interleave_with_the_java_generator() {
     }
 }
 
+/// A generator whose counter has another key counts from 1, too. An earlier epoch keeps them apart.
+#[test]
+fn ids_of_an_earlier_epoch_are_apart_from_another_counters() {
+    let server = Server::with().config("seckill.id-epoch 946684800").start();
+    today(&server, "order");
+    for _ in 0..300 {
+        let theirs = java_id(&server, "icr:order:20261127");
+        let ours = next(&server, "order", 1);
+        let seconds = (ours >> 32) - (theirs >> 32);
+        assert!(
+            (EPOCH - 946_684_800..EPOCH - 946_684_800 + 60).contains(&seconds),
+            "{ours} {theirs}"
+        );
+        assert_eq!(ours & 0xffff_ffff, theirs & 0xffff_ffff);
+    }
+}
+
 #[test]
 fn a_counter_of_ours_expires_after_two_days() {
     let server = Server::start();
