@@ -59,7 +59,15 @@ errors! {
     /// A waiting list without reservations.
     NoHold "ERR" "WAITLIST needs a voucher with HOLD";
     /// The payment is on record for another order, or for another sale of the voucher.
-    Reference "REF" "this payment is on record for another order or sale";
+    Reference "REF" "this payment is on record for another order, user or sale";
+    /// Memory is full, and the payment would only be kept.
+    NoMemory "OOM" "memory is full, and this payment pays no order now, send it again later";
+    /// No sale id is left above that of the last sale.
+    LastSale "ERR" "no sale id is left above that of the voucher's last sale";
+    /// The key of the last sale holds no sale id.
+    LastSaleGarbled "ERR" "the id of this voucher's last sale can't be read, see SECKILL.CREATE";
+    /// `RESTOCK 0 ... FOR`.
+    NoUnitsFor "ERR" "FOR needs a delta other than 0";
     /// The request names another sale of the voucher.
     Sale "SALE" "this voucher has another sale than the one named, see SECKILL.INFO";
     /// Fewer units are left than the command removes.
@@ -212,6 +220,8 @@ impl From<Refusal> for CommandError {
             Refusal::OrderId => Self::OrderId,
             Refusal::Garbled => Self::Garbled,
             Refusal::Reference => Self::Reference,
+            Refusal::NoMemory => Self::NoMemory,
+            Refusal::LastSale => Self::LastSale,
             Refusal::Sale => Self::Sale,
             Refusal::TooFew => Self::Stock,
             Refusal::Overflow => Self::StockOverflow,

@@ -12,6 +12,7 @@ pub(crate) mod fence;
 pub(crate) mod fields;
 pub(crate) mod groups;
 pub(crate) mod kept;
+mod lasting;
 pub(crate) mod lock;
 pub(crate) mod names;
 mod opened;

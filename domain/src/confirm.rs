@@ -5,7 +5,7 @@ use crate::facts::{Facts, Refusal, Stream, managed};
 use crate::orders::{Found, Request, find, unmanaged_order};
 use crate::payments::{Outcome, Payment};
 use crate::plan::{Append, Decision, Hold, Plan};
-use crate::rules::{Meant, Millis, Rules};
+use crate::rules::{Meant, Millis, Rules, SaleId};
 use crate::sale::Units;
 
 /// The answer to a confirmation, and, up to 3, to a request for more time.
@@ -47,23 +47,88 @@ impl<N: Clone> Found<N> {
     }
 }
 
+/// A payment, as a confirmation names it.
+pub struct Given<N> {
+    pub reference: N,
+    /// A person refunds it, unless it has paid an order.
+    pub is_refunded: bool,
+}
+
 /// Decides a confirmation, by a payment with a reference or by none.
 pub fn confirm<F: Facts>(
     facts: &F,
     request: &Request<F::Name>,
-    reference: Option<F::Name>,
+    given: Option<Given<F::Name>>,
 ) -> Result<Decision<Confirmation, F::Name>, F::Error> {
-    let Some(reference) = reference else { return confirm_unpaid(facts, request) };
-    let Some(known) = facts.payment(&reference)? else {
-        return confirm_paid(facts, request, reference);
+    let Some(Given { reference, is_refunded }) = given else {
+        return confirm_unpaid(facts, request);
     };
-    if !request.sale.is(Some(known.sale)) || known.id != request.id {
+    let rules = facts.rules()?;
+    let known = facts.payment(&reference)?;
+    let last = if rules.is_none() { facts.last_sale()? } else { None };
+    let sale = match request.sale {
+        Meant::Sale(sale) => Some(sale),
+        Meant::Any | Meant::Unmanaged => rules.map(|rules| rules.sale).or(last),
+    };
+    let unknown = match known {
+        Some(known) if known.outcome == Outcome::Unknown => Some(known),
+        Some(known) => return again(facts, request, rules, sale, (reference, known)),
+        // A wrong database must not answer every payment.
+        None if rules.is_none() && last.is_none() => return Err(Refusal::NotManaged.into()),
+        None => None,
+    };
+    // A request that names no sale means this one, and no payment of an earlier one.
+    let before = unknown.as_ref().map(|it| it.sale).filter(|before| Some(*before) != sale);
+    let before = before.filter(|_| request.sale == Meant::Any);
+    let sale = before.or(sale).ok_or(Refusal::NotManaged)?;
+    let found = match rules.filter(|_| before.is_none()) {
+        Some(rules) => find(facts, rules, request)?,
+        None => None,
+    };
+    let paid = Paid { reference, sale, unknown };
+    let is_theirs = |it: &Found<_>| it.entry.reference.as_ref() == Some(&paid.reference);
+    match found {
+        Some(found) if is_refunded && !is_theirs(&found) => {
+            paid.kept(facts, request, Outcome::Late)
+        }
+        Some(found) => paid.pay(facts, request, found),
+        None if is_refunded => paid.kept(facts, request, Outcome::Late),
+        None => paid.kept(facts, request, Outcome::Unknown),
+    }
+}
+
+/// Answers a payment that is on record as before, whatever has become of its order.
+fn again<F: Facts>(
+    facts: &F,
+    request: &Request<F::Name>,
+    rules: Option<Rules>,
+    sale: Option<SaleId>,
+    (reference, known): (F::Name, Payment<F::Name>),
+) -> Result<Decision<Confirmation, F::Name>, F::Error> {
+    let user = match &known.user {
+        Some(user) => Some(user.clone()),
+        // Of an earlier version: the book tells, while the sale is on.
+        None if rules.is_some_and(|rules| rules.sale == known.sale) => {
+            facts.entry(&known.id)?.map(|entry| entry.user)
+        }
+        None => None,
+    };
+    let is_theirs = known.id == request.id && user.is_none_or(|user| user == request.user);
+    if !is_theirs || sale.is_some_and(|sale| sale != known.sale) {
         return Err(Refusal::Reference.into());
     }
+    Ok(recorded_again(request, (reference, known)))
+}
+
+/// What is on record is replicated again, and is the answer.
+fn recorded_again<N: Clone>(
+    request: &Request<N>,
+    (reference, known): (N, Payment<N>),
+) -> Decision<Confirmation, N> {
     let (answer, sale) = (Confirmation::again(known.outcome), Some(known.sale));
     let order = unmanaged_order(request, Units::ONE);
     let plan = Plan { payment: Some((reference, known)), ..Plan::again(order, sale) };
-    Ok(Decision::Do(answer, plan))
+    Decision::Do(answer, plan)
 }
 
 fn confirm_unpaid<F: Facts>(
@@ -88,75 +153,94 @@ fn confirm_unpaid<F: Facts>(
     }
 }
 
-/// Decides a confirmation by a payment that is not on record: it is from now on, whatever the
-/// answer is, so that none vanishes and none counts twice.
-fn confirm_paid<F: Facts>(
-    facts: &F,
-    request: &Request<F::Name>,
-    reference: F::Name,
-) -> Result<Decision<Confirmation, F::Name>, F::Error> {
-    let rules = managed(facts)?;
-    let Some(found) = find(facts, rules, request)? else {
-        return unknown(facts, &rules, request, reference);
-    };
-    let payment = |outcome| {
-        let id = request.id.clone();
-        Some((reference.clone(), Payment { outcome, sale: rules.sale, id }))
-    };
-    if let Some(expired) = found.expire(facts)? {
-        facts.room(Stream::Confirmed)?;
-        let mut plan = Plan { payment: payment(Outcome::Late), ..expired };
-        plan.appends[1] = Some(Append::Payment(Outcome::Late));
-        return Ok(Decision::Do(Confirmation::TooLate, plan));
-    }
-    let entry = &found.entry;
-    if entry.state == State::Waiting {
-        return unknown(facts, &rules, request, reference);
-    }
-    let is_theirs = entry.reference.as_ref() == Some(&reference);
-    let (answer, outcome, plan) = match entry.state {
-        State::Held => (Confirmation::Confirmed, Outcome::First, found.sell(facts)?),
-        State::Sold if entry.reference.is_none() => {
-            facts.writable(Units::ONE)?;
-            let plan = Plan { entry: Some(entry.clone()), ..found.plan() };
-            (Confirmation::WasSold, Outcome::First, plan)
-        }
-        State::Sold if is_theirs => (Confirmation::WasSold, Outcome::First, found.plan()),
-        State::Sold => (Confirmation::SecondPayment, Outcome::Second, found.plan()),
-        State::Released(_) if is_theirs => {
-            (Confirmation::ReleasedSince, Outcome::Released, found.plan())
-        }
-        State::Released(_) | State::Waiting => (Confirmation::TooLate, Outcome::Late, found.plan()),
-    };
-    let mut plan = Plan { payment: payment(outcome), ..plan };
-    // What the book has of it already, other clients have read.
-    if !is_theirs {
-        facts.room(Stream::Confirmed)?;
-        plan.appends[0] = Some(Append::Payment(outcome));
-    }
-    if let Some(entry) = &mut plan.entry {
-        entry.reference = Some(reference);
-    }
-    Ok(Decision::Do(answer, plan))
+/// A payment of which nothing final is on record.
+struct Paid<N> {
+    reference: N,
+    /// The sale that it is of.
+    sale: SaleId,
+    /// What is on record of it.
+    unknown: Option<Payment<N>>,
 }
 
-/// Records a payment of no order, or of one that has no units yet.
-fn unknown<F: Facts>(
-    facts: &F,
-    rules: &Rules,
-    request: &Request<F::Name>,
-    reference: F::Name,
-) -> Result<Decision<Confirmation, F::Name>, F::Error> {
-    facts.room(Stream::Confirmed)?;
-    let sale = match request.sale {
-        Meant::Sale(sale) => sale,
-        Meant::Any | Meant::Unmanaged => rules.sale,
-    };
-    let mut plan = Plan::about(unmanaged_order(request, Units::ONE), Some(sale));
-    plan.appends[0] = Some(Append::Payment(Outcome::Unknown));
-    let id = request.id.clone();
-    plan.payment = Some((reference, Payment { outcome: Outcome::Unknown, sale, id }));
-    Ok(Decision::Do(Confirmation::NoSuchOrder, plan))
+impl<N: Clone + Eq> Paid<N> {
+    fn record(&self, request: &Request<N>, outcome: Outcome) -> Option<(N, Payment<N>)> {
+        let (user, id) = (Some(request.user.clone()), request.id.clone());
+        Some((self.reference.clone(), Payment { outcome, sale: self.sale, user, id }))
+    }
+
+    /// Decides what it is to its order. It is on record from now on, whatever the answer is, so
+    /// that none vanishes and none counts twice.
+    fn pay<F: Facts<Name = N>>(
+        self,
+        facts: &F,
+        request: &Request<N>,
+        found: Found<N>,
+    ) -> Result<Decision<Confirmation, N>, F::Error> {
+        if let Some(expired) = found.expire(facts)? {
+            facts.keepable()?;
+            facts.room(Stream::Confirmed)?;
+            let mut plan = Plan { payment: self.record(request, Outcome::Late), ..expired };
+            plan.appends[1] = Some(Append::Payment(Outcome::Late));
+            return Ok(Decision::Do(Confirmation::TooLate, plan));
+        }
+        let entry = &found.entry;
+        if entry.state == State::Waiting {
+            // It has no units yet.
+            return self.kept(facts, request, Outcome::Unknown);
+        }
+        let is_theirs = entry.reference.as_ref() == Some(&self.reference);
+        let (answer, outcome, plan) = match entry.state {
+            State::Held => (Confirmation::Confirmed, Outcome::First, found.sell(facts)?),
+            State::Sold if entry.reference.is_none() => {
+                facts.writable(Units::ONE)?;
+                let plan = Plan { entry: Some(entry.clone()), ..found.plan() };
+                (Confirmation::WasSold, Outcome::First, plan)
+            }
+            State::Sold if is_theirs => (Confirmation::WasSold, Outcome::First, found.plan()),
+            State::Sold => (Confirmation::SecondPayment, Outcome::Second, found.plan()),
+            State::Released(_) if is_theirs => {
+                (Confirmation::ReleasedSince, Outcome::Released, found.plan())
+            }
+            State::Released(_) | State::Waiting => {
+                (Confirmation::TooLate, Outcome::Late, found.plan())
+            }
+        };
+        if matches!(outcome, Outcome::Late | Outcome::Second) {
+            facts.keepable()?;
+        }
+        let mut plan = Plan { payment: self.record(request, outcome), ..plan };
+        // What the book has of it already, other clients have read.
+        if !is_theirs {
+            facts.room(Stream::Confirmed)?;
+            plan.appends[0] = Some(Append::Payment(outcome));
+        }
+        if let Some(entry) = &mut plan.entry {
+            entry.reference = Some(self.reference);
+        }
+        Ok(Decision::Do(answer, plan))
+    }
+
+    /// Records it without an order that it could pay: unknown, or late because a person says so.
+    fn kept<F: Facts<Name = N>>(
+        self,
+        facts: &F,
+        request: &Request<N>,
+        outcome: Outcome,
+    ) -> Result<Decision<Confirmation, N>, F::Error> {
+        let payment = self.record(request, outcome);
+        if let Some(unknown) = self.unknown.filter(|_| outcome == Outcome::Unknown)
+            && unknown.user.as_ref() == Some(&request.user)
+            && unknown.id == request.id
+        {
+            return Ok(recorded_again(request, (self.reference, unknown)));
+        }
+        facts.keepable()?;
+        facts.room(Stream::Confirmed)?;
+        let mut plan = Plan::about(unmanaged_order(request, Units::ONE), Some(self.sale));
+        plan.appends[0] = Some(Append::Payment(outcome));
+        plan.payment = payment;
+        Ok(Decision::Do(Confirmation::again(outcome), plan))
+    }
 }
 
 /// Decides a request for `ms` more from now; a deadline never moves to earlier. Only an order that

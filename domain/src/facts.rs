@@ -3,7 +3,7 @@
 
 use crate::book::{Entry, Has, UserUnits};
 use crate::payments::Payment;
-use crate::rules::{Millis, Rules};
+use crate::rules::{Millis, Rules, SaleId};
 use crate::sale::{Policy, Stock, Units};
 use std::rc::Rc;
 
@@ -27,8 +27,12 @@ pub enum Refusal {
     OrderId,
     /// The book is missing, or was written by another client.
     Garbled,
-    /// The payment is on record for another order, or another sale.
+    /// The payment is on record for another order, user or sale.
     Reference,
+    /// Memory is full, and the payment pays nothing.
+    NoMemory,
+    /// No greater sale id is left.
+    LastSale,
     /// The request names another sale of the voucher.
     Sale,
     /// Stock or total would be less than nothing.
@@ -132,6 +136,15 @@ pub trait Facts {
 
     /// The payment with this reference, if it is on record.
     fn payment(&self, reference: &Self::Name) -> Result<Option<Payment<Self::Name>>, Self::Error>;
+
+    /// The voucher's last sale, if it was ever managed; of one that is on, that one.
+    fn last_sale(&self) -> Result<Option<SaleId>, Self::Error>;
+
+    /// The units that were taken off the sale for this order, if any.
+    fn outside(&self, order: &Self::Name) -> Result<Option<Units>, Self::Error>;
+
+    /// Refuses to keep what pays nothing while memory is full.
+    fn keepable(&self) -> Result<(), Self::Error>;
 
     /// The first `most` orders that are held and overdue, the earliest deadline first. May be None
     /// although some are, while they can't be released.

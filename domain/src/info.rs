@@ -56,7 +56,7 @@ pub static ORDERS_REJECTED: Field =
     counter(c"orders_rejected", "Orders that SECKILL.REJECT released");
 pub static PAYMENTS_TO_REFUND: Field = counter(
     c"payments_to_refund",
-    "Payments that were late, second or of no known order, each counted once",
+    "Payments that were announced as late, second or of no known order",
 );
 pub static LOCKS_ACQUIRED: Field =
     counter(c"locks_acquired", "Locks acquired, including those granted to waiters");

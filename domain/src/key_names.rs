@@ -23,19 +23,21 @@ pub const EXTRA_PREFIX: &[u8] = b"seckill:extra:";
 pub const WAIT_PREFIX: &[u8] = b"seckill:wait:";
 /// Payments by reference, a hash. Outlives the sale, so that none pays twice.
 pub const PAYMENTS_PREFIX: &[u8] = b"seckill:payments:";
+/// Units by order that were taken off the sale for orders that the book lacks, a hash.
+pub const OUTSIDE_PREFIX: &[u8] = b"seckill:outside:";
+/// The id of the last sale, a string. Outlives it, so that ids grow whatever the clock says.
+pub const LAST_PREFIX: &[u8] = b"seckill:last:";
 
 /// The prefixes before the pool in the names of its keys.
 pub const CODES_PREFIX: &[u8] = b"seckill:codes:";
 pub const WINNERS_PREFIX: &[u8] = b"seckill:winners:";
-
 /// The prefix before a shard of a sale, in braces, in the name of its journal of moved units.
 pub const JOURNAL_PREFIX: &[u8] = b"seckill:shard:";
-
 /// The beginning of the name of an id counter; the prefix of the generated ids follows.
 pub const COUNTER_PREFIX: &[u8] = b"icr:";
 
 /// The prefixes that no setting changes.
-const FIXED_PREFIXES: [&[u8]; 11] = [
+const FIXED_PREFIXES: [&[u8]; 13] = [
     RULES_PREFIX,
     BOOK_PREFIX,
     UNITS_PREFIX,
@@ -43,6 +45,8 @@ const FIXED_PREFIXES: [&[u8]; 11] = [
     EXTRA_PREFIX,
     WAIT_PREFIX,
     PAYMENTS_PREFIX,
+    OUTSIDE_PREFIX,
+    LAST_PREFIX,
     CODES_PREFIX,
     WINNERS_PREFIX,
     JOURNAL_PREFIX,
@@ -346,6 +350,8 @@ mod tests {
             "seckill:extra:7",
             "seckill:wait:7",
             "seckill:payments:7",
+            "seckill:outside:7",
+            "seckill:last:7",
             "seckill:codes:7",
             "seckill:winners:7",
             "seckill:shard:{7}",

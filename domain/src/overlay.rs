@@ -5,7 +5,7 @@ use crate::book::{Entry, Has, UserUnits};
 use crate::facts::{Facts, First, FirstDue, Line, Stream};
 use crate::payments::Payment;
 use crate::plan::Plan;
-use crate::rules::{Millis, Rules};
+use crate::rules::{Millis, Rules, SaleId};
 use crate::sale::{Policy, Stock, Units};
 use foldhash::fast::RandomState;
 use std::cell::{Cell, OnceCell};
@@ -152,6 +152,18 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
 
     fn payment(&self, reference: &F::Name) -> Result<Option<Payment<F::Name>>, F::Error> {
         self.base.payment(reference)
+    }
+
+    fn last_sale(&self) -> Result<Option<SaleId>, F::Error> {
+        self.base.last_sale()
+    }
+
+    fn outside(&self, order: &F::Name) -> Result<Option<Units>, F::Error> {
+        self.base.outside(order)
+    }
+
+    fn keepable(&self) -> Result<(), F::Error> {
+        self.base.keepable()
     }
 
     /// No order of this command is due, since its deadline lies ahead.

@@ -2,7 +2,7 @@
 //! fields of a hash.
 
 use crate::book::Garbled;
-use crate::integer::Decimal;
+use crate::integer::{self, Decimal};
 use crate::rules::SaleId;
 
 /// What a payment is to the order that it names.
@@ -16,7 +16,8 @@ pub enum Outcome {
     Late,
     /// Another payment had paid the order: to be refunded.
     Second,
-    /// There was no such order: to be kept or refunded by a person.
+    /// There was no such order yet. The only one that is not final: it binds neither the order nor
+    /// the payment, and is decided anew each time.
     Unknown,
 }
 
@@ -38,18 +39,28 @@ impl Outcome {
     }
 }
 
-/// A payment on record: `outcome:sale:orderid`. The order id is last, so it may be any bytes.
+/// The longest reference of a payment that is not on record yet, in bytes.
+pub const REFERENCE_LEN_MAX: usize = 128;
+
+/// A payment on record: `outcome:sale,user<n>:user:orderid`, where `n` is the length of the user,
+/// so that user and order id may be any bytes: `first:1795344856123456,user3:ann:1001`. Records of
+/// earlier versions have no user: `first:1795344856123456:1001`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Payment<N> {
     pub outcome: Outcome,
     pub sale: SaleId,
+    pub user: Option<N>,
     pub id: N,
 }
 
+/// What the part behind the sale begins with.
+const USER: &[u8] = b"user";
+
 impl<N> Payment<N> {
-    /// The same with another name.
+    /// The same with other names.
     pub fn map<M>(self, name: impl Fn(N) -> M) -> Payment<M> {
-        Payment { outcome: self.outcome, sale: self.sale, id: name(self.id) }
+        let Self { outcome, sale, user, id } = self;
+        Payment { outcome, sale, user: user.map(&name), id: name(id) }
     }
 }
 
@@ -57,17 +68,34 @@ impl<'a> Payment<&'a [u8]> {
     pub fn parse(text: &'a [u8]) -> Result<Self, Garbled> {
         let mut parts = text.splitn(3, |byte| *byte == b':');
         let mut next = || parts.next().ok_or(Garbled);
-        let (word, sale, id) = (next()?, next()?, next()?);
+        let (word, of, names) = (next()?, next()?, next()?);
         let outcome = Outcome::ALL.into_iter().find(|it| it.word().as_bytes() == word);
-        let (outcome, sale) = (outcome.ok_or(Garbled)?, SaleId::parse(sale).ok_or(Garbled)?);
-        Ok(Self { outcome, sale, id })
+        let mut of = of.splitn(2, |byte| *byte == b',');
+        let sale = of.next().and_then(SaleId::parse).ok_or(Garbled)?;
+        let (user, id) = match of.next() {
+            None => (None, names),
+            Some(part) => {
+                let len = part.strip_prefix(USER).and_then(integer::parse);
+                let len = len.and_then(|len| usize::try_from(len).ok()).ok_or(Garbled)?;
+                let (user, rest) = names.split_at_checked(len).ok_or(Garbled)?;
+                (Some(user), rest.strip_prefix(b":").ok_or(Garbled)?)
+            }
+        };
+        Ok(Self { outcome: outcome.ok_or(Garbled)?, sale, user, id })
     }
 }
 
 impl<N: AsRef<[u8]>> Payment<N> {
     pub fn write(&self) -> Vec<u8> {
         let sale = Decimal::new(self.sale.get());
-        [self.outcome.word().as_bytes(), sale.bytes(), self.id.as_ref()].join(&b':')
+        let mut text = [self.outcome.word().as_bytes(), sale.bytes()].join(&b':');
+        if let Some(user) = self.user.as_ref().map(N::as_ref) {
+            let len = Decimal::new(i64::try_from(user.len()).unwrap_or(i64::MAX));
+            text.extend([b",", USER, len.bytes(), b":", user].concat());
+        }
+        text.push(b':');
+        text.extend(self.id.as_ref());
+        text
     }
 }
 
@@ -80,15 +108,35 @@ mod tests {
     fn payments_are_read_as_written() {
         let sale = SaleId::created_at(5);
         for outcome in Outcome::ALL {
-            for id in [&b""[..], b"o1", b"a:b", b"\xff\0"] {
-                let payment = Payment { outcome, sale, id };
-                assert_eq!(Payment::parse(&payment.write()), Ok(payment));
+            for id in [&b""[..], b"o1", b"a:b", b"\xff\0", b",user1:a:o1"] {
+                for user in [None, Some(&b""[..]), Some(b"ann"), Some(b"a:b"), Some(b"\xff\0:")] {
+                    let payment = Payment { outcome, sale, user, id };
+                    assert_eq!(Payment::parse(&payment.write()), Ok(payment));
+                }
             }
         }
-        let first = Payment { outcome: Outcome::First, sale, id: b"o1" };
-        assert_eq!(first.write(), b"first:5:o1");
+        let first = Payment { outcome: Outcome::First, sale, user: Some(&b"ann"[..]), id: b"o1" };
+        assert_eq!(first.write(), b"first:5,user3:ann:o1");
+        assert_eq!(Payment { user: None, ..first }.write(), b"first:5:o1");
         assert_eq!(Outcome::First.word().as_bytes(), FIRST);
-        for text in ["", "first", "first:5", "first:0:o", "first:x:o", "last:5:o", "First:5:o"] {
+        for text in [
+            "",
+            "first",
+            "first:5",
+            "first:0:o",
+            "first:x:o",
+            "last:5:o",
+            "First:5:o",
+            "first:5,:a:o",
+            "first:5,user:a:o",
+            "first:5,user2:a:o",
+            "first:5,user1:ao",
+            "first:5,user01:a:o",
+            "first:5,user-1:a:o",
+            "first:5,user1,user1:a:o",
+            "first:5,user1",
+            "first:5,user9223372036854775807:a:o",
+        ] {
             assert_eq!(Payment::parse(text.as_bytes()), Err(Garbled), "{text}");
         }
     }

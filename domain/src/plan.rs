@@ -166,17 +166,31 @@ impl<N> Plan<N> {
 }
 
 /// What is written about a sale as a whole, in this order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SalePlan {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SalePlan<N> {
     pub rules: Option<Rules>,
     /// A stock where there is none.
     pub new_stock: Option<i64>,
+    /// The voucher's last sale is this one.
+    pub last: Option<SaleId>,
     pub stock: Option<Change>,
-    /// Every key of the voucher is deleted, but no stream.
+    /// The units that are outside of the sale for an order; of None, no more.
+    pub outside: Option<(N, Option<Units>)>,
+    /// Every key of the voucher is deleted, but no stream, and nothing that outlives a sale.
     pub delete: bool,
 }
 
-impl SalePlan {
+impl<N> SalePlan<N> {
+    /// Nothing yet.
+    pub const NONE: Self = Self {
+        rules: None,
+        new_stock: None,
+        last: None,
+        stock: None,
+        outside: None,
+        delete: false,
+    };
+
     /// The same as [`Plan::moves_line`]: other rules can end waits, too.
     pub fn moves_line(&self) -> bool {
         self.rules.is_some()

@@ -31,6 +31,15 @@ impl SaleId {
         Self(now_us.clamp(1, Self::MAX))
     }
 
+    /// The next id that no sale of the voucher had, even if the clock is behind. None if there is
+    /// none left.
+    pub fn after(self, last: Option<Self>) -> Option<Self> {
+        match last {
+            Some(last) if last >= self => last.0.checked_add(1).and_then(Self::new),
+            _ => Some(self),
+        }
+    }
+
     /// None for a number that can't be a sale's id.
     pub fn new(id: i64) -> Option<Self> {
         (1..=Self::MAX).contains(&id).then_some(Self(id))
@@ -242,6 +251,11 @@ mod tests {
         for text in ["", "0", "-1", "017", "+17", "17 ", "9007199254740992", "summer"] {
             assert_eq!(SaleId::parse(text.as_bytes()), None, "{text}");
         }
+        let after = |now, last| SaleId(now).after(last).map(SaleId::get);
+        assert_eq!(after(17, None), Some(17));
+        assert_eq!(after(17, Some(SaleId(16))), Some(17));
+        assert_eq!([17, 20].map(|last| after(17, Some(SaleId(last)))), [Some(18), Some(21)]);
+        assert_eq!(after(17, Some(SaleId(SaleId::MAX))), None);
         assert_eq!(SaleId::created_at(-5).get(), 1);
         assert_eq!(SaleId::created_at(i64::MAX).get(), SaleId::MAX);
     }

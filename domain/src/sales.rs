@@ -3,32 +3,46 @@
 use crate::facts::{Facts, Refusal};
 use crate::plan::{Change, SalePlan};
 use crate::rules::{Meant, Rules, Window};
-use crate::sale::Stock;
+use crate::sale::{Stock, Units};
 
 /// Makes an unmanaged voucher managed: with a new stock of the rules' total, or, `adopted`, with
-/// the existing one, which becomes the total.
-pub fn create<F: Facts>(facts: &F, rules: Rules, adopted: bool) -> Result<SalePlan, F::Error> {
-    let plan = if adopted {
-        let total = match facts.stock()? {
+/// the existing one, which becomes the total. The sale's id is that of the rules, or the next one
+/// that the voucher has not had.
+pub fn create<F: Facts>(
+    facts: &F,
+    rules: Rules,
+    adopted: bool,
+) -> Result<SalePlan<F::Name>, F::Error> {
+    let (total, new_stock) = if adopted {
+        match facts.stock()? {
             Stock::Missing => return Err(Refusal::NoVoucher.into()),
             // Also -1, which means no limit on an unmanaged voucher: a total is a number.
             Stock::Left(..0) => return Err(Refusal::NotAdoptable.into()),
-            Stock::Left(total) => total,
-        };
-        SalePlan { rules: Some(Rules { total, ..rules }), ..SalePlan::default() }
+            Stock::Left(total) => (total, None),
+        }
     } else {
-        let new_stock = Some(rules.total);
-        SalePlan { rules: Some(rules), new_stock, ..SalePlan::default() }
+        (rules.total, Some(rules.total))
     };
-    if facts.has_own_keys(!adopted)? { Err(Refusal::Exists.into()) } else { Ok(plan) }
+    if facts.has_own_keys(!adopted)? {
+        return Err(Refusal::Exists.into());
+    }
+    let sale = rules.sale.after(facts.last_sale()?).ok_or(Refusal::LastSale)?;
+    let rules = Some(Rules { total, sale, ..rules });
+    Ok(SalePlan { rules, new_stock, last: Some(sale), ..SalePlan::NONE })
 }
 
 /// How the total changes, and the stock with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Restock {
+pub enum Restock<N> {
     By(i64),
     /// To this total. Asked again it changes nothing.
     To(i64),
+    /// By so many units, which an order has without being in the book; or had. Noted by order, and
+    /// asked again it changes nothing.
+    For {
+        delta: i64,
+        order: N,
+    },
 }
 
 /// The rules of the sale that is meant.
@@ -43,7 +57,7 @@ pub fn alter<F: Facts>(
     facts: &F,
     sale: Meant,
     change: impl FnOnce(Rules) -> Result<Rules, F::Error>,
-) -> Result<SalePlan, F::Error> {
+) -> Result<SalePlan<F::Name>, F::Error> {
     let before = meant(facts, sale)?;
     let (rules, now) = (change(before)?, facts.now());
     let had_ended = before.window(now) == Window::Ended;
@@ -52,21 +66,25 @@ pub fn alter<F: Facts>(
     if (reopens || loses_holds) && facts.is_waited_for()? {
         return Err(if reopens { Refusal::EndingWaits } else { Refusal::Waiting }.into());
     }
-    Ok(SalePlan { rules: Some(rules), ..SalePlan::default() })
+    Ok(SalePlan { rules: Some(rules), ..SalePlan::NONE })
 }
 
 /// Adds units to stock and total, or removes some. Returns the stock after it.
 pub fn restock<F: Facts>(
     facts: &F,
     sale: Meant,
-    restock: Restock,
-) -> Result<(i64, SalePlan), F::Error> {
+    restock: Restock<F::Name>,
+) -> Result<(i64, SalePlan<F::Name>), F::Error> {
     let rules = meant(facts, sale)?;
     let Stock::Left(before) = facts.stock()? else { return Err(Refusal::NoVoucher.into()) };
-    let delta = match restock {
-        Restock::By(0) => return Ok((before, SalePlan::default())),
-        Restock::By(delta) => delta,
-        Restock::To(total) => total.checked_sub(rules.total).ok_or(Refusal::Overflow)?,
+    let (delta, outside) = match restock {
+        Restock::By(0) => return Ok((before, SalePlan::NONE)),
+        Restock::By(delta) => (delta, None),
+        Restock::To(total) => (total.checked_sub(rules.total).ok_or(Refusal::Overflow)?, None),
+        Restock::For { delta, order } => match noted(facts, delta, &order)? {
+            Some(units) => (delta, Some((order, units))),
+            None => (0, None),
+        },
     };
     let grown = |number: i64| number.checked_add(delta).ok_or(Refusal::Overflow);
     let (after, total) = (grown(before)?, grown(rules.total)?);
@@ -76,17 +94,32 @@ pub fn restock<F: Facts>(
     // Rules that stay are replicated again, for the client of a repeat to wait for.
     let stock = (delta != 0).then_some(Change { before, after });
     let rules = Some(Rules { total, ..rules });
-    Ok((after, SalePlan { rules, stock, ..SalePlan::default() }))
+    Ok((after, SalePlan { rules, stock, outside, ..SalePlan::NONE }))
+}
+
+/// What is to be noted of an order for which `delta` units come or go; None if that is done.
+fn noted<F: Facts>(
+    facts: &F,
+    delta: i64,
+    order: &F::Name,
+) -> Result<Option<Option<Units>>, F::Error> {
+    let units = delta.checked_abs().and_then(Units::new);
+    match facts.outside(order)? {
+        Some(known) if Some(known) != units => Err(Refusal::OrderId.into()),
+        Some(_) => Ok((delta > 0).then_some(None)),
+        None if delta < 0 => Ok(Some(Some(units.ok_or(Refusal::TooFew)?))),
+        None => Ok(None),
+    }
 }
 
 /// The end of a sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End<N> {
     /// Nothing is held, or nothing is known of it.
-    Delete(SalePlan),
+    Delete(SalePlan<N>),
     /// These orders are to be cancelled first. If all of them are, and no others are held, the sale
     /// is deleted; else it is ended, so that the released units are not sold and held again.
-    Cancel { ids: Vec<N>, delete: Option<SalePlan>, end: SalePlan },
+    Cancel { ids: Vec<N>, delete: Option<SalePlan<N>>, end: SalePlan<N> },
 }
 
 /// Decides the end of a sale, of which `most` orders are released at once at the most. Rules that
@@ -97,7 +130,7 @@ pub fn drop<F: Facts>(
     forced: bool,
     most: usize,
 ) -> Result<End<F::Name>, F::Error> {
-    let delete = SalePlan { delete: true, ..SalePlan::default() };
+    let delete = SalePlan { delete: true, ..SalePlan::NONE };
     if sale != Meant::Any {
         let now = facts.rules()?.map(|rules| rules.sale);
         // The sale that is meant may have been dropped by this very request.
@@ -122,6 +155,6 @@ pub fn drop<F: Facts>(
         return Ok(End::Delete(delete));
     }
     let is_all = u64::try_from(ids.len()).is_ok_and(|count| count == held);
-    let end = SalePlan { rules: rules.ended(facts.now()), ..SalePlan::default() };
+    let end = SalePlan { rules: rules.ended(facts.now()), ..SalePlan::NONE };
     Ok(End::Cancel { ids, delete: is_all.then_some(delete), end })
 }

@@ -46,7 +46,10 @@ pub(super) fn apply<'a>(
 }
 
 /// Writes what is decided about the sale as a whole, and then serves the line.
-pub(super) fn apply_to_all(sale: &Sale<'_>, plan: &SalePlan) -> Result<bool, CommandError> {
+pub(super) fn apply_to_all(
+    sale: &Sale<'_>,
+    plan: &SalePlan<Name<'_>>,
+) -> Result<bool, CommandError> {
     let is_deleted = sale.apply_to_all(plan)?;
     if plan.moves_line() {
         serve_some(sale, true);

@@ -59,7 +59,7 @@ impl Command for Drop {
         let plan = match drop(&sale, Meant::by_request(meant), is_forced, RELEASES_MAX)? {
             End::Delete(plan) => plan,
             End::Cancel { ids, delete, end } => {
-                let mut plan = delete.unwrap_or(end);
+                let mut plan = delete.unwrap_or_else(|| end.clone());
                 for (number, id) in ids.iter().enumerate() {
                     match end_hold(&sale, id, Reason::Cancelled) {
                         Ok(()) => {}

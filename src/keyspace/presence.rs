@@ -50,13 +50,13 @@ pub(super) fn check_line_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<(),
     check_one_here(ctx, keys, keys.wait)
 }
 
-/// Refuses, in cluster mode, payments that may be on the other node of a moving slot. Only orders
-/// that are paid need them.
-pub(super) fn check_payments_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<(), CommandError> {
-    check_one_here(ctx, keys, keys.payments)
-}
-
-fn check_one_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>, key: Str<'_>) -> Result<(), CommandError> {
+/// Refuses, in cluster mode, a key that may be on the other node of a moving slot, and that few
+/// commands need: payments, the last sale, units outside of a sale.
+pub(super) fn check_one_here(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+    key: Str<'_>,
+) -> Result<(), CommandError> {
     // For one missing key the target of a move answers that it is new; for two, that not all are
     // here.
     if config::is_cluster() { call_exists(ctx, &[key, keys.book]) } else { Ok(()) }

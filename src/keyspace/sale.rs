@@ -9,7 +9,7 @@ use crate::keyspace::fields::EntryNames;
 use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Orders;
-use crate::keyspace::presence::{Reach, check_payments_here};
+use crate::keyspace::presence::Reach;
 use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::stock;
@@ -19,7 +19,7 @@ use crate::typed::{User, Voucher};
 use domain::book::{Entry, Has, UserUnits};
 use domain::facts::{Facts, First, FirstDue, Line, Stream};
 use domain::payments::Payment;
-use domain::rules::{Millis, Rules};
+use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::{Policy, Stock, Units};
 use domain::waitlist::SERVED_MAX;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -215,13 +215,6 @@ impl<'a> Sale<'a> {
         *self.more().streams.borrow_mut() = [None, None];
     }
 
-    /// The next tries need not find out again that what is due can't be released.
-    pub(crate) fn rest_from_due(&self) {
-        /// How long tries ignore holds that could not be released.
-        const REST_MS: Millis = 100;
-        self.note_none_due(self.now().saturating_add(REST_MS));
-    }
-
     /// The text of an order's entry, for [`Entry::parse`].
     pub(super) fn entry_text(&self, id: &Name<'a>) -> Result<Option<OwnedStr>, CommandError> {
         self.opened().book.field(self.ctx, self.managed_keys()?.book, id.as_str())
@@ -315,13 +308,20 @@ impl<'a> Facts for Sale<'a> {
     }
 
     fn payment(&self, reference: &Name<'a>) -> Result<Option<Payment<Name<'a>>>, CommandError> {
-        let (opened, keys) = (self.opened(), self.managed_keys()?);
-        // In a cluster this asks for the book, which in the background can expire it.
-        opened.book.close();
-        check_payments_here(self.ctx, keys)?;
-        let text = opened.payments.field(self.ctx, keys.payments, reference.as_str())?;
-        let Some(text) = text else { return Ok(None) };
-        Ok(Some(Payment::parse(text.as_str().bytes())?.map(Name::read)))
+        self.read_payment(reference)
+    }
+
+    fn last_sale(&self) -> Result<Option<SaleId>, CommandError> {
+        self.read_last_sale()
+    }
+
+    fn outside(&self, order: &Name<'a>) -> Result<Option<Units>, CommandError> {
+        self.read_outside(order)
+    }
+
+    fn keepable(&self) -> Result<(), CommandError> {
+        check_primary(self.ctx)?;
+        if self.ctx.is_memory_full() { Err(CommandError::NoMemory) } else { Ok(()) }
     }
 
     fn due(&self, most: usize) -> Result<Option<FirstDue<Name<'a>>>, CommandError> {

@@ -43,6 +43,10 @@ pub(crate) struct ManagedKeys<'k> {
     pub(crate) wait: Str<'k>,
     /// Reference to payment.
     pub(crate) payments: Str<'k>,
+    /// Order id to units that were taken off the sale for it.
+    pub(crate) outside: Str<'k>,
+    /// The id of the last sale.
+    pub(crate) last: Str<'k>,
     /// The stream of releases; none where no stream is kept.
     pub(crate) released: Option<Str<'k>>,
     /// The stream of confirmed orders; none where none is kept.
@@ -52,9 +56,9 @@ pub(crate) struct ManagedKeys<'k> {
 /// Every key of a managed voucher, by what becomes of it.
 pub(crate) struct AllKeys<'k> {
     /// Deleted with the sale.
-    pub(crate) own: [Str<'k>; 8],
+    pub(crate) own: [Str<'k>; 9],
     /// Those that outlive it.
-    pub(crate) lasting: [Str<'k>; 1],
+    pub(crate) lasting: [Str<'k>; 2],
     /// The streams, which vouchers share; none where none is kept.
     pub(crate) streams: [Option<Str<'k>>; 3],
 }
@@ -80,13 +84,15 @@ impl<'k> ManagedKeys<'k> {
             extra,
             wait,
             payments,
+            outside,
+            last,
             released,
             confirmed,
         } = self;
         let SaleKeys { stock, buyers, orders } = sale;
         AllKeys {
-            own: [stock, buyers, rules, book, units, holds, extra, wait],
-            lasting: [payments],
+            own: [stock, buyers, rules, book, units, holds, extra, wait, outside],
+            lasting: [payments, last],
             streams: [orders, released, confirmed],
         }
     }

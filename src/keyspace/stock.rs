@@ -23,9 +23,9 @@ pub(crate) fn change<'a>(ctx: Ctx<'a>, key: Str<'a>, change: Change) -> Option<E
     Some(Effect::Incremented { key, by })
 }
 
-/// Makes a stock of `units`. Replicated and announced by the server.
-pub(crate) fn create(ctx: Ctx<'_>, key: Str<'_>, units: i64) -> Result<(), CommandError> {
-    let text = OwnedStr::new(Decimal::new(units).bytes());
+/// Makes a key of this number. Replicated and announced by the server.
+pub(crate) fn create(ctx: Ctx<'_>, key: Str<'_>, number: i64) -> Result<(), CommandError> {
+    let text = OwnedStr::new(Decimal::new(number).bytes());
     match Call::write(ctx, c"SET", key, text.as_str()) {
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::of_call(error, "SET")),

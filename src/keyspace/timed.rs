@@ -15,6 +15,13 @@ use std::cell::Ref;
 use std::rc::Rc;
 
 impl<'a> Sale<'a> {
+    /// The next tries need not find out again that what is due can't be released.
+    pub(crate) fn rest_from_due(&self) {
+        /// How long tries ignore holds that could not be released.
+        const REST_MS: Millis = 100;
+        self.note_none_due(self.now().saturating_add(REST_MS));
+    }
+
     pub(super) fn find_due(&self, most: usize) -> Result<Option<FirstDue<Name<'a>>>, CommandError> {
         if self.is_none_due() {
             return Ok(None);

@@ -12,8 +12,8 @@ use crate::keyspace::{rules, stock};
 use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::Voucher;
 use domain::key_names::{
-    BOOK_PREFIX, EXTRA_PREFIX, HOLDS_PREFIX, PAYMENTS_PREFIX, RULES_PREFIX, UNITS_PREFIX,
-    WAIT_PREFIX, entry_name,
+    BOOK_PREFIX, EXTRA_PREFIX, HOLDS_PREFIX, LAST_PREFIX, OUTSIDE_PREFIX, PAYMENTS_PREFIX,
+    RULES_PREFIX, UNITS_PREFIX, WAIT_PREFIX, entry_name,
 };
 use domain::rules::{Millis, Rules};
 use domain::sale::Stock;
@@ -79,6 +79,8 @@ struct ManagedNames {
     extra: OwnedStr,
     wait: OwnedStr,
     payments: OwnedStr,
+    outside: OwnedStr,
+    last: OwnedStr,
     released: Option<OwnedStr>,
     confirmed: Option<OwnedStr>,
 }
@@ -242,6 +244,8 @@ impl VoucherKeys {
             extra: key(EXTRA_PREFIX),
             wait: key(WAIT_PREFIX),
             payments: key(PAYMENTS_PREFIX),
+            outside: key(OUTSIDE_PREFIX),
+            last: key(LAST_PREFIX),
             released,
             confirmed,
         })
@@ -259,6 +263,8 @@ impl VoucherKeys {
             extra: names.extra.as_str(),
             wait: names.wait.as_str(),
             payments: names.payments.as_str(),
+            outside: names.outside.as_str(),
+            last: names.last.as_str(),
             released: names.released.as_ref().map(OwnedStr::as_str),
             confirmed: names.confirmed.as_ref().map(OwnedStr::as_str),
         }

@@ -19,6 +19,7 @@ fn a_voucher_that_somebody_has_bought_is_refused() {
         ("seckill:units:7", "HSET seckill:units:7 alice 1:o1"),
         ("seckill:hold:7", "ZADD seckill:hold:7 1 o1"),
         ("seckill:extra:7", "SET seckill:extra:7 1"),
+        ("seckill:outside:7", "HSET seckill:outside:7 o1 1"),
     ] {
         server.run("SET seckill:stock:7 5");
         server.run(make);

@@ -9,7 +9,7 @@ const MILLIS: i64 = 1 << 48;
 const SALE: i64 = (1 << 53) - 1;
 
 /// Commands with a number at `@`, what errors call it, and its bounds.
-const NUMBERS: [(&str, &str, i64, i64); 31] = [
+const NUMBERS: [(&str, &str, i64, i64); 33] = [
     ("SECKILL.TRY 7 alice o1 UNITS @", "units", 1, MAX),
     ("SECKILL.TRY 7 alice o1 SALE @", "sale", 1, SALE),
     ("SECKILL.TRYKEYS s b o 7 alice o1 UNITS @", "units", 1, MAX),
@@ -27,6 +27,8 @@ const NUMBERS: [(&str, &str, i64, i64); 31] = [
     ("SECKILL.RESTOCK 7 @", "delta", i64::MIN, MAX),
     ("SECKILL.RESTOCK 7 TOTAL @", "TOTAL", 0, MAX),
     ("SECKILL.RESTOCK 7 5 SALE @", "sale", 1, SALE),
+    ("SECKILL.RESTOCK 7 @ FOR o1 SALE 5", "delta", i64::MIN, MAX),
+    ("SECKILL.RESTOCK 7 5 FOR o1 SALE @", "sale", 1, SALE),
     ("SECKILL.DROP 7 SALE @", "sale", 1, SALE),
     ("SECKILL.CONFIRM 7 alice o1 SALE @", "sale", 1, SALE),
     ("SECKILL.CANCEL 7 alice o1 KEEP @", "KEEP", 0, MAX),
@@ -88,11 +90,34 @@ const OPTIONS: [(&str, &[&str]); 19] = [
     ("SECKILL.CREATE 7 5", &["BEGIN", "BEGIN 1 END", "LIMIT 1 LIMIT 1", "COLOR 1", "5", "ADOPT"]),
     ("SECKILL.CREATE 7 ADOPT", &["ADOPT", "5", "LIMIT 1 ADOPT", "SALE 5"]),
     ("SECKILL.ALTER 7", &["BEGIN 0 BEGIN 0", "HOLD 1 END 5 HOLD 1", "LIMIT 2 5", "LIMIT 2 SALE"]),
-    ("SECKILL.RESTOCK 7", &["TOTAL", "TOTAL 1 2", "1 2", "1 SALE", "1 SALE 5 SALE 5"]),
+    (
+        "SECKILL.RESTOCK 7",
+        &[
+            "TOTAL",
+            "TOTAL 1 2",
+            "1 2",
+            "1 SALE",
+            "1 SALE 5 SALE 5",
+            "1 FOR",
+            "1 FOR o1",
+            "TOTAL 1 FOR o1 SALE 5",
+            "1 FOR a FOR a SALE 5",
+        ],
+    ),
     ("SECKILL.DROP 7", &["NOW", "force it", "FORCE FORCE", "SALE"]),
     (
         "SECKILL.CONFIRM 7 alice o1",
-        &["REF", "REF a REF a", "REF a b", "a", "REF a SALE", "IF held", "SALE 5 SALE 5"],
+        &[
+            "REFUND",
+            "REF a REFUND REFUND",
+            "REF",
+            "REF a REF a",
+            "REF a b",
+            "a",
+            "REF a SALE",
+            "IF held",
+            "SALE 5 SALE 5",
+        ],
     ),
     (
         "SECKILL.CANCEL 7 alice o1",

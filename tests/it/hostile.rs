@@ -37,7 +37,7 @@ const WORDS: [&[u8]; 24] = [
 ];
 
 /// The keys of voucher 7, of pool 7, of locks, and those that SECKILL.TRYKEYS and the like name.
-const KEYS: [&[u8]; 19] = [
+const KEYS: [&[u8]; 21] = [
     b"seckill:voucher:7",
     b"seckill:stock:7",
     b"seckill:order:7",
@@ -46,6 +46,8 @@ const KEYS: [&[u8]; 19] = [
     b"seckill:hold:7",
     b"seckill:extra:7",
     b"seckill:payments:7",
+    b"seckill:outside:7",
+    b"seckill:last:7",
     b"stream.orders",
     b"stream.orders.released",
     b"stream.orders.dlq",

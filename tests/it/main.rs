@@ -106,6 +106,7 @@ mod mtry_differential;
 mod nextid;
 mod nextid_pace;
 mod nextid_slots;
+mod outside;
 mod own_names;
 mod pages;
 mod payments;

@@ -9,6 +9,7 @@ fn rules_and_stock() {
         > SECKILL.CREATE 7 5
         SET seckill:voucher:7 {RULES 5 1} KEEPTTL
         SET seckill:stock:7 5
+        SET seckill:last:7 SALE
         > SECKILL.ALTER 7 LIMIT 2
         SET seckill:voucher:7 {RULES 5 2} KEEPTTL
         > SECKILL.RESTOCK 7 3
@@ -26,6 +27,7 @@ fn rules_and_stock() {
         ...
         > SECKILL.CREATE 8 ADOPT LIMIT 2
         SET seckill:voucher:8 {RULES 12 2} KEEPTTL
+        SET seckill:last:8 SALE
         "#;
     // RULES stands for the JSON of a total and a limit.
     let mut parts = session.split("{RULES ");
@@ -136,7 +138,7 @@ fn payments_and_a_part_of_an_order() {
         XADD stream.orders.confirmed ID userId alice voucherId 7 id o1 units 2 sale SALE \
         ref pay-1 payment first
         HSET seckill:book:7 o1 sold:2:0,ref5:pay-1:alice
-        HSET seckill:payments:7 pay-1 first:SALE:o1
+        HSET seckill:payments:7 pay-1 first:SALE,user5:alice:o1
         ZREM seckill:hold:7 o1
         DEL seckill:extra:7
         > SECKILL.CONFIRM 7 bob o2
@@ -145,7 +147,7 @@ fn payments_and_a_part_of_an_order() {
         XADD stream.orders.confirmed ID userId bob voucherId 7 id o2 sale SALE ref pay-2 \
         payment first
         HSET seckill:book:7 o2 sold:1:0,ref5:pay-2:bob
-        HSET seckill:payments:7 pay-2 first:SALE:o2
+        HSET seckill:payments:7 pay-2 first:SALE,user3:bob:o2
         > SECKILL.CANCEL 7 alice o1 KEEP 1
         XADD stream.orders.released ID userId alice voucherId 7 id o1 sale SALE ref pay-1 \
         reason cancelled was sold kept 1
@@ -156,7 +158,7 @@ fn payments_and_a_part_of_an_order() {
         XADD stream.orders.released ID userId alice voucherId 7 id o1 sale SALE ref pay-1 \
         reason cancelled was sold
         HSET seckill:book:7 o1 cancelled:1:0,sold,asked2,ref5:pay-1:alice
-        HSET seckill:payments:7 pay-1 released:SALE:o1
+        HSET seckill:payments:7 pay-1 released:SALE,user5:alice:o1
         HDEL seckill:units:7 alice
         SREM seckill:order:7 alice
         INCRBY seckill:stock:7 1

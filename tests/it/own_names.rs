@@ -137,6 +137,7 @@ fn vouchers_whose_keys_are_taken_sell_nothing() {
         ("seckill:", "extra:7"),
         ("seckill:e", "xtra:7"),
         ("", "seckill:extra:7"),
+        ("", "seckill:last:7"),
         ("", "lock:fence"),
         ("", counter.as_str()),
         ("icr:", counter.trim_start_matches("icr:")),

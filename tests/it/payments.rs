@@ -49,20 +49,21 @@ fn each_payment_is_recorded_once_and_answered_alike() {
     assert_eq!(reference(&server, "o1"), Some(b"pay-1".to_vec()));
     let sale = server.sale_of("7");
     for (request, answer, payment) in [
-        ("alice o1 REF pay-1", 2, "pay-1 first"),
-        ("alice o1 REF pay-2", 5, "pay-2 second"),
-        ("alice o1 REF pay-2", 5, "pay-2 second"),
+        ("alice o1 REF pay-1", 2, "first"),
+        ("alice o1 REF pay-2", 5, "second"),
+        ("alice o1 REF pay-2", 5, "second"),
         // Another user learns nothing of the order.
-        ("bob o1 REF pay-3", 0, "pay-3 unknown"),
-        ("alice o9 REF pay-4", 0, "pay-4 unknown"),
+        ("bob o1 REF pay-3", 0, "unknown"),
+        ("alice o9 REF pay-4", 0, "unknown"),
     ] {
         server.check(&format!("> SECKILL.CONFIRM 7 {request}\n{answer}"));
-        let (reference, outcome) = payment.split_once(' ').expect("two words");
-        let id = request.split(' ').nth(1).expect("an order");
-        server.check(&format!("> HGET seckill:payments:7 {reference}\n{outcome}:{sale}:{id}"));
+        let words: Vec<_> = request.split(' ').collect();
+        let [user, id, _, reference] = words[..] else { panic!("{request}") };
+        let of = |sale: &str| format!("{payment}:{sale},user{}:{user}:{id}", user.len());
+        server.check(&format!("> HGET seckill:payments:7 {reference}\n{}", of(&sale.to_string())));
         // A client that got no answer asks again, and waits for the replicas.
         let (reply, line) = server.replicated_again(&format!("SECKILL.CONFIRM 7 {request}"));
-        let wanted = format!("HSET seckill:payments:7 {reference} {outcome}:SALE:{id}");
+        let wanted = format!("HSET seckill:payments:7 {reference} {}", of("SALE"));
         assert_eq!((reply, line), (Value::Int(answer), wanted));
     }
     let (reply, line) = server.replicated_again("seckill.confirm 7 alice o1");
@@ -81,7 +82,7 @@ fn each_payment_is_recorded_once_and_answered_alike() {
 fn a_reference_may_be_any_bytes() {
     let server = Server::observed().start();
     server.run("SECKILL.CREATE 7 99 LIMIT 99 HOLD 900000");
-    let longest = vec![b':'; 512];
+    let longest = vec![b':'; 128];
     let references: [&[u8]; 7] = [b":", b"a:b", b"\0", b"\xff\r\n", b"ref5:", b"12", &longest];
     for (number, reference) in references.into_iter().enumerate() {
         let id = format!("o{number}");
@@ -102,6 +103,149 @@ fn a_reference_may_be_any_bytes() {
         assert_eq!(last_of(&server, "stream.orders.released", "ref").as_deref(), Some(reference));
     }
     server.assert_book("7", [99, 0, 0]);
+}
+
+/// Of another order, another user or another sale it is another payment.
+#[test]
+fn a_known_reference_is_answered_for_its_own_order_only() {
+    let server = held();
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n1");
+    let first = server.sale_of("7");
+    let told = |request: &str| server.refused(&format!("SECKILL.CONFIRM 7 {request}"), "REF");
+    for other in ["bob o1", "alice o2", &format!("bob o1 SALE {first}"), "alice o1 SALE 5"] {
+        let error = told(&format!("{} REF pay-1", other));
+        assert_eq!(error, "REF this payment is on record for another order, user or sale");
+    }
+    server.check("> SECKILL.DROP 7\n1");
+    // No sale is on: the last one is meant.
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n2");
+    told("bob o1 REF pay-1");
+    server.run(CREATE);
+    server.check("> SECKILL.TRY 7 alice o1\n0");
+    // The next sale's order is not paid by it.
+    told("alice o1 REF pay-1");
+    server.check(&format!("> SECKILL.CONFIRM 7 alice o1 REF pay-1 SALE {first}\n2"));
+    server.assert_book("7", [8, 1, 0]);
+}
+
+/// A record of an earlier version has no user: the book has it, while the sale is on.
+#[test]
+fn records_of_an_earlier_version_are_read() {
+    let server = held();
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n1");
+    let sale = server.sale_of("7");
+    let long = "x".repeat(129);
+    for (reference, outcome) in [("pay-1", "first"), (&long, "late"), ("pay-3", "unknown")] {
+        server.call(&["HSET", "seckill:payments:7", reference, &format!("{outcome}:{sale}:o1")]);
+    }
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n2");
+    server.refused("SECKILL.CONFIRM 7 bob o1 REF pay-1", "REF");
+    server.check(&format!("> SECKILL.CONFIRM 7 alice o1 REF {long}\n3"));
+    let error = server.refused(&format!("SECKILL.CONFIRM 7 alice o1 REF y{long}"), "ERR");
+    assert_eq!(error, "ERR reference must be at most 128 bytes long");
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-3\n5\n> SECKILL.DROP 7\n1");
+    server.check("> DEL seckill:last:7\n1\n> SECKILL.CONFIRM 7 bob o1 REF pay-1\n2");
+}
+
+/// Nobody takes a reference in advance, and the payment of a try that a failover has lost pays it
+/// once it is repeated.
+#[test]
+fn an_unknown_payment_binds_nothing() {
+    let server = Server::observed().start();
+    server.run(CREATE);
+    let sale = server.sale_of("7");
+    let confirm = "SECKILL.CONFIRM 7 alice o1 REF pay-1";
+    server.check("> SECKILL.CONFIRM 7 nobody none REF pay-1\n0");
+    server.check(&format!("> {confirm}\n0"));
+    server.check(&format!("> {confirm} SALE {sale}\n0\n> {confirm}\n0"));
+    // A repeat appends nothing.
+    assert_eq!(announced(&server), pairs(&[("pay-1", "unknown"), ("pay-1", "unknown")]));
+    server.check(&format!("> SECKILL.TRY 7 alice o1\n0\n> {confirm}\n1\n> {confirm}\n2"));
+    server.refused("SECKILL.CONFIRM 7 nobody none REF pay-1", "REF");
+    // Of an earlier sale it stays unknown, unless that sale is named no more.
+    server.check("> SECKILL.CONFIRM 7 bob o2 REF pay-2\n0\n> SECKILL.DROP 7\n1");
+    server.run(CREATE);
+    server.check("> SECKILL.TRY 7 bob o2\n0\n> SECKILL.CONFIRM 7 bob o2 REF pay-2\n0");
+    let record = format!("unknown:{sale},user3:bob:o2");
+    server.check(&format!("> HGET seckill:payments:7 pay-2\n{record}"));
+    let next = server.sale_of("7");
+    server.check(&format!("> SECKILL.CONFIRM 7 bob o2 REF pay-2 SALE {next}\n1"));
+    server.assert_book("7", [8, 0, 1]);
+    server.assert_reload_changes_nothing();
+}
+
+/// A payment that comes when its sale is gone is recorded, but not by a wrong server.
+#[test]
+fn a_payment_without_a_sale_is_unknown() {
+    let server = held();
+    let sale = server.sale_of("7");
+    server.check("> SECKILL.DROP 7 FORCE\n1");
+    for name in ["", &format!(" SALE {sale}")] {
+        server.check(&format!("> SECKILL.CONFIRM 7 alice o1 REF pay-1{name}\n0"));
+    }
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-2 SALE 5\n0");
+    server.check(&format!("> HGET seckill:payments:7 pay-1\nunknown:{sale},user5:alice:o1"));
+    server.check("> HGET seckill:payments:7 pay-2\nunknown:5,user5:alice:o1");
+    assert_eq!(announced(&server), pairs(&[("pay-1", "unknown"), ("pay-2", "unknown")]));
+    server.refused("SECKILL.CONFIRM 7 alice o1", "NOVOUCHER");
+    for never in ["8 alice o1 REF pay-1", "8 alice o1 REF pay-1 SALE 5"] {
+        server.refused(&format!("SECKILL.CONFIRM {never}"), "NOVOUCHER");
+        server.refused(&format!("SECKILL.CONFIRM {never} REFUND"), "NOVOUCHER");
+    }
+}
+
+/// The way out of an unknown payment: a person refunds it.
+#[test]
+fn a_person_refunds_what_is_unknown() {
+    let server = held();
+    let sale = server.sale_of("7");
+    server.check("> SECKILL.CONFIRM 7 bob o2 REF pay-1\n0");
+    for request in ["bob o2 REF pay-1 REFUND", "bob o2 REFUND REF pay-1", "bob o2 REF pay-1"] {
+        server.check(&format!("> SECKILL.CONFIRM 7 {request}\n3"));
+    }
+    server.check(&format!("> HGET seckill:payments:7 pay-1\nlate:{sale},user3:bob:o2"));
+    // Also of an order that is held, and one that the server has never heard of.
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-2 REFUND\n3");
+    server.assert_book("7", [8, 1, 0]);
+    let once = [("pay-1", "unknown"), ("pay-1", "late"), ("pay-2", "late")];
+    assert_eq!(announced(&server), pairs(&once));
+    // What is final stays, and an order's own payment is no refund.
+    server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-3\n1");
+    for request in ["alice o1 REF pay-3 REFUND", "alice o1 REF pay-3 REFUND"] {
+        server.check(&format!("> SECKILL.CONFIRM 7 {request}\n2"));
+        server.run("HDEL seckill:payments:7 pay-3");
+    }
+    server.check("> SECKILL.DROP 7\n1\n> SECKILL.CONFIRM 7 bob o2 REF pay-4 REFUND\n3");
+    server.check(&format!("> HGET seckill:payments:7 pay-4\nlate:{sale},user3:bob:o2"));
+}
+
+/// What pays is recorded though memory is full; what would only be kept comes again later.
+#[test]
+fn a_payment_that_pays_nothing_is_refused_while_memory_is_full() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 9 LIMIT 9 HOLD 900000");
+    for order in ["alice held", "alice sold", "bob gone", "bob due"] {
+        server.check(&format!("> SECKILL.TRY 7 {order}\n0"));
+    }
+    server.check("> SECKILL.CONFIRM 7 alice sold\n1\n> SECKILL.CANCEL 7 bob gone\n1");
+    server.check("> SECKILL.CONFIRM 7 dan none REF old\n0");
+    server.check("> CONFIG SET maxmemory 1\nOK");
+    let kept = ["dan none", "dan none REFUND", "bob gone", "alice held REFUND"];
+    for (number, order) in kept.into_iter().enumerate() {
+        let (order, more) = order.split_once(" R").map_or((order, ""), |it| (it.0, " REFUND"));
+        let error =
+            server.refused(&format!("SECKILL.CONFIRM 7 {order} REF new{number}{more}"), "OOM");
+        assert_eq!(
+            error,
+            "OOM memory is full, and this payment pays no order now, send it again later"
+        );
+    }
+    server.refused("SECKILL.CONFIRM 7 eve none REF old", "OOM");
+    server.check("> SECKILL.CONFIRM 7 dan none REF old\n0");
+    server
+        .check("> SECKILL.CONFIRM 7 alice held REF a\n1\n> SECKILL.CONFIRM 7 alice sold REF b\n2");
+    server.refused("SECKILL.CONFIRM 7 alice sold REF c", "OOM");
+    server.check("> CONFIG SET maxmemory 0\nOK\n> SECKILL.CONFIRM 7 alice sold REF c\n5");
 }
 
 #[test]

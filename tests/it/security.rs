@@ -143,6 +143,7 @@ fn a_voucher_grants_its_own_keys_and_no_other() {
         "seckill:book:sale:1",
         "seckill:extra:sale:1",
         "seckill:hold:sale:1",
+        "seckill:last:sale:1",
         "seckill:order:sale:1",
         "seckill:stock:sale:1",
         "seckill:units:sale:1",

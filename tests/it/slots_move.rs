@@ -165,7 +165,7 @@ fn a_sale_whose_slot_moves_is_dropped_as_a_whole_or_not_at_all() {
         "SECKILL.CANCEL V bob o2",
         "SECKILL.TRY V dan o3",
     ];
-    let full = ["SECKILL.TRY V eve o4 WAITLIST"];
+    let full = ["SECKILL.TRY V eve o4 WAITLIST", "HSET seckill:outside:{V} o9 1"];
     for (number, commands) in [&made[..], &[&made[..], &full].concat()].into_iter().enumerate() {
         let voucher = format!("v{number}");
         let made = commands.iter().map(|command| command.replace('V', &voucher));
@@ -173,7 +173,7 @@ fn a_sale_whose_slot_moves_is_dropped_as_a_whole_or_not_at_all() {
         let drop = format!("SECKILL.DROP {voucher} FORCE");
         let moving = Move::begin(&source, &target, &voucher);
         let keys = moving.keys();
-        assert_eq!(keys.len(), 11 + number, "{keys:?}");
+        assert_eq!(keys.len(), 12 + 2 * number, "{keys:?}");
         for key in &keys {
             // The others have gone, then this one has, too.
             for node in [&source, &target] {

@@ -26,7 +26,7 @@ const UNMANAGED: &str = "SECKILL.REJECT stream.orders g UNMANAGED";
 const COUNTER: &str = "COUNTER";
 
 /// Keys, and the commands that need them.
-const NEEDED: [(&str, &[&str]); 20] = [
+const NEEDED: [(&str, &[&str]); 22] = [
     (
         "seckill:voucher:7",
         &[
@@ -119,6 +119,11 @@ const NEEDED: [(&str, &[&str]); 20] = [
     ),
     ("seckill:payments:7", &["SECKILL.CONFIRM 7 alice o1 REF pay-1"]),
     (
+        "seckill:outside:7",
+        &["SECKILL.RESTOCK 7 -1 FOR o9 SALE NOW", "SECKILL.RESTOCK 7 1 FOR o9 SALE NOW"],
+    ),
+    ("seckill:last:9", &["SECKILL.CREATE 9 5", "SECKILL.CONFIRM 9 alice o1 REF pay-1"]),
+    (
         "stream.orders",
         &[
             "SECKILL.TRY 7 bob o2",
@@ -180,20 +185,22 @@ const NEEDED_BY_OTHERS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// A server that is set up again for every spoiled key.
+/// A server that is set up again for every spoiled key, and its managed sale.
 struct Spoiled {
     server: Server,
+    sale: String,
 }
 
 impl Spoiled {
     fn start() -> Self {
-        Self { server: Server::observed().start() }
+        Self { server: Server::observed().start(), sale: String::new() }
     }
 
     /// Sets everything up, and spoils it by these commands.
-    fn by(&self, commands: &[&str]) {
+    fn by(&mut self, commands: &[&str]) {
         self.server.run("FLUSHALL");
         SETUP.iter().for_each(|command| drop(self.server.run(command)));
+        self.sale = self.server.sale_of("7");
         let counter = today(&self.server, "order");
         let spoil = commands.iter().map(|command| command.replace(COUNTER, &counter));
         spoil.for_each(|command| drop(self.server.run(&command)));
@@ -208,7 +215,8 @@ impl Spoiled {
             _ => vec!["1-1".to_owned(); 2],
         };
         let with_ids = |command: &&str| {
-            command.replace("g MANAGED", &format!("g {}", ids[0])).replace("UNMANAGED", &ids[1])
+            let named = command.replace("SALE NOW", &format!("SALE {}", self.sale));
+            named.replace("g MANAGED", &format!("g {}", ids[0])).replace("UNMANAGED", &ids[1])
         };
         commands.iter().map(|command| self.server.refused(&with_ids(command), code)).collect()
     }
@@ -216,14 +224,14 @@ impl Spoiled {
 
 #[test]
 fn a_key_of_another_type_is_refused_before_anything_changes() {
-    let spoiled = Spoiled::start();
+    let mut spoiled = Spoiled::start();
     let makes = ["RPUSH K a", "SET K a", "SADD K a", "HSET K f v", "ZADD K 1 a", "XADD K 1-1 f v"];
     for (key, commands) in NEEDED.into_iter().chain(NEEDED_BY_OTHERS) {
         let is_of = |what: &[&str]| what.iter().any(|part| key.contains(part));
         let right = match key {
             _ if is_of(&["stream", "orders"]) => "XADD",
             _ if is_of(&["seckill:order", "buyers"]) => "SADD",
-            _ if is_of(&["book", "units", "payments", "winners"]) => "HSET",
+            _ if is_of(&["book", "units", "payments", "winners", "outside"]) => "HSET",
             _ if is_of(&["hold:"]) => "ZADD",
             _ if is_of(&["codes"]) => "RPUSH",
             _ => "SET",
@@ -239,7 +247,7 @@ fn a_key_of_another_type_is_refused_before_anything_changes() {
 
 #[test]
 fn a_stock_that_is_no_integer_is_refused() {
-    let spoiled = Spoiled::start();
+    let mut spoiled = Spoiled::start();
     let stocks =
         ["5.5", "' 5'", "+5", "007", "-0", "''", "abc", "9223372036854775808", "\"5\\x00\""];
     for stock in stocks {
@@ -257,7 +265,7 @@ fn a_stock_that_is_no_integer_is_refused() {
 
 #[test]
 fn rules_that_cannot_be_are_refused_by_every_command() {
-    let spoiled = Spoiled::start();
+    let mut spoiled = Spoiled::start();
     let (key, commands) = NEEDED[0];
     spoiled.by(&[]);
     // What else can't be is in the tests of `domain`.
@@ -287,7 +295,7 @@ fn what_no_command_wrote_is_refused() {
     let ids: &[&str] = &["SECKILL.NEXTID order", "SECKILL.NEXTID order COUNT 65536"];
     let unread = "the records of this voucher can't be read";
     let full = "stock or total would be out of range";
-    let spoiled = Spoiled::start();
+    let mut spoiled = Spoiled::start();
     for (spoil, commands, wanted) in [
         ("HSET seckill:book:7 o1 garbled", records, unread),
         ("HSET seckill:units:7 alice x", units, unread),
@@ -319,7 +327,7 @@ fn what_no_command_wrote_is_refused() {
 /// With entries or without: the greatest id is taken.
 #[test]
 fn a_stream_that_has_used_up_its_ids_is_refused() {
-    let spoiled = Spoiled::start();
+    let mut spoiled = Spoiled::start();
     for (key, commands) in NEEDED.into_iter().filter(|row| {
         let own = ["stream.orders.", "stream.draws", "orders"];
         own.iter().any(|start| row.0.starts_with(start))

@@ -7,7 +7,7 @@ const VOUCHERS: [&[u8]; 7] = [b"7", b"7", b"7", b"8", b"{7}x", b"\0\xff", b"a}b"
 
 /// Keys of vouchers, pools, locks and counters that all clients write to. The grammar has values
 /// for other keys.
-pub const KEYS: [&str; 29] = [
+pub const KEYS: [&str; 32] = [
     "seckill:stock:7",
     "seckill:order:7",
     "seckill:voucher:7",
@@ -15,6 +15,9 @@ pub const KEYS: [&str; 29] = [
     "seckill:units:7",
     "seckill:hold:7",
     "seckill:extra:7",
+    "seckill:payments:7",
+    "seckill:outside:7",
+    "seckill:last:7",
     "seckill:stock:8",
     "seckill:order:8",
     "seckill:voucher:8",

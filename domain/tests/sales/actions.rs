@@ -3,7 +3,7 @@
 use crate::planted::Planted;
 use crate::world::{Error, HasBought, NOW, View, World, Written};
 use domain::book::{Entry, Reason, State};
-use domain::confirm::{self, Confirmation};
+use domain::confirm::{self, Confirmation, Given};
 use domain::facts::Refusal;
 use domain::orders::{self, Cancellation, Request};
 use domain::overlay::Overlay;
@@ -70,6 +70,10 @@ pub enum Action {
     /// Two tries of one command.
     Pair(Order<u8>, Order<u8>),
     Confirm(Named, Option<u8>),
+    /// A person refunds the payment.
+    Refund(Named, u8),
+    /// Memory gets full, or is no longer.
+    Fill,
     Extend(Named, Millis),
     /// All units, or all but so many.
     Cancel(Named, Option<State>, Option<Units>),
@@ -82,7 +86,7 @@ pub enum Action {
     RejectOther,
     Timer(u8),
     Tick,
-    Restock(sales::Restock),
+    Restock(sales::Restock<u8>),
     End(Option<Millis>),
     Begin(Option<Millis>),
     Limit(i64),
@@ -199,8 +203,19 @@ impl Run<'_> {
             Action::Pair(first, second) => Ok(Answer::Pair(self.pair([first, second]))),
             Action::Confirm(named, reference) => {
                 let request = named.request();
-                let decided = self.ask(|facts| confirm::confirm(facts, &request, reference))?;
+                let given = || reference.map(|it| Given { reference: it, is_refunded: false });
+                let decided = self.ask(|facts| confirm::confirm(facts, &request, given()))?;
                 self.take(decided).map(Answer::Confirm)
+            }
+            Action::Refund(named, reference) => {
+                let (request, is_refunded) = (named.request(), true);
+                let given = || Some(Given { reference, is_refunded });
+                let decided = self.ask(|facts| confirm::confirm(facts, &request, given()))?;
+                self.take(decided).map(Answer::Confirm)
+            }
+            Action::Fill => {
+                self.world.is_full = !self.world.is_full;
+                Ok(Answer::Number(0))
             }
             Action::Extend(named, ms) => {
                 let decided = self.ask(|facts| confirm::extend(facts, &named.request(), ms))?;
@@ -330,7 +345,7 @@ impl Run<'_> {
         Ok(answer)
     }
 
-    fn apply_sale(&mut self, plan: &SalePlan) {
+    fn apply_sale(&mut self, plan: &SalePlan<u8>) {
         self.world.apply_sale(plan, &mut self.written);
         if plan.moves_line() {
             self.serve();

@@ -19,7 +19,8 @@ pub fn sale() -> Rules {
 }
 
 pub fn created(rules: Rules) -> World {
-    World { rules: Some(rules), stock: Some(rules.total), ..World::EMPTY }
+    let (stock, last) = (Some(rules.total), Some(rules.sale));
+    World { rules: Some(rules), stock, last, ..World::EMPTY }
 }
 
 /// Requests about orders with these ids, of sales by number.
@@ -151,9 +152,10 @@ pub fn rules() -> Bounds {
 
 /// A stock that is sold, adopted, dropped and created again, with late entries and commands.
 pub fn two_sales() -> Bounds {
-    let references: &[_] = if is_set("BRIEF") { &[None] } else { &[None, Some(0)] };
-    let sales: &[_] = &[None, Some(1)];
     let extends = is_set("SOAK");
+    // With payments: see `payments_of_sales`.
+    let references: &[_] = if extends { &[None, Some(0)] } else { &[None] };
+    let sales: &[_] = &[None, Some(1)];
     let units: &[_] = if extends { &[1, 2] } else { &[1] };
     let requests = Requests { ids: &[0, 1], units, references, sales, extends, ..usual() };
     let mut actions = requests.all();
@@ -166,6 +168,28 @@ pub fn two_sales() -> Bounds {
     actions.extend([(0, 0), (1, 1)].map(|(user, id)| Action::TryFor(order(user, id, 1), 1)));
     let worlds = vec![World::EMPTY];
     Bounds { worlds, sales: 2, ..of("two sales", actions) }
+}
+
+/// Payments before, in and after two sales, also while memory is full, that persons refund, and
+/// units outside of a sale.
+pub fn payments_of_sales() -> Bounds {
+    let sales = [None, Some(1), Some(2)];
+    let named = [(0, 0), (1, 0)].into_iter();
+    let named = named.flat_map(|(user, id)| sales.map(|sale| Named { user, id, sale }));
+    let mut actions: Vec<_> = named
+        .flat_map(|named| [Action::Confirm(named, Some(0)), Action::Refund(named, 0)])
+        .collect();
+    let other = Named { user: 0, id: 1, sale: None };
+    actions.extend([Action::Confirm(other, Some(0)), Action::Confirm(other, Some(1))]);
+    actions.extend([Action::Try(order(0, 0, 1)), Action::Cancel(other, None, None)]);
+    actions.extend([Action::Try(order(0, 1, 1)), Action::Fill, Action::Tick]);
+    actions.extend(
+        [(-1, 0), (1, 0), (-2, 0)]
+            .map(|(delta, order)| Action::Restock(Restock::For { delta, order })),
+    );
+    actions.extend([Action::Create, Action::Drop { forced: true, sale: None }]);
+    let worlds = vec![World::EMPTY];
+    Bounds { worlds, sales: 2, symmetry: false, ..of("payments of two sales", actions) }
 }
 
 /// One snapshot at any moment, and one failover to it.

@@ -139,7 +139,9 @@ impl Bits {
             let of = payment.filter(|payment| payment.id == id);
             self.add(of.map_or(0, |it| 1 + it.outcome as i64), 3);
             self.add(of.map_or(0, |it| it.sale.get()), 2);
+            self.add(of.and_then(|it| it.user).map_or(2, |it| renaming.user(it).into()), 2);
         }
+        self.add(world.outside[usize::from(id)].map_or(0, |units| units.get()), 2);
         for user in 0..USERS {
             let has = world.units[usize::from(renaming.user(user as u8))];
             self.add(has.is_some_and(|has| has.latest == id).into(), 1);
@@ -165,7 +167,11 @@ fn renamed(state: &State, renaming: Renaming, ids: [u8; ORDERS]) -> State {
             book: sorted(world.book, ids).map(|it| it.map(|entry| renaming.entry(entry))),
             holds: sorted(world.holds, ids),
             line: sorted(world.line, ids),
-            payments: renaming.payments(world.payments).map(|it| it.map(|it| it.map(new_id))),
+            payments: renaming.payments(world.payments).map(|it| {
+                let user = it.and_then(|it| it.user).map(|user| renaming.user(user));
+                it.map(|it| Payment { user, id: new_id(it.id), ..it })
+            }),
+            outside: sorted(world.outside, ids),
             ..*world
         };
         world.renumber();

@@ -10,71 +10,160 @@ use domain::facts::Refusal;
 use domain::orders;
 use domain::payments::{Outcome as Paid, Payment};
 use domain::rules::SaleId;
+use domain::sales::Restock;
+
+impl World {
+    pub fn units_outside(&self) -> i64 {
+        self.outside.iter().flatten().map(|units| units.get()).sum()
+    }
+}
 
 impl Step<'_> {
     /// A payment is recorded and announced once, by the confirmation that brings it, and changes
-    /// only when its order is released.
+    /// only when its order is released. One that is unknown is none yet.
     pub fn check_payment(&self, reference: usize) -> Checked {
         let (before, after) = (self.before.payments[reference], self.after.payments[reference]);
         let paid = self.written.paid[reference];
-        let has_reference = |entry: Option<Entry<u8>>| {
-            entry.is_some_and(|it| it.reference.map(usize::from) == Some(reference))
-        };
         let is_right = match (before, after) {
             (None, None) => paid == 0,
-            (None, Some(after)) => {
-                let is_named = matches!(self.action, Action::Confirm(named, given)
-                    if given.map(usize::from) == Some(reference) && named.id == after.id);
-                let is_first =
-                    (after.outcome == Paid::First) == has_reference(self.after.entry(after.id));
-                is_named && is_first && paid == 1
-            }
+            (None, Some(after)) => self.brings(reference, &after) && paid == 1,
             (Some(before), Some(after)) if before == after => paid == 0,
+            (Some(before), Some(after)) if before.outcome == Paid::Unknown => {
+                self.brings(reference, &after) && paid == 1
+            }
             (Some(before), Some(after)) => {
                 let released = Payment { outcome: Paid::Released, ..before };
                 let order = self.after.entry(before.id);
                 let is_released = self.written.released[usize::from(before.id)] == 1
-                    && has_reference(order)
+                    && has_reference(order, reference)
                     && order.is_some_and(|it| it.was == Some(State::Sold));
                 before.outcome == Paid::First && after == released && is_released && paid == 0
             }
-            (Some(_), None) => false,
+            (_, None) => false,
         };
         ensure(is_right, "a payment vanishes, or counts twice")
+    }
+
+    /// Is this record that of the payment, and of the order, that are named?
+    fn brings(&self, reference: usize, record: &Payment<u8>) -> bool {
+        let (named, given) = match self.action {
+            Action::Confirm(named, given) => (named, *given),
+            Action::Refund(named, given) => (named, Some(*given)),
+            _ => return false,
+        };
+        let order = self.after.entry(record.id);
+        let is_first = (record.outcome == Paid::First) == has_reference(order, reference);
+        let is_named = (record.user, record.id) == (Some(named.user), named.id);
+        given.map(usize::from) == Some(reference) && is_named && is_first
+    }
+
+    /// The sale that a confirmation means: that it names, else the one that is on, else the last.
+    fn meant(&self, named: &Named) -> Option<SaleId> {
+        let sale = named.sale.and_then(|sale| SaleId::new(sale.into()));
+        sale.or(self.before.sale()).or(self.before.last)
     }
 
     pub fn check_confirm(
         &self,
         named: &Named,
         reference: Option<u8>,
+        is_refunded: bool,
         answer: &Result<Answer, Error>,
     ) -> Checked {
         let paid = |world: &World| reference.and_then(|it| world.payments[usize::from(it)]);
-        if let Some(known) = paid(self.before) {
+        let (known, meant) = (paid(self.before), self.meant(named));
+        let recorded = reference.map_or(0, |it| self.written.recorded[usize::from(it)]);
+        let is_theirs = known.is_some_and(|it| (it.user, it.id) == (Some(named.user), named.id));
+        if let Some(known) = known.filter(|it| it.outcome != Paid::Unknown) {
             // Answered again, whatever has become of the order.
-            let is_same = known.id == named.id
-                && named.sale.is_none_or(|sale| i64::from(sale) == known.sale.get());
+            let is_same = is_theirs && meant == Some(known.sale);
             let refused = Err(Error::Refused(Refusal::Reference));
             let again = Ok(Answer::Confirm(Confirmation::again(known.outcome)));
             ensure(*answer == if is_same { again } else { refused }, "another answer")?;
-            let recorded = reference.map_or(0, |it| self.written.recorded[usize::from(it)]);
             let is_again = self.written.anything == is_same && recorded == u8::from(is_same);
             return ensure(
                 self.before == self.after && is_again,
                 "an answer that is not replicated",
             );
         }
-        let outcome = paid(self.after).map(|payment| payment.outcome);
-        // An order in line has no units to be paid.
-        let Some((before, after)) = self.named(named).filter(|(_, it)| it.state != State::Waiting)
-        else {
-            let is_unknown = *answer == Ok(Answer::Confirm(Confirmation::NoSuchOrder));
-            let is_recorded = outcome == reference.map(|_| Paid::Unknown);
-            ensure(self.before.book == self.after.book, "another order")?;
-            let is_right =
-                is_unknown && is_recorded && self.written.anything == reference.is_some();
-            return ensure(is_right || self.before.rules.is_none(), "an order is not known, or is");
+        let Some(after) = paid(self.after).filter(|it| it.outcome != Paid::Unknown) else {
+            return self.check_unpaid(named, reference, is_refunded, answer);
         };
+        let is_earlier = known.is_some_and(|it| named.sale.is_none() && Some(it.sale) != meant);
+        let sale = known.map(|it| it.sale).filter(|_| is_earlier).or(meant);
+        ensure(Some(after.sale) == sale && recorded == 1, "a payment of another sale")?;
+        let keeps = matches!(after.outcome, Paid::Late | Paid::Second);
+        ensure(!keeps || !self.before.is_full, "a payment is kept though memory is full")?;
+        if is_refunded {
+            let is_late = after.outcome == Paid::Late && self.before.book == self.after.book;
+            return ensure(
+                is_late && *answer == Ok(Answer::Confirm(Confirmation::TooLate)),
+                "a payment that a person refunds is none to be refunded",
+            );
+        }
+        ensure(!is_earlier, "an unknown payment of an earlier sale pays")?;
+        self.check_order_paid(named, reference, Some(after.outcome), answer)
+    }
+
+    /// A confirmation without a payment, or with one that is of no order, or that is refused.
+    fn check_unpaid(
+        &self,
+        named: &Named,
+        reference: Option<u8>,
+        is_refunded: bool,
+        answer: &Result<Answer, Error>,
+    ) -> Checked {
+        let known = reference.and_then(|it| self.before.payments[usize::from(it)]);
+        let is_earlier =
+            known.is_some_and(|it| named.sale.is_none() && Some(it.sale) != self.meant(named));
+        let order = self.named(named).filter(|(_, it)| it.state != State::Waiting);
+        let order = order.filter(|_| reference.is_none() || !is_earlier);
+        let nothing = !self.written.anything && self.before == self.after;
+        match answer {
+            Err(Error::Refused(Refusal::NotManaged)) => {
+                let was_managed = self.before.last.is_some() || known.is_some();
+                let may_pay = reference.is_some() && was_managed;
+                return ensure(self.before.rules.is_none() && !may_pay, "it was managed once");
+            }
+            Err(Error::Refused(Refusal::NoMemory)) => {
+                let pays = order.is_some_and(|(before, _)| match before.state {
+                    State::Held => !before.is_overdue(NOW),
+                    State::Sold => before.reference.is_none(),
+                    State::Waiting | State::Released(_) => false,
+                });
+                let is_so = self.before.is_full && reference.is_some() && (!pays || is_refunded);
+                return ensure(is_so && nothing, "a payment that pays is refused");
+            }
+            _ => {}
+        }
+        if order.is_some() && !is_refunded {
+            return self.check_order_paid(named, reference, None, answer);
+        }
+        let is_unknown = *answer == Ok(Answer::Confirm(Confirmation::NoSuchOrder));
+        ensure(is_unknown && !is_refunded, "an order is known, or a refund is not recorded")?;
+        ensure(self.before.book == self.after.book, "another order")?;
+        let Some(reference) = reference.map(usize::from) else {
+            return ensure(nothing, "an order is not known, or is");
+        };
+        let is_same = known.is_some_and(|it| (it.user, it.id) == (Some(named.user), named.id));
+        let paid = self.written.paid[reference] == u8::from(!is_same);
+        let record = self.after.payments[reference].map(|it| (it.user, it.id));
+        let is_recorded =
+            record == Some((Some(named.user), named.id)) && self.written.recorded[reference] == 1;
+        ensure(paid && is_recorded, "an unknown payment is not recorded once")?;
+        ensure(is_same || !self.before.is_full, "a payment is kept though memory is full")
+    }
+
+    /// A confirmation of an order that has units, or had.
+    fn check_order_paid(
+        &self,
+        named: &Named,
+        reference: Option<u8>,
+        outcome: Option<Paid>,
+        answer: &Result<Answer, Error>,
+    ) -> Checked {
+        let order = self.named(named).filter(|(_, it)| it.state != State::Waiting);
+        let Some((before, after)) = order else { return Err("a payment of no order") };
         let was_sold = before.state == State::Sold;
         let is_second = |known| reference.is_some_and(|given| known != given);
         let Ok(Answer::Confirm(answer)) = answer else { return Err("a confirmation is refused") };
@@ -102,6 +191,32 @@ impl Step<'_> {
         ensure(is_right, "a confirmation that is not true")
     }
 
+    /// Units are taken off the sale, and return, once for each order.
+    pub fn check_outside(&self, delta: i64, order: u8, answer: &Result<Answer, Error>) -> Checked {
+        let of = |world: &World| world.outside[usize::from(order)].map_or(0, |it| it.get());
+        let (before, after) = (of(self.before), of(self.after));
+        let left = self.before.stock.unwrap_or(0);
+        let is_right = match answer {
+            Ok(_) if delta < 0 => after == -delta && (before == 0 || before == after),
+            Ok(_) => after == 0 && (before == 0 || before == delta),
+            Err(Error::Refused(Refusal::OrderId)) => before != 0 && before != delta.abs(),
+            Err(Error::Refused(Refusal::TooFew)) => before == 0 && left + delta < 0,
+            Err(Error::Refused(Refusal::NotManaged)) => self.before.rules.is_none(),
+            Err(_) => false,
+        };
+        ensure(is_right, "units outside of the sale are not what was answered")
+    }
+
+    /// What only few commands change.
+    pub fn check_kept_keys(&self) -> Checked {
+        let is_made = matches!(self.action, Action::Create | Action::Adopt);
+        ensure(is_made || self.before.last == self.after.last, "the last sale is another")?;
+        let moves = matches!(self.action, Action::Restock(Restock::For { .. }));
+        let is_dropped = self.before.rules.is_some() && self.after.rules.is_none();
+        let is_same = self.before.outside == self.after.outside;
+        ensure(moves || is_dropped || is_same, "units outside of the sale are others")
+    }
+
     pub fn check_extend(&self, named: &Named, answer: Confirmation) -> Checked {
         let Some((before, after)) = self.named(named).filter(|(_, it)| it.state != State::Waiting)
         else {
@@ -120,6 +235,10 @@ impl Step<'_> {
     }
 }
 
+fn has_reference(entry: Option<Entry<u8>>, reference: usize) -> bool {
+    entry.is_some_and(|it| it.reference.map(usize::from) == Some(reference))
+}
+
 /// Somebody recorded a reference of the book for another order, or another sale.
 #[test]
 fn only_the_payment_of_a_released_order_is_refunded() {
@@ -129,7 +248,7 @@ fn only_the_payment_of_a_released_order_is_refunded() {
     for (sale, id, is_refunded) in [(sale, 0, true), (sale, 1, false), (earlier, 0, false)] {
         let mut world = sold;
         world.book[0] = world.book[0].map(|entry| Entry { reference: Some(0), ..entry });
-        world.payments[0] = Some(Payment { sale, id, outcome: Paid::First });
+        world.payments[0] = Some(Payment { sale, user: Some(0), id, outcome: Paid::First });
         let plan = plan(asked(world, |facts| orders::cancel(facts, &request(), None, None)));
         assert_eq!(plan.payment.is_some(), is_refunded, "{sale:?} {id}");
     }

@@ -4,7 +4,7 @@
 use crate::bounds::{created, order, sale};
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Entry, Reason, State, UserUnits};
-use domain::confirm::{self, Confirmation};
+use domain::confirm::{self, Confirmation, Given};
 use domain::facts::Refusal;
 use domain::orders::{self, Request, stock_after_release};
 use domain::plan::{Admission, Change, Decision, Hold, Plan, SalePlan};
@@ -30,7 +30,7 @@ pub fn asked<T>(world: World, question: impl FnOnce(&View<'_>) -> T) -> T {
     ask(world, PLAIN, usize::MAX, question)
 }
 
-fn restocked(world: World, restock: Restock) -> Result<(i64, SalePlan), Error> {
+fn restocked(world: World, restock: Restock<u8>) -> Result<(i64, SalePlan<u8>), Error> {
     asked(world, |facts| sales::restock(facts, Meant::Any, restock))
 }
 
@@ -264,7 +264,10 @@ fn a_payment_in_the_book_alone_is_no_second_one() {
     {
         let mut world = with_order(state, 1, Some(1), 2);
         world.book[0] = world.book[0].map(|entry| Entry { reference: Some(0), ..entry });
-        let got = asked(world, |facts| confirm::confirm(facts, &request(), Some(0)));
+        let got = asked(world, |facts| {
+            let given = Given { reference: 0, is_refunded: false };
+            confirm::confirm(facts, &request(), Some(given))
+        });
         let Ok(Decision::Do(answer, plan)) = got else { panic!("{got:?}") };
         assert_eq!((answer, plan.appends), (want, [None; 2]), "{state:?}");
         assert!(plan.payment.is_some_and(|(reference, _)| reference == 0), "{state:?}");
@@ -340,9 +343,9 @@ fn a_stock_is_adopted_if_it_is_a_number_of_units() {
 #[test]
 fn a_sale_ends_although_its_keys_are_unreadable() {
     let held = with_order(State::Held, 1, Some(0), 1);
-    let deletion = SalePlan { delete: true, ..SalePlan::default() };
+    let deletion = SalePlan { delete: true, ..SalePlan::NONE };
     let delete = || End::Delete(deletion);
-    let end = SalePlan { rules: sale().ended(NOW), ..SalePlan::default() };
+    let end = SalePlan { rules: sale().ended(NOW), ..SalePlan::NONE };
     let end =
         SalePlan { rules: end.rules.map(|rules| Rules { total: 1, limit: MAX, ..rules }), ..end };
     let no_book = World { book: [None; 3], ..held };

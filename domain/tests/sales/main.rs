@@ -12,6 +12,7 @@ mod overlays;
 mod plans;
 mod planted;
 mod planted_line;
+mod planted_paid;
 mod properties;
 mod releases;
 mod rows;
@@ -20,12 +21,13 @@ mod waits;
 mod world;
 
 use bounds::{
-    batches, failover, faults, is_set, line, line_faults, line_told, one_sale, payments, rules,
-    small, small_line, two_sales,
+    batches, failover, faults, is_set, line, line_faults, line_told, one_sale, payments,
+    payments_of_sales, rules, small, small_line, two_sales,
 };
 use model::{Bounds, Sales};
 use planted::{PLANTED, Planted};
 use planted_line::PLANTED_LINE;
+use planted_paid::PLANTED_PAID;
 use stateright::{Checker, Model};
 use std::time::Instant;
 
@@ -82,6 +84,13 @@ fn payments_take_every_course() {
 }
 
 #[test]
+fn payments_of_two_sales_take_every_course() {
+    let orders = ["TRY 0 1 5 7", PAID, "CANCEL 0 1 2"];
+    let sales = ["RESTOCK 0 1 2 7", "DROP 1 2", "CREATE 0 7"];
+    explore(payments_of_sales(), &[&orders[..], &sales].concat());
+}
+
+#[test]
 fn tries_of_one_command_are_tries_one_after_the_other() {
     explore(batches(), &[ORDERS[0], CONFIRMED, RELEASED, "REJECT 0 1"]);
 }
@@ -94,7 +103,8 @@ fn one_sale_changes_its_rules() {
 
 #[test]
 fn two_sales_take_every_course() {
-    let orders = ["TRY 0 1 2 4 5 7", ONE_PAID, RELEASED, "REJECT 0 1 2"];
+    let confirm = if is_set("SOAK") { ONE_PAID } else { CONFIRMED };
+    let orders = ["TRY 0 1 2 4 5 7", confirm, RELEASED, "REJECT 0 1 2"];
     explore(two_sales(), &[&orders[..], &["DROP 1 2 7", "CREATE 0 7", "ADOPT 0 7"]].concat());
 }
 
@@ -149,4 +159,9 @@ fn planted_faults_are_found() {
 #[test]
 fn planted_faults_of_a_line_are_found() {
     find(small_line, PLANTED_LINE);
+}
+
+#[test]
+fn planted_faults_of_payments_are_found() {
+    find(payments_of_sales, PLANTED_PAID);
 }

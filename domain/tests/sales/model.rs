@@ -8,7 +8,7 @@ use crate::state::State;
 use crate::world::{Error, NOW, World, Written};
 use domain::book::{Reason, State as OrderState};
 use domain::facts::Refusal;
-use domain::rules::{Rules, SaleId};
+use domain::rules::Rules;
 use domain::sale::Outcome;
 use domain::sales::Restock;
 use stateright::{Model, Property};
@@ -24,7 +24,7 @@ pub struct Bounds {
     pub name: &'static str,
     pub worlds: Vec<World>,
     pub moves: Vec<Move>,
-    /// The rules of later sales, but for their ids, and how many sales there are.
+    /// The rules of later sales, and how many sales there are.
     pub rules: Rules,
     pub sales: u8,
     pub total_max: i64,
@@ -59,8 +59,8 @@ impl Sales {
             Action::RejectLate(which, id) => last.late[which][usize::from(id)],
             _ => None,
         };
-        let sale = SaleId::new(i64::from(last.created) + 1);
-        let new_rules = Rules { sale: sale.expect("a number from 1"), ..self.bounds.rules };
+        // The clock stands, and the ids of sales grow all the same.
+        let new_rules = self.bounds.rules;
         Run {
             world: last.world,
             written: Written::default(),
@@ -89,7 +89,9 @@ impl Sales {
                 Action::RejectLate(which, id) => last.late[which][usize::from(id)].is_some(),
                 Action::Timer(id) => world.holds[usize::from(id)].is_some_and(|it| it <= NOW),
                 Action::Create | Action::Adopt => last.created < self.bounds.sales,
-                Action::Restock(Restock::By(delta)) => total + delta <= self.bounds.total_max,
+                Action::Restock(Restock::By(delta) | Restock::For { delta, .. }) => {
+                    total + delta <= self.bounds.total_max
+                }
                 Action::Restock(Restock::To(to)) => to <= self.bounds.total_max,
                 Action::SetStock(_) => world.rules.is_none() && world.stock.is_none(),
                 Action::Lag => last.replica.is_none() && !last.has_failed,
@@ -246,7 +248,7 @@ impl Sales {
     fn note(&self, action: &Action, answer: &Result<Answer, Error>) {
         let action = match action {
             Action::Try(_) | Action::TryFor(..) | Action::Wait(_) => 0,
-            Action::Confirm(..) => 1,
+            Action::Confirm(..) | Action::Refund(..) => 1,
             Action::Extend(..) => 2,
             Action::Cancel(..) => 3,
             Action::Reject(_)

@@ -43,6 +43,7 @@ impl Step<'_> {
         let letters = (written.letters, written.acknowledged);
         ensure(letters == (rejects.into(), rejects.into()), "not one dead letter")?;
         self.check_rules()?;
+        self.check_kept_keys()?;
         self.check_line()?;
         ensure(!written.has_failed, "the line is not served")?;
         self.check_answer()
@@ -211,9 +212,13 @@ impl Step<'_> {
         let is_right = match self.action {
             Action::End(_) | Action::Begin(_) | Action::Limit(_) | Action::Hold(_) => true,
             Action::Restock(how) => {
+                let outside = |world: &World| world.units_outside();
                 let total = match how {
                     Restock::By(delta) => before.total + delta,
                     Restock::To(total) => *total,
+                    Restock::For { .. } => {
+                        before.total + outside(self.before) - outside(self.after)
+                    }
                 };
                 after == domain::rules::Rules { total, ..before }
             }
@@ -267,8 +272,17 @@ impl Step<'_> {
                 let is_so = self.after.rules.is_some_and(|rules| rules.total == *total);
                 ensure(is_so && self.written.anything, "a total that is not what was asked for")
             }
+            (Action::Restock(Restock::For { delta, order }), answer) => {
+                self.check_outside(*delta, *order, answer)
+            }
             (Action::Confirm(named, reference), answer) => {
-                self.check_confirm(named, *reference, answer)
+                self.check_confirm(named, *reference, false, answer)
+            }
+            (Action::Refund(named, reference), answer) => {
+                self.check_confirm(named, Some(*reference), true, answer)
+            }
+            (Action::Create | Action::Adopt, Ok(_)) => {
+                ensure(self.after.last > self.before.last, "a sale has the id of an earlier one")
             }
             (Action::Extend(named, _), Ok(Answer::Confirm(answer))) => {
                 self.check_extend(named, *answer)

@@ -180,6 +180,7 @@ fn named(action: &Action) -> Option<usize> {
             Some(order.id.into())
         }
         Action::Confirm(Named { id, .. }, _)
+        | Action::Refund(Named { id, .. }, _)
         | Action::Extend(Named { id, .. }, _)
         | Action::Cancel(Named { id, .. }, ..) => Some((*id).into()),
         _ => None,

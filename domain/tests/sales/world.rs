@@ -33,6 +33,11 @@ pub struct World {
     pub extra: i64,
     /// By reference.
     pub payments: [Option<Payment<u8>>; REFERENCES],
+    /// Units that were taken off the sale, by order.
+    pub outside: [Option<Units>; ORDERS],
+    pub last: Option<SaleId>,
+    /// Memory is full.
+    pub is_full: bool,
 }
 
 impl World {
@@ -46,11 +51,14 @@ impl World {
         line: [None; ORDERS],
         extra: 0,
         payments: [None; REFERENCES],
+        outside: [None; ORDERS],
+        last: None,
+        is_full: false,
     };
 
     /// Nothing but what outlives a sale.
     pub fn without_sale(&self) -> Self {
-        Self { payments: self.payments, ..Self::EMPTY }
+        Self { payments: self.payments, last: self.last, is_full: self.is_full, ..Self::EMPTY }
     }
 
     pub fn entry(&self, id: u8) -> Option<Entry<u8>> {
@@ -96,6 +104,9 @@ impl World {
         let live: i64 = self.live().map(|entry| entry.units.get()).sum();
         if self.stock.is_some_and(|left| left < 0 || left + live != rules.total) {
             return Err("total is not left, held and sold");
+        }
+        if self.last != Some(rules.sale) {
+            return Err("the sale is not the last one");
         }
         for (entry, hold) in self.book.iter().zip(self.holds) {
             let held = entry.filter(|entry| entry.state == State::Held);
@@ -214,6 +225,19 @@ impl Facts for View<'_> {
 
     fn payment(&self, reference: &u8) -> Result<Option<Payment<u8>>, Error> {
         self.ask(self.world.payments[usize::from(*reference)])
+    }
+
+    fn last_sale(&self) -> Result<Option<SaleId>, Error> {
+        self.ask(self.world.last)
+    }
+
+    fn outside(&self, order: &u8) -> Result<Option<Units>, Error> {
+        self.ask(self.world.outside[usize::from(*order)])
+    }
+
+    fn keepable(&self) -> Result<(), Error> {
+        self.ask(())?;
+        if self.world.is_full { Err(Refusal::NoMemory.into()) } else { Ok(()) }
     }
 
     fn due(&self, most: usize) -> Result<Option<FirstDue<u8>>, Error> {
@@ -345,12 +369,16 @@ impl World {
     }
 
     /// Writes a plan about the sale as a whole.
-    pub fn apply_sale(&mut self, plan: &SalePlan, written: &mut Written) {
-        written.anything |= *plan != SalePlan::default();
+    pub fn apply_sale(&mut self, plan: &SalePlan<u8>, written: &mut Written) {
+        written.anything |= *plan != SalePlan::NONE;
         if plan.delete {
             *self = self.without_sale();
         }
         self.rules = plan.rules.or(self.rules);
+        self.last = plan.last.or(self.last);
+        if let Some((order, units)) = plan.outside {
+            self.outside[usize::from(order)] = units;
+        }
         self.stock = plan.stock.map(|stock| stock.after).or(plan.new_stock).or(self.stock);
     }
 }

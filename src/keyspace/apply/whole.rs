@@ -2,15 +2,18 @@
 
 use crate::effect::Effect;
 use crate::error::CommandError;
+use crate::keyspace::entries::decimal;
+use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::{rules, stock};
-use crate::server::{Call, Str};
+use crate::server::{Call, Kind, Str, WriteKey};
 use domain::plan::SalePlan;
+use domain::sale::Units;
 
 impl Sale<'_> {
     /// Writes what is decided about the sale as a whole. True if keys were deleted. On an error
     /// nothing has been changed.
-    pub(crate) fn apply_to_all(&self, plan: &SalePlan) -> Result<bool, CommandError> {
+    pub(crate) fn apply_to_all(&self, plan: &SalePlan<Name<'_>>) -> Result<bool, CommandError> {
         let (ctx, keys) = (self.ctx, self.managed_keys()?);
         self.close();
         if let Some(rules) = &plan.rules {
@@ -21,8 +24,16 @@ impl Sale<'_> {
             // A plain SET of a missing key: it succeeds as the first has.
             stock::create(ctx, keys.sale.stock, units)?;
         }
+        if let Some(sale) = plan.last {
+            stock::create(ctx, keys.last, sale.get())?;
+        }
         if let Some(effect) =
             plan.stock.and_then(|change| stock::change(ctx, keys.sale.stock, change))
+        {
+            effect.publish(ctx);
+        }
+        if let Some((order, units)) = &plan.outside
+            && let Some(effect) = self.write_outside(keys.outside, order.as_str(), *units)
         {
             effect.publish(ctx);
         }
@@ -42,5 +53,23 @@ impl Sale<'_> {
             Ok(_) => Ok(true),
             Err(error) => Err(CommandError::of_call(error, "UNLINK")),
         }
+    }
+
+    /// The key was seen to be a hash, or missing.
+    fn write_outside<'n>(
+        &'n self,
+        key: Str<'n>,
+        field: Str<'n>,
+        units: Option<Units>,
+    ) -> Option<Effect<'n>> {
+        let mut outside = WriteKey::open(self.ctx, key);
+        let Some(units) = units else {
+            outside.hash_del(field).ok()?;
+            let was_last = outside.kind() == Kind::Empty;
+            return Some(Effect::FieldDeleted { key, field, was_last });
+        };
+        let value = decimal(units.get());
+        outside.hash_set(field, value.as_str()).ok()?;
+        Some(Effect::FieldSet { key, field, value })
     }
 }

@@ -1,0 +1,99 @@
+//! Units outside of a sale: SECKILL.RESTOCK with FOR, for orders that the book has lost. And ids of
+//! sales, which grow.
+
+use crate::harness::Server;
+use redis::Value;
+
+/// A server with a sale of five, one of which is sold; and the end of a command about it.
+fn sale() -> (Server, String) {
+    let server = Server::observed().start();
+    server.check("> SECKILL.CREATE 7 5 LIMIT 9\nOK\n> SECKILL.TRY 7 alice o1\n0");
+    let sale = format!("SALE {}", server.sale_of("7"));
+    (server, sale)
+}
+
+#[test]
+fn units_leave_a_sale_for_an_order_once() {
+    let (server, sale) = sale();
+    let taken = format!("SECKILL.RESTOCK 7 -2 FOR lost {sale}");
+    server.check(&format!("> {taken}\n2\n> HGET seckill:outside:7 lost\n2"));
+    let books = server.digest();
+    server.check(&format!("> {taken}\n2"));
+    assert_eq!(server.digest(), books);
+    server.assert_book("7", [2, 0, 1]);
+    for (request, code) in [
+        (format!("-1 FOR lost {sale}"), "ORDERID"),
+        (format!("1 FOR lost {sale}"), "ORDERID"),
+        (format!("-3 FOR other {sale}"), "STOCK"),
+        (format!("-9223372036854775808 FOR other {sale}"), "STOCK"),
+        ("-1 FOR other SALE 5".to_owned(), "SALE"),
+        (format!("0 FOR other {sale}"), "ERR"),
+        ("-1 FOR other".to_owned(), "ERR"),
+        (format!("TOTAL 3 FOR other {sale}"), "ERR"),
+    ] {
+        server.refused(&format!("SECKILL.RESTOCK 7 {request}"), code);
+    }
+    server.check(&format!("> SECKILL.RESTOCK 7 -1 {sale} FOR o1\n1\n> SECKILL.RESTOCK 7 -1\n0"));
+    server.assert_reload_changes_nothing();
+    // What is noted returns, once.
+    let back = format!("SECKILL.RESTOCK 7 2 FOR lost {sale}");
+    server.check(&format!("> {back}\n2\n> {back}\n2\n> HGETALL seckill:outside:7\n1) o1\n2) 1"));
+    server.check(&format!("> SECKILL.RESTOCK 7 9 FOR never {sale}\n2"));
+    server.check(&format!("> SECKILL.RESTOCK 7 1 FOR o1 {sale}\n3\n> EXISTS seckill:outside:7\n0"));
+    server.assert_book("7", [3, 0, 1]);
+    server.check(&format!("> {taken}\n1\n> SECKILL.DROP 7\n1\n> EXISTS seckill:outside:7\n0"));
+    server.refused(&taken, "NOVOUCHER");
+}
+
+#[test]
+fn units_that_return_are_for_the_first_in_line() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 2 HOLD 900000");
+    let sale = format!("SALE {}", server.sale_of("7"));
+    server.check(&format!("> SECKILL.RESTOCK 7 -2 FOR lost {sale}\n0"));
+    server.check("> SECKILL.TRY 7 bob o2 WAITLIST\n1");
+    server.check("> SECKILL.RESTOCK 7 1\n1\n> SECKILL.TRY 7 bob o2\n0");
+    server.check("> SECKILL.TRY 7 carol o3 WAITLIST\n6");
+    server.check(&format!("> SECKILL.RESTOCK 7 2 FOR lost {sale}\n1"));
+    assert_eq!(server.field("SECKILL.ORDER 7 o3", "state"), Value::BulkString(b"held".to_vec()));
+}
+
+#[test]
+fn a_note_that_cannot_be_read_changes_nothing() {
+    let (server, sale) = sale();
+    for note in ["0", "-1", "x", "1.5", "9223372036854775808"] {
+        server.call(&["HSET", "seckill:outside:7", "lost", note]);
+        for delta in ["-1", "1"] {
+            server.refused(&format!("SECKILL.RESTOCK 7 {delta} FOR lost {sale}"), "ERR");
+        }
+    }
+}
+
+/// Whatever the clock says: an id that was given stays above all that were given before.
+#[test]
+fn ids_of_sales_grow_although_the_clock_is_behind() {
+    let (server, _) = sale();
+    let first: i64 = server.sale_of("7").parse().expect("a number");
+    server.check(&format!("> GET seckill:last:7\n{first}\n> SECKILL.DROP 7\n1"));
+    server.check(&format!("> GET seckill:last:7\n{first}"));
+    let ahead = first + 86_400_000_000;
+    server.run(&format!("SET seckill:last:7 {ahead}"));
+    server.check("> SECKILL.CREATE 7 5\nOK");
+    assert_eq!(server.sale_of("7"), (ahead + 1).to_string());
+    server.check(&format!("> GET seckill:last:7\n{}\n> SECKILL.DROP 7\n1", ahead + 1));
+    server.run("SET seckill:last:7 9007199254740990");
+    server.check("> SECKILL.CREATE 7 5\nOK\n> SECKILL.DROP 7\n1");
+    let error = server.refused("SECKILL.CREATE 7 5", "ERR");
+    assert_eq!(error, "ERR no sale id is left above that of the voucher's last sale");
+    for odd in ["x", "0", "9007199254740992", "''", "007"] {
+        server.run(&format!("SET seckill:last:7 {odd}"));
+        for needs in ["SECKILL.CREATE 7 5", "SECKILL.CONFIRM 7 alice o1 REF pay-1"] {
+            let error = server.refused(needs, "ERR");
+            assert_eq!(
+                error,
+                "ERR the id of this voucher's last sale can't be read, see SECKILL.CREATE"
+            );
+        }
+    }
+    server.check("> DEL seckill:last:7\n1\n> SECKILL.CREATE 7 5\nOK");
+}
