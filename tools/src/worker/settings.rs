@@ -1,5 +1,7 @@
 //! The server's settings: the names of fields are taken over, those of streams must match.
 
+use std::sync::Once;
+
 use domain::info::Names;
 use domain::key_names::Naming;
 use redis::RedisError;
@@ -49,11 +51,14 @@ pub async fn compare(
                 Settings { has_tags: names.hash_tags, fields }
             }
             None => {
-                warn!(
-                    "this server runs without the module: whatever fills {} is stored, and \
-                     nothing is asked of its book",
-                    options.stream
-                );
+                static TOLD: Once = Once::new();
+                TOLD.call_once(|| {
+                    warn!(
+                        "this server runs without the module: whatever fills {} is stored, and \
+                         nothing is asked of its book",
+                        options.stream
+                    );
+                });
                 unknown(is_node(&fields(&cluster)))
             }
         }),
