@@ -33,6 +33,11 @@ pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
 pub const DEAD_LETTER_STREAM: &[u8] = b"dlqStream";
 pub const DEAD_LETTER_GROUP: &[u8] = b"dlqGroup";
 pub const DEAD_LETTER_ID: &[u8] = b"dlqId";
+/// How often the entry had been delivered.
+pub const DEAD_LETTER_DELIVERIES: &[u8] = b"dlqDeliveries";
+/// What became of its order, and the state that it was in before.
+pub const DEAD_LETTER_ORDER: &[u8] = b"dlqOrder";
+pub const DEAD_LETTER_WAS: &[u8] = b"dlqWas";
 /// Why the consumer gave the entry up.
 pub const DEAD_LETTER_REASON: &[u8] = b"dlqReason";
 

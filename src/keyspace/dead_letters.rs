@@ -6,7 +6,10 @@ use crate::keyspace::groups::Delivery;
 use crate::server::{Call, Ctx, OwnedStr, Str};
 use crate::typed::{KeyName, Reason};
 use domain::book::State;
-use domain::fields::DEAD_LETTER_PREFIX;
+use domain::fields::{
+    DEAD_LETTER_DELIVERIES, DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_ORDER,
+    DEAD_LETTER_REASON, DEAD_LETTER_STREAM, DEAD_LETTER_WAS,
+};
 use domain::hash_tag::StrayBraces;
 use domain::integer::Decimal;
 use domain::key_names::{DEAD_LETTERS_SUFFIX, companion};
@@ -50,24 +53,24 @@ pub(crate) struct Rejected<'a> {
 impl Rejected<'_> {
     /// What the dead letter says beside the fields of its entry, names and values in turn.
     pub(super) fn letter(&self, fate: Fate, was: Option<State>) -> Vec<OwnedStr> {
-        let name = |word: &[u8]| OwnedStr::new(&[DEAD_LETTER_PREFIX, word].concat());
+        let name = OwnedStr::new;
         let reason = self.reason.map_or(NO_REASON, |reason| shortened(reason.0.bytes()));
         let mut fields = vec![
-            name(b"Stream"),
+            name(DEAD_LETTER_STREAM),
             OwnedStr::new(self.delivery.stream.0.bytes()),
-            name(b"Group"),
+            name(DEAD_LETTER_GROUP),
             OwnedStr::new(self.delivery.group.0.bytes()),
-            name(b"Id"),
+            name(DEAD_LETTER_ID),
             OwnedStr::new(&self.delivery.id.text()),
-            name(b"Deliveries"),
+            name(DEAD_LETTER_DELIVERIES),
             OwnedStr::new(Decimal::new(self.deliveries).bytes()),
-            name(b"Reason"),
+            name(DEAD_LETTER_REASON),
             OwnedStr::new(reason),
-            name(b"Order"),
+            name(DEAD_LETTER_ORDER),
             OwnedStr::new(fate.word().as_bytes()),
         ];
         let was = was.map(|state| OwnedStr::new(state.word().as_bytes()));
-        fields.extend(was.into_iter().flat_map(|was| [name(b"Was"), was]));
+        fields.extend(was.into_iter().flat_map(|was| [name(DEAD_LETTER_WAS), was]));
         fields
     }
 }

@@ -64,3 +64,37 @@ CREATE TABLE IF NOT EXISTS {prefix}order_changes (
     said       MEDIUMTEXT CHARACTER SET utf8mb4 NOT NULL,
     PRIMARY KEY (voucher_id, sale_id, order_id, entry, to_state)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Entries that ended without a row: deleted while they were pending, missing before they were read,
+-- or kept, given up by a person without releasing their units. Lines are only appended.
+CREATE TABLE IF NOT EXISTS {prefix}lost_entries (
+    stream     VARBINARY(512) NOT NULL,
+    group_name VARBINARY(512) NOT NULL,
+    -- The entry; of a gap, the last entry that the group had read before it.
+    entry_id   VARCHAR(64) CHARACTER SET ascii NOT NULL,
+    -- deleted, gap, kept
+    cause      VARCHAR(32) CHARACTER SET ascii NOT NULL,
+    -- The entry; of a gap, the first entry after it, or the last that ever was.
+    until_id   VARCHAR(64) CHARACTER SET ascii NOT NULL,
+    -- How many; null if the server can't tell.
+    entries    BIGINT,
+    -- The order, empty if it is not known.
+    voucher_id VARBINARY(512) NOT NULL,
+    sale_id    VARBINARY(64) NOT NULL,
+    order_id   VARBINARY(512) NOT NULL,
+    at_ms      BIGINT NOT NULL,
+    PRIMARY KEY (stream, group_name, entry_id, until_id, cause)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- How far a group had read when a worker last said so: what is missing after that is counted.
+CREATE TABLE IF NOT EXISTS {prefix}positions (
+    stream     VARBINARY(512) NOT NULL,
+    group_name VARBINARY(512) NOT NULL,
+    entry_id   VARCHAR(64) CHARACTER SET ascii NOT NULL,
+    -- The last entry that was ever appended, then.
+    last_id    VARCHAR(64) CHARACTER SET ascii NOT NULL,
+    -- How many entries were appended up to these two.
+    number     BIGINT NOT NULL,
+    added      BIGINT NOT NULL,
+    PRIMARY KEY (stream, group_name)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;

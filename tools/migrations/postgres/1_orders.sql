@@ -68,3 +68,37 @@ CREATE TABLE IF NOT EXISTS {prefix}order_changes (
     said       TEXT NOT NULL,
     PRIMARY KEY (voucher_id, sale_id, order_id, entry, to_state)
 );
+
+-- Entries that ended without a row: deleted while they were pending, missing before they were read,
+-- or kept, given up by a person without releasing their units. Lines are only appended.
+CREATE TABLE IF NOT EXISTS {prefix}lost_entries (
+    stream     TEXT COLLATE "C" NOT NULL,
+    group_name TEXT COLLATE "C" NOT NULL,
+    -- The entry; of a gap, the last entry that the group had read before it.
+    entry_id   TEXT COLLATE "C" NOT NULL,
+    -- deleted, gap, kept
+    cause      TEXT COLLATE "C" NOT NULL,
+    -- The entry; of a gap, the first entry after it, or the last that ever was.
+    until_id   TEXT COLLATE "C" NOT NULL,
+    -- How many; null if the server can't tell.
+    entries    BIGINT,
+    -- The order, empty if it is not known.
+    voucher_id TEXT COLLATE "C" NOT NULL,
+    sale_id    TEXT COLLATE "C" NOT NULL,
+    order_id   TEXT COLLATE "C" NOT NULL,
+    at_ms      BIGINT NOT NULL,
+    PRIMARY KEY (stream, group_name, entry_id, until_id, cause)
+);
+
+-- How far a group had read when a worker last said so: what is missing after that is counted.
+CREATE TABLE IF NOT EXISTS {prefix}positions (
+    stream     TEXT COLLATE "C" NOT NULL,
+    group_name TEXT COLLATE "C" NOT NULL,
+    entry_id   TEXT COLLATE "C" NOT NULL,
+    -- The last entry that was ever appended, then.
+    last_id    TEXT COLLATE "C" NOT NULL,
+    -- How many entries were appended up to these two.
+    number     BIGINT NOT NULL,
+    added      BIGINT NOT NULL,
+    PRIMARY KEY (stream, group_name)
+);

@@ -66,3 +66,37 @@ CREATE TABLE IF NOT EXISTS {prefix}order_changes (
     said       TEXT NOT NULL,
     PRIMARY KEY (voucher_id, sale_id, order_id, entry, to_state)
 ) STRICT, WITHOUT ROWID;
+
+-- Entries that ended without a row: deleted while they were pending, missing before they were read,
+-- or kept, given up by a person without releasing their units. Lines are only appended.
+CREATE TABLE IF NOT EXISTS {prefix}lost_entries (
+    stream     TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    -- The entry; of a gap, the last entry that the group had read before it.
+    entry_id   TEXT NOT NULL,
+    -- deleted, gap, kept
+    cause      TEXT NOT NULL,
+    -- The entry; of a gap, the first entry after it, or the last that ever was.
+    until_id   TEXT NOT NULL,
+    -- How many; null if the server can't tell.
+    entries    INTEGER,
+    -- The order, empty if it is not known.
+    voucher_id TEXT NOT NULL,
+    sale_id    TEXT NOT NULL,
+    order_id   TEXT NOT NULL,
+    at_ms      INTEGER NOT NULL,
+    PRIMARY KEY (stream, group_name, entry_id, until_id, cause)
+) STRICT, WITHOUT ROWID;
+
+-- How far a group had read when a worker last said so: what is missing after that is counted.
+CREATE TABLE IF NOT EXISTS {prefix}positions (
+    stream     TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    entry_id   TEXT NOT NULL,
+    -- The last entry that was ever appended, then.
+    last_id    TEXT NOT NULL,
+    -- How many entries were appended up to these two.
+    number     INTEGER NOT NULL,
+    added      INTEGER NOT NULL,
+    PRIMARY KEY (stream, group_name)
+) STRICT, WITHOUT ROWID;

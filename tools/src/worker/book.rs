@@ -13,6 +13,7 @@ use redis::{ErrorKind, RedisError, RedisResult, Value};
 use seckill_tools::server_errors::{Trouble, told, trouble};
 
 use crate::batch::{Answer, Answers, Fact};
+use crate::hand::RawOrder;
 use crate::order_events::{Event, OrderKey, as_text};
 use crate::source::{Source, bytes, items};
 use crate::stream_entry::Which;
@@ -22,7 +23,7 @@ const REPLICAS_WAIT: Duration = Duration::from_secs(1);
 /// Orders that one command asks for: more would keep the server's clients waiting.
 const PIECE: usize = 1_000;
 
-/// Entries that are not pending for this worker any more.
+/// Entries that a person has given up.
 pub type Gone = BTreeSet<(Which, EntryId)>;
 
 /// Whom a batch asks before it is committed.
@@ -36,18 +37,24 @@ pub struct Asker<'s> {
 }
 
 impl Asker<'_> {
-    /// The entries of these events that are not pending for this worker any more.
-    pub async fn gone<'e>(&mut self, events: impl Iterator<Item = &'e Event>) -> RedisResult<Gone> {
+    /// The entries of these events that are not pending for this worker any more: those that are
+    /// dead letters, and those that nothing is known of.
+    pub async fn gone<'e>(
+        &mut self,
+        events: impl Iterator<Item = &'e Event>,
+    ) -> RedisResult<(Gone, Gone)> {
         let mut of: BTreeMap<Which, BTreeSet<EntryId>> = BTreeMap::new();
         for event in events.filter(|_| self.are_entries) {
             of.entry(event.which()).or_default().insert(event.id);
         }
-        let mut gone = Gone::new();
+        let (mut gone, mut unknown) = (Gone::new(), Gone::new());
         for (which, ids) in of {
             let its = self.source.gone(which, &ids).await?;
-            gone.extend(its.into_iter().map(|id| (which, id)));
+            let buried = self.source.buried(which, &its).await?;
+            unknown.extend(its.difference(&buried).map(|id| (which, *id)));
+            gone.extend(buried.into_iter().map(|id| (which, id)));
         }
-        Ok(gone)
+        Ok((gone, unknown))
     }
 
     /// An error until the replicas have everything up to now: a failover then loses nothing of what
@@ -80,7 +87,7 @@ pub async fn ask<'k>(
     }
     let (mut asked, mut commands, mut answers) = (Vec::new(), redis::pipe(), Answers::new());
     for (voucher, keys) in of {
-        let Ok(naming) = source.naming(voucher) else {
+        let Ok(naming) = source.naming(voucher.as_bytes()) else {
             let why = "its voucher has braces that are not a hash tag";
             answers.extend(keys.into_iter().map(|key| (key.clone(), unreadable(why))));
             continue;
@@ -109,6 +116,37 @@ pub async fn ask<'k>(
         }
     }
     Ok(answers)
+}
+
+/// Those of these orders that a book says are released: they need no row.
+pub async fn released(
+    source: &mut Source,
+    orders: &BTreeSet<&RawOrder>,
+) -> RedisResult<BTreeSet<RawOrder>> {
+    let (mut asked, mut commands) = (Vec::new(), redis::pipe());
+    let managed = orders.iter().filter(|order| !order.sale.is_empty());
+    for order in managed {
+        let Ok(naming) = source.naming(&order.voucher) else { continue };
+        commands.cmd("HGET").arg(naming.key(BOOK_PREFIX)).arg(&order.order);
+        commands.cmd("GET").arg(naming.key(RULES_PREFIX));
+        asked.push(*order);
+    }
+    if asked.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let connection = source.connection();
+    let replies: Vec<RedisResult<Value>> = commands.ignore_errors().query_async(connection).await?;
+    let mut found = BTreeSet::new();
+    for (order, replies) in asked.into_iter().zip(replies.chunks_exact(2)) {
+        let [Ok(Value::BulkString(entry)), Ok(rules)] = replies else { continue };
+        let is_on =
+            Rules::parse(bytes(rules)).is_ok_and(|on| on.sale.get().to_string() == order.sale);
+        let entry = Entry::parse(entry);
+        if is_on && entry.is_ok_and(|it| it.state.is_released() && it.user == order.user) {
+            found.insert(order.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// The state of a user's order in the book, if that can be read there.

@@ -172,7 +172,7 @@ impl Checker<'_> {
             for which in [Which::Orders, Which::Confirmed, Which::Released] {
                 // A stream that doesn't exist has nothing to read.
                 let standing = source.standing(which).await.unwrap_or_default();
-                entries += standing.lag.unwrap_or(0) + standing.pending;
+                entries += standing.lag + standing.pending;
             }
         }
         Ok(entries)

@@ -8,9 +8,10 @@ use seckill_tools::back_off::back_off;
 use seckill_tools::sanitize::sanitize;
 use tracing::{debug, error};
 
-use crate::batch::{Outcome, Row, Sole, Why};
+use crate::batch::{Outcome, Row, Why};
 use crate::book::Asker;
 use crate::halt::{Halt, Stop, rest};
+use crate::hand::Piece;
 use crate::order_events::Event;
 use crate::outage::Outage;
 use crate::store::{Applied, Care, Fault, Store};
@@ -42,31 +43,31 @@ pub struct Committer {
     stop: Stop,
 }
 
-/// A part of a batch that is committed in one transaction.
-struct Piece {
-    events: Vec<(Event, Sole)>,
-    tries: u32,
-}
-
 impl Committer {
     pub fn new(store: Arc<Store>, totals: Arc<Totals>, stream: &str, stop: Stop) -> Self {
         Self { store, totals, stream: stream.to_owned(), stop }
     }
 
-    /// Commits all events that the database accepts, and returns the outcome of each. The order of
-    /// events doesn't matter to the rows, so a batch can be split.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Commits all events that the database accepts, and appends the outcome of each to `done`.
+    /// After an error, `left` has what is to be tried again. The order of events doesn't matter to
+    /// the rows, so a batch can be split.
     pub async fn commit(
         &mut self,
         asker: &mut Asker<'_>,
-        events: Vec<(Event, Sole)>,
-    ) -> Result<Vec<(Event, Outcome)>, Halt> {
-        let mut done = Vec::with_capacity(events.len());
-        let mut left = vec![Piece { events, tries: 0 }];
-        while let Some(mut piece) = left.pop() {
-            if piece.events.is_empty() {
-                continue;
-            }
-            let fault = match self.attempt(asker, &piece).await? {
+        left: &mut Vec<Piece>,
+        done: &mut Vec<(Event, Outcome)>,
+    ) -> Result<(), Halt> {
+        while let Some(piece) = left.last() {
+            let tried = match piece.events.is_empty() {
+                true => Ok(Applied::default()),
+                false => self.attempt(asker, piece).await?,
+            };
+            let Some(mut piece) = left.pop() else { break };
+            let fault = match tried {
                 Ok(applied) => {
                     self.count(&applied.outcomes);
                     applied.disputes.iter().for_each(|row| self.tell_dispute(row));
@@ -93,7 +94,7 @@ impl Committer {
                 left.extend(halves.map(|events| Piece { events, tries: TRIES - 1 }));
             }
         }
-        Ok(done)
+        Ok(())
     }
 
     /// Tries until the database accepts the piece, or refuses it and accepts a probe.
@@ -147,6 +148,9 @@ impl Committer {
 
     fn count(&self, outcomes: &[Outcome]) {
         let of = |want: Outcome| outcomes.iter().filter(|outcome| **outcome == want).count();
+        if outcomes.is_empty() {
+            return;
+        }
         self.totals.add(Count::Batches, 1);
         let (inserted, repeated) = (of(Outcome::Inserted), of(Outcome::Repeated));
         self.totals.add(Count::Orders, inserted + repeated);

@@ -2,18 +2,20 @@
 
 use std::io::{BufRead, Write};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use domain::book::State;
 use domain::entry_id::EntryId;
 use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::book;
+use crate::ending::Lost;
 use crate::halt::Halt;
 use crate::options::{DeadLetter, Options};
 use crate::order_events::{Event, Unfit};
 use crate::settings;
 use crate::source::Source;
+use crate::store::Store;
 use crate::stream_entry::Which;
 
 pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
@@ -54,6 +56,15 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
     println!("{}", outlook.says);
     if !wanted.yes {
         ensure!(is_confirmed()?, "nothing was done");
+    }
+    if wanted.keep_units {
+        // The letter may be trimmed before a worker that has the entry looks for it.
+        let key = order.as_ref().ok().map(|order| order.key.clone());
+        let kept = Lost { key, ..Lost::kept(name, group, id) };
+        let store = Store::to_look_at(options)?;
+        let recorded = store.lose(&[kept]).await;
+        store.close().await;
+        recorded.map_err(|fault| anyhow!("--database: {}", sanitize(&fault.text())))?;
     }
     let is_done = match &order {
         _ if wanted.keep_units => source.bury(Which::Orders, &entry, &wanted.reason).await,

@@ -12,6 +12,7 @@ use tracing::debug;
 use crate::halt::{Stop, rest};
 use crate::options::{Options, Streams};
 use crate::source::Source;
+use crate::source::groups::Standing;
 use crate::totals::Totals;
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -44,19 +45,8 @@ pub async fn keep(options: Arc<Options>, streams: Streams, mut nodes: Nodes, mut
 pub async fn measure(source: &mut Source) -> RedisResult<String> {
     let mut words = String::new();
     for which in source.all() {
-        let mut standing = source.standing(which).await?;
-        let last = source.last_id(which).await?;
-        if standing.last_delivered == last {
-            // After a failover a server may no longer know the lag.
-            standing.lag = Some(0);
-        }
-        if standing.lag.is_none() {
-            // Nor after unread entries were deleted, until the group has read past them.
-            standing.lag = Some(source.unread(which, standing.last_delivered).await?);
-        }
-        Totals::stands(source.name(which), standing.lag, standing.pending);
-        let lag = standing.lag.map_or_else(|| "?".to_owned(), |lag| lag.to_string());
-        let pending = standing.pending;
+        let Standing { lag, pending } = source.standing(which).await?;
+        Totals::stands(source.name(which), lag, pending);
         words += &format!("; {}: lag {lag}, pending {pending}", source.name(which));
     }
     Ok(words)

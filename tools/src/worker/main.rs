@@ -6,13 +6,15 @@
 //! runs the shop's own `statements`, `source` reads the streams, `settings` asks for the server's
 //! names, `limits` for how much a user may buy, `commit` writes with retries, `consumers` runs a
 //! `stream_consumer` with `deliver` for each stream that is named or that `tag_finder` finds,
+//! `hand` has what was read and is not finished, `ending` says how it ends,
 //! `aside` has the entries that can't be written, `outage` says what is down, `trim` trims
 //! processed entries, `gauges` measures the lag, `halt` says why a consumer ends, `dead_letter`,
 //! `settle` and `check` are the operator's commands, `totals` counts.
 //!
 //! Exit code: 0 after success, also on SIGTERM; 1 with a line that says why it failed; 2 for wrong
 //! arguments; 3 if orders that can't be written are pending at the end; 4 if the server contradicts
-//! rows. For `check`: 0 the rows agree, 1 they differ, 2 they could not be compared.
+//! rows; 5 if entries were lost, with `--once`. For `check`: 0 the rows agree, 1 they differ, 2
+//! they could not be compared.
 
 #![cfg_attr(
     not(feature = "databases"),
@@ -27,8 +29,10 @@ mod commit;
 mod consumers;
 mod dead_letter;
 mod deliver;
+mod ending;
 mod gauges;
 mod halt;
+mod hand;
 mod limits;
 mod options;
 mod order_events;
@@ -79,6 +83,8 @@ const END_WITHIN: Duration = Duration::from_millis(3_500);
 const REFUSED: u8 = 3;
 /// The exit code if the server contradicts rows, and nobody has settled that.
 const DISPUTED: u8 = 4;
+/// The exit code if entries were deleted before they became rows.
+const LOST: u8 = 5;
 const OPEN_WAIT: Duration = Duration::from_secs(1);
 /// How often disputed rows are counted: a person or another worker may have changed some.
 const COUNT_EVERY: Duration = Duration::from_secs(10);
@@ -106,8 +112,12 @@ fn main() -> ExitCode {
         Ok(Ended::Differs) => ExitCode::FAILURE,
         Ok(Ended::Unchecked(error)) => refused("seckill-worker", &error),
         Ok(Ended::Refused) => {
-            eprintln!("seckill-worker: orders can't be written; they are pending, see the log");
+            eprintln!("seckill-worker: orders are not written; they are pending, see the log");
             ExitCode::from(REFUSED)
+        }
+        Ok(Ended::Lost) => {
+            eprintln!("seckill-worker: entries are lost: see the log, and seckill-worker check");
+            ExitCode::from(LOST)
         }
         Ok(Ended::Disputed) => {
             eprintln!("seckill-worker: the server contradicts rows: see seckill-worker settle");
@@ -146,6 +156,8 @@ enum Ended {
     Unchecked(anyhow::Error),
     /// Orders that can't be written are pending.
     Refused,
+    /// Entries were deleted before they became rows.
+    Lost,
     /// Rows are disputed.
     Disputed,
 }
@@ -194,8 +206,10 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
     } else {
         println!("{}", summary.text());
     }
-    let is_refused = totals.is_intake_stopped() || (options.once && summary.refused > 0);
+    let is_left = summary.refused > 0 || totals.has_left_some();
+    let is_refused = totals.is_intake_stopped() || (options.once && is_left);
     Ok(match is_refused {
+        _ if options.once && summary.lost > 0 => Ended::Lost,
         true => Ended::Refused,
         false if summary.disputed > 0 => Ended::Disputed,
         false => Ended::Well,

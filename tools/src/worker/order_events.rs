@@ -11,6 +11,7 @@ use domain::projection::Known;
 use domain::rules::SaleId;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
+use crate::ending::Place;
 use crate::options::OrderFields;
 use crate::stream_entry::{StreamEntry, Which};
 
@@ -111,6 +112,14 @@ impl Event {
         Ok(Self { id: entry.id, key, user, units, reference, kind })
     }
 
+    pub fn is_order(&self) -> bool {
+        matches!(self.kind, Kind::Order { .. })
+    }
+
+    pub fn place_of_entry(&self) -> Place {
+        (self.which(), self.id)
+    }
+
     /// The stream that the entry is in.
     pub fn which(&self) -> Which {
         match self.kind {
@@ -158,7 +167,7 @@ impl StreamEntry {
         Ok((OrderKey { voucher, sale, order }, self.id_in(user)?))
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.fields.iter().any(|(other, _)| other == name.as_bytes())
     }
 
@@ -208,7 +217,7 @@ impl StreamEntry {
     }
 
     /// The value of a field. An error if the field occurs twice: either value could be meant.
-    fn field(&self, name: &[u8]) -> Result<Option<&[u8]>, Unfit> {
+    pub(crate) fn field(&self, name: &[u8]) -> Result<Option<&[u8]>, Unfit> {
         let mut found = self.fields.iter().filter(|(other, _)| other == name);
         let value = found.next().map(|(_, value)| value.as_slice());
         if found.next().is_some() {

@@ -3,6 +3,7 @@
 mod changes;
 mod fault;
 mod look;
+mod lost;
 mod migrate;
 mod open;
 mod shop;
@@ -296,7 +297,9 @@ impl Store {
         let all = events.iter().map(|(event, _)| event);
         let rows = self.write_rows(&mut open, &planned);
         let (written, now_gone) = tokio::join!(rows, asker.gone(all));
-        let now_gone = now_gone.map_err(Fault::Server)?;
+        let (mut now_gone, unknown) = now_gone.map_err(Fault::Server)?;
+        // All others are in hand, and written.
+        now_gone.extend(self.kept(&mut open, asker.source, unknown).await?);
         if !now_gone.is_subset(gone) {
             return Ok(Err(now_gone));
         }

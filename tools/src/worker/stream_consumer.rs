@@ -1,5 +1,7 @@
 //! The streams of one hash tag, from reading to acknowledging, through all outages.
 
+mod positions;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,17 +11,20 @@ use redis::RedisError;
 use seckill_tools::back_off::back_off;
 use seckill_tools::nodes::Nodes;
 use seckill_tools::server_errors::{Trouble, told, trouble};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use crate::aside::Aside;
 use crate::commit::Committer;
+use crate::ending::{Cause, End, Lost};
 use crate::gauges::measure;
 use crate::halt::{Halt, Stop, Stopped, rest};
+use crate::hand::Hand;
 use crate::limits::Limits;
 use crate::options::{OnNoRow, Options, OrderFields, Streams};
 use crate::outage::Outage;
 use crate::settings;
-use crate::source::{Delivered, Source};
+use crate::source::gap::{Gap, Positions};
+use crate::source::{Delivered, Read, Source};
 use crate::stream_entry::Which;
 use crate::totals::{Count, Part, Totals};
 use crate::trim::trim;
@@ -31,6 +36,8 @@ const REPORT_EVERY: Duration = Duration::from_secs(10);
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// How often `--once` looks whether other consumers have finished.
+const OTHERS_EVERY: Duration = Duration::from_millis(50);
 /// Consumers with nothing pending are removed when inactive for this many times the take-over time,
 /// and longer than any worker that reads is.
 const IDLE_TIMES: u32 = 10;
@@ -46,6 +53,15 @@ pub struct StreamConsumer {
     pub(crate) fields: Vec<OrderFields>,
     /// How many entries are read at a time.
     pub(crate) count: u32,
+    /// What was read and is not finished.
+    pub(crate) hand: Hand,
+    /// What is lost, and not recorded yet.
+    pub(crate) lost: Vec<Lost>,
+    seen: Positions,
+    /// Those of `seen` that are in the worker's tables.
+    saved: Positions,
+    /// Since when `--once` waits for entries of other consumers.
+    waits_since: Option<Instant>,
     /// The time of the last successful write.
     pub(crate) last_written: Option<Instant>,
     pub(crate) streams: Streams,
@@ -97,6 +113,11 @@ impl StreamConsumer {
             committer,
             limits: Limits::default(),
             aside: Aside::default(),
+            hand: Hand::default(),
+            lost: Vec::new(),
+            seen: Positions::new(),
+            saved: Positions::new(),
+            waits_since: None,
             fields: Vec::new(),
             count: options.batch,
             options,
@@ -142,9 +163,13 @@ impl StreamConsumer {
         let (group, consumer) = (&self.options.group, &self.consumer);
         let mut source = Source::new(connection, self.streams.clone(), group, consumer);
         self.fields = settings::compare(source.connection(), &self.options).await?.fields;
-        source.make_groups().await?;
+        self.load_positions(&source).await;
+        let gaps = source.make_groups(&mut self.seen).await?;
+        self.missing(&mut source, gaps).await?;
+        self.finish(&mut source).await?;
         self.recover(&mut source).await?;
         self.serve(&mut source).await?;
+        self.save_positions(&source).await;
         source.leave().await?;
         Ok(())
     }
@@ -176,8 +201,11 @@ impl StreamConsumer {
                 after = last;
                 ids.retain(|id| !self.aside.knows((which, *id)));
                 for ids in ids.chunks(self.options.batch as usize) {
-                    let entries = source.claim(which, Duration::ZERO, ids).await?;
-                    self.handle(source, Delivered::from([(which, entries)])).await?;
+                    let claimed = source.claim(which, ids).await?;
+                    for id in claimed.deleted {
+                        self.deleted(source, (which, id)).await?;
+                    }
+                    self.handle(source, Delivered::from([(which, claimed.entries)])).await?;
                 }
             }
         }
@@ -185,7 +213,6 @@ impl StreamConsumer {
     }
 
     async fn serve(&mut self, source: &mut Source) -> Result<(), Halt> {
-        let once = self.options.once;
         let now = Instant::now();
         let steal_every = self.options.claim_after / 2;
         let steal_every = steal_every.clamp(Duration::from_millis(50), Duration::from_secs(30));
@@ -201,49 +228,93 @@ impl StreamConsumer {
                 has_worked |= self.steal(source).await?;
             }
             has_worked |= self.retry(source).await?;
-            let of = self.intake(source);
-            let delivered = source.read(&of, self.count, self.block(once)).await?;
-            self.is_well();
-            if !delivered.is_empty() {
-                has_worked = true;
-                self.handle(source, delivered).await?;
-            }
+            has_worked |= self.read(source).await?;
             if trims.as_mut().is_some_and(Every::is_due) {
                 self.trim(source).await?;
             }
             self.totals.refused(&self.streams.orders, self.aside.len());
+            self.save_lost().await;
             if report.is_due() {
                 self.fields = settings::compare(source.connection(), &self.options).await?.fields;
                 self.report(source).await?;
             }
-            if once && !has_worked && !self.steal(source).await? {
-                let Some(due) = self.aside.next_due() else { break };
-                let wait = due.saturating_duration_since(Instant::now());
-                rest(&mut self.stop, wait.min(BLOCK)).await?;
+            if self.options.once && !has_worked && self.is_done(source).await? {
+                break;
             }
         }
         self.trim(source).await?;
         Ok(())
     }
 
+    /// Reads and handles new entries. True if there were any; otherwise it has waited for some,
+    /// unless the worker ends when there are none.
+    async fn read(&mut self, source: &mut Source) -> Result<bool, Halt> {
+        let of = self.intake(source);
+        let Read { delivered, gaps } = source.read(&of, self.count, &mut self.seen).await?;
+        self.is_well();
+        let has_any = !delivered.is_empty();
+        let of_gaps: Vec<_> = gaps.iter().map(|(which, _)| *which).collect();
+        self.missing(source, gaps).await?;
+        if has_any {
+            self.handle(source, delivered).await?;
+        }
+        for which in of_gaps {
+            source.correct(which, &self.seen).await?;
+        }
+        if !has_any && !self.options.once {
+            let due = self.aside.next_due();
+            let until_due = due.map(|due| due.saturating_duration_since(Instant::now()));
+            let wait = until_due.map_or(BLOCK, |wait| wait.min(BLOCK));
+            source.wait(&of, &self.seen, wait).await?;
+        }
+        Ok(has_any)
+    }
+
+    /// Entries are missing that nobody has read.
+    async fn missing(&mut self, source: &mut Source, gaps: Vec<(Which, Gap)>) -> Result<(), Halt> {
+        let lost = |(which, gap): (Which, Gap)| ((which, gap.after), End::Lost(Cause::Gap(gap)));
+        self.ended(source, &gaps.into_iter().map(lost).collect::<Vec<_>>()).await
+    }
+
     /// The streams to read new entries from: orders are not read while somebody must look first.
     fn intake(&self, source: &Source) -> Vec<Which> {
-        let stops = self.options.on_no_row == OnNoRow::Stop && self.aside.has_unchanged();
-        let is_open = !stops && !self.aside.is_full();
+        let is_open = self.options.on_no_row != OnNoRow::Stop || !self.aside.has_unchanged();
         self.totals.intake(&self.streams.orders, is_open);
         let mut all = source.all();
         all.retain(|which| is_open || *which != Which::Orders);
         all
     }
 
-    /// How long to wait for entries; none means not to wait.
-    fn block(&self, once: bool) -> Option<Duration> {
-        if once {
-            return None;
+    /// Whether nothing is left to do, for `--once`. What is aside is tried again, and what other
+    /// consumers have pending is waited for: they finish it, or it is taken over.
+    async fn is_done(&mut self, source: &mut Source) -> Result<bool, Halt> {
+        if self.steal(source).await? {
+            return Ok(false);
         }
-        let due = self.aside.next_due();
-        let until_due = due.map(|due| due.saturating_duration_since(Instant::now()));
-        Some(until_due.map_or(BLOCK, |wait| wait.min(BLOCK)))
+        if let Some(due) = self.aside.next_due() {
+            let wait = due.saturating_duration_since(Instant::now());
+            rest(&mut self.stop, wait.min(BLOCK)).await?;
+            return Ok(false);
+        }
+        let mut others = 0;
+        for which in source.all() {
+            let own = self.aside.of(which) as u64;
+            others += source.summary(which).await?.count.saturating_sub(own);
+        }
+        let since = *self.waits_since.get_or_insert_with(Instant::now);
+        if others > 0 && since.elapsed() < PATIENCE {
+            rest(&mut self.stop, OTHERS_EVERY).await?;
+            return Ok(false);
+        }
+        if others > 0 {
+            warn!(
+                "{others} entries of {} are pending for other consumers: they are taken over once \
+                 they were idle for --claim-after",
+                self.streams.orders
+            );
+            self.totals.left_to_others(others);
+        }
+        Ok(true)
     }
 
     /// Takes over entries that other workers have left. True if there were any.
@@ -256,16 +327,19 @@ impl StreamConsumer {
         for which in source.all() {
             let mut next = Some(EntryId::default());
             while let Some(start) = next {
-                let (mut entries, behind) =
-                    source.steal(which, idle, start, self.options.batch).await?;
-                next = behind;
+                let taken = source.steal(which, idle, start, self.options.batch).await?;
+                next = taken.next;
+                for id in taken.deleted {
+                    self.deleted(source, (which, id)).await?;
+                }
+                let mut entries = taken.entries;
                 // Entries that are aside here have their own time of retry.
                 entries.retain(|entry| !self.aside.knows((which, entry.id)));
                 if !entries.is_empty() {
                     has_stolen = true;
                     debug!("took over {} entries of {}", entries.len(), source.name(which));
-                    self.handle(source, Delivered::from([(which, entries)])).await?;
                 }
+                self.handle(source, Delivered::from([(which, entries)])).await?;
                 if *self.stop.borrow() {
                     return Ok(has_stolen);
                 }
@@ -277,6 +351,7 @@ impl StreamConsumer {
 
     async fn trim(&mut self, source: &mut Source) -> Result<(), Halt> {
         let Some(after) = self.options.trim_after else { return Ok(()) };
+        self.save_positions(source).await;
         for which in source.all() {
             let trimmed = trim(source, which, after).await?;
             self.totals.add(Count::Trimmed, trimmed);
@@ -284,7 +359,8 @@ impl StreamConsumer {
         Ok(())
     }
 
-    async fn report(&self, source: &mut Source) -> Result<(), Halt> {
+    async fn report(&mut self, source: &mut Source) -> Result<(), Halt> {
+        self.save_positions(source).await;
         let stands = measure(source).await?;
         let done = self.totals.summary();
         info!(

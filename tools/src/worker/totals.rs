@@ -20,19 +20,23 @@ pub enum Count {
     Confirmed,
     Released,
     Rejected,
+    Over,
+    Lost,
     Batches,
     Trimmed,
     Retries,
 }
 
 /// By `Count`: the name for Prometheus, and what it means.
-const COUNTS: [(&str, &str); 9] = [
+const COUNTS: [(&str, &str); 11] = [
     ("seckill_worker_orders_total", "Orders that were processed: inserted, repeated or rejected"),
     ("seckill_worker_rows_inserted_total", "Orders that became rows"),
     ("seckill_worker_rows_repeated_total", "Orders that already had their row"),
     ("seckill_worker_confirmed_total", "Confirmations that were processed"),
     ("seckill_worker_released_total", "Releases that were processed"),
     ("seckill_worker_rejected_total", "Entries that became dead letters"),
+    ("seckill_worker_over_total", "Entries that need no row, since their order is released"),
+    ("seckill_worker_lost_total", "Entries that were deleted before they became rows"),
     ("seckill_worker_batches_total", "Transactions that were committed"),
     ("seckill_worker_trimmed_total", "Entries that were trimmed from the streams"),
     ("seckill_worker_retries_total", "Entries and batches that were tried again"),
@@ -67,6 +71,8 @@ pub struct Totals {
     refused: Mutex<BTreeMap<String, u64>>,
     troubles: Mutex<BTreeMap<Part, String>>,
     disputed: AtomicU64,
+    /// Entries that `--once` has left to other consumers.
+    others: AtomicU64,
     page: Option<PrometheusHandle>,
 }
 
@@ -79,6 +85,10 @@ pub struct Summary {
     pub confirmed: u64,
     pub released: u64,
     pub rejected: u64,
+    /// Entries that need no row.
+    pub over: u64,
+    /// Entries that nobody can read any more.
+    pub lost: u64,
     pub batches: u64,
     pub trimmed: u64,
     pub retries: u64,
@@ -117,6 +127,7 @@ impl Totals {
             refused: Mutex::default(),
             troubles: Mutex::default(),
             disputed: AtomicU64::new(0),
+            others: AtomicU64::new(0),
             page,
         })
     }
@@ -179,6 +190,15 @@ impl Totals {
         locked(&self.refused).insert(stream.to_owned(), number);
     }
 
+    /// Entries of a stream are left to other consumers.
+    pub fn left_to_others(&self, entries: u64) {
+        self.others.fetch_add(entries, Relaxed);
+    }
+
+    pub fn has_left_some(&self) -> bool {
+        self.others.load(Relaxed) > 0
+    }
+
     /// Sets how many rows are disputed.
     pub fn disputed(&self, number: u64) {
         self.disputed.store(number, Relaxed);
@@ -201,11 +221,9 @@ impl Totals {
     }
 
     /// Sets the lag and the pending entries of a stream's group.
-    pub fn stands(stream: &str, lag: Option<u64>, pending: u64) {
+    pub fn stands(stream: &str, lag: u64, pending: u64) {
         let labels = [("stream", stream.to_owned())];
-        if let Some(lag) = lag {
-            gauge!(LAG, &labels).set(approximate(lag));
-        }
+        gauge!(LAG, &labels).set(approximate(lag));
         gauge!(PENDING, &labels).set(approximate(pending));
     }
 
@@ -219,6 +237,8 @@ impl Totals {
             confirmed: count(Count::Confirmed),
             released: count(Count::Released),
             rejected: count(Count::Rejected),
+            over: count(Count::Over),
+            lost: count(Count::Lost),
             batches: count(Count::Batches),
             trimmed: count(Count::Trimmed),
             retries: count(Count::Retries),
@@ -245,12 +265,13 @@ impl Summary {
 
     pub fn text(&self) -> String {
         let Self { orders, rows_inserted, rows_repeated, confirmed, released, rejected, .. } = self;
+        let Self { over, lost, .. } = self;
         let Self { batches, trimmed, retries, refused, disputed, seconds, .. } = self;
         format!(
             "{orders} orders in {seconds} s: {rows_inserted} rows inserted, {rows_repeated} \
-             repeated, {rejected} dead letters; {confirmed} confirmed, {released} released, \
-             {batches} batches, {retries} retries, {trimmed} entries trimmed; {refused} refused, \
-             {disputed} disputed"
+             repeated, {rejected} dead letters, {over} over, {lost} lost; {confirmed} confirmed, \
+             {released} released, {batches} batches, {retries} retries, {trimmed} entries \
+             trimmed; {refused} refused, {disputed} disputed"
         )
     }
 }

@@ -23,6 +23,7 @@
 //! | `sentinels` | a server that is found through Sentinels |
 //! | `streams` | trimming, and the streams of a cluster |
 //! | `tls` | encrypted connections; passwords |
+//! | `vanishing` | entries, consumers, groups and streams that others delete |
 //! | `docs` | the worker's page |
 //! | `moving` | the guide from the usual script and consumer to the worker, and back |
 //!
@@ -64,4 +65,5 @@ mod statements;
 mod streams;
 mod tables;
 mod tls;
+mod vanishing;
 mod worker;

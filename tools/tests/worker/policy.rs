@@ -207,6 +207,32 @@ fn what_was_given_up_is_not_written_when_its_batch_is_tried_again() {
     assert_eq!(live.map(|((_, id), _)| id).collect::<Vec<_>>(), ["t0"]);
 }
 
+/// A worker has the order in hand, and can't find the letter any more.
+#[test]
+fn what_a_person_keeps_is_not_written_though_its_letter_is_trimmed() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell("phone", 9);
+        shop.drain(&[]);
+        shop.refuse("NEW.order_id IN ('kept', 'sold')");
+        shop.buy("phone", "ann", "kept");
+        shop.buy("phone", "ben", "sold");
+        let mut worker = shop.worker(&QUICK);
+        shop.wait_for_pending(&worker, 2);
+        worker.wait_for_word("can't be written");
+        let kept = &shop.pending()[0];
+        let (code, said) = shop.dead_letter(kept, &["--keep-units", "--yes"], "");
+        assert_eq!(code, Some(0), "{said}");
+        shop.run("XTRIM stream.orders.dlq MAXLEN 0");
+        shop.refuse_no_more();
+        shop.wait_until_drained(&mut worker);
+        worker.wait("the other row", || shop.row_count() == 1);
+        assert!(shop.rows().contains_key(&("phone".into(), "sold".into())));
+        assert!(worker.terminate().success(), "{}", worker.log());
+        assert_eq!(shop.row_count(), 1);
+    }
+}
+
 /// Orders that the database refuses: held ones are rejected if an option says so; sold ones, paid
 /// or not, never.
 #[test]

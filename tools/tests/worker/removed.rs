@@ -13,7 +13,7 @@ use crate::harness::{Client, Server};
 use crate::shop::{GROUP, Shop};
 
 /// Forwards connections to a server, and does something before it forwards bytes of a client.
-fn proxy(port: u16, before: impl Fn(&[u8]) + Clone + Send + 'static) -> u16 {
+pub fn proxy(port: u16, before: impl Fn(&[u8]) + Clone + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let ours = listener.local_addr().expect("its address").port();
     thread::spawn(move || {

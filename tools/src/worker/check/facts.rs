@@ -17,7 +17,7 @@ use crate::batch::Fact;
 use crate::book;
 use crate::options::OrderFields;
 use crate::order_events::{Event, Kind};
-use crate::source::entries_of;
+use crate::source::reply;
 use crate::stream_entry::Which;
 
 const PIECE: usize = 1_000;
@@ -133,7 +133,7 @@ pub async fn events_of(
     loop {
         let mut range = cmd("XRANGE");
         range.arg(stream).arg(&from).arg("+").arg("COUNT").arg(PIECE);
-        let entries = entries_of(&range.query_async::<Value>(link).await?);
+        let entries = reply::entries(&range.query_async::<Value>(link).await?)?;
         let parsed = entries.iter().filter_map(|entry| Event::parse(which, entry, names).ok());
         events.extend(parsed.filter(|e| e.key.voucher == keys.voucher && e.key.sale == sale));
         let Some(last) = entries.last() else { return Ok(events) };

@@ -1,18 +1,63 @@
-//! Makes an entry a dead letter, with or without the release of its order.
+//! Makes an entry a dead letter, with or without the release of its order, and finds out whether
+//! it is one.
+
+use std::collections::BTreeSet;
 
 use domain::entry_id::EntryId;
-use domain::fields::{DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_REASON, DEAD_LETTER_STREAM};
+use domain::fields::{
+    DEAD_LETTER_DELIVERIES, DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_ORDER,
+    DEAD_LETTER_REASON, DEAD_LETTER_STREAM,
+};
 use domain::key_names::DEAD_LETTERS_SUFFIX;
 use domain::rejection::Fate;
-use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value, cmd};
+use redis::{Cmd, ErrorKind, RedisError, RedisResult, cmd};
 
-use super::{Source, bytes, entries_of, items, number};
+use super::{PIECE, Source, bytes, reply};
 use crate::stream_entry::{StreamEntry, Which};
 
 /// How often a step is tried while others write the same key.
 const TRIES: u32 = 100;
+/// How far a clock may have been set back since an entry was appended: its letter is younger than
+/// that.
+const CLOCK_BACK_MS: u64 = 3_600_000;
 
 impl Source {
+    fn letters(&self, which: Which) -> Vec<u8> {
+        [self.name(which).as_bytes(), DEAD_LETTERS_SUFFIX].concat()
+    }
+
+    fn letter(&self, which: Which, entry: &StreamEntry, deliveries: u64, reason: &str) -> Cmd {
+        let mut add = cmd("XADD");
+        add.arg(self.letters(which)).arg("*");
+        for (name, value) in &entry.fields {
+            add.arg(name).arg(value);
+        }
+        add.arg(DEAD_LETTER_STREAM).arg(self.name(which)).arg(DEAD_LETTER_GROUP).arg(&self.group);
+        add.arg(DEAD_LETTER_ID).arg(entry.id.text());
+        add.arg(DEAD_LETTER_DELIVERIES).arg(deliveries).arg(DEAD_LETTER_REASON).arg(reason);
+        add.arg(DEAD_LETTER_ORDER).arg(Fate::Unknown.word());
+        add
+    }
+
+    /// Makes an entry a dead letter that this consumer has read, also if it is not pending any
+    /// more. False if it is one already.
+    pub async fn bury_in_hand(
+        &mut self,
+        which: Which,
+        entry: &StreamEntry,
+        reason: &str,
+    ) -> RedisResult<bool> {
+        if self.bury(which, entry, reason).await? {
+            return Ok(true);
+        }
+        let is_one = self.buried(which, &BTreeSet::from([entry.id])).await?.contains(&entry.id);
+        if !is_one {
+            let letter = self.letter(which, entry, 1, reason);
+            self.ask(&letter).await?;
+        }
+        Ok(!is_one)
+    }
+
     /// Makes an entry a dead letter; nothing is released. False if it is acknowledged already.
     pub async fn bury(
         &mut self,
@@ -21,16 +66,7 @@ impl Source {
         reason: &str,
     ) -> RedisResult<bool> {
         self.owned.remove(&which);
-        let name = self.name(which).to_owned();
-        let letters = [name.as_bytes(), DEAD_LETTERS_SUFFIX].concat();
-        let mut add = cmd("XADD");
-        add.arg(&letters).arg("*");
-        for (name, value) in &entry.fields {
-            add.arg(name).arg(value);
-        }
-        add.arg(DEAD_LETTER_STREAM).arg(&name).arg(DEAD_LETTER_GROUP).arg(&self.group);
-        add.arg(DEAD_LETTER_ID).arg(entry.id.text()).arg(DEAD_LETTER_REASON).arg(reason);
-        add.arg("dlqOrder").arg(Fate::Unknown.word());
+        let (name, letters) = (self.name(which).to_owned(), self.letters(which));
         let mut ack = cmd("XACK");
         ack.arg(&name).arg(&self.group).arg(entry.id.to_string());
         for _ in 0..TRIES {
@@ -38,15 +74,17 @@ impl Source {
             self.ask(cmd("WATCH").arg(&letters)).await?;
             let kind = self.ask(cmd("TYPE").arg(&letters)).await?;
             let is_stream = matches!(bytes(&kind), b"stream" | b"none");
-            if !is_stream || self.deliveries(which, entry.id).await?.is_none() {
+            let deliveries = self.deliveries(which, entry.id).await?;
+            let Some(deliveries) = deliveries.filter(|_| is_stream) else {
                 self.ask(&cmd("UNWATCH")).await?;
                 let text = "the key of the dead letters is not a stream";
                 let refused = (ErrorKind::UnexpectedReturnType, text);
                 return if is_stream { Ok(false) } else { Err(RedisError::from(refused)) };
-            }
+            };
+            let add = self.letter(which, entry, deliveries, reason);
             let Some(replies) = self.transact(&[&add, &ack]).await? else { continue };
             if let [id, acknowledged] = &replies[..]
-                && number(acknowledged) == Some(0)
+                && reply::number("XACK", acknowledged)? == 0
             {
                 // Somebody was faster.
                 self.ask(cmd("XDEL").arg(&letters).arg(bytes(id))).await?;
@@ -57,14 +95,37 @@ impl Source {
         Err(busy())
     }
 
-    /// None if a watched key has changed.
-    pub(super) async fn transact(&mut self, commands: &[&Cmd]) -> RedisResult<Option<Vec<Value>>> {
-        let mut all = Pipeline::new();
-        all.atomic();
-        for command in commands {
-            all.add_command((*command).clone());
+    /// Those of these entries that are dead letters of the group.
+    pub async fn buried(
+        &mut self,
+        which: Which,
+        ids: &BTreeSet<EntryId>,
+    ) -> RedisResult<BTreeSet<EntryId>> {
+        let mut found = BTreeSet::new();
+        let Some(first) = ids.first() else { return Ok(found) };
+        let oldest = EntryId { ms: first.ms.saturating_sub(CLOCK_BACK_MS), seq: 0 };
+        let (letters, mut end) = (self.letters(which), "+".to_owned());
+        loop {
+            let mut range = cmd("XREVRANGE");
+            range.arg(&letters).arg(&end).arg(oldest.to_string()).arg("COUNT").arg(PIECE);
+            let page = reply::entries(&self.ask(&range).await?)?;
+            for letter in &page {
+                let of = |name: &[u8]| {
+                    // What is ours is always the last.
+                    let mut fields = letter.fields.iter().rev();
+                    fields.find(|(other, _)| other == name).map(|(_, value)| value.as_slice())
+                };
+                let id = of(DEAD_LETTER_ID).and_then(EntryId::parse);
+                let is_ours = of(DEAD_LETTER_GROUP) == Some(self.group.as_bytes());
+                found.extend(id.filter(|id| is_ours && ids.contains(id)));
+            }
+            match page.last() {
+                Some(last) if page.len() == PIECE && found.len() < ids.len() => {
+                    end = format!("({}", last.id);
+                }
+                _ => return Ok(found),
+            }
         }
-        all.query_async(&mut self.connection).await
     }
 
     /// Gives up an order that is held or was released. False if there is no such order. The check
@@ -73,7 +134,7 @@ impl Source {
         self.owned.remove(&Which::Orders);
         let mut reject = self.rejecting(id, reason);
         reject.arg("UNSOLD");
-        Ok(number(&self.ask(&reject).await?) == Some(1))
+        self.is_rejected(&reject).await
     }
 
     fn rejecting(&self, id: EntryId, reason: &str) -> Cmd {
@@ -83,10 +144,14 @@ impl Source {
         reject
     }
 
+    async fn is_rejected(&mut self, reject: &Cmd) -> RedisResult<bool> {
+        Ok(reply::number("SECKILL.REJECT", &self.ask(reject).await?)? == 1)
+    }
+
     /// Gives up an order even if it is sold: only after an operator's decision.
     pub async fn reject(&mut self, id: EntryId, reason: &str) -> RedisResult<bool> {
         let reject = self.rejecting(id, reason);
-        Ok(number(&self.ask(&reject).await?) == Some(1))
+        self.is_rejected(&reject).await
     }
 
     /// How often a pending entry was delivered; none if it is not pending.
@@ -94,16 +159,18 @@ impl Source {
         let (text, name) = (id.to_string(), self.name(which).to_owned());
         let mut pending = cmd("XPENDING");
         pending.arg(name).arg(&self.group).arg(&text).arg(&text).arg(1);
-        let reply = self.ask(&pending).await?;
-        let count = items(&reply).first().and_then(|item| items(item).get(3));
-        Ok(count.and_then(number))
+        match self.ask(&pending).await {
+            Ok(found) => Ok(reply::pending(&found)?.first().map(|pending| pending.deliveries)),
+            Err(error) if error.code() == Some("NOGROUP") => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// An entry of a stream, if the stream still has it.
     pub async fn entry(&mut self, which: Which, id: EntryId) -> RedisResult<Option<StreamEntry>> {
         let mut range = cmd("XRANGE");
         range.arg(self.name(which)).arg(id.to_string()).arg(id.to_string());
-        Ok(entries_of(&self.ask(&range).await?).into_iter().next())
+        Ok(reply::entries(&self.ask(&range).await?)?.into_iter().next())
     }
 }
 

@@ -4,34 +4,64 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::entry_id::EntryId;
-use domain::integer;
 use redis::{Cmd, RedisResult, Value, cmd};
 use seckill_tools::duration::millis;
 
-use super::{PIECE, Source, bytes, entries_of, id_of, items};
+use super::{PIECE, Source, reply, unanswered};
 use crate::stream_entry::{StreamEntry, Which};
 
+/// Own entries that were delivered again.
+#[derive(Debug, Default)]
+pub struct Claimed {
+    pub entries: Vec<StreamEntry>,
+    /// Those that were pending, and that are no longer in the stream. The group has forgotten them
+    /// now.
+    pub deleted: Vec<EntryId>,
+    /// Those that are not pending for this consumer.
+    pub others: BTreeSet<EntryId>,
+}
+
 impl Source {
-    /// Ids greater than `after` that are pending for this consumer.
-    pub async fn own(&mut self, which: Which, after: EntryId) -> RedisResult<Vec<EntryId>> {
+    fn own_of(&self, which: Which, from: &str, to: &str, count: usize) -> Cmd {
         let mut pending = cmd("XPENDING");
-        pending.arg(self.name(which)).arg(&self.group).arg(format!("({after}")).arg("+");
-        pending.arg(PIECE).arg(&self.consumer);
-        let reply = self.ask(&pending).await?;
-        Ok(items(&reply).iter().filter_map(|item| id_of(items(item).first()?)).collect())
+        pending.arg(self.name(which)).arg(&self.group).arg(from).arg(to);
+        pending.arg(count).arg(&self.consumer);
+        pending
     }
 
-    /// Delivers pending entries again, to this consumer, except entries that are settled or that a
-    /// consumer (or this one) took within `idle`.
-    pub async fn claim(
-        &mut self,
-        which: Which,
-        idle: Duration,
-        ids: &[EntryId],
-    ) -> RedisResult<Vec<StreamEntry>> {
+    /// Ids greater than `after` that are pending for this consumer.
+    pub async fn own(&mut self, which: Which, after: EntryId) -> RedisResult<Vec<EntryId>> {
+        let pending = self.own_of(which, &format!("({after}"), "+", PIECE);
+        let own = reply::pending(&self.ask(&pending).await?)?;
+        Ok(own.into_iter().map(|pending| pending.id).collect())
+    }
+
+    /// Delivers own pending entries again.
+    pub async fn claim(&mut self, which: Which, ids: &[EntryId]) -> RedisResult<Claimed> {
+        let ids: BTreeSet<_> = ids.iter().copied().collect();
+        let own: Vec<_> = self.own_among(which, &ids).await?.into_iter().collect();
+        let mut others: BTreeSet<_> = ids.into_iter().filter(|id| !own.contains(id)).collect();
+        if own.is_empty() {
+            return Ok(Claimed { others, ..Claimed::default() });
+        }
         self.owned.remove(&which);
-        let reply = self.ask(&self.claiming(which, self.consumer.as_bytes(), idle, ids)).await?;
-        Ok(entries_of(&reply))
+        // What is pending in this step and is not delivered is no longer in the stream.
+        let look = |id: &EntryId| self.own_of(which, &id.to_string(), &id.to_string(), 1);
+        let looks: Vec<_> = own.iter().map(look).collect();
+        let claim = self.claiming(which, self.consumer.as_bytes(), Duration::ZERO, &own);
+        let commands: Vec<&Cmd> = looks.iter().chain([&claim]).collect();
+        let replies = self.transact(&commands).await?.unwrap_or_default();
+        let Some((claimed, looks)) = replies.split_last() else { return Err(unanswered()) };
+        let entries = reply::entries(claimed)?;
+        let has: BTreeSet<_> = entries.iter().map(|entry| entry.id).collect();
+        let mut deleted = Vec::new();
+        for (id, look) in own.into_iter().zip(looks).filter(|(id, _)| !has.contains(id)) {
+            match reply::pending(look)?.is_empty() {
+                true => _ = others.insert(id),
+                false => deleted.push(id),
+            }
+        }
+        Ok(Claimed { entries, deleted, others })
     }
 
     /// Those of these entries that were pending for this consumer and are not any more. If as many
@@ -41,15 +71,14 @@ impl Source {
         which: Which,
         ids: &BTreeSet<EntryId>,
     ) -> RedisResult<BTreeSet<EntryId>> {
-        let mut summary = cmd("XPENDING");
-        summary.arg(self.name(which)).arg(&self.group);
-        let reply = self.ask(&summary).await?;
-        let consumers = items(&reply).get(3).map(items).unwrap_or_default();
-        let own = consumers.iter().find_map(|consumer| match items(consumer) {
-            [name, count] if bytes(name) == self.consumer.as_bytes() => Some(bytes(count)),
-            _ => None,
-        });
-        let own = own.and_then(integer::parse_digits).unwrap_or(0);
+        let pending = match self.summary(which).await {
+            Ok(pending) => pending,
+            // The group, or its stream, was deleted.
+            Err(error) if error.code() == Some("NOGROUP") => return Ok(ids.clone()),
+            Err(error) => return Err(error),
+        };
+        let own = pending.of.iter().find(|(name, _)| name == self.consumer.as_bytes());
+        let own = own.map_or(0, |(_, count)| *count);
         if self.owned.get(&which) == Some(&own) {
             return Ok(BTreeSet::new());
         }
@@ -64,7 +93,7 @@ impl Source {
     }
 
     /// Those of these entries that are pending for this consumer.
-    pub async fn own_among(
+    async fn own_among(
         &mut self,
         which: Which,
         ids: &BTreeSet<EntryId>,
@@ -74,21 +103,11 @@ impl Source {
         };
         let (mut found, mut from) = (BTreeSet::new(), first.to_string());
         loop {
-            let mut pending = cmd("XPENDING");
-            pending.arg(self.name(which)).arg(&self.group).arg(&from).arg(last.to_string());
-            pending.arg(PIECE).arg(&self.consumer);
-            let reply = self.ask(&pending).await?;
-            let page = items(&reply);
-            let own = page.iter().filter_map(|item| id_of(items(item).first()?));
-            let mut end = None;
-            for id in own {
-                end = Some(id);
-                if ids.contains(&id) {
-                    found.insert(id);
-                }
-            }
-            match end {
-                Some(end) if page.len() == PIECE => from = format!("({end}"),
+            let pending = self.own_of(which, &from, &last.to_string(), PIECE);
+            let page = reply::pending(&self.ask(&pending).await?)?;
+            found.extend(page.iter().map(|pending| pending.id).filter(|id| ids.contains(id)));
+            match page.last() {
+                Some(end) if page.len() == PIECE => from = format!("({}", end.id),
                 _ => return Ok(found),
             }
         }

@@ -158,7 +158,7 @@ impl Tables {
         statement
     }
 
-    fn as_text(&self, column: &str) -> String {
+    pub(super) fn as_text(&self, column: &str) -> String {
         let text = if self.dialect == Dialect::MySql { "CHAR" } else { "TEXT" };
         format!("CAST({column} AS {text})")
     }

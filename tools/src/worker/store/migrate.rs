@@ -119,6 +119,8 @@ mod tests {
                         "shop_orders",
                         "shop_voucher_sales",
                         "shop_order_changes",
+                        "shop_lost_entries",
+                        "shop_positions",
                         "shop_migrations",
                     ];
                     assert!(of_ours.iter().any(|name| statement.contains(name)), "{statement}");

@@ -286,9 +286,11 @@ impl Tables {
     }
 
     /// Statements that read no row, and fail if the tables are not the worker's.
-    pub fn probes(&self) -> [String; 3] {
+    pub fn probes(&self) -> [String; 5] {
         [
             self.probe_of_changes(),
+            self.probe_of_lost(),
+            self.probe_of_positions(),
             format!("SELECT {COLUMNS} FROM {} WHERE 1 = 0", self.orders()),
             format!(
                 "SELECT voucher_id, sale_id, units, with_statements, updated_ms FROM {} \

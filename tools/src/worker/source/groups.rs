@@ -1,0 +1,201 @@
+//! The groups of streams: made, measured, trimmed by, and cleared of idle consumers.
+
+use std::time::Duration;
+
+use domain::entry_id::EntryId;
+use redis::{Cmd, RedisResult, cmd};
+use seckill_tools::duration::millis;
+
+use super::gap::{Gap, Positions, made_again};
+use super::reply::{self, GroupInfo, StreamInfo, Summary};
+use super::{PIECE, Source};
+use crate::stream_entry::Which;
+
+/// Unread entries are counted up to this, if the server can't say how many there are.
+const UNREAD_MAX: u64 = 10_000;
+
+/// The group's position in a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    pub pending: u64,
+    pub lag: u64,
+}
+
+pub(super) fn xinfo(what: &str, name: &str) -> Cmd {
+    let mut info = cmd("XINFO");
+    info.arg(what).arg(name);
+    info
+}
+
+impl Source {
+    /// Creates missing streams and groups. A new group begins with the first entry. Returns what
+    /// is missing in streams whose group had to be made again.
+    pub async fn make_groups(&mut self, seen: &mut Positions) -> RedisResult<Vec<(Which, Gap)>> {
+        let mut gaps = Vec::new();
+        for which in self.all() {
+            let name = self.name(which).to_owned();
+            let stream = self.stream(which).await?;
+            // What is not there any more is none that the new group has to read.
+            let behind = stream.map_or(0, |stream| stream.added.saturating_sub(stream.length));
+            let mut create = cmd("XGROUP");
+            create.arg("CREATE").arg(name).arg(&self.group).arg("0").arg("MKSTREAM");
+            create.arg("ENTRIESREAD").arg(behind);
+            match self.ask(&create).await {
+                Ok(_) => {
+                    let before = seen.remove(&which);
+                    let gap = before.and_then(|before| made_again(&before, stream.as_ref()));
+                    gaps.extend(gap.map(|gap| (which, gap)));
+                }
+                Err(error) if error.code() == Some("BUSYGROUP") => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(gaps)
+    }
+
+    /// None if there is no such stream.
+    pub async fn stream(&mut self, which: Which) -> RedisResult<Option<StreamInfo>> {
+        match self.ask(&xinfo("STREAM", self.name(which))).await {
+            Ok(reply) => reply::stream_info(&reply).map(Some),
+            Err(error) if is_no_key(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn groups(&mut self, which: Which) -> RedisResult<Vec<GroupInfo>> {
+        reply::groups(&self.ask(&xinfo("GROUPS", self.name(which))).await?)
+    }
+
+    pub(super) fn ours<'g>(&self, groups: &'g [GroupInfo]) -> Option<&'g GroupInfo> {
+        groups.iter().find(|group| group.name == self.group.as_bytes())
+    }
+
+    /// Tells the server how many entries the group has passed, if that is known and nobody has read
+    /// since. Redis 7.0 doesn't count those that were trimmed before they were read.
+    pub async fn correct(&mut self, which: Which, seen: &Positions) -> RedisResult<()> {
+        let passed = seen.get(&which).and_then(|passed| Some((passed.at, passed.number?)));
+        let Some((at, number)) = passed else { return Ok(()) };
+        let name = self.name(which).to_owned();
+        self.ask(cmd("WATCH").arg(&name)).await?;
+        let groups = self.groups(which).await?;
+        let is_wrong = self
+            .ours(&groups)
+            .is_some_and(|group| group.last_delivered == at && group.read != Some(number));
+        if !is_wrong {
+            return self.ask(&cmd("UNWATCH")).await.map(|_| ());
+        }
+        let mut set = cmd("XGROUP");
+        set.arg("SETID").arg(name).arg(&self.group).arg(at.to_string());
+        set.arg("ENTRIESREAD").arg(number);
+        self.transact(&[&set]).await.map(|_| ())
+    }
+
+    /// How many entries are pending in the group, by consumer.
+    pub async fn summary(&mut self, which: Which) -> RedisResult<Summary> {
+        let mut summary = cmd("XPENDING");
+        summary.arg(self.name(which)).arg(&self.group);
+        reply::summary(&self.ask(&summary).await?)
+    }
+
+    /// How far the group is behind. The server's own lag also counts entries that are gone, and
+    /// it may not know it, after a failover or after unread entries were deleted.
+    pub async fn standing(&mut self, which: Which) -> RedisResult<Standing> {
+        let stream = reply::stream_info(&self.ask(&xinfo("STREAM", self.name(which))).await?)?;
+        let groups = self.groups(which).await?;
+        let Some(group) = self.ours(&groups) else {
+            return Ok(Standing { pending: 0, lag: stream.length });
+        };
+        let (last, pending) = (group.last_delivered, group.pending);
+        let lag = match group.lag {
+            _ if last >= stream.last => 0,
+            _ if stream.first.is_none_or(|first| first > last) => stream.length,
+            Some(lag) => lag.min(stream.length),
+            None => self.unread(which, last).await?,
+        };
+        Ok(Standing { pending, lag })
+    }
+
+    /// How many entries are after one, counted up to a bound.
+    async fn unread(&mut self, which: Which, last: EntryId) -> RedisResult<u64> {
+        let (mut count, mut from) = (0, last);
+        loop {
+            let mut range = cmd("XRANGE");
+            range.arg(self.name(which)).arg(format!("({from}")).arg("+").arg("COUNT").arg(PIECE);
+            let page = reply::entries(&self.ask(&range).await?)?;
+            count += page.len() as u64;
+            match page.last() {
+                Some(last) if page.len() == PIECE && count < UNREAD_MAX => from = last.id,
+                _ => return Ok(count),
+            }
+        }
+    }
+
+    /// Removes consumers that have nothing pending and were inactive for `idle`.
+    pub async fn remove_idle(&mut self, which: Which, idle: Duration) -> RedisResult<()> {
+        let mut info = xinfo("CONSUMERS", self.name(which));
+        for consumer in reply::consumers(&self.ask(info.arg(&self.group)).await?)? {
+            let is_idle = consumer.idle_ms >= millis(idle) && consumer.pending == 0;
+            if is_idle && consumer.name != self.consumer.as_bytes() {
+                self.remove(which, &consumer.name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes this consumer from the group, unless it has something pending.
+    pub async fn leave(&mut self) -> RedisResult<()> {
+        let consumer = self.consumer.clone();
+        for which in self.all() {
+            self.remove(which, consumer.as_bytes()).await?;
+        }
+        Ok(())
+    }
+
+    /// A consumer that has something pending stays. One that was silent for long may read at this
+    /// very moment: what it then has is seen in the step that removes it, and given to it again.
+    async fn remove(&mut self, which: Which, consumer: &[u8]) -> RedisResult<()> {
+        let mut pending = cmd("XPENDING");
+        pending.arg(self.name(which)).arg(&self.group).arg("-").arg("+");
+        let one = pending.clone().arg(1).arg(consumer).clone();
+        if !reply::pending(&self.ask(&one).await?)?.is_empty() {
+            return Ok(());
+        }
+        let mut leave = cmd("XGROUP");
+        leave.arg("DELCONSUMER").arg(self.name(which)).arg(&self.group).arg(consumer);
+        pending.arg(u32::MAX).arg(consumer);
+        let replies = self.transact(&[&pending, &leave]).await?.unwrap_or_default();
+        let its = replies.first().map(reply::pending).transpose()?.unwrap_or_default();
+        let ids: Vec<_> = its.iter().map(|pending| pending.id).collect();
+        for ids in ids.chunks(PIECE) {
+            let mut again = self.claiming(which, consumer, Duration::ZERO, ids);
+            again.arg("FORCE").arg("JUSTID");
+            self.ask(&again).await?;
+        }
+        Ok(())
+    }
+
+    /// Up to where every group has acknowledged all entries: the first id that a group still needs.
+    /// None without a group.
+    ///
+    /// A group may acknowledge its last entry between the two looks at it. Then all that it had
+    /// read at the first look is acknowledged.
+    pub async fn needed_from(&mut self, which: Which) -> RedisResult<Option<EntryId>> {
+        let mut first: Option<EntryId> = None;
+        for group in self.groups(which).await? {
+            let read = group.last_delivered;
+            let mut needed = EntryId { seq: read.seq.saturating_add(1), ..read };
+            if group.pending > 0 {
+                let mut pending = cmd("XPENDING");
+                pending.arg(self.name(which)).arg(&group.name);
+                let pending = reply::summary(&self.ask(&pending).await?)?;
+                needed = pending.first.map_or(needed, |pending| needed.min(pending));
+            }
+            first = Some(first.map_or(needed, |first| first.min(needed)));
+        }
+        Ok(first)
+    }
+}
+
+fn is_no_key(error: &redis::RedisError) -> bool {
+    error.code() == Some("ERR") && error.detail() == Some("no such key")
+}

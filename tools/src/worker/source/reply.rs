@@ -1,0 +1,258 @@
+//! What the server answers about streams, read typed, as Redis 7.0 to 8.10 and Valkey 9.1 write it.
+//!
+//! An answer of another shape is an error: it must not look like one that says nothing.
+
+use domain::entry_id::EntryId;
+use domain::integer;
+use redis::{ErrorKind, RedisError, RedisResult, Value};
+
+use crate::stream_entry::StreamEntry;
+
+/// How much of an answer that is not understood is shown.
+const SHOWN: usize = 200;
+
+/// A stream, by `XINFO STREAM`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamInfo {
+    pub length: u64,
+    /// How many entries were ever appended.
+    pub added: u64,
+    /// The id of the last entry that was ever appended.
+    pub last: EntryId,
+    /// The first entry that is there.
+    pub first: Option<EntryId>,
+    /// The greatest id that was deleted, other than by trimming.
+    pub deleted: EntryId,
+}
+
+/// A group, by `XINFO GROUPS`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupInfo {
+    pub name: Vec<u8>,
+    pub pending: u64,
+    pub last_delivered: EntryId,
+    /// How many entries of the stream are up to the last delivered one, if the server knows.
+    pub read: Option<u64>,
+    pub lag: Option<u64>,
+}
+
+/// A consumer, by `XINFO CONSUMERS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumerInfo {
+    pub name: Vec<u8>,
+    pub pending: u64,
+    pub idle_ms: u64,
+}
+
+/// What is pending, by `XPENDING` without a range.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub count: u64,
+    pub first: Option<EntryId>,
+    /// By consumer.
+    pub of: Vec<(Vec<u8>, u64)>,
+}
+
+/// A pending entry, by `XPENDING` with a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    pub id: EntryId,
+    pub deliveries: u64,
+}
+
+/// What `XAUTOCLAIM` took over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Where to continue; none at the end.
+    pub next: Option<EntryId>,
+    pub entries: Vec<StreamEntry>,
+    /// Entries that were pending, and that are no longer in the stream. The group has forgotten
+    /// them now.
+    pub deleted: Vec<EntryId>,
+}
+
+fn odd(what: &str, value: &Value) -> RedisError {
+    let shown: String = format!("{what}: {value:?}").chars().take(SHOWN).collect();
+    RedisError::from((ErrorKind::UnexpectedReturnType, "the server's answer is unknown", shown))
+}
+
+fn list<'v>(what: &str, value: &'v Value) -> RedisResult<&'v [Value]> {
+    match value {
+        Value::Array(items) => Ok(items),
+        other => Err(odd(what, other)),
+    }
+}
+
+fn bytes<'v>(what: &str, value: &'v Value) -> RedisResult<&'v [u8]> {
+    match value {
+        Value::BulkString(bytes) => Ok(bytes),
+        Value::SimpleString(text) => Ok(text.as_bytes()),
+        other => Err(odd(what, other)),
+    }
+}
+
+pub fn number(what: &str, value: &Value) -> RedisResult<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).map_err(|_| odd(what, value)),
+        Value::BulkString(digits) => integer::parse_digits(digits).ok_or_else(|| odd(what, value)),
+        other => Err(odd(what, other)),
+    }
+}
+
+fn id(what: &str, value: &Value) -> RedisResult<EntryId> {
+    EntryId::parse(bytes(what, value)?).ok_or_else(|| odd(what, value))
+}
+
+/// Items that are lists of names and values.
+struct Fields<'v> {
+    what: &'static str,
+    value: &'v Value,
+    items: &'v [Value],
+}
+
+impl<'v> Fields<'v> {
+    fn of(what: &'static str, value: &'v Value) -> RedisResult<Self> {
+        Ok(Self { what, value, items: list(what, value)? })
+    }
+
+    /// The value that follows a name.
+    fn get(&self, name: &str) -> RedisResult<&'v Value> {
+        let mut pairs = self.items.chunks_exact(2);
+        let is_it =
+            |pair: &&[Value]| matches!(&pair[0], Value::BulkString(it) if it == name.as_bytes());
+        let found = pairs.find(is_it).map(|pair| &pair[1]);
+        found.ok_or_else(|| odd(&format!("{} without {name}", self.what), self.value))
+    }
+
+    fn number(&self, name: &str) -> RedisResult<u64> {
+        number(self.what, self.get(name)?)
+    }
+
+    fn number_or_nil(&self, name: &str) -> RedisResult<Option<u64>> {
+        match self.get(name)? {
+            Value::Nil => Ok(None),
+            value => number(self.what, value).map(Some),
+        }
+    }
+
+    fn id(&self, name: &str) -> RedisResult<EntryId> {
+        id(self.what, self.get(name)?)
+    }
+}
+
+pub fn stream_info(value: &Value) -> RedisResult<StreamInfo> {
+    let fields = Fields::of("XINFO STREAM", value)?;
+    let first = match fields.get("first-entry")? {
+        Value::Nil => None,
+        entry => list("first-entry", entry)?.first().map(|it| id("first-entry", it)).transpose()?,
+    };
+    Ok(StreamInfo {
+        length: fields.number("length")?,
+        added: fields.number("entries-added")?,
+        last: fields.id("last-generated-id")?,
+        first,
+        deleted: fields.id("max-deleted-entry-id")?,
+    })
+}
+
+pub fn groups(value: &Value) -> RedisResult<Vec<GroupInfo>> {
+    let group = |value| {
+        let fields = Fields::of("XINFO GROUPS", value)?;
+        Ok(GroupInfo {
+            name: bytes("XINFO GROUPS", fields.get("name")?)?.to_vec(),
+            pending: fields.number("pending")?,
+            last_delivered: fields.id("last-delivered-id")?,
+            read: fields.number_or_nil("entries-read")?,
+            lag: fields.number_or_nil("lag")?,
+        })
+    };
+    list("XINFO GROUPS", value)?.iter().map(group).collect()
+}
+
+pub fn consumers(value: &Value) -> RedisResult<Vec<ConsumerInfo>> {
+    let consumer = |value| {
+        let fields = Fields::of("XINFO CONSUMERS", value)?;
+        Ok(ConsumerInfo {
+            name: bytes("XINFO CONSUMERS", fields.get("name")?)?.to_vec(),
+            pending: fields.number("pending")?,
+            idle_ms: fields.number("idle")?,
+        })
+    };
+    list("XINFO CONSUMERS", value)?.iter().map(consumer).collect()
+}
+
+pub fn summary(value: &Value) -> RedisResult<Summary> {
+    const WHAT: &str = "XPENDING";
+    let [count, first, _, consumers] = list(WHAT, value)? else { return Err(odd(WHAT, value)) };
+    let of = |consumer| match list(WHAT, consumer)? {
+        [name, count] => Ok((bytes(WHAT, name)?.to_vec(), number(WHAT, count)?)),
+        _ => Err(odd(WHAT, consumer)),
+    };
+    let of = match consumers {
+        Value::Nil => Vec::new(),
+        consumers => list(WHAT, consumers)?.iter().map(of).collect::<RedisResult<_>>()?,
+    };
+    let first = match first {
+        Value::Nil => None,
+        first => Some(id(WHAT, first)?),
+    };
+    Ok(Summary { count: number(WHAT, count)?, first, of })
+}
+
+pub fn pending(value: &Value) -> RedisResult<Vec<Pending>> {
+    const WHAT: &str = "XPENDING with a range";
+    let one = |value| match list(WHAT, value)? {
+        [it, _, _, deliveries] => {
+            Ok(Pending { id: id(WHAT, it)?, deliveries: number(WHAT, deliveries)? })
+        }
+        _ => Err(odd(WHAT, value)),
+    };
+    list(WHAT, value)?.iter().map(one).collect()
+}
+
+/// Entries with all their fields, also those of one name. An entry that is named without fields was
+/// deleted, which only servers before 7.0 say where this is asked.
+pub fn entries(value: &Value) -> RedisResult<Vec<StreamEntry>> {
+    const WHAT: &str = "entries";
+    let entry = |value| {
+        let [it, fields] = list(WHAT, value)? else { return Err(odd(WHAT, value)) };
+        let items = list(WHAT, fields)?;
+        if items.len() % 2 != 0 {
+            return Err(odd(WHAT, value));
+        }
+        let pair =
+            |pair: &[Value]| Ok((bytes(WHAT, &pair[0])?.to_vec(), bytes(WHAT, &pair[1])?.to_vec()));
+        let fields = items.chunks_exact(2).map(pair).collect::<RedisResult<_>>()?;
+        Ok(StreamEntry { id: id(WHAT, it)?, fields })
+    };
+    list(WHAT, value)?.iter().map(entry).collect()
+}
+
+/// The entries of some streams, by `XREADGROUP`.
+pub fn streams(value: &Value) -> RedisResult<Vec<(&[u8], Vec<StreamEntry>)>> {
+    const WHAT: &str = "XREADGROUP";
+    let stream = |value| match list(WHAT, value)? {
+        [name, its] => Ok((bytes(WHAT, name)?, entries(its)?)),
+        _ => Err(odd(WHAT, value)),
+    };
+    match value {
+        Value::Nil => Ok(Vec::new()),
+        value => list(WHAT, value)?.iter().map(stream).collect(),
+    }
+}
+
+pub fn taken(value: &Value) -> RedisResult<Taken> {
+    const WHAT: &str = "XAUTOCLAIM";
+    let [next, its, deleted] = list(WHAT, value)? else { return Err(odd(WHAT, value)) };
+    let next = Some(id(WHAT, next)?).filter(|next| *next != EntryId::default());
+    let deleted = ids(WHAT, deleted)?;
+    Ok(Taken { next, entries: entries(its)?, deleted })
+}
+
+/// A list of ids.
+pub fn ids(what: &str, value: &Value) -> RedisResult<Vec<EntryId>> {
+    list(what, value)?.iter().map(|it| id(what, it)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! How far the group has read, kept in the worker's tables: a worker that starts later sees what is
+//! missing after that.
+
+use seckill_tools::sanitize::sanitize;
+use tracing::debug;
+
+use super::StreamConsumer;
+use crate::source::Source;
+
+impl StreamConsumer {
+    /// Where the group was in the streams, as far as no read has shown it yet.
+    pub(super) async fn load_positions(&mut self, source: &Source) {
+        for which in source.all() {
+            if self.seen.contains_key(&which) {
+                continue;
+            }
+            let store = self.committer.store();
+            match store.position(source.name(which), &self.options.group).await {
+                Ok(found) => self.seen.extend(found.map(|found| (which, found))),
+                Err(fault) => debug!("no position is known: {}", sanitize(&fault.text())),
+            }
+        }
+    }
+
+    /// Says where the group is: a worker that starts later sees what is missing after that.
+    pub(super) async fn save_positions(&mut self, source: &Source) {
+        for (which, passed) in &self.seen {
+            if self.saved.get(which) == Some(passed) {
+                continue;
+            }
+            let store = self.committer.store();
+            let name = source.name(*which);
+            match store.save_position(name, &self.options.group, passed).await {
+                Ok(()) => _ = self.saved.insert(*which, *passed),
+                Err(fault) => debug!("no position is recorded: {}", sanitize(&fault.text())),
+            }
+        }
+    }
+}
