@@ -65,7 +65,7 @@ class FactoriesTest {
     private static String failure(
             CapturedOutput output, Class<?> application, String... properties) {
         try {
-            Application.run(application, SALES, properties).close();
+            Application.run(application, null, properties).close();
             return "it has started";
         } catch (RuntimeException failed) {
             String all = output.toString();
@@ -87,6 +87,31 @@ class FactoriesTest {
     }
 
     @Test
+    void redissonsStarterStaysBesideOurs() throws Exception {
+        try (var context = Application.run(
+                Application.class, SALES, "spring.autoconfigure.exclude=")) {
+            assertThat(context.getBean(RedisConnectionFactory.class).getClass().getName())
+                    .startsWith("org.redisson.");
+            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            seckill.run(create("beside", 1, SaleRules.none()));
+            seckill.tryBuy("beside", "alice", "a1");
+            Application shop = context.getBean(Application.class);
+            OneServer.until(() -> shop.rows.size() == 1);
+            assertThat(Application.health(context)).startsWith("UP");
+        }
+    }
+
+    @Test
+    void redissonsOwnFileDoesNotTellWhereToConnect(CapturedOutput output) {
+        String file = "singleServerConfig: {address: '" + SALES.uri() + "'}";
+        assertThat(failure(
+                output, Application.class, "spring.autoconfigure.exclude=",
+                "spring.redis.redisson.config=" + file))
+                .contains("The connection factory is Redisson's")
+                .contains("Set spring.data.redis.url");
+    }
+
+    @Test
     void theChosenOneSellsAndIsRead() throws Exception {
         for (Class<?> application : new Class<?>[] {Two.class, PrimaryCache.class}) {
             try (var context = Application.run(
@@ -98,7 +123,7 @@ class FactoriesTest {
                 seckill.run(create(voucher, 1, SaleRules.none()));
                 seckill.tryBuy(voucher, "alice", "a1");
                 Application shop = context.getBean(Application.class);
-                Shop.until(() -> shop.rows.values().stream()
+                OneServer.until(() -> shop.rows.values().stream()
                         .anyMatch(event -> event.order().voucher().equals(voucher)));
                 assertThat(Application.health(context)).startsWith("UP");
             }

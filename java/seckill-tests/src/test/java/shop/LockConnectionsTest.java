@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class LockConnectionsTest {
     private static final String KEY = "lock:report";
 
-    @AutoClose private final Shop shop = new Shop();
+    @AutoClose private final OneServer shop = new OneServer();
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
@@ -43,7 +43,7 @@ class LockConnectionsTest {
         for (int i = 0; i < 5; i++) {
             int number = i;
             SeckillLock lock = shop.client(SeckillOptions.defaults()).lock(KEY);
-            line.add(Shop.on(() -> {
+            line.add(OneServer.on(() -> {
                 lock.lock();
                 served.add(number);
                 lock.unlock();
@@ -54,10 +54,10 @@ class LockConnectionsTest {
         // Several time-outs later nobody has left the line.
         long calls = calls("lock.acquire");
         long since = System.nanoTime();
-        Shop.until(() -> System.nanoTime() - since > timeout.multipliedBy(5).toNanos());
+        OneServer.until(() -> System.nanoTime() - since > timeout.multipliedBy(5).toNanos());
         assertThat(calls("lock.acquire")).isEqualTo(calls);
         holder.lock(KEY).unlock();
-        Shop.ended(line);
+        OneServer.ended(line);
         assertThat(served).containsExactly(0, 1, 2, 3, 4);
     }
 
@@ -80,7 +80,7 @@ class LockConnectionsTest {
                 KEY + i, LockOptions.defaults().session(session))).toList();
         CountDownLatch held = new CountDownLatch(locks.size());
         for (SeckillLock lock : locks) {
-            holders.add(Shop.on(() -> {
+            holders.add(OneServer.on(() -> {
                 lock.lock();
                 held.countDown();
                 readOnly.await();
@@ -97,9 +97,9 @@ class LockConnectionsTest {
             holder.get(30, SECONDS);
         }
         // The one for all commands may be new.
-        Shop.until(() -> shop.connections() <= before + 1);
+        OneServer.until(() -> shop.connections() <= before + 1);
         client.close();
-        Shop.until(() -> shop.connections() == before);
+        OneServer.until(() -> shop.connections() == before);
     }
 
     @Test
@@ -108,7 +108,7 @@ class LockConnectionsTest {
         holder.lock(KEY).lock();
         SeckillLock brief = shop.client(SeckillOptions.defaults())
                 .lock(KEY, LockOptions.defaults().lease(Duration.ofSeconds(2)).renew(false));
-        CompletableFuture<Boolean> waiter = Shop.on(() -> {
+        CompletableFuture<Boolean> waiter = OneServer.on(() -> {
             brief.lock();
             boolean held = brief.isHeldByCurrentThread();
             brief.unlock();
@@ -116,7 +116,7 @@ class LockConnectionsTest {
         });
         shop.awaitInLine(1);
         long since = System.nanoTime();
-        Shop.until(() -> System.nanoTime() - since > Duration.ofMillis(500).toNanos());
+        OneServer.until(() -> System.nanoTime() - since > Duration.ofMillis(500).toNanos());
         assertThat(calls("lock.renew")).isZero();
         holder.lock(KEY).unlock();
         assertThat(waiter.get(30, SECONDS)).isTrue();

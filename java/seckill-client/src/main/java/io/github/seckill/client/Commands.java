@@ -173,7 +173,8 @@ public final class Commands {
      * @param delta how many units to add; negative to remove
      */
     public static SaleCommand<Long> restock(String voucher, long delta) {
-        return Call.of("SECKILL.RESTOCK", Replies::integer, named(voucher), delta).repeat(Repeat.NEVER);
+        return Call.of("SECKILL.RESTOCK", Replies::integer, named(voucher), delta)
+                .repeat(Repeat.NEVER);
     }
 
     /** Adds or removes as many units as the total takes to be this, and replies the units left. */

@@ -127,8 +127,8 @@ public sealed class SeckillException extends RuntimeException {
      * The server can't do it at the moment and did nothing: {@code TRYAGAIN}, {@code CLUSTERDOWN},
      * {@code LOADING}, {@code MASTERDOWN}, {@code READONLY}, {@code NOREPLICAS}, {@code BUSY} of a
      * slow script, or a redirection that led nowhere, {@code MOVED} or {@code ASK}. Or no
-     * connection could be opened, or the client is closed, {@code NOCONNECTION}. The client has sent the command again until the end of {@link
-     * SeckillOptions#retryFor}.
+     * connection could be opened, or the client is closed, {@code NOCONNECTION}. The client has
+     * sent the command again until the end of {@link SeckillOptions#retryFor}.
      */
     public static final class NotNow extends SeckillException {
         private NotNow(String word, String message, @Nullable Throwable cause) {

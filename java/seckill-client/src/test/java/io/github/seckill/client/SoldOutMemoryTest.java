@@ -13,7 +13,8 @@ import org.junit.jupiter.api.Test;
 /** When sold out is answered without the network. No server: every answer is the test's. */
 class SoldOutMemoryTest {
     private final FakeTransport wire = new FakeTransport();
-    private final SeckillOptions options = Shop.REMEMBER.coalescing(Coalescing.OFF);
+    private final SeckillOptions options = SeckillOptions.defaults()
+            .rememberSoldOut(true).soldOutFor(Duration.ofHours(1)).coalescing(Coalescing.OFF);
     @AutoClose private SeckillClient client = SeckillClient.create(wire, options);
     private int orders;
 

@@ -2,6 +2,7 @@ package io.github.seckill.spring.boot;
 
 import io.github.seckill.client.SeckillTransport;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -14,6 +15,7 @@ import org.springframework.context.annotation.AnnotationConfigApplicationContext
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.util.ClassUtils;
+import org.springframework.util.StringUtils;
 
 /**
  * The connection factory that seckill uses: that of the property, else the application's only or
@@ -124,12 +126,17 @@ final class ConnectionChoice implements SmartLifecycle, AutoCloseable {
         return only;
     }
 
+    private boolean isSet(String prefix, String... keys) {
+        return Arrays.stream(keys)
+                .anyMatch(key -> StringUtils.hasText(environment.getProperty(prefix + key)));
+    }
+
     /** Spring Boot's own configuration in a context without Redisson's. */
     private RedisConnectionFactory lettuceBeside(RedisConnectionFactory other) {
-        boolean elsewhere = environment.containsProperty("spring.redis.redisson.config")
-                || environment.containsProperty("spring.redis.redisson.file");
-        boolean here = List.of("url", "host", "cluster.nodes", "cluster.nodes[0]", "sentinel.nodes")
-                .stream().anyMatch(key -> environment.containsProperty("spring.data.redis." + key));
+        boolean elsewhere = isSet("spring.redis.redisson.", "config", "file");
+        boolean here = isSet(
+                "spring.data.redis.", "url", "host", "cluster.nodes", "cluster.nodes[0]",
+                "sentinel.master");
         ClassLoader loader = beans.getBeanClassLoader();
         if (!Transports.LETTUCE || elsewhere && !here) {
             throw new Unclear(

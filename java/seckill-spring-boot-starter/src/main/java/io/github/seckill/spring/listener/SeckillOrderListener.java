@@ -5,6 +5,7 @@ import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
+import org.springframework.aot.hint.annotation.Reflective;
 
 /**
  * The method is handed the orders of the streams. Its first parameter says which ones:
@@ -31,6 +32,7 @@ import java.lang.annotation.Target;
 @Target(ElementType.METHOD)
 @Retention(RetentionPolicy.RUNTIME)
 @Documented
+@Reflective // Native images keep the method.
 public @interface SeckillOrderListener {
     /**
      * The consumer group. Every group gets every order, the consumers of one group share them. All

@@ -32,10 +32,12 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** TLS with certificates of both sides, a user with few rights, a name and a database. */
+@EnabledIf("io.github.seckill.spring.documented.Pages#areHere")
 class SecuredServerTest {
     private static final String DATABASE = "3";
     private static final String NAME = "shop-app";

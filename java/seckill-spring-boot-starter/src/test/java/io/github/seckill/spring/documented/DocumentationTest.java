@@ -21,6 +21,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -32,6 +33,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
 /** The code of docs/java.md and docs/clients.md is the code of this folder, and it runs. */
+@EnabledIf("io.github.seckill.spring.documented.Pages#areHere")
 class DocumentationTest {
     private static final Path ROOT = Pages.ROOT;
     private static final Path HERE =

@@ -12,11 +12,18 @@ public final class Pages {
     private Pages() {}
 
     private static Path root() {
-        Path folder = Path.of("").toAbsolutePath();
-        while (!Files.exists(folder.resolve("docs/java.md"))) {
-            folder = folder.getParent();
+        Path start = Path.of("").toAbsolutePath();
+        for (Path folder = start; folder != null; folder = folder.getParent()) {
+            if (Files.exists(folder.resolve("docs/java.md"))) {
+                return folder;
+            }
         }
-        return folder;
+        return start;
+    }
+
+    /** Without the rest of the checkout, what compares with the pages is left out. */
+    public static boolean areHere() {
+        return Files.exists(ROOT.resolve("docs/java.md"));
     }
 
     /** The one line of a page that begins so. */

@@ -1,10 +1,15 @@
-package io.github.seckill.client;
+package shop;
 
 import static io.github.seckill.client.Commands.acquire;
 import static io.github.seckill.client.Commands.release;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.github.seckill.client.LockOptions;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.SeckillLock;
+import io.github.seckill.client.SeckillOptions;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;

@@ -1,8 +1,15 @@
-package io.github.seckill.client;
+package shop;
 
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.SeckillObserver;
+import io.github.seckill.client.SeckillOptions;
+import io.github.seckill.client.SeckillTransport;
 import io.github.seckill.client.SeckillTransport.StockWatch;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;

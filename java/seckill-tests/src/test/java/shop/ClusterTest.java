@@ -1,9 +1,18 @@
-package io.github.seckill.client;
+package shop;
 
 import static io.github.seckill.client.Commands.*;
 import static java.util.concurrent.CompletableFuture.runAsync;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.SaleAudit;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.SeckillLock;
+import io.github.seckill.client.SeckillObserver;
+import io.github.seckill.client.SeckillOptions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -13,8 +22,10 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -106,20 +117,45 @@ class ClusterTest {
 
     @Test
     void a_primary_dies_while_its_voucher_sells() throws Exception {
-        // The first primary is the one with a replica.
-        if (cluster.primaryOf("7") != 0) {
-            cluster.move("7", cluster.primaryOf("7"), 0);
-        }
+        int dying = cluster.primaryOf("7");
         try (SeckillClient client = client()) {
             client.run(create("7", 1_000_000, SaleRules.none()));
             Crowd crowd = new Crowd(client);
-            cluster.server(0).kill();
+            cluster.server(dying).kill();
             assertThat(client.tryBuy("7", "after", "after")).isEqualTo(Outcome.ACCEPTED);
             assertThat(crowd.stop()).containsOnlyKeys(Outcome.ACCEPTED);
-            assertThat(cluster.node(3).role().get(0)).isEqualTo("master");
+            assertThat(cluster.node(3 + dying).role().get(0)).isEqualTo("master");
             SaleAudit audit = client.run(audit("7"));
             assertThat(audit.isSound()).isTrue();
             assertThat(audit.sold()).isPositive();
+        }
+    }
+
+    @Test
+    void a_planned_failover_sells_on_and_its_locks_are_released() throws Exception {
+        try (SeckillClient client = client()) {
+            client.run(create("7", 1_000_000, SaleRules.none()));
+            List<SeckillLock> locks =
+                    IntStream.range(0, 12).mapToObj(i -> client.lock("lock" + i)).toList();
+            locks.forEach(SeckillLock::lock);
+            Crowd crowd = new Crowd(client);
+            cluster.failOver();
+            assertThat(client.tryBuy("7", "after", "after")).isEqualTo(Outcome.ACCEPTED);
+            assertThat(crowd.stop()).containsOnlyKeys(Outcome.ACCEPTED);
+            assertThat(client.run(audit("7")).isSound()).isTrue();
+            for (SeckillLock lock : locks) {
+                try {
+                    lock.unlock();
+                } catch (SeckillException.LockLost told) {
+                    // Its connection has ended with the old primary. Nothing else is thrown.
+                }
+            }
+            try (SeckillClient other = client()) {
+                for (SeckillLock lock : locks) {
+                    assertThat(other.lock(lock.key()).tryLock(60, TimeUnit.SECONDS)).isTrue();
+                    other.lock(lock.key()).unlock();
+                }
+            }
         }
     }
 

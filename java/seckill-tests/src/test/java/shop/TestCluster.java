@@ -1,4 +1,4 @@
-package io.github.seckill.client;
+package shop;
 
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Three primaries, and a replica of the first. */
+/** Three primaries, each with a replica. */
 final class TestCluster implements AutoCloseable {
     private static final int PRIMARIES = 3;
     private static final int SLOTS = 16_384;
@@ -30,7 +30,7 @@ final class TestCluster implements AutoCloseable {
 
     @SuppressWarnings("unchecked") // a generic array for varargs
     void open() throws Exception {
-        for (int i = 0; i <= PRIMARIES; i++) {
+        for (int i = 0; i < 2 * PRIMARIES; i++) {
             SeckillServer server = Servers.start(
                     SeckillServer.program(), "--cluster-enabled", "yes",
                     "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no",
@@ -46,9 +46,11 @@ final class TestCluster implements AutoCloseable {
             nodes.get(0).clusterMeet(server.host(), server.port());
         }
         Until.holds("all have met", () -> nodes.stream().allMatch(this::knowsAll));
-        RedisCommands<String, String> replica = nodes.get(PRIMARIES);
-        replica.clusterReplicate(nodes.get(0).clusterMyId());
-        Until.holds("all follow", () -> replica.info("replication").contains("link_status:up"));
+        for (int i = 0; i < PRIMARIES; i++) {
+            nodes.get(PRIMARIES + i).clusterReplicate(nodes.get(i).clusterMyId());
+        }
+        Until.holds("all follow", () -> nodes.stream().skip(PRIMARIES)
+                .allMatch(replica -> replica.info("replication").contains("link_status:up")));
         Until.holds("all are well", () -> nodes.stream().allMatch(TestCluster::isOk));
     }
 
@@ -89,6 +91,15 @@ final class TestCluster implements AutoCloseable {
             }
         }
         throw new IllegalStateException("slot " + slot);
+    }
+
+    /** A planned failover of each primary: its replica takes its place. */
+    void failOver() throws Exception {
+        for (int i = 0; i < PRIMARIES; i++) {
+            RedisCommands<String, String> next = nodes.get(PRIMARIES + i);
+            next.clusterFailover(false);
+            Until.holds("promoted", () -> next.role().get(0).equals("master"));
+        }
     }
 
     /** Moves the slot of a key from one primary to another, a key at a time. */

@@ -1,8 +1,20 @@
-package io.github.seckill.client;
+package shop;
 
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.github.seckill.client.Cancellation;
+import io.github.seckill.client.Commands;
+import io.github.seckill.client.Confirmation;
+import io.github.seckill.client.Order;
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.OrderState;
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.Purchase;
+import io.github.seckill.client.Reservation;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.Try;
 import io.lettuce.core.Range;
 import java.time.Duration;
 import java.time.Instant;

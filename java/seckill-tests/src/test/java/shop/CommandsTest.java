@@ -1,10 +1,33 @@
-package io.github.seckill.client;
+package shop;
 
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.github.seckill.client.Attempt;
+import io.github.seckill.client.AttemptResult;
+import io.github.seckill.client.BuyerStatus;
+import io.github.seckill.client.Cancellation;
+import io.github.seckill.client.Confirmation;
+import io.github.seckill.client.DeadLetter;
+import io.github.seckill.client.Deduction;
+import io.github.seckill.client.DropResult;
+import io.github.seckill.client.Extension;
+import io.github.seckill.client.KeyedTry;
+import io.github.seckill.client.Order;
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.OrderState;
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.Prize;
+import io.github.seckill.client.Purchase;
+import io.github.seckill.client.Reservation;
+import io.github.seckill.client.SaleInfo;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SaleState;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillException.Code;
+import io.github.seckill.client.SeckillOptions;
 import io.lettuce.core.Consumer;
 import io.lettuce.core.Range;
 import io.lettuce.core.XReadArgs.StreamOffset;

@@ -1,4 +1,4 @@
-package io.github.seckill.client;
+package shop;
 
 import io.github.seckill.test.SeckillServer;
 import java.nio.file.Files;

@@ -1,9 +1,19 @@
-package io.github.seckill.client;
+package shop;
 
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.github.seckill.client.Coalescing;
+import io.github.seckill.client.Deduction;
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.Outcome;
+import io.github.seckill.client.Purchase;
+import io.github.seckill.client.Reservation;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.SeckillOptions;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;

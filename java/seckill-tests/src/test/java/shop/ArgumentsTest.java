@@ -1,0 +1,87 @@
+package shop;
+
+import static io.github.seckill.client.Commands.*;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.github.seckill.client.Attempt;
+import io.github.seckill.client.Confirmation;
+import io.github.seckill.client.LockOptions;
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.SaleRules;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.junit.jupiter.api.Test;
+import org.springframework.aot.generate.ClassNameGenerator;
+import org.springframework.aot.generate.DefaultGenerationContext;
+import org.springframework.aot.generate.InMemoryGeneratedFiles;
+import org.springframework.aot.hint.ExecutableMode;
+import org.springframework.aot.hint.TypeReference;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
+import org.springframework.context.aot.ApplicationContextAotGenerator;
+import org.springframework.javapoet.ClassName;
+
+/** What is refused before anything is sent, what answers mean, what a native image keeps. */
+class ArgumentsTest {
+    private static final OrderRef ORDER = OrderRef.of("7", "alice", "a1");
+
+    @Test
+    void badArgumentsAreRefusedByName() {
+        Duration tooShort = Duration.ofNanos(500_000);
+        Map<String, List<Callable<?>>> refused = Map.of(
+                "voucher", List.of(
+                        () -> tryBuy("", "alice", "a1"), () -> tryBuy(null, "alice"),
+                        () -> info(""), () -> create(null, 1, SaleRules.none())),
+                "user", List.of(
+                        () -> tryBuy("7", "", "a1"), () -> tryBuy("7", null, "a1"),
+                        () -> tryBuy("7", "half \ud800"), () -> new Attempt("", "a1"),
+                        () -> confirm(OrderRef.of("7", "", "a1")), () -> status("7", "")),
+                "orderId", List.of(
+                        () -> tryBuy("7", "alice", ""), () -> tryBuy("7", "alice", "*"),
+                        () -> OrderRef.of("7", "alice", null)),
+                "paymentRef", List.of(() -> confirm(ORDER, null), () -> confirm(ORDER, "")),
+                "hold", List.of(
+                        () -> SaleRules.none().hold(tooShort),
+                        () -> SaleRules.none().hold(Duration.ofMinutes(-1))),
+                "lease", List.of(
+                        () -> LockOptions.defaults().lease(tooShort),
+                        () -> acquire("lock:a", "token", Duration.ZERO)),
+                "sale", List.of(() -> ORDER.inSale(0), () -> drop("7").inSale(1L << 53)),
+                "count", List.of(() -> nextIds("order", 0), () -> nextIds("order", 65_537)),
+                "attempts", List.of(() -> tryAll("7", List.of())),
+                "begin", List.of(() -> SaleRules.none().begin(Instant.ofEpochMilli(-1))));
+        refused.forEach((argument, calls) -> calls.forEach(call ->
+                assertThatThrownBy(call::call)
+                        .isInstanceOf(IllegalArgumentException.class)
+                        .hasMessageStartingWith(argument)));
+        assertThat(SaleRules.none().hold(Duration.ZERO).hold()).isZero();
+    }
+
+    @Test
+    void everyConfirmationSaysOneThingToDo() {
+        for (Confirmation confirmation : Confirmation.values()) {
+            int sayings = (confirmation.ship() ? 1 : 0) + (confirmation.refund() ? 1 : 0)
+                    + (confirmation.look() ? 1 : 0);
+            assertThat(sayings).as(confirmation.name()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void aNativeImageKeepsTheMethodsOfListeners() {
+        var files = new InMemoryGeneratedFiles();
+        var names = new ClassNameGenerator(ClassName.get(Application.class));
+        var generation = new DefaultGenerationContext(names, files);
+        try (var context = new AnnotationConfigApplicationContext()) {
+            context.register(Application.class);
+            new ApplicationContextAotGenerator().processAheadOfTime(context, generation);
+        }
+        var hint = generation.getRuntimeHints().reflection()
+                .getTypeHint(TypeReference.of(Application.class));
+        assertThat(hint).isNotNull();
+        assertThat(hint.methods()).anyMatch(method ->
+                method.getName().equals("row") && method.getMode() == ExecutableMode.INVOKE);
+    }
+}
