@@ -8,14 +8,17 @@ use serde::Serialize;
 pub type Setting = (&'static str, String);
 
 /// The settings that a replacement may need, at their defaults.
-pub const DEFAULTS: [(&str, &str); 6] = [
-    ("seckill.stock-prefix", STOCK_PREFIX),
-    ("seckill.buyers-prefix", BUYERS_PREFIX),
-    ("seckill.order-stream", ORDER_STREAM),
-    ("seckill.order-fields", ORDER_FIELDS),
-    ("seckill.missing-stock", "error"),
-    ("seckill.unlimited-stock", "no"),
-];
+pub fn defaults() -> [(&'static str, &'static str); 7] {
+    [
+        ("seckill.stock-prefix", STOCK_PREFIX),
+        ("seckill.buyers-prefix", BUYERS_PREFIX),
+        ("seckill.order-stream", ORDER_STREAM),
+        ("seckill.order-fields", ORDER_FIELDS),
+        ("seckill.missing-stock", "error"),
+        ("seckill.unlimited-stock", "no"),
+        ("seckill.scripts", ""),
+    ]
+}
 
 /// All that is to be pasted into redis.conf for many scripts, and what must be known about it.
 #[derive(Default, Serialize)]

@@ -1,379 +1,358 @@
-//! Examines one script: explore, understand, find faults, cure, prove.
+//! Examines one script: it is run, and what can be shown is said.
+
+mod seen;
+
+use std::collections::BTreeSet;
 
 use anyhow::Result;
 use seckill_tools::sanitize::sanitize;
 
-use crate::cluster::{Cluster, Node};
-use crate::cure::{self, Cure, Way};
-use crate::explore::{Run, explore};
-use crate::faults::Facts;
-use crate::finding::{Accepted, Codes, Finding, Runs, Weight};
-use crate::history::{self, Scenario};
-use crate::lock::Lock;
-use crate::managed::Managed;
-use crate::obstacles;
-use crate::options::Kind;
-use crate::part;
-use crate::prove::{Prover, Row, Sameness, alone};
-use crate::reading::{Reading, Try};
-use crate::reply::Reply;
-use crate::report::{Examined, Verdict};
-use crate::roles::Roles;
-use crate::sale::Sale;
-use crate::server::{Programs, Server};
+use crate::bench::{Bench, Entry, shown};
+use crate::call::{Call, Piece, Role, Slot, Word};
+use crate::candidates::{self, Candidate};
+use crate::compare::Difference;
+use crate::harm::{Judge, Session};
+use crate::history::{History, Writer};
+use crate::keyspace::Kind;
+use crate::learn::{Learned, Learner, Sale};
+use crate::lua::Lua;
+use crate::replace::{Replacement, Replacer, with_default_names};
 use crate::source::Source;
-use crate::template::{Slot, Template};
-use crate::trial::Trial;
-use crate::vain::Vain;
-use crate::watch::{Watch, eval};
-use crate::what::{self, Judged};
-use crate::world::{Cell, Kind as Type};
+use crate::template::{Part, Template};
 
-/// Scenarios in which a line must do the same as the script, or it is not shown at all.
-const SOUND: [&str; 6] = [
-    history::BUYS,
-    history::LAST,
-    history::SOLD_OUT,
-    history::BOUGHT,
-    history::OFTEN,
-    history::MANY,
-];
-
-/// The servers of one worker.
-pub struct Bench<'a> {
-    pub plain: Server,
-    pub module: Server,
-    pub node: &'a Node<'a>,
+/// What is said of a script.
+#[derive(Default, Debug)]
+pub struct Examined {
+    pub file: String,
+    /// Of the text that was examined; empty if the server can't compile it.
+    pub sha1: String,
+    pub sessions: Vec<Session>,
+    pub replacements: Vec<Replacement>,
+    /// Lines to complete, which would help.
+    pub asks: Vec<String>,
+    /// What was seen.
+    pub seen: Vec<String>,
+    pub is_loaded: bool,
 }
 
-impl<'a> Bench<'a> {
-    pub fn new(programs: &Programs, node: &'a Node<'a>) -> Result<Self> {
-        let start = |module| Server::start(programs, &[], module);
-        let (plain, module) = (start(false)?, start(true)?);
-        Ok(Self { plain, module, node })
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Broken,
+    Replaceable,
+    Undecided,
+}
+
+impl Examined {
+    pub fn new(source: &Source) -> Self {
+        let is_loaded = source.is_loaded;
+        Self { file: source.name.clone(), is_loaded, ..Self::default() }
     }
 
-    pub fn examine(&self, kind: Option<Kind>, source: &Source, roles: &Roles) -> Result<Examined> {
-        let examined = self.examine_alone(kind, source, roles)?;
-        // The text that is joined before or after it may contain what it lacks.
-        Ok(match examined.findings.first() {
-            Some(found) if source.is_part && examined.verdict == Verdict::Broken => {
-                let seen = "other source text is put before or behind it, and alone";
-                part::examined(
-                    source,
-                    &format!("{seen} it would be broken: {}", found.text.trim_end_matches('.')),
-                )
-            }
-            _ => examined,
-        })
+    pub fn verdict(&self) -> Verdict {
+        match (self.sessions.is_empty(), self.replacements.is_empty()) {
+            (false, _) => Verdict::Broken,
+            (true, false) => Verdict::Replaceable,
+            (true, true) => Verdict::Undecided,
+        }
     }
 
-    fn examine_alone(
-        &self,
-        kind: Option<Kind>,
-        source: &Source,
-        roles: &Roles,
-    ) -> Result<Examined> {
-        let mut examined = Examined::new(&source.name);
-        let mut watch = Watch::of(&self.plain)?;
-        let loaded = watch.client.call(&[&b"SCRIPT"[..], b"LOAD", &source.text])?;
-        if loaded.refuses() {
-            if let Some(seen) = part::of_load(&loaded, source) {
-                return Ok(part::examined(source, &seen));
-            }
-            let text = format!("The server can't load it: {}.", source.error(&loaded));
-            examined.verdict = Verdict::Broken;
-            examined.findings.push(Finding::broken("does-not-load", text));
-            return Ok(examined);
+    fn saw(&mut self, text: impl Into<String>) {
+        self.seen.push(text.into());
+    }
+}
+
+/// The mark that some editors put before a text, which no server takes.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> Result<Examined> {
+    let mut said = Examined::new(source);
+    let text = match source.text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(text) => {
+            said.saw(
+                "It begins with a byte order mark, which no server compiles and many clients \
+                 strip; the text without it was examined.",
+            );
+            text
         }
-        let sha1 = loaded.text();
-        examined.sha1.clone_from(&sha1);
-        let runs = explore(&mut watch, source, roles)?;
-        let slots = roles.slots(source);
-        let prover =
-            Prover { plain: &self.plain, module: &self.module, script: &source.text, sha1: &sha1 };
-        let least = runs[0].clone();
-        let fails = runs.iter().all(|run| run.seen.reply.is_error());
-        if kind != Some(Kind::Sell) && !least.sells() && !fails {
-            let named = source.names("del") || source.names("unlink");
-            let said = kind == Some(Kind::Unlock);
-            // If it deletes something without comparing a token, it need not be about a lock.
-            let deletes = runs.iter().any(|run| !run.effects().gone.is_empty());
-            let told = said || source.is_of_locks() && named && !deletes;
-            let vain = Vain::of(&runs, source).filter(|_| said || source.is_of_locks());
-            let lock = Lock::of(&runs, &slots, roles, told, vain.as_ref());
-            let is_meant = said || source.is_of_locks();
-            let fits = |lock: &Lock| is_meant && lock.releases() || compares(&runs);
-            if let Some(lock) = lock.filter(fits) {
-                self.lock(&mut examined, &lock, &prover)?;
-                return Ok(examined);
-            }
+        None => &source.text,
+    };
+    if source.is_joined {
+        said.saw(
+            "Other source text joins values into it at run time, so the server gets another text: \
+             examine that.",
+        );
+        return Ok(said);
+    }
+    let readable = String::from_utf8_lossy(text);
+    let first_line = readable.lines().next().unwrap_or_default();
+    let is_library = first_line.starts_with("#!") && first_line.contains("name=");
+    let code = if first_line.starts_with("#!") {
+        readable.replacen(first_line, "", 1)
+    } else {
+        readable.clone().into_owned()
+    };
+    let lua = Lua::read(&code).map(|mut lua| {
+        if is_library {
+            lua.marked = format!("{first_line}{}", lua.marked);
         }
-        let mut trial = Trial { watch: &mut watch, script: &source.text, slots: &slots };
-        // What it was seen to do may have been luck.
-        if source.draws_lots() && !fails && !(least.sells() && trial.sells_always(&least)?) {
-            let text = "It calls math.random: the same call does not always do the same. Put what \
-                        follows the draw into a script of its own and examine that.";
-            examined.obstacles = vec![text.to_owned()];
-            return Ok(examined);
+        lua
+    });
+    let function = told.and_then(|call| call.function.as_deref());
+    if is_library && function.is_none() {
+        of_library(&mut said, source, lua.as_ref());
+        return Ok(said);
+    }
+    let entry = match bench.load(text, function)? {
+        Ok(entry) => entry,
+        Err(refusal) => {
+            let part = if source.is_part { "It is a part of a script. " } else { "" };
+            said.saw(format!(
+                "{part}The server does not compile it, so it was not run: {}.",
+                source.error(&refusal)
+            ));
+            return Ok(said);
         }
-        if least.sells() {
-            let (least, units) = trial.simplest(least)?;
-            let counted = trial.counted(&least)?;
-            if trial.is_steady(&least)?
-                && !trial.is_reentrant(&least)?
-                && let Some(mut sale) = Sale::of(&least, &slots, roles, units.as_ref(), &counted)
-            {
-                sale.window = trial.window(&least)?;
-                let readings = sale.readings(&least, roles);
-                self.sale(&mut examined, &sale, &readings, &prover)?;
-                return Ok(examined);
-            }
+    };
+    if let Entry::Sha(sha) = &entry {
+        said.sha1.clone_from(sha);
+    }
+    let Some(lua) = lua else {
+        said.saw("Its text is too long to be read, or is not of Lua 5.1.");
+        return Ok(said);
+    };
+    let examination = Examination { bench, source, entry, text, lua, said };
+    examination.run(told)
+}
+
+fn of_library(said: &mut Examined, source: &Source, lua: Option<&Lua>) {
+    said.saw(
+        "It is a library of functions: FUNCTION LOAD takes it and FCALL calls it. \
+         seckill.scripts replaces no FCALL.",
+    );
+    for name in lua.map(|lua| lua.functions.as_slice()).unwrap_or_default() {
+        let name = sanitize(name);
+        said.asks.push(format!(
+            "seckill-doctor --call 'FCALL {name} 1 stock:{{voucher}} ?' {}",
+            source.name
+        ));
+    }
+}
+
+struct Examination<'b, 'a, 's> {
+    bench: &'b mut Bench<'a>,
+    source: &'s Source,
+    entry: Entry,
+    text: &'s [u8],
+    lua: Lua,
+    said: Examined,
+}
+
+impl Examination<'_, '_, '_> {
+    fn run(mut self, told: Option<&Call>) -> Result<Examined> {
+        if !self.lua.calls_redis {
+            self.said.saw("It calls no command of the server.");
+            return Ok(self.said);
         }
-        let template = |text: &[u8]| Template::of(text, &slots);
-        examined.saw = what::saw(&runs[0].effects(), &template);
-        match what::judge(&runs, &slots, source) {
-            Judged::Broken(finding) => {
-                examined.verdict = Verdict::Broken;
-                examined.findings.push(finding);
-            }
-            Judged::Helper { what, near } => {
-                let vain = Vain::of(&runs, source);
-                let vain = vain.map(|vain| Finding::weak("always-true", vain.told()));
-                examined.findings.extend(vain);
-                examined.verdict = Verdict::Helper;
-                examined.what = "a helper";
-                examined.obstacles = vec![what, format!("Near: {near}")];
-            }
-            Judged::Unclear(why) => {
-                examined.obstacles = vec![format!("What it did: {why}."), what::help(source)];
-            }
-            Judged::Part(seen) => return Ok(part::examined(source, &seen)),
+        let usual = Call::usual(self.lua.keys, self.lua.args);
+        let mut call = told.cloned().unwrap_or(usual);
+        if !call.is_told && self.lua.computes {
+            self.said.saw("It takes a number of keys or arguments that its text does not show.");
+            self.ask(&call);
+            return Ok(self.said);
         }
-        Ok(examined)
+        let learned = self.learn(&call)?;
+        let is_decided = match &learned {
+            Learned { sale: Some(sale), .. } => self.of_sale(&mut call, sale)?,
+            Learned { failed: Some(failed), .. } if self.of_failure(&call, failed)? => true,
+            _ => {
+                self.of_lock(&mut call, &learned)?
+                    || self.of_return(&mut call, &learned)?
+                    || self.of_fault(&call, &learned)?
+            }
+        };
+        if !is_decided {
+            self.undecided(&call, &learned);
+        }
+        Ok(self.said)
     }
 
-    fn lock(&self, examined: &mut Examined, lock: &Lock, prover: &Prover<'_>) -> Result<()> {
-        lock.examine(examined, prover)?;
-        examined.what = lock.what();
-        examined.verdict = verdict(&examined.findings, &examined.rows, &examined.cures);
-        let mut lines = examined.cures.iter().filter_map(|cure| cure.way.lua());
-        let told = lines.any(|lua| lua.starts_with("return redis.call"));
-        examined.direct = told.then(|| lock.direct().to_owned());
-        Ok(())
+    fn learn(&mut self, call: &Call) -> Result<Learned> {
+        let mut learner = Learner { bench: self.bench, entry: &self.entry, call, lua: &self.lua };
+        learner.learn()
     }
 
-    fn sale(
-        &self,
-        examined: &mut Examined,
+    fn of_sale(&mut self, call: &mut Call, sale: &Sale) -> Result<bool> {
+        let (bench, entry, text) = (&mut *self.bench, &self.entry, self.text);
+        let session = Judge { bench, entry, call, text }.of_sale(sale)?;
+        if let Some(session) = session {
+            self.said.sessions.push(session);
+            return Ok(true);
+        }
+        let unknown = call.clone();
+        seen::learn_roles(call, sale);
+        self.said.saw(format!("It takes units from {}.", self.shown(call, &sale.stock)));
+        self.undeclared(&unknown, call, sale);
+        if sale.kind != Kind::Text {
+            self.said.saw("The stock is in a field of a hash: no command takes it from there.");
+            return Ok(false);
+        }
+        if !sale.needs.is_empty() {
+            let needs: Vec<String> = sale.needs.iter().map(|words| shown(words)).collect();
+            self.said.saw(format!(
+                "It did so only after {}: no command looks at that.",
+                needs.join("; ")
+            ));
+            return Ok(false);
+        }
+        let by_user = |(buyers, user): &(Template, Slot)| buyers.slots().any(|slot| slot == *user);
+        if sale.buyers.as_ref().is_some_and(by_user) {
+            self.said.saw(
+                "The set of buyers is named by the user: a user who has bought one voucher is \
+                 refused every other. No command does that.",
+            );
+            return Ok(false);
+        }
+        let histories = Writer::new(call, &self.lua).of_sale(sale);
+        let candidates = candidates::of_sale(sale);
+        let is_decided = self.compare(call, &histories, &candidates)?;
+        if is_decided {
+            self.by_default_names(call, sale, &candidates)?;
+        }
+        Ok(is_decided)
+    }
+
+    /// If the caller's keys may have the default names, SECKILL.TRY may replace it, too.
+    fn by_default_names(
+        &mut self,
+        call: &Call,
         sale: &Sale,
-        readings: &[Reading],
-        prover: &Prover<'_>,
+        candidates: &[Candidate],
     ) -> Result<()> {
-        let scenarios = history::all(sale);
-        let mut client = self.plain.client()?;
-        let mut all: Vec<(Reading, Runs)> = Vec::new();
-        for reading in readings {
-            let mut runs = Runs::new();
-            let value = |slot, a_try: &Try| reading.value(slot, a_try, false);
-            let call = |a_try: &Try| eval(prover.script, &sale.slots, &|slot| value(slot, a_try));
-            for scenario in &scenarios {
-                runs.insert(scenario.name, scenario.run(&mut client, sale, reading, &call)?);
-                let buys = runs[history::BUYS].first();
-                if buys.taken() <= 0 || buys.reply.is_error() {
-                    break;
+        let named = candidates.iter().find_map(|one| with_default_names(call, one));
+        let (Some(named), Some((buyers, user))) = (named, &sale.buyers) else { return Ok(()) };
+        if self.said.replacements.iter().any(|one| one.by_names) {
+            return Ok(());
+        }
+        let Some(voucher) = named
+            .slots()
+            .find_map(|(slot, word)| (word.only_role() == Some(Role::Voucher)).then_some(slot))
+        else {
+            return Ok(());
+        };
+        let renamed = |template: &Template| match template.slot().and_then(|slot| named.word(slot))
+        {
+            Some(Word(pieces)) => prefixed(pieces, voucher),
+            None => template.clone(),
+        };
+        let mut by_names = sale.clone();
+        by_names.stock = renamed(&sale.stock);
+        by_names.buyers = Some((renamed(buyers), *user));
+        if let Some(orders) = &mut by_names.orders {
+            orders.stream = renamed(&orders.stream);
+        }
+        let histories = Writer::new(&named, &self.lua).of_sale(sale);
+        let mut candidates = candidates::of_sale(&by_names);
+        candidates.retain(|one| one.command.name == "SECKILL.TRY");
+        self.compare(&named, &histories, &candidates).map(drop)
+    }
+
+    fn of_failure(&mut self, call: &Call, failed: &Sale) -> Result<bool> {
+        let (bench, entry, text) = (&mut *self.bench, &self.entry, self.text);
+        let session = Judge { bench, entry, call, text }.of_failure(failed)?;
+        self.said.sessions.extend(session);
+        Ok(!self.said.sessions.is_empty())
+    }
+
+    /// A fault of the text in which every call ends, in every state that was tried.
+    fn of_fault(&mut self, call: &Call, learned: &Learned) -> Result<bool> {
+        // Words of scripts for other programs.
+        const ELSEWHERE: [&str; 4] = ["require", "ngx", "module", "print"];
+        let text = String::from_utf8_lossy(self.text);
+        if !learned.always_fails || ELSEWHERE.iter().any(|word| text.contains(word)) {
+            return Ok(false);
+        }
+        let (bench, entry, text) = (&mut *self.bench, &self.entry, self.text);
+        let session = Judge { bench, entry, call, text }.of_fault()?;
+        self.said.sessions.extend(session);
+        Ok(!self.said.sessions.is_empty())
+    }
+
+    fn of_lock(&mut self, call: &mut Call, learned: &Learned) -> Result<bool> {
+        let told = call.slots().any(|(_, word)| word.only_role() == Some(Role::Lock));
+        if (told || self.source.is_of_locks()) && !call.args.is_empty() {
+            let locks = learned.deleted.iter();
+            for (key, kind) in locks.filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Hash)) {
+                let (bench, entry, text) = (&mut *self.bench, &self.entry, self.text);
+                let session = Judge { bench, entry, call, text }.of_lock(key, *kind)?;
+                if let Some(session) = session {
+                    self.said.sessions.push(session);
+                    return Ok(true);
                 }
             }
-            if runs.len() == scenarios.len() {
-                all.push((reading.clone(), runs));
+        }
+        let mut tried: BTreeSet<String> = BTreeSet::new();
+        for lock in &learned.locks {
+            if !tried.insert(format!("{lock:?}")) || tried.len() > 6 {
+                continue;
+            }
+            let mut call = call.clone();
+            call.learn(lock.token.slot(), Role::Token);
+            call.learn(lock.lease.as_ref().and_then(|(lease, _)| lease.slot()), Role::Lease);
+            let histories = Writer::new(&call, &self.lua).of_lock(lock);
+            let candidates = candidates::of_lock(lock);
+            if self.compare(&call, &histories, &candidates)? {
+                return Ok(true);
             }
         }
-        let facts: Vec<Facts<'_>> = all.iter().map(|(_, runs)| Facts::of(sale, runs)).collect();
-        // The best reading sells most, and its replies distinguish repeats from sold out.
-        let worth = |facts: &Facts<'_>| {
-            let codes = &facts.codes;
-            let told = codes.bought.is_some() && codes.bought != codes.sold_out;
-            (facts.sold_of_ten().0.min(10), told)
-        };
-        let best = (0..facts.len()).max_by_key(|at| (worth(&facts[*at]), std::cmp::Reverse(*at)));
-        let Some(best) = best else {
-            examined.obstacles = vec![format!(
-                "It took a unit once, and never again with arguments that a shop would use. Seen: \
-                 it {}.",
-                what::saw(&sale.effects, &|text| Template::of(text, &sale.slots))
-            )];
-            return Ok(());
-        };
-        let others: Vec<Vec<Finding>> = facts.iter().map(Facts::findings).collect();
-        let everywhere = |finding: &&Finding| {
-            others.iter().all(|found| found.iter().any(|other| other.code == finding.code))
-        };
-        examined.findings = others[best].iter().filter(everywhere).cloned().collect();
-        let (reading, runs) = &all[best];
-        let codes = &facts[best].codes;
-        examined.understood = understood(sale, codes);
-        let limit = Facts::limit(&facts, best);
-        let managed = Managed::of(&facts[best], limit.as_ref());
-        examined.obstacles = obstacles::of(sale, &managed);
-        examined.obstacles.extend(managed.tried(prover, reading)?);
-        examined.what = if sale.user.is_none() { "takes units from a bare stock" } else { "sells" };
-        let begins_by_itself = examined.findings.iter().any(|f| f.code == "sells-without-stock");
-        let bare = sale.marks.is_empty() && sale.orders.is_none();
-        if bare && begins_by_itself && !sale.effects.touched.is_empty() {
-            let text = "It counts down a number that it creates itself, with a time to live: a \
-                        quota or a rate limiter. Near: no command limits rates.";
-            *examined = Examined { what: "a helper", ..Examined::new(&examined.file) };
-            examined.verdict = Verdict::Helper;
-            examined.obstacles = vec![text.to_owned()];
-            return Ok(());
-        }
-        let two_meanings = ["last-unit", "one-reply"];
-        if examined.findings.iter().any(|found| two_meanings.contains(&found.code)) {
-            let text = "A replacement with the same replies would keep this fault. Give sold out \
-                        a reply that no sale has, such as -1, in the script and in its caller.";
-            examined.obstacles.insert(0, text.to_owned());
-        }
-        self.cure(examined, sale, prover, (reading, runs), codes, &scenarios)?;
-        let node = Cluster::examine(self.node, sale, reading, prover.script, &examined.cures)?;
-        examined.findings.extend(node.findings.iter().cloned());
-        examined.findings.sort_by_key(|finding| finding.weight);
-        examined.cluster = Some(node);
-        examined.verdict = verdict(&examined.findings, &examined.rows, &examined.cures);
-        Ok(())
+        Ok(false)
     }
 
-    /// Keeps the cures that are proved, and for a broken script all of them.
-    fn cure(
-        &self,
-        examined: &mut Examined,
-        sale: &Sale,
-        prover: &Prover<'_>,
-        (reading, runs): (&Reading, &Runs),
-        codes: &Codes,
-        scenarios: &[Scenario],
-    ) -> Result<()> {
-        let broken = examined.findings.iter().any(|found| found.weight == Weight::Broken);
-        let of_user = examined.findings.iter().any(|found| found.code == "buyers-of-user");
-        let corrected = if of_user { sale.with_buyers_of_voucher() } else { sale.clone() };
-        let mut ways = cure::ways(&corrected, codes);
-        ways.retain(|_| examined.obstacles.is_empty());
-        let mut nearest: Option<(usize, Cure, Vec<Row>)> = None;
-        let mut meant = Vec::new();
-        for cure in ways {
-            let rows = prover.compare(sale, reading, scenarios, runs, &cure)?;
-            let differ = rows.iter().filter(|row| row.sameness == Sameness::Differs).count();
-            if differ == 0 || broken {
-                meant.push((cure, rows));
-            } else if nearest.as_ref().is_none_or(|(least, ..)| differ < *least) {
-                nearest = Some((differ, cure, rows));
-            }
-        }
-        // What a broken script was meant to do has its reply to a sale.
-        let says = |(_, rows): &(Cure, Vec<Row>)| {
-            rows.iter().all(|row| row.name != history::BUYS || row.sameness == Sameness::Same)
+    fn of_return(&mut self, call: &mut Call, learned: &Learned) -> Result<bool> {
+        let Some(returns) = &learned.returns else { return Ok(false) };
+        call.learn(returns.units.ok(), Role::Units);
+        let histories = Writer::new(call, &self.lua).of_return(returns);
+        self.compare(call, &histories, &[candidates::of_return(returns)])
+    }
+
+    /// Compares candidates, and says where the nearest one differs if all do.
+    fn compare(
+        &mut self,
+        call: &Call,
+        histories: &[History],
+        candidates: &[Candidate],
+    ) -> Result<bool> {
+        let mut replacer = Replacer {
+            bench: self.bench,
+            script: &self.entry,
+            sha: &self.said.sha1,
+            call,
+            lua: &self.lua,
+            histories,
         };
-        if meant.iter().any(says) {
-            meant.retain(says);
-        }
-        for (cure, rows) in meant {
-            if examined.cures.is_empty() {
-                examined.rows = rows;
+        match replacer.replacements(candidates)? {
+            Ok(found) => {
+                self.said.replacements.extend(found);
+                return Ok(true);
             }
-            examined.cures.push(cure);
-        }
-        if let (Some((_, cure, rows)), true) = (nearest, examined.cures.is_empty()) {
-            let sound = |row: &&Row| SOUND.contains(&row.name.as_str());
-            let same = rows.iter().filter(sound).all(|row| row.sameness == Sameness::Same);
-            let is_lua = matches!(cure.way, Way::Lua(_));
-            if is_lua && same && prover.is_near(sale, reading, &cure)? {
-                examined.rows = rows;
-                examined.cures.push(cure);
-            } else {
-                // The line would omit something that the script does.
-                let differs = rows.iter().rfind(|row| row.sameness == Sameness::Differs);
-                examined.obstacles.extend(differs.map(|row| {
-                    let how = row.differences.first().map_or("", String::as_str);
-                    format!("The nearest command does something else: {}, {how}.", row.name)
-                }));
+            Err(Some(difference)) if self.said.replacements.is_empty() => {
+                let name = candidates.first().map(|one| one.command.name).unwrap_or_default();
+                let what = match &difference {
+                    Difference::Shown { .. } => "It differs from a line of",
+                    _ => "No line of",
+                };
+                self.said.saw(format!("{what} {name}: {}.", difference.text()));
             }
+            Err(_) => {}
         }
-        if examined.rows.is_empty() {
-            let row = |scenario: &Scenario| alone(scenario.name, &runs[scenario.name]);
-            examined.rows = scenarios.iter().map(row).collect();
-        }
-        examined.direct = cure::direct(&examined.cures);
-        Ok(())
+        Ok(false)
     }
 }
 
-/// Whether a string was deleted or renewed because of its value: with another value it stayed.
-fn compares(runs: &[Run]) -> bool {
-    let cells = runs.iter().flat_map(|run| {
-        let effects = run.effects();
-        let touched = effects.touched.into_iter();
-        let touched = touched.map(|key| Cell { key, kind: Type::Text, item: Vec::new() });
-        effects.gone.into_iter().chain(touched)
-    });
-    cells.into_iter().any(|cell| {
-        runs.iter().any(|run| {
-            run.plan.cells.contains_key(&cell)
-                && !run.seen.reply.is_error()
-                && run.effects().is_none()
-        })
-    })
-}
-
-fn verdict(findings: &[Finding], rows: &[Row], cures: &[Cure]) -> Verdict {
-    let broken = findings.iter().any(|finding| finding.weight == Weight::Broken);
-    let differs = rows.iter().any(|row| row.sameness == Sameness::Differs);
-    match () {
-        () if broken => Verdict::Broken,
-        () if cures.is_empty() || differs => Verdict::Differs,
-        () => Verdict::DropIn,
-    }
-}
-
-fn understood(sale: &Sale, codes: &Codes) -> Vec<(&'static str, String)> {
-    let name = |slot| sale.name(slot);
-    let slot = |slot: &Slot| {
-        let name = name(*slot);
-        if name == slot.to_string() { name } else { format!("{slot} {name}") }
+/// The text of a word of the caller, if it is a text followed by the voucher, or a text alone.
+fn prefixed(pieces: &[Piece], voucher: Slot) -> Template {
+    let part = |piece: &Piece| match piece {
+        Piece::Text(text) => Part::Text(text.clone().into_bytes()),
+        Piece::Role(_) => Part::Slot(voucher),
     };
-    let call: Vec<_> = sale.slots.iter().map(slot).collect();
-    let mut lines = vec![("called with", call.join(", ")), ("stock", sale.stock.shown(&name))];
-    let buyers = sale.buyers();
-    lines.extend(
-        sale.marks.iter().map(|place| {
-            (if Some(place) == buyers { "buyers" } else { "marks" }, place.shown(&name))
-        }),
-    );
-    if let Some((stream, fields)) = &sale.orders {
-        let fields: Vec<String> = fields.iter().map(|(name, _)| sanitize(name)).collect();
-        lines.push(("orders", format!("{}, fields {}", stream.shown(&name), fields.join(" "))));
-    } else {
-        lines.push(("orders", "no stream".to_owned()));
-    }
-    let own = |call: &&Vec<Template>| call[0].constant() != Some(b"XADD");
-    for call in sale.extras.iter().filter(own) {
-        let words: Vec<_> = call.iter().map(|word| word.shown(&name)).collect();
-        lines.push(("also", words.join(" ")));
-    }
-    let code = |reply: Option<&Reply>, what: &str| reply.map(|reply| format!("{reply} {what}"));
-    let accepted = match &codes.accepted {
-        Accepted::Code(reply) => code(Some(reply), "accepted"),
-        Accepted::Left => Some("the units left when accepted".into()),
-        Accepted::Before => Some("the units there were when accepted".into()),
-        Accepted::Varies => None,
-    };
-    let replies = [
-        accepted,
-        code(codes.sold_out.as_ref(), "sold out"),
-        code(codes.bought.as_ref(), "already bought"),
-        code(codes.missing.as_ref(), "without a stock key"),
-    ];
-    let replies: Vec<_> = replies.into_iter().flatten().collect();
-    if !replies.is_empty() {
-        lines.push(("replies", replies.join(", ")));
-    }
-    lines
+    Template(pieces.iter().map(part).collect())
 }

@@ -2,51 +2,48 @@
 //! since a server has one value of each setting.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::Result;
 
-use crate::cluster::Node;
-use crate::conf::{Block, DEFAULTS, conf_line};
-use crate::cure::Cure;
-use crate::examine::Bench;
-use crate::options::Kind;
-use crate::report::{Examined, Verdict, word, wrapped};
-use crate::roles::Roles;
+use crate::bench::Bench;
+use crate::call::Call;
+use crate::conf::{Block, conf_line, defaults};
+use crate::examine::{Examined, examine};
+use crate::replace::Replacement;
+use crate::report::wrapped;
 use crate::server::Programs;
 use crate::source::Source;
 
 /// Each worker has two servers of its own.
 const WORKERS_MAX: usize = 4;
 
-/// Examines all scripts, and returns the results in the order of the scripts.
+/// Examines all scripts, and returns the results in their order.
 pub fn examine_all(
     programs: &Programs,
-    kind: Option<Kind>,
     sources: &[Source],
-    roles: &Roles,
+    told: Option<&Call>,
 ) -> Result<Vec<Examined>> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.min(WORKERS_MAX).min(sources.len().div_ceil(2)).max(1);
-    let node = Node { programs, started: Mutex::new(None) };
     let next = AtomicUsize::new(0);
     let work = || -> Result<Vec<(usize, Examined)>> {
-        let mut bench = Bench::new(programs, &node)?;
+        let mut bench = Bench::new(programs)?;
         let mut done = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(source) = sources.get(at) else { return Ok(done) };
-            let mut examined = Examined::new(&source.name);
-            match bench.examine(kind, source, roles) {
-                Ok(of_script) => examined = of_script,
+            let examined = match examine(&mut bench, source, told) {
+                Ok(examined) => examined,
                 Err(error) => {
-                    examined.obstacles = vec![format!("examining {}: {error:#}", source.name)];
+                    let mut examined = Examined::new(source);
+                    examined.seen = vec![format!("Examining it failed: {error:#}.")];
                     // A script that does not end keeps its server busy, so new servers are started.
-                    bench = Bench::new(programs, &node)?;
+                    bench = Bench::new(programs)?;
+                    examined
                 }
-            }
+            };
             done.push((at, examined));
         }
     };
@@ -57,7 +54,6 @@ pub fn examine_all(
         });
         ended.collect::<Result<Vec<_>>>()
     })?;
-    // In the order of the scripts.
     let done: BTreeMap<usize, Examined> = done.into_iter().flatten().collect();
     Ok(done.into_values().collect())
 }
@@ -67,27 +63,28 @@ pub fn summary(all: &[Examined]) -> String {
     let width = all.iter().map(|one| one.file.chars().count()).max().unwrap_or(0);
     let mut text = String::from("Summary\n");
     for one in all {
-        let mut why: Vec<&str> = one.findings.iter().map(|found| found.code).collect();
-        why.dedup();
-        let why = if one.findings.is_empty() { one.what.to_owned() } else { why.join(" ") };
-        text += &format!("  {:<width$}  {:<8}  {why}\n", one.file, word(one.verdict));
+        let harm = one.sessions.first().map(|session| session.harm.as_str());
+        let line =
+            one.replacements.first().map(|one| one.native.as_ref().unwrap_or(&one.lua).as_str());
+        let why = harm.or(line).or(one.seen.first().map(String::as_str)).unwrap_or_default();
+        let why: String = why.chars().take(70).collect();
+        text += &format!("  {:<width$}  {:<11}  {why}\n", one.file, one.verdict().word());
     }
     text
 }
 
-/// The block for many scripts, with what the module can answer. Scripts that need no settings come
-/// first; one that would need others than are set already gets a line that needs none.
+/// The block for many scripts, with what the module can answer. Those that the application loads
+/// come first, then those that need no settings; one that would need others than are set already
+/// gets a line that needs none.
 pub fn block(all: &[Examined]) -> Option<Block> {
     let mut set: BTreeMap<&str, (String, &str)> = BTreeMap::new();
     let (mut entries, mut block, mut others) = (Vec::new(), Block::default(), Vec::new());
-    let (mut fit, unfit): (Vec<&Examined>, Vec<&Examined>) = all
-        .iter()
-        .filter(|one| !one.cures.is_empty())
-        .partition(|one| one.verdict == Verdict::DropIn);
-    fit.sort_by_key(|one| !one.cures[0].settings.is_empty());
+    let (mut fit, unfit): (Vec<&Examined>, Vec<&Examined>) =
+        all.iter().partition(|one| !one.replacements.is_empty());
+    fit.sort_by_key(|one| (!one.is_loaded, !one.replacements[0].settings.is_empty()));
     for one in fit {
-        let contradiction = |cure: &Cure| {
-            cure.needs().into_iter().find_map(|(name, value)| {
+        let contradiction = |line: &Replacement| {
+            needs(line).into_iter().find_map(|(name, value)| {
                 let (other, file) = set.get(name).filter(|(other, _)| *other != value)?;
                 Some(format!(
                     "{name} would have to be \"{value}\" for {}, but is \"{other}\" for {file}, \
@@ -96,21 +93,21 @@ pub fn block(all: &[Examined]) -> Option<Block> {
                 ))
             })
         };
-        let trouble = contradiction(&one.cures[0]);
-        let cure = one.cures.iter().find(|cure| contradiction(cure).is_none());
-        let entry = cure.and_then(|cure| one.scripts_line(cure));
-        let advice = match (cure, &entry) {
-            (Some(_), Some(_)) => "SECKILL.TRYKEYS answers it here".to_owned(),
-            (Some(_), None) => format!("put its line of SECKILL.TRYKEYS in place of {}", one.file),
-            (None, _) => "it needs another server".to_owned(),
-        };
-        match trouble {
-            Some(trouble) => block.notes.push(format!("{trouble}: {advice}.")),
-            None if entry.is_none() => others.push(one.file.as_str()),
-            None => {}
+        let trouble = contradiction(&one.replacements[0]);
+        let line = one.replacements.iter().find(|line| contradiction(line).is_none());
+        let entry = line.and_then(|line| line.entry(&one.sha1));
+        if let Some(trouble) = trouble {
+            let advice = match (line, &entry) {
+                (Some(_), Some(_)) => "SECKILL.TRYKEYS answers it here".to_owned(),
+                (Some(line), None) => format!("put this in place of {}: {}", one.file, line.lua),
+                (None, _) => "it needs another server".to_owned(),
+            };
+            block.notes.push(format!("{trouble}: {advice}."));
+        } else if entry.is_none() {
+            others.push(one.file.as_str());
         }
         entries.extend(entry);
-        for (name, value) in cure.map(Cure::needs).unwrap_or_default() {
+        for (name, value) in line.map(needs).unwrap_or_default() {
             set.entry(name).or_insert((value, &one.file));
         }
     }
@@ -120,7 +117,7 @@ pub fn block(all: &[Examined]) -> Option<Block> {
     }
     entries.sort();
     entries.dedup();
-    for (name, default) in DEFAULTS {
+    for (name, default) in defaults() {
         let value = set.get(name).map(|(value, _)| value).filter(|value| *value != default);
         block.lines.extend(value.map(|value| conf_line(name, value)));
     }
@@ -128,6 +125,22 @@ pub fn block(all: &[Examined]) -> Option<Block> {
         block.lines.push(conf_line("seckill.scripts", &entries.join("; ")));
     }
     (!block.lines.is_empty() && all.len() > 1).then_some(block)
+}
+
+/// Each setting that must have this value for a line, also if it is the default.
+fn needs(line: &Replacement) -> Vec<(&'static str, String)> {
+    let is_try = line.lua.contains("SECKILL.TRY");
+    let is_needed = |name: &str| match name {
+        "seckill.scripts" => false,
+        "seckill.unlimited-stock" => is_try,
+        _ => line.by_names,
+    };
+    let value = |name, default: &str| {
+        let own = line.settings.iter().find(|(own, _)| *own == name);
+        own.map_or_else(|| default.to_owned(), |(_, value)| value.clone())
+    };
+    let needed = defaults().into_iter().filter(|(name, _)| is_needed(name));
+    needed.map(|(name, default)| (name, value(name, default))).collect()
 }
 
 pub fn text(block: &Block) -> String {

@@ -1,269 +1,354 @@
-//! Scenarios in which a selling script is run, and what it did there, step by step.
+//! The histories in which a script and what replaces it are compared: what is in the keys, and
+//! which calls follow.
 
-use std::collections::BTreeSet;
+mod damage;
+mod locks;
 
-use anyhow::Result;
-use domain::integer;
-use seckill_tools::sanitize::sanitize_bytes;
-
-use crate::explore::Effects;
-use crate::reading::{Reading, Try};
-use crate::reply::Reply;
-use crate::sale::Sale;
-use crate::server::Client;
-use crate::template::Slot;
-use crate::watch::Seen;
+use crate::bench::Entry;
+use crate::call::{Call, Role, Values};
+use crate::keyspace::{Cell, planted};
+use crate::learn::Sale;
+use crate::lua::Lua;
+use crate::template::Template;
 use crate::wire::Words;
-use crate::world::{Cell, World, planted};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stock {
-    Missing,
-    Units(&'static str),
-    /// Units that expire in an hour.
-    Lasting(&'static str),
-    List,
-}
-
-pub struct Scenario {
-    pub name: &'static str,
-    pub stock: Stock,
-    pub tries: Vec<Try>,
-}
-
-/// One try of a history.
+/// One call, and what other clients do before it.
+#[derive(Clone, Debug)]
 pub struct Step {
-    pub reply: Reply,
-    /// The stock before, if it was a number.
-    pub before: Option<i64>,
-    pub after: Option<i64>,
-    /// Names of the cells that it created, without user and order.
-    pub made: BTreeSet<Vec<u8>>,
-    pub changed: bool,
-}
-
-/// The result of a scenario.
-pub struct Ran {
-    pub steps: Vec<Step>,
-    pub before: World,
-    pub after: World,
-}
-
-pub const BUYS: &str = "a user buys";
-pub const LAST: &str = "the last unit, then another user";
-pub const SOLD_OUT: &str = "sold out";
-pub const BOUGHT: &str = "the same user again";
-pub const BOUGHT_AND_OUT: &str = "the same user again, sold out";
-pub const MISSING: &str = "no stock key";
-/// After the first try the stock key is deleted.
-pub const GONE: &str = "bought, then no stock key";
-pub const MINUS_ONE: &str = "a stock of -1";
-pub const MINUS_FIVE: &str = "a stock of -5";
-pub const MANY: &str = "30 users, 10 units";
-pub const OFTEN: &str = "a user, 12 tries";
-pub const UNITS: &str = "2, 5 or 10 units of 1 to 50";
-pub const TWO: &str = "a user, two vouchers";
-pub const ODD: &str = "odd bytes in users";
-pub const LASTING: &str = "a stock that expires";
-pub const BUYERS_SPOILED: &str = "the buyers' key is a string";
-pub const STREAM_SPOILED: &str = "the stream's key is a string";
-
-/// Units that are asked for, and the stocks of which they are asked: as texts they are ordered
-/// otherwise than as numbers.
-pub fn asked() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let stocks = |units| ["1", "2", "5", "9", "10", "50"].map(|stock| (units, stock));
-    ["2", "5", "10"].into_iter().flat_map(stocks)
-}
-
-pub fn a_try(number: usize) -> Try {
-    Try {
-        voucher: "7",
-        user: format!("{}", 1000 + number).into(),
-        order: format!("{}", 5000 + number),
-        units: "1",
-        stock: None,
-    }
-}
-
-fn again(number: usize) -> Try {
-    Try { order: format!("{}", 6000 + number), ..a_try(number) }
-}
-
-/// Users whose names are easily mishandled.
-fn odd_users() -> Vec<Try> {
-    let users: [&[u8]; 9] =
-        [b"1", b"01", b"1.0", b" 1", b"a b", b"nul\x00here", b"\xff\xfe", b"'\"\\\r\n", b"{tag}"];
-    let mut users: Words = users.iter().map(|user| user.to_vec()).collect();
-    // The longest name that the module accepts by default.
-    users.push(vec![b'x'; 512]);
-    users.push(b"01".to_vec());
-    let with = |(index, user)| Try { user, ..a_try(index) };
-    users.into_iter().enumerate().map(with).collect()
-}
-
-/// All scenarios, in the order of a report, without those about keys that the script doesn't have.
-pub fn all(sale: &Sale) -> Vec<Scenario> {
-    use Stock::{Lasting, List, Missing, Units};
-    let one = || vec![a_try(1)];
-    let elsewhere = Try { voucher: "8", ..again(1) };
-    let asked = asked().enumerate().map(|(number, (units, stock))| Try {
-        units,
-        stock: Some(stock),
-        ..a_try(number)
-    });
-    let often = (0..12).map(|number| Try { order: format!("{}", 6100 + number), ..a_try(1) });
-    let rows = [
-        (BUYS, Units("5"), one()),
-        (LAST, Units("1"), vec![a_try(1), a_try(2)]),
-        (SOLD_OUT, Units("0"), one()),
-        (BOUGHT, Units("5"), vec![a_try(1), again(1)]),
-        (BOUGHT_AND_OUT, Units("1"), vec![a_try(1), again(1)]),
-        (OFTEN, Units("50"), often.collect()),
-        (MISSING, Missing, one()),
-        (GONE, Units("5"), vec![a_try(1), again(1), a_try(2)]),
-        (MINUS_ONE, Units("-1"), one()),
-        (MINUS_FIVE, Units("-5"), one()),
-        (MANY, Units("10"), (0..30).map(a_try).collect()),
-        (UNITS, Units("5"), asked.collect()),
-        (TWO, Units("5"), vec![a_try(1), elsewhere]),
-        (ODD, Units("50"), odd_users()),
-        (LASTING, Lasting("5"), one()),
-        ("a stock of 5.5", Units("5.5"), one()),
-        ("a stock of abc", Units("abc"), one()),
-        ("an empty stock", Units(""), one()),
-        ("the stock's key is a list", List, one()),
-        (BUYERS_SPOILED, Units("5"), one()),
-        (STREAM_SPOILED, Units("5"), one()),
-    ];
-    let scenario = |(name, stock, tries)| Scenario { name, stock, tries };
-    let there = |scenario: &Scenario| match scenario.name {
-        BUYERS_SPOILED => sale.buyers().is_some(),
-        STREAM_SPOILED => sale.orders.is_some(),
-        UNITS => sale.units.is_some(),
-        TWO => sale.user.is_some(),
-        ODD => sale.user.is_some_and(|user| !sale.marks.is_empty() && user != Slot::Key(1)),
-        _ => true,
-    };
-    rows.map(scenario).into_iter().filter(there).collect()
-}
-
-impl Scenario {
-    /// Whether its keys are damaged: the module refuses then, and a script may behave in any way.
-    pub fn is_damaged(&self) -> bool {
-        let number = match self.stock {
-            Stock::Units(text) | Stock::Lasting(text) => integer::parse(text.as_bytes()).is_some(),
-            Stock::Missing => true,
-            Stock::List => false,
-        };
-        !number || [BUYERS_SPOILED, STREAM_SPOILED].contains(&self.name)
-    }
-
-    /// The commands that create the keys before the first try.
-    fn commands(&self, sale: &Sale, reading: &Reading) -> Vec<Words> {
-        let words = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Words>();
-        let mut commands = vec![words(&[b"FLUSHALL"])];
-        for a_try in &self.tries {
-            let stock = sale.stock_cell(reading, a_try);
-            match self.stock {
-                Stock::Missing => {}
-                Stock::Units(units) => commands.push(planted(&stock, units.as_bytes())),
-                Stock::Lasting(units) => {
-                    commands.push(planted(&stock, units.as_bytes()));
-                    commands.push(words(&[b"EXPIRE", &stock.key, b"3600"]));
-                }
-                Stock::List => commands.push(words(&[b"RPUSH", &stock.key, b"not a stock"])),
-            }
-            let value = |slot| reading.value(slot, a_try, false);
-            let spoiled = match self.name {
-                BUYERS_SPOILED => sale.buyers().map(|place| place.key.text(&value)),
-                STREAM_SPOILED => sale.orders.as_ref().map(|(key, _)| key.text(&value)),
-                _ => None,
-            };
-            commands.extend(spoiled.map(|key| words(&[b"SET", &key, b"of another type"])));
-        }
-        commands
-    }
-
-    pub fn run(
-        &self,
-        client: &mut Client,
-        sale: &Sale,
-        reading: &Reading,
-        call: &dyn Fn(&Try) -> Words,
-    ) -> Result<Ran> {
-        client.all(&self.commands(sale, reading))?;
-        let mut guarded: BTreeSet<Cell> = BTreeSet::new();
-        let mut first = None;
-        let mut steps = Vec::new();
-        let mut before = World::default();
-        for (number, a_try) in self.tries.iter().enumerate() {
-            let stock = sale.stock_cell(reading, a_try);
-            let guards = sale.guard_cells(reading, a_try).into_iter();
-            let new: Vec<Words> = guards
-                .filter(|(cell, _)| guarded.insert(cell.clone()))
-                .map(|(cell, value)| planted(&cell, &value))
-                .collect();
-            client.all(&new)?;
-            if number == 1 && self.name == GONE {
-                client.must(&[&b"DEL"[..], &stock.key])?;
-            }
-            if let Some(units) = a_try.stock {
-                client.must(&planted(&stock, units.as_bytes()))?;
-            }
-            before = World::read(client)?;
-            first.get_or_insert_with(|| before.clone());
-            let reply = client.eval(&call(a_try))?;
-            let after = World::read(client)?;
-            let seen = Seen { reply, calls: Vec::new(), before, after };
-            steps.push(Step::of(&seen, &stock, a_try));
-            before = seen.after;
-        }
-        Ok(Ran { steps, before: first.unwrap_or_default(), after: before })
-    }
+    pub before: Vec<Words>,
+    pub values: Values,
+    /// How many of KEYS and ARGV the caller forgets, from the last one on.
+    pub forgets: (usize, usize),
 }
 
 impl Step {
-    pub fn of(seen: &Seen, stock: &Cell, a_try: &Try) -> Self {
-        let effects = Effects::of(seen);
-        let name = |cell: &Cell| {
-            let key = String::from_utf8_lossy(&cell.key).into_owned();
-            let user = String::from_utf8_lossy(&a_try.user).into_owned();
-            key.replace(&a_try.order, "<order>").replace(&user, "<user>").into_bytes()
-        };
-        let made = effects.made.iter().chain(&effects.entries).map(|(cell, _)| cell);
-        let made = made.filter(|cell| *cell != stock);
-        Self {
-            before: seen.before.number(stock),
-            after: seen.after.number(stock),
-            made: made.map(name).collect(),
-            changed: !effects.is_none(),
-            reply: seen.reply.clone(),
+    fn new(before: Vec<Words>, values: Values) -> Self {
+        Self { before, values, forgets: (0, 0) }
+    }
+
+    /// The call, as one of the servers gets it.
+    pub fn words(&self, entry: &Entry, call: &Call) -> Words {
+        let mut words = entry.words(call, &self.values);
+        let keys = call.keys.len().saturating_sub(self.forgets.0);
+        words.truncate(words.len().saturating_sub(self.forgets.1));
+        words.drain(3 + keys..3 + call.keys.len());
+        words[2] = keys.to_string().into_bytes();
+        words
+    }
+}
+
+/// How strictly a history is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rigor {
+    /// Replies and keys are the same.
+    Same,
+    /// A key or an argument is damaged: the module may refuse, and change nothing, if the script
+    /// fails or changes nothing.
+    MayRefuse,
+    /// The module may refuse an argument that it does not take, whatever the script does.
+    Odd,
+}
+
+#[derive(Clone, Debug)]
+pub struct History {
+    /// What is compared, for people.
+    pub about: &'static str,
+    pub rigor: Rigor,
+    pub steps: Vec<Step>,
+}
+
+impl History {
+    /// Whether it is one of those that show how replies follow from outcomes.
+    pub fn is_probe(&self) -> bool {
+        let is_long = ["constant", "1 to 20", "2^53"].iter().any(|word| self.about.contains(word));
+        self.rigor == Rigor::Same && !is_long
+    }
+}
+
+const STOCKS: [i64; 15] = [0, 1, 2, 3, 4, 5, 9, 10, 11, 15, 20, 99, 100, 101, 1000];
+const UNITS: [i64; 8] = [1, 2, 3, 5, 9, 10, 11, 20];
+
+/// Makes the histories of one call.
+pub struct Writer<'a> {
+    pub call: &'a Call,
+    pub lua: &'a Lua,
+    rng: fastrand::Rng,
+}
+
+/// Ids as shops have them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    Small,
+    Snowflake,
+    Uuid,
+    Odd,
+}
+
+const IDS: [Ids; 4] = [Ids::Small, Ids::Snowflake, Ids::Uuid, Ids::Odd];
+
+fn id(ids: Ids, kind: u64, number: u64) -> Vec<u8> {
+    match ids {
+        Ids::Small => (kind * 1000 + number + 1).to_string().into_bytes(),
+        // Neighbours beyond 2^53: as numbers they would be one.
+        Ids::Snowflake => {
+            (1_782_938_471_625_347_073 + kind * 1_000_000 + number).to_string().into()
         }
-    }
-
-    pub fn taken(&self) -> i64 {
-        self.before.unwrap_or_default().saturating_sub(self.after.unwrap_or_default())
+        Ids::Uuid => format!("{kind:08x}-9b1d-4e2f-a5c6-{number:012x}").into_bytes(),
+        Ids::Odd => [format!("{kind}\u{e9} \"{number}'\\").as_bytes(), b"\xff\n%s"].concat(),
     }
 }
 
-impl Ran {
-    /// The result of one call that is not a try.
-    pub fn of_one(reply: Reply, before: World, after: World) -> Self {
-        let changed = before != after;
-        let step = Step { reply, before: None, after: None, made: BTreeSet::new(), changed };
-        Self { steps: vec![step], before, after }
+impl<'a> Writer<'a> {
+    pub fn new(call: &'a Call, lua: &'a Lua) -> Self {
+        Self { call, lua, rng: fastrand::Rng::with_seed(44) }
     }
 
-    pub fn first(&self) -> &Step {
-        &self.steps[0]
+    /// The values of a call: of user `user`, with the order `order`.
+    fn values(&self, ids: Ids, voucher: u64, user: u64, order: u64) -> Values {
+        let value = |role: Role| match role {
+            Role::Voucher => id(ids, 0, voucher + 6),
+            Role::User => id(ids, 1, user),
+            Role::Order => id(ids, 2, order),
+            Role::Token => id(ids, 3, user),
+            Role::Request => id(ids, 4, order),
+            Role::Lock => [b"lock:", id(ids, 5, voucher).as_slice()].concat(),
+            Role::Units => b"1".to_vec(),
+            Role::Lease => b"40000".to_vec(),
+            Role::Other(_) => b"90000".to_vec(),
+        };
+        self.call.roles().into_iter().map(|role| (role, value(role))).collect()
     }
 
-    pub fn replies(&self) -> Vec<&Reply> {
-        self.steps.iter().map(|step| &step.reply).collect()
+    fn text(&self, template: &Template, values: &Values) -> Vec<u8> {
+        template.text(self.call, values)
+    }
+
+    /// Constants of the script, and their neighbours.
+    fn numbers(&self) -> Vec<i64> {
+        let near = |n: &i64| [n.saturating_sub(1), *n, n.saturating_add(1)];
+        let near = self.lua.numbers.iter().filter(|n| n.abs() < 1 << 40).flat_map(near);
+        let mut numbers: Vec<i64> = near.filter(|n| *n >= 0).collect();
+        numbers.dedup();
+        numbers.truncate(40);
+        numbers
+    }
+
+    fn has(&self, role: Role) -> bool {
+        self.call.roles().contains(&role)
+    }
+
+    /// Roles whose values may be any text.
+    fn others(&self) -> Vec<Role> {
+        self.call.roles().into_iter().filter(|role| matches!(role, Role::Other(_))).collect()
+    }
+
+    fn planted(&self, sale: &Sale, values: &Values, stock: &[u8]) -> Words {
+        let (key, item) = (self.text(&sale.stock, values), self.text(&sale.item, values));
+        planted(&Cell { key, kind: sale.kind, item }, stock)
+    }
+
+    /// The keys of a sale, with the member that would be theirs.
+    fn keys(&self, sale: &Sale, values: &Values) -> Words {
+        let stream = sale.orders.as_ref().map(|orders| &orders.stream);
+        let buyers = sale.buyers.as_ref().map(|(buyers, _)| buyers);
+        let keys = [Some(&sale.stock), buyers, stream].into_iter().flatten();
+        keys.map(|key| self.text(key, values)).collect()
+    }
+
+    pub fn of_sale(&mut self, sale: &Sale) -> Vec<History> {
+        let mut all = self.sold_out(sale);
+        all.extend(self.amounts(sale));
+        all.extend(self.missing(sale));
+        all.extend(self.expiring(sale));
+        all.extend(self.constants(sale));
+        all.extend(self.damaged_stock(sale));
+        let values = self.values(Ids::Small, 1, 1, 1);
+        let keys = self.keys(sale, &values);
+        let stock = self.planted(sale, &values, b"5");
+        all.extend(self.wrong_types(&keys, &[stock], &values));
+        all.extend(self.odd_arguments(|writer, values| vec![writer.planted(sale, values, b"5")]));
+        for ids in IDS {
+            all.push(self.random_sales(sale, ids));
+        }
+        all
+    }
+
+    fn sold_out(&mut self, sale: &Sale) -> Vec<History> {
+        let mut all = Vec::new();
+        for (at, stock) in STOCKS.into_iter().enumerate() {
+            let ids = IDS[at % 3];
+            let tries = usize::try_from(stock.min(11)).unwrap_or(11) + 2;
+            let mut steps: Vec<Step> = (0..tries as u64)
+                .flat_map(|user| [(user, user), (user / 2, 100 + user)])
+                .map(|(user, order)| Step::new(Vec::new(), self.values(ids, 1, user, order)))
+                .collect();
+            let stock = self.planted(sale, &steps[0].values, stock.to_string().as_bytes());
+            steps[0].before.push(stock);
+            all.push(History {
+                about: "buyers, repeats and a sold-out stock",
+                rigor: Rigor::Same,
+                steps,
+            });
+        }
+        // A small stock, to show the first difference by a short history.
+        all.sort_by_key(|history| history.steps.len());
+        all
+    }
+
+    fn amounts(&mut self, sale: &Sale) -> Vec<History> {
+        if !self.has(Role::Units) {
+            return Vec::new();
+        }
+        let mut units = UNITS.to_vec();
+        units.extend(self.numbers().into_iter().filter(|n| *n > 0));
+        let mut steps = Vec::new();
+        for (at, stock) in STOCKS.into_iter().enumerate() {
+            for (number, units) in units.iter().enumerate() {
+                let place = (at * 100 + number) as u64;
+                let mut values = self.values(IDS[number % 3], 1, place, place);
+                values.insert(Role::Units, units.to_string().into_bytes());
+                let stock = self.planted(sale, &values, stock.to_string().as_bytes());
+                steps.push(Step::new(vec![stock], values));
+            }
+        }
+        in_pieces("units 1 to 20 of stocks with one to four digits", &steps)
+    }
+
+    fn missing(&mut self, sale: &Sale) -> Vec<History> {
+        let mut steps: Vec<Step> = (0..4)
+            .map(|n| Step::new(Vec::new(), self.values(IDS[n as usize % 3], n, n / 2, n)))
+            .collect();
+        let mut all = Vec::new();
+        let about = "a missing stock";
+        all.push(History { about, rigor: Rigor::Same, steps: steps.clone() });
+        for step in &mut steps {
+            // Those who have bought, of a stock that has gone.
+            let stock = self.planted(sale, &step.values, b"3");
+            let key = self.text(&sale.stock, &step.values);
+            let buyers = sale.buyers.as_ref().map(|(buyers, user)| {
+                let user = self.call.word(*user).map(|word| word.value(&step.values));
+                vec![b"SADD".to_vec(), self.text(buyers, &step.values), user.unwrap_or_default()]
+            });
+            step.before = vec![stock, vec![b"DEL".to_vec(), key]];
+            step.before.extend(buyers);
+        }
+        all.push(History { about, rigor: Rigor::Same, steps });
+        all
+    }
+
+    /// Each key with a time to live, alone and together with the others.
+    fn expiring(&mut self, sale: &Sale) -> Vec<History> {
+        let first = self.values(Ids::Small, 1, 1, 1);
+        let keys = self.keys(sale, &first);
+        let mut all = Vec::new();
+        for choice in 1..1_u32 << keys.len() {
+            let mut steps: Vec<Step> = [(1, 1), (2, 2), (1, 3), (3, 4), (4, 5)]
+                .into_iter()
+                .map(|(user, order)| Step::new(Vec::new(), self.values(Ids::Small, 1, user, order)))
+                .collect();
+            steps[0].before.push(self.planted(sale, &first, b"3"));
+            let expire: Vec<Words> = keys
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| choice >> at & 1 == 1)
+                .map(|(at, key)| {
+                    let ms = (600_000 + at * 100_000).to_string();
+                    vec![b"PEXPIRE".to_vec(), key.clone(), ms.into_bytes()]
+                })
+                .collect();
+            steps[0].before.extend(expire.clone());
+            steps[1].before = expire;
+            let about = "a time to live on each key";
+            all.push(History { about, rigor: Rigor::Same, steps });
+        }
+        all
+    }
+
+    /// Constants of the script, as the stock and as each argument.
+    fn constants(&mut self, sale: &Sale) -> Vec<History> {
+        let mut steps = Vec::new();
+        for (at, number) in self.numbers().into_iter().enumerate() {
+            let values = self.values(Ids::Small, 1, 2_000 + at as u64, at as u64);
+            let stock = self.planted(sale, &values, number.to_string().as_bytes());
+            steps.push(Step::new(vec![stock], values));
+        }
+        // An order id of * is one that the module makes.
+        let texts = self.lua.texts.iter().filter(|text| text.len() < 40 && *text != "*").take(30);
+        let texts = texts.map(|text| text.clone().into_bytes());
+        let numbers = self.numbers().into_iter().map(|n| n.to_string().into_bytes());
+        let constants: Words = numbers.chain(texts).collect();
+        let is_id = |role: &Role| {
+            matches!(
+                role,
+                Role::User | Role::Order | Role::Voucher | Role::Other(_) | Role::Request
+            )
+        };
+        for role in self.call.roles().into_iter().filter(is_id) {
+            for (at, constant) in constants.iter().enumerate() {
+                let mut values = self.values(Ids::Small, 1, 3_000 + at as u64, at as u64);
+                values.insert(role, constant.clone());
+                let stock = self.planted(sale, &values, b"7");
+                steps.push(Step::new(vec![stock], values));
+            }
+        }
+        in_pieces("each constant of the script as stock and as argument", &steps)
+    }
+
+    fn damaged_stock(&mut self, sale: &Sale) -> Vec<History> {
+        let bare = sale.buyers.is_none();
+        let with = |stock: &str, rigor, about| {
+            let values = self.values(Ids::Small, 1, 1, 1);
+            let before = vec![self.planted(sale, &values, stock.as_bytes())];
+            History { about, rigor, steps: vec![Step::new(before, values)] }
+        };
+        let large = ["9007199254740993", "9223372036854775807"];
+        let mut all: Vec<History> =
+            large.iter().map(|n| with(n, Rigor::Same, "stocks beyond 2^53")).collect();
+        if !bare {
+            all.extend(["-1", "-5"].map(|n| with(n, Rigor::Same, "negative stocks")));
+        }
+        let damaged = ["", "abc", "1.5", "5.0", " 5", "1e3", "99999999999999999999"];
+        let about = "stocks that are no integers";
+        all.extend(damaged.iter().map(|text| with(text, Rigor::MayRefuse, about)));
+        all
+    }
+
+    fn random_sales(&mut self, sale: &Sale, ids: Ids) -> History {
+        let numbers = self.numbers();
+        let others = self.others();
+        let mut steps = Vec::new();
+        for order in 0..40 {
+            let (voucher, user) = (self.rng.u64(..2), self.rng.u64(..6));
+            let mut values = self.values(ids, voucher, user, order);
+            if self.has(Role::Units) {
+                let units = UNITS[self.rng.usize(..UNITS.len())];
+                values.insert(Role::Units, units.to_string().into_bytes());
+            }
+            for role in &others {
+                const USUAL: [&str; 9] =
+                    ["1", "2", "3", "5", "60", "300", "86400", "1750000000", "1750000000000"];
+                let usual = self.rng.usize(..USUAL.len() + numbers.len());
+                let number = usual.checked_sub(USUAL.len()).map(|at| numbers[at].to_string());
+                let value = number.unwrap_or_else(|| USUAL[usual].to_owned());
+                values.insert(*role, value.into_bytes());
+            }
+            let mut before = Vec::new();
+            match self.rng.u32(..8) {
+                0 | 1 => {
+                    let stock = STOCKS[self.rng.usize(..STOCKS.len())].to_string();
+                    before.push(self.planted(sale, &values, stock.as_bytes()));
+                }
+                2 => before.push(vec![b"DEL".to_vec(), self.text(&sale.stock, &values)]),
+                _ => {}
+            }
+            steps.push(Step::new(before, values));
+        }
+        History { about: "random calls on two vouchers", rigor: Rigor::Same, steps }
     }
 }
 
-/// The name of a user of [`ODD`], escaped.
-pub fn odd_user(number: usize) -> String {
-    sanitize_bytes(&odd_users()[number].user)
+/// Histories of a few steps each, of steps that do not depend on each other.
+fn in_pieces(about: &'static str, steps: &[Step]) -> Vec<History> {
+    let piece = |steps: &[Step]| History { about, rigor: Rigor::Same, steps: steps.to_vec() };
+    steps.chunks(10).map(piece).collect()
 }

@@ -15,6 +15,8 @@ pub struct Found {
 /// Strings of Java, Kotlin or Go that call Redis: text blocks, raw strings, and plain strings
 /// joined by `+`. A value joined between two of them is represented by its name.
 pub fn strings(code: &str) -> Vec<Found> {
+    let code = without_comments(code);
+    let code = code.as_str();
     let mut found = Vec::new();
     let mut open = Found::default();
     let mut rest = code;
@@ -57,6 +59,46 @@ pub fn strings(code: &str) -> Vec<Found> {
     }
 }
 
+/// The code with spaces in place of its comments, in the same lines: what is commented out is not
+/// loaded.
+fn without_comments(code: &str) -> String {
+    let mut kept = String::with_capacity(code.len());
+    let mut rest = code;
+    while let Some(first) = rest.chars().next() {
+        let ends = [
+            ("\"\"\"", "\"\"\"", true),
+            ("`", "`", true),
+            ("//", "\n", false),
+            ("/*", "*/", false),
+        ];
+        let found = ends.into_iter().find(|(start, ..)| rest.starts_with(start));
+        let len = match (found, first) {
+            (Some((start, end, _)), _) => {
+                let after = rest[start.len()..].find(end).map(|at| start.len() + at);
+                let close = if end == "\n" { 0 } else { end.len() };
+                after.map_or(rest.len(), |at| at + close)
+            }
+            (None, '"') => rest.len() - plain_string(&rest[1..], &mut String::new()).len(),
+            (None, '\'') => match rest.as_bytes() {
+                [_, b'\\', _, b'\'', ..] => 4,
+                [_, _, b'\'', ..] => 3,
+                _ => 1,
+            },
+            (None, other) => other.len_utf8(),
+        };
+        let len = if rest.is_char_boundary(len) { len } else { first.len_utf8() };
+        let (text, after) = rest.split_at(len);
+        match found {
+            Some((.., false)) => {
+                kept.extend(text.chars().map(|letter| if letter == '\n' { '\n' } else { ' ' }));
+            }
+            _ => kept.push_str(text),
+        }
+        rest = after;
+    }
+    kept
+}
+
 /// Reads a string with escapes into `into`, and returns the text after its closing quote.
 fn plain_string<'a>(text: &'a str, into: &mut String) -> &'a str {
     let mut letters = text.char_indices();
@@ -88,6 +130,11 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!((found[0].line, &*found[0].lua), (2, "redis.call('get', \"k\")\n"));
         assert_eq!((found[1].line, found[1].is_joined), (4, false));
+        let comments = "// a(`redis.call('a')`)\n/* \"redis.call('b')\" */ char c = '\"';\n\
+            String url = \"http://x\"; String d = \"redis.call('d')\"; // \"redis.call('e')\"";
+        let found = strings(comments);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].line, &*found[0].lua), (3, "redis.call('d')"));
         let go = strings("var s = redis.NewScript(`redis.call('a')`)");
         assert_eq!((go[0].line, &*go[0].lua), (1, "redis.call('a')"));
     }

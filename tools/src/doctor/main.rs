@@ -1,54 +1,39 @@
-//! `seckill-doctor`: runs a user's own scripts on throw-away servers, beside the module, and
-//! reports their faults, what differs, and what can replace them.
+//! `seckill-doctor`: runs a user's own scripts on throw-away servers, beside the module, and says
+//! what it can show: a script is broken, which a session shows, or replaceable, which a comparison
+//! shows, or undecided.
 //!
-//! `options` is the command line, `roles` the user's words for arguments, `source` the scripts,
-//! also those in the strings of `java`, `server` the throw-away servers, `wire` the connection to
-//! them, `reply` their replies. `watch` observes a running script, `world` is the content of keys,
-//! `template` the parts of names; `explore` plants values where the script reads until it sells,
-//! and `trial` finds which of them matter. `sale` is the result, `reading` a way to call the
-//! script, `readings` all of them, `history` the scenarios to run it in, `faults` and `limits` its
-//! faults, each a `finding`. `cure` guesses replacements, `obstacles` says why there is none,
-//! `prove` compares them with the script, `cluster` runs both in a cluster. `lock` does all this
-//! for scripts that do a `deed` to a lock, `what` names scripts of other kinds, `part` recognizes
-//! parts of scripts, `vain` questions whose answer does not matter. `examine` examines one script,
-//! `folder` many; `report` and `json` print, `conf` is for redis.conf.
+//! `options` is the command line, `call` how a script is called, `source` the scripts, also those
+//! in the strings of `java`, `lua` what their text shows. `server` starts servers, `wire` is the
+//! connection to them, `reply` their replies, `keyspace` their data, and `bench` the two that a
+//! script is run on. `learn` finds a state in which a call does something, as `template`s of its
+//! arguments. `harm` looks for a session with a harm. `candidates` are lines that could take the
+//! script's place, `history` what they are compared in, `compare` does that, `replace` takes the
+//! first that never differs. `examine` does all of it for one script, `folder` for many; `report`
+//! prints, `conf` is for redis.conf.
 //!
-//! Exit code: 0 drop-in or helper, 1 differs or broken, 2 not understood or not examined.
+//! Exit code: 0 all replaceable, 1 one is broken, 3 one is undecided, 2 it could not run.
 
-mod cluster;
+mod bench;
+mod call;
+mod candidates;
+mod compare;
 mod conf;
-mod cure;
-mod deed;
 mod examine;
-mod explore;
-mod faults;
-mod finding;
 mod folder;
+mod harm;
 mod history;
 mod java;
-mod json;
-mod limits;
-mod lock;
-mod managed;
-mod obstacles;
+mod keyspace;
+mod learn;
+mod lua;
 mod options;
-mod part;
-mod prove;
-mod reading;
-mod readings;
+mod replace;
 mod reply;
 mod report;
-mod roles;
-mod sale;
 mod server;
 mod source;
 mod template;
-mod trial;
-mod vain;
-mod watch;
-mod what;
 mod wire;
-mod world;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -59,10 +44,11 @@ use seckill_tools::sanitize::told;
 use seckill_tools::signals::asked_to_end;
 use tokio::signal::unix::{SignalKind, signal};
 
+use examine::Verdict;
 use options::Options;
 use source::Source;
 
-const NOT_EXAMINED: u8 = 2;
+const COULD_NOT_RUN: u8 = 2;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -78,7 +64,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("seckill-doctor: {}", told(&error));
-            ExitCode::from(NOT_EXAMINED)
+            ExitCode::from(COULD_NOT_RUN)
         }
     }
 }
@@ -88,31 +74,38 @@ async fn until_asked_to_end(options: Options) -> Result<u8> {
     let mut hung_up = signal(SignalKind::hangup())?;
     tokio::select! {
         outcome = tokio::task::spawn_blocking(move || examine_all(&options)) => outcome?,
-        () = asked => Ok(NOT_EXAMINED),
-        _ = hung_up.recv() => Ok(NOT_EXAMINED),
+        () = asked => Ok(COULD_NOT_RUN),
+        _ = hung_up.recv() => Ok(COULD_NOT_RUN),
     }
 }
 
-/// Examines every script, and returns the worst of their exit codes.
+/// Examines every script. The exit code is that of the gravest verdict.
 fn examine_all(options: &Options) -> Result<u8> {
     server::bound_files()?;
-    let roles = options.roles()?;
+    let told = options.call()?;
     let (mut sources, mut skipped) = (Vec::new(), 0);
     for path in &options.scripts {
         sources.extend(Source::read(path, options.from_java, &mut skipped)?);
+    }
+    for path in &options.scripts {
+        Source::find_loaded(&mut sources, path)?;
     }
     if skipped > 0 {
         eprintln!("seckill-doctor: {skipped} links, pipes or devices were not followed or read");
     }
     ensure!(!sources.is_empty(), "no script was found in the given files");
-    let said = options.keys.is_some() || options.argv.is_some();
-    ensure!(!said || sources.len() == 1, "--keys and --argv are for one script at a time");
-    let all = folder::examine_all(&options.programs()?, options.kind, &sources, &roles)?;
+    ensure!(
+        told.is_none() || sources.len() == 1,
+        "--call, --keys and --argv are for one script at a time"
+    );
+    // What the application loads is shown first.
+    sources.sort_by_key(|source| !source.is_loaded);
+    let all = folder::examine_all(&options.programs()?, &sources, told.as_ref())?;
     let mut out = io::stdout().lock();
     let block = folder::block(&all);
     for (number, examined) in all.iter().enumerate() {
         if options.json {
-            writeln!(out, "{}", json::printed(&examined.json()))?;
+            writeln!(out, "{}", report::printed(&examined.json()))?;
         } else {
             let space = if number > 0 { "\n" } else { "" };
             write!(out, "{space}{}", examined.text(block.is_none()))?;
@@ -120,11 +113,12 @@ fn examine_all(options: &Options) -> Result<u8> {
     }
     if options.json {
         if let Some(block) = &block {
-            writeln!(out, "{}", json::printed(&serde_json::json!(block)))?;
+            writeln!(out, "{}", report::printed(&serde_json::json!(block)))?;
         }
     } else if all.len() > 1 {
         write!(out, "\n{}", folder::summary(&all))?;
         write!(out, "{}", block.as_ref().map(folder::text).unwrap_or_default())?;
     }
-    Ok(all.iter().map(|examined| examined.verdict.exit_code()).max().unwrap_or(0))
+    let has = |verdict: &Verdict| all.iter().any(|one| one.verdict() == *verdict);
+    Ok(Verdict::BY_WEIGHT.into_iter().find(has).map_or(0, Verdict::exit_code))
 }

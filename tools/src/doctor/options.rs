@@ -4,16 +4,15 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
-use crate::roles::Roles;
+use crate::call::Call;
 use crate::server::Programs;
 
-/// Examines your seckill.lua and unlock.lua: what is wrong with them, and what can replace them.
+/// Examines your seckill.lua and unlock.lua: what it can show to be broken, and what replaces them.
 ///
-/// Runs every script in some twenty scenarios on throw-away servers that it starts itself, beside
-/// the module, and compares replies and keys. It never connects to any other server, and leaves
-/// no files behind.
+/// Runs every script on throw-away servers that it starts itself, beside the module, and compares
+/// replies and keys. It never connects to any other server, and leaves no files behind.
 #[derive(Parser, Debug)]
 #[command(name = "seckill-doctor", version, after_help = EXIT_CODES)]
 pub struct Options {
@@ -21,19 +20,19 @@ pub struct Options {
     #[arg(required = true, value_name = "SCRIPT")]
     pub scripts: Vec<PathBuf>,
 
-    /// What the scripts do [default: found from the commands in them]
-    #[arg(long, value_enum)]
-    pub kind: Option<Kind>,
+    /// How the script is called: EVALSHA {sha} 2 stock:{voucher} buyers:{voucher} {user}
+    /// {orderid}, or FCALL and a function's name. Words in braces differ per call: voucher, user,
+    /// orderid, units, lock, token, lease, request, changes [default: the usual calls are tried]
+    #[arg(long, value_name = "CALL", conflicts_with_all = ["keys", "argv"])]
+    pub call: Option<String>,
 
-    /// What KEYS holds, in order: stock, buyers, stream, lock, voucher, user, request (of a try),
-    /// counter (of a user), changes (per try), - for anything, or =text for a constant
-    /// [default: found by watching the script]
+    /// The same, one word for each of KEYS: stock, buyers, stream, lock, counter (of a user), the
+    /// words of --call without braces, - for anything, or =text for a constant
     #[arg(long, value_name = "WORDS")]
     pub keys: Option<String>,
 
-    /// What ARGV holds, in order: voucher, user, order, units, lock, token, request, changes, - or
-    /// =text [default: found by watching the script]
-    #[arg(long, value_name = "WORDS")]
+    /// The same, one word for each of ARGV
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     pub argv: Option<String>,
 
     /// Also read scripts from the strings of .java, .kt and .go files
@@ -56,26 +55,23 @@ pub struct Options {
 
 const EXIT_CODES: &str = "\
 Exit code:
-  0  every script has a drop-in replacement, or is a helper that needs none
-  1  a script is broken, or its replacement would behave differently
-  2  a script was not understood, or could not be examined
+  0  every script is replaceable
+  1  a script is broken
+  3  none is broken, but a script is undecided
+  2  the doctor could not run
 
 Examples:
   seckill-doctor seckill.lua unlock.lua
   seckill-doctor --json --from-java src/main
-  seckill-doctor --keys \"stock buyers request\" --argv \"user units\" deduct.lua";
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Kind {
-    /// It sells
-    Sell,
-    /// It releases a lock
-    Unlock,
-}
+  seckill-doctor --call 'EVALSHA {sha} 1 stock:{voucher} {units}' deduct.lua";
 
 impl Options {
-    pub fn roles(&self) -> Result<Roles> {
-        Roles::new(self.keys.as_deref(), self.argv.as_deref()).map_err(anyhow::Error::msg)
+    /// The call, if the user says it.
+    pub fn call(&self) -> Result<Option<Call>> {
+        match &self.call {
+            Some(text) => Call::parse(text).map(Some),
+            None => Call::of_options(self.keys.as_deref(), self.argv.as_deref()),
+        }
     }
 
     pub fn programs(&self) -> Result<Programs> {

@@ -84,19 +84,6 @@ impl Reply {
             Self::List(_) => None,
         }
     }
-
-    /// A cell of a table.
-    pub fn short(&self) -> String {
-        match self {
-            Self::Error(text, _) | Self::Refusal(text) => {
-                match text.split(' ').next().unwrap_or_default() {
-                    "ERR" | "" => "error".to_owned(),
-                    word => format!("error {}", sanitize(word)),
-                }
-            }
-            other => other.to_string(),
-        }
-    }
 }
 
 impl fmt::Display for Reply {

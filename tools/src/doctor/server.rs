@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -39,9 +38,6 @@ const FILE_LEN_MAX: u64 = 64 << 20;
 
 /// How much memory a server may have, Lua's included: the keys' bound does not count that.
 const MEMORY_MAX: u64 = 1 << 30;
-
-/// What a server logs before it ends because another process listens on its port.
-const PORT_IS_TAKEN: &str = "Address already in use";
 
 /// The files that servers are started from.
 pub struct Programs {
@@ -90,57 +86,21 @@ pub fn end_all() {
 }
 
 impl Server {
-    /// The only node of a cluster, with all slots.
-    pub fn cluster(programs: &Programs, module: bool) -> Result<Self> {
-        let server = Self::node(programs, module, free_ports)?;
-        let mut client = server.client()?;
-        client.must(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"])?;
-        client.wait_for_cluster()?;
-        Ok(server)
-    }
-
-    /// A node must listen on ports, though nobody connects to them: the system chooses them. If
-    /// another process takes a port before the server does, two other ports are tried.
-    fn node(
-        programs: &Programs,
-        module: bool,
-        mut ports: impl FnMut() -> Result<[u16; 2]>,
-    ) -> Result<Self> {
-        let mut retries = 10;
-        loop {
-            let [port, bus] = ports()?;
-            let lines = [
-                format!("port {port}"),
-                format!("cluster-port {bus}"),
-                "cluster-enabled yes".to_owned(),
-                "cluster-require-full-coverage no".to_owned(),
-            ];
-            match Self::start(programs, &lines, module) {
-                Err(error) if retries > 0 && error.to_string().contains(PORT_IS_TAKEN) => {
-                    retries -= 1;
-                }
-                started => return started,
-            }
-        }
-    }
-
-    /// A standalone server, unless these lines of its configuration say otherwise.
-    pub fn start(programs: &Programs, lines: &[String], module: bool) -> Result<Self> {
+    /// A standalone server, which listens on its socket alone: where a port is open, any process of
+    /// the machine is the administrator.
+    pub fn start(programs: &Programs, module: bool) -> Result<Self> {
         let mut running = running();
         let list = running.as_mut().context("the program is ending")?;
         let dir = tempfile::Builder::new().prefix("seckill-doctor-").tempdir()?;
         let socket = dir.path().join("socket");
         // A script must not reach another server: MIGRATE is the only command that could.
         let mut conf = format!(
-            "port 0\nbind 127.0.0.1\nunixsocket {}\ndir {}\nsave \"\"\nappendonly no\n\
+            "port 0\nunixsocket {}\ndir {}\nsave \"\"\nappendonly no\n\
              rename-command MIGRATE \"\"\nmaxmemory 256mb\n\
              user {SCRIPT_USER} on nopass {SCRIPT_RULES}\n",
             socket.display(),
             dir.path().display()
         );
-        for line in lines {
-            conf += &format!("{line}\n");
-        }
         if module {
             conf += &format!(
                 "loadmodule {}\n",
@@ -151,7 +111,7 @@ impl Server {
         let log = dir.path().join("log");
         let file = File::create(&log)?;
         let (said, say) = std::io::pipe()?;
-        let mut command = Command::new(&programs.server);
+        let mut command = bounded(&programs.server);
         command
             .arg(dir.path().join("redis.conf"))
             .current_dir(dir.path())
@@ -162,20 +122,7 @@ impl Server {
             std::os::unix::fs::chown(dir.path(), Some(NOBODY), Some(NOBODY))?;
             command.uid(NOBODY).gid(NOBODY);
         }
-        let child = spawn_bounded(&mut command).with_context(|| {
-            let server = programs.server.display();
-            if is_root() {
-                format!(
-                    "cannot run {server} as the user nobody, whom the doctor uses when root \
-                         runs it"
-                )
-            } else {
-                format!(
-                    "cannot run {server}: install redis-server, or name one by --server or \
-                     REDIS_SERVER"
-                )
-            }
-        })?;
+        let child = command.spawn().context("cannot run /bin/sh, which starts the servers")?;
         // It holds an end of the pipe, so the pipe would never close.
         drop(command);
         let id = child.id();
@@ -203,7 +150,12 @@ impl Server {
             let said = fs::read_to_string(log).unwrap_or_default();
             let lines: Vec<&str> = said.lines().collect();
             let last = lines.iter().rev().take(6).rev().copied().collect::<Vec<_>>().join(" | ");
-            bail!("the doctor's own server did not start; its output ends with: {last}")
+            let user =
+                if is_root() { " as the user nobody, whom the doctor uses for root" } else { "" };
+            bail!(
+                "the doctor's own server did not start{user}: install redis-server, or name one by \
+                 --server or REDIS_SERVER; its output ends with: {last}"
+            )
         })
     }
 
@@ -233,16 +185,15 @@ pub fn bound_files() -> Result<()> {
     setrlimit(Resource::Fsize, bound).context("cannot bound the files of servers")
 }
 
-/// Starts a server whose memory is bounded: it inherits the bound, which this program has only
-/// meanwhile.
-fn spawn_bounded(command: &mut Command) -> std::io::Result<Child> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let own = getrlimit(Resource::As);
-    let most = own.maximum.map_or(MEMORY_MAX, |most| most.min(MEMORY_MAX));
-    setrlimit(Resource::As, Rlimit { current: Some(most), maximum: own.maximum })?;
-    let child = command.spawn();
-    setrlimit(Resource::As, own)?;
-    child
+/// A server whose memory is bounded from its first moment, by the shell that becomes the server:
+/// this program keeps its own bounds, and prlimit on a process of the user nobody needs a right
+/// that root lacks in most containers.
+fn bounded(server: &Path) -> Command {
+    use rustix::process::{Resource, getrlimit};
+    let most = getrlimit(Resource::As).maximum.map_or(MEMORY_MAX, |most| most.min(MEMORY_MAX));
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(format!("ulimit -v {} && exec \"$0\" \"$@\"", most >> 10)).arg(server);
+    command
 }
 
 impl Drop for Server {
@@ -270,18 +221,10 @@ impl Client {
         Ok(reply)
     }
 
-    /// Sends many commands at once and ignores their replies.
-    pub fn all(&mut self, commands: &[Words]) -> Result<()> {
+    /// Sends many commands at once.
+    pub fn replies(&mut self, commands: &[Words]) -> Result<Vec<Reply>> {
         commands.iter().try_for_each(|words| self.own.send(words))?;
-        commands.iter().try_for_each(|_| self.own.read().map(drop))
-    }
-
-    /// Waits: a node needs a turn of its event loop to notice that its slots have changed.
-    pub fn wait_for_cluster(&mut self) -> Result<()> {
-        wait_for("a cluster of one node", || {
-            let info = self.call(&["CLUSTER", "INFO"]).ok()?;
-            info.text().contains("cluster_state:ok").then_some(())
-        })
+        commands.iter().map(|_| self.own.read()).collect()
     }
 
     /// Runs a script, as a user that can do nothing to the server.
@@ -322,14 +265,6 @@ fn module_for_a_server_in(dir: &Path, programs: &Programs) -> Result<PathBuf> {
     Ok(copy)
 }
 
-/// Two ports on which no process listened a moment ago.
-fn free_ports() -> Result<[u16; 2]> {
-    let free = || TcpListener::bind(("127.0.0.1", 0));
-    // Both are bound before one of them is free again, so that they differ.
-    let (first, second) = (free()?, free()?);
-    Ok([first.local_addr()?.port(), second.local_addr()?.port()])
-}
-
 fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
     let start = Instant::now();
     loop {
@@ -347,44 +282,18 @@ fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
 mod tests {
     use super::*;
 
-    fn programs() -> Programs {
-        let server = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
-        Programs { server: server.into(), module: PathBuf::new() }
-    }
-
     #[test]
-    fn scripts_join_no_cluster() {
-        let node = Server::cluster(&programs(), false).expect("a node");
-        let mut client = node.client().expect("a client");
-        for call in ["'CLUSTER', 'MEET', '127.0.0.1', '1'", "'CLUSTER', 'RESET'"] {
+    fn servers_have_no_port_and_scripts_join_no_cluster() {
+        let server = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
+        let programs = Programs { server: server.into(), module: PathBuf::new() };
+        let server = Server::start(&programs, false).expect("a server");
+        let mut client = server.client().expect("a client");
+        let port = client.call(&["CONFIG", "GET", "port"]).expect("a port").items();
+        assert_eq!(port[1].clone().bytes(), b"0");
+        for call in ["'CLUSTER', 'MEET', '127.0.0.1', '1'", "'REPLICAOF', '127.0.0.1', '1'"] {
             let script = format!("return redis.call({call})");
             let answer = client.eval(&["EVAL", &script, "0"]).expect("an answer");
             assert!(answer.refuses(), "{call}: {answer}");
         }
-        let nodes = client.call(&["CLUSTER", "NODES"]).expect("nodes");
-        assert_eq!(nodes.text().lines().count(), 1, "{}", nodes.text());
-    }
-
-    #[test]
-    fn a_port_that_another_process_has_taken_is_no_failure() {
-        let taken = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let taken = || taken.local_addr().expect("an address").port();
-        let mut asked = 0;
-        let node = Server::node(&programs(), false, || {
-            asked += 1;
-            let [port, bus] = free_ports()?;
-            Ok(match asked {
-                1 => [taken(), bus],
-                2 => [port, taken()],
-                _ => [port, bus],
-            })
-        });
-        let node = node.expect("a server");
-        assert!(asked > 2, "asked {asked} times");
-        let answer = node.client().expect("a client").call(&["PING"]).expect("an answer");
-        assert!(answer.text().contains("PONG"));
-        // If all ports are taken, the error says so.
-        let error = Server::node(&programs(), false, || Ok([taken(), taken()])).err();
-        assert!(error.expect("an error").to_string().contains(PORT_IS_TAKEN));
     }
 }

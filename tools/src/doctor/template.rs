@@ -1,89 +1,38 @@
-//! How a text is made of the script's arguments: `seckill:stock:` and then `ARGV[1]`.
-//!
-//! Derived by calling the script with marks, which are texts that occur nowhere else, and looking
-//! where they appear.
+//! A text of a run, with the places where the caller's KEYS and ARGV are in it.
 
-use std::fmt;
-
-use seckill_tools::sanitize::sanitize_bytes;
-
+use crate::call::{Call, Slot, Values};
 use crate::reply::quoted;
 
-/// A place in the call, counted from 1 as in Lua.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Slot {
-    Key(usize),
-    Arg(usize),
-    /// A field of an argument that is a JSON object.
-    Field(Field),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Field {
-    pub arg: usize,
-    /// Its number among the fields of all arguments.
-    pub number: usize,
-    pub name: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Part {
     Text(Vec<u8>),
     Slot(Slot),
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Template(pub Vec<Part>);
 
-impl Slot {
-    /// The text in this slot while the script is watched. Marks of arguments are numbers, since a
-    /// script may calculate with them.
-    pub fn mark(self) -> Vec<u8> {
-        match self {
-            Self::Key(number) => format!("mark9081735{number:02}").into_bytes(),
-            Self::Arg(number) => format!("9081726{number:02}").into_bytes(),
-            Self::Field(field) => format!("9081727{:02}", field.number).into_bytes(),
-        }
-    }
-
-    /// Whether a number is the mark of some argument.
-    pub fn is_mark(number: i64) -> bool {
-        (908_172_600..908_172_800).contains(&number)
-    }
-
-    pub fn is_key(self) -> bool {
-        matches!(self, Self::Key(_))
-    }
-}
-
-impl fmt::Display for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Key(number) => write!(f, "KEYS[{number}]"),
-            Self::Arg(number) => write!(f, "ARGV[{number}]"),
-            Self::Field(Field { arg, name, .. }) => write!(f, "cjson.decode(ARGV[{arg}]).{name}"),
-        }
-    }
-}
+/// The shortest value that is recognized inside of another text.
+const MARK_LEN_MIN: usize = 4;
 
 impl Template {
-    pub fn alone(slot: Slot) -> Self {
-        Self(vec![Part::Slot(slot)])
-    }
-
-    /// The parts of a text that was made while the slots had their marks.
-    pub fn of(text: &[u8], slots: &[Slot]) -> Self {
-        let mut parts = Vec::new();
-        let mut plain = Vec::new();
-        let mut rest = text;
+    /// The longest values are recognized first: a key may contain an argument.
+    pub fn of(text: &[u8], slots: &[(Slot, Vec<u8>)]) -> Self {
+        if let Some((slot, _)) = slots.iter().find(|(_, value)| value == text) {
+            return Self(vec![Part::Slot(*slot)]);
+        }
+        let mut marks: Vec<_> =
+            slots.iter().filter(|(_, value)| value.len() >= MARK_LEN_MIN).collect();
+        marks.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+        let (mut parts, mut plain, mut rest) = (Vec::new(), Vec::new(), text);
         while let Some((first, tail)) = rest.split_first() {
-            match slots.iter().find(|slot| rest.starts_with(&slot.mark())) {
-                Some(slot) => {
+            match marks.iter().find(|(_, value)| rest.starts_with(value)) {
+                Some((slot, value)) => {
                     if !plain.is_empty() {
                         parts.push(Part::Text(std::mem::take(&mut plain)));
                     }
                     parts.push(Part::Slot(*slot));
-                    rest = rest.get(slot.mark().len()..).unwrap_or_default();
+                    rest = rest.get(value.len()..).unwrap_or_default();
                 }
                 None => {
                     plain.push(*first);
@@ -97,29 +46,17 @@ impl Template {
         Self(parts)
     }
 
-    /// The template with one slot replaced by another.
-    pub fn with(&self, one: Slot, other: Slot) -> Self {
-        let part = |part: &Part| match part {
-            Part::Slot(slot) if *slot == one => Part::Slot(other),
-            part => part.clone(),
-        };
-        Self(self.0.iter().map(part).collect())
-    }
-
-    /// The text with a value for every slot.
-    pub fn text(&self, value: &impl Fn(Slot) -> Vec<u8>) -> Vec<u8> {
+    pub fn text(&self, call: &Call, values: &Values) -> Vec<u8> {
         let of = |part: &Part| match part {
             Part::Text(text) => text.clone(),
-            Part::Slot(slot) => value(*slot),
+            Part::Slot(slot) => call.word(*slot).map(|word| word.value(values)).unwrap_or_default(),
         };
         self.0.iter().flat_map(of).collect()
     }
 
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
-        self.0.iter().filter_map(|part| match part {
-            Part::Slot(slot) => Some(*slot),
-            Part::Text(_) => None,
-        })
+        let slot = |part: &Part| if let Part::Slot(slot) = part { Some(*slot) } else { None };
+        self.0.iter().filter_map(slot)
     }
 
     /// The slot, if the template is a single slot.
@@ -138,11 +75,10 @@ impl Template {
         }
     }
 
-    /// The prefix, if the template is a prefix followed by this slot.
-    pub fn prefix_of(&self, slot: Slot) -> Option<Vec<u8>> {
+    /// The prefix and the slot, if the template is a prefix followed by a slot.
+    pub fn prefixed(&self) -> Option<(&[u8], Slot)> {
         match self.0.as_slice() {
-            [Part::Text(text), Part::Slot(last)] if *last == slot => Some(text.clone()),
-            [Part::Slot(last)] if *last == slot => Some(Vec::new()),
+            [Part::Text(text), Part::Slot(slot)] => Some((text, *slot)),
             _ => None,
         }
     }
@@ -156,12 +92,33 @@ impl Template {
         self.0.iter().map(of).collect::<Vec<_>>().join(" .. ")
     }
 
-    /// For people: `seckill:stock:<voucher>`.
-    pub fn shown(&self, name: &impl Fn(Slot) -> String) -> String {
-        let of = |part: &Part| match part {
-            Part::Text(text) => sanitize_bytes(text),
-            Part::Slot(slot) => format!("<{}>", name(*slot)),
-        };
-        self.0.iter().map(of).collect()
+    /// A word of `seckill.scripts`; none if that can't say it.
+    pub fn word(&self) -> Option<String> {
+        match self.0.as_slice() {
+            [Part::Slot(slot)] => Some(slot.to_string()),
+            [Part::Text(text)] => {
+                let is_word = |byte: &u8| byte.is_ascii_graphic() && !b";\"'\\#".contains(byte);
+                let text = std::str::from_utf8(text).ok().filter(|text| !text.is_empty())?;
+                let is_index = text.starts_with("KEYS[") || text.starts_with("ARGV[");
+                (text.bytes().all(|byte| is_word(&byte)) && !is_index).then(|| text.to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_value_is_found_first() {
+        let slots = [(Slot::Arg(1), b"83911".to_vec()), (Slot::Key(1), b"stock:83911".to_vec())];
+        let of = |text: &str| Template::of(text.as_bytes(), &slots).lua();
+        assert_eq!(of("stock:83911"), "KEYS[1]");
+        assert_eq!(of("a:stock:83911:b"), "'a:' .. KEYS[1] .. ':b'");
+        assert_eq!(of("order:83911"), "'order:' .. ARGV[1]");
+        assert_eq!(of(""), "''");
+        assert_eq!(Template::of(b"7", &[(Slot::Arg(2), b"7".to_vec())]).slot(), Some(Slot::Arg(2)));
     }
 }

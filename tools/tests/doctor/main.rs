@@ -1,12 +1,13 @@
-//! `seckill-doctor` on scripts with a fault or a habit each: its findings, its proposals, and that
-//! a proposal has the same effect on a server that the doctor has not seen.
+//! `seckill-doctor` on scripts with a fault or a habit each: its verdicts, and that what it shows
+//! is the same on servers that it has not seen.
 //!
 //! | file | what is in it |
 //! | --- | --- |
 //! | `doctor` | the doctor as a process |
 //! | `manners` | exit codes, options, what it leaves behind |
-//! | `corpus` | scripts of every kind, and the facts about each |
-//! | `independent` | its promises for the corpus, on servers that it has not seen |
+//! | `corpus` | one script for each rule, and the verdict of each |
+//! | `independent` | its replacements and sessions, on servers that it has not seen |
+//! | `hostile` | scripts that attack |
 //! | `docs` | the doctor's page |
 //!
 //! The scripts are in `corpus/`; the usual ones are those of the module's tests.

@@ -1,0 +1,319 @@
+//! Where scripts run: a server without the module, watched by MONITOR, and one with it.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use seckill_tools::sanitize::sanitize;
+
+use crate::call::{Call, Values};
+use crate::conf::{Setting, defaults};
+use crate::keyspace::Keyspace;
+use crate::lua::MARK;
+use crate::reply::Reply;
+use crate::server::{Client, Programs, Server};
+use crate::wire::Words;
+
+pub struct Bench<'a> {
+    pub programs: &'a Programs,
+    plain: Client,
+    monitor: Client,
+    module: Client,
+    /// What a command does to keys, as the server says it.
+    known: BTreeMap<Words, Vec<Access>>,
+    kinds: BTreeMap<String, Vec<String>>,
+    _servers: [Server; 2],
+}
+
+/// A key that a command gets, and what for.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Access {
+    pub key: Vec<u8>,
+    pub writes: bool,
+}
+
+/// What a script called, with the name in capitals, and the keys of the call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Called {
+    pub words: Words,
+    pub keys: Vec<Access>,
+}
+
+impl Called {
+    pub fn name(&self) -> String {
+        self.words
+            .first()
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .unwrap_or_default()
+    }
+
+    pub fn writes(&self) -> bool {
+        self.keys.iter().any(|key| key.writes)
+    }
+
+    pub fn gets(&self, key: &[u8]) -> bool {
+        self.keys.iter().any(|own| own.key == key)
+    }
+}
+
+/// One run of a script.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub reply: Reply,
+    pub calls: Vec<Called>,
+    /// Numbers of marked branches.
+    pub branches: Vec<usize>,
+    pub after: Keyspace,
+}
+
+/// How a server is asked to do what the script does.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A loaded script, by its sha1.
+    Sha(String),
+    Function(String),
+}
+
+impl Entry {
+    pub fn words(&self, call: &Call, values: &Values) -> Words {
+        let (command, name) = match self {
+            Self::Sha(sha) => ("EVALSHA", sha),
+            Self::Function(name) => ("FCALL", name),
+        };
+        let mut words: Words = vec![command.into(), name.clone().into_bytes()];
+        words.extend(call.arguments(values));
+        words
+    }
+}
+
+const BEGIN: &[u8] = b"seckill-doctor-begin-of-the-run";
+const END: &[u8] = b"seckill-doctor-end-of-the-run";
+
+impl<'a> Bench<'a> {
+    pub fn new(programs: &'a Programs) -> Result<Self> {
+        let plain = Server::start(programs, false)?;
+        let module = Server::start(programs, true)?;
+        let mut monitor = plain.client()?;
+        monitor.must(&["MONITOR"])?;
+        Ok(Self {
+            programs,
+            plain: plain.client()?,
+            monitor,
+            module: module.client()?,
+            known: BTreeMap::new(),
+            kinds: BTreeMap::new(),
+            _servers: [plain, module],
+        })
+    }
+
+    /// Loads a script or a library into the server without the module; its answer if it refuses.
+    pub fn load(&mut self, text: &[u8], function: Option<&str>) -> Result<Result<Entry, Reply>> {
+        if let Some(name) = function {
+            let loaded = self.plain.call(&[&b"FUNCTION"[..], b"LOAD", b"REPLACE", text])?;
+            let entry = Entry::Function(name.to_owned());
+            return Ok(if loaded.refuses() { Err(loaded) } else { Ok(entry) });
+        }
+        Ok(loaded(self.plain.call(&[&b"SCRIPT"[..], b"LOAD", text])?))
+    }
+
+    /// Loads a line of Lua into the server with the module.
+    pub fn load_beside_module(&mut self, text: &[u8]) -> Result<Result<Entry, Reply>> {
+        Ok(loaded(self.module.call(&[&b"SCRIPT"[..], b"LOAD", text])?))
+    }
+
+    /// Gives the module these settings, and the others their defaults; its answer if it refuses.
+    pub fn set(&mut self, settings: &[Setting]) -> Result<Option<Reply>> {
+        let mut words: Words = vec![b"CONFIG".to_vec(), b"SET".to_vec()];
+        for (name, default) in defaults() {
+            let own = settings.iter().find(|(own, _)| *own == name);
+            words.push(name.into());
+            words.push(own.map_or_else(|| default.into(), |(_, value)| value.clone().into_bytes()));
+        }
+        let reply = self.module.call(&words)?;
+        Ok(reply.refuses().then_some(reply))
+    }
+
+    /// Empties both servers.
+    pub fn clear(&mut self) -> Result<()> {
+        self.plain.must(&["FLUSHALL"])?;
+        self.module.must(&["FLUSHALL"])?;
+        Ok(())
+    }
+
+    pub fn clear_plain(&mut self) -> Result<()> {
+        self.plain.must(&["FLUSHALL"]).map(drop)
+    }
+
+    /// Sends commands to both servers.
+    pub fn prepare(&mut self, commands: &[Words]) -> Result<()> {
+        self.plain.replies(commands)?;
+        self.module.replies(commands).map(drop)
+    }
+
+    pub fn prepare_plain(&mut self, commands: &[Words]) -> Result<()> {
+        self.plain.replies(commands).map(drop)
+    }
+
+    pub fn keys(&mut self) -> Result<Keyspace> {
+        Keyspace::read(&mut self.plain)
+    }
+
+    /// Runs a script on the server without the module, and watches it.
+    pub fn run(&mut self, words: &Words) -> Result<Seen> {
+        self.plain.must(&[b"ECHO", BEGIN])?;
+        let reply = self.plain.eval(words)?;
+        self.plain.must(&[b"ECHO", END])?;
+        let (mut calls, mut branches, mut begun) = (Vec::new(), Vec::new(), false);
+        loop {
+            let line = self.monitor.next()?.bytes();
+            let is = |mark: &[u8]| line.windows(mark.len()).any(|part| part == mark);
+            if !begun {
+                begun = is(BEGIN);
+                continue;
+            }
+            let (by_script, call) = parse(&line).context("a line of MONITOR")?;
+            match call.get(1).map(Vec::as_slice) {
+                Some(END) if !by_script => break,
+                _ if !by_script => {}
+                Some(word) if call[0] == b"ECHO" && word.starts_with(MARK.as_bytes()) => {
+                    let number =
+                        String::from_utf8_lossy(word.get(MARK.len() + 1..).unwrap_or_default());
+                    branches.extend(number.parse::<usize>().ok());
+                }
+                _ => calls.push(call),
+            }
+        }
+        Ok(Seen { reply, calls: self.with_keys(calls)?, branches, after: self.keys()? })
+    }
+
+    /// Runs what replaces the script on the server with the module.
+    pub fn replace(&mut self, words: &Words) -> Result<(Reply, Keyspace)> {
+        let reply = self.module.eval(words)?;
+        Ok((reply, Keyspace::read(&mut self.module)?))
+    }
+
+    /// The keys of each call, asked of the server, which knows its commands.
+    fn with_keys(&mut self, calls: Vec<Words>) -> Result<Vec<Called>> {
+        let unknown: Vec<&Words> =
+            calls.iter().filter(|words| !self.known.contains_key(*words)).collect();
+        let ask = |words: &&Words| -> Words {
+            let name = [b"COMMAND".to_vec(), b"GETKEYSANDFLAGS".to_vec()];
+            name.into_iter().chain((*words).iter().cloned()).collect()
+        };
+        let asked: Vec<Words> = unknown.iter().map(ask).collect();
+        for (words, reply) in unknown.into_iter().zip(self.plain.replies(&asked)?) {
+            let keys = match reply {
+                Reply::List(keys) => keys.into_iter().map(access).collect::<Result<Vec<_>>>()?,
+                // A command without keys, or one that the server does not have.
+                other if other.refuses() => Vec::new(),
+                other => bail!("COMMAND GETKEYSANDFLAGS: {other}"),
+            };
+            self.known.insert(words.clone(), keys);
+        }
+        let known = |words: Words| {
+            let keys = self.known.get(&words).cloned().unwrap_or_default();
+            Called { keys, words }
+        };
+        let called = calls.into_iter().map(known).collect();
+        if self.known.len() > 20_000 {
+            self.known.clear();
+        }
+        Ok(called)
+    }
+
+    /// Kinds of keys that a command is for, as the server's categories say it: `@string`.
+    pub fn categories(&mut self, name: &str) -> Result<Vec<String>> {
+        if let Some(known) = self.kinds.get(name) {
+            return Ok(known.clone());
+        }
+        let info = self.plain.call(&["COMMAND", "INFO", name])?.items().into_iter().next();
+        let mut info = info.map(Reply::items).unwrap_or_default();
+        let categories = if info.len() > 6 { info.swap_remove(6).items() } else { Vec::new() };
+        let kinds: Vec<String> = categories.iter().map(Reply::text).collect();
+        self.kinds.insert(name.to_owned(), kinds.clone());
+        Ok(kinds)
+    }
+}
+
+fn loaded(reply: Reply) -> Result<Entry, Reply> {
+    match reply {
+        Reply::Text(sha) => Ok(Entry::Sha(String::from_utf8_lossy(&sha).into_owned())),
+        other => Err(other),
+    }
+}
+
+fn access(reply: Reply) -> Result<Access> {
+    let Ok([key, flags]) = <[_; 2]>::try_from(reply.items()) else {
+        bail!("COMMAND GETKEYSANDFLAGS has another form on this server");
+    };
+    // RO: it reads the key; RW, OW, RM: it writes.
+    let writes = flags.items().iter().any(|flag| ["RW", "OW", "RM"].contains(&&*flag.text()));
+    Ok(Access { key: key.bytes(), writes })
+}
+
+/// The call in a line of MONITOR, and whether a script made it:
+/// `1700000000.123456 [0 lua] "GET" "seckill:stock:7"`.
+fn parse(line: &[u8]) -> Option<(bool, Words)> {
+    let from = line.iter().position(|byte| *byte == b'[')?;
+    let to = from + line[from..].iter().position(|byte| *byte == b']')?;
+    let by_script = line[from..to].ends_with(b" lua");
+    let mut call = words(&line[to + 1..]);
+    call.first_mut()?.make_ascii_uppercase();
+    Some((by_script, call))
+}
+
+/// Parses quoted words, with the escapes that the server writes.
+fn words(text: &[u8]) -> Words {
+    let mut words: Words = Vec::new();
+    let mut open: Option<Vec<u8>> = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (&mut open, byte) {
+            (None, b'"') => open = Some(Vec::new()),
+            (None, _) => {}
+            (Some(_), b'"') => words.extend(open.take()),
+            (Some(word), b'\\') => match bytes.next() {
+                Some(b'n') => word.push(b'\n'),
+                Some(b'r') => word.push(b'\r'),
+                Some(b't') => word.push(b'\t'),
+                Some(b'a') => word.push(7),
+                Some(b'b') => word.push(8),
+                Some(b'x') => {
+                    let digits: String = bytes.by_ref().take(2).map(char::from).collect();
+                    word.push(u8::from_str_radix(&digits, 16).unwrap_or_default());
+                }
+                Some(other) => word.push(other),
+                None => {}
+            },
+            (Some(word), other) => word.push(other),
+        }
+    }
+    words
+}
+
+/// A command as a line of redis-cli.
+pub fn shown(words: &[Vec<u8>]) -> String {
+    let word = |word: &Vec<u8>| {
+        let text = String::from_utf8_lossy(word);
+        let plain = |c: char| c.is_alphanumeric() || "_.:{}[]-+*/@=,!~<>?#".contains(c);
+        match !text.is_empty() && text.chars().all(plain) && !text.contains('\u{fffd}') {
+            true => text.into_owned(),
+            false => format!("\"{}\"", sanitize(&text).replace('"', "\\\"")),
+        }
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_apart() {
+        let (by_script, call) = parse(br#"17.1 [0 lua] "get" "a b\"\\" "\x00\xff\n""#).unwrap();
+        assert!(by_script);
+        assert_eq!(call, [&b"GET"[..], b"a b\"\\", b"\x00\xff\n"]);
+        let (by_script, call) = parse(br#"17.1 [0 unix:/a/socket] "PING""#).unwrap();
+        assert!(!by_script);
+        assert_eq!(call, [b"PING"]);
+    }
+}

@@ -1,0 +1,297 @@
+//! How a script is called: what each of KEYS and ARGV is, as the user says it or as one of the
+//! usual calls has it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anyhow::{Result, bail, ensure};
+use domain::integer;
+
+use crate::wire::Words;
+
+/// What a part of an argument is. Each call of a history has a value for every role.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Role {
+    Voucher,
+    User,
+    Order,
+    Units,
+    Token,
+    /// The name of a lock.
+    Lock,
+    /// A lease, in the unit that the script takes.
+    Lease,
+    /// Belongs to one call.
+    Request,
+    /// Of unknown meaning: an argument by its number.
+    Other(u8),
+}
+
+const NAMES: [(&str, Role); 10] = [
+    ("voucher", Role::Voucher),
+    ("user", Role::User),
+    ("order", Role::Order),
+    ("orderid", Role::Order),
+    ("units", Role::Units),
+    ("token", Role::Token),
+    ("lock", Role::Lock),
+    ("lease", Role::Lease),
+    ("request", Role::Request),
+    ("changes", Role::Other(0)),
+];
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = NAMES.iter().find(|(_, role)| role == self).map(|(name, _)| *name);
+        match (self, name) {
+            (Self::Order, _) => f.write_str("{orderid}"),
+            (_, Some(name)) => write!(f, "{{{name}}}"),
+            (Self::Other(number), None) => write!(f, "{{ARGV[{number}]}}"),
+            _ => f.write_str("?"),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Piece {
+    Text(String),
+    Role(Role),
+}
+
+/// One of KEYS or ARGV.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Word(pub Vec<Piece>);
+
+pub type Values = BTreeMap<Role, Vec<u8>>;
+
+impl Word {
+    pub fn role(role: Role) -> Self {
+        Self(vec![Piece::Role(role)])
+    }
+
+    /// From `stock:{voucher}`. Braces around anything else, such as `{7}` or JSON, stay as they
+    /// are.
+    fn parse(text: &str) -> Self {
+        let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        while let Some(letter) = rest.chars().next() {
+            let named = |(name, role): &(&str, Role)| {
+                let after = rest.strip_prefix('{')?.strip_prefix(name)?.strip_prefix('}')?;
+                Some((*role, after))
+            };
+            if let Some((role, after)) = NAMES.iter().find_map(named) {
+                if !plain.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                }
+                pieces.push(Piece::Role(role));
+                rest = after;
+            } else {
+                plain.push(letter);
+                rest = &rest[letter.len_utf8()..];
+            }
+        }
+        if !plain.is_empty() || pieces.is_empty() {
+            pieces.push(Piece::Text(plain));
+        }
+        Self(pieces)
+    }
+
+    /// From one of the words of `--keys` and `--argv`.
+    fn of_option(option: &str, word: &str, number: usize) -> Result<Self> {
+        let key = |name: &str| Self(vec![Piece::Text(name.into()), Piece::Role(Role::Voucher)]);
+        if let Some(text) = word.strip_prefix('=') {
+            return Ok(Self::parse(text));
+        }
+        if word.contains('{') {
+            return Ok(Self::parse(word));
+        }
+        Ok(match word {
+            "stock" => key("stock:"),
+            "buyers" => key("buyers:"),
+            "stream" => Self(vec![Piece::Text("orders".into())]),
+            "counter" => Self(vec![
+                Piece::Text("counter:".into()),
+                Piece::Role(Role::Voucher),
+                Piece::Text(":".into()),
+                Piece::Role(Role::User),
+            ]),
+            "-" => Self::role(Role::Other(u8::try_from(number)?)),
+            _ => match NAMES.iter().find(|(name, _)| *name == word) {
+                Some((_, role)) => Self::role(*role),
+                None => {
+                    let names = NAMES.map(|(name, _)| name).join(" ");
+                    bail!("{option}: {word} is none of stock buyers stream counter {names} - =text")
+                }
+            },
+        })
+    }
+
+    pub fn value(&self, values: &Values) -> Vec<u8> {
+        let of = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone().into_bytes(),
+            Piece::Role(role) => values.get(role).cloned().unwrap_or_default(),
+        };
+        self.0.iter().flat_map(of).collect()
+    }
+
+    pub fn only_role(&self) -> Option<Role> {
+        match self.0.as_slice() {
+            [Piece::Role(role)] => Some(*role),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|piece| match piece {
+            Piece::Text(text) => f.write_str(text),
+            Piece::Role(role) => write!(f, "{role}"),
+        })
+    }
+}
+
+/// An argument of the script.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Slot {
+    Key(usize),
+    Arg(usize),
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(number) => write!(f, "KEYS[{number}]"),
+            Self::Arg(number) => write!(f, "ARGV[{number}]"),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// The function of a library, which FCALL calls.
+    pub function: Option<String>,
+    pub keys: Vec<Word>,
+    pub args: Vec<Word>,
+    /// Whether the user said so.
+    pub is_told: bool,
+}
+
+impl Call {
+    /// From `EVALSHA {sha} 2 stock:{voucher} buyers:{voucher} {user} {orderid}`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [command, script, count, words @ ..] = words.as_slice() else {
+            bail!("--call: give it as EVALSHA {{sha}} numkeys key ... arg ...");
+        };
+        let function = match command.to_uppercase().as_str() {
+            "EVAL" | "EVALSHA" => None,
+            "FCALL" => Some((*script).to_owned()),
+            _ => bail!("--call: {command} is none of EVALSHA, EVAL and FCALL"),
+        };
+        let count = integer::parse_digits(count.as_bytes()).and_then(|n| usize::try_from(n).ok());
+        let keys = count.and_then(|count| words.split_at_checked(count));
+        let Some((keys, args)) = keys else { bail!("--call: it needs the number of its keys") };
+        let read = |words: &[&str]| words.iter().map(|word| Word::parse(word)).collect();
+        Ok(Self { function, keys: read(keys), args: read(args), is_told: true })
+    }
+
+    /// From the words of `--keys` and `--argv`.
+    pub fn of_options(keys: Option<&str>, args: Option<&str>) -> Result<Option<Self>> {
+        if keys.is_none() && args.is_none() {
+            return Ok(None);
+        }
+        let read = |option: &str, text: Option<&str>| -> Result<Vec<Word>> {
+            let words = text.unwrap_or_default().split_whitespace().enumerate();
+            words.map(|(at, word)| Word::of_option(option, word, at + 1)).collect()
+        };
+        let (keys, args) = (read("--keys", keys)?, read("--argv", args)?);
+        ensure!(keys.len() + args.len() <= 40, "--keys and --argv: too many words");
+        Ok(Some(Self { function: None, keys, args, is_told: true }))
+    }
+
+    /// The call that is tried if none is told: every key belongs to a voucher, and what ARGV is
+    /// shows when the script runs.
+    pub fn usual(keys: usize, args: usize) -> Self {
+        let key = |n| Word(vec![Piece::Text(format!("key{n}:")), Piece::Role(Role::Voucher)]);
+        let arg = |n| Word::role(Role::Other(n));
+        let count = |n: usize| 1..=u8::try_from(n).unwrap_or(u8::MAX);
+        Self {
+            function: None,
+            keys: count(keys).map(key).collect(),
+            args: count(args).map(arg).collect(),
+            is_told: false,
+        }
+    }
+
+    pub fn slots(&self) -> impl Iterator<Item = (Slot, &Word)> {
+        let keys = self.keys.iter().enumerate().map(|(at, word)| (Slot::Key(at + 1), word));
+        keys.chain(self.args.iter().enumerate().map(|(at, word)| (Slot::Arg(at + 1), word)))
+    }
+
+    pub fn word(&self, slot: Slot) -> Option<&Word> {
+        match slot {
+            Slot::Key(number) => self.keys.get(number.wrapping_sub(1)),
+            Slot::Arg(number) => self.args.get(number.wrapping_sub(1)),
+        }
+    }
+
+    /// Every role that the call has a value of.
+    pub fn roles(&self) -> Vec<Role> {
+        let pieces = self.slots().flat_map(|(_, word)| &word.0);
+        let role = |piece: &Piece| if let Piece::Role(role) = piece { Some(*role) } else { None };
+        let mut roles: Vec<Role> = pieces.filter_map(role).collect();
+        roles.sort_unstable();
+        roles.dedup();
+        roles
+    }
+
+    /// Gives an argument of unknown meaning its role.
+    pub fn learn(&mut self, slot: Option<Slot>, role: Role) {
+        if let Some(Slot::Arg(number)) = slot
+            && let Some(word) = self.args.get_mut(number.wrapping_sub(1))
+            && matches!(word.only_role(), Some(Role::Other(_)))
+        {
+            *word = Word::role(role);
+        }
+    }
+
+    /// KEYS and ARGV with their count, as all commands that call scripts take them.
+    pub fn arguments(&self, values: &Values) -> Words {
+        let count = self.keys.len().to_string().into_bytes();
+        let words = self.keys.iter().chain(&self.args);
+        std::iter::once(count).chain(words.map(|word| word.value(values))).collect()
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.function {
+            Some(name) => write!(f, "FCALL {name} {}", self.keys.len())?,
+            None => write!(f, "EVALSHA {{sha}} {}", self.keys.len())?,
+        }
+        self.keys.iter().chain(&self.args).try_for_each(|word| write!(f, " {word}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_read_as_it_is_printed() {
+        for text in [
+            "EVALSHA {sha} 2 stock:{voucher} buyers:{voucher} {user} {orderid}",
+            "FCALL take 1 stock:{voucher} {units}",
+            "EVALSHA {sha} 0 {7} {\"a\":1}",
+        ] {
+            assert_eq!(Call::parse(text).expect("a call").to_string(), text);
+        }
+        for text in ["", "GET a", "EVALSHA {sha} 3 a", "EVALSHA {sha} x", "SET a 1"] {
+            assert!(Call::parse(text).is_err(), "{text}");
+        }
+        let call = Call::of_options(Some("stock"), Some("user =5 -")).expect("words").expect("one");
+        assert_eq!(call.to_string(), "EVALSHA {sha} 1 stock:{voucher} {user} 5 {ARGV[3]}");
+        let error = Call::of_options(Some("stok"), None).expect_err("a wrong word");
+        assert!(error.to_string().contains("stok is none of"), "{error}");
+    }
+}

@@ -1,0 +1,165 @@
+//! Runs a script and what could replace it side by side, and says where they differ.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use seckill_tools::sanitize::sanitize_bytes;
+use serde::Serialize;
+
+use crate::bench::{Bench, Entry, Seen, shown};
+use crate::call::{Call, Values};
+use crate::history::{History, Rigor, Step};
+use crate::keyspace::Keyspace;
+use crate::lua::Lua;
+use crate::reply::Reply;
+use crate::template::Template;
+
+/// What was compared, and found the same.
+#[derive(Clone, Default, Debug, Serialize)]
+pub struct Compared {
+    /// The call, as the script and the module got it.
+    pub call: String,
+    pub histories: usize,
+    pub calls: usize,
+    /// What the histories are about.
+    pub about: BTreeSet<&'static str>,
+    /// Where one of them answers an error, and the other does something else.
+    pub refused: BTreeSet<&'static str>,
+    /// What was not compared.
+    pub not_compared: Vec<String>,
+}
+
+/// Why a line does not take the script's place.
+#[derive(Clone, Debug)]
+pub enum Difference {
+    /// The script does something that the line never does.
+    Beside(String),
+    /// Its replies to accepted tries have no rule.
+    NoRule(String),
+    /// In this history, replies or keys differ.
+    Shown { about: &'static str, history: Vec<String>, what: String },
+}
+
+impl Difference {
+    pub fn text(&self) -> String {
+        match self {
+            Self::Beside(what) | Self::NoRule(what) => what.clone(),
+            Self::Shown { about, history, what } => {
+                format!("{about}: after {}: {what}", history.join("; "))
+            }
+        }
+    }
+}
+
+/// Where the two sides are after a step.
+pub struct Side<'s> {
+    pub step: &'s Step,
+    pub seen: &'s Seen,
+    pub reply: &'s Reply,
+}
+
+pub struct Comparison<'b, 'a> {
+    pub bench: &'b mut Bench<'a>,
+    pub script: &'b Entry,
+    pub call: &'b Call,
+    pub histories: &'b [History],
+}
+
+impl Comparison<'_, '_> {
+    /// Plays all histories. `judge` says how replies differ, if they do.
+    pub fn play(
+        &mut self,
+        ours: &Entry,
+        keys: &[Template],
+        judge: &mut dyn FnMut(&Side<'_>) -> Option<String>,
+    ) -> Result<Result<Compared, Difference>> {
+        let mut compared = Compared { call: self.call.to_string(), ..Compared::default() };
+        for history in self.histories {
+            self.bench.clear()?;
+            let mut said = Vec::new();
+            compared.histories += 1;
+            compared.about.insert(history.about);
+            for step in &history.steps {
+                compared.calls += 1;
+                said.extend(step.before.iter().map(|words| shown(words)));
+                let words = step.words(self.script, self.call);
+                let mut named = words.clone();
+                named[1] = b"{sha}".to_vec();
+                said.push(shown(&named));
+                self.bench.prepare(&step.before)?;
+                let is_strict = history.rigor == Rigor::Same;
+                let before = if is_strict { None } else { Some(self.bench.keys()?) };
+                let seen = self.bench.run(&words)?;
+                if history.rigor != Rigor::Odd
+                    && let Some(beside) = beside(&seen, self.call, &step.values, keys)
+                {
+                    return Ok(Err(Difference::Beside(beside)));
+                }
+                let (reply, after) = self.bench.replace(&step.words(ours, self.call))?;
+                let what = match seen.after.difference(&after) {
+                    Some(keys) => Some(format!("the keys differ, {keys}")),
+                    None => judge(&Side { step, seen: &seen, reply: &reply }),
+                };
+                let Some(what) = what else { continue };
+                let may = before.is_some_and(|before| {
+                    let ours = reply.refuses() && after.is_same(&before);
+                    let yours = seen.reply.is_error();
+                    ours && may_refuse(history.rigor, &seen, &before)
+                        || yours && history.rigor == Rigor::Odd
+                });
+                if may {
+                    compared.refused.insert(history.about);
+                    break;
+                }
+                let count = said.len().saturating_sub(6);
+                return Ok(Err(Difference::Shown {
+                    about: history.about,
+                    history: said.split_off(count),
+                    what,
+                }));
+            }
+        }
+        Ok(Ok(compared))
+    }
+
+    /// Branches of the script that no call of these histories takes.
+    pub fn unreached(&mut self, lua: &Lua, function: Option<&str>) -> Result<Vec<usize>> {
+        let mut missed: BTreeSet<usize> = (0..lua.branches.len()).collect();
+        let marked = self.bench.load(lua.marked.as_bytes(), function)?;
+        let Ok(marked) = marked else { return Ok(missed.into_iter().collect()) };
+        for history in self.histories {
+            self.bench.clear_plain()?;
+            for step in &history.steps {
+                self.bench.prepare_plain(&step.before)?;
+                let seen = self.bench.run(&step.words(&marked, self.call))?;
+                missed.retain(|number| !seen.branches.contains(number));
+            }
+            if missed.is_empty() {
+                break;
+            }
+        }
+        Ok(missed.into_iter().collect())
+    }
+}
+
+fn may_refuse(rigor: Rigor, seen: &Seen, before: &Keyspace) -> bool {
+    match rigor {
+        Rigor::Same => false,
+        Rigor::MayRefuse => seen.reply.is_error() || seen.after.is_same(before),
+        Rigor::Odd => true,
+    }
+}
+
+/// What the script reads or writes that is not among these keys.
+fn beside(seen: &Seen, call: &Call, values: &Values, keys: &[Template]) -> Option<String> {
+    let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.text(call, values)).collect();
+    seen.calls.iter().find_map(|called| {
+        let name = called.name();
+        if called.keys.is_empty() {
+            return Some(format!("it calls {name}"));
+        }
+        let other = called.keys.iter().find(|access| !keys.contains(&access.key))?;
+        let verb = if other.writes { "writes" } else { "reads" };
+        Some(format!("it {verb} {} by {name}", sanitize_bytes(&other.key)))
+    })
+}

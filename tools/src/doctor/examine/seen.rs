@@ -1,0 +1,104 @@
+//! What was seen of a script, in words, and what is asked about it.
+
+use std::collections::BTreeSet;
+
+use seckill_tools::sanitize::sanitize_bytes;
+
+use super::Examination;
+use crate::bench::shown;
+use crate::call::{Call, Role, Slot};
+use crate::learn::{Learned, Marks, Sale, marks};
+use crate::template::{Part, Template};
+
+impl Examination<'_, '_, '_> {
+    /// Keys that the script makes itself: in a cluster no client finds their node.
+    pub(super) fn undeclared(&mut self, unknown: &Call, call: &Call, sale: &Sale) {
+        let values = marks(unknown, Marks::Rising);
+        let slots: Vec<(Slot, Vec<u8>)> =
+            unknown.slots().map(|(slot, word)| (slot, word.value(&values))).collect();
+        let keys = sale.seen.calls.iter().flat_map(|called| &called.keys);
+        let made = keys.filter(|access| {
+            let is_key = |(slot, value): &(Slot, Vec<u8>)| {
+                matches!(slot, Slot::Key(_)) && *value == access.key
+            };
+            !slots.iter().any(is_key)
+        });
+        let made: BTreeSet<String> =
+            made.map(|access| self.shown(call, &Template::of(&access.key, &slots))).collect();
+        if !made.is_empty() {
+            let made: Vec<String> = made.into_iter().collect();
+            self.said
+                .saw(format!("It uses keys that are not among its KEYS: {}.", made.join(", ")));
+        }
+    }
+
+    pub(super) fn undecided(&mut self, call: &Call, learned: &Learned) {
+        if learned.sale.is_none() && self.said.seen.is_empty() {
+            match &learned.best {
+                Some((planted, seen)) => {
+                    let before: Vec<String> = planted.iter().map(|words| shown(words)).collect();
+                    let before = if before.is_empty() {
+                        "On an empty server".to_owned()
+                    } else {
+                        format!("After {}", before.join("; "))
+                    };
+                    let calls: Vec<String> =
+                        seen.calls.iter().take(8).map(|call| shown(&call.words)).collect();
+                    self.said.saw(format!(
+                        "{before} it called {}, and replied {}.",
+                        calls.join("; "),
+                        seen.reply
+                    ));
+                }
+                None => self.said.saw("No call that was tried changed any key."),
+            }
+        }
+        self.said.saw(if learned.sale.is_some() || !learned.locks.is_empty() {
+            "No command was found that takes its place."
+        } else {
+            "No call that was tried did what a command does: none is known that takes its place."
+        });
+        if !call.is_told {
+            self.ask(call);
+        }
+    }
+
+    /// The line to complete.
+    pub(super) fn ask(&mut self, call: &Call) {
+        let mut text = call.to_string();
+        for (slot, word) in call.slots() {
+            let is_unknown = matches!(word.only_role(), Some(Role::Other(_)));
+            if is_unknown || matches!(slot, Slot::Key(_)) {
+                text = text.replacen(&word.to_string(), "?", 1);
+            }
+        }
+        self.said.asks.push(format!("seckill-doctor --call '{text}' {}", self.source.name));
+    }
+
+    pub(super) fn shown(&self, call: &Call, template: &Template) -> String {
+        let of = |part: &Part| match part {
+            Part::Text(text) => sanitize_bytes(text),
+            Part::Slot(slot) => match call.word(*slot) {
+                Some(word) if word.only_role().is_some() => word.to_string(),
+                _ => slot.to_string(),
+            },
+        };
+        template.0.iter().map(of).collect()
+    }
+}
+
+/// Which argument is what, as the accepted call showed it.
+pub(super) fn learn_roles(call: &mut Call, sale: &Sale) {
+    if let Some((_, user)) = &sale.buyers {
+        call.learn(Some(*user), Role::User);
+    }
+    call.learn(sale.units.ok(), Role::Units);
+    if let Some(orders) = &sale.orders {
+        call.learn(orders.values[1].slot(), Role::Voucher);
+        call.learn(orders.values[2].slot(), Role::Order);
+    }
+    let names = sale.stock.slots().filter(|slot| matches!(slot, Slot::Arg(_)));
+    for slot in names {
+        call.learn(Some(slot), Role::Voucher);
+    }
+}

@@ -1,0 +1,181 @@
+//! All data of a server, cell by cell, and whether two servers have the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use domain::integer;
+use seckill_tools::sanitize::sanitize_bytes;
+
+use crate::reply::Reply;
+use crate::server::Client;
+use crate::wire::Words;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    Text,
+    Hash,
+    Set,
+    Sorted,
+    List,
+    Stream,
+}
+
+/// A string, a field, a member, an item, or an entry.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Cell {
+    pub key: Vec<u8>,
+    pub kind: Kind,
+    /// The field or member. For a list, the item itself; for a stream, the entry's number.
+    pub item: Vec<u8>,
+}
+
+#[derive(Clone, Default, Debug)]
+pub struct Keyspace {
+    pub cells: BTreeMap<Cell, Vec<u8>>,
+    /// Milliseconds to live, of keys that expire.
+    pub ttl: BTreeMap<Vec<u8>, i64>,
+}
+
+const DUMP: &str = "local out = {} for _, k in ipairs(redis.call('KEYS', '*')) do
+  local t, v = redis.call('TYPE', k).ok, {}
+  if t == 'string' then v = {redis.call('GET', k)}
+  elseif t == 'hash' then v = redis.call('HGETALL', k)
+  elseif t == 'set' then v = redis.call('SMEMBERS', k)
+  elseif t == 'list' then v = redis.call('LRANGE', k, 0, -1)
+  elseif t == 'zset' then v = redis.call('ZRANGE', k, 0, -1, 'WITHSCORES')
+  elseif t == 'stream' then
+    for i, e in ipairs(redis.call('XRANGE', k, '-', '+')) do v[i] = e[2] end
+  end
+  out[#out + 1] = {k, t, redis.call('PTTL', k), v} end return out";
+
+/// How far two times to live may differ that are the same one, read twice.
+const TTL_TOLERANCE_MS: u64 = 3_000;
+
+impl Keyspace {
+    pub fn read(client: &mut Client) -> Result<Self> {
+        let mut all = Self::default();
+        for row in client.must(&["EVAL", DUMP, "0"])?.items() {
+            let [key, kind, ttl, values] = <[_; 4]>::try_from(row.items()).unwrap_or_default();
+            let (key, ttl) = (key.bytes(), integer::parse(&ttl.bytes()));
+            if let Some(ttl @ 0..) = ttl {
+                all.ttl.insert(key.clone(), ttl);
+            }
+            let cell = |kind, item: Vec<u8>| Cell { key: key.clone(), kind, item };
+            let words =
+                |reply: Reply| -> Words { reply.items().into_iter().map(Reply::bytes).collect() };
+            let cells = &mut all.cells;
+            match kind.text().as_str() {
+                "string" => {
+                    cells.insert(cell(Kind::Text, Vec::new()), words(values).concat());
+                }
+                kind @ ("hash" | "zset") => {
+                    let kind = if kind == "hash" { Kind::Hash } else { Kind::Sorted };
+                    for pair in words(values).chunks(2) {
+                        cells.insert(cell(kind, pair[0].clone()), pair[1].clone());
+                    }
+                }
+                "set" => {
+                    let members = words(values).into_iter();
+                    cells.extend(members.map(|item| (cell(Kind::Set, item), Vec::new())));
+                }
+                "stream" => {
+                    for (number, entry) in values.items().into_iter().enumerate() {
+                        let words = words(entry);
+                        let mut pairs: Words = words.chunks(2).map(|p| p.join(&b"="[..])).collect();
+                        pairs.sort();
+                        let entry = cell(Kind::Stream, format!("{number:06}").into());
+                        cells.insert(entry, pairs.join(&b" "[..]));
+                    }
+                }
+                _ => {
+                    for (number, item) in words(values).into_iter().enumerate() {
+                        cells.insert(cell(Kind::List, format!("{number:06}").into()), item);
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    pub fn number(&self, cell: &Cell) -> Option<i64> {
+        integer::parse(self.cells.get(cell)?)
+    }
+
+    pub fn has_key(&self, key: &[u8]) -> bool {
+        self.cells.keys().any(|cell| cell.key == key)
+    }
+
+    /// The value of a string.
+    pub fn text(&self, key: &[u8]) -> Option<&Vec<u8>> {
+        self.cells.get(&Cell { key: key.to_vec(), kind: Kind::Text, item: Vec::new() })
+    }
+
+    /// The cells that differ.
+    pub fn changes(&self, after: &Self) -> Vec<Cell> {
+        let cells: BTreeSet<_> = self.cells.keys().chain(after.cells.keys()).collect();
+        let differs = |cell: &&&Cell| self.cells.get(cell) != after.cells.get(cell);
+        cells.iter().filter(differs).map(|cell| (*cell).clone()).collect()
+    }
+
+    /// Whether anything differs, times to live included.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.difference(other).is_none()
+    }
+
+    /// Where two servers differ, or one before and after: what the first one has, and the second.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        if let Some(cell) = self.changes(other).first() {
+            let shown = |all: &Self| match all.cells.get(cell) {
+                None => "nothing".to_owned(),
+                Some(_) if cell.kind == Kind::Set => "it".to_owned(),
+                Some(text) => shortened(text),
+            };
+            return Some(format!("{cell}: {} and {}", shown(self), shown(other)));
+        }
+        let keys: BTreeSet<_> = self.ttl.keys().chain(other.ttl.keys()).collect();
+        let apart = |key: &&&Vec<u8>| match (self.ttl.get(**key), other.ttl.get(**key)) {
+            (Some(one), Some(two)) => one.abs_diff(*two) > TTL_TOLERANCE_MS,
+            _ => true,
+        };
+        let key = keys.iter().find(apart)?;
+        let shown = |all: &Self| match all.ttl.get(*key) {
+            Some(ms) => format!("{ms} ms to live"),
+            None => "no end".to_owned(),
+        };
+        Some(format!("{}: {} and {}", sanitize_bytes(key), shown(self), shown(other)))
+    }
+}
+
+pub fn shortened(bytes: &[u8]) -> String {
+    let text = sanitize_bytes(bytes);
+    match text.char_indices().nth(60) {
+        Some(_) => text.chars().take(57).chain("...".chars()).collect(),
+        None => text,
+    }
+}
+
+impl std::fmt::Display for Cell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", sanitize_bytes(&self.key))?;
+        match self.kind {
+            Kind::Text => Ok(()),
+            Kind::Hash => write!(f, ", field {}", shortened(&self.item)),
+            Kind::Stream | Kind::List => write!(f, ", an entry"),
+            _ => write!(f, ", member {}", shortened(&self.item)),
+        }
+    }
+}
+
+/// The command that creates one cell.
+pub fn planted(cell: &Cell, value: &[u8]) -> Words {
+    let (key, item) = (cell.key.as_slice(), cell.item.as_slice());
+    let words: Vec<&[u8]> = match cell.kind {
+        Kind::Text => vec![b"SET", key, value],
+        Kind::Hash => vec![b"HSET", key, item, value],
+        Kind::Set => vec![b"SADD", key, item],
+        Kind::Sorted => vec![b"ZADD", key, value, item],
+        Kind::List => vec![b"RPUSH", key, value],
+        Kind::Stream => vec![b"XADD", key, b"*", b"planted", value],
+    };
+    words.into_iter().map(<[u8]>::to_vec).collect()
+}

@@ -1,0 +1,267 @@
+//! Finds a state of keys in which a call does something: where the script reads a key that is not
+//! there, the next run has one. What it then does shows which argument is what.
+
+mod deeds;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use anyhow::Result;
+use domain::integer;
+
+use crate::bench::{Bench, Entry, Seen};
+use crate::call::{Call, Role, Slot, Values};
+use crate::keyspace::{Cell, Keyspace, Kind, planted};
+use crate::lua::Lua;
+use crate::reply::Reply;
+use crate::template::Template;
+use crate::wire::Words;
+
+/// A stock that no mark exceeds, so that any argument can be the units.
+pub const PLENTY: &str = "900000000000";
+
+/// How many states are tried.
+const STATES_MAX: usize = 90;
+
+/// A stock from which a call has taken.
+#[derive(Clone, Debug)]
+pub struct Sale {
+    pub stock: Template,
+    pub kind: Kind,
+    pub item: Template,
+    /// The argument that says how many units, or how many there always are.
+    pub units: Result<Slot, i64>,
+    pub buyers: Option<(Template, Slot)>,
+    pub orders: Option<Orders>,
+    /// Its other writes, word by word.
+    pub extras: Vec<Vec<Template>>,
+    pub extra_keys: Vec<Template>,
+    /// Keys that must be there for it to sell, beside the stock.
+    pub needs: Vec<Words>,
+    pub seen: Seen,
+}
+
+/// An entry of a stream: the names of the fields for user, voucher and order, and their values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Orders {
+    pub stream: Template,
+    pub names: [String; 3],
+    pub values: [Template; 3],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockDeed {
+    Acquire,
+    Renew,
+    Release,
+}
+
+#[derive(Clone, Debug)]
+pub struct Lock {
+    pub deed: LockDeed,
+    pub lock: Template,
+    pub token: Template,
+    /// The lease as the script passes it, and whether that is in seconds.
+    pub lease: Option<(Template, bool)>,
+}
+
+/// Units that a call has put back.
+#[derive(Clone, Debug)]
+pub struct Return {
+    pub stock: Template,
+    pub units: Result<Slot, i64>,
+}
+
+#[derive(Default, Debug)]
+pub struct Learned {
+    pub sale: Option<Sale>,
+    pub locks: Vec<Lock>,
+    pub returns: Option<Return>,
+    /// Keys that a call deleted.
+    pub deleted: BTreeSet<(Template, Kind)>,
+    /// Whether every call failed by a fault of the script that no argument or key avoids.
+    pub always_fails: bool,
+    /// What the call did in the state where it did most.
+    pub best: Option<(Vec<Words>, Seen)>,
+    /// A call that took units and then failed, in every state in which it took any.
+    pub failed: Option<Sale>,
+}
+
+/// How the values of unknown arguments follow each other: a script may compare them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Marks {
+    Rising,
+    Falling,
+    /// Numbers below 50, which may be units or seconds.
+    Small,
+}
+
+/// Values that no text contains by chance, except small ones.
+pub fn marks(call: &Call, marks: Marks) -> Values {
+    let value = |role: Role| match role {
+        Role::Voucher => "83911".to_owned(),
+        Role::User => "4100101".to_owned(),
+        Role::Order => "4200202".to_owned(),
+        Role::Units => "4300303".to_owned(),
+        Role::Token => "4400404".to_owned(),
+        Role::Lock => "lock:4500505".to_owned(),
+        Role::Lease => "4600606".to_owned(),
+        Role::Request => "4700707".to_owned(),
+        Role::Other(number) => {
+            let step = i64::from(number) * 1_013;
+            let value = match marks {
+                Marks::Rising => 4_800_000 + step,
+                Marks::Falling => 4_990_000 - step,
+                Marks::Small => 2 * i64::from(number) + 1,
+            };
+            value.to_string()
+        }
+    };
+    call.roles().into_iter().map(|role| (role, value(role).into_bytes())).collect()
+}
+
+type Plants = Vec<(Cell, Vec<u8>)>;
+
+pub struct Learner<'b, 'a> {
+    pub bench: &'b mut Bench<'a>,
+    pub entry: &'b Entry,
+    pub call: &'b Call,
+    pub lua: &'b Lua,
+}
+
+impl Learner<'_, '_> {
+    pub fn learn(&mut self) -> Result<Learned> {
+        let mut all = Learned { always_fails: true, ..Learned::default() };
+        for order in [Marks::Rising, Marks::Falling, Marks::Small] {
+            self.learn_with(&marks(self.call, order), &mut all)?;
+            if all.sale.is_some() {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    fn learn_with(&mut self, values: &Values, all: &mut Learned) -> Result<()> {
+        let slots: Vec<(Slot, Vec<u8>)> =
+            self.call.slots().map(|(slot, word)| (slot, word.value(values))).collect();
+        let mut queue = VecDeque::from([Plants::new()]);
+        let mut tried = BTreeSet::new();
+        while let Some(plants) = queue.pop_front() {
+            if !tried.insert(plants.clone()) || tried.len() > STATES_MAX {
+                continue;
+            }
+            let commands: Vec<Words> =
+                plants.iter().map(|(cell, value)| planted(cell, value)).collect();
+            self.bench.clear_plain()?;
+            self.bench.prepare_plain(&commands)?;
+            let before = self.bench.keys()?;
+            let seen = self.bench.run(&self.entry.words(self.call, values))?;
+            let changed = before.changes(&seen.after).len();
+            all.always_fails &= changed == 0 && is_fault(&seen.reply);
+            let most = all.best.as_ref().map_or(0, |(_, seen)| seen.calls.len() + 1);
+            if changed > 0 && seen.calls.len() + 1 > most {
+                all.best = Some((commands.clone(), seen.clone()));
+            }
+            if let Some(sale) = deeds::sale(&before, &seen, &plants, &slots) {
+                if seen.reply.refuses() {
+                    all.failed.get_or_insert(sale);
+                } else {
+                    all.sale = Some(sale);
+                    return Ok(());
+                }
+            }
+            if !seen.reply.refuses() {
+                all.locks.extend(deeds::locks(&before, &seen, &slots));
+                let gone = before.cells.keys().filter(|cell| !seen.after.has_key(&cell.key));
+                let gone = gone.map(|cell| (Template::of(&cell.key, &slots), cell.kind));
+                all.deleted.extend(gone);
+                if all.returns.is_none() {
+                    all.returns = deeds::returns(&before, &seen, &slots);
+                }
+            }
+            for next in self.wanted(&seen, &before, &slots)? {
+                let mut plants = plants.clone();
+                plants.extend(next);
+                plants.sort();
+                queue.push_back(plants);
+            }
+        }
+        Ok(())
+    }
+
+    /// What could be planted for each key or field that the run asked for and that was not there.
+    fn wanted(
+        &mut self,
+        seen: &Seen,
+        before: &Keyspace,
+        slots: &[(Slot, Vec<u8>)],
+    ) -> Result<Vec<Plants>> {
+        let mut all = Vec::new();
+        for call in &seen.calls {
+            let categories = self.bench.categories(&call.name())?;
+            let is = |name: &str| categories.iter().any(|own| own == name);
+            for access in &call.keys {
+                let key = access.key.clone();
+                let cell = |kind, item: &[u8]| Cell { key: key.clone(), kind, item: item.to_vec() };
+                let missing = !before.has_key(&key);
+                let mut values: Vec<Vec<u8>> = vec![PLENTY.into()];
+                values.extend(slots.iter().map(|(_, value)| value.clone()));
+                values.push(b"1".to_vec());
+                if is("@hash") {
+                    let fields: Words = match call.name().as_str() {
+                        "HGETALL" | "HVALS" | "HKEYS" | "HLEN" => {
+                            self.lua.texts.iter().map(|text| text.clone().into_bytes()).collect()
+                        }
+                        _ => call.words.iter().skip(2).cloned().collect(),
+                    };
+                    let absent: Vec<Cell> = fields
+                        .iter()
+                        .map(|field| cell(Kind::Hash, field))
+                        .filter(|cell| !before.cells.contains_key(cell))
+                        .take(8)
+                        .collect();
+                    if !absent.is_empty() {
+                        all.push(absent.iter().map(|cell| (cell.clone(), PLENTY.into())).collect());
+                        all.push(absent.iter().map(|cell| (cell.clone(), b"1".to_vec())).collect());
+                    }
+                } else if missing && is("@set") && !is("@sortedset") {
+                    let member = call.words.get(2).cloned().unwrap_or_default();
+                    all.push(vec![(cell(Kind::Set, &member), Vec::new())]);
+                } else if missing && !is("@sortedset") && !is("@list") && !is("@stream") {
+                    all.extend(
+                        values.into_iter().map(|value| vec![(cell(Kind::Text, b""), value)]),
+                    );
+                    let texts = self.lua.texts.iter().filter(|text| text.len() < 20).take(6);
+                    let texts =
+                        texts.map(|text| vec![(cell(Kind::Text, b""), text.clone().into())]);
+                    if is("@string") {
+                        all.extend(texts);
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Whether a call failed by a fault of the script's text, whatever its arguments and keys are.
+pub fn is_fault(reply: &Reply) -> bool {
+    const FAULTS: [&str; 4] = [
+        "nonexistent global variable",
+        "attempt to call",
+        "nknown Redis command",
+        "rong number of arg",
+    ];
+    let text = reply.text();
+    reply.is_error() && FAULTS.iter().any(|words| text.contains(words))
+}
+
+/// The units of a call with these values.
+pub fn units_of(units: &Result<Slot, i64>, call: &Call, values: &Values) -> i64 {
+    match units {
+        Err(constant) => *constant,
+        Ok(slot) => {
+            let text = call.word(*slot).map(|word| word.value(values)).unwrap_or_default();
+            integer::parse(&text).unwrap_or(1)
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What one run did: took units, put some back, or changed a lock.
+
+use std::collections::BTreeSet;
+
+use super::{Lock, LockDeed, Orders, Plants, Return, Sale};
+use crate::bench::{Called, Seen};
+use crate::call::Slot;
+use crate::keyspace::{Cell, Keyspace, Kind, planted};
+use crate::template::Template;
+
+/// The argument that a change of a number equals, or the number itself.
+fn amount(change: i64, slots: &[(Slot, Vec<u8>)]) -> Result<Slot, i64> {
+    let text = change.to_string().into_bytes();
+    let slot = slots.iter().find(|(_, value)| *value == text);
+    slot.map_or(Err(change), |(slot, _)| Ok(*slot))
+}
+
+/// The sale that a run was, if it took from one number and reduced no other.
+pub(super) fn sale(
+    before: &Keyspace,
+    seen: &Seen,
+    plants: &Plants,
+    slots: &[(Slot, Vec<u8>)],
+) -> Option<Sale> {
+    let changes = before.changes(&seen.after);
+    let taken = |cell: &&Cell| match (before.number(cell), seen.after.number(cell)) {
+        (Some(before), Some(after)) => after < before,
+        _ => false,
+    };
+    let mut stocks = changes.iter().filter(taken);
+    let stock = stocks.next()?;
+    if stocks.next().is_some() {
+        return None;
+    }
+    let template = |text: &[u8]| Template::of(text, slots);
+    let words = |call: &Called| call.words.iter().map(|word| template(word)).collect::<Vec<_>>();
+    let by = before.number(stock)?.checked_sub(seen.after.number(stock)?)?;
+    let (mut buyers, mut orders, mut is_taken) = (None, None, false);
+    let (mut extras, mut extra_keys) = (Vec::new(), Vec::new());
+    for call in seen.calls.iter().filter(|call| call.writes()) {
+        let words = words(call);
+        let name = call.name();
+        let user = words.get(2).and_then(Template::slot);
+        match name.as_str() {
+            _ if !is_taken && call.gets(&stock.key) => is_taken = true,
+            "SADD" if buyers.is_none() && words.len() == 3 && user.is_some() => {
+                buyers = Some((words[1].clone(), user?));
+            }
+            "XADD" if orders.is_none() && is_order(&words, &buyers).is_some() => {
+                orders = is_order(&words, &buyers);
+            }
+            _ => {
+                extra_keys.extend(call.keys.iter().map(|key| template(&key.key)));
+                extras.push(words);
+            }
+        }
+    }
+    let needs = plants.iter().filter(|(cell, _)| cell != stock);
+    Some(Sale {
+        stock: template(&stock.key),
+        kind: stock.kind,
+        item: template(&stock.item),
+        units: amount(by, slots),
+        buyers,
+        orders,
+        extras,
+        extra_keys,
+        needs: needs.map(|(cell, value)| planted(cell, value)).collect(),
+        seen: seen.clone(),
+    })
+}
+
+/// The fields of an order, if an entry is that of the module: `XADD stream * name value`, with
+/// three values, one of them the user.
+fn is_order(words: &[Template], buyers: &Option<(Template, Slot)>) -> Option<Orders> {
+    let (_, user) = buyers.as_ref()?;
+    if words.len() != 9 || words[2].constant() != Some(b"*") {
+        return None;
+    }
+    let name = |at: usize| String::from_utf8(words[at].constant()?.to_vec()).ok();
+    let fields = [(name(3)?, &words[4]), (name(5)?, &words[6]), (name(7)?, &words[8])];
+    // Names that the module has for other fields.
+    const TAKEN: [&str; 9] =
+        ["units", "deadline", "reason", "was", "sale", "ref", "payment", "kept", "waited"];
+    let bad = |(name, _): &(String, _)| TAKEN.contains(&&**name) || name.starts_with("dlq");
+    if fields.iter().any(bad) || fields[0].0 == fields[1].0 || fields[1].0 == fields[2].0 {
+        return None;
+    }
+    let at_user = fields.iter().position(|(_, value)| value.slot() == Some(*user))?;
+    // Which of the two others is the order: a name shows it, else the last one.
+    let others: Vec<usize> = (0..3).filter(|at| *at != at_user).collect();
+    let names_voucher = |at: &usize| {
+        let name = fields[*at].0.to_lowercase();
+        ["voucher", "item", "goods", "product", "sku", "coupon", "activity", "event"]
+            .iter()
+            .any(|word| name.contains(word))
+    };
+    let at_voucher = others.iter().copied().find(names_voucher).unwrap_or(others[0]);
+    let at_order = others.into_iter().find(|at| *at != at_voucher)?;
+    let places = [at_user, at_voucher, at_order];
+    Some(Orders {
+        stream: words[1].clone(),
+        names: places.map(|at| fields[at].0.clone()),
+        values: places.map(|at| fields[at].1.clone()),
+    })
+}
+
+pub(super) fn locks(before: &Keyspace, seen: &Seen, slots: &[(Slot, Vec<u8>)]) -> Vec<Lock> {
+    let template = |text: &[u8]| Template::of(text, slots);
+    let is_arg = |value: &Vec<u8>| slots.iter().any(|(_, own)| own == value);
+    let keys: BTreeSet<&Vec<u8>> =
+        before.cells.keys().chain(seen.after.cells.keys()).map(|cell| &cell.key).collect();
+    let mut all = Vec::new();
+    for key in keys {
+        let (old, new) = (before.text(key), seen.after.text(key));
+        let ttl = (before.ttl.get(key), seen.after.ttl.get(key));
+        let deed = match (old, new) {
+            (Some(old), None) if is_arg(old) => LockDeed::Release,
+            (Some(old), Some(new)) if old == new && is_arg(old) && ttl.0 != ttl.1 => {
+                LockDeed::Renew
+            }
+            (None, Some(new)) if is_arg(new) && ttl.1.is_some() => LockDeed::Acquire,
+            _ => continue,
+        };
+        let token = old.or(new).map(|token| template(token));
+        let lease =
+            seen.calls.iter().filter(|call| call.gets(key)).find_map(|call| lease(call, slots));
+        if let Some(token) = token {
+            all.push(Lock { deed, lock: template(key), token, lease });
+        }
+    }
+    all
+}
+
+/// The lease in a call, and whether it is in seconds.
+fn lease(call: &Called, slots: &[(Slot, Vec<u8>)]) -> Option<(Template, bool)> {
+    let word = |at: usize| call.words.get(at).map(|word| Template::of(word, slots));
+    match call.name().as_str() {
+        "PEXPIRE" | "PSETEX" => Some((word(2)?, false)),
+        "EXPIRE" | "SETEX" => Some((word(2)?, true)),
+        "SET" => (3..call.words.len()).find_map(|at| {
+            let name = call.words[at].to_ascii_uppercase();
+            matches!(name.as_slice(), b"PX" | b"EX")
+                .then(|| Some((word(at + 1)?, name == b"EX")))?
+        }),
+        _ => None,
+    }
+}
+
+pub(super) fn returns(before: &Keyspace, seen: &Seen, slots: &[(Slot, Vec<u8>)]) -> Option<Return> {
+    let changes = before.changes(&seen.after);
+    let [cell] = changes.as_slice() else { return None };
+    let by = seen.after.number(cell)?.checked_sub(before.number(cell)?)?;
+    let is_one = cell.kind == Kind::Text && by > 0;
+    is_one.then(|| Return { stock: Template::of(&cell.key, slots), units: amount(by, slots) })
+}

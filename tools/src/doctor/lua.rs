@@ -1,0 +1,250 @@
+//! What a script's text shows, read by a parser: how many KEYS and ARGV it uses, its constants, and
+//! its branches. Each branch gets a mark in a copy of the text, so that a run shows which branches
+//! it took. What a script does is not read from its text but seen when it runs.
+
+use std::collections::BTreeSet;
+use std::thread;
+
+use full_moon::ast::{self, LuaVersion};
+use full_moon::node::Node;
+use full_moon::tokenizer::{Position, StringLiteralQuoteType, TokenReference, TokenType};
+use full_moon::visitors::Visitor;
+
+/// What a marked branch sends: `ECHO <MARK>:<number>`.
+pub const MARK: &str = "seckill-doctor-branch";
+
+/// The longest text that is read. The parser recurses, at most once in two bytes.
+const LEN_MAX: usize = 32 << 10;
+
+/// The stack of the thread that parses: memory that is not touched is not used.
+const STACK_LEN: usize = 1 << 30;
+
+/// A block of statements that a condition, a loop or a call decides about.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    pub first_line: usize,
+    pub last_line: usize,
+}
+
+/// What the text shows.
+#[derive(Default, Debug)]
+pub struct Lua {
+    /// The highest constant index of KEYS, and of ARGV.
+    pub keys: usize,
+    pub args: usize,
+    /// Whether it uses an index of KEYS or ARGV that is computed: `ARGV[i]`, `unpack(KEYS)`.
+    pub computes: bool,
+    /// Whether it decodes JSON, so that arguments must be JSON.
+    pub decodes: bool,
+    pub texts: BTreeSet<String>,
+    pub numbers: BTreeSet<i64>,
+    pub branches: Vec<Branch>,
+    /// The text, with a mark at the start of each branch.
+    pub marked: String,
+    /// Names of functions that a library registers.
+    pub functions: Vec<String>,
+    /// Whether it calls redis at all.
+    pub calls_redis: bool,
+}
+
+impl Lua {
+    /// None if the parser can't read the text; whether the server can is another question.
+    pub fn read(text: &str) -> Option<Self> {
+        if text.len() > LEN_MAX {
+            return None;
+        }
+        let (builder, text) = (thread::Builder::new().stack_size(STACK_LEN), text.to_owned());
+        builder.spawn(move || Self::parsed(&text)).ok()?.join().ok()?
+    }
+
+    fn parsed(text: &str) -> Option<Self> {
+        let ast = full_moon::parse_fallible(text, LuaVersion::lua51()).into_result().ok()?;
+        // A pair of brackets comes before what is between them.
+        let mut tokens: Vec<&TokenReference> = ast.nodes().tokens().collect();
+        tokens.sort_by_key(|token| token.token().start_position().bytes());
+        let mut lua = Self::default();
+        lua.read_tables(&tokens);
+        lua.read_constants(&tokens);
+        let mut marks = Marks::default();
+        marks.visit_ast(&ast);
+        marks.places.sort_by_key(|place| place.at);
+        let mut rest = 0;
+        for (number, Place { at, is_else, branch }) in marks.places.into_iter().enumerate() {
+            let call = format!("redis.call('ECHO','{MARK}:{number}');");
+            let call = if is_else { format!(" else {call} ") } else { format!(" {call} ") };
+            lua.marked += text.get(rest..at)?;
+            lua.marked += &call;
+            rest = at;
+            lua.branches.push(branch);
+        }
+        lua.marked += text.get(rest..)?;
+        Some(lua)
+    }
+
+    fn read_tables(&mut self, tokens: &[&TokenReference]) {
+        let text = |at: usize| tokens.get(at).map(|token| token.token().to_string());
+        let is = |at: usize, word: &str| text(at).is_some_and(|text| text == word);
+        for at in 0..tokens.len() {
+            let is_field = at > 0 && (is(at - 1, ".") || is(at - 1, ":"));
+            match text(at).unwrap_or_default().as_str() {
+                name @ ("KEYS" | "ARGV") if !is_field => {
+                    let number = text(at + 2).and_then(|text| text.parse::<usize>().ok());
+                    let is_constant = is(at + 1, "[") && is(at + 3, "]");
+                    let highest = if name == "KEYS" { &mut self.keys } else { &mut self.args };
+                    match number.filter(|_| is_constant) {
+                        Some(number) => *highest = number.max(*highest),
+                        // The number of them alone is no use of any.
+                        None => self.computes |= at == 0 || !is(at - 1, "#"),
+                    }
+                }
+                "cjson" | "cmsgpack" if !is_field => self.decodes |= is(at + 2, "decode"),
+                "redis" | "server" if !is_field => self.calls_redis = true,
+                "register_function" => {
+                    // A name in quotes, alone or as a field.
+                    let near = (at + 1..at + 8).find_map(|at| string(tokens.get(at)?));
+                    self.functions.extend(near);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn read_constants(&mut self, tokens: &[&TokenReference]) {
+        for token in tokens {
+            match token.token().token_type() {
+                TokenType::Number { text } => {
+                    self.numbers.extend(text.parse::<i64>().ok().filter(|n| *n < 1 << 53));
+                }
+                TokenType::StringLiteral { .. } => self.texts.extend(string(token)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The line numbers of branches, for people.
+    pub fn lines(&self, number: usize) -> String {
+        match self.branches.get(number) {
+            Some(branch) if branch.first_line == branch.last_line => {
+                format!("line {}", branch.first_line)
+            }
+            Some(branch) => format!("lines {} to {}", branch.first_line, branch.last_line),
+            None => String::new(),
+        }
+    }
+}
+
+/// The text between quotes, if it has no escapes.
+fn string(token: &TokenReference) -> Option<String> {
+    match token.token().token_type() {
+        TokenType::StringLiteral { literal, quote_type, .. } => {
+            let is_plain = *quote_type != StringLiteralQuoteType::Brackets;
+            (is_plain && !literal.contains('\\')).then(|| literal.to_string())
+        }
+        _ => None,
+    }
+}
+
+struct Place {
+    at: usize,
+    /// Whether the branch is missing in the text: nothing happens if the condition is false.
+    is_else: bool,
+    branch: Branch,
+}
+
+#[derive(Default)]
+struct Marks {
+    places: Vec<Place>,
+}
+
+impl Marks {
+    fn block(&mut self, start: &TokenReference, block: &ast::Block) {
+        self.place(start.token().end_position(), block);
+    }
+
+    fn place(&mut self, start: Position, block: &ast::Block) {
+        let lines = block.range().map(|(from, to)| (from.line(), to.line()));
+        let (first_line, last_line) = lines.unwrap_or((start.line(), start.line()));
+        let branch = Branch { first_line, last_line };
+        self.places.push(Place { at: start.bytes(), is_else: false, branch });
+    }
+}
+
+impl Visitor for Marks {
+    fn visit_if(&mut self, node: &ast::If) {
+        self.block(node.then_token(), node.block());
+        for other in node.else_if().into_iter().flatten() {
+            self.block(other.then_token(), other.block());
+        }
+        match (node.else_token(), node.else_block()) {
+            (Some(token), Some(block)) => self.block(token, block),
+            _ => {
+                let end = node.end_token().token().start_position();
+                let line = end.line();
+                let branch = Branch { first_line: line, last_line: line };
+                self.places.push(Place { at: end.bytes(), is_else: true, branch });
+            }
+        }
+    }
+
+    fn visit_while(&mut self, node: &ast::While) {
+        self.block(node.do_token(), node.block());
+    }
+
+    fn visit_numeric_for(&mut self, node: &ast::NumericFor) {
+        self.block(node.do_token(), node.block());
+    }
+
+    fn visit_generic_for(&mut self, node: &ast::GenericFor) {
+        self.block(node.do_token(), node.block());
+    }
+
+    fn visit_function_body(&mut self, node: &ast::FunctionBody) {
+        let (_, close) = node.parameters_parentheses().tokens();
+        self.block(close, node.block());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(text: &str) -> (usize, usize, bool) {
+        let lua = Lua::read(text).expect("Lua");
+        (lua.keys, lua.args, lua.computes)
+    }
+
+    #[test]
+    fn tables_are_counted_outside_of_comments_and_strings() {
+        assert_eq!(
+            counts("local a, b = ARGV[1], ARGV[ 3 ] -- ARGV[4]\nf(KEYS [2])"),
+            (2, 3, false)
+        );
+        assert_eq!(counts("--[[ ARGV[9] ]] return MY_KEYS[7] .. 'KEYS[8]'"), (0, 0, false));
+        assert_eq!(counts("for i = 1, #ARGV do f(ARGV[i]) end"), (0, 0, true));
+        assert_eq!(counts("if #KEYS < 2 then return KEYS[1] end"), (1, 0, false));
+    }
+
+    #[test]
+    fn each_branch_has_a_mark_also_the_one_that_is_not_written() {
+        let text = "if a then return 1 elseif b then f() end\nfor i = 1, 2 do g() end return 0";
+        let lua = Lua::read(text).expect("Lua");
+        assert_eq!(lua.branches.len(), 4, "{}", lua.marked);
+        assert_eq!((lua.lines(0), lua.lines(3)), ("line 1".to_owned(), "line 2".to_owned()));
+        assert!(Lua::read(&lua.marked).is_some(), "{}", lua.marked);
+        assert!(lua.marked.contains("else redis.call('ECHO'"), "{}", lua.marked);
+    }
+
+    #[test]
+    fn no_text_is_too_long_or_too_deep() {
+        let short = "1".repeat(LEN_MAX);
+        assert!(Lua::read(&short).is_some() && Lua::read(&(short + "1")).is_none());
+        for (open, close) in [("(", ")"), ("if a then ", "end "), ("{", "}"), ("f(", ")")] {
+            let many = LEN_MAX / (open.len() + close.len()) - 10;
+            // Read or not, it ends.
+            let _ = Lua::read(&format!("return {}1{}", open.repeat(many), close.repeat(many)));
+        }
+        for chain in ["a .. ", "- ", "2^", "not ", "1+"] {
+            let _ = Lua::read(&format!("return {}1", chain.repeat(LEN_MAX / chain.len() - 10)));
+        }
+    }
+}

@@ -1,6 +1,0 @@
-local stock = tonumber(redis.call('GET', KEYS[1]))
-if stock > 0 then
-  redis.call('DECR', KEYS[1])
-  return 1
-end
-return 0

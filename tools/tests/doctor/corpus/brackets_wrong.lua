@@ -1,5 +1,0 @@
--- The usual script that releases a lock, with a bracket in the wrong place.
-if redis.call('get', KEYS[1] == ARGV[1]) then
-  return redis.call('del', KEYS[1])
-end
-return 0

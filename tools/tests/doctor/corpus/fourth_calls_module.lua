@@ -1,1 +1,0 @@
-return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])

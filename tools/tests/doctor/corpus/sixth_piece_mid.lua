@@ -1,3 +1,0 @@
-else
-    redis.call('decr', stockKey)
-    redis.call('sadd', orderKey, userId)
