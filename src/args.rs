@@ -3,7 +3,7 @@
 use crate::config;
 use crate::error::CommandError;
 use crate::server::Str;
-use crate::typed::{Argument, KeyName};
+use crate::typed::{Argument, KeyName, Token};
 use domain::entry_id::EntryId;
 use domain::integer;
 use domain::key_names::BadLockName;
@@ -42,6 +42,14 @@ impl<'a> Args<'a> {
             Err(BadLockName::Fence) => Err(CommandError::FenceKey),
             Err(BadLockName::Own) => Err(CommandError::OwnKey),
         }
+    }
+
+    /// The next argument as the token of a new holder. Not empty: clients that never set theirs
+    /// would all be one.
+    pub(crate) fn next_holder(&mut self) -> Result<Token<'a>, CommandError> {
+        let token: Token<'a> = self.next()?;
+        let is_empty = token.0.bytes().is_empty();
+        if is_empty { Err(CommandError::Empty { argument: "token" }) } else { Ok(token) }
     }
 
     /// The next argument as one of `words`, which are upper case; it may be in any.

@@ -7,8 +7,8 @@ mod scripts;
 
 use crate::memory::Memory;
 use crate::server::{
-    Ctx, EventClass, Listener, ServerEvent, Str, subscribe, subscribe_to_connections,
-    subscribe_to_turns,
+    Ctx, EventClass, Listener, ServerEvent, Str, notice_import_mode, subscribe,
+    subscribe_to_connections, subscribe_to_turns,
 };
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
@@ -34,6 +34,7 @@ pub(crate) fn begin(ctx: Ctx<'_>) {
         subscribe_to_connections::<Ear>,
     );
     subscribe::<Ear>(ctx, &CLASSES);
+    notice_import_mode(ctx);
     expiry::begin(ctx, &memory, keys);
     scripts::configure(ctx, &memory);
 }
@@ -65,6 +66,9 @@ impl Listener for Ear {
         let Some(memory) = Memory::current() else { return };
         memory.on_server(&event);
         use ServerEvent::{BecamePrimary, BecameReplica, Configured};
+        if event == Configured {
+            notice_import_mode(ctx);
+        }
         if matches!(event, Configured | BecamePrimary | BecameReplica) {
             scripts::configure(ctx, &memory);
         }

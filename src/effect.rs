@@ -21,9 +21,10 @@ pub(crate) enum Effect<'a> {
     PushedFirst { key: Str<'a>, element: Str<'a> },
     /// `HSET key field value`
     FieldSet { key: Str<'a>, field: Str<'a>, value: OwnedStr },
-    /// `HSET key field value field value ...` of what is there already: nothing is written here,
-    /// and no event fires. Gives the client of a repeat something that a `WAIT` can wait for
-    FieldsAgain { key: Str<'a>, fields: Vec<(Str<'a>, OwnedStr)> },
+    /// `HSETNX key field value` of what is there already: nothing is written, here or there, not
+    /// even the field's time to live, and no event fires. Gives the client of a repeat something
+    /// that a `WAIT` can wait for
+    FieldAgain { key: Str<'a>, field: Str<'a>, value: OwnedStr },
     /// `HSET key field value field value ...`
     FieldsSet { key: Str<'a>, fields: Vec<(Str<'a>, OwnedStr)> },
     /// `HDEL key field`; `was_last` when the key went with it
@@ -39,12 +40,12 @@ pub(crate) enum Effect<'a> {
     /// `PEXPIREAT key at_ms`
     EndSet { key: Str<'a>, at_ms: i64 },
     /// `XACK key group id` of an entry that is not pending: nothing is written here, as with
-    /// [`Effect::FieldsAgain`]
+    /// [`Effect::FieldAgain`]
     AcknowledgedAgain { key: Str<'a>, group: Str<'a>, id: Str<'a> },
     /// `DEL key`
     Deleted { key: Str<'a> },
     /// `UNLINK key` of a key that is missing: nothing is written here, as with
-    /// [`Effect::FieldsAgain`]
+    /// [`Effect::FieldAgain`]
     UnlinkedAgain { key: Str<'a> },
 }
 
@@ -81,10 +82,13 @@ impl Effect<'_> {
                 ctx.notify(EventClass::Hash, c"hset", key);
             }
             Self::FieldsSet { key, fields } => {
-                replicate_hset(ctx, key, &fields);
+                let pairs = fields.iter().flat_map(|(field, value)| [*field, value.as_str()]);
+                ctx.replicate(c"HSET", &[key].into_iter().chain(pairs).collect::<Vec<_>>());
                 ctx.notify(EventClass::Hash, c"hset", key);
             }
-            Self::FieldsAgain { key, fields } => replicate_hset(ctx, key, &fields),
+            Self::FieldAgain { key, field, value } => {
+                ctx.replicate(c"HSETNX", &[key, field, value.as_str()]);
+            }
             Self::FieldDeleted { key, field, was_last } => {
                 ctx.replicate(c"HDEL", &[key, field]);
                 ctx.notify(EventClass::Hash, c"hdel", key);
@@ -132,11 +136,6 @@ fn notify_if_gone(ctx: Ctx<'_>, key: Str<'_>, was_last: bool) {
     if was_last {
         ctx.notify(EventClass::Generic, c"del", key);
     }
-}
-
-fn replicate_hset(ctx: Ctx<'_>, key: Str<'_>, fields: &[(Str<'_>, OwnedStr)]) {
-    let pairs = fields.iter().flat_map(|(field, value)| [*field, value.as_str()]);
-    ctx.replicate(c"HSET", &[key].into_iter().chain(pairs).collect::<Vec<_>>());
 }
 
 fn replicate_xadd(ctx: Ctx<'_>, key: Str<'_>, id: EntryId, fields: &[Str<'_>]) {

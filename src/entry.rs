@@ -26,19 +26,22 @@ const fn part(text: &str, weight: i32) -> i32 {
     }
 }
 
-/// The plain commands that we call or replicate.
-const PLAIN_COMMANDS: [&CStr; 29] = [
+/// The plain commands that we call or replicate, and those that the server puts around them.
+const PLAIN_COMMANDS: [&CStr; 32] = [
     c"acl",
     c"decr",
     c"decrby",
     c"del",
+    c"exec",
     c"exists",
     c"hdel",
     c"hscan",
     c"hset",
+    c"hsetnx",
     c"incrby",
     c"lpop",
     c"lpush",
+    c"multi",
     c"pexpireat",
     c"sadd",
     c"scan",
@@ -212,11 +215,14 @@ fn unload(context: &Context) -> Status {
                 "not unloaded: behind its blocking call a client has sent more, or may have, which \
                  the server may know as commands of the module; end the call first: {client}"
             ),
-            InUse::Unknown => {
-                "not unloaded: CLIENT LIST can't be called, so it is unknown whether clients use \
-                 the module"
-                    .to_owned()
-            }
+            InUse::Threads(threads) => format!(
+                "not unloaded: with io-threads {threads} the server looks commands up ahead of the \
+                 module; restart it without the module instead"
+            ),
+            InUse::Unknown(command) => format!(
+                "not unloaded: {command} can't be called, so it is unknown whether the server \
+                 still refers to the module; restart it without the module instead"
+            ),
         });
         return Status::Err;
     }

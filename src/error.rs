@@ -3,7 +3,7 @@
 use crate::server::{CallError, NotAString, NotThatKind};
 use domain::book::Garbled;
 use domain::deduction::BadStock;
-use domain::facts::Refusal;
+use domain::facts::{Needed, Refusal};
 use domain::lock::bounds::Full;
 use domain::order_id::NoId;
 use domain::rules::BadRules;
@@ -81,6 +81,9 @@ errors! {
     RulesOutOfRange "ERR" "the rules of this voucher are out of range";
     /// The window would end before it begins.
     EndBeforeBegin "ERR" "END must lie after BEGIN";
+    /// The sale lacks a key.
+    Missing { part: Needed } "INCOMPLETE"
+        "a key of this sale is missing: {part}, see SECKILL.AUDIT";
     /// The book, or a key beside it, holds something that no command of the module writes.
     Garbled "ERR" "the records of this voucher can't be read, see SECKILL.AUDIT";
     /// One of the keys is of another type.
@@ -186,6 +189,8 @@ errors! {
     CounterNotHere "TRYAGAIN" "the id counter is not on this node while its slot moves";
     /// The slot of the lock is being moved, or has left.
     LockMoved "TRYAGAIN" "not all keys of this lock are on this node while its slot moves";
+    /// The server became a replica while the client waited. The word is the server's own.
+    Demoted "UNBLOCKED" "this server has become a replica, wait at its primary";
     /// This server is a replica, and its primary sells the same units.
     ReadOnly "READONLY" "this is a replica, and only its primary sells managed vouchers";
     /// The server refused a step that would have been the first write.
@@ -208,7 +213,7 @@ impl CommandError {
 
     /// Does the error concern one order, and not others of its sale?
     pub(crate) fn is_of_one_order(self) -> bool {
-        matches!(self, Self::Garbled | Self::Refused { .. })
+        matches!(self, Self::Garbled | Self::Refused { .. } | Self::Missing { part: Needed::Extra })
     }
 }
 
@@ -219,6 +224,7 @@ impl From<Refusal> for CommandError {
             Refusal::NotManaged => Self::NotManaged,
             Refusal::OrderId => Self::OrderId,
             Refusal::Garbled => Self::Garbled,
+            Refusal::Missing(part) => Self::Missing { part },
             Refusal::Reference => Self::Reference,
             Refusal::NoMemory => Self::NoMemory,
             Refusal::LastSale => Self::LastSale,

@@ -10,6 +10,7 @@ pub(crate) mod lines;
 pub(crate) mod scripts;
 pub(crate) mod sessions;
 
+use crate::error::CommandError;
 use crate::keyspace::counter::Counter;
 use crate::keyspace::kept::Kept;
 use crate::keyspace::pool::PoolKeys;
@@ -128,13 +129,17 @@ impl Memory {
             }
             // A replica gets an event for each key that its primary changes.
             ServerEvent::LoadingEnded | ServerEvent::BecamePrimary => self.lines.mark_all(None),
-            // The server itself ends the waits of a replica's clients.
-            ServerEvent::BecameReplica => self.sessions.forget(),
+            // The server itself ends the waits of a replica's clients, but for those that Valkey
+            // would redirect (CLIENT CAPA redirect): it leaves them to the module.
+            ServerEvent::BecameReplica => {
+                self.lines.leave(|_| true, CommandError::Demoted);
+                self.sessions.forget();
+            }
             ServerEvent::Configured => self.holds.configured(),
             ServerEvent::Slots(SlotsMoved::Left(slots)) => {
                 let left = |key: &[u8]| slots.contain(Slot::of(key).number());
                 self.holds.forget(left);
-                self.lines.leave(left);
+                self.lines.leave(left, CommandError::LockMoved);
                 self.sessions.leave(slots);
             }
             // Each key that arrives fires an event.

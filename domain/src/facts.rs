@@ -5,6 +5,7 @@ use crate::book::{Entry, Has, UserUnits};
 use crate::payments::Payment;
 use crate::rules::{Millis, Rules, SaleId};
 use crate::sale::{Policy, Stock, Units};
+use std::fmt;
 use std::rc::Rc;
 
 /// The streams that entries are appended to.
@@ -25,8 +26,10 @@ pub enum Refusal {
     NotManaged,
     /// The order id belongs to another user, or to an order of other units.
     OrderId,
-    /// The book is missing, or was written by another client.
+    /// What is on record was written by another client.
     Garbled,
+    /// A key is missing that a sale with this order must have.
+    Missing(Needed),
     /// The payment is on record for another order, user or sale.
     Reference,
     /// Memory is full, and the payment pays nothing.
@@ -51,6 +54,32 @@ pub enum Refusal {
     Waiting,
     /// Waits that ended with the sale are not recorded yet.
     EndingWaits,
+}
+
+/// A key that a managed sale has once it has live orders, and without which none can be released:
+/// it may be yet to come, where a tool copies or renames key after key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needed {
+    Stock,
+    Buyers,
+    Book,
+    /// The users' units.
+    Units,
+    /// Units of held orders beyond the first of each, if there are such orders.
+    Extra,
+}
+
+/// What the key is called in errors.
+impl fmt::Display for Needed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stock => "stock",
+            Self::Buyers => "buyers",
+            Self::Book => "book",
+            Self::Units => "users' units",
+            Self::Extra => "extra units",
+        })
+    }
 }
 
 /// An order among those that are due first; without a user, if the book doesn't have it.
@@ -125,8 +154,9 @@ pub trait Facts {
     /// An order in the book.
     fn entry(&self, id: &Self::Name) -> Result<Option<Entry<Self::Name>>, Self::Error>;
 
-    /// Is there a book at all?
-    fn has_book(&self) -> Result<bool, Self::Error>;
+    /// Is this key of a managed voucher missing? No, if a person has said to take the sale as it
+    /// is.
+    fn is_missing(&self, part: Needed) -> Result<bool, Self::Error>;
 
     /// How many units the user has, by the book.
     fn units_of(&self, user: &Self::Name) -> Result<Has, Self::Error>;
@@ -178,6 +208,19 @@ pub trait Facts {
 
     /// Refuses a release that touches keys which can't be written, or may be elsewhere.
     fn releasable(&self) -> Result<(), Self::Error>;
+}
+
+/// Refuses while one of these keys is missing.
+pub(crate) fn check_there<F: Facts>(
+    facts: &F,
+    parts: impl IntoIterator<Item = Needed>,
+) -> Result<(), F::Error> {
+    for part in parts {
+        if facts.is_missing(part)? {
+            return Err(Refusal::Missing(part).into());
+        }
+    }
+    Ok(())
 }
 
 /// The rules of a voucher that must have some.

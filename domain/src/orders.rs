@@ -1,7 +1,7 @@
 //! Decides what becomes of orders that are made, but for their confirmation: release.
 
 use crate::book::{Entry, Reason, State};
-use crate::facts::{Facts, Refusal, Stream, managed};
+use crate::facts::{Facts, Needed, Refusal, Stream, check_there, managed};
 use crate::payments::{Outcome, Payment};
 use crate::plan::{Append, Change, Decision, Hold, Order, Paid, Plan};
 use crate::rejection::Fate;
@@ -204,9 +204,8 @@ pub fn end_hold<F: Facts>(
             Some(plan) => Ok(plan),
             None => release(facts, &rules, id, &entry, reason, None),
         },
-        // The whole book is missing, and may return: RENAME, or RESTORE of key after key.
-        None if !facts.has_book()? => Err(Refusal::Garbled.into()),
         _ => {
+            check_there(facts, [Needed::Book])?;
             facts.writable(Units::ONE)?;
             let order = Order { user: id.clone(), id: id.clone(), units: Units::ONE };
             Ok(Plan { hold: Some(Hold::Lift), ..Plan::about(order, Some(rules.sale)) })
@@ -234,7 +233,8 @@ pub(crate) fn expire<F: Facts>(
 }
 
 /// Releases a live order: its units, and its user's right to buy; or all its units but those that
-/// are kept, which are fewer.
+/// are kept, which are fewer. Not from a sale that lacks a key: what is not written there would be
+/// wrong when the key comes.
 fn release<F: Facts>(
     facts: &F,
     rules: &Rules,
@@ -246,6 +246,10 @@ fn release<F: Facts>(
     let left = kept.map_or(0, Units::get);
     let units = Units::new(entry.units.get().saturating_sub(left)).ok_or(Refusal::Garbled)?;
     facts.releasable()?;
+    let is_held = entry.state == State::Held;
+    let counts_extra = is_held && entry.units != Units::ONE;
+    let parts = [Needed::Stock, Needed::Buyers, Needed::Units];
+    check_there(facts, parts.into_iter().chain(counts_extra.then_some(Needed::Extra)))?;
     let payment = if kept.is_none() { refunded(facts, rules, id, entry)? } else { None };
     let has = facts.user_units(&entry.user)?;
     let stock = match facts.stock()? {
@@ -256,7 +260,6 @@ fn release<F: Facts>(
             (after != before).then_some(Change { before, after })
         }
     };
-    let is_held = entry.state == State::Held;
     facts.writable(if is_held { entry.units } else { Units::ONE })?;
     facts.room(Stream::Released)?;
     let remaining = has.as_ref().and_then(|has| has.without(units, false));

@@ -2,7 +2,7 @@
 //! as if each were written before the next one is decided.
 
 use crate::book::{Entry, Has, UserUnits};
-use crate::facts::{Facts, First, FirstDue, Line, Stream};
+use crate::facts::{Facts, First, FirstDue, Line, Needed, Stream};
 use crate::payments::Payment;
 use crate::plan::Plan;
 use crate::rules::{Millis, Rules, SaleId};
@@ -131,8 +131,9 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
         }
     }
 
-    fn has_book(&self) -> Result<bool, F::Error> {
-        Ok(!self.orders.is_empty() || self.base.has_book()?)
+    /// Tries of one command release nothing after the first has been accepted.
+    fn is_missing(&self, part: Needed) -> Result<bool, F::Error> {
+        self.base.is_missing(part)
     }
 
     fn units_of(&self, user: &F::Name) -> Result<Has, F::Error> {

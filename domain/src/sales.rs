@@ -1,6 +1,6 @@
 //! Decides about a sale as a whole: creation, changes of its rules and its stock, its end.
 
-use crate::facts::{Facts, Refusal};
+use crate::facts::{Facts, Needed, Refusal};
 use crate::plan::{Change, SalePlan};
 use crate::rules::{Meant, Rules, Window};
 use crate::sale::{Stock, Units};
@@ -151,7 +151,7 @@ pub fn drop<F: Facts>(
         return Err(Refusal::Held.into());
     }
     let Ok(Some(rules)) = rules else { return Ok(End::Delete(delete)) };
-    if held == 0 || !facts.has_book()? {
+    if held == 0 || facts.is_missing(Needed::Book)? {
         return Ok(End::Delete(delete));
     }
     let is_all = u64::try_from(ids.len()).is_ok_and(|count| count == held);

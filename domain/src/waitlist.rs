@@ -5,7 +5,7 @@
 //! the timer, [`next`] and [`serve`] decide one order after the other.
 
 use crate::book::{Entry, Has, Reason, State, UserUnits};
-use crate::facts::{Facts, First, Refusal, managed};
+use crate::facts::{Facts, First, Needed, Refusal, check_there, managed};
 use crate::plan::{Append, Change, Order, Place, Plan};
 use crate::rules::{Millis, Rules, Window};
 use crate::sale::{Stock, Units};
@@ -71,9 +71,8 @@ pub fn serve<F: Facts>(facts: &F, next: Next<F::Name>) -> Result<Option<Plan<F::
         Next::Nobody | Next::Later(_) => Ok(None),
         Next::End(first) => first.leave(facts, Reason::Expired).map(Some),
         Next::Serve { first, stock } => first.get(facts, stock).map(Some),
-        // The whole book is missing, and may return: RENAME, or RESTORE of key after key.
-        Next::Stray { .. } if !facts.has_book()? => Err(Refusal::Garbled.into()),
         Next::Stray { id, rules } => {
+            check_there(facts, [Needed::Book])?;
             facts.line_writable()?;
             let order = Order { user: id.clone(), id, units: Units::ONE };
             Ok(Some(Plan { place: Some(Place::Leave), ..Plan::about(order, Some(rules.sale)) }))
@@ -122,6 +121,7 @@ pub(crate) fn leave<F: Facts>(
 impl<N: Clone> Waiter<N> {
     fn leave<F: Facts<Name = N>>(self, facts: &F, reason: Reason) -> Result<Plan<N>, F::Error> {
         let Self { rules, id, entry, has } = self;
+        check_there(facts, [Needed::Units])?;
         facts.writable(Units::ONE)?;
         facts.line_writable()?;
         let order = Order { user: entry.user.clone(), id, units: entry.units };
@@ -136,6 +136,7 @@ impl<N: Clone> Waiter<N> {
     fn get<F: Facts<Name = N>>(self, facts: &F, stock: Change) -> Result<Plan<N>, F::Error> {
         let Self { rules, id, entry, has } = self;
         facts.releasable()?;
+        check_there(facts, [Needed::Units])?;
         facts.line_writable()?;
         let units = entry.units;
         let is_new = has.as_ref().is_none_or(|has| !has.has().is_buyer());

@@ -94,12 +94,12 @@ fn serve(ctx: Ctx<'_>, memory: &Memory, lock: &DbKey, may_write: bool) {
 /// Makes the loop turn when something is due. A timer that is armed for an earlier moment is left
 /// alone: that costs one idle turn, and arming it again costs more.
 fn arm(ctx: Ctx<'_>, memory: &Memory, now_ms: i64, steady_ms: u64) {
-    // More work was left than fits one turn. Or writes are paused: then the next turn is the
+    // More work was left than fits one turn. Or nothing may be written: then the next turn is the
     // server's own, of which there are ten per second.
-    let is_paused = ctx.is_paused();
+    let may_write = ctx.may_write_in_background();
     let has_closed = memory.sessions.has_closed();
     let next = memory.lines.with(|lines| {
-        let is_behind = (lines.has_marked() || has_closed) && !is_paused;
+        let is_behind = (lines.has_marked() || has_closed) && may_write;
         if is_behind { Some(0) } else { lines.next_due_in(steady_ms, now_ms) }
     });
     let Some(after_ms) = next else { return TIMER.stop(ctx) };

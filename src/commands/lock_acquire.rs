@@ -52,7 +52,7 @@ struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     fn parse(mut args: Args<'a>) -> Result<Self, CommandError> {
-        let (key, token) = (args.next_lock()?, args.next()?);
+        let (key, token) = (args.next_lock()?, args.next_holder()?);
         let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
         let (mut wait_ms, mut with_fence, mut with_session) = (None, false, false);
         while !args.is_empty() {

@@ -7,7 +7,6 @@ use crate::config::LOCK_LEASE_MS_MAX;
 use crate::error::CommandError;
 use crate::memory::Memory;
 use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
-use crate::typed::Token;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.renew",
@@ -30,7 +29,7 @@ struct Renew;
 
 impl Command for Renew {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (key, token) = (args.next_lock()?, args.next::<Token>()?);
+        let (key, token) = (args.next_lock()?, args.next_holder()?);
         let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
         args.finish()?;
         Lock::of_command(ctx, memory, key.0).renew(token.0, lease_ms).map(Reply::Integer)

@@ -1,7 +1,10 @@
 //! The rules of a sale, as clients give them.
 
 use crate::args::Args;
+use crate::config;
 use crate::error::CommandError;
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::server::{Ctx, MainThread};
 use domain::rules::{MILLIS_MAX, Meant, Millis, Rules, SaleId, is_in_seconds};
 
 /// `[BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`, in any order, each at most once. A value of 0 means
@@ -63,6 +66,20 @@ impl RulesGiven {
         // A window that stays may be one that only the module writes.
         let has_window = self.begin.is_some() || self.end.is_some();
         Ok(if has_window { rules.checked()? } else { rules.kept()? })
+    }
+}
+
+/// Says in the log that orders with a hold are paid and released, and no stream says so. Once until
+/// a setting of names changes.
+pub(super) fn warn_without_stream(ctx: Ctx<'_>, keys: &VoucherKeys) {
+    static SAID: MainThread<Option<u64>> = MainThread::new(None);
+    let now = Some(config::naming_generation());
+    if keys.sale().is_ok_and(|keys| keys.orders.is_none()) && SAID.get() != now {
+        SAID.set(now);
+        ctx.warn(
+            "orders are held while seckill.order-stream is empty: no consumer hears that they are \
+             paid or released",
+        );
     }
 }
 

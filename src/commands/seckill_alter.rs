@@ -2,7 +2,7 @@
 //! rules.
 
 use super::decided::{apply_to_all, end_waits};
-use super::rules::RulesGiven;
+use super::rules::{RulesGiven, warn_without_stream};
 use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
@@ -50,6 +50,9 @@ impl Command for Alter {
             decided => decided?,
         };
         apply_to_all(&sale, &plan)?;
+        if plan.rules.is_some_and(|rules| rules.hold.is_some()) {
+            warn_without_stream(ctx, &keys);
+        }
         Ok(Reply::Ok)
     }
 }

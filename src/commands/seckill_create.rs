@@ -1,7 +1,7 @@
 //! `SECKILL.CREATE voucher stock|ADOPT [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: makes a managed
 //! voucher, with a new stock or with the existing one.
 
-use super::rules::RulesGiven;
+use super::rules::{RulesGiven, warn_without_stream};
 use super::{Answering, Command, UPDATES_VOUCHER};
 use crate::args::Args;
 use crate::error::CommandError;
@@ -46,6 +46,9 @@ impl Command for Create {
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
         sale.apply_to_all(&create(&sale, rules, is_adopted)?)?;
+        if rules.hold.is_some() {
+            warn_without_stream(ctx, &keys);
+        }
         if let Some(policy) = new_eviction_of_any_key(ctx) {
             ctx.warn(&format!(
                 "this server may evict the keys of sales when memory is short \

@@ -56,7 +56,9 @@ impl Command for Drop {
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
         // The sale is over: what is released here is nobody's.
         sale.serve_nobody();
-        let plan = match drop(&sale, Meant::by_request(meant), is_forced, RELEASES_MAX)? {
+        let end = drop(&sale, Meant::by_request(meant), is_forced, RELEASES_MAX)?;
+        sale.take_as_found();
+        let plan = match end {
             End::Delete(plan) => plan,
             End::Cancel { ids, delete, end } => {
                 let mut plan = delete.unwrap_or_else(|| end.clone());

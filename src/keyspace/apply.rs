@@ -285,7 +285,7 @@ impl<'a> Sale<'a> {
         let key = self.managed_keys().ok()?.payments;
         let (field, value) = (reference.as_str(), OwnedStr::new(&payment.write()));
         if plan.again {
-            return Some(Effect::FieldsAgain { key, fields: vec![(field, value)] });
+            return Some(Effect::FieldAgain { key, field, value });
         }
         let mut payments = self.opened().payments.writing()?;
         payments.hash_set(field, value.as_str()).ok()?;
@@ -326,21 +326,18 @@ impl<'a> Sale<'a> {
         until.map(|score| Effect::AllScored { key, score, members })
     }
 
-    /// The orders that are only replicated once more, with their texts.
+    /// An order that is only replicated once more, with its text. One is enough for all of them: a
+    /// `WAIT` waits for whatever comes before it.
     fn read_again<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> Option<Effect<'p>>
     where
         'a: 'p,
     {
-        let again = plans.iter().filter(|plan| plan.again && plan.payment.is_none());
-        let texts = again.filter_map(|plan| {
-            let text = self.entry_text(&plan.order.id).ok().flatten()?;
-            Some((plan.order.id.as_str(), text))
-        });
-        let fields: Vec<_> = texts.collect();
-        if fields.is_empty() {
-            return None;
-        }
-        Some(Effect::FieldsAgain { key: self.managed_keys().ok()?.book, fields })
+        let key = self.managed_keys().ok()?.book;
+        let mut again = plans.iter().filter(|plan| plan.again && plan.payment.is_none());
+        again.find_map(|plan| {
+            let value = self.entry_text(&plan.order.id).ok().flatten()?;
+            Some(Effect::FieldAgain { key, field: plan.order.id.as_str(), value })
+        })
     }
 
     /// Counts the units of an order beyond the first as held, or as no longer held. Replicated by

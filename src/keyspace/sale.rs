@@ -17,7 +17,7 @@ use crate::keyspace::voucher_keys::{VoucherKeys, Vouchers};
 use crate::server::{Ctx, Kind, OwnedStr, Str};
 use crate::typed::{User, Voucher};
 use domain::book::{Entry, Has, UserUnits};
-use domain::facts::{Facts, First, FirstDue, Line, Stream};
+use domain::facts::{Facts, First, FirstDue, Line, Needed, Stream};
 use domain::payments::Payment;
 use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::{Policy, Stock, Units};
@@ -43,6 +43,8 @@ pub(crate) struct Sale<'a> {
 pub(super) struct More<'a> {
     rules: Cell<Option<Rules>>,
     now: Cell<Option<Millis>>,
+    /// A person has said that no key is yet to come.
+    pub(super) is_as_found: Cell<bool>,
     /// How many of the line this command has served.
     served: Cell<usize>,
     /// Which users of a batch are among the buyers, where that was asked for all at once.
@@ -292,8 +294,8 @@ impl<'a> Facts for Sale<'a> {
         Ok(Some(Entry::parse(text.as_str().bytes())?.map(Name::read)))
     }
 
-    fn has_book(&self) -> Result<bool, CommandError> {
-        Ok(self.opened().book.exists(self.ctx, self.managed_keys()?.book))
+    fn is_missing(&self, part: Needed) -> Result<bool, CommandError> {
+        self.lacks(part)
     }
 
     fn units_of(&self, user: &Name<'a>) -> Result<Has, CommandError> {

@@ -4,12 +4,12 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::names::Name;
-use crate::keyspace::presence::check_line_here;
-use crate::keyspace::rules::check_primary;
+use crate::keyspace::presence::{check_extra_here, check_line_here};
+use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::sale::Sale;
 use crate::server::{Call, Kind, ReadKey, Str};
 use domain::book::{Entry, UserUnits};
-use domain::facts::{Due, Facts, First, FirstDue, Line};
+use domain::facts::{Due, Facts, First, FirstDue, Line, Needed};
 use domain::rules::Millis;
 use std::cell::Ref;
 use std::rc::Rc;
@@ -118,6 +118,33 @@ impl<'a> Sale<'a> {
 type Waiting<'a> = (Entry<Name<'a>>, Option<UserUnits<Name<'a>>>);
 
 impl Sale<'_> {
+    /// A person ends the sale: it is released as it is, whatever it lacks.
+    pub(crate) fn take_as_found(&self) {
+        self.more().is_as_found.set(true);
+    }
+
+    /// Is a key missing, and nobody has said that this is meant?
+    pub(super) fn lacks(&self, part: Needed) -> Result<bool, CommandError> {
+        let (ctx, keys, opened) = (self.ctx, self.managed_keys()?, self.opened());
+        if self.more().is_as_found.get() {
+            return Ok(false);
+        }
+        Ok(!match part {
+            Needed::Stock => rules::exists(ctx, keys.sale.stock),
+            Needed::Buyers => rules::exists(ctx, keys.sale.buyers),
+            Needed::Book => opened.book.exists(ctx, keys.book),
+            Needed::Units => opened.units.exists(ctx, keys.units),
+            Needed::Extra => {
+                rules::exists(ctx, keys.extra) || {
+                    // In a cluster this asks for the book, which in the background can expire it.
+                    opened.book.close();
+                    check_extra_here(ctx, keys)?;
+                    false
+                }
+            }
+        })
+    }
+
     /// The place of an order in line, from 1; none if it has none.
     pub(crate) fn place_in_line(&self, id: Str<'_>) -> Result<Option<i64>, CommandError> {
         let line = self.managed_keys()?.wait;

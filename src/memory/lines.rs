@@ -86,13 +86,13 @@ impl Lines {
         }
     }
 
-    /// The locks for which `left` is true are on another node: their waiters get an error and try
-    /// again there.
-    pub(super) fn leave(&self, left: impl Fn(&[u8]) -> bool) {
+    /// The locks for which `left` is true are on another server: their waiters get this error and
+    /// try again there.
+    pub(super) fn leave(&self, left: impl Fn(&[u8]) -> bool, error: CommandError) {
         if self.is_used() {
             self.with(|lines| {
                 for client in lines.leave(left) {
-                    lines.refuse(client, Some(Err(CommandError::LockMoved)));
+                    lines.refuse(client, Some(Err(error)));
                 }
             });
         }

@@ -63,6 +63,7 @@ required! {
     RedisModule_GetBlockedClientHandle
     RedisModule_GetClientInfoById
     RedisModule_GetCommand
+    RedisModule_GetCommandKeys
     RedisModule_GetClientId
     RedisModule_GetClientUserNameById
     RedisModule_GetContextFlags

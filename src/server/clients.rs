@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::ctx::Ctx;
+use super::settings::{NoConfig, setting};
 use super::string::OwnedStr;
 
 /// Why a module can't be taken from a client, which is named as the server lists it.
@@ -13,25 +14,33 @@ pub(crate) enum InUse<'c> {
     Transaction(String),
     /// The client has sent more behind its blocking call or its MODULE UNLOAD, or may have.
     Ahead(String),
-    /// The server lists no clients: CLIENT was renamed.
-    Unknown,
+    /// So many threads look commands up ahead of the server.
+    Threads(String),
+    /// The server does not tell: this command was renamed.
+    Unknown(&'static str),
 }
 
-/// The first client that still points at a command of the module, or could.
+/// The first client that still points at a command of the module, or could; or the server itself.
 ///
 /// Servers keep a pointer to each client's latest command, to those that wait for EXEC, and to
 /// those that they have parsed ahead, and follow it after the command is gone: Redis 8.10 as soon
-/// as the client sends something, 7.0 at CLIENT LIST.
+/// as the client sends something, 7.0 at CLIENT LIST. Threads that read from clients (`io-threads`)
+/// look commands up ahead on newer servers, which nothing shows.
 pub(crate) fn client_using<'c>(ctx: Ctx<'_>, commands: &[&'c str]) -> Option<InUse<'c>> {
+    let threads = match setting(ctx, b"io-threads") {
+        Err(NoConfig) => return Some(InUse::Unknown("CONFIG")),
+        Ok(threads) => threads.filter(|threads| threads != "1"),
+    };
+    if let Some(threads) = threads {
+        return Some(InUse::Threads(threads));
+    }
     let list = OwnedStr::new(b"LIST");
     let Ok(clients) = Call::read_all(ctx, c"CLIENT", &[list.as_str()]) else {
-        return Some(InUse::Unknown);
+        return Some(InUse::Unknown("CLIENT"));
     };
-    let [get, ahead] = [&b"GET"[..], b"lookahead"].map(OwnedStr::new);
     // Redis 8.4 and later parse ahead, and have this setting; Valkey 8.1 and later are known by
-    // what their clients are capable of. Without CONFIG nobody knows.
-    let is_ahead = Call::read_all(ctx, c"CONFIG", &[get.as_str(), ahead.as_str()])
-        .map_or(true, |setting| setting.texts().next().is_some());
+    // what their clients are capable of.
+    let is_ahead = setting(ctx, b"lookahead").map_or(true, |lookahead| lookahead.is_some());
     let clients = String::from_utf8_lossy(clients.text());
     clients.lines().find_map(|client| in_use(client, commands, is_ahead))
 }

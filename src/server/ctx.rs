@@ -1,6 +1,7 @@
 //! The context of one call from the server.
 
 use super::api::api;
+use super::settings::{fields_of_info, is_importing};
 use super::string::{OwnedStr, Str, own};
 use redis_module::raw;
 use std::ffi::{CStr, CString};
@@ -213,10 +214,12 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_AvoidReplicaTraffic()) != 0 }
     }
 
-    /// May a timer or the end of a turn write now? Not on a replica, not while data is loaded,
-    /// not while writes are paused.
+    /// May a timer or the end of a turn write now? Not while another server is the truth: on a
+    /// replica, or where a tool imports data. Not while data is loaded, not while writes are
+    /// paused.
     pub(crate) fn may_write_in_background(self) -> bool {
         !self.is_paused()
+            && !is_importing()
             && !self.has_any_flag(
                 raw::REDISMODULE_CTX_FLAGS_SLAVE
                     | raw::REDISMODULE_CTX_FLAGS_LOADING
@@ -285,14 +288,8 @@ impl<'a> Ctx<'a> {
     /// Is this a Valkey? Its numbers of events and options beyond those of Redis 7.2 mean other
     /// things than Redis' own.
     pub(super) fn is_valkey(self) -> bool {
-        let (section, field) = (c"server", c"valkey_version");
-        // SAFETY: the context is live and the texts are C strings; what is given is freed below.
-        unsafe {
-            let info = api!(RedisModule_GetServerInfo(self.raw, section.as_ptr()));
-            let version = api!(RedisModule_ServerInfoGetFieldC(info, field.as_ptr()));
-            api!(RedisModule_FreeServerInfo(self.raw, info));
-            !version.is_null()
-        }
+        let [version] = fields_of_info(self, c"server", [c"valkey_version"]);
+        version.is_some()
     }
 
     /// Sets every configuration to what redis.conf or the default says; false when one is refused.

@@ -43,6 +43,7 @@
 //! | `memory` | what the module remembers between commands, and each event that may end it |
 //! | `docs_tables`, `docs_syntax` | tables and syntax in the pages, from the server's answers |
 //! | `metadata`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, redis.conf, pages |
+//! | `server_settings` | io-threads, import-mode, renamed commands, redirected clients |
 //! | `shipped` | redis.conf, compose.yaml, scripts |
 //! | `pages` | statements of pages that no session shows: sizes, TLS, a restore |
 //! | `users` | what the users of SECURITY.md can do |
@@ -121,6 +122,7 @@ mod scripts_busy;
 mod scripts_primary;
 mod scripts_seen;
 mod security;
+mod server_settings;
 mod shipped;
 mod shops;
 mod slots_move;

@@ -63,11 +63,11 @@ fn each_payment_is_recorded_once_and_answered_alike() {
         server.check(&format!("> HGET seckill:payments:7 {reference}\n{}", of(&sale.to_string())));
         // A client that got no answer asks again, and waits for the replicas.
         let (reply, line) = server.replicated_again(&format!("SECKILL.CONFIRM 7 {request}"));
-        let wanted = format!("HSET seckill:payments:7 {reference} {}", of("SALE"));
+        let wanted = format!("HSETNX seckill:payments:7 {reference} {}", of("SALE"));
         assert_eq!((reply, line), (Value::Int(answer), wanted));
     }
     let (reply, line) = server.replicated_again("seckill.confirm 7 alice o1");
-    let again = "HSET seckill:book:7 o1 sold:1:0,ref5:pay-1:alice";
+    let again = "HSETNX seckill:book:7 o1 sold:1:0,ref5:pay-1:alice";
     assert_eq!((reply, line.as_str()), (Value::Int(2), again));
     let once =
         [("pay-1", "first"), ("pay-2", "second"), ("pay-3", "unknown"), ("pay-4", "unknown")];

@@ -107,7 +107,7 @@ fn unsold_keeps_what_is_sold_or_not_on_record() {
     // The answer about the sold order tells what has become of it.
     let (reply, line) = server.replicated_again(&unsold(&paid));
     assert_eq!(reply, Value::Int(2));
-    assert!(line.starts_with("HSET seckill:book:7 o3 sold:"), "{line}");
+    assert!(line.starts_with("HSETNX seckill:book:7 o3 sold:"), "{line}");
     for id in [&bare, &stray, &none] {
         assert_eq!(server.silent(&unsold(id)), Value::Int(2), "{id}");
     }

@@ -2,10 +2,10 @@
 //! integers, missing keys, keys that somebody edited, other policies.
 
 use crate::bounds::{created, order, sale};
-use crate::world::{Error, NOW, View, World};
+use crate::world::{Error, NOW, ORDERS, USERS, View, World};
 use domain::book::{Entry, Reason, State, UserUnits};
 use domain::confirm::{self, Confirmation, Given};
-use domain::facts::Refusal;
+use domain::facts::{Needed, Refusal};
 use domain::orders::{self, Request, stock_after_release};
 use domain::plan::{Admission, Change, Decision, Hold, Plan, SalePlan};
 use domain::rejection::Fate;
@@ -50,7 +50,9 @@ pub fn with_order(state: State, units: i64, stock: Option<i64>, total: i64) -> W
     let made = entry(state, units);
     world.stock = stock;
     world.book[0] = Some(made);
-    world.holds[0] = (state == State::Held).then_some(made.deadline);
+    let is_held = state == State::Held;
+    world.holds[0] = is_held.then_some(made.deadline);
+    world.extra = if is_held { units - 1 } else { 0 };
     world.units[0] = Some(UserUnits { units: made.units, waiting: 0, latest: 0 });
     world.buyers[0] = true;
     world
@@ -161,14 +163,10 @@ fn released_units_return_where_they_fit() {
         let units = Units::new(units).unwrap();
         assert_eq!(stock_after_release(left, units, total), want, "{left} {units:?} {total}");
     }
-    for (stock, want) in [
-        (None, None),
-        (Some(0), Some(Change { before: 0, after: 2 })),
-        // Already all that there is.
-        (Some(2), None),
-    ] {
+    // The second has already all that there is.
+    for (stock, want) in [(0, Some(Change { before: 0, after: 2 })), (2, None)] {
         for state in [State::Held, State::Sold] {
-            let world = with_order(state, 2, stock, 2);
+            let world = with_order(state, 2, Some(stock), 2);
             let got = plan(asked(world, |facts| orders::cancel(facts, &request(), None, None)));
             assert_eq!((got.stock, got.dismiss, got.units), (want, true, Some(None)));
         }
@@ -187,10 +185,34 @@ fn units_that_somebody_edited_never_become_less_than_none() {
         (units(MAX), Some(units(MAX - 2)), false),
     ] {
         let mut world = with_order(State::Held, 2, Some(0), 2);
-        world.units[0] = has;
+        world.units = [has, units(1)];
         let got = plan(asked(world, |facts| orders::cancel(facts, &request(), None, None)));
         assert_eq!((got.units, got.dismiss), (want, is_dismissed), "{has:?}");
     }
+}
+
+/// A key that is missing may be yet to come: nothing is released without it.
+#[test]
+fn a_sale_that_lacks_a_key_releases_nothing() {
+    let whole = with_order(State::Held, 2, Some(0), 2);
+    let without = [
+        (Needed::Stock, World { stock: None, ..whole }),
+        (Needed::Buyers, World { buyers: [false; USERS], ..whole }),
+        (Needed::Units, World { units: [None; USERS], ..whole }),
+        (Needed::Extra, World { extra: 0, ..whole }),
+        (Needed::Book, World { book: [None; ORDERS], ..whole }),
+    ];
+    for (key, world) in without {
+        let ended = asked(world, |facts| orders::end_hold(facts, &0, Reason::Expired));
+        assert_eq!(ended, refused(Refusal::Missing(key)), "{key}");
+        let cancelled = asked(world, |facts| orders::cancel(facts, &request(), None, None));
+        let is_unknown = key == Needed::Book;
+        assert_eq!(cancelled.is_ok(), is_unknown, "{key}");
+    }
+    // An order of one unit is not counted there.
+    let mut single = with_order(State::Held, 1, Some(0), 1);
+    single.extra = 0;
+    assert!(asked(single, |facts| orders::end_hold(facts, &0, Reason::Expired)).is_ok());
 }
 
 #[test]
@@ -205,7 +227,7 @@ fn holds_that_somebody_edited_are_lifted() {
     // Its book may return.
     world.book = [None; 3];
     let ended = asked(world, |facts| orders::end_hold(facts, &0, Reason::Expired));
-    assert_eq!(ended, refused(Refusal::Garbled));
+    assert_eq!(ended, refused(Refusal::Missing(Needed::Book)));
     world.rules = None;
     let ended = asked(world, |facts| orders::end_hold(facts, &0, Reason::Expired));
     assert_eq!(ended, refused(Refusal::NotManaged));

@@ -4,7 +4,7 @@ use crate::actions::{Action, Run};
 use crate::properties::{Checked, Step, ensure};
 use crate::world::{Error, NOW, ORDERS, View, World};
 use domain::book::State;
-use domain::facts::{First, Line};
+use domain::facts::{First, Line, Needed};
 use domain::plan::{Order, Place, Plan};
 use domain::rules::Window;
 use domain::sale::Outcome;
@@ -14,6 +14,17 @@ use domain::waitlist::{self, Next};
 pub const LINE_MAX: u64 = 2;
 
 impl World {
+    /// Is this key missing?
+    pub fn lacks(&self, part: Needed) -> bool {
+        match part {
+            Needed::Stock => self.stock.is_none(),
+            Needed::Buyers => !self.buyers.contains(&true),
+            Needed::Book => self.book.iter().all(Option::is_none),
+            Needed::Units => self.units.iter().all(Option::is_none),
+            Needed::Extra => self.extra == 0,
+        }
+    }
+
     /// Order ids in line, the first in front.
     pub fn in_line(&self) -> Vec<u8> {
         let line = self.line.iter().zip(0_u8..);

@@ -5,7 +5,7 @@ use crate::extremes::{PLAIN, SOFT, plan, with_order};
 use crate::line::LINE_MAX;
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Has, State, UserUnits};
-use domain::facts::{Facts, Stream};
+use domain::facts::{Facts, Needed, Stream};
 use domain::overlay::Overlay;
 use domain::sale::{Stock, Units};
 use domain::tries::{self, Else};
@@ -18,7 +18,7 @@ fn an_overlay_knows_plans_that_are_not_applied() {
     let policy = PLAIN;
     let view = View { world: &world, asked: &asked, fails: 99, knows_buyers: false, policy };
     let mut overlay = Overlay::new(&view, 3);
-    assert_eq!(overlay.has_book(), Ok(true));
+    assert_eq!(overlay.is_missing(Needed::Book), Ok(false));
     assert_eq!((overlay.known_buyer(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));
     for (id, user) in [(1, 1), (2, 0)] {
         let order = order(user, id, 2);
@@ -48,7 +48,7 @@ fn an_overlay_passes_on_what_it_does_not_know() {
     type Question = fn(&Overlay<'_, View<'_>>) -> Result<bool, Error>;
     let questions: [(Question, bool); 18] = [
         (|facts| facts.has_own_keys(true), true),
-        (|facts| facts.has_book(), true),
+        (|facts| facts.is_missing(Needed::Book), false),
         (|facts| facts.known_buyer(&0).map(|known| known == Some(true)), true),
         (|facts| facts.known_buyer(&1).map(|known| known == Some(true)), false),
         (|facts| facts.is_buyer(&0), true),
@@ -74,6 +74,9 @@ fn an_overlay_passes_on_what_it_does_not_know() {
     }
     let bare = View { world: &World::EMPTY, fails: usize::MAX, ..view };
     let overlay = Overlay::new(&bare, 1);
-    assert_eq!((overlay.has_own_keys(true), overlay.has_book()), (Ok(false), Ok(false)));
+    assert_eq!(
+        (overlay.has_own_keys(true), overlay.is_missing(Needed::Book)),
+        (Ok(false), Ok(true))
+    );
     assert_eq!((overlay.now(), overlay.policy()), (NOW, SOFT));
 }

@@ -5,7 +5,7 @@ use crate::bounds::{order, sale};
 use crate::extremes::{asked, entry, plan, refused, request, with_order};
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Entry, State, UserUnits};
-use domain::facts::{Line, Refusal, TICKET_MAX};
+use domain::facts::{Line, Needed, Refusal, TICKET_MAX};
 use domain::plan::{Decision, Place, Plan};
 use domain::rules::{Meant, Rules};
 use domain::sale::{Outcome, Units};
@@ -68,7 +68,7 @@ fn an_id_in_line_that_is_no_order_leaves_unless_the_book_is_missing() {
     let plan = asked(world, served).unwrap().unwrap();
     assert_eq!((plan.order.id, plan.place), (0, Some(Place::Leave)));
     world.book[1] = None;
-    assert_eq!(asked(world, served), refused(Refusal::Garbled));
+    assert_eq!(asked(world, served), refused(Refusal::Missing(Needed::Book)));
 }
 
 #[test]

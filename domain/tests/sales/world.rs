@@ -3,7 +3,7 @@
 
 use crate::plans::plan_is_sound;
 use domain::book::{Entry, Has, State, UserUnits};
-use domain::facts::{Due, Facts, First, FirstDue, Line, Refusal, Stream};
+use domain::facts::{Due, Facts, First, FirstDue, Line, Needed, Refusal, Stream};
 use domain::payments::{Outcome, Payment};
 use domain::plan::{Admission, Append, Hold, Place, Plan, SalePlan};
 use domain::rules::{Millis, Rules, SaleId};
@@ -211,8 +211,8 @@ impl Facts for View<'_> {
         self.ask(self.world.entry(*id))
     }
 
-    fn has_book(&self) -> Result<bool, Error> {
-        self.ask(self.world.book.iter().any(Option::is_some))
+    fn is_missing(&self, part: Needed) -> Result<bool, Error> {
+        self.ask(self.world.lacks(part))
     }
 
     fn units_of(&self, user: &u8) -> Result<Has, Error> {

@@ -100,7 +100,8 @@ impl Server {
     /// book unchanged.
     pub fn unchanged(&self, command: &str) -> Value {
         let (reply, added) = self.quiet_argv(&argv(command));
-        let is_again = |line: &String| line == "SELECT 0" || line.starts_with("HSET seckill:book:");
+        let is_again =
+            |line: &String| line == "SELECT 0" || line.starts_with("HSETNX seckill:book:");
         assert!(added.iter().all(is_again), "AOF of {command}: {added:?}");
         reply
     }
