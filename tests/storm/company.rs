@@ -176,7 +176,7 @@ pub fn command(random: &mut fastrand::Rng, topic: &Topic) -> Argv {
     let m = if random.bool() { topic.user(random) } else { topic.order_id(random) };
     let m = String::from_utf8_lossy(&m);
     let number = random.i8(-3..6).to_string();
-    let words: Vec<&str> = match random.u8(0..52) {
+    let words: Vec<&str> = match random.u8(0..55) {
         0 | 1 => vec!["DEL", k],
         2 => vec!["UNLINK", k, other],
         3 => vec!["EXPIRE", k, "1000000"],
@@ -230,9 +230,30 @@ pub fn command(random: &mut fastrand::Rng, topic: &Topic) -> Argv {
             "seckill.unlimited-stock",
             if number == "1" { "yes" } else { "no" },
         ],
+        // Servers before Redis 7.4 and Valkey 9 refuse the next three.
+        52 => vec!["HEXPIRE", k, "1000000", "FIELDS", "1", &m],
+        53 => vec!["HPEXPIRE", k, "15", "FIELDS", "1", &m],
+        54 => vec!["HPERSIST", k, "FIELDS", "1", &m],
         _ => vec!["OBJECT", "ENCODING", k],
     };
     words.into_iter().map(|word| word.as_bytes().to_vec()).collect()
+}
+
+/// The keys of a sale leave, and come back one by one in any order, as a tool copies them.
+pub fn key_by_key(random: &mut fastrand::Rng) -> Vec<Argv> {
+    let mut keys: Vec<_> = KEYS.iter().filter(|key| key.ends_with(":7")).collect();
+    let take = "local value = redis.call('DUMP', KEYS[1]) \
+        if value then redis.call('SET', 'away:' .. KEYS[1], value) redis.call('DEL', KEYS[1]) end \
+        return 1";
+    let bring = "local value = redis.call('GETDEL', 'away:' .. KEYS[1]) \
+        if value then redis.call('RESTORE', KEYS[1], 0, value, 'REPLACE') end return 1";
+    let mut commands = Vec::new();
+    for script in [take, bring] {
+        random.shuffle(&mut keys);
+        let eval = |key: &&&str| ["EVAL", script, "1", **key].map(|word| word.as_bytes().to_vec());
+        commands.extend(keys.iter().map(|key| eval(&key).to_vec()));
+    }
+    commands
 }
 
 /// DUMP, and RESTORE of the result, in one step.

@@ -102,6 +102,9 @@ impl Fuzz {
 
     /// Some commands in the form in which they are sent: alone, in a transaction, in a script.
     fn phrase(&mut self) -> Vec<Argv> {
+        if self.random.u8(0..100) == 0 {
+            return company::key_by_key(&mut self.random);
+        }
         let count = self.random.usize(1..5);
         let mut commands: Vec<Argv> = (0..count).map(|_| self.command()).collect();
         match self.random.u8(0..6) {
@@ -216,6 +219,15 @@ impl Fuzz {
                 for _, key in ipairs(keys) do \
                     local ttl = redis.call('PTTL', key) \
                     if ttl >= 0 and ttl < 100000 then n = n + 1 end \
+                    if redis.call('TYPE', key).ok == 'hash' then \
+                        local fields = redis.call('HKEYS', key) \
+                        n = n + redis.call('HLEN', key) - #fields \
+                        for _, field in ipairs(fields) do \
+                            local left = redis.pcall('HPTTL', key, 'FIELDS', 1, field) \
+                            left = not left.err and left[1] or -1 \
+                            if left >= 0 and left < 100000 then n = n + 1 end \
+                        end \
+                    end \
                 end \
             end return n";
         self.primary.until("short lives to end", || {
