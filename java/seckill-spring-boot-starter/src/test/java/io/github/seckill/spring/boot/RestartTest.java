@@ -26,6 +26,7 @@ class RestartTest {
     private ConfigurableApplicationContext run() {
         return ShopApplication.run(
                 "spring.data.redis.url=" + server.uri(), "seckill.retry-for=100ms",
+                "seckill.command-timeout=10s", // A busy machine takes long to connect.
                 "seckill.sold-out-for=10m", "seckill.remember-sold-out=true");
     }
 

@@ -81,6 +81,8 @@ class SecuredServerTest {
             String rights = Pages.line("docs/SECURITY.md", "ACL SETUSER application ");
             allow(rights);
             try (var context = run(certificate)) {
+                // The check at the start gives up where a machine takes long to connect by TLS.
+                await().until(() -> ShopApplication.health(context).startsWith("UP"));
                 sell(context, "phone-1");
                 withLock(context, () -> check(certificate.tlsPort()));
             }
@@ -131,7 +133,7 @@ class SecuredServerTest {
             throws InterruptedException {
         long before = calls("lock.renew");
         SeckillLock lock = context.getBean(SeckillTemplate.class)
-                .client().lock("lock:report", LockOptions.defaults().lease(Duration.ofSeconds(3)));
+                .client().lock("lock:report", LockOptions.defaults().lease(Duration.ofSeconds(20)));
         assertThat(lock.tryLock(10, TimeUnit.SECONDS)).isTrue();
         look.run();
         await().until(() -> calls("lock.renew") > before);
