@@ -1,6 +1,5 @@
 package io.github.seckill.client;
 
-import com.github.benmanes.caffeine.cache.Caffeine;
 import io.github.seckill.client.SeckillTransport.StockListener;
 import io.github.seckill.client.SeckillTransport.StockWatch;
 import java.util.concurrent.ConcurrentHashMap;
@@ -18,15 +17,14 @@ import org.jspecify.annotations.Nullable;
  * and the server knows.
  */
 final class SoldOutMemory implements StockListener, AutoCloseable {
-    /** Beyond so many the server is asked again for those that are asked for least. */
+    /** Beyond so many the server is asked again. */
     private static final int VOUCHERS_MAX = 10_000;
 
     private final StockWatch watch;
     private final String prefix;
     private final boolean hashTags;
     private final long longestNanos;
-    private final ConcurrentMap<String, Mark> marks = Caffeine.newBuilder()
-            .maximumSize(VOUCHERS_MAX).executor(Runnable::run).<String, Mark>build().asMap();
+    private final ConcurrentMap<String, Mark> marks = Bounded.map(VOUCHERS_MAX);
     /** How many tries of an order are under way. */
     private final ConcurrentMap<OrderId, Integer> underWay = new ConcurrentHashMap<>();
     private final KnownOrders known = new KnownOrders();
