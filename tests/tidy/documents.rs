@@ -168,6 +168,22 @@ fn every_client_is_run_and_explained() {
     }
 }
 
+/// What docs/servers.md names as proof is a test, or a script that is there.
+#[test]
+fn the_page_of_servers_names_tests_that_exist() {
+    let page = fs::read_to_string(root().join("docs/servers.md")).expect("read the page");
+    let names: Vec<_> = page.split('`').filter(|word| word.contains("::")).collect();
+    assert!(names.len() > 9, "{names:?}");
+    for name in names {
+        let (path, test) = name.rsplit_once("::").expect("a path");
+        let path = format!("{}.rs", path.replace("::", "/"));
+        let sources = ["it", "cluster"].map(|suite| root().join("tests").join(suite).join(&path));
+        let source = sources.iter().find_map(|path| fs::read_to_string(path).ok());
+        let source = source.unwrap_or_else(|| panic!("{name}: no such file"));
+        assert!(source.contains(&format!("fn {test}()")), "{name}: no such test");
+    }
+}
+
 #[test]
 fn clients_are_narrow_and_name_no_registry() {
     let mut complaints = Vec::new();
