@@ -169,6 +169,22 @@ impl<'a> Args<'a> {
     }
 }
 
+/// Refuses, where the setting says so, a user and an order id that no database can store as text.
+#[inline]
+pub(crate) fn check_storable(user: Str<'_>, id: Str<'_>) -> Result<(), CommandError> {
+    if config::wants_storable_names() { check_text([user, id]) } else { Ok(()) }
+}
+
+#[cold]
+fn check_text(names: [Str<'_>; 2]) -> Result<(), CommandError> {
+    for (name, argument) in names.into_iter().zip(["user", "orderid"]) {
+        if !std::str::from_utf8(name.bytes()).is_ok_and(|text| !text.contains('\0')) {
+            return Err(CommandError::Unstorable { argument });
+        }
+    }
+    Ok(())
+}
+
 /// The length of an argument in bytes; an error if it is longer than its kind may be.
 #[inline]
 pub(crate) fn checked_len<'a, A: Argument<'a>>(raw: Str<'a>) -> Result<usize, CommandError> {

@@ -53,6 +53,9 @@ static ID_UTC_OFFSET: Number = Number::new(c"id-utc-offset", 0, -86_400..=86_400
 /// How long a voucher, user, order id, pool, token or prefix may be, in bytes.
 static NAME_BYTES_MAX: Number = Number::new(c"name-bytes-max", 512, 16..=65_536, nothing_made);
 
+/// Are tries refused whose user or order id no database can store?
+static STORABLE_NAMES: Choice = Choice::new(c"storable-names", &[c"no", c"yes"], nothing_made);
+
 /// How long the timer that releases expired holds sleeps at most, in ms.
 static HOLD_SWEEP_MS: Number = Number::new(c"hold-sweep-ms", 50, 1..=100, nothing_made);
 
@@ -79,7 +82,7 @@ static LOCK_WAITERS_MAX: Text =
 pub(crate) static SCRIPTS: Text = Text::new(c"scripts", "", scripts, nothing_made);
 
 /// Every configuration, in the order of redis.conf.
-pub(crate) static SETTINGS: [&dyn Setting; 19] = [
+pub(crate) static SETTINGS: [&dyn Setting; 20] = [
     &STOCK_PREFIX,
     &BUYERS_PREFIX,
     &ORDER_STREAM,
@@ -93,6 +96,7 @@ pub(crate) static SETTINGS: [&dyn Setting; 19] = [
     &ID_EPOCH,
     &ID_UTC_OFFSET,
     &NAME_BYTES_MAX,
+    &STORABLE_NAMES,
     &HOLD_SWEEP_MS,
     &WAITLIST_MAX,
     &LOCK_LEASE_MS_MAX,
@@ -154,6 +158,12 @@ pub(crate) fn names() -> Names {
 #[inline]
 pub(crate) fn name_bytes_max() -> usize {
     usize::try_from(NAME_BYTES_MAX.get()).unwrap_or(usize::MAX)
+}
+
+/// Are tries refused whose user or order id no database can store?
+#[inline]
+pub(crate) fn wants_storable_names() -> bool {
+    STORABLE_NAMES.index() == 1
 }
 
 /// How long the timer of holds sleeps at most, in ms.

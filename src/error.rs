@@ -160,6 +160,8 @@ errors! {
     /// An argument is longer than `max` bytes.
     TooLong { argument: &'static str, max: usize } "ERR"
         "{argument} must be at most {max} bytes long";
+    /// A name that no database can store as text.
+    Unstorable { argument: &'static str } "ERR" "{argument} must be UTF-8 without a NUL";
     /// An empty argument.
     Empty { argument: &'static str } "ERR" "{argument} must not be empty";
     /// The name of a lock is that of the fence key of another lock.
@@ -209,6 +211,7 @@ impl CommandError {
     pub(crate) fn is_of_one_try(self) -> bool {
         self.is_of_one_order()
             || matches!(self, Self::OrderId | Self::TooLong { .. } | Self::TryAgain)
+            || matches!(self, Self::Unstorable { .. })
     }
 
     /// Does the error concern one order, and not others of its sale?

@@ -87,15 +87,13 @@ impl<'a> Payment<&'a [u8]> {
 
 impl<N: AsRef<[u8]>> Payment<N> {
     pub fn write(&self) -> Vec<u8> {
-        let sale = Decimal::new(self.sale.get());
-        let mut text = [self.outcome.word().as_bytes(), sale.bytes()].join(&b':');
-        if let Some(user) = self.user.as_ref().map(N::as_ref) {
-            let len = Decimal::new(i64::try_from(user.len()).unwrap_or(i64::MAX));
-            text.extend([b",", USER, len.bytes(), b":", user].concat());
-        }
-        text.push(b':');
-        text.extend(self.id.as_ref());
-        text
+        let (word, sale) = (self.outcome.word().as_bytes(), Decimal::new(self.sale.get()));
+        let Some(user) = self.user.as_ref().map(N::as_ref) else {
+            return [word, sale.bytes(), self.id.as_ref()].join(&b':');
+        };
+        let len = Decimal::new(i64::try_from(user.len()).unwrap_or(i64::MAX));
+        [word, b":", sale.bytes(), b",", USER, len.bytes(), b":", user, b":", self.id.as_ref()]
+            .concat()
     }
 }
 

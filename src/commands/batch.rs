@@ -3,7 +3,7 @@
 
 use super::decided::{apply, counted, is_managed, settle};
 use super::seckill_try::{GENERATE, free_ids};
-use crate::args::{Args, checked_len};
+use crate::args::{Args, check_storable, checked_len};
 use crate::error::CommandError;
 use crate::keyspace::apply::Applied;
 use crate::keyspace::counter::FreeIds;
@@ -158,6 +158,7 @@ impl<'a> Batch<'a> {
 
 /// The bytes of both names; an error if one of them is too long.
 fn pair_len(user: User<'_>, id: OrderId<'_>) -> Result<usize, CommandError> {
+    check_storable(user.0, id.0)?;
     Ok(checked_len::<User<'_>>(user.0)?.saturating_add(checked_len::<OrderId<'_>>(id.0)?))
 }
 

@@ -3,7 +3,7 @@
 
 use super::decided::{is_managed, next_order, try_once};
 use super::{Answering, Command};
-use crate::args::Args;
+use crate::args::{Args, check_storable};
 use crate::error::CommandError;
 use crate::keyspace::counter::{self, FreeIds};
 use crate::keyspace::names::Name;
@@ -50,6 +50,7 @@ impl Command for Try {
     fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
         let voucher: Voucher<'_> = args.next()?;
         let mut order = next_order(&mut args)?;
+        check_storable(order.user.as_str(), order.id.as_str())?;
         let Options { units, waits, sale: meant } = Options::parse(args)?;
         let or_else = if waits { Else::Wait } else { Else::Lose };
         order.units = units.unwrap_or(Units::ONE);

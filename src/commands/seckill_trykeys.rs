@@ -3,7 +3,7 @@
 
 use super::decided::{next_order, try_once};
 use super::{Answering, Command};
-use crate::args::Args;
+use crate::args::{Args, check_storable};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
@@ -67,6 +67,7 @@ impl Command for TryKeys {
             (args.next::<KeyName>()?, args.next::<KeyName>()?, args.next::<KeyName>()?);
         let voucher = args.next()?;
         let mut order = next_order(&mut args)?;
+        check_storable(order.user.as_str(), order.id.as_str())?;
         if order.id.as_ref() == b"*" {
             return Err(CommandError::GeneratedId);
         }

@@ -5,7 +5,7 @@ use crate::observe::{assert_error, words};
 use redis::Value;
 
 /// Every setting with its default and another legal value.
-pub const CONFIGS: [(&str, &str, &str); 19] = [
+pub const CONFIGS: [(&str, &str, &str); 20] = [
     ("seckill.stock-prefix", "seckill:stock:", "s t:"),
     ("seckill.buyers-prefix", "seckill:order:", "buyers:"),
     ("seckill.order-stream", "stream.orders", ""),
@@ -19,6 +19,7 @@ pub const CONFIGS: [(&str, &str, &str); 19] = [
     ("seckill.id-epoch", "1640995200", "0"),
     ("seckill.id-utc-offset", "0", "-28800"),
     ("seckill.name-bytes-max", "512", "16"),
+    ("seckill.storable-names", "no", "yes"),
     ("seckill.hold-sweep-ms", "50", "1"),
     ("seckill.waitlist-max", "100000", "0"),
     ("seckill.lock-lease-ms-max", "86400000", "1"),
@@ -157,7 +158,8 @@ fn redis_conf_wins_over_loadmodule_arguments() {
 }
 
 /// Values that no setting accepts, as name and bytes.
-const BAD: [(&str, &[u8]); 40] = [
+const BAD: [(&str, &[u8]); 41] = [
+    ("seckill.storable-names", b"maybe"),
     ("seckill.waitlist-max", b"-1"),
     ("seckill.waitlist-max", b"10000001"),
     ("seckill.hash-tags", b"maybe"),

@@ -132,5 +132,6 @@ mod survival;
 mod r#try;
 mod trykeys;
 mod users;
+mod users_load;
 mod waiting;
 mod waiting_odd;

@@ -211,7 +211,7 @@ fn rights_stand_on_one_page() {
     }
 }
 
-fn login(server: &Server, name: &str, password: &str) -> Client {
+pub fn login(server: &Server, name: &str, password: &str) -> Client {
     server.run(&format!("ACL SETUSER {name} +auth"));
     let mut client = server.client();
     client.check(&format!("> AUTH {name} {password}\nOK"));

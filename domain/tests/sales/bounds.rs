@@ -195,8 +195,8 @@ pub fn payments_of_sales() -> Bounds {
 /// One snapshot at any moment, and one failover to it.
 pub fn failover() -> Bounds {
     let ids: &[_] = if is_set("BRIEF") { &[0] } else { &[0, 1] };
-    let requests =
-        Requests { ids, references: &[None, Some(0)], extends: true, keeps: true, ..usual() };
+    let (references, keeps) = (&[None, Some(0)], is_set("SOAK"));
+    let requests = Requests { ids, references, extends: true, keeps, ..usual() };
     let mut actions = requests.all();
     if is_set("SOAK") {
         actions.extend([Action::Drop { forced: true, sale: None }, Action::Create]);

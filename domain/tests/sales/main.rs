@@ -129,7 +129,7 @@ fn every_question_about_a_line_fails() {
 #[test]
 fn every_suffix_is_lost() {
     let [tries, _, extend, cancel] = ORDERS;
-    explore(failover(), &[tries, ONE_PAID, extend, cancel, "REJECT 0 1 2"]);
+    explore(failover(), &[tries, PAID, extend, cancel, "REJECT 0 1 2"]);
 }
 
 #[test]
