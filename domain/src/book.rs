@@ -44,7 +44,7 @@ impl Reason {
 }
 
 impl State {
-    const ALL: [Self; 6] = [
+    pub const ALL: [Self; 6] = [
         Self::Waiting,
         Self::Held,
         Self::Sold,

@@ -23,7 +23,7 @@ pub const KEPT: &[u8] = b"kept";
 pub const WAITED: &[u8] = b"waited";
 
 /// The fields whose names can't be configured.
-const OWN_FIELDS: [&[u8]; 9] =
+pub const OWN_FIELDS: [&[u8]; 9] =
     [UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE, PAYMENT, KEPT, WAITED];
 
 /// The prefix of the fields that a dead letter has in addition to those of its entry.

@@ -49,5 +49,6 @@ pub mod scripts;
 mod selling;
 pub mod sessions;
 pub mod slot;
+pub mod stream_entry;
 pub mod tries;
 pub mod waitlist;

@@ -27,6 +27,11 @@ pub const FIRST: &[u8] = b"first";
 impl Outcome {
     const ALL: [Self; 5] = [Self::First, Self::Released, Self::Late, Self::Second, Self::Unknown];
 
+    /// What a word means.
+    pub fn parse(word: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.word().as_bytes() == word)
+    }
+
     /// The word, in the hash and on the wire.
     pub fn word(self) -> &'static str {
         match self {

@@ -22,10 +22,10 @@ use crate::typed::{KeyName, Reason, Voucher};
 use domain::key_names::is_confirmed_name;
 use domain::orders::{Request, reject};
 use domain::plan::Order;
-use domain::rejection::{OrderEntry, parse_order_entry};
 use domain::rules::Meant;
 use domain::sale::{Policy, Units};
 use domain::slot::Slot;
+use domain::stream_entry::{OrderEntry, Which, read};
 use std::rc::Rc;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -119,9 +119,10 @@ fn order_of<'a>(
     if is_confirmed_name(stream.0.bytes()) {
         return Ok(None);
     }
-    let Some(order) = parse_order_entry(rejected.entry, configured.fields.names()) else {
+    let Ok(entry) = read(Which::Orders, rejected.entry, configured.fields.names()) else {
         return Ok(None);
     };
+    let order = entry.order;
     let keys = keys_of(memory, Voucher(order.voucher), stream)?;
     Ok(keys.map(|keys| (keys, order)))
 }

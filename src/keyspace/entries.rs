@@ -8,8 +8,10 @@ use crate::server::{OwnedStr, Str};
 use domain::book::State;
 use domain::facts::Stream;
 use domain::integer::Decimal;
+use domain::payments::Outcome;
 use domain::plan::{Append, Plan};
 use domain::sale::Units;
+use domain::stream_entry::{Entry, OrderEntry, Says, Value};
 
 /// How many fields an entry of an order can have beside user, voucher and order id.
 const MORE_MAX: usize = 6;
@@ -56,8 +58,26 @@ pub(super) fn decimal(number: i64) -> OwnedStr {
     OwnedStr::new(Decimal::new(number).bytes())
 }
 
-fn word(word: &str) -> OwnedStr {
-    OwnedStr::new(word.as_bytes())
+/// What is said of a plan's order; nothing by a dead letter.
+fn says<'p>(append: Append, plan: &'p Plan<Name<'_>>) -> Option<Says<&'p [u8]>> {
+    let entry = plan.entry.as_ref();
+    let accepted = |waited| {
+        let held = entry.filter(|entry| entry.state == State::Held);
+        Says::Accepted { deadline: held.map(|entry| entry.deadline), waited }
+    };
+    let paid = plan.payment.as_ref().map(|(reference, _)| reference.as_ref());
+    Some(match append {
+        Append::Order => accepted(None),
+        Append::Served { waited } => accepted(Some(waited)),
+        Append::Confirmation => Says::Confirmed { reference: None },
+        Append::Payment(Outcome::First) => Says::Confirmed { reference: paid },
+        Append::Payment(outcome) => Says::Payment { outcome, reference: paid },
+        Append::Release { reason, was, kept } => {
+            let reference = entry.and_then(|it| it.reference.as_ref()).map(Name::as_ref);
+            Says::Released { reason, was, kept, reference }
+        }
+        Append::DeadLetter { .. } => return None,
+    })
 }
 
 impl<'a> Sale<'a> {
@@ -95,36 +115,20 @@ impl<'a> Sale<'a> {
 
     /// What an entry says beside user, voucher and order id.
     fn more_of(&self, append: Append, plan: &Plan<Name<'a>>) -> More<'a> {
-        let (names, mut more) = (self.entry_names().own, Vec::new());
-        let mut say = |name: &'a OwnedStr, value: Option<OwnedStr>| {
-            if let Some(value) = value {
-                more.push((name.as_str(), value));
-            }
+        let Some(says) = says(append, plan) else { return More::new() };
+        let [user, id] = [&plan.order.user, &plan.order.id].map(Name::as_ref);
+        let (units, sale) = (plan.order.units, plan.sale);
+        let order = OrderEntry { user, voucher: &[][..], id, units, sale };
+        let names = self.entry_names().own;
+        let of = |(name, value)| {
+            let value = match value {
+                Value::Number(number) => decimal(number),
+                Value::Word(word) => OwnedStr::new(word.as_bytes()),
+                Value::Text(text) => OwnedStr::new(text),
+            };
+            names.own(name).map(|name| (name.as_str(), value))
         };
-        let copy = |name: &Name<'_>| OwnedStr::new(name.as_ref());
-        let entry = plan.entry.as_ref();
-        let units = plan.order.units;
-        say(&names.units, (units != Units::ONE).then(|| decimal(units.get())));
-        if matches!(append, Append::Order | Append::Served { .. }) {
-            let held = entry.filter(|entry| entry.state == State::Held);
-            say(&names.deadline, held.map(|entry| decimal(entry.deadline)));
-        }
-        say(&names.sale, plan.sale.map(|sale| decimal(sale.get())));
-        match append {
-            Append::Payment(outcome) => {
-                say(&names.reference, plan.payment.as_ref().map(|(reference, _)| copy(reference)));
-                say(&names.payment, Some(word(outcome.word())));
-            }
-            Append::Release { reason, was, kept } => {
-                say(&names.reference, entry.and_then(|it| it.reference.as_ref()).map(copy));
-                say(&names.reason, Some(word(reason.word())));
-                say(&names.was, was.map(|was| word(was.word())));
-                say(&names.kept, kept.map(|kept| decimal(kept.get())));
-            }
-            Append::Served { waited } => say(&names.waited, Some(decimal(waited))),
-            Append::Order | Append::Confirmation | Append::DeadLetter { .. } => {}
-        }
-        more
+        Entry { order, says }.write().into_iter().filter_map(of).collect()
     }
 
     /// The entries, to be asked for plan by plan.

@@ -2,26 +2,16 @@
 
 use crate::error::CommandError;
 use crate::server::{OwnedStr, Str};
-use domain::fields::{
-    DEADLINE, DRAW_FIELDS, KEPT, PAYMENT, REASON, REFERENCE, SALE, UNITS, WAITED, WAS,
-    check_order_fields, parse_order_fields,
-};
-use domain::rejection::FieldNames;
+use domain::fields::{DRAW_FIELDS, OWN_FIELDS, check_order_fields, parse_order_fields};
+use domain::stream_entry::FieldNames;
 
 /// The names of the fields of an order's entry.
 pub(crate) struct OrderFields {
     user: OwnedStr,
     voucher: OwnedStr,
     id: OwnedStr,
-    pub(super) units: OwnedStr,
-    pub(super) deadline: OwnedStr,
-    pub(super) sale: OwnedStr,
-    pub(super) reference: OwnedStr,
-    pub(super) reason: OwnedStr,
-    pub(super) was: OwnedStr,
-    pub(super) payment: OwnedStr,
-    pub(super) kept: OwnedStr,
-    pub(super) waited: OwnedStr,
+    /// Those that can't be configured, in the order of `OWN_FIELDS`.
+    own: [OwnedStr; OWN_FIELDS.len()],
 }
 
 impl OrderFields {
@@ -30,23 +20,13 @@ impl OrderFields {
         // The setting was checked when it was set.
         let words = parse_order_fields(text).unwrap_or_default();
         let [user, voucher, id] = words.map(OwnedStr::new);
-        let [units, deadline, sale] = [UNITS, DEADLINE, SALE].map(OwnedStr::new);
-        let [reference, reason, was] = [REFERENCE, REASON, WAS].map(OwnedStr::new);
-        let [payment, kept, waited] = [PAYMENT, KEPT, WAITED].map(OwnedStr::new);
-        Self {
-            user,
-            voucher,
-            id,
-            units,
-            deadline,
-            sale,
-            reference,
-            reason,
-            was,
-            payment,
-            kept,
-            waited,
-        }
+        Self { user, voucher, id, own: OWN_FIELDS.map(OwnedStr::new) }
+    }
+
+    /// A name that can't be configured.
+    pub(super) fn own(&self, name: &[u8]) -> Option<&OwnedStr> {
+        let mut all = OWN_FIELDS.into_iter().zip(&self.own);
+        all.find(|(other, _)| *other == name).map(|(_, kept)| kept)
     }
 
     /// The names by which the entry of an order is known.

@@ -57,7 +57,7 @@ impl StreamConsumer {
             }
             Err(Unfit::Garbled(why)) => return hand.malformed.push_back((which, entry, why)),
             Err(Unfit::Foreign(why)) => (None, why),
-            Err(Unfit::Unstorable(why)) => (RawOrder::of(&entry, &self.fields), why),
+            Err(Unfit::Unstorable(why)) => (RawOrder::of(which, &entry, &self.fields), why),
         };
         match raw {
             Some(raw) if which != Which::Orders => hand.rowless.push((place, raw)),

@@ -3,9 +3,6 @@
 
 use std::collections::VecDeque;
 
-use domain::fields::SALE;
-use domain::rules::SaleId;
-
 use crate::batch::{Outcome, Sole, Why};
 use crate::ending::Place;
 use crate::options::OrderFields;
@@ -46,14 +43,12 @@ pub struct RawOrder {
 }
 
 impl RawOrder {
-    /// None if none of the lists of names fits.
-    pub fn of(entry: &StreamEntry, names: &[OrderFields]) -> Option<Self> {
-        let fits = |names: &&OrderFields| names.all().into_iter().all(|name| entry.has(name));
-        let [user, voucher, order] = names.iter().find(fits)?.all();
-        let of = |name: &str| entry.field(name.as_bytes()).ok().flatten().map(<[u8]>::to_vec);
-        let sale = entry.field(SALE).ok()?.and_then(SaleId::parse);
-        let sale = sale.map_or_else(String::new, |sale| sale.get().to_string());
-        Some(Self { voucher: of(voucher)?, sale, user: of(user)?, order: of(order)? })
+    /// None if it can't be read.
+    pub fn of(which: Which, entry: &StreamEntry, names: &[OrderFields]) -> Option<Self> {
+        let order = entry.read(which, names).ok()?.order;
+        let [voucher, user, id] = [order.voucher, order.user, order.id].map(<[u8]>::to_vec);
+        let sale = order.sale.map_or_else(String::new, |sale| sale.get().to_string());
+        Some(Self { voucher, sale, user, order: id })
     }
 }
 

@@ -3,12 +3,10 @@
 
 use domain::book::{Reason, State};
 use domain::entry_id::EntryId;
-use domain::fields::{
-    DEAD_LETTER_PREFIX, DEADLINE, KEPT, PAYMENT, REASON, REFERENCE, SALE, UNITS, WAITED, WAS,
-};
-use domain::integer;
+use domain::fields::OWN_FIELDS;
 use domain::projection::Known;
-use domain::rules::SaleId;
+use domain::sale::Units;
+use domain::stream_entry::{Entry, FieldNames, Says, Unread, read};
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::ending::Place;
@@ -17,8 +15,6 @@ use crate::stream_entry::{StreamEntry, Which};
 
 /// The longest id in a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
-/// An entry with fewer fields than user, voucher and order id is no order.
-const ORDER_FIELDS_MIN: usize = 3;
 
 /// Identifies an order. An order id is only unique within one sale of one voucher.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,32 +79,24 @@ impl Unfit {
 impl Event {
     /// An entry of a stream. Its fields have one of these lists of names.
     pub fn parse(which: Which, entry: &StreamEntry, names: &[OrderFields]) -> Result<Self, Unfit> {
-        let reason = entry.field(REASON)?;
-        let kind = match which {
-            Which::Released => {
-                let reason = reason.ok_or_else(|| unfit("no field reason"))?;
-                let reason = Reason::parse(reason)
-                    .ok_or_else(|| unfit("reason is not cancelled, expired or rejected"))?;
-                let was = entry.field(WAS)?.and_then(State::parse);
-                Kind::Released { reason, was, kept: entry.number(KEPT)? }
-            }
-            _ if reason.is_some() => return Err(unfit("it is a release")),
-            _ if entry.fields.iter().any(|(name, _)| name.starts_with(DEAD_LETTER_PREFIX)) => {
-                return Err(unfit("it is a dead letter"));
-            }
-            Which::Orders => Kind::Order { deadline_ms: entry.number(DEADLINE)? },
-            Which::Confirmed => match entry.field(PAYMENT)? {
-                None | Some(b"first") => Kind::Confirmed,
-                Some(word) => Kind::Payment(sanitize_bytes(word)),
-            },
+        let Entry { order, says } = entry.read(which, names)?;
+        let key = OrderKey {
+            voucher: id_of("voucher", order.voucher)?,
+            sale: order.sale.map_or_else(String::new, |sale| sale.get().to_string()),
+            order: id_of("order id", order.id)?,
         };
-        let (key, user) = entry.order(names)?;
-        let units = match entry.number(UNITS)? {
-            None => 1,
-            Some(units) if units > 0 => units,
-            Some(_) => return Err(unfit("units is not a number above 0")),
+        let user = id_of("user", order.user)?;
+        let (kind, reference) = match says {
+            Says::Accepted { deadline, .. } => (Kind::Order { deadline_ms: deadline }, None),
+            Says::Confirmed { reference } => (Kind::Confirmed, reference),
+            Says::Payment { outcome, reference } => {
+                (Kind::Payment(outcome.word().to_owned()), reference)
+            }
+            Says::Released { reason, was, kept, reference } => {
+                (Kind::Released { reason, was, kept: kept.map(Units::get) }, reference)
+            }
         };
-        let reference = entry.field(REFERENCE)?.map(as_text);
+        let (units, reference) = (order.units.get(), reference.map(as_text));
         Ok(Self { id: entry.id, key, user, units, reference, kind })
     }
 
@@ -155,75 +143,47 @@ impl Event {
 }
 
 impl StreamEntry {
-    /// The order that the entry is about, and its user.
-    fn order(&self, names: &[OrderFields]) -> Result<(OrderKey, String), Unfit> {
-        let fits = |names: &&OrderFields| names.all().into_iter().all(|name| self.has(name));
-        let Some(names) = names.iter().find(fits) else { return Err(self.foreign(names)) };
-        let [user, voucher, order] = names.all();
-        let voucher = self.id_in(voucher)?;
-        let order = self.id_in(order)?;
-        let sale = self.field(SALE)?.and_then(SaleId::parse);
-        let sale = sale.map_or_else(String::new, |sale| sale.get().to_string());
-        Ok((OrderKey { voucher, sale, order }, self.id_in(user)?))
-    }
-
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.fields.iter().any(|(other, _)| other == name.as_bytes())
-    }
-
-    /// None of the lists of names fits. With the names that it has, it may still be an order.
-    fn foreign(&self, names: &[OrderFields]) -> Unfit {
-        let lacks = |names: &OrderFields| {
-            names.all().into_iter().find(|name| !self.has(name)).unwrap_or_default().to_owned()
+    /// What the entry says, with the first list of names that fits.
+    pub fn read(&self, which: Which, names: &[OrderFields]) -> Result<Entry<&[u8]>, Unfit> {
+        let pairs = self.fields.iter();
+        let fields: Vec<&[u8]> = pairs.flat_map(|(name, value)| [&name[..], value]).collect();
+        let has = |name: &str| self.fields.iter().any(|(other, _)| other == name.as_bytes());
+        let fits = |names: &&OrderFields| names.all().into_iter().all(has);
+        let Some(names) = names.iter().find(fits).or(names.first()) else {
+            return Err(Unfit::Garbled("no names of fields".to_owned()));
         };
-        let lacks = names.first().map(lacks).unwrap_or_default();
-        let own = [UNITS, DEADLINE, SALE, REFERENCE, WAS, REASON, PAYMENT, KEPT, WAITED];
+        let [user, voucher, id] = names.all().map(str::as_bytes);
+        read(which, &fields, FieldNames { user, voucher, id }).map_err(|unread| match unread {
+            Unread::Garbled(why) => Unfit::Garbled(sanitize(&why)),
+            Unread::Foreign(lacks) => self.foreign(&lacks),
+        })
+    }
+
+    /// With the names that it has, it may still be an order.
+    fn foreign(&self, lacks: &[u8]) -> Unfit {
         let others = self.fields.iter().map(|(name, _)| name).filter(|name| !name.is_empty());
         let others: Vec<_> = others
-            .filter(|name| !own.contains(&name.as_slice()))
+            .filter(|name| !OWN_FIELDS.contains(&name.as_slice()))
             .map(|name| sanitize_bytes(name))
             .collect();
-        let lacks = format!("no field {}", sanitize(&lacks));
-        if others.len() < ORDER_FIELDS_MIN {
-            return Unfit::Garbled(lacks);
-        }
-        let others = others.join(" ");
+        let (lacks, others) = (sanitize_bytes(lacks), others.join(" "));
         Unfit::Foreign(format!(
-            "{lacks}, but it has {others}: if it is an order, start the worker with --order-fields \
-             and the names of its user, voucher and order id, of these"
+            "no field {lacks}, but it has {others}: if it is an order, start the worker with \
+             --order-fields and the names of its user, voucher and order id, of these"
         ))
     }
+}
 
-    /// The id in a field, if every database can store it as text.
-    fn id_in(&self, name: &str) -> Result<String, Unfit> {
-        let value = self.field(name.as_bytes())?.unwrap_or_default();
-        let unstorable = |why: String| Err(Unfit::Unstorable(format!("{name} {why}")));
-        if value.len() > ID_LEN_MAX {
-            return unstorable(format!("is longer than {ID_LEN_MAX} bytes"));
-        }
-        match std::str::from_utf8(value) {
-            Ok(text) if text.contains('\0') => unstorable("holds a NUL".to_owned()),
-            Ok(text) => Ok(text.to_owned()),
-            Err(_) => unstorable("is not UTF-8".to_owned()),
-        }
+/// An id, if every database can store it as text.
+fn id_of(what: &str, value: &[u8]) -> Result<String, Unfit> {
+    let unstorable = |why: String| Err(Unfit::Unstorable(format!("its {what} {why}")));
+    if value.len() > ID_LEN_MAX {
+        return unstorable(format!("is longer than {ID_LEN_MAX} bytes"));
     }
-
-    /// A number that is not negative, as the module writes it. Leading zeros are allowed.
-    fn number(&self, name: &[u8]) -> Result<Option<i64>, Unfit> {
-        let Some(text) = self.field(name)? else { return Ok(None) };
-        let number = integer::parse_digits(text).and_then(|number| i64::try_from(number).ok());
-        let not = || unfit(&format!("{} is not a number", String::from_utf8_lossy(name)));
-        number.map(Some).ok_or_else(not)
-    }
-
-    /// The value of a field. An error if the field occurs twice: either value could be meant.
-    pub(crate) fn field(&self, name: &[u8]) -> Result<Option<&[u8]>, Unfit> {
-        let mut found = self.fields.iter().filter(|(other, _)| other == name);
-        let value = found.next().map(|(_, value)| value.as_slice());
-        if found.next().is_some() {
-            return Err(Unfit::Garbled(format!("two fields {}", String::from_utf8_lossy(name))));
-        }
-        Ok(value)
+    match std::str::from_utf8(value) {
+        Ok(text) if text.contains('\0') => unstorable("holds a NUL".to_owned()),
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => unstorable("is not UTF-8".to_owned()),
     }
 }
 
@@ -235,14 +195,9 @@ pub fn as_text(reference: &[u8]) -> String {
     }
 }
 
-fn unfit(why: &str) -> Unfit {
-    Unfit::Garbled(why.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::rejection::FieldNames;
 
     fn entry(fields: &[(&str, &[u8])]) -> StreamEntry {
         let fields = fields.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec()));
@@ -284,7 +239,8 @@ mod tests {
         let kind = |more| parsed(Which::Confirmed, more).map(|event| event.kind);
         assert_eq!(kind(&[("sale", b"3")]), Ok(Kind::Confirmed));
         assert_eq!(kind(&[("payment", b"first"), ("ref", b"p")]), Ok(Kind::Confirmed));
-        for word in ["late", "second", "unknown", "later word"] {
+        assert!(kind(&[("payment", b"later word"), ("ref", b"p")]).is_err());
+        for word in ["late", "second", "unknown"] {
             let payment = parsed(Which::Confirmed, &[("payment", word.as_bytes()), ("ref", b"p")]);
             let payment = payment.unwrap();
             assert_eq!(payment.kind, Kind::Payment(word.to_owned()));
@@ -347,53 +303,12 @@ mod tests {
             Event::parse(Which::Orders, &ids, &[OrderFields::default()])
         };
         for (user, why) in [
-            (&b"\xff"[..], "userId is not UTF-8"),
-            (b"a\0b", "userId holds a NUL"),
-            (&long, "userId is longer than 512 bytes"),
+            (&b"\xff"[..], "its user is not UTF-8"),
+            (b"a\0b", "its user holds a NUL"),
+            (&long, "its user is longer than 512 bytes"),
         ] {
             assert_eq!(of(user, b"7"), Err(Unfit::Unstorable(why.to_owned())));
         }
         assert_eq!(of(&long[1..], b"").unwrap().user.len(), ID_LEN_MAX);
-    }
-
-    /// The module and the worker recognize the same entries as orders, and read them alike.
-    #[test]
-    fn random_entries_are_read_as_the_module_reads_them() {
-        const WORDS: [&str; 7] =
-            ["userId", "voucherId", "id", "units", "deadline", "reason", "sale"];
-        let names = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
-        let mut random = fastrand::Rng::with_seed(7);
-        let mut orders = 0;
-        for _ in 0..20_000 {
-            let ids: [(&str, &[u8]); 3] = [("userId", b"a"), ("voucherId", b"7"), ("id", b"1")];
-            let more: Vec<(&str, Vec<u8>)> = (0..random.usize(..4))
-                .map(|_| {
-                    let number = random.i64(-2..5).to_string().into_bytes();
-                    let value = if random.bool() { number } else { vec![random.u8(..)] };
-                    (*random.choice(&WORDS).unwrap(), value)
-                })
-                .collect();
-            let more: Vec<_> = more.iter().map(|(name, value)| (*name, value.as_slice())).collect();
-            let ids = if random.u8(..) < 200 { &ids[..] } else { &[] };
-            let entry = entry(&[ids, &more].concat());
-            let flat: Vec<&[u8]> =
-                entry.fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
-            let module = domain::rejection::parse_order_entry(&flat, names);
-            let parse = |which| Event::parse(which, &entry, &[OrderFields::default()]);
-            let Ok(order) = parse(Which::Orders) else {
-                let is_plain = flat.iter().all(|text| text.is_ascii() && !text.contains(&0));
-                let has_deadline = flat.contains(&DEADLINE);
-                assert!(module.is_none() || !is_plain || has_deadline, "{entry:?}");
-                continue;
-            };
-            assert!(parse(Which::Released).is_err(), "an order and a release at once");
-            let module = module.expect("an order for the module");
-            assert_eq!(module.user, order.user.as_bytes());
-            assert_eq!(module.voucher, order.key.voucher.as_bytes());
-            assert_eq!(module.id, order.key.order.as_bytes());
-            assert_eq!(module.units.get(), order.units);
-            orders += 1;
-        }
-        assert!(orders > 1_000, "only {orders} orders");
     }
 }

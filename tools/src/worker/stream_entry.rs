@@ -1,25 +1,7 @@
-//! What the streams of orders, confirmed orders and releases consist of.
+//! An entry of the streams, as a consumer gets it.
 
 use domain::entry_id::EntryId;
-
-/// One of the streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Which {
-    Orders,
-    Confirmed,
-    Released,
-}
-
-impl Which {
-    /// The word in the table of changes.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Orders => "orders",
-            Self::Confirmed => "confirmed",
-            Self::Released => "released",
-        }
-    }
-}
+pub use domain::stream_entry::Which;
 
 /// An entry of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,51 +1,112 @@
-//! Entries of streams, as the module reads them.
+//! Entries of streams, as the module writes them and everybody reads them.
 
-use domain::rejection::{FieldNames, OrderEntry, parse_order_entry};
+use domain::book::{Reason, State};
+use domain::payments::Outcome;
 use domain::rules::SaleId;
+use domain::sale::Units;
+use domain::stream_entry::{Entry, FieldNames, OrderEntry, Says, Value, Which, read};
 
 use crate::input::Input;
 
-const NAMES: [&str; 8] =
-    ["userId", "voucherId", "id", "units", "deadline", "reason", "dlqId", "sale"];
+const IDS: [&str; 3] = ["userId", "voucherId", "id"];
+const OWN: [&str; 10] =
+    ["units", "deadline", "reason", "was", "sale", "ref", "payment", "kept", "waited", "dlqId"];
 
-/// The order of an entry is what its fields say, each once.
+fn read_all(which: Which, fields: &[(Vec<u8>, Vec<u8>)]) -> Option<Entry<&[u8]>> {
+    let flat: Vec<&[u8]> = fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
+    let names = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
+    assert!(flat.is_empty() || read(which, &flat[1..], names).is_err());
+    read(which, &flat, names).ok()
+}
+
+/// What an entry says is read from what is written of it, whatever the shop adds; and what is read
+/// of any fields is in them, each once.
 pub(crate) fn order_entry(bytes: &[u8]) {
     let mut input = Input::new(bytes);
+    let which = Which::ALL[usize::from(input.below(3))];
+    if input.flag() {
+        return written(which, &mut input);
+    }
     let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     if input.flag() {
-        for (name, value) in [("userId", "u"), ("voucherId", "7"), ("id", "o")] {
-            fields.push((name.into(), value.into()));
-        }
+        fields.extend(IDS.map(|name| (name.into(), b"x".to_vec())));
     }
     while !input.is_empty() {
         let name = match input.byte() {
-            byte @ 0..248 => NAMES[usize::from(byte % 8)].as_bytes().to_vec(),
+            byte @ 0..32 => IDS[usize::from(byte % 3)].as_bytes().to_vec(),
+            byte @ 32..248 => OWN[usize::from(byte % 10)].as_bytes().to_vec(),
             _ => input.word().to_vec(),
         };
-        let value = match input.below(3) {
+        let value = match input.below(4) {
             0 => input.word().to_vec(),
+            1 => State::ALL[usize::from(input.below(6))].word().into(),
             _ => input.number().to_string().into_bytes(),
         };
         fields.push((name, value));
     }
-    let flat: Vec<&[u8]> = fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
-    let names = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
-    let parsed = parse_order_entry(&flat, names);
-    assert!(flat.is_empty() || parse_order_entry(&flat[1..], names).is_none());
+    let Some(entry) = read_all(which, &fields) else { return };
     let count = |name: &str| fields.iter().filter(|(n, _)| n == name.as_bytes()).count();
     let value = |name: &str| {
         fields.iter().find(|(n, _)| n == name.as_bytes()).map(|(_, value)| value.as_slice())
     };
-    if let Some(OrderEntry { user, voucher, id, units, sale }) = parsed {
-        let stated = value("sale").and_then(|text| std::str::from_utf8(text).ok());
-        let stated = stated.filter(|text| text.starts_with(|first| ('1'..='9').contains(&first)));
-        let stated = stated.and_then(|text| text.parse().ok()).filter(|sale: &i64| *sale < 1 << 53);
-        assert_eq!((sale.map(SaleId::get), count("sale") <= 1), (stated, true));
-        let ids = ["userId", "voucherId", "id"].map(|name| value(name).expect("a field"));
-        assert_eq!([user, voucher, id], ids);
-        assert!(["userId", "voucherId", "id"].iter().all(|name| count(name) == 1));
-        let text = value("units").unwrap_or(b"1");
-        assert_eq!(text, units.get().to_string().as_bytes());
-        assert_eq!(count("reason") + count("dlqId"), 0);
+    let order = entry.order;
+    assert_eq!([order.user, order.voucher, order.id].map(Some), IDS.map(value));
+    assert!(IDS.iter().all(|name| count(name) == 1) && count("dlqId") == 0);
+    assert!(["units", "sale"].iter().all(|name| count(name) <= 1));
+    assert_eq!(value("units").unwrap_or(b"1"), order.units.get().to_string().as_bytes());
+    let sale = order.sale.map(|sale| sale.get().to_string());
+    assert!(sale.is_none_or(|sale| value("sale") == Some(sale.as_bytes())));
+    match entry.says {
+        Says::Released { reason, .. } => {
+            assert_eq!(value("reason"), Some(reason.word().as_bytes()));
+        }
+        _ => assert_eq!(count("reason"), 0),
     }
+    again(which, &entry, &[]);
+}
+
+/// Any entry that the module could write.
+fn written(which: Which, input: &mut Input<'_>) {
+    let [user, voucher, id, reference] = std::array::from_fn(|_| input.word().to_vec());
+    let units = Units::new(input.number()).unwrap_or(Units::ONE);
+    let sale = SaleId::new(input.number());
+    let positive = |number: i64| (number >= 0).then_some(number);
+    let [first, second] = [input.number(), input.number()];
+    let reference = input.flag().then_some(&reference[..]);
+    let says = match which {
+        Which::Orders => Says::Accepted { deadline: positive(first), waited: positive(second) },
+        Which::Confirmed => {
+            let all = [Outcome::First, Outcome::Late, Outcome::Second, Outcome::Unknown];
+            match all[usize::from(input.below(4))] {
+                Outcome::First => Says::Confirmed { reference },
+                outcome => Says::Payment { outcome, reference },
+            }
+        }
+        Which::Released => {
+            let reasons = [Reason::Cancelled, Reason::Expired, Reason::Rejected];
+            let reason = reasons[usize::from(input.below(3))];
+            let was = [None, Some(State::Held), Some(State::Sold)][usize::from(input.below(3))];
+            Says::Released { reason, was, kept: Units::new(first), reference }
+        }
+    };
+    let order = OrderEntry { user: &user[..], voucher: &voucher[..], id: &id[..], units, sale };
+    let own: &[u8] = input.rest();
+    again(which, &Entry { order, says }, own);
+}
+
+fn again(which: Which, entry: &Entry<&[u8]>, own: &[u8]) {
+    let order = &entry.order;
+    let ids = IDS.into_iter().zip([order.user, order.voucher, order.id]);
+    let mut fields: Vec<(Vec<u8>, Vec<u8>)> =
+        ids.map(|(name, value)| (name.into(), value.to_vec())).collect();
+    fields.extend(entry.write().into_iter().map(|(name, value)| {
+        let value = match value {
+            Value::Number(number) => number.to_string().into_bytes(),
+            Value::Word(word) => word.into(),
+            Value::Text(text) => text.to_vec(),
+        };
+        (name.to_vec(), value)
+    }));
+    fields.push((b"the shop's own".to_vec(), own.to_vec()));
+    assert_eq!(read_all(which, &fields).as_ref(), Some(entry));
 }

@@ -1,0 +1,166 @@
+//! Entries as they are written and read, also as the vectors that other languages test with.
+
+use super::*;
+use serde_json::{Value as Json, json};
+
+const NAMES: FieldNames<'_> = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
+
+fn entry_of(which: Which, text: &str) -> Result<Entry<&[u8]>, Unread> {
+    let fields: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
+    read(which, &fields, NAMES)
+}
+
+/// Entries of the order 1 of u for v, by the stream and the fields beside these.
+const ENTRIES: [(Which, &str); 44] = {
+    use Which::{Confirmed, Orders, Released};
+    [
+        (Orders, ""),
+        (Orders, "units 3"),
+        (Orders, "units 9223372036854775807 deadline 5"),
+        (Orders, "deadline 1795344856123 sale 1795344856123456 waited 250"),
+        (Orders, "sale 17 shop's own more 1 more 2"),
+        (Orders, "sale summer"),
+        (Orders, "sale 0"),
+        (Orders, "sale 017"),
+        (Orders, "sale 9007199254740992"),
+        (Orders, "sale 17 sale 17"),
+        (Orders, "id 2"),
+        (Orders, "units 1 units 2"),
+        (Orders, "units 0"),
+        (Orders, "units -1"),
+        (Orders, "units 01"),
+        (Orders, "units +1"),
+        (Orders, "units many"),
+        (Orders, "units 9223372036854775808"),
+        (Orders, "deadline soon"),
+        (Orders, "deadline -5"),
+        (Orders, "waited 1s"),
+        (Orders, "reason cancelled"),
+        (Orders, "payment first"),
+        (Orders, "payment late"),
+        (Orders, "dlqId 1-0"),
+        (Confirmed, ""),
+        (Confirmed, "units 2 sale 17"),
+        (Confirmed, "sale 17 ref p:1 payment first"),
+        (Confirmed, "sale 17 ref p:1 payment late"),
+        (Confirmed, "sale 17 ref p:1 payment second"),
+        (Confirmed, "ref p:1 payment unknown"),
+        (Confirmed, "ref p:1 payment else"),
+        (Confirmed, "ref p:1 ref p:2 payment first"),
+        (Confirmed, "reason expired"),
+        (Released, "reason cancelled"),
+        (Released, "sale 17 reason expired was held"),
+        (Released, "units 2 sale 17 ref p:1 reason cancelled was sold kept 3"),
+        (Released, "reason rejected was sold"),
+        (Released, ""),
+        (Released, "reason sold"),
+        (Released, "reason bored"),
+        (Released, "reason cancelled was expired"),
+        (Released, "reason cancelled kept 0"),
+        (Released, "reason cancelled dlqId 1-0"),
+    ]
+};
+
+fn text_of(more: &str) -> String {
+    format!("userId u voucherId v id 1 {more}").trim_end().to_owned()
+}
+
+fn told(entry: &Entry<&[u8]>) -> Json {
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    let order = &entry.order;
+    let mut told = json!({
+        "user": text(order.user),
+        "voucher": text(order.voucher),
+        "id": text(order.id),
+        "units": order.units.get(),
+        "sale": order.sale.map(SaleId::get),
+    });
+    let says = match entry.says {
+        Says::Accepted { deadline, waited } => {
+            json!({ "says": "accepted", "deadline": deadline, "waited": waited })
+        }
+        Says::Confirmed { reference } => {
+            json!({ "says": "confirmed", "ref": reference.map(text) })
+        }
+        Says::Payment { outcome, reference } => {
+            json!({ "says": "payment", "payment": outcome.word(), "ref": reference.map(text) })
+        }
+        Says::Released { reason, was, kept, reference } => json!({
+            "says": "released",
+            "reason": reason.word(),
+            "was": was.map(State::word),
+            "kept": kept.map(Units::get),
+            "ref": reference.map(text),
+        }),
+    };
+    if let (Json::Object(told), Json::Object(says)) = (&mut told, says) {
+        told.extend(says);
+    }
+    told
+}
+
+#[test]
+fn the_vectors_are_what_is_read() {
+    let all: Vec<Json> = ENTRIES
+        .into_iter()
+        .map(|(which, more)| {
+            let text = text_of(more);
+            let words: Vec<&str> = text.split(' ').collect();
+            let fields: Vec<_> = words.chunks(2).collect();
+            let (read, why) = match entry_of(which, &text) {
+                Ok(entry) => (Some(told(&entry)), None),
+                Err(Unread::Garbled(why)) => (None, Some(why)),
+                Err(Unread::Foreign(lacks)) => panic!("{more}: {lacks:?}"),
+            };
+            json!({ "stream": which.word(), "fields": fields, "read": read, "refused": why })
+        })
+        .collect();
+    let lines: Vec<_> = all.iter().map(ToString::to_string).collect();
+    let text = format!("[\n{}\n]\n", lines.join(",\n"));
+    let kept = include_str!("../../vectors/entries.json");
+    assert!(kept == text, "domain/vectors/entries.json must be:\n{text}");
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    for (which, more) in ENTRIES {
+        let text = text_of(more);
+        let Ok(entry) = entry_of(which, &text) else { continue };
+        let written = entry.write();
+        let mut again = "userId u voucherId v id 1".to_owned();
+        for (name, value) in &written {
+            let value = match value {
+                Value::Number(number) => number.to_string(),
+                Value::Word(word) => (*word).to_owned(),
+                Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            };
+            again += &format!(" {} {value}", String::from_utf8_lossy(name));
+        }
+        assert_eq!(entry_of(which, &again), Ok(entry), "{more}");
+    }
+}
+
+#[test]
+fn an_order_is_known_by_its_fields() {
+    let which = Which::Orders;
+    for (text, lacks) in [
+        ("userId u voucherId v", "no field id"),
+        ("voucherId v id 1 a b", "no field userId"),
+        ("USERID u voucherId v id 1 units 2", "no field userId"),
+    ] {
+        let found = entry_of(which, text);
+        let is_so = match &found {
+            Err(Unread::Garbled(why)) => why == lacks,
+            Err(Unread::Foreign(name)) => lacks.ends_with(&*String::from_utf8_lossy(name)),
+            Ok(_) => false,
+        };
+        assert!(is_so, "{text}: {found:?}");
+    }
+    let found = entry_of(which, "userId u voucherId v orderId 1");
+    assert_eq!(found, Err(Unread::Foreign(b"id".to_vec())));
+    assert!(matches!(entry_of(which, "userId u odd"), Err(Unread::Garbled(_))));
+    assert!(read::<&[u8]>(which, &[], NAMES).is_err());
+    let bytes: [&[u8]; 6] = [b"userId", b"\0\xff", b"voucherId", b"", b"id", b"\r\n"];
+    let order = read(which, &bytes, NAMES).expect("an order").order;
+    assert_eq!((order.user, order.voucher, order.id), (bytes[1], &b""[..], bytes[5]));
+}
