@@ -43,6 +43,7 @@ soak: module ## crashes, failovers, histories and the command fuzzer for MINUTES
 	SOAK=1 cargo test --release -p seckill-domain --test sales --test lock_line -- --nocapture
 	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
 		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
+	DRILL_ROUNDS=200 cargo test -p seckill-tools --test worker drill:: -- --nocapture
 
 book: ## the documentation as a book, English and Chinese (target/book/index.html)
 	@scripts/book

@@ -33,6 +33,7 @@ pub mod fields;
 pub mod hash_tag;
 pub mod info;
 pub mod integer;
+pub mod judge;
 pub mod key_names;
 pub mod lock;
 pub mod order_id;

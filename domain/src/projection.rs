@@ -52,6 +52,37 @@ pub enum Book<N> {
     Over,
 }
 
+/// In place of what the server said of a row that ended because the server had lost its order. It
+/// lives again if the server has the order after all.
+pub const LOST: &str = "lost: no payment is known to server or rows";
+
+impl Book<String> {
+    /// What the server says of an order, in words.
+    pub fn words(&self) -> String {
+        let known = match self {
+            Self::Has(known) => known,
+            Self::Lacks => return "no such order".to_owned(),
+            Self::Older => return "an earlier sale".to_owned(),
+            Self::Over => return "no sale".to_owned(),
+        };
+        let mut text = format!("{}, units {}", known.state.word(), known.units);
+        match known.was_sold.filter(|_| !known.state.is_live()) {
+            Some(true) => text.push_str(", was sold"),
+            Some(false) => text.push_str(", was held"),
+            None => {}
+        }
+        match &known.reference {
+            Some(reference) => format!("{text}, ref {reference}"),
+            None => format!("{text}, no ref"),
+        }
+    }
+
+    /// What it says of an order id that is another user's there.
+    pub fn words_of_user(user: &str) -> String {
+        format!("the order id is of user {user}")
+    }
+}
+
 /// The server says less than what is known, or something else. The row keeps `known`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contradiction<N> {

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow};
 use domain::fields::parse_order_fields;
 use domain::hash_tag::StrayBraces;
 use domain::info::Names;
-use domain::key_names::{BOOK_PREFIX, Naming, RULES_PREFIX};
+use domain::key_names::{BOOK_PREFIX, Naming, OUTSIDE_PREFIX, PAYMENTS_PREFIX, RULES_PREFIX};
 
 use crate::connection::Connection;
 
@@ -20,6 +20,10 @@ pub struct VoucherKeys {
     pub book: String,
     /// The rules of a managed voucher.
     pub rules: String,
+    /// Payments by reference; outlives the sale.
+    pub payments: String,
+    /// Units by order that a person has taken off the sale.
+    pub outside: String,
     /// The stream of releases; None if no orders are appended.
     pub released: Option<String>,
     pub user_field: String,
@@ -60,6 +64,8 @@ impl VoucherKeys {
             buyers: key(&names.buyers_prefix),
             book: key(BOOK_PREFIX),
             rules: key(RULES_PREFIX),
+            payments: key(PAYMENTS_PREFIX),
+            outside: key(OUTSIDE_PREFIX),
             released: stream.map(|stream| text(&naming.released_stream(stream))),
             stream: stream.map(|stream| text(&naming.stream(stream))),
             user_field,

@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
     voucher_id VARBINARY(512) NOT NULL,
     sale_id    VARBINARY(64) NOT NULL,
     units      BIGINT NOT NULL,
-    -- 1 if the shop's statements were run with its rows.
+    -- 1 if the shop's statements were run with its rows, 2 if not, 3 with some of them.
     with_statements BIGINT NOT NULL,
     updated_ms BIGINT NOT NULL,
     PRIMARY KEY (voucher_id, sale_id)
@@ -97,4 +97,25 @@ CREATE TABLE IF NOT EXISTS {prefix}positions (
     number     BIGINT NOT NULL,
     added      BIGINT NOT NULL,
     PRIMARY KEY (stream, group_name)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- The mark that the rows and the server have in common, by the stream of orders and its group: a
+-- random word, and how far the group had read each stream when its first worker started.
+CREATE TABLE IF NOT EXISTS {prefix}marks (
+    stream     VARBINARY(512) NOT NULL,
+    group_name VARBINARY(512) NOT NULL,
+    mark       VARCHAR(256) CHARACTER SET ascii NOT NULL,
+    at_ms      BIGINT NOT NULL,
+    PRIMARY KEY (stream, group_name)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Sales that a check has proved when they were over, with what the rows were then.
+CREATE TABLE IF NOT EXISTS {prefix}closed_sales (
+    voucher_id VARBINARY(512) NOT NULL,
+    sale_id    VARBINARY(64)  NOT NULL,
+    units      BIGINT NOT NULL,
+    orders     BIGINT NOT NULL,
+    digest     VARCHAR(256) CHARACTER SET ascii NOT NULL,
+    at_ms      BIGINT NOT NULL,
+    PRIMARY KEY (voucher_id, sale_id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;

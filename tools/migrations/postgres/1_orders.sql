@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
     voucher_id TEXT COLLATE "C" NOT NULL,
     sale_id    TEXT COLLATE "C" NOT NULL,
     units      BIGINT NOT NULL,
-    -- 1 if the shop's statements were run with its rows.
+    -- 1 if the shop's statements were run with its rows, 2 if not, 3 with some of them.
     with_statements BIGINT NOT NULL,
     updated_ms BIGINT NOT NULL,
     PRIMARY KEY (voucher_id, sale_id)
@@ -101,4 +101,25 @@ CREATE TABLE IF NOT EXISTS {prefix}positions (
     number     BIGINT NOT NULL,
     added      BIGINT NOT NULL,
     PRIMARY KEY (stream, group_name)
+);
+
+-- The mark that the rows and the server have in common, by the stream of orders and its group: a
+-- random word, and how far the group had read each stream when its first worker started.
+CREATE TABLE IF NOT EXISTS {prefix}marks (
+    stream     TEXT COLLATE "C" NOT NULL,
+    group_name TEXT COLLATE "C" NOT NULL,
+    mark       TEXT COLLATE "C" NOT NULL,
+    at_ms      BIGINT NOT NULL,
+    PRIMARY KEY (stream, group_name)
+);
+
+-- Sales that a check has proved when they were over, with what the rows were then.
+CREATE TABLE IF NOT EXISTS {prefix}closed_sales (
+    voucher_id TEXT COLLATE "C" NOT NULL,
+    sale_id    TEXT COLLATE "C" NOT NULL,
+    units      BIGINT NOT NULL,
+    orders     BIGINT NOT NULL,
+    digest     TEXT COLLATE "C" NOT NULL,
+    at_ms      BIGINT NOT NULL,
+    PRIMARY KEY (voucher_id, sale_id)
 );

@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
     voucher_id TEXT NOT NULL,
     sale_id    TEXT NOT NULL,
     units      INTEGER NOT NULL,
-    -- 1 if the shop's statements were run with its rows.
+    -- 1 if the shop's statements were run with its rows, 2 if not, 3 with some of them.
     with_statements INTEGER NOT NULL,
     updated_ms INTEGER NOT NULL,
     PRIMARY KEY (voucher_id, sale_id)
@@ -99,4 +99,25 @@ CREATE TABLE IF NOT EXISTS {prefix}positions (
     number     INTEGER NOT NULL,
     added      INTEGER NOT NULL,
     PRIMARY KEY (stream, group_name)
+) STRICT, WITHOUT ROWID;
+
+-- The mark that the rows and the server have in common, by the stream of orders and its group: a
+-- random word, and how far the group had read each stream when its first worker started.
+CREATE TABLE IF NOT EXISTS {prefix}marks (
+    stream     TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    mark       TEXT NOT NULL,
+    at_ms      INTEGER NOT NULL,
+    PRIMARY KEY (stream, group_name)
+) STRICT, WITHOUT ROWID;
+
+-- Sales that a check has proved when they were over, with what the rows were then.
+CREATE TABLE IF NOT EXISTS {prefix}closed_sales (
+    voucher_id TEXT NOT NULL,
+    sale_id    TEXT NOT NULL,
+    units      INTEGER NOT NULL,
+    orders     INTEGER NOT NULL,
+    digest     TEXT NOT NULL,
+    at_ms      INTEGER NOT NULL,
+    PRIMARY KEY (voucher_id, sale_id)
 ) STRICT, WITHOUT ROWID;

@@ -9,13 +9,12 @@ use std::collections::{BTreeMap, HashMap};
 use domain::book::State;
 use domain::projection::{Book, Known};
 
-use crate::order_events::{Event, OrderKey};
+use crate::order_events::{Event, Kind, OrderKey};
 use crate::seen_entries::SeenEntries;
 
 use draft::{Draft, Drafts, draft};
-pub use draft::{of_book, word_of_user};
-use step::steps;
 pub use step::{Change, Step};
+use step::{changes, steps};
 
 /// In place of the id of a confirmation that is only known from the book or from the release of the
 /// order.
@@ -97,6 +96,8 @@ pub enum Outcome {
     Confirmed,
     /// The row is released or is another user's, or there is none.
     Released,
+    /// The row was looked at without an entry.
+    Looked,
     /// The entry is no longer this worker's: nothing is written for it.
     Gone,
     Failed(Why),
@@ -158,14 +159,17 @@ pub struct Plan {
     /// Existing rows that are live.
     pub updates: Vec<Row>,
     pub records: Vec<Record>,
+    /// Some of these are about payments that changed no order.
+    pub has_payments: bool,
     /// The change of the units sold, by voucher and sale.
     pub sales: BTreeMap<(String, String), i64>,
     /// The changes that the shop's statements run for, releases before orders that take units.
     pub steps: Vec<Step>,
     /// One per event.
     pub outcomes: Vec<Outcome>,
-    /// The rows that are disputed from now on.
+    /// The rows that are disputed from now on, and those that no longer are.
     pub disputes: Vec<Row>,
+    pub healed: Vec<Row>,
 }
 
 /// Whether the shop has statements to run for changes of state.
@@ -198,7 +202,9 @@ pub fn plan(batch: &Batch<'_>, left_out: Vec<Option<Outcome>>) -> Result<Plan, T
         let conflicts = conflicts(&drafts, batch.holders);
         if conflicts.is_empty() {
             let found = found.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Released));
-            let plan = Plan { outcomes: found.collect(), records, ..Plan::default() };
+            let is_payment = |event: &Event| matches!(event.kind, Kind::Payment(_));
+            let has_payments = batch.events.iter().any(|(event, _)| is_payment(event));
+            let plan = Plan { outcomes: found.collect(), records, has_payments, ..Plan::default() };
             return finish(plan, drafts, batch.wants);
         }
         for (number, why) in conflicts {
@@ -240,7 +246,7 @@ fn conflicts(drafts: &Drafts<'_>, holders: &Holders) -> Vec<(usize, Why)> {
 fn finish(mut plan: Plan, drafts: Drafts<'_>, wants: Steps) -> Result<Plan, TooMany> {
     let mut others = Vec::new();
     for (_, draft) in drafts {
-        let Draft { before, row, is_changed, .. } = draft;
+        let Draft { before, row, is_changed, paid, .. } = draft;
         if !is_changed {
             continue;
         }
@@ -253,7 +259,7 @@ fn finish(mut plan: Plan, drafts: Drafts<'_>, wants: Steps) -> Result<Plan, TooM
         }
         // A dispute leaves the shop's tables as they are.
         let steps = match wants {
-            Steps::Wanted if !row.is_disputed() => steps(before, &row),
+            Steps::Wanted if !row.is_disputed() => steps(before, &row, paid),
             _ => Vec::new(),
         };
         if change < 0 {
@@ -261,8 +267,10 @@ fn finish(mut plan: Plan, drafts: Drafts<'_>, wants: Steps) -> Result<Plan, TooM
         } else {
             others.extend(steps)
         }
-        if row.is_disputed() && !before.is_some_and(Row::is_disputed) {
-            plan.disputes.push(row.clone());
+        match (before.is_some_and(Row::is_disputed), row.is_disputed()) {
+            (false, true) => plan.disputes.push(row.clone()),
+            (true, false) => plan.healed.push(row.clone()),
+            _ => {}
         }
         match before {
             None => plan.inserts.push(row),
@@ -276,20 +284,29 @@ fn finish(mut plan: Plan, drafts: Drafts<'_>, wants: Steps) -> Result<Plan, TooM
 }
 
 /// The plan for a row that a person settles.
-pub fn settled(before: &Row, row: Row, now_ms: i64, wants: Steps) -> Result<Plan, TooMany> {
-    let draft = Draft { before: Some(before), row, orders: Vec::new(), is_changed: true };
-    let to = draft.row.known.state;
-    let to = if to == before.known.state { "settled" } else { to.word() };
-    let record = Record {
+pub fn settled(
+    before: &Row,
+    row: Row,
+    now_ms: i64,
+    wants: Steps,
+    also: Option<&str>,
+) -> Result<Plan, TooMany> {
+    let entry = format!("settle {now_ms}");
+    let mut records = changes(Some(before), &row, None, &entry);
+    let settled = Record {
         key: before.key.clone(),
-        entry: format!("settle {now_ms}"),
+        entry,
         from: before.known.state.word(),
-        to: to.to_owned(),
+        to: "settled".to_owned(),
         units: before.known.units,
         reference: before.known.reference.clone(),
-        said: before.disputed.clone(),
+        said: row.disputed.clone(),
     };
-    let plan = Plan { records: vec![record], ..Plan::default() };
+    records.extend(also.map(|word| Record { to: word.to_owned(), ..settled.clone() }));
+    records.push(settled);
+    let draft =
+        Draft { before: Some(before), row, orders: Vec::new(), is_changed: true, paid: None };
+    let plan = Plan { records, ..Plan::default() };
     finish(plan, Drafts::from([(&before.key, draft)]), wants)
 }
 

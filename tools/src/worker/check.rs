@@ -1,18 +1,23 @@
 //! `seckill-worker check`: compares the orders of a voucher, or of all shards of a sale, with the
-//! rows, says which differ, and writes what is missing if asked to. It deletes nothing, and
-//! releases nothing that was sold.
+//! rows and with what is on record of payments, says which differ and what could not be looked at,
+//! and writes what is missing if asked to. It deletes nothing, and releases nothing that was sold.
 //!
-//! `facts` reads the server, `compare` finds the differences, `repair` writes the missing rows.
+//! `facts` and `undone` read the server, `books` puts the books together for the judge in `domain`,
+//! `report` says what it found, `repair` writes the missing rows.
 
-mod compare;
+mod books;
 mod facts;
 mod references;
 mod repair;
+mod report;
+mod undone;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use domain::entry_id::EntryId;
+use domain::judge::{Judgement, Verdict};
 use redis::cmd;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::nodes::Nodes;
@@ -20,13 +25,18 @@ use seckill_tools::sanitize::sanitize;
 use seckill_tools::sharding::{journal_key, parse_opening, shard_voucher};
 use seckill_tools::voucher_keys::VoucherKeys;
 
+use crate::marks::{Marks, Meaning};
 use crate::options::{Check, Options, OrderFields};
 use crate::settings;
 use crate::source::Source;
 use crate::store::{Fault, NEEDS_STATEMENTS, Store};
 use crate::stream_entry::Which;
-use compare::{Comparison, Difference, compare};
+use books::Books;
+pub use books::digest;
 use facts::Sold;
+pub use facts::{Paid, payments};
+use report::Report;
+use undone::{Undone, undone};
 
 /// The time between two looks, in which workers write what they have read: only what both looks
 /// find is reported.
@@ -42,8 +52,7 @@ struct Checker<'c> {
     wanted: &'c Check,
 }
 
-/// True when everything agrees.
-pub async fn check(options: &Options, wanted: &Check) -> Result<bool> {
+pub async fn check(options: &Options, wanted: &Check) -> Result<Verdict> {
     let place = options.server.place()?;
     let mut connection = Nodes::new(place.clone()).connect(&wanted.voucher).await?;
     let settings = settings::compare(&mut connection, options).await;
@@ -54,28 +63,22 @@ pub async fn check(options: &Options, wanted: &Check) -> Result<bool> {
     let vouchers = vouchers_of(&mut link, &wanted.voucher).await?;
     let keys = VoucherKeys::of_module(&mut link, &vouchers).await?;
     let mut checker = Checker { link, store, keys, fields, options, wanted };
-    let mut comparison = checker.look_twice().await?;
-    let mut behind = checker.behind().await?;
-    if wanted.repair && !comparison.differences.is_empty() {
-        checker.repair(&comparison).await?;
-        comparison = checker.look_twice().await?;
-        behind = checker.behind().await?;
+    let (mut books, mut found) = checker.look_twice().await?;
+    if wanted.repair && found.verdict().code() != 0 {
+        checker.repair(&books, &found).await?;
+        (books, found) = checker.look_twice().await?;
+    }
+    let report = Report { references: checker.references(&books)?, judgement: found };
+    if wanted.close && report.verdict() == Verdict::Proved {
+        checker.close(&books).await?;
     }
     let database = checker.store.database();
     checker.store.close().await;
-    if options.json {
-        println!("{}", comparison.json());
-        return Ok(comparison.agrees());
+    match options.json {
+        true => println!("{}", report.json()),
+        false => print!("{}", report.text(database)),
     }
-    print!("{}", comparison.text(database));
-    if !comparison.agrees() && behind > 0 {
-        let group = &options.group;
-        println!(
-            "group {group} has not read or not acknowledged {behind} entries: rows that are \
-             missing may be among them"
-        );
-    }
-    Ok(comparison.agrees())
+    Ok(report.verdict())
 }
 
 /// The voucher, or the vouchers of the sale's shards.
@@ -89,49 +92,109 @@ async fn vouchers_of(link: &mut Connection, voucher: &str) -> Result<Vec<String>
 }
 
 impl Checker<'_> {
-    /// The differences that two looks find; one look if the first finds none.
-    async fn look_twice(&mut self) -> Result<Comparison> {
-        let first = self.look().await?;
-        if first.agrees() {
-            return Ok(first);
+    /// What two looks find; one look if the first finds nothing.
+    async fn look_twice(&mut self) -> Result<(Books, Judgement)> {
+        let books = self.look().await?;
+        let first = books.judge(None);
+        if first.verdict().code() == 0 {
+            return Ok((books, first));
         }
         tokio::time::sleep(SECOND_LOOK).await;
-        let second = self.look().await?;
-        let before: BTreeSet<&Difference> = first.differences.iter().collect();
-        let differences =
-            second.differences.iter().filter(|one| before.contains(one)).cloned().collect();
-        let mut references = second.references;
-        references.retain(|one| first.references.contains(one));
-        Ok(Comparison { differences, references, ..second })
+        let before = (first, books.undone);
+        let books = self.look().await?;
+        let found = books.judge(Some(&before));
+        Ok((books, found))
     }
 
-    async fn look(&mut self) -> Result<Comparison> {
+    async fn look(&mut self) -> Result<Books> {
         let is_one = self.keys.len() == 1;
         ensure!(is_one || self.wanted.stock.is_none(), "--stock is for a voucher without shards");
-        let mut all = Vec::new();
-        for keys in &self.keys {
-            all.extend(Sold::read(&mut self.link, keys, &self.fields).await?);
-        }
-        let mut ledger = self.store.ledger(&self.vouchers()).await.map_err(unread)?;
-        let is_known = !all.is_empty() || !ledger.rows.is_empty();
-        ensure!(is_known, "NOVOUCHER neither the server nor the rows have this voucher");
-        let mut comparison = compare(&all, &ledger, self.wanted.stock);
-        if let Some(path) = &self.wanted.refs {
-            let mut ours: BTreeMap<String, String> = std::mem::take(&mut ledger.payments);
-            for row in &ledger.rows {
-                let reference = row.known.reference.clone();
-                ours.extend(reference.map(|reference| (reference, row.key.order.clone())));
+        let mut books = Books {
+            stock: self.wanted.stock,
+            sale: self.wanted.sale.clone(),
+            with_statements: self.options.statements.is_some(),
+            ..Books::default()
+        };
+        for number in 0..self.keys.len() {
+            let keys = self.keys[number].clone();
+            let began = self.look_at_streams(number, &mut books).await?;
+            if let Some(mut sold) = Sold::read(&mut self.link, &keys, &self.fields).await? {
+                if began != EntryId::default() {
+                    sold.read_entries(&mut self.link, &keys, &self.fields).await?;
+                }
+                books.sold.push(sold);
             }
-            comparison.references = references::compare(&references::read(path)?, &ours);
+            books.payments.extend(facts::payments(&mut self.link, &keys).await?);
         }
-        Ok(comparison)
+        books.ledger = self.store.ledger(&self.vouchers()).await.map_err(unread)?;
+        let is_known = !books.sold.is_empty()
+            || !books.ledger.rows.is_empty()
+            || !books.payments.is_empty()
+            || books.undone.values().any(|undone| !undone.is_empty());
+        ensure!(is_known, "NOVOUCHER neither the server nor the rows have this voucher");
+        Ok(books)
+    }
+
+    /// Compares the marks, and lists the entries of a voucher that are not done. Returns the last
+    /// entry of an order that the group had read before the rows began.
+    async fn look_at_streams(&mut self, number: usize, books: &mut Books) -> Result<EntryId> {
+        if self.keys[number].stream.is_none() {
+            return Ok(EntryId::default());
+        }
+        let voucher = self.keys[number].voucher.clone();
+        let mut source = self.source(number).await?;
+        let marks = Marks::read(&mut source, &self.store).await.map_err(unread)?;
+        let (stream, group) = (source.name(Which::Orders).to_owned(), &self.options.group);
+        let began = match marks.meaning() {
+            Meaning::Same(mark) => mark.position(Which::Orders),
+            Meaning::None => {
+                books.marks.insert(format!(
+                    "no worker of group {group} has read {stream} into these rows yet: start it"
+                ));
+                EntryId::default()
+            }
+            Meaning::RowsLost(mark) => {
+                books.marks.insert(format!(
+                    "group {group} has read {stream} into other rows: this database was lost, or \
+                     is another one; start the worker here, then check --repair"
+                ));
+                mark.position(Which::Orders)
+            }
+            Meaning::OtherServer => {
+                let server = self.options.server.without_password();
+                books.marks.insert(marks.why(&server, &stream, self.store.database()));
+                EntryId::default()
+            }
+        };
+        let undone: Undone = undone(&mut source, &self.fields, &voucher).await?;
+        books.undone.insert(voucher.clone(), undone);
+        books.began.insert(voucher, began);
+        Ok(began)
     }
 
     fn vouchers(&self) -> Vec<&str> {
         self.keys.iter().map(|keys| keys.voucher.as_str()).collect()
     }
 
-    async fn repair(&mut self, comparison: &Comparison) -> Result<()> {
+    /// The references that differ from the provider's, if there is a list of these.
+    fn references(&self, books: &Books) -> Result<Option<Vec<references::Reference>>> {
+        let Some(path) = &self.wanted.refs else { return Ok(None) };
+        let lines = books.ledger.lines.iter().filter(|line| !line.reference.is_empty());
+        let mut ours: BTreeMap<String, String> =
+            lines.map(|line| (line.reference.clone(), line.order.clone())).collect();
+        for row in &books.ledger.rows {
+            let reference = row.known.reference.clone();
+            ours.extend(reference.map(|reference| (reference, row.key.order.clone())));
+        }
+        let (theirs, mut found) = references::read(path)?;
+        found.extend(references::compare(&theirs, &ours));
+        Ok(Some(found))
+    }
+
+    async fn repair(&mut self, books: &Books, found: &Judgement) -> Result<()> {
+        if let Some(text) = books.marks.first() {
+            bail!("--repair writes nothing: {text}");
+        }
         let has_statements = self.options.statements.is_some();
         let were_run = self.store.ran_statements(&self.vouchers()).await.map_err(unread)?;
         ensure!(has_statements || !were_run, NEEDS_STATEMENTS);
@@ -139,9 +202,15 @@ impl Checker<'_> {
         for number in 0..self.keys.len() {
             let mut source = self.source(number).await?;
             let (keys, store) = (&self.keys[number], &self.store);
-            let link = &mut self.link;
-            let (lines, orders) =
-                repair::repair(link, &mut source, store, keys, &self.fields, comparison).await?;
+            let mut repair = repair::Repair {
+                link: &mut self.link,
+                source: &mut source,
+                store,
+                keys,
+                names: &self.fields,
+                with_acknowledged: self.wanted.repair_acknowledged,
+            };
+            let (lines, orders) = repair.run(books, found).await?;
             lines.iter().for_each(|line| println!("{line}"));
             written += orders;
         }
@@ -149,36 +218,47 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The streams of a voucher, at the node that has its keys.
-    async fn source(&self, number: usize) -> Result<Source> {
-        let keys = &self.keys[number];
-        let orders = keys.stream.as_deref().unwrap_or_default();
-        let rest = orders.strip_prefix(self.options.stream.as_str());
-        let tag = rest.and_then(|rest| rest.strip_prefix(":{")?.strip_suffix('}'));
-        let streams = self.options.streams_of(tag);
-        let mut nodes = Nodes::new(self.options.server.place()?);
-        let connection = nodes.connect(&keys.book).await.context("the streams")?;
-        Ok(Source::new(connection, streams, &self.options.group, ""))
-    }
-
-    /// Entries that the group has not read, or not acknowledged.
-    async fn behind(&self) -> Result<u64> {
-        let (mut entries, mut streams) = (0, BTreeSet::new());
-        for (number, keys) in self.keys.iter().enumerate() {
-            if keys.stream.is_none() || !streams.insert(&keys.stream) {
+    /// Keeps what the rows are of sales that are over and proved.
+    async fn close(&self, books: &Books) -> Result<()> {
+        for sold in &books.sold {
+            let [voucher, sale] = [&sold.voucher, &sold.sale].map(|text| sanitize(text));
+            if !sold.is_over {
+                println!(
+                    "sale {sale} of voucher {voucher} stays open: it has not ended, or orders are \
+                     held or wait in line"
+                );
                 continue;
             }
-            let mut source = self.source(number).await?;
-            for which in [Which::Orders, Which::Confirmed, Which::Released] {
-                // A stream that doesn't exist has nothing to read.
-                let standing = source.standing(which).await.unwrap_or_default();
-                entries += standing.lag + standing.pending;
-            }
+            let closed = books.closing(&sold.voucher, &sold.sale);
+            self.store.close_sale(&closed).await.map_err(unread)?;
+            println!(
+                "closed sale {sale} of voucher {voucher}: {} orders, {} units",
+                closed.orders, closed.units
+            );
         }
-        Ok(entries)
+        Ok(())
+    }
+
+    /// The streams of a voucher, at the node that has its keys.
+    async fn source(&self, number: usize) -> Result<Source> {
+        source_of(self.options, &self.keys[number]).await
     }
 }
 
+/// The streams of a voucher, at the node that has its keys.
+pub async fn source_of(options: &Options, keys: &VoucherKeys) -> Result<Source> {
+    let orders = keys.stream.as_deref().unwrap_or_default();
+    let rest = orders.strip_prefix(options.stream.as_str());
+    let tag = rest.and_then(|rest| rest.strip_prefix(":{")?.strip_suffix('}'));
+    let streams = options.streams_of(tag);
+    let mut nodes = Nodes::new(options.server.place()?);
+    let connection = nodes.connect(&keys.book).await.context("the streams")?;
+    Ok(Source::new(connection, streams, &options.group, ""))
+}
+
 fn unread(fault: Fault) -> anyhow::Error {
-    anyhow::anyhow!("--database: {}", sanitize(&fault.text()))
+    match fault {
+        Fault::Server(error) => error.into(),
+        fault => anyhow::anyhow!("--database: {}", sanitize(&fault.text())),
+    }
 }

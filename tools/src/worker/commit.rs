@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 
 use seckill_tools::back_off::back_off;
 use seckill_tools::sanitize::sanitize;
-use tracing::{debug, error};
+use tracing::{debug, error, info};
 
 use crate::batch::{Outcome, Row, Why};
 use crate::book::Asker;
 use crate::halt::{Halt, Stop, rest};
 use crate::hand::Piece;
+use crate::marks::{self, Marks, Meaning};
 use crate::order_events::Event;
 use crate::outage::Outage;
+use crate::source::Source;
 use crate::store::{Applied, Care, Fault, Store};
 use crate::totals::{Count, Part, Totals};
 
@@ -26,6 +28,14 @@ const STOP_WAIT: Duration = Duration::from_secs(2);
 /// another worker may have been in the way.
 const TRIES: u32 = 2;
 const TRIES_ALONE: u32 = 3;
+
+fn tell_healed(row: &Row) {
+    let [order, voucher] = [&row.key.order, &row.key.voucher].map(|text| sanitize(text));
+    let state = row.known.state.word();
+    info!(
+        "order {order} for voucher {voucher} is not disputed any more: the server has it {state}"
+    );
+}
 
 /// Ends `STOP_WAIT` after the worker was asked to stop; a commit that still runs is then abandoned.
 /// Whether it succeeds or not, its entries stay pending.
@@ -46,6 +56,28 @@ pub struct Committer {
 impl Committer {
     pub fn new(store: Arc<Store>, totals: Arc<Totals>, stream: &str, stop: Stop) -> Self {
         Self { store, totals, stream: stream.to_owned(), stop }
+    }
+
+    /// Compares the marks of the rows and of the server, and waits while the database is down.
+    pub async fn agree(&mut self, source: &mut Source) -> Result<(Marks, Meaning), Halt> {
+        let part = Part::Database(self.stream.clone());
+        let mut outage = Outage::of("the database", self.store.name(), part, &self.totals);
+        loop {
+            let fault = match marks::agree(source, &self.store).await {
+                Ok(agreed) => {
+                    outage.over();
+                    return Ok(agreed);
+                }
+                Err(Fault::Server(error)) => return Err(Halt::Redis(error)),
+                Err(fault) => fault,
+            };
+            let tries = outage.failed(&fault.text());
+            rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await?;
+        }
+    }
+
+    pub fn database(&self) -> &'static str {
+        self.store.database()
     }
 
     pub fn store(&self) -> &Store {
@@ -71,6 +103,7 @@ impl Committer {
                 Ok(applied) => {
                     self.count(&applied.outcomes);
                     applied.disputes.iter().for_each(|row| self.tell_dispute(row));
+                    applied.healed.iter().for_each(tell_healed);
                     let events = piece.events.into_iter().map(|(event, _)| event);
                     done.extend(events.zip(applied.outcomes));
                     continue;

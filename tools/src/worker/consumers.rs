@@ -134,7 +134,9 @@ impl Consumers {
                     LOOK_EVERY
                 }
                 Err(Halt::Stopped) => return Ok(()),
-                Err(halt @ Halt::Settings(_)) => return Err(halt.told(&self.options)),
+                Err(halt @ (Halt::Settings(_) | Halt::Foreign(_))) => {
+                    return Err(halt.told(&self.options));
+                }
                 Err(Halt::Redis(error)) => {
                     let is_patient = !self.options.once || started.elapsed() < PATIENCE;
                     let is_lasting = trouble(&error) == Trouble::Wrong && self.running.is_empty();

@@ -120,7 +120,7 @@ impl Outlook {
     }
 }
 
-fn is_confirmed() -> Result<bool> {
+pub fn is_confirmed() -> Result<bool> {
     print!("Type yes to do it: ");
     std::io::stdout().flush()?;
     let mut answer = String::new();

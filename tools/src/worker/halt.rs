@@ -30,6 +30,8 @@ pub enum Halt {
     Stopped,
     /// The server's settings differ from the worker's; the text is for the operator.
     Settings(String),
+    /// The server does not look like the one of these rows; the text is for the operator.
+    Foreign(String),
 }
 
 impl Halt {
@@ -37,7 +39,7 @@ impl Halt {
     pub fn told(self, options: &Options) -> anyhow::Error {
         let text = match self {
             Self::Redis(error) => told(&error),
-            Self::Settings(text) => text,
+            Self::Settings(text) | Self::Foreign(text) => text,
             Self::Stopped => "asked to stop".to_owned(),
         };
         anyhow!("{}: {text}", options.server.without_password())

@@ -13,8 +13,8 @@
 //!
 //! Exit code: 0 after success, also on SIGTERM; 1 with a line that says why it failed; 2 for wrong
 //! arguments; 3 if orders that can't be written are pending at the end; 4 if the server contradicts
-//! rows; 5 if entries were lost, with `--once`. For `check`: 0 the rows agree, 1 they differ, 2
-//! they could not be compared.
+//! rows; 5 if entries were lost, with `--once`. For `check`: 0 the books agree, 1 they differ, 2
+//! they could not be compared, 3 nothing differs, but something could not be looked at.
 
 #![cfg_attr(
     not(feature = "databases"),
@@ -34,6 +34,7 @@ mod gauges;
 mod halt;
 mod hand;
 mod limits;
+mod marks;
 mod options;
 mod order_events;
 mod outage;
@@ -46,6 +47,7 @@ mod store;
 mod stream_consumer;
 mod stream_entry;
 mod tag_finder;
+mod tend;
 mod totals;
 mod trim;
 
@@ -67,6 +69,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
 use consumers::Consumers;
+use domain::judge::Verdict;
 use halt::{Stop, rest};
 use options::{Command, Options};
 use outage::Outage;
@@ -109,7 +112,7 @@ fn main() -> ExitCode {
         });
     match worked {
         Ok(Ended::Well) => ExitCode::SUCCESS,
-        Ok(Ended::Differs) => ExitCode::FAILURE,
+        Ok(Ended::Judged(verdict)) => ExitCode::from(verdict.code()),
         Ok(Ended::Unchecked(error)) => refused("seckill-worker", &error),
         Ok(Ended::Refused) => {
             eprintln!("seckill-worker: orders are not written; they are pending, see the log");
@@ -150,8 +153,8 @@ fn log_to_stderr(options: &Options) {
 /// How the program ended, if without an error.
 enum Ended {
     Well,
-    /// The rows differ from the server's orders.
-    Differs,
+    /// The rows and the server's orders were compared.
+    Judged(Verdict),
     /// They could not be compared.
     Unchecked(anyhow::Error),
     /// Orders that can't be written are pending.
@@ -174,10 +177,8 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
             return Ok(Ended::Well);
         }
         Some(Command::Check(wanted)) => {
-            let checked = check::check(&options, wanted).await;
-            return Ok(match checked {
-                Ok(true) => Ended::Well,
-                Ok(false) => Ended::Differs,
+            return Ok(match check::check(&options, wanted).await {
+                Ok(verdict) => Ended::Judged(verdict),
                 Err(error) => Ended::Unchecked(error),
             });
         }

@@ -1,11 +1,14 @@
 //! The command line.
 
+mod commands;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Parser, ValueEnum};
+pub use commands::{Check, Command, DeadLetter, Settle};
 use domain::fields::parse_order_fields;
 use domain::hash_tag::{Tagged, tagged};
 use domain::key_names::{Naming, ORDER_STREAM};
@@ -14,10 +17,10 @@ use seckill_tools::server::{ServerOptions, VARIABLES, first_line};
 
 const EXIT_CODES: &str = "\
 Exit code:
-  0  ended normally; check: the rows agree
-  1  could not go on, with a line that says why; check: the rows differ
+  0  ended normally; check: the books agree
+  1  could not go on, with a line that says why; check: they differ
   2  wrong arguments; check: they could not be compared
-  3  ended while orders that can't be written are pending
+  3  ended while orders that can't be written are pending; check: not all could be looked at
   4  ended while the server contradicts rows
 
 Examples:
@@ -160,77 +163,6 @@ pub struct Options {
     pub command: Option<Command>,
 }
 
-#[derive(Subcommand, Clone, Debug)]
-pub enum Command {
-    /// Asks, then moves an entry that can't be written to the dead letters and releases its units
-    DeadLetter(DeadLetter),
-    /// Settles an order whose row and whose server contradict each other
-    Settle(Settle),
-    /// Compares the orders of a voucher, or of all shards of a sale, with the rows, and prints the
-    /// differences
-    Check(Check),
-}
-
-#[derive(Args, Clone, Debug)]
-pub struct Check {
-    /// The voucher, or the name of a sale over shards
-    #[arg(long)]
-    pub voucher: String,
-
-    /// Units that were on sale at the beginning, to compare the units left as well; only for an
-    /// unmanaged voucher
-    #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(i64).range(0..))]
-    pub stock: Option<i64>,
-
-    /// A CSV file of the payment provider, to compare references: its first line names a column
-    /// ref, and maybe a column order
-    #[arg(long, value_name = "FILE")]
-    pub refs: Option<PathBuf>,
-
-    /// Write the missing rows, and mark those that contradict the server as disputed. Deletes
-    /// nothing, and releases nothing that was sold
-    #[arg(long)]
-    pub repair: bool,
-}
-
-#[derive(Args, Clone, Debug)]
-pub struct DeadLetter {
-    /// The id of the entry, from the worker's log or XPENDING
-    pub entry: String,
-
-    /// Don't release the units: the order was written by other means, or they are sold elsewhere
-    #[arg(long)]
-    pub keep_units: bool,
-
-    /// The reason in the dead letter
-    #[arg(long, value_name = "TEXT", default_value = "given up by a person")]
-    pub reason: String,
-
-    /// Don't ask for confirmation
-    #[arg(long)]
-    pub yes: bool,
-}
-
-#[derive(Args, Clone, Debug)]
-#[command(group = clap::ArgGroup::new("way").required(true).args(["keep", "release"]))]
-pub struct Settle {
-    /// The id of the order
-    pub order: String,
-
-    /// Its voucher, if orders of several have this id
-    #[arg(long)]
-    pub voucher: Option<String>,
-
-    /// The row is right: it stays as it is
-    #[arg(long)]
-    pub keep: bool,
-
-    /// The server is right: the row is released, with the statements for that. The server's units
-    /// stay as they are
-    #[arg(long)]
-    pub release: bool,
-}
-
 /// What stops when a statement of the shop changes no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnNoRow {
@@ -278,6 +210,10 @@ pub struct Streams {
 impl Options {
     /// Refuses what clap can't check, before connecting to anything.
     pub fn check(&self) -> Result<()> {
+        if let Some(Command::Settle(settle)) = &self.command {
+            let has_way = settle.keep || settle.release || settle.order.is_none();
+            ensure!(has_way || settle.is_list(), "settle needs --keep or --release");
+        }
         let names = [&self.stream, &self.released(), &self.confirmed()];
         let differ = names[0] != names[1] && names[1] != names[2] && names[0] != names[2];
         ensure!(differ, "--stream, --released and --confirmed must be different streams");

@@ -55,6 +55,8 @@ pub enum Kind {
     Released { reason: Reason, was: Option<State>, kept: Option<i64> },
     /// No entry: the row is compared with the server.
     Look,
+    /// The same: a held row whose order the server has lost ends.
+    Lost,
 }
 
 /// Why an entry can't become a row, however often it is delivered.
@@ -111,7 +113,7 @@ impl Event {
     /// The stream that the entry is in.
     pub fn which(&self) -> Which {
         match self.kind {
-            Kind::Order { .. } | Kind::Look => Which::Orders,
+            Kind::Order { .. } | Kind::Look | Kind::Lost => Which::Orders,
             Kind::Confirmed | Kind::Payment(_) => Which::Confirmed,
             Kind::Released { .. } => Which::Released,
         }
@@ -131,14 +133,8 @@ impl Event {
             Kind::Released { reason, was, kept: None } => {
                 known(State::Released(reason), was, self.units)
             }
-            Kind::Payment(_) | Kind::Look => return None,
+            Kind::Payment(_) | Kind::Look | Kind::Lost => return None,
         })
-    }
-
-    /// Where it is from, for the changes.
-    pub fn place(&self) -> String {
-        let word = if self.kind == Kind::Look { "check" } else { self.which().word() };
-        format!("{word} {}", self.id)
     }
 }
 

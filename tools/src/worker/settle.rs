@@ -1,48 +1,356 @@
-//! `seckill-worker settle ORDER --keep|--release`: a person decides about an order whose row and
-//! whose server contradict each other.
+//! `seckill-worker settle`: a person decides about orders whose row and server contradict each
+//! other, about payments of which nobody knows the order, and about a server that is another one.
+//!
+//! The server is asked at that moment. What is done there comes first, and is safe to repeat; then
+//! the row is written.
 
-use anyhow::{Result, bail};
+mod adopt;
+mod on_server;
+mod payment;
+
+use anyhow::{Context, Result, bail, ensure};
 use domain::book::{Reason, State};
+use domain::judge::NOT_REFUNDED;
+use domain::projection::{Book, LOST, project};
+use seckill_tools::connection::{Connection, Target};
 use seckill_tools::sanitize::sanitize;
+use seckill_tools::voucher_keys::VoucherKeys;
 
-use crate::batch::Row;
+use crate::batch::{Answer, Row, Sole};
+use crate::book::{self, Asker};
+use crate::check::source_of;
+use crate::marks::{Marks, Meaning};
 use crate::options::{Options, Settle};
-use crate::store::{Fault, NEEDS_STATEMENTS, Store};
+use crate::order_events::{Event, Kind};
+use crate::source::Source;
+use crate::store::{Care, Fault, NEEDS_STATEMENTS, Settled, Store, now_ms};
+use crate::stream_entry::Which;
+use on_server::Stock;
 
-/// The server's side is left alone: its stock and its book are what they are.
+/// What a person needs to settle something.
+struct Settler<'s> {
+    options: &'s Options,
+    wanted: &'s Settle,
+    store: Store,
+    link: Connection,
+}
+
 pub async fn settle(options: &Options, wanted: &Settle) -> Result<()> {
     let store = Store::to_look_at(options)?;
-    let change = |row: &Row| {
-        let mut row = Row { is_settled: true, ..row.clone() };
-        if wanted.release && row.known.state.is_live() {
-            row.known.state = State::Released(Reason::Cancelled);
+    if wanted.is_list() {
+        let rows = store.disputed(wanted.voucher.as_deref()).await.map_err(unread)?;
+        rows.iter().for_each(|row| println!("{}", described(row)));
+        println!("{} rows are disputed", rows.len());
+        store.close().await;
+        return Ok(());
+    }
+    if wanted.adopt_server {
+        return adopt::adopt(options, wanted, &store).await;
+    }
+    let target = Target::find(options.server.place()?).await?;
+    let link = target.connect().await?;
+    let mut settler = Settler { options, wanted, store, link };
+    let settled = settler.run().await;
+    settler.store.close().await;
+    settled
+}
+
+impl Settler<'_> {
+    async fn run(&mut self) -> Result<()> {
+        if let Some(reference) = &self.wanted.payment {
+            return payment::refund(self, reference).await;
         }
-        row
-    };
-    let settled = store.settle(&wanted.order, wanted.voucher.as_deref(), change).await;
-    store.close().await;
-    let order = sanitize(&wanted.order);
-    match settled {
-        Ok(Ok(row)) => {
-            let [user, voucher, said] =
-                [&row.user, &row.key.voucher, &row.disputed].map(|text| sanitize(text));
-            let became = if wanted.release { "is released" } else { "stays" };
-            let state = row.known.state.word();
-            println!(
-                "order {order} of {user} for voucher {voucher}: the row, {state}, {became}; the \
-                 server says: {said}"
-            );
-            Ok(())
+        if !self.wanted.all {
+            let order = self.wanted.order.as_deref().unwrap_or_default();
+            let row = self.one(order).await?;
+            return self.settle(&row).await;
         }
-        Ok(Err(rows)) if rows.is_empty() => bail!("no disputed row has the order id {order}"),
-        Ok(Err(rows)) => {
-            let vouchers: Vec<_> = rows.iter().map(|row| sanitize(&row.key.voucher)).collect();
+        let voucher = self.wanted.voucher.as_deref().unwrap_or_default();
+        let sale = self.wanted.sale.as_deref().unwrap_or_default();
+        let mut rows = self.store.disputed(Some(voucher)).await.map_err(unread)?;
+        rows.retain(|row| row.key.sale == sale);
+        let mut source = self.source(voucher).await?;
+        let mark = self.marks(&mut source).await?;
+        let expected = self.wanted.expect.unwrap_or_default();
+        println!(
+            "{}, mark {}: {} disputed rows of voucher {}, sale {}",
+            self.options.server.without_password(),
+            sanitize(&mark),
+            rows.len(),
+            sanitize(voucher),
+            sanitize(sale)
+        );
+        ensure!(
+            u64::try_from(rows.len()) == Ok(expected),
+            "--expect {expected}: there are {}, so nothing was settled",
+            rows.len()
+        );
+        let mut failed = 0;
+        for row in &rows {
+            if let Err(error) = self.settle(row).await {
+                failed += 1;
+                println!("{}: {}", sanitize(&row.key.order), sanitize(&format!("{error:#}")));
+            }
+        }
+        ensure!(failed == 0, "{failed} of {} were not settled", rows.len());
+        Ok(())
+    }
+
+    /// The row that the options name.
+    async fn one(&self, order: &str) -> Result<Row> {
+        let Settle { voucher, sale, .. } = self.wanted;
+        let mut rows = self.store.rows_of(order).await.map_err(unread)?;
+        rows.retain(|row| voucher.as_ref().is_none_or(|voucher| row.key.voucher == *voucher));
+        rows.retain(|row| sale.as_ref().is_none_or(|sale| row.key.sale == *sale));
+        let order = sanitize(order);
+        match rows.len() {
+            0 => bail!("no row of that voucher and sale has the order id {order}"),
+            1 => Ok(rows.remove(0)),
+            _ => {
+                let name =
+                    |row: &Row| format!("--voucher {} --sale {}", row.key.voucher, row.key.sale);
+                let names: Vec<_> = rows.iter().map(name).collect();
+                bail!(
+                    "several rows have the order id {order}: name one by {}",
+                    sanitize(&names.join(", or by "))
+                )
+            }
+        }
+    }
+
+    /// The streams of a voucher, at the node that has its keys.
+    async fn source(&mut self, voucher: &str) -> Result<Source> {
+        let keys = VoucherKeys::of_module(&mut self.link, &[voucher.to_owned()]).await?;
+        let keys = keys.first().context("no keys")?;
+        source_of(self.options, keys).await
+    }
+
+    /// Nothing is settled by another server. Returns the mark.
+    async fn marks(&self, source: &mut Source) -> Result<String> {
+        let marks = Marks::read(source, &self.store).await.map_err(unread)?;
+        let stream = source.name(Which::Orders).to_owned();
+        let server = self.options.server.without_password();
+        match marks.meaning() {
+            Meaning::Same(mark) => Ok(mark.text()),
+            Meaning::OtherServer => {
+                bail!("nothing was settled: {}", marks.why(&server, &stream, self.store.database()))
+            }
+            Meaning::None | Meaning::RowsLost(_) => bail!(
+                "nothing was settled: {server}: no worker has read {stream} into this database"
+            ),
+        }
+    }
+
+    /// Settles one row.
+    async fn settle(&mut self, row: &Row) -> Result<()> {
+        ensure!(
+            row.key.is_managed(),
+            "an unmanaged voucher has no book: there is nothing to settle"
+        );
+        let mut source = self.source(&row.key.voucher).await?;
+        self.marks(&mut source).await?;
+        let were_run = self.store.ran_statements(&[&row.key.voucher]).await.map_err(unread)?;
+        let has_statements = self.options.statements.is_some() || !were_run;
+        ensure!(self.wanted.keep || has_statements, NEEDS_STATEMENTS);
+        // A dispute that has healed ends, and a row that is behind follows.
+        let row = match has_statements {
+            true => self.look(&mut source, row).await?,
+            false => row.clone(),
+        };
+        let answer = self.ask(&mut source, &row).await?;
+        println!("{}", described(&row));
+        println!("the server says now: {}", sanitize(&words(&answer)));
+        let is_lost_hold = row.known.state == State::Held && !matches!(answer, Answer::Has(_));
+        let is_kept = row.is_settled && row.disputed != LOST;
+        if !row.is_disputed() && !is_lost_hold && !is_kept {
             bail!(
-                "several disputed rows have this order id: name one by --voucher, of {}",
-                vouchers.join(" ")
-            )
+                "nothing was settled: order {} is {}, and the server does not contradict it",
+                sanitize(&row.key.order),
+                row.known.state.word()
+            );
         }
-        Err(Fault::Failed(text)) if text == NEEDS_STATEMENTS => bail!("{text}"),
-        Err(fault) => bail!("--database: {}", sanitize(&fault.text())),
+        match self.wanted.keep {
+            true => self.keep(&mut source, row, &answer).await,
+            false => self.release(&mut source, row, &answer).await,
+        }
+    }
+
+    /// Has the row follow the server where that does not contradict it.
+    async fn look(&self, source: &mut Source, row: &Row) -> Result<Row> {
+        let id = domain::entry_id::EntryId { ms: now_ms().unsigned_abs(), seq: 0 };
+        let (key, user, kind) = (row.key.clone(), row.user.clone(), Kind::Look);
+        let event = Event { id, key, user, units: 1, reference: None, kind };
+        let mut asker = Asker { source, are_entries: false, replicas: 0 };
+        let looked = self.store.apply(&[(event, Sole::No)], Care::Full, &mut asker).await;
+        looked.map_err(unread)?;
+        let rows = self.store.rows_of(&row.key.order).await.map_err(unread)?;
+        rows.into_iter().find(|its| its.key == row.key).context("the row is gone")
+    }
+
+    async fn ask(&self, source: &mut Source, row: &Row) -> Result<Answer> {
+        let mut answers = book::ask(source, [&row.key].into_iter()).await?;
+        match answers.remove(&row.key) {
+            Some(Answer::Unreadable(why)) => bail!("{why}"),
+            Some(answer) => Ok(answer),
+            None => Ok(Answer::Without(Book::Over)),
+        }
+    }
+
+    /// The customer has the order: its units are taken off the sale once.
+    async fn keep(&mut self, source: &mut Source, row: Row, answer: &Answer) -> Result<()> {
+        let lines = self.store.money_of(&row.key).await.map_err(unread)?;
+        let reference = row.known.reference.as_deref().unwrap_or_default();
+        let refunds = lines.iter().any(|(to, its)| {
+            let is_release = matches!(State::parse(to.as_bytes()), Some(State::Released(_)));
+            its == reference && (is_release || to == "late" || to == "second")
+        });
+        ensure!(
+            !refunds || self.wanted.not_refunded,
+            "nothing was settled: a line of the refunds gives the payment of {} back; if it was \
+             not refunded, and will not be: --not-refunded",
+            sanitize(&row.key.order)
+        );
+        let mut kept = Row { is_settled: true, ..row.clone() };
+        let on_server = match answer {
+            Answer::Has(fact) if fact.user == row.user => {
+                if fact.known.state == State::Held && row.known.state == State::Sold {
+                    bail!(
+                        "nothing was settled: the server holds the order until its deadline: \
+                         repeat its confirmation, {}",
+                        sanitize(&confirmation(&row))
+                    );
+                }
+                if !row.known.state.is_live() {
+                    kept.known = fact.known.clone();
+                }
+                if fact.known.state.is_live() { fact.known.units } else { 0 }
+            }
+            _ => 0,
+        };
+        ensure!(
+            kept.known.state.is_live(),
+            "nothing was settled: the order is over in the rows and on the server"
+        );
+        let is_other = matches!(answer, Answer::Has(fact) if fact.user != row.user);
+        if is_other {
+            // The id is another user's order: the key of this row has its user from now on.
+            kept.key.order = format!("{} of {}", row.key.order, row.user);
+        }
+        let units = kept.known.units - on_server;
+        if units < 0 {
+            on_server::reduce(source, &row, kept.known.units).await?;
+        }
+        let is_on = !matches!(answer, Answer::Without(Book::Over | Book::Older));
+        let stock = match units > 0 && is_on {
+            true => on_server::take(source, &kept.key, units).await?,
+            false => Stock::Untouched,
+        };
+        kept.disputed = match is_other {
+            true => Book::Lacks.words(),
+            false => words(answer),
+        };
+        let record = if refunds { Some(NOT_REFUNDED) } else { None };
+        self.write(&row, kept.clone(), record).await?;
+        let [order, voucher, sale] =
+            [&kept.key.order, &row.key.voucher, &row.key.sale].map(|text| sanitize(text));
+        println!("order {order} is kept, {}", kept.known.state.word());
+        match stock {
+            Stock::Untouched => {}
+            Stock::Moved(left) => println!(
+                "took its {units} units off the sale: SECKILL.RESTOCK {voucher} -{units} FOR \
+                 {order} SALE {sale}; {left} are left"
+            ),
+            Stock::Short => println!(
+                "OVERSOLD by {units}: its units were on sale again and are sold. When units are \
+                 left, take them off: seckill-worker settle {order} --voucher {voucher} --sale \
+                 {sale} --keep. Or settle an order with --release, and refund it"
+            ),
+        }
+        Ok(())
+    }
+
+    /// The customer does not have the order: it is cancelled on both sides.
+    async fn release(&mut self, source: &mut Source, row: Row, answer: &Answer) -> Result<()> {
+        if let Answer::Has(fact) = answer
+            && fact.user == row.user
+            && fact.known.state.is_live()
+        {
+            on_server::cancel(source, &row.key, &row.user, fact.known.state).await?;
+        }
+        on_server::undo(source, &row.key).await?;
+        let now = self.ask(source, &row).await?;
+        let mut released = row.clone();
+        if row.known.state.is_live() {
+            released.known.state = State::Released(Reason::Cancelled);
+        }
+        if matches!(&now, Answer::Has(fact) if fact.user != row.user) {
+            released.key.order = format!("{} of {}", row.key.order, row.user);
+        }
+        let book = match &now {
+            Answer::Has(fact) if fact.user == row.user => Some(Book::Has(fact.known.clone())),
+            Answer::Without(book) => Some(book.clone()),
+            Answer::Waits(_) => Some(Book::Lacks),
+            _ => None,
+        };
+        let agrees = book.is_some_and(|book| project(Some(&released.known), None, &book).is_ok());
+        released.is_settled = !agrees;
+        released.disputed = if agrees { String::new() } else { words(&now) };
+        self.write(&row, released.clone(), None).await?;
+        let units = row.live_units();
+        let refund = match row.known.reference.as_deref().filter(|_| units > 0) {
+            Some(reference) => format!("; refund payment {} of {units} units", sanitize(reference)),
+            None => String::new(),
+        };
+        println!("order {} is released{refund}", sanitize(&released.key.order));
+        Ok(())
+    }
+
+    async fn write(&self, before: &Row, after: Row, also: Option<&str>) -> Result<()> {
+        match self.store.settle(before, after, also).await.map_err(unread)? {
+            Settled::Written => Ok(()),
+            Settled::Changed => bail!("the row has changed meanwhile: look again"),
+        }
+    }
+}
+
+/// The command that confirms the order of a row on the server once more.
+fn confirmation(row: &Row) -> String {
+    let order = format!("SECKILL.CONFIRM {} {} {}", row.key.voucher, row.user, row.key.order);
+    match &row.known.reference {
+        Some(reference) => format!("{order} REF {reference} SALE {}", row.key.sale),
+        None => format!("{order} SALE {}", row.key.sale),
+    }
+}
+
+/// What the server says, in the words of a dispute.
+fn words(answer: &Answer) -> String {
+    match answer {
+        Answer::Has(fact) => Book::Has(fact.known.clone()).words(),
+        Answer::Waits(_) => Book::<String>::Lacks.words(),
+        Answer::Without(book) => book.words(),
+        Answer::Unreadable(why) => why.clone(),
+    }
+}
+
+/// A row, and what the server said of it.
+fn described(row: &Row) -> String {
+    let Row { key, user, known, disputed, .. } = row;
+    let said = if disputed.is_empty() { "nothing that contradicts it" } else { disputed };
+    let reference = known.reference.as_deref().unwrap_or("none");
+    sanitize(&format!(
+        "order {} of {user} for voucher {}, sale {}: the row is {}, units {}, ref {reference}; the \
+         server said: {said}",
+        key.order,
+        key.voucher,
+        key.sale,
+        known.state.word(),
+        known.units
+    ))
+}
+
+fn unread(fault: Fault) -> anyhow::Error {
+    match fault {
+        Fault::Server(error) => error.into(),
+        fault => anyhow::anyhow!("--database: {}", sanitize(&fault.text())),
     }
 }

@@ -56,16 +56,16 @@ impl Source {
         Self { connection, streams, group, consumer, owned: BTreeMap::new() }
     }
 
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
     pub fn name(&self, which: Which) -> &str {
         match which {
             Which::Orders => &self.streams.orders,
             Which::Confirmed => self.streams.confirmed.as_deref().unwrap_or_default(),
             Which::Released => &self.streams.released,
         }
-    }
-
-    pub fn group(&self) -> &str {
-        &self.group
     }
 
     /// How the keys of a voucher in these streams are named.

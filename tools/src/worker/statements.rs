@@ -27,8 +27,8 @@ const VALUES: [Value; 10] = [
     ("state", false, |step| Arg::Text(step.new.word())),
     ("old_state", false, |step| Arg::MaybeText(step.old.map(|state| state.word()))),
     ("deadline_ms", true, |step| Arg::MaybeInt(step.row.deadline_ms)),
-    ("kept", true, |step| Arg::Int(step.row.live_units())),
-    ("ref", false, |step| Arg::MaybeText(step.row.known.reference.as_deref())),
+    ("kept", true, |step| Arg::Int(step.kept)),
+    ("ref", false, |step| Arg::MaybeText(step.reference())),
 ];
 
 /// The file.

@@ -4,6 +4,7 @@ mod changes;
 mod fault;
 mod look;
 mod lost;
+mod marks;
 mod migrate;
 mod open;
 mod shop;
@@ -30,7 +31,8 @@ use crate::statements::{Statements, is_of_word};
 use crate::stream_entry::Which;
 pub use fault::Fault;
 use fault::is_of_file;
-pub use look::{Ledger, NEEDS_STATEMENTS};
+pub use look::{Ledger, NEEDS_STATEMENTS, Settled, Sum};
+pub use marks::Closed;
 use open::{FileId, Place, make_file};
 use statement::{Dialect, ROWS_MAX, Tables, Written};
 use transaction::{Open, Pool};
@@ -47,11 +49,13 @@ pub enum Care {
     Full,
 }
 
-/// A batch that is committed: one outcome per event, and the rows that are disputed from now on.
+/// A batch that is committed: one outcome per event, the rows that are disputed from now on, and
+/// those that no longer are.
 #[derive(Debug, Default)]
 pub struct Applied {
     pub outcomes: Vec<Outcome>,
     pub disputes: Vec<Row>,
+    pub healed: Vec<Row>,
 }
 
 pub struct Store {
@@ -174,7 +178,8 @@ impl Store {
             self.place.migrate(&self.tables).await.map_err(others)?;
         }
         let mut open = pool.begin().await?;
-        for probe in self.tables.probes() {
+        let probes = self.tables.probes().into_iter().chain(self.tables.probes_of_marks());
+        for probe in probes {
             open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
         }
         for [table, engine] in open.without_transactions().await? {
@@ -294,6 +299,10 @@ impl Store {
             answers.extend(ask(asker.source, disputed).await.map_err(Fault::Server)?);
             planned = plan(&answers)?;
         }
+        if planned.has_payments {
+            planned.records =
+                self.without_known(&mut open, std::mem::take(&mut planned.records)).await?;
+        }
         let all = events.iter().map(|(event, _)| event);
         let rows = self.write_rows(&mut open, &planned);
         let (written, now_gone) = tokio::join!(rows, asker.gone(all));
@@ -306,7 +315,8 @@ impl Store {
         written?;
         self.tell_shop(&mut open, &planned).await?;
         open.commit().await?;
-        Ok(Ok(Applied { outcomes: planned.outcomes, disputes: planned.disputes }))
+        let Plan { outcomes, disputes, healed, .. } = planned;
+        Ok(Ok(Applied { outcomes, disputes, healed }))
     }
 
     /// The rows of some orders, locked until the transaction ends.

@@ -2,6 +2,8 @@
 
 mod positions;
 
+mod belonging;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,6 +33,8 @@ use crate::trim::trim;
 
 /// How long a read waits for entries, and so how long the worker may take to notice a stop.
 const BLOCK: Duration = Duration::from_millis(500);
+/// How often rows that wait for something else than an entry are looked at.
+const TEND_EVERY: Duration = Duration::from_secs(30);
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// How long `--once` waits for a server that has not answered yet.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -72,6 +76,8 @@ pub struct StreamConsumer {
     has_served: bool,
     /// A group was missing, and none has been read since.
     lacks_group: bool,
+    /// What was told last of a server that is not the one of the rows.
+    foreign: String,
 }
 
 /// Says when a periodic action is due.
@@ -128,6 +134,7 @@ impl StreamConsumer {
             outage,
             has_served: false,
             lacks_group: false,
+            foreign: String::new(),
         })
     }
 
@@ -138,6 +145,12 @@ impl StreamConsumer {
             let error = match self.session().await {
                 Ok(()) | Err(Halt::Stopped) => return Ok(()),
                 Err(Halt::Redis(error)) => error,
+                Err(Halt::Foreign(text)) if !self.options.once => {
+                    if self.foreign(&text).await.is_err() {
+                        return Ok(());
+                    }
+                    continue;
+                }
                 Err(halt) => return Err(halt.told(&self.options)),
             };
             let is_lasting = trouble(&error) == Trouble::Wrong;
@@ -163,6 +176,7 @@ impl StreamConsumer {
         let (group, consumer) = (&self.options.group, &self.consumer);
         let mut source = Source::new(connection, self.streams.clone(), group, consumer);
         self.fields = settings::compare(source.connection(), &self.options).await?.fields;
+        self.agree(&mut source).await?;
         self.load_positions(&source).await;
         let gaps = source.make_groups(&mut self.seen).await?;
         self.missing(&mut source, gaps).await?;
@@ -217,6 +231,7 @@ impl StreamConsumer {
         let steal_every = self.options.claim_after / 2;
         let steal_every = steal_every.clamp(Duration::from_millis(50), Duration::from_secs(30));
         let mut steal = Every::new(steal_every, now);
+        let mut tend = Every::new(TEND_EVERY, now + TEND_EVERY);
         let mut report = Every::new(REPORT_EVERY, now + REPORT_EVERY);
         let mut trims = self.options.trim_every().map(|every| Every::new(every, now + every));
         loop {
@@ -234,6 +249,9 @@ impl StreamConsumer {
             }
             self.totals.refused(&self.streams.orders, self.aside.len());
             self.save_lost().await;
+            if tend.is_due() {
+                self.tend(source).await?;
+            }
             if report.is_due() {
                 self.fields = settings::compare(source.connection(), &self.options).await?.fields;
                 self.report(source).await?;
@@ -241,6 +259,9 @@ impl StreamConsumer {
             if self.options.once && !has_worked && self.is_done(source).await? {
                 break;
             }
+        }
+        if self.options.once {
+            self.tend(source).await?;
         }
         self.trim(source).await?;
         Ok(())

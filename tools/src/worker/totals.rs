@@ -60,6 +60,8 @@ pub enum Part {
     Server(String),
     /// The database, for the consumer of this stream.
     Database(String),
+    /// The server of this stream is not that of the rows.
+    Foreign(String),
     /// There are more hash tags than one worker reads.
     Tags,
 }
@@ -167,7 +169,7 @@ impl Totals {
             }
             Part::Server(stream) => format!("the server of {stream} is down: {text}"),
             Part::Database(_) => format!("the database is down: {text}"),
-            Part::Tags => text.clone(),
+            Part::Tags | Part::Foreign(_) => text.clone(),
         })
     }
 

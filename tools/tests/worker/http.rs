@@ -82,6 +82,7 @@ fn health_says_what_is_away() {
     shop.buy("phone", "ann", "o1");
     shop.wait_until_drained(&mut worker);
     wait(&worker, 200, "ok");
+    shop.run("SAVE");
     shop.server.kill9();
     wait(&worker, 503, "the server of stream.orders is down: ");
     shop.server.start_again();

@@ -11,6 +11,8 @@
 //! | `http` | slow clients of its port; health |
 //! | `crashes` | workers that hang, at any moment |
 //! | `chaos` | servers and workers that are killed at random, in the middle of a sale |
+//! | `drill` | losses, and only what the printed lines advise, to the end |
+//! | `settle` | what a person settles after a loss, and wrong options |
 //! | `losses` | servers that lose orders, confirmations or releases |
 //! | `away` | databases, groups and streams that disappear and return |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
@@ -51,6 +53,7 @@ mod check;
 mod crashes;
 mod databases;
 mod docs;
+mod drill;
 mod http;
 mod losses;
 mod moving;
@@ -60,6 +63,7 @@ mod released;
 mod removed;
 mod rows;
 mod sentinels;
+mod settle;
 mod shop;
 mod statements;
 mod streams;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use domain::book::{Reason, State};
-use domain::projection::{Book, Contradiction, Known, project};
+use domain::projection::{Book, Contradiction, Known, LOST, project};
 
+use super::step::changes;
 use super::{Answer, Batch, Outcome, Record, Row, Sole, WAS_SOLD, Why, word};
 use crate::order_events::{Event, Kind, OrderKey};
 use crate::seen_entries::SeenEntries;
-use crate::stream_entry::Which;
 
 /// The draft of a row.
 pub struct Draft<'e> {
@@ -17,6 +17,8 @@ pub struct Draft<'e> {
     /// The indexes of its order events.
     pub orders: Vec<usize>,
     pub is_changed: bool,
+    /// How many units a payment was for, if one of the entries tells.
+    pub paid: Option<i64>,
 }
 
 pub type Drafts<'e> = BTreeMap<&'e OrderKey, Draft<'e>>;
@@ -62,7 +64,7 @@ fn refused(answer: Option<&Answer>, event: &Event, row: Option<&Row>) -> Option<
     if let Some(Answer::Unreadable(why)) = answer {
         return Some(Outcome::Failed(Why::Refused(why.clone())));
     }
-    if is_payment || event.kind == Kind::Look {
+    if is_payment || matches!(event.kind, Kind::Look | Kind::Lost) {
         return None;
     }
     if let Some(row) = row {
@@ -104,10 +106,16 @@ fn draft_of<'d, 'e>(
             disputed: String::new(),
             is_settled: false,
         });
-        Draft { before, row, orders: Vec::new(), is_changed: false }
+        Draft { before, row, orders: Vec::new(), is_changed: false, paid: None }
     });
     if matches!(event.kind, Kind::Order { .. }) {
         draft.orders.push(number);
+        if event.units > 1 && draft.before.is_none() && event.key.is_managed() {
+            let is_its = |other: &&(Event, Sole)| {
+                other.0.kind == Kind::Confirmed && other.0.key == event.key
+            };
+            draft.paid = batch.events.iter().find(is_its).map(|(other, _)| other.units);
+        }
     }
     draft
 }
@@ -129,20 +137,29 @@ impl Draft<'_> {
         let from = self.exists().then_some(self.row.known.state);
         let before = self.exists().then(|| self.row.clone());
         let is_new = self.note(event, sole);
+        match event.kind {
+            Kind::Confirmed => self.paid = Some(event.units),
+            Kind::Released { was: Some(State::Held), kept: Some(kept), .. } => {
+                self.paid = self.paid.or(Some(kept));
+            }
+            _ => {}
+        }
+        let is_healed = self.row.is_disputed() && self.heal(answer);
         if self.row.is_disputed() {
             records.push(record(event, from, "disputed", &self.row.disputed));
         } else if event.key.is_managed() {
+            // An old entry does not make a dispute of it again.
+            let told = (told, is_healed);
             self.follow(answer, event, told, from, records);
         } else {
             self.count(event, told);
         }
         self.row.is_confirmed_somehow();
-        let is_changed = before.is_none_or(|before| self.row != before);
-        let to = self.row.known.state;
-        // How a row began is in the row: its entry, when, and its deadline if it was held.
-        let begins = from.is_none() && told.state == to && event.which() == Which::Orders;
-        if !self.row.is_disputed() && !begins && (is_new || from != Some(to)) {
-            records.push(record(event, from, event.change_word(to), ""));
+        let is_changed = before.as_ref().is_none_or(|before| self.row != *before);
+        if is_changed && !self.row.is_disputed() {
+            let begun = self.begun(before.is_none(), event, told);
+            let before = before.as_ref().or(begun.as_ref());
+            records.extend(changes(before, &self.row, self.paid, &event.place()));
         }
         self.is_changed |= is_changed;
         match event.kind {
@@ -182,8 +199,27 @@ impl Draft<'_> {
             }
             Kind::Released { .. } => row.seen.release(event.id),
             Kind::Payment(_) => true,
-            Kind::Look => false,
+            Kind::Look | Kind::Lost => false,
         }
+    }
+
+    /// A row that begins with fewer units than its entry has was reduced before it was read.
+    fn begun(&self, is_new: bool, event: &Event, told: &Known<String>) -> Option<Row> {
+        let is_order = matches!(event.kind, Kind::Order { .. }) && event.key.is_managed();
+        let is_less = is_new && is_order && told.units > self.row.known.units;
+        is_less.then(|| Row { known: told.clone(), ..self.row.clone() })
+    }
+
+    /// Ends a dispute if the server has the order again, and says no less than the row.
+    fn heal(&mut self, answer: Option<&Answer>) -> bool {
+        let Some(Answer::Has(fact)) = answer else { return false };
+        let book = Book::Has(fact.known.clone());
+        let heals =
+            fact.user == self.row.user && project(Some(&self.row.known), None, &book).is_ok();
+        if heals {
+            self.row.disputed.clear();
+        }
+        heals
     }
 
     /// The row of a managed voucher's order follows the book, or is disputed.
@@ -191,7 +227,7 @@ impl Draft<'_> {
         &mut self,
         answer: Option<&Answer>,
         event: &Event,
-        told: &Known<String>,
+        (told, is_healed): (&Known<String>, bool),
         from: Option<State>,
         records: &mut Vec<Record>,
     ) {
@@ -204,12 +240,25 @@ impl Draft<'_> {
         let row = &mut self.row;
         let known = from.is_some().then_some(&row.known);
         let other = fact.map(|fact| &fact.user).filter(|user| **user != row.user);
-        let found = match other {
-            Some(_) => Err(Contradiction { known: known.unwrap_or(told).clone() }),
-            None => project(known, Some(told).filter(|_| event.kind != Kind::Look), &book),
+        let is_entry = !is_healed && !matches!(event.kind, Kind::Look | Kind::Lost);
+        let found = match (other, fact) {
+            (Some(_), _) => Err(Contradiction { known: known.unwrap_or(told).clone() }),
+            // It ended because the server had lost it; so it is not over.
+            (None, Some(fact)) if row.disputed == LOST => Ok(Some(fact.known.clone())),
+            (None, None) if event.kind == Kind::Lost && row.known.state == State::Held => {
+                row.disputed = LOST.to_owned();
+                row.is_settled = true;
+                Ok(Some(Known::new(State::Released(Reason::Expired), None, row.known.units, None)))
+            }
+            (None, _) => project(known, Some(told).filter(|_| is_entry), &book),
         };
         match found {
             Ok(known) => {
+                if fact.is_some() {
+                    // What a person has settled, the server says now.
+                    row.disputed.clear();
+                    row.is_settled = false;
+                }
                 row.known = known.unwrap_or_else(|| told.clone());
                 // SECKILL.EXTEND appends no entry: only the book has the new deadline.
                 row.deadline_ms = fact.and_then(|fact| fact.deadline_ms).or(row.deadline_ms);
@@ -220,7 +269,8 @@ impl Draft<'_> {
                 if known.is_none() {
                     row.known = without_row;
                 }
-                let said = other.map_or_else(|| said(event, &book), |user| word_of_user(user));
+                let said = other
+                    .map_or_else(|| said(event, &book), |user| Book::<String>::words_of_user(user));
                 if row.disputed != said {
                     records.push(record(event, from, "disputed", &said));
                     row.disputed = said;
@@ -294,15 +344,8 @@ impl Event {
         match self.kind {
             Kind::Order { .. } => Outcome::Inserted,
             Kind::Confirmed | Kind::Payment(_) => Outcome::Confirmed,
-            Kind::Released { .. } | Kind::Look => Outcome::Released,
-        }
-    }
-
-    /// What the record of a change says that the order has become.
-    fn change_word(&self, state: State) -> &'static str {
-        match self.kind {
-            Kind::Released { kept: Some(_), .. } if state.is_live() => "reduced",
-            _ => state.word(),
+            Kind::Released { .. } => Outcome::Released,
+            Kind::Look | Kind::Lost => Outcome::Looked,
         }
     }
 }
@@ -326,31 +369,6 @@ fn said(event: &Event, book: &Book<String>) -> String {
             let word = event.known().map_or("", |known| known.state.word());
             format!("{word}, by the entry {}", event.place())
         }
-        book => of_book(book),
-    }
-}
-
-/// What the server says of an order id that is another user's there.
-pub fn word_of_user(user: &str) -> String {
-    format!("the order id is of user {user}")
-}
-
-/// What the book has of an order, in words.
-pub fn of_book(book: &Book<String>) -> String {
-    let known = match book {
-        Book::Has(known) => known,
-        Book::Lacks => return "no such order".to_owned(),
-        Book::Older => return "an earlier sale".to_owned(),
-        Book::Over => return "no sale".to_owned(),
-    };
-    let mut text = format!("{}, units {}", known.state.word(), known.units);
-    match known.was_sold.filter(|_| !known.state.is_live()) {
-        Some(true) => text += ", was sold",
-        Some(false) => text += ", was held",
-        None => {}
-    }
-    match &known.reference {
-        Some(reference) => text + &format!(", ref {reference}"),
-        None => text + ", no ref",
+        book => book.words(),
     }
 }

@@ -7,7 +7,7 @@
 
 use domain::book::State;
 
-use super::Row;
+use super::{Record, Row, word};
 
 /// A change of an order's state, with the words of the statements file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,48 +39,109 @@ impl Change {
     }
 }
 
-/// A change of an order's state, with the row after it.
+/// A change of an order's state, with its own figures, and the row after all changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub change: Change,
     /// None for a new order.
     pub old: Option<State>,
     pub new: State,
-    /// The units that the change is about.
+    /// The units that the change is about, and those that the order has after it.
     pub units: i64,
+    pub kept: i64,
     pub row: Row,
 }
 
-/// The changes between two states of a row.
-pub fn steps(before: Option<&Row>, after: &Row) -> Vec<Step> {
+impl Step {
+    /// The reference of the payment, once the order is paid.
+    pub fn reference(&self) -> Option<&str> {
+        let is_held = |state| state == Some(State::Held);
+        let is_unpaid = match self.change {
+            Change::Held => true,
+            Change::Reduced | Change::Released => is_held(self.old),
+            Change::Sold | Change::Confirmed => false,
+        };
+        self.row.known.reference.as_deref().filter(|_| !is_unpaid)
+    }
+}
+
+/// The changes between two states of a row. `paid` is how many units a payment was for, if an entry
+/// tells: fewer than before if some were released while the order was held.
+pub fn steps(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Step> {
     let before = before.filter(|row| !row.is_note());
     let mut state = before.map(|row| row.known.state);
     let is_live = |state: Option<State>| state.is_some_and(State::is_live);
     if after.is_note() || (state.is_none() && !after.known.state.is_live()) {
         return Vec::new();
     }
-    let kept = after.known.units;
-    let mut had = before.map_or(kept, |row| row.known.units);
     let mut steps = Vec::new();
-    let mut go = |change, new, units, state: &mut Option<State>| {
-        steps.push(Step { change, old: *state, new, units, row: after.clone() });
+    let mut go = |change, new, (units, kept), state: &mut Option<State>| {
+        steps.push(Step { change, old: *state, new, units, kept, row: after.clone() });
         *state = Some(new);
     };
+    let kept = after.known.units;
+    let mut had = before.map_or(kept, |row| row.known.units);
     if !is_live(state) && after.known.state.is_live() {
         had = kept;
         match after.deadline_ms {
-            Some(_) => go(Change::Held, State::Held, had, &mut state),
-            None => go(Change::Sold, State::Sold, had, &mut state),
+            Some(_) => go(Change::Held, State::Held, (had, had), &mut state),
+            None => go(Change::Sold, State::Sold, (had, had), &mut state),
         }
     }
     if state == Some(State::Held) && after.known.was_sold == Some(true) {
-        go(Change::Confirmed, State::Sold, had, &mut state);
+        let paid = paid.map_or(had, |paid| paid.clamp(kept, had));
+        if paid < had {
+            go(Change::Reduced, State::Held, (had - paid, paid), &mut state);
+            had = paid;
+        }
+        go(Change::Confirmed, State::Sold, (had, had), &mut state);
     }
     if let Some(state_now) = state.filter(|state| state.is_live() && kept < had) {
-        go(Change::Reduced, state_now, had - kept, &mut state);
+        go(Change::Reduced, state_now, (had - kept, kept), &mut state);
     }
     if is_live(state) && !after.known.state.is_live() {
-        go(Change::Released, after.known.state, kept, &mut state);
+        go(Change::Released, after.known.state, (kept, 0), &mut state);
     }
     steps
+}
+
+/// What has become of an order, a line for each change with its own figures. How a row began is in
+/// the row: its entry, when, and its deadline if it was held.
+pub fn changes(before: Option<&Row>, after: &Row, paid: Option<i64>, entry: &str) -> Vec<Record> {
+    let line = |from, to: &str, units, reference: Option<&str>| Record {
+        key: after.key.clone(),
+        entry: entry.to_owned(),
+        from: word(from),
+        to: to.to_owned(),
+        units,
+        reference: reference.map(str::to_owned),
+        said: String::new(),
+    };
+    let begins = before.is_none_or(Row::is_note);
+    let known = &after.known;
+    // An order that is sold at once, or held, is not worth a look at its steps.
+    let is_live = before.is_none() && !after.is_note() && known.state.is_live();
+    let is_plain = is_live && known.reference.is_none();
+    if is_plain && (after.deadline_ms.is_some()) == (known.state == State::Held) {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    for step in steps(before, after, paid) {
+        let (is_first, is_told) = match step.change {
+            Change::Held | Change::Sold => (true, false),
+            // The note was written when that was read.
+            Change::Confirmed => (false, before.is_some_and(|row| row.known.state == step.new)),
+            _ => (false, false),
+        };
+        if !(is_first && begins) && !(is_told && begins) {
+            let to = if step.change == Change::Reduced { "reduced" } else { step.new.word() };
+            lines.push(line(step.old, to, step.units, step.reference()));
+        }
+    }
+    let was = before.map(|row| (row.known.state, &row.known.reference));
+    if lines.is_empty() && was != Some((known.state, &known.reference)) {
+        let from = before.map(|row| row.known.state);
+        lines.push(line(from, known.state.word(), known.units, known.reference.as_deref()));
+    }
+    lines
 }

@@ -1,13 +1,16 @@
 //! What the server knows about a voucher's orders: the book of a managed voucher; the streams of an
-//! unmanaged one, as far back as they are kept, and its set of buyers. Read in pieces, so that no
-//! sale waits.
+//! unmanaged one, as far back as they are kept, and its set of buyers; the record of payments. Read
+//! in pieces, so that no sale waits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::{Context, Result};
 use domain::book::State;
+use domain::entry_id::EntryId;
+use domain::integer;
+use domain::payments::{Outcome, Payment};
 use domain::projection::Known;
-use redis::{Value, cmd};
+use redis::{RedisError, Value, cmd};
 use seckill_tools::connection::Connection;
 use seckill_tools::sale_info::SaleInfo;
 use seckill_tools::scan::items;
@@ -16,7 +19,7 @@ use seckill_tools::voucher_keys::VoucherKeys;
 use crate::batch::Fact;
 use crate::book;
 use crate::options::OrderFields;
-use crate::order_events::{Event, Kind};
+use crate::order_events::{Event, Kind, as_text};
 use crate::source::reply;
 use crate::stream_entry::Which;
 
@@ -38,6 +41,44 @@ pub struct Sold {
     pub orders: BTreeMap<String, Fact>,
     /// The users who bought; only for an unmanaged voucher.
     pub users: BTreeSet<String>,
+    /// Units that a person took off the sale, by order.
+    pub outside: BTreeMap<String, i64>,
+    /// The entry of each order that is still in the stream.
+    pub entries: BTreeMap<String, EntryId>,
+    /// False if units were sold or released while the orders were read.
+    pub is_steady: bool,
+    /// Ended, with nothing held and nobody in line.
+    pub is_over: bool,
+}
+
+/// A payment on the server's record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paid {
+    pub voucher: String,
+    pub sale: String,
+    pub order: String,
+    pub reference: String,
+    /// None in the records of earlier versions.
+    pub user: Option<String>,
+    pub outcome: Outcome,
+}
+
+/// The payments of a voucher, in all of its sales.
+pub async fn payments(link: &mut Connection, keys: &VoucherKeys) -> Result<Vec<Paid>> {
+    let mut paid = Vec::new();
+    for pair in items(link, "HSCAN", &keys.payments).await?.chunks_exact(2) {
+        let payment = Payment::parse(&pair[1]).ok();
+        let payment = payment.with_context(|| format!("a payment in {}", keys.payments))?;
+        paid.push(Paid {
+            voucher: keys.voucher.clone(),
+            sale: payment.sale.get().to_string(),
+            order: as_text(payment.id),
+            reference: as_text(&pair[0]),
+            user: payment.user.map(as_text),
+            outcome: payment.outcome,
+        });
+    }
+    Ok(paid)
 }
 
 impl Sold {
@@ -47,11 +88,7 @@ impl Sold {
         keys: &VoucherKeys,
         names: &[OrderFields],
     ) -> Result<Option<Self>> {
-        let info = cmd("SECKILL.INFO").arg(&keys.voucher).query_async(link).await;
-        let info: SaleInfo = match info {
-            Err(error) if error.code() == Some("NOVOUCHER") => return Ok(None),
-            info => info.with_context(|| format!("SECKILL.INFO {}", keys.voucher))?,
-        };
+        let Some(info) = Self::info(link, keys).await? else { return Ok(None) };
         let mut sold = Self {
             voucher: keys.voucher.clone(),
             sale: info.sale.map(|sale| sale.to_string()).unwrap_or_default(),
@@ -60,6 +97,8 @@ impl Sold {
             total: info.total,
             left: info.left.with_context(|| format!("{} has no stock", keys.voucher))?,
             buyers: info.buyers.unwrap_or(0),
+            is_over: info.state == "ended"
+                && (info.held.unwrap_or(0), info.waiting.unwrap_or(0)) == (0, 0),
             ..Self::default()
         };
         if sold.is_managed {
@@ -69,7 +108,17 @@ impl Sold {
             sold.users = users.into_iter().map(text).collect();
             sold.read_streams(link, keys, names).await?;
         }
+        sold.is_steady = Self::info(link, keys).await? == Some(info);
         Ok(Some(sold))
+    }
+
+    /// None if the voucher has no sale.
+    async fn info(link: &mut Connection, keys: &VoucherKeys) -> Result<Option<SaleInfo>> {
+        match cmd("SECKILL.INFO").arg(&keys.voucher).query_async(link).await {
+            Err(error) if RedisError::code(&error) == Some("NOVOUCHER") => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("SECKILL.INFO {}", keys.voucher)),
+            Ok(info) => Ok(Some(info)),
+        }
     }
 
     async fn read_book(&mut self, link: &mut Connection, keys: &VoucherKeys) -> Result<()> {
@@ -80,6 +129,25 @@ impl Sold {
             if fact.known.state != State::Waiting {
                 self.orders.insert(order, fact);
             }
+        }
+        for pair in items(link, "HSCAN", &keys.outside).await?.chunks_exact(2) {
+            let units = integer::parse(&pair[1]);
+            let units = units.with_context(|| format!("the units in {}", keys.outside))?;
+            self.outside.insert(text(pair[0].clone()), units);
+        }
+        Ok(())
+    }
+
+    /// The entries of the orders, for a group whose rows began later than its first entry.
+    pub async fn read_entries(
+        &mut self,
+        link: &mut Connection,
+        keys: &VoucherKeys,
+        names: &[OrderFields],
+    ) -> Result<()> {
+        if self.is_managed {
+            let events = events_of(link, keys, names, &self.sale, Which::Orders).await?;
+            self.entries = events.into_iter().map(|event| (event.key.order, event.id)).collect();
         }
         Ok(())
     }
@@ -96,6 +164,7 @@ impl Sold {
             *balance.entry(event.key.order.clone()).or_default() += 1;
             let known = Known::new(State::Sold, None, event.units, None);
             let fact = Fact { user: event.user, known, deadline_ms: None };
+            self.entries.insert(event.key.order.clone(), event.id);
             self.orders.insert(event.key.order, fact);
         }
         for event in events_of(link, keys, names, &self.sale, Which::Released).await? {
@@ -107,15 +176,6 @@ impl Sold {
             }
         }
         Ok(())
-    }
-
-    /// Units of the orders that are live.
-    pub fn units(&self) -> i64 {
-        if !self.is_managed {
-            return self.buyers;
-        }
-        let live = self.orders.values().filter(|fact| fact.known.state.is_live());
-        live.map(|fact| fact.known.units).sum()
     }
 }
 

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use domain::entry_id::EntryId;
+use domain::judge::{Doubt, Finding, Judgement, Kind as Differs};
+use domain::payments::Outcome as Paid;
 use seckill_tools::connection::Connection;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::voucher_keys::VoucherKeys;
 
-use super::compare::{Comparison, Kind as Differs};
+use super::books::Books;
 use super::facts::{Sold, events_of};
 use crate::batch::{Outcome, Sole};
 use crate::book::Asker;
@@ -22,74 +24,166 @@ use crate::stream_entry::Which;
 /// The id for an entry that is no longer in its stream, and so is never read.
 const GONE: EntryId = EntryId { ms: 0, seq: 1 };
 
-/// Writes what differs of a voucher. Returns lines about what could not be written, and the number
-/// of orders that were.
-pub async fn repair(
-    link: &mut Connection,
-    source: &mut Source,
-    store: &Store,
-    keys: &VoucherKeys,
-    names: &[OrderFields],
-    comparison: &Comparison,
-) -> Result<(Vec<String>, usize)> {
-    let (mut lines, mut written) = (Vec::new(), 0);
-    let its = comparison.differences.iter().filter(|one| one.voucher == keys.voucher);
-    let its: Vec<_> = its.filter(|one| !one.order.is_empty()).collect();
-    if its.is_empty() {
-        return Ok((lines, written));
-    }
-    // Read again, since the orders may have changed; and before the streams, so that an order
-    // without an entry there was trimmed and will not be read later.
-    let sold = Sold::read(link, keys, names).await?.unwrap_or_default();
-    let sole = if sold.limit == 1 && !sold.is_managed { Sole::Yes } else { Sole::No };
-    let mut entries: HashMap<String, Vec<(Event, Sole)>> = HashMap::new();
-    let streams: &[Which] = match sold.is_managed {
-        true => &[Which::Orders],
-        false => &[Which::Orders, Which::Released],
-    };
-    for which in streams {
-        for event in events_of(link, keys, names, &sold.sale, *which).await? {
-            entries.entry(event.key.order.clone()).or_default().push((event, sole));
+/// Repairs the rows of one voucher.
+pub struct Repair<'r> {
+    pub link: &'r mut Connection,
+    pub source: &'r mut Source,
+    pub store: &'r Store,
+    pub keys: &'r VoucherKeys,
+    pub names: &'r [OrderFields],
+    /// Also what another consumer had acknowledged before the rows began.
+    pub with_acknowledged: bool,
+}
+
+impl Repair<'_> {
+    /// Writes what differs. Returns lines about what could not be written, and the number of orders
+    /// that were.
+    pub async fn run(&mut self, books: &Books, found: &Judgement) -> Result<(Vec<String>, usize)> {
+        let (mut lines, mut written) = (Vec::new(), 0);
+        // Read again, since the orders may have changed; and before the streams, so that an order
+        // without an entry there was trimmed and will not be read later.
+        let sold = Sold::read(self.link, self.keys, self.names).await?.unwrap_or_default();
+        let its = self.orders(books, found, &sold);
+        if its.is_empty() {
+            return Ok((lines, written));
         }
-    }
-    for one in its {
-        let fact = sold.orders.get(&one.order);
-        let key = OrderKey {
-            voucher: keys.voucher.clone(),
-            sale: one.sale.clone(),
-            order: one.order.clone(),
-        };
-        let events = match (one.kind, fact) {
-            (Differs::Missing, Some(fact)) if fact.known.state.is_live() => {
-                let kind = Kind::Order { deadline_ms: fact.deadline_ms };
-                let (user, units) = (fact.user.clone(), fact.known.units);
-                let gone = Event { id: GONE, key, user, units, reference: None, kind };
-                entries.remove(&one.order).unwrap_or_else(|| vec![(gone, sole)])
+        let mut entries = self.entries(&sold).await?;
+        for (one, differs) in its {
+            let events = match differs {
+                Differs::Missing => self.missing(&one, &sold, &mut entries),
+                Differs::Money => Self::payments(&one, books),
+                _ => vec![(self.look(&one), Sole::No)],
+            };
+            if events.is_empty() {
+                continue;
             }
-            (Differs::Behind | Differs::Contradicts, _) if !one.sale.is_empty() => {
-                let user = one.user.clone();
-                let (id, kind) = (EntryId { ms: now_ms().unsigned_abs(), seq: 0 }, Kind::Look);
-                vec![(Event { id, key, user, units: 1, reference: None, kind }, Sole::No)]
+            let mut asker = Asker { source: &mut *self.source, are_entries: false, replicas: 0 };
+            let failed = match self.store.apply(&events, Care::Full, &mut asker).await {
+                Ok(applied) => applied.outcomes.into_iter().find_map(|outcome| match outcome {
+                    Outcome::Failed(why) => Some(why.text()),
+                    _ => None,
+                }),
+                Err(fault) => Some(format!("the database refuses it: {}", fault.text())),
+            };
+            match failed {
+                None => written += usize::from(differs != Differs::Contradicts),
+                Some(why) => lines.push(format!(
+                    "{} for voucher {}: {}",
+                    sanitize(&one.order),
+                    sanitize(&one.voucher),
+                    sanitize(&why)
+                )),
             }
-            _ => continue,
-        };
-        let mut asker = Asker { source: &mut *source, are_entries: false, replicas: 0 };
-        let failed = match store.apply(&events, Care::Full, &mut asker).await {
-            Ok(applied) => applied.outcomes.into_iter().find_map(|outcome| match outcome {
-                Outcome::Failed(why) => Some(why.text()),
-                _ => None,
-            }),
-            Err(fault) => Some(format!("the database refuses it: {}", fault.text())),
-        };
-        match failed {
-            None => written += usize::from(one.kind != Differs::Contradicts),
-            Some(why) => lines.push(format!(
-                "{} for voucher {}: {}",
-                sanitize(&one.order),
-                sanitize(&keys.voucher),
-                sanitize(&why)
-            )),
         }
+        Ok((lines, written))
     }
-    Ok((lines, written))
+
+    /// The orders to write, with why.
+    fn orders(&self, books: &Books, found: &Judgement, sold: &Sold) -> Vec<(Finding, Differs)> {
+        let voucher = &self.keys.voucher;
+        let findings = found.findings.iter().filter(|one| one.voucher == *voucher);
+        let of = |order: &str, user: &str, kind| Finding {
+            voucher: voucher.clone(),
+            sale: sold.sale.clone(),
+            order: order.to_owned(),
+            user: user.to_owned(),
+            server: String::new(),
+            row: String::new(),
+            kind,
+        };
+        let mut its: Vec<_> = findings
+            .filter(|one| !one.order.is_empty() && one.kind != Differs::Oversold)
+            .map(|one| (one.clone(), one.kind))
+            .collect();
+        for doubt in &found.doubts {
+            if let Doubt::Healed { voucher: of_voucher, order } = doubt
+                && of_voucher == voucher
+            {
+                let row = books.ledger.rows.iter().find(|row| {
+                    row.key.order == *order && row.key.voucher == *voucher && row.is_disputed()
+                });
+                if let Some(row) = row {
+                    let one = of(order, &row.user, Differs::Behind);
+                    its.push((Finding { sale: row.key.sale.clone(), ..one }, Differs::Behind));
+                }
+            }
+        }
+        if self.with_acknowledged {
+            let has_row = |order: &str| {
+                books.ledger.rows.iter().any(|row| {
+                    row.key.order == order && row.key.voucher == *voucher && !row.is_note()
+                })
+            };
+            for order in books.elsewhere(sold).into_iter().filter(|order| !has_row(order)) {
+                let user = sold.orders.get(order).map_or("", |fact| &*fact.user);
+                its.push((of(order, user, Differs::Missing), Differs::Missing));
+            }
+        }
+        its
+    }
+
+    /// The entries of the sale that are still in the streams, by order.
+    async fn entries(&mut self, sold: &Sold) -> Result<HashMap<String, Vec<(Event, Sole)>>> {
+        let sole = if sold.limit == 1 && !sold.is_managed { Sole::Yes } else { Sole::No };
+        let mut entries: HashMap<String, Vec<(Event, Sole)>> = HashMap::new();
+        let streams: &[Which] = match sold.is_managed {
+            true => &[Which::Orders],
+            false => &[Which::Orders, Which::Released],
+        };
+        for which in streams {
+            for event in events_of(self.link, self.keys, self.names, &sold.sale, *which).await? {
+                entries.entry(event.key.order.clone()).or_default().push((event, sole));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The order as its entries tell it, or as the book does.
+    fn missing(
+        &self,
+        one: &Finding,
+        sold: &Sold,
+        entries: &mut HashMap<String, Vec<(Event, Sole)>>,
+    ) -> Vec<(Event, Sole)> {
+        let fact = sold.orders.get(&one.order).filter(|fact| fact.known.state.is_live());
+        let Some(fact) = fact else { return Vec::new() };
+        let kind = Kind::Order { deadline_ms: fact.deadline_ms };
+        let (user, units) = (fact.user.clone(), fact.known.units);
+        let sole = if sold.limit == 1 && !sold.is_managed { Sole::Yes } else { Sole::No };
+        let gone = Event { id: GONE, key: key(one), user, units, reference: None, kind };
+        entries.remove(&one.order).unwrap_or_else(|| vec![(gone, sole)])
+    }
+
+    /// An order that is compared with the server.
+    fn look(&self, one: &Finding) -> Event {
+        let id = EntryId { ms: now_ms().unsigned_abs(), seq: 0 };
+        let user = one.user.clone();
+        Event { id, key: key(one), user, units: 1, reference: None, kind: Kind::Look }
+    }
+
+    /// The payments of an order that are on the server's record, as their entries would tell them.
+    fn payments(one: &Finding, books: &Books) -> Vec<(Event, Sole)> {
+        let row = books.ledger.rows.iter().find(|row| row.key == key(one));
+        let its = books.payments.iter().filter(|paid| {
+            paid.order == one.order && paid.voucher == one.voucher && paid.sale == one.sale
+        });
+        let event = |paid: &super::facts::Paid| {
+            let kind = match (paid.outcome, row) {
+                // Without a row nobody knows its units.
+                (Paid::First | Paid::Released, None) => return None,
+                (Paid::First | Paid::Released, Some(_)) => Kind::Confirmed,
+                (outcome, _) => Kind::Payment(outcome.word().to_owned()),
+            };
+            let user = row.map_or(String::new(), |row| row.user.clone());
+            let units = row.map_or(1, |row| row.known.units);
+            let reference = Some(paid.reference.clone());
+            let id = EntryId { ms: 0, seq: super::books::digest(&paid.reference) };
+            Some((Event { id, key: key(one), user, units, reference, kind }, Sole::No))
+        };
+        its.filter_map(event).collect()
+    }
+}
+
+fn key(one: &Finding) -> OrderKey {
+    OrderKey { voucher: one.voucher.clone(), sale: one.sale.clone(), order: one.order.clone() }
 }

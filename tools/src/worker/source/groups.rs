@@ -62,11 +62,11 @@ impl Source {
         }
     }
 
-    pub(super) async fn groups(&mut self, which: Which) -> RedisResult<Vec<GroupInfo>> {
+    pub async fn groups(&mut self, which: Which) -> RedisResult<Vec<GroupInfo>> {
         reply::groups(&self.ask(&xinfo("GROUPS", self.name(which))).await?)
     }
 
-    pub(super) fn ours<'g>(&self, groups: &'g [GroupInfo]) -> Option<&'g GroupInfo> {
+    pub fn ours<'g>(&self, groups: &'g [GroupInfo]) -> Option<&'g GroupInfo> {
         groups.iter().find(|group| group.name == self.group.as_bytes())
     }
 
@@ -116,7 +116,7 @@ impl Source {
     }
 
     /// How many entries are after one, counted up to a bound.
-    async fn unread(&mut self, which: Which, last: EntryId) -> RedisResult<u64> {
+    pub async fn unread(&mut self, which: Which, last: EntryId) -> RedisResult<u64> {
         let (mut count, mut from) = (0, last);
         loop {
             let mut range = cmd("XRANGE");

@@ -2,9 +2,23 @@
 
 use super::statement::{Arg, Dialect, Statement, Tables};
 use crate::batch::Record;
+use crate::order_events::{Event, Kind};
 
 const CHANGE_COLUMNS: &str = "voucher_id, sale_id, order_id, entry, to_state, at_ms, from_state, \
                               units, ref, said";
+
+impl Event {
+    /// Where it is from, for the changes.
+    pub fn place(&self) -> String {
+        let word = match self.kind {
+            Kind::Lost => "lost",
+            // No entry has such an id: a check has made the event.
+            _ if self.kind == Kind::Look || self.id.ms == 0 => "check",
+            _ => self.which().word(),
+        };
+        format!("{word} {}", self.id)
+    }
+}
 
 impl Tables {
     pub fn order_changes(&self) -> String {

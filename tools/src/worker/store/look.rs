@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::statement::{Arg, Dialect, ROWS_MAX, Statement, Tables};
-use super::{Fault, Store, now_ms};
-use crate::batch::{Row, Steps, TooMany, settled};
+use super::transaction::Open;
+use super::{Closed, Fault, Store, now_ms};
+use crate::batch::{Record, Row, Steps, TooMany, settled};
+use crate::order_events::OrderKey;
 
 /// Why a change is refused that would not reach the shop's own tables.
 pub const NEEDS_STATEMENTS: &str = "the rows of this voucher were written with --statements: give \
@@ -14,10 +16,38 @@ pub const NEEDS_STATEMENTS: &str = "the rows of this voucher were written with -
 #[derive(Debug, Default)]
 pub struct Ledger {
     pub rows: Vec<Row>,
-    /// The units sold, by voucher and sale.
-    pub sums: BTreeMap<(String, String), i64>,
-    /// The references of payments that changed no order, with the order.
-    pub payments: BTreeMap<String, String>,
+    /// By voucher and sale.
+    pub sums: BTreeMap<(String, String), Sum>,
+    /// What is about money in the table of changes.
+    pub lines: Vec<MoneyLine>,
+    pub closed: Vec<Closed>,
+    /// References that pay two orders: each with the voucher, the sale and the id of the one, and
+    /// the other in words.
+    pub shared: Vec<[String; 5]>,
+    /// Entries that ended without a row: the stream, the entry, and why.
+    pub lost: Vec<[String; 3]>,
+    /// False if the sums have changed while the rows were read.
+    pub is_steady: bool,
+}
+
+/// What was sold in a sale, by the table of sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sum {
+    pub units: i64,
+    /// The shop's statements were not run with all of its rows.
+    pub is_partly_without: bool,
+}
+
+/// A change that a refund may be for, or a payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MoneyLine {
+    pub voucher: String,
+    pub sale: String,
+    pub order: String,
+    pub to: String,
+    pub units: i64,
+    /// Empty without a reference.
+    pub reference: String,
 }
 
 impl Store {
@@ -27,14 +57,10 @@ impl Store {
         let pool = self.pool().await?;
         let mut open = pool.begin_reading().await?;
         let mut ledger = Ledger::default();
-        let sums = open.texts(&self.tables.select_sums(vouchers)).await?;
-        ledger.sums = sums
-            .into_iter()
-            .map(|[voucher, sale, units]| ((voucher, sale), units.parse().unwrap_or(0)))
-            .collect();
-        let payments = open.texts(&self.tables.select_payments(vouchers)).await?;
-        ledger.payments = payments.into_iter().map(|[of, order]| (of, order)).collect();
+        ledger.sums = self.sums(&mut open, vouchers).await?;
         let sales = open.texts(&self.tables.select_sales(vouchers)).await?;
+        ledger.lost = open.texts(&self.tables.select_lost(vouchers)).await?;
+        ledger.shared = open.texts(&self.tables.select_shared(vouchers)).await?;
         open.commit().await?;
         for [voucher, sale] in &sales {
             let mut after: Option<String> = None;
@@ -51,7 +77,30 @@ impl Store {
                 }
             }
         }
+        let mut open = pool.begin_reading().await?;
+        let lines = open.texts(&self.tables.select_money(vouchers)).await?;
+        let line = |[voucher, sale, order, to, units, reference]: [String; 6]| {
+            let units = units.parse().map_err(|_| Fault::Failed("units are no number".into()))?;
+            Ok(MoneyLine { voucher, sale, order, to, units, reference })
+        };
+        ledger.lines = lines.into_iter().map(line).collect::<Result<_, Fault>>()?;
+        ledger.is_steady = self.sums(&mut open, vouchers).await? == ledger.sums;
+        open.commit().await?;
+        ledger.closed = self.closed(vouchers).await?;
         Ok(ledger)
+    }
+
+    async fn sums(
+        &self,
+        open: &mut Open,
+        vouchers: &[&str],
+    ) -> Result<BTreeMap<(String, String), Sum>, Fault> {
+        let sums = open.texts(&self.tables.select_sums(vouchers)).await?;
+        let sum = |[voucher, sale, units, told]: [String; 4]| {
+            let units = units.parse().map_err(|_| Fault::Failed("units are no number".into()))?;
+            Ok(((voucher, sale), Sum { units, is_partly_without: told != "1" }))
+        };
+        sums.into_iter().map(sum).collect()
     }
 
     /// Whether the shop's statements were run with rows of these vouchers.
@@ -70,33 +119,130 @@ impl Store {
         Ok(told.first().and_then(|[count]| count.parse().ok()).unwrap_or(0))
     }
 
-    /// Settles the disputed row of an order; `change` makes the settled row of it. Returns the row,
-    /// or those that have the id if it is not one.
+    /// The disputed rows, of a voucher or of all.
+    pub async fn disputed(&self, voucher: Option<&str>) -> Result<Vec<Row>, Fault> {
+        let mut open = self.pool().await?.begin_reading().await?;
+        let mut rows = open.rows(&self.tables.select_disputed()).await?;
+        open.commit().await?;
+        rows.retain(|row| voucher.is_none_or(|voucher| row.key.voucher == voucher));
+        Ok(rows)
+    }
+
+    /// The rows with an order id, of all vouchers and sales.
+    pub async fn rows_of(&self, order: &str) -> Result<Vec<Row>, Fault> {
+        let mut open = self.pool().await?.begin_reading().await?;
+        let rows = open.rows(&self.tables.select_order(order)).await?;
+        open.commit().await?;
+        Ok(rows)
+    }
+
+    pub async fn row_count(&self) -> Result<u64, Fault> {
+        let mut open = self.pool().await?.begin_reading().await?;
+        let told = open.texts::<1>(&self.tables.count_rows()).await?;
+        open.commit().await?;
+        Ok(told.first().and_then(|[count]| count.parse().ok()).unwrap_or(0))
+    }
+
+    /// Held rows whose deadline is before a moment.
+    pub async fn overdue(&self, before_ms: i64) -> Result<Vec<Row>, Fault> {
+        let mut open = self.pool().await?.begin_reading().await?;
+        let rows = open.rows(&self.tables.select_overdue(before_ms)).await?;
+        open.commit().await?;
+        Ok(rows)
+    }
+
+    /// The number of rows of a sale.
+    pub async fn rows_in(&self, voucher: &str, sale: &str) -> Result<u64, Fault> {
+        let mut open = self.pool().await?.begin_reading().await?;
+        let told = open.texts::<1>(&self.tables.count_sale(voucher, sale)).await?;
+        open.commit().await?;
+        Ok(told.first().and_then(|[count]| count.parse().ok()).unwrap_or(0))
+    }
+
+    /// Leaves out lines about payments that are there already: a payment counts once.
+    pub(super) async fn without_known(
+        &self,
+        open: &mut Open,
+        records: Vec<Record>,
+    ) -> Result<Vec<Record>, Fault> {
+        const PAYMENTS: [&str; 3] = ["late", "second", "unknown"];
+        let mut new: Vec<Record> = Vec::with_capacity(records.len());
+        for record in records {
+            let reference = record.reference.as_deref().unwrap_or_default();
+            if PAYMENTS.contains(&&*record.to) && !reference.is_empty() {
+                let known = open.texts(&self.tables.select_money_of(&record.key)).await?;
+                let is_same = |[to, its]: &[String; 2]| *to == record.to && its == reference;
+                let is_here = |other: &Record| {
+                    (&other.key, &other.to, &other.reference)
+                        == (&record.key, &record.to, &record.reference)
+                };
+                if known.iter().any(is_same) || new.iter().any(is_here) {
+                    continue;
+                }
+            }
+            new.push(record);
+        }
+        Ok(new)
+    }
+
+    /// What an order, or its payments, became, each with the reference.
+    pub async fn money_of(&self, key: &OrderKey) -> Result<Vec<(String, String)>, Fault> {
+        let mut open = self.pool().await?.begin_reading().await?;
+        let lines = open.texts(&self.tables.select_money_of(key)).await?;
+        open.commit().await?;
+        Ok(lines.into_iter().map(|[to, reference]| (to, reference)).collect())
+    }
+
+    /// Writes the row that a person has settled, if it is still as it was. `also` is a word for one
+    /// more line. A row whose key changes takes its lines along.
     pub async fn settle(
         &self,
-        order: &str,
-        voucher: Option<&str>,
-        change: impl FnOnce(&Row) -> Row,
-    ) -> Result<Result<Row, Vec<Row>>, Fault> {
+        before: &Row,
+        after: Row,
+        also: Option<&str>,
+    ) -> Result<Settled, Fault> {
         let mut open = self.pool().await?.begin().await?;
-        let mut rows = open.rows(&self.tables.select_disputed(order)).await?;
-        rows.retain(|row| voucher.is_none_or(|voucher| row.key.voucher == voucher));
-        let [row] = &rows[..] else { return Ok(Err(rows)) };
-        let settled_row = change(row);
+        let rows = open.rows(&self.tables.select_rows([&before.key])).await?;
+        let [row] = &rows[..] else { return Ok(Settled::Changed) };
+        if row != before {
+            return Ok(Settled::Changed);
+        }
         let lacks_statements = self.statements.is_empty()
-            && settled_row.live_units() != row.live_units()
+            && after.live_units() != row.live_units()
             && !open.texts::<1>(&self.tables.select_told(&[&row.key.voucher])).await?.is_empty();
         if lacks_statements {
             return Err(Fault::Failed(NEEDS_STATEMENTS.to_owned()));
         }
         let wants = if self.statements.is_empty() { Steps::Unwanted } else { Steps::Wanted };
-        let plan = settled(row, settled_row, now_ms(), wants)
+        // The shop's tables have the order by its id.
+        let its = Row { key: row.key.clone(), ..after.clone() };
+        let plan = settled(row, its, now_ms(), wants, also)
             .map_err(|TooMany| Fault::Failed("the units sold are too many".to_owned()))?;
         self.write_rows(&mut open, &plan).await?;
         self.tell_shop(&mut open, &plan).await?;
+        if after.key != row.key {
+            for statement in self.tables.move_order(&row.key, &after.key.order) {
+                open.execute(&statement).await?;
+            }
+        }
         open.commit().await?;
-        Ok(Ok(rows.remove(0)))
+        Ok(Settled::Written)
     }
+}
+
+/// What became of a row that a person settles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    Written,
+    /// It is not any more as it was shown.
+    Changed,
+}
+
+/// The condition for one order.
+fn of_key<'a>(statement: &mut Statement<'a>, key: &'a OrderKey) {
+    statement.push("voucher_id = ").bind(Arg::Text(&key.voucher));
+    statement.push(" AND sale_id = ").bind(Arg::Text(&key.sale));
+    statement.push(" AND order_id = ").bind(Arg::Text(&key.order));
 }
 
 impl Tables {
@@ -117,14 +263,54 @@ impl Tables {
         statement
     }
 
-    /// The disputed rows with an order id, locked until the transaction ends.
-    pub fn select_disputed<'a>(&self, order: &'a str) -> Statement<'a> {
+    fn select_disputed<'a>(&self) -> Statement<'a> {
         let mut statement = self.select_orders();
-        statement.push("disputed_ms IS NOT NULL AND order_id = ").bind(Arg::Text(order));
-        if self.dialect != Dialect::Sqlite {
-            statement.push(" FOR UPDATE");
-        }
+        statement.push("disputed_ms IS NOT NULL ORDER BY voucher_id, sale_id, order_id");
         statement
+    }
+
+    fn select_order<'a>(&self, order: &'a str) -> Statement<'a> {
+        let mut statement = self.select_orders();
+        statement.push("order_id = ").bind(Arg::Text(order));
+        statement
+    }
+
+    fn select_money_of<'a>(&self, key: &'a OrderKey) -> Statement<'a> {
+        let table = self.order_changes();
+        let mut statement =
+            self.statement(&format!("SELECT to_state, COALESCE(ref, '') FROM {table} WHERE "));
+        of_key(&mut statement, key);
+        statement
+    }
+
+    /// Gives a row, and the lines about it, another order id.
+    fn move_order<'a>(&self, key: &'a OrderKey, order: &'a str) -> [Statement<'a>; 2] {
+        [self.orders(), self.order_changes()].map(|table| {
+            let mut statement = self.statement(&format!("UPDATE {table} SET order_id = "));
+            statement.bind(Arg::Text(order)).push(" WHERE ");
+            of_key(&mut statement, key);
+            statement
+        })
+    }
+
+    fn select_overdue<'a>(&self, before_ms: i64) -> Statement<'a> {
+        let mut statement = self.select_orders();
+        statement.push("state = 'held' AND disputed_ms IS NULL AND deadline_ms < ");
+        statement.bind(Arg::Int(before_ms)).push(&format!(" LIMIT {ROWS_MAX}"));
+        statement
+    }
+
+    fn count_sale<'a>(&self, voucher: &'a str, sale: &'a str) -> Statement<'a> {
+        let (count, table) = (self.as_text("COUNT(*)"), self.orders());
+        let mut statement = self.statement(&format!("SELECT {count} FROM {table} WHERE "));
+        statement.push("voucher_id = ").bind(Arg::Text(voucher));
+        statement.push(" AND sale_id = ").bind(Arg::Text(sale));
+        statement
+    }
+
+    fn count_rows<'a>(&self) -> Statement<'a> {
+        let count = self.as_text("COUNT(*)");
+        self.statement(&format!("SELECT {count} FROM {}", self.orders()))
     }
 
     pub fn count_disputed<'a>(&self) -> Statement<'a> {
@@ -137,21 +323,56 @@ impl Tables {
         self.of_vouchers("DISTINCT voucher_id, sale_id", &self.orders(), vouchers)
     }
 
-    /// The references and orders of payments that changed no order.
-    pub fn select_payments<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let mut statement = self.of_vouchers("ref, order_id", &self.order_changes(), vouchers);
-        statement.push(" AND ref IS NOT NULL");
+    /// Changes that a refund may be for, and payments: all but those of orders that were not paid.
+    fn select_money<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
+        let units = self.as_text("units");
+        let columns =
+            format!("voucher_id, sale_id, order_id, to_state, {units}, COALESCE(ref, '')");
+        let mut statement = self.of_vouchers(&columns, &self.order_changes(), vouchers);
+        statement.push(" AND to_state NOT IN ('sold', 'held', 'disputed', 'settled') AND ");
+        statement.push("(from_state <> 'held' OR ref IS NOT NULL)");
+        statement
+    }
+
+    /// Lost entries of some vouchers, and those of which nobody knows the voucher.
+    fn select_lost<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
+        let table = self.lost_entries();
+        let sql = format!("SELECT stream, entry_id, cause FROM {table} WHERE cause <> 'kept'");
+        let mut statement = self.statement(&format!("{sql} AND voucher_id IN "));
+        statement.bind_list(vouchers.iter().copied().chain([""]).map(Arg::Text));
+        statement
+    }
+
+    /// References that are on two rows.
+    fn select_shared<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
+        let table = self.orders();
+        let other = match self.dialect {
+            Dialect::MySql => "CONCAT('order ', b.order_id, ' of voucher ', b.voucher_id)",
+            _ => "'order ' || b.order_id || ' of voucher ' || b.voucher_id",
+        };
+        let mut statement = self.statement(&format!(
+            "SELECT a.ref, a.voucher_id, a.sale_id, a.order_id, {other} FROM {table} a JOIN \
+             {table} b ON b.ref = a.ref WHERE a.ref IS NOT NULL AND NOT (a.voucher_id = \
+             b.voucher_id AND a.sale_id = b.sale_id AND a.order_id = b.order_id) AND \
+             a.voucher_id IN "
+        ));
+        statement.bind_list(vouchers.iter().map(|voucher| Arg::Text(voucher)));
         statement
     }
 
     /// A row for each sale with which the shop's statements were run.
     pub fn select_told<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
         let mut statement = self.of_vouchers("sale_id", &self.voucher_sales(), vouchers);
-        statement.push(" AND with_statements = 1");
+        statement.push(" AND with_statements IN (1, 3)");
         statement
     }
 
-    fn of_vouchers<'a>(&self, columns: &str, table: &str, vouchers: &[&'a str]) -> Statement<'a> {
+    pub(super) fn of_vouchers<'a>(
+        &self,
+        columns: &str,
+        table: &str,
+        vouchers: &[&'a str],
+    ) -> Statement<'a> {
         let mut statement = self.statement(&format!("SELECT {columns} FROM {table}"));
         statement.push(" WHERE voucher_id IN ");
         statement.bind_list(vouchers.iter().map(|voucher| Arg::Text(voucher)));
@@ -163,9 +384,10 @@ impl Tables {
         format!("CAST({column} AS {text})")
     }
 
-    /// Voucher, sale and units sold, as texts.
+    /// Voucher, sale, units sold and whether the shop's statements were run, as texts.
     pub fn select_sums<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let columns = format!("voucher_id, sale_id, {}", self.as_text("units"));
+        let [units, told] = ["units", "with_statements"].map(|column| self.as_text(column));
+        let columns = format!("voucher_id, sale_id, {units}, {told}");
         self.of_vouchers(&columns, &self.voucher_sales(), vouchers)
     }
 }

@@ -122,6 +122,8 @@ mod tests {
                         "shop_lost_entries",
                         "shop_positions",
                         "shop_migrations",
+                        "shop_marks",
+                        "shop_closed_sales",
                     ];
                     assert!(of_ours.iter().any(|name| statement.contains(name)), "{statement}");
                     assert!(!statement.contains('{'), "{statement}");

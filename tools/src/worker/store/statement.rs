@@ -268,18 +268,18 @@ impl Tables {
             "INSERT INTO {table} (voucher_id, sale_id, units, with_statements, updated_ms) VALUES "
         ));
         statement.bind_rows(changes.iter().map(|((voucher, sale), change)| {
-            let told = Arg::Int(with_statements.into());
+            let told = Arg::Int(if with_statements { 1 } else { 2 });
             vec![Arg::Text(voucher), Arg::Text(sale), Arg::Int(*change), told, Arg::Int(now_ms)]
         }));
         statement.push(&match self.dialect {
             Dialect::MySql => " ON DUPLICATE KEY UPDATE units = units + VALUES(units), \
-                               with_statements = GREATEST(with_statements, \
-                               VALUES(with_statements)), updated_ms = VALUES(updated_ms)"
+                               with_statements = with_statements | VALUES(with_statements), \
+                               updated_ms = VALUES(updated_ms)"
                 .to_owned(),
             _ => format!(
                 " ON CONFLICT (voucher_id, sale_id) DO UPDATE SET units = {table}.units + \
-                 excluded.units, with_statements = CASE WHEN {table}.with_statements = 1 THEN 1 \
-                 ELSE excluded.with_statements END, updated_ms = excluded.updated_ms"
+                 excluded.units, with_statements = {table}.with_statements | \
+                 excluded.with_statements, updated_ms = excluded.updated_ms"
             ),
         });
         statement

@@ -1,0 +1,246 @@
+//! The books of a voucher, read whole, and given to the judge.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::entry_id::EntryId;
+use domain::judge::{self, Doubt, Finding, Judgement, Kind, Line, Live, Payment, Sale, Server};
+
+use super::facts::{Paid, Sold};
+use super::undone::Undone;
+use crate::batch::{Fact, Row};
+use crate::store::{Closed, Ledger, Sum};
+use crate::stream_entry::Which;
+
+/// What was read of some vouchers: those of a sale's shards, or one.
+#[derive(Default)]
+pub struct Books {
+    /// The sales that are on.
+    pub sold: Vec<Sold>,
+    pub payments: Vec<Paid>,
+    pub ledger: Ledger,
+    /// By voucher: entries that are not done.
+    pub undone: BTreeMap<String, Undone>,
+    /// By voucher: the last entry that the group had read before the rows began.
+    pub began: BTreeMap<String, EntryId>,
+    /// What the marks say if they don't agree.
+    pub marks: BTreeSet<String>,
+    /// The units on sale at the beginning, of an unmanaged voucher.
+    pub stock: Option<i64>,
+    /// Only this sale is looked at.
+    pub sale: Option<String>,
+    /// The shop has statements.
+    pub with_statements: bool,
+}
+
+impl Books {
+    /// What these books say, without what an earlier look has not found.
+    pub fn judge(&self, earlier: Option<&(Judgement, BTreeMap<String, Undone>)>) -> Judgement {
+        let sales = self.sales();
+        let mut found = judge::judge(&sales);
+        for text in &self.marks {
+            found.doubts.insert(Doubt::Mark(text.clone()));
+        }
+        for (voucher, undone) in &self.undone {
+            let before = earlier.and_then(|(_, before)| before.get(voucher));
+            let still = |one: &&(Which, EntryId)| before.is_none_or(|before| before.contains(*one));
+            let entries = undone.iter().filter(still).count();
+            if entries > 0 {
+                found.doubts.insert(Doubt::Unread { voucher: voucher.clone(), entries });
+            }
+        }
+        for (key, sum) in &self.ledger.sums {
+            if self.with_statements && sum.is_partly_without && self.is_wanted(&key.1) {
+                let (voucher, sale) = key.clone();
+                found.doubts.insert(Doubt::WithoutStatements { voucher, sale });
+            }
+        }
+        // The book of a managed voucher has all orders, whatever became of their entries.
+        let is_covered = |sale: &Sale<'_>| match &sale.server {
+            Server::On(live) => live.is_managed,
+            _ => sale.is_closed,
+        };
+        if !sales.iter().all(is_covered) {
+            for [stream, entry, cause] in self.ledger.lost.iter().cloned() {
+                found.doubts.insert(Doubt::Lost { stream, entry, cause });
+            }
+        }
+        for [reference, voucher, sale, order, other] in &self.ledger.shared {
+            found.findings.insert(Finding {
+                voucher: voucher.clone(),
+                sale: sale.clone(),
+                order: order.clone(),
+                user: String::new(),
+                server: format!("payment {reference}"),
+                row: format!("also paid {other}"),
+                kind: Kind::Money,
+            });
+        }
+        match earlier {
+            Some((earlier, _)) => found.and(earlier),
+            None => found,
+        }
+    }
+
+    fn is_wanted(&self, sale: &str) -> bool {
+        self.sale.as_deref().is_none_or(|wanted| wanted == sale)
+    }
+
+    /// All sales that the server or the rows know.
+    fn sales(&self) -> Vec<Sale<'_>> {
+        let mut rows: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
+        for row in &self.ledger.rows {
+            rows.entry((&row.key.voucher, &row.key.sale)).or_default().push(row);
+        }
+        let mut keys: BTreeSet<(&str, &str)> = rows.keys().copied().collect();
+        keys.extend(self.sold.iter().map(|sold| (&*sold.voucher, &*sold.sale)));
+        keys.extend(self.payments.iter().map(|paid| (&*paid.voucher, &*paid.sale)));
+        keys.extend(self.ledger.lines.iter().map(|line| (&*line.voucher, &*line.sale)));
+        let sales = keys.into_iter().filter(|(_, sale)| self.is_wanted(sale));
+        sales
+            .map(|(voucher, sale)| {
+                let rows = rows.get(&(voucher, sale)).map_or(&[][..], Vec::as_slice);
+                self.sale(voucher, sale, rows)
+            })
+            .collect()
+    }
+
+    fn sale<'b>(&'b self, voucher: &'b str, sale: &'b str, rows: &[&'b Row]) -> Sale<'b> {
+        let key = (voucher.to_owned(), sale.to_owned());
+        let sum = self.ledger.sums.get(&key).map_or(0, |sum: &Sum| sum.units);
+        let its = |row: &&'b Row| {
+            let fact = judge::Fact { user: &row.user, known: &row.known };
+            let (is_note, is_settled) = (row.is_note(), row.is_settled);
+            (&*row.key.order, judge::Row { fact, is_note, disputed: &row.disputed, is_settled })
+        };
+        let lines = self.ledger.lines.iter();
+        let lines = lines.filter(|line| line.voucher == voucher && line.sale == sale);
+        let payments = self.payments.iter();
+        let payments = payments.filter(|paid| paid.voucher == voucher && paid.sale == sale);
+        let closed = self.closing(voucher, sale);
+        Sale {
+            voucher,
+            sale,
+            server: self.server(voucher, sale),
+            rows: rows.iter().map(its).collect(),
+            sum,
+            lines: lines
+                .map(|line| Line {
+                    order: &line.order,
+                    to: &line.to,
+                    units: line.units,
+                    reference: &line.reference,
+                })
+                .collect(),
+            payments: payments
+                .map(|paid| Payment {
+                    reference: &paid.reference,
+                    outcome: paid.outcome,
+                    order: &paid.order,
+                })
+                .collect(),
+            is_closed: self.ledger.closed.contains(&closed),
+        }
+    }
+
+    fn server<'b>(&'b self, voucher: &str, sale: &str) -> Server<'b> {
+        let Some(sold) = self.sold.iter().find(|sold| sold.voucher == voucher) else {
+            return Server::Over;
+        };
+        let number = |sale: &str| sale.parse::<u64>().ok();
+        if sold.sale != sale {
+            let is_newer = number(&sold.sale).zip(number(sale)).is_some_and(|(its, of)| of > its);
+            return if is_newer { Server::Older } else { Server::Over };
+        }
+        let fact = |fact: &'b Fact| judge::Fact { user: &fact.user, known: &fact.known };
+        Server::On(Live {
+            is_managed: sold.is_managed,
+            orders: sold.orders.iter().map(|(order, its)| (&**order, fact(its))).collect(),
+            users: sold.users.iter().map(String::as_str).collect(),
+            total: sold.total.or(self.stock),
+            left: sold.left,
+            limit: sold.limit,
+            buyers: sold.buyers,
+            outside: sold.outside.iter().map(|(order, units)| (&**order, *units)).collect(),
+            elsewhere: self.elsewhere(sold),
+            is_steady: sold.is_steady && self.ledger.is_steady,
+        })
+    }
+
+    /// Orders that the group had acknowledged before the rows began. Without its entry an order may
+    /// be one of these.
+    pub fn elsewhere<'b>(&self, sold: &'b Sold) -> BTreeSet<&'b str> {
+        let began = self.began.get(&sold.voucher).copied().unwrap_or_default();
+        if began == EntryId::default() {
+            return BTreeSet::new();
+        }
+        let undone = self.undone.get(&sold.voucher);
+        let is_before = |order: &&String| {
+            sold.entries.get(*order).is_none_or(|id| {
+                let is_undone = undone.is_some_and(|all| all.contains(&(Which::Orders, *id)));
+                *id <= began && !is_undone
+            })
+        };
+        sold.orders.keys().filter(is_before).map(String::as_str).collect()
+    }
+
+    /// What closes a sale: its rows, and the lines about their money.
+    pub fn closing(&self, voucher: &str, sale: &str) -> Closed {
+        let rows = self.ledger.rows.iter();
+        let rows: BTreeMap<&str, &Row> = rows
+            .filter(|row| row.key.voucher == voucher && row.key.sale == sale)
+            .map(|row| (&*row.key.order, row))
+            .collect();
+        let mut digest = Digest::new();
+        for (order, row) in &rows {
+            let known = &row.known;
+            let reference = known.reference.as_deref().unwrap_or_default();
+            let units = known.units.to_string();
+            let settled = if row.is_settled { "settled" } else { "" };
+            let words =
+                [order, &*row.user, known.state.word(), &units, reference, &row.disputed, settled];
+            words.iter().for_each(|word| digest.add(word));
+        }
+        let lines = self.ledger.lines.iter();
+        let lines = lines.filter(|line| line.voucher == voucher && line.sale == sale);
+        let lines: BTreeSet<_> =
+            lines.map(|line| (&*line.order, &*line.to, line.units, &*line.reference)).collect();
+        for (order, to, units, reference) in lines {
+            let units = units.to_string();
+            [order, to, &units, reference].iter().for_each(|word| digest.add(word));
+        }
+        Closed {
+            voucher: voucher.to_owned(),
+            sale: sale.to_owned(),
+            units: rows.values().map(|row| row.live_units()).sum(),
+            orders: i64::try_from(rows.len()).unwrap_or(i64::MAX),
+            digest: digest.text(),
+        }
+    }
+}
+
+/// FNV-1a, whose result never changes: it is kept for as long as a sale's rows are.
+struct Digest(u64);
+
+/// Of one word.
+pub fn digest(word: &str) -> u64 {
+    let mut digest = Digest::new();
+    digest.add(word);
+    digest.0
+}
+
+impl Digest {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, word: &str) {
+        let length = (word.len() as u64).to_le_bytes();
+        for byte in word.bytes().chain(length) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn text(&self) -> String {
+        format!("{:016x}", self.0)
+    }
+}

@@ -1,0 +1,52 @@
+//! A payment of which nobody knows the order: a person refunds it.
+
+use anyhow::{Context, Result, bail};
+use redis::cmd;
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::voucher_keys::VoucherKeys;
+
+use super::on_server::refused;
+use super::{Settler, unread};
+use crate::batch::Sole;
+use crate::book::Asker;
+use crate::check::{Paid, digest, payments};
+use crate::order_events::{Event, Kind, OrderKey};
+use crate::store::Care;
+
+/// Turns the record from unknown to late on the server, then writes the line.
+pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
+    let voucher = settler.wanted.voucher.clone().unwrap_or_default();
+    let mut source = settler.source(&voucher).await?;
+    settler.marks(&mut source).await?;
+    let keys = VoucherKeys::of_module(&mut settler.link, std::slice::from_ref(&voucher)).await?;
+    let paid = payments(&mut settler.link, keys.first().context("no keys")?).await?;
+    let paid = paid.into_iter().find(|paid| paid.reference == reference);
+    let told = sanitize(reference);
+    let Some(Paid { sale, order, user, .. }) = paid else {
+        bail!("nothing was settled: payment {told} is not on record for this voucher");
+    };
+    let Some(user) = user else {
+        bail!("nothing was settled: the record of payment {told} has no user: it is an old one");
+    };
+    let mut confirm = cmd("SECKILL.CONFIRM");
+    confirm.arg(&voucher).arg(&user).arg(&order).arg("REF").arg(reference);
+    confirm.arg("SALE").arg(&sale).arg("REFUND");
+    let answer = confirm.query_async::<i64>(source.connection()).await;
+    let answer = answer.map_err(|error| refused("SECKILL.CONFIRM", &error))?;
+    if answer != 3 {
+        bail!(
+            "nothing was settled: SECKILL.CONFIRM was answered {answer}: payment {told} is not \
+             unknown any more"
+        );
+    }
+    let key = OrderKey { voucher, sale, order };
+    let id = domain::entry_id::EntryId { ms: 0, seq: digest(reference) };
+    let (reference, kind) = (Some(reference.to_owned()), Kind::Payment("late".to_owned()));
+    let order = sanitize(&key.order);
+    let event = Event { id, key, user, units: 1, reference, kind };
+    let mut asker = Asker { source: &mut source, are_entries: false, replicas: 0 };
+    let written = settler.store.apply(&[(event, Sole::No)], Care::Full, &mut asker).await;
+    written.map_err(unread)?;
+    println!("refund payment {told}, which named order {order}");
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Rows that change without an entry: disputes that have healed, and held orders that the server
+//! has lost, which nobody would ever confirm or release.
+
+use std::collections::BTreeMap;
+
+use domain::book::State;
+use domain::entry_id::EntryId;
+use domain::projection::Book;
+use redis::cmd;
+use seckill_tools::duration::millis;
+use seckill_tools::sanitize::sanitize;
+use tracing::{info, warn};
+
+use crate::batch::{Answer, Row, Sole};
+use crate::book::{Asker, ask};
+use crate::halt::Halt;
+use crate::hand::Piece;
+use crate::order_events::{Event, Kind};
+use crate::source::Source;
+use crate::store::Store;
+use crate::stream_consumer::StreamConsumer;
+use crate::stream_entry::Which;
+
+/// More lost orders of one sale than this wait for a person; nor more than a hundredth of its rows.
+const LOST_MAX: u64 = 100;
+
+impl StreamConsumer {
+    /// Looks at rows that are disputed, and at held ones that should be over. The database may be
+    /// down: then they wait.
+    pub(crate) async fn tend(&mut self, source: &mut Source) -> Result<(), Halt> {
+        let store = self.committer.store();
+        let Ok(disputed) = store.disputed(None).await else { return Ok(()) };
+        let now_ms = time_ms(source).await?;
+        let grace = i64::try_from(millis(self.options.claim_after)).unwrap_or(i64::MAX);
+        let Ok(overdue) = store.overdue(now_ms.saturating_sub(grace)).await else {
+            return Ok(());
+        };
+        let mut events: Vec<_> =
+            of_stream(source, disputed).map(|row| event(&row, now_ms, Kind::Look)).collect();
+        let overdue = of_stream(source, overdue).collect();
+        events.extend(lost(source, store, overdue, now_ms).await?);
+        let mut asker = Asker { source, are_entries: false, replicas: 0 };
+        let batch = self.options.batch as usize;
+        while !events.is_empty() {
+            let events = events.drain(..events.len().min(batch)).collect();
+            let mut left = vec![Piece { events, tries: 0 }];
+            self.committer.commit(&mut asker, &mut left, &mut Vec::new()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The events that end the held orders which the server lacks. They end only if it has gone on
+/// after them: an older copy of the server lacks them, too.
+async fn lost(
+    source: &mut Source,
+    store: &Store,
+    overdue: Vec<Row>,
+    now_ms: i64,
+) -> Result<Vec<(Event, Sole)>, Halt> {
+    if overdue.is_empty() {
+        return Ok(Vec::new());
+    }
+    let last = source.stream(Which::Orders).await?.map_or_else(EntryId::default, |its| its.last);
+    let answers = ask(source, overdue.iter().map(|row| &row.key)).await?;
+    let mut of_sales: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
+    for row in &overdue {
+        let lacks = matches!(answers.get(&row.key), Some(Answer::Without(Book::Lacks)));
+        let is_later = row.seen.last_order().is_some_and(|its| its < last);
+        if lacks && is_later && row.known.state == State::Held {
+            of_sales.entry((&row.key.voucher, &row.key.sale)).or_default().push(row);
+        }
+    }
+    let mut events = Vec::new();
+    for ((voucher, sale), rows) in of_sales {
+        let Ok(all) = store.rows_in(voucher, sale).await else { continue };
+        let (count, most) = (rows.len() as u64, (all / 100).clamp(1, LOST_MAX));
+        let [voucher, sale] = [voucher, sale].map(|text| sanitize(text));
+        if count > most {
+            warn!(
+                "{count} held orders of voucher {voucher}, sale {sale}, are unknown to the server, \
+                 of {all}: so many wait for a person: seckill-worker check --voucher {voucher}"
+            );
+            continue;
+        }
+        for row in rows {
+            let order = sanitize(&row.key.order);
+            info!(
+                "held order {order} of voucher {voucher}, sale {sale}, is unknown to the server \
+                 after its deadline: it expires in the rows, no payment is known"
+            );
+            events.push(event(row, now_ms, Kind::Lost));
+        }
+    }
+    Ok(events)
+}
+
+/// The rows whose vouchers' streams are these.
+fn of_stream(source: &Source, rows: Vec<Row>) -> impl Iterator<Item = Row> {
+    let orders = source.name(Which::Orders).to_owned();
+    let base = orders.split(":{").next().unwrap_or_default().to_owned();
+    let is_its = |row: &Row| match source.naming(row.key.voucher.as_bytes()) {
+        Ok(naming) => naming.stream(base.as_bytes()) == orders.as_bytes(),
+        Err(_) => false,
+    };
+    let its: Vec<_> = rows.into_iter().filter(is_its).collect();
+    its.into_iter()
+}
+
+fn event(row: &Row, now_ms: i64, kind: Kind) -> (Event, Sole) {
+    let id = EntryId { ms: now_ms.unsigned_abs(), seq: 0 };
+    let (key, user) = (row.key.clone(), row.user.clone());
+    (Event { id, key, user, units: row.known.units, reference: None, kind }, Sole::No)
+}
+
+/// The server's clock, Unix milliseconds.
+async fn time_ms(source: &mut Source) -> Result<i64, Halt> {
+    let (seconds, micros): (i64, i64) = cmd("TIME").query_async(source.connection()).await?;
+    Ok(seconds.saturating_mul(1_000).saturating_add(micros / 1_000))
+}

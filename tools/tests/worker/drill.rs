@@ -1,0 +1,344 @@
+//! The drill: something is lost in the middle of a sale, and then somebody does only what the
+//! printed lines advise, until the books agree or nothing is left but what a person is told.
+//!
+//! At its end the test counts by itself, from the answers that the payment provider got: each
+//! payment is kept or refunded, once; the shop's tables are as the rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+
+use kit::harness::last_appended;
+use redis::Value;
+use sqlx::Row as _;
+
+use crate::check::checked;
+use crate::databases::{Database, Kind, from_hex};
+use crate::harness::Server;
+use crate::shop::{Shop, random};
+use crate::statements::documented;
+
+const VOUCHER: &str = "7";
+/// The shop's own stock never decides: more than a sale can take.
+const SHOP_STOCK: i64 = 1_000;
+const COMMANDS: u32 = 24;
+/// Advice is followed this often before it counts as a dead end.
+const STEPS: u32 = 120;
+
+#[derive(Clone, Copy, Debug)]
+enum Loss {
+    OlderRdb,
+    Promotion,
+    CutLog,
+    Empty,
+    Database,
+    WorkerDown,
+}
+
+const LOSSES: [Loss; 6] =
+    [Loss::OlderRdb, Loss::Promotion, Loss::CutLog, Loss::Empty, Loss::Database, Loss::WorkerDown];
+
+/// A payment, as the provider has it.
+#[derive(Clone, Debug)]
+struct Paid {
+    order: String,
+    /// Units of the order when it was accepted, if it ever was.
+    units: Option<i64>,
+}
+
+struct Drill {
+    shop: Shop,
+    random: fastrand::Rng,
+    statements: String,
+    /// User, by order id less 1,000.
+    orders: Vec<u32>,
+    payments: BTreeMap<String, Paid>,
+    /// Lines that a person was told and that no program ends.
+    told: BTreeSet<String>,
+}
+
+impl Drill {
+    fn open(kind: Kind, random: fastrand::Rng, server: Server) -> Option<Self> {
+        let mut shop = Shop::on(server, Database::open(kind)?, &[""]);
+        let statements = shop.with_statements(&[(7, SHOP_STOCK)], &documented(kind));
+        shop.sell_managed(VOUCHER, 12, "HOLD 600000 LIMIT 6");
+        let drill = Self {
+            shop,
+            random,
+            statements,
+            orders: Vec::new(),
+            payments: BTreeMap::new(),
+            told: BTreeSet::new(),
+        };
+        drill.drain();
+        Some(drill)
+    }
+
+    /// The worker runs until nothing is left to do. Returns what it logs.
+    fn drain(&self) -> String {
+        let mut worker = self.shop.once(&["--statements", &self.statements]);
+        worker.ended();
+        worker.log()
+    }
+
+    /// A buyer, the payment service or the shop's staff.
+    fn command(&mut self) {
+        let random = &mut self.random;
+        if self.orders.is_empty() || random.u32(0..10) < 4 {
+            self.orders.push(random.u32(1..30));
+            let at = self.orders.len() - 1;
+            let (user, units) = (self.orders[at], self.random.u32(1..4));
+            self.shop.run(&format!("SECKILL.TRY 7 {user} {} UNITS {units}", 1_000 + at));
+            return;
+        }
+        let at = random.usize(0..self.orders.len());
+        let (user, id) = (self.orders[at], 1_000 + at);
+        match random.u32(0..8) {
+            0 => _ = self.shop.run(&format!("SECKILL.CANCEL 7 {user} {id}")),
+            1 => _ = self.shop.run(&format!("SECKILL.CANCEL 7 {user} {id} KEEP 1")),
+            2 => _ = self.shop.run(&format!("SECKILL.TRY 7 {user} {id} UNITS 2")),
+            more => self.pay(user, id, if more == 3 { "b" } else { "" }),
+        }
+    }
+
+    fn pay(&mut self, user: u32, id: usize, more: &str) {
+        let reference = format!("p{id}{more}");
+        let order = format!("SECKILL.ORDER 7 {id}");
+        let units = match self.shop.run(&order) {
+            Value::Array(fields) => crate::shop::pairs(Value::Array(fields))
+                .get("units")
+                .and_then(|units| units.parse::<i64>().ok()),
+            _ => None,
+        };
+        let answer = self.shop.run(&format!("SECKILL.CONFIRM 7 {user} {id} REF {reference}"));
+        let Value::Int(answer) = answer else { return };
+        let paid =
+            self.payments.entry(reference).or_insert(Paid { order: id.to_string(), units: None });
+        if answer == 1 || (answer == 2 && paid.units.is_none()) {
+            paid.units = units;
+        }
+    }
+
+    fn sell(&mut self) {
+        for _ in 0..COMMANDS {
+            self.command();
+            if self.random.u32(0..6) == 0 {
+                self.drain();
+            }
+        }
+    }
+
+    fn lose(&mut self, loss: Loss) {
+        match loss {
+            Loss::OlderRdb => {
+                self.shop.run("SAVE");
+                self.sell();
+                self.shop.returns_to_the_save();
+            }
+            Loss::Promotion => {
+                let replica = Server::with().port().replica_of(&self.shop.server).start();
+                self.shop.server.wait_for_replica(&replica);
+                assert_eq!(replica.call(&["REPLICAOF", "NO", "ONE"]), Value::Okay);
+                self.sell();
+                self.shop.server = replica;
+                self.statements = self.shop.statements(&documented(self.shop.database.kind));
+            }
+            Loss::CutLog => {
+                let log = last_appended(self.shop.server.dir());
+                let end = fs::metadata(&log).expect("its log").len();
+                self.sell();
+                self.shop.server.kill9();
+                let file = File::options().write(true).open(log).expect("its log");
+                file.set_len(end).expect("a cut");
+                self.shop.server.mend();
+                self.shop.server.start_again();
+            }
+            Loss::Empty => {
+                self.sell();
+                self.shop.server = Server::with().port().start();
+                self.statements = self.shop.statements(&documented(self.shop.database.kind));
+                // The sale is made again for those who have not bought yet.
+                if self.random.bool() {
+                    self.shop.run("SECKILL.CREATE 7 12 HOLD 600000 LIMIT 6");
+                }
+            }
+            Loss::Database => {
+                // Of a database server another test makes no backup: there the worker was down.
+                let Some(path) = self.shop.database.url.strip_prefix("sqlite:").map(str::to_owned)
+                else {
+                    return self.sell();
+                };
+                let backup = format!("{path}.backup");
+                self.drain();
+                fs::copy(&path, &backup).expect("a backup");
+                self.sell();
+                for more in ["-wal", "-shm"] {
+                    let _ = fs::remove_file(format!("{path}{more}"));
+                }
+                fs::copy(&backup, &path).expect("it is restored");
+            }
+            Loss::WorkerDown => {
+                (0..COMMANDS).for_each(|_| self.command());
+                self.shop.run("SECKILL.DROP 7 FORCE");
+            }
+        }
+    }
+
+    /// Clients that got no answer repeat what they sent.
+    fn repeat(&mut self) {
+        for (reference, paid) in self.payments.clone() {
+            if self.random.bool() {
+                let id: usize = paid.order.parse().expect("an id");
+                let more = reference.trim_start_matches(&format!("p{id}")).to_owned();
+                self.pay(self.orders[id - 1_000], id, &more);
+            }
+        }
+    }
+
+    /// Does what the lines advise, one after the other.
+    fn follow(&mut self) -> (Option<i32>, String) {
+        for _ in 0..STEPS {
+            let log = self.drain();
+            if log.contains("settle --adopt-server") {
+                self.run("seckill-worker settle --adopt-server --yes");
+                continue;
+            }
+            let statements = self.statements.clone();
+            let (code, text) =
+                checked(&self.shop, &["--voucher", VOUCHER, "--statements", &statements]);
+            if code == Some(0) || !self.advised(&text) {
+                return (code, text);
+            }
+        }
+        let statements = self.statements.clone();
+        let (_, text) = checked(&self.shop, &["--voucher", VOUCHER, "--statements", &statements]);
+        panic!("a dead end: {text}");
+    }
+
+    /// Follows the first advice that was not followed in vain.
+    fn advised(&mut self, text: &str) -> bool {
+        if text.lines().any(|line| line.ends_with(": check --repair"))
+            && self.told.insert(format!("repair {}", text.len()))
+        {
+            let words =
+                ["--voucher", VOUCHER, "--repair", "--statements", &self.statements.clone()];
+            checked(&self.shop, &words);
+            return true;
+        }
+        let lines: Vec<&str> =
+            text.lines().filter(|line| line.contains("seckill-worker settle ")).collect();
+        for line in lines {
+            let at = line.find("seckill-worker settle ").expect("it is there");
+            let command = line[at..].split(", with ").next().unwrap_or_default();
+            let command = command.split(" when units").next().unwrap_or_default().to_owned();
+            if line.contains("with --keep or --release") {
+                let way = if self.random.bool() { "--keep" } else { "--release" };
+                let said = self.run(&format!("{command} {way}"));
+                if said.contains("nothing was settled") {
+                    if let Some(at) = said.find("SECKILL.CONFIRM ") {
+                        let confirm = said[at..].lines().next().unwrap_or_default();
+                        self.shop.run(confirm);
+                    } else {
+                        self.run(&format!("{command} --release"));
+                    }
+                }
+                return true;
+            }
+            // An oversold order stays so until units are left.
+            if self.told.insert(line.to_owned()) {
+                self.run(&command);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn run(&self, command: &str) -> String {
+        let mut words: Vec<&str> = command.split(' ').skip(1).collect();
+        words.extend(["--statements", &self.statements]);
+        self.shop.asked(&words, "").1
+    }
+
+    /// What rows keep of a payment, and what lines refund of it; a whole payment counts as all.
+    fn count(&self, loss: Loss, text: &str) {
+        let kind = self.shop.database.kind;
+        let [reference, order] = ["ref", "order_id"].map(|column| kind.hex(column));
+        let units = kind.integer("units");
+        let of = |query: &str| -> Vec<(String, String, i64, String)> {
+            let rows = self.shop.database.rows(query);
+            let text = |row: &sqlx::any::AnyRow, at| from_hex(&row.get::<String, _>(at));
+            let one = |row| (text(row, 0), text(row, 1), row.get::<i64, _>(2), text(row, 3));
+            rows.iter().map(one).collect()
+        };
+        let state = kind.hex("state");
+        let rows = of(&format!(
+            "SELECT {reference}, {order}, {units}, {state} FROM seckill_orders \
+             WHERE ref IS NOT NULL"
+        ));
+        let to = kind.hex("to_state");
+        let lines = of(&format!(
+            "SELECT {reference}, {order}, {units}, {to} FROM seckill_order_changes \
+             WHERE ref IS NOT NULL"
+        ));
+        for (reference, paid) in &self.payments {
+            let its = rows.iter().filter(|row| row.0 == *reference && row.3 == "sold");
+            let kept: i64 = its.map(|row| row.2).sum();
+            let mine = || lines.iter().filter(|line| line.0 == *reference);
+            let parts = ["reduced", "cancelled", "expired", "rejected"];
+            let refunded: i64 =
+                mine().filter(|line| parts.contains(&&*line.3)).map(|line| line.2).sum();
+            let is_whole = mine().any(|line| line.3 == "late" || line.3 == "second");
+            let about = format!("{loss:?} {reference} {paid:?}: kept {kept}, {refunded}\n{text}");
+            assert!(!is_whole || kept == 0, "goods and money: {about}");
+            let is_in_rows = rows.iter().any(|row| row.0 == *reference);
+            if let Some(units) = paid.units.filter(|_| is_in_rows && !is_whole) {
+                assert_eq!(kept + refunded, units, "{about}");
+            }
+        }
+        let mut kept: BTreeMap<&str, usize> = BTreeMap::new();
+        for row in rows.iter().filter(|row| row.3 == "sold") {
+            *kept.entry(&row.1).or_default() += 1;
+        }
+        assert!(kept.values().all(|count| *count == 1), "{loss:?}: {kept:?}");
+    }
+}
+
+fn round(kind: Kind, seed: u64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let loss = *random.choice(&LOSSES).expect("one");
+    let server = match loss {
+        Loss::CutLog => Server::with().aof().port().start(),
+        _ => Server::with().port().start(),
+    };
+    println!("{loss:?}, seed {seed}");
+    let Some(mut drill) = Drill::open(kind, random, server) else { return };
+    drill.sell();
+    drill.lose(loss);
+    drill.repeat();
+    let (code, text) = drill.follow();
+    let is_told = |line: &str| {
+        ["no book of this sale", "units of it are on sale again"]
+            .iter()
+            .any(|words| line.contains(words))
+    };
+    let is_end = code == Some(0) || text.lines().any(is_told);
+    assert!(is_end, "{loss:?}: {code:?} {text}");
+    drill.count(loss, &text);
+    drill.shop.check_shop(&[]);
+}
+
+fn drill(kind: Kind) {
+    let rounds = std::env::var("DRILL_ROUNDS").map_or(10, |count| count.parse().expect("a number"));
+    let mut random = random();
+    (0..rounds).for_each(|_| round(kind, random.u64(..)));
+}
+
+#[test]
+fn what_the_lines_advise_leads_out_of_every_loss() {
+    let kind = match std::env::var("DRILL_DATABASE").as_deref() {
+        Err(_) => Kind::Sqlite,
+        Ok("postgres") => Kind::Postgres,
+        Ok("mariadb") => Kind::MariaDb,
+        Ok(other) => panic!("DRILL_DATABASE={other}: postgres or mariadb"),
+    };
+    drill(kind);
+}
