@@ -251,7 +251,7 @@ pub fn key_by_key(random: &mut fastrand::Rng) -> Vec<Argv> {
     for script in [take, bring] {
         random.shuffle(&mut keys);
         let eval = |key: &&&str| ["EVAL", script, "1", **key].map(|word| word.as_bytes().to_vec());
-        commands.extend(keys.iter().map(|key| eval(&key).to_vec()));
+        commands.extend(keys.iter().map(|key| eval(key).to_vec()));
     }
     commands
 }
