@@ -23,9 +23,11 @@ pub enum Role {
     Lease,
     /// Belongs to one call.
     Request,
-    /// Of unknown meaning: an argument by its number.
+    /// Of unknown meaning: one of ARGV by its number, or of KEYS from `FIRST_KEY` on.
     Other(u8),
 }
+
+const FIRST_KEY: u8 = 100;
 
 const NAMES: [(&str, Role); 10] = [
     ("voucher", Role::Voucher),
@@ -46,7 +48,10 @@ impl fmt::Display for Role {
         match (self, name) {
             (Self::Order, _) => f.write_str("{orderid}"),
             (_, Some(name)) => write!(f, "{{{name}}}"),
-            (Self::Other(number), None) => write!(f, "{{ARGV[{number}]}}"),
+            (Self::Other(number), None) => match number.checked_sub(FIRST_KEY) {
+                Some(number) => write!(f, "{{KEYS[{number}]}}"),
+                None => write!(f, "{{ARGV[{number}]}}"),
+            },
             _ => f.write_str("?"),
         }
     }
@@ -209,10 +214,13 @@ impl Call {
         Ok(Some(Self { function: None, keys, args, is_told: true }))
     }
 
-    /// The call that is tried if none is told: every key belongs to a voucher, and what ARGV is
-    /// shows when the script runs.
-    pub fn usual(keys: usize, args: usize) -> Self {
-        let key = |n| Word(vec![Piece::Text(format!("key{n}:")), Piece::Role(Role::Voucher)]);
+    /// The calls that are tried if none is told: every key belongs to a voucher, or all but the
+    /// first are numbers, and what ARGV is shows when the script runs.
+    pub fn usual(keys: usize, args: usize, has_numbers: bool) -> Self {
+        let key = |n| match n {
+            2.. if has_numbers => Word::role(Role::Other(FIRST_KEY.saturating_add(n))),
+            _ => Word(vec![Piece::Text(format!("key{n}:")), Piece::Role(Role::Voucher)]),
+        };
         let arg = |n| Word::role(Role::Other(n));
         let count = |n: usize| 1..=u8::try_from(n).unwrap_or(u8::MAX);
         Self {
@@ -247,8 +255,12 @@ impl Call {
 
     /// Gives an argument of unknown meaning its role.
     pub fn learn(&mut self, slot: Option<Slot>, role: Role) {
-        if let Some(Slot::Arg(number)) = slot
-            && let Some(word) = self.args.get_mut(number.wrapping_sub(1))
+        let word = match slot {
+            Some(Slot::Arg(number)) => self.args.get_mut(number.wrapping_sub(1)),
+            Some(Slot::Key(number)) => self.keys.get_mut(number.wrapping_sub(1)),
+            None => None,
+        };
+        if let Some(word) = word
             && matches!(word.only_role(), Some(Role::Other(_)))
         {
             *word = Word::role(role);

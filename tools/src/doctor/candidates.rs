@@ -217,6 +217,16 @@ impl Candidate {
         Some(lua)
     }
 
+    /// What the histories of such a command leave out.
+    pub fn not_compared(&self) -> Vec<String> {
+        let all = match self.command.name {
+            "SECKILL.DEDUCT" | "SECKILL.RETURN" => "negative stocks, of which -1 is unlimited",
+            "LOCK.RENEW" | "LOCK.ACQUIRE" => "leases of more than a day, which are refused",
+            _ => return Vec::new(),
+        };
+        vec![all.to_owned()]
+    }
+
     /// What follows from the line, for people.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

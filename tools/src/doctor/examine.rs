@@ -153,14 +153,21 @@ impl Examination<'_, '_, '_> {
             self.said.saw("It calls no command of the server.");
             return Ok(self.said);
         }
-        let usual = Call::usual(self.lua.keys, self.lua.args);
-        let mut call = told.cloned().unwrap_or(usual);
+        let usual = |has_numbers| Call::usual(self.lua.keys, self.lua.args, has_numbers);
+        let mut call = told.cloned().unwrap_or_else(|| usual(false));
+        let numbers = usual(true);
         if !call.is_told && self.lua.computes {
             self.said.saw("It takes a number of keys or arguments that its text does not show.");
             self.ask(&call);
             return Ok(self.said);
         }
-        let learned = self.learn(&call)?;
+        let mut learned = self.learn(&call)?;
+        if !call.is_told && learned.is_empty() && numbers != call {
+            let other = self.learn(&numbers)?;
+            if other.sale.is_some() {
+                (call, learned) = (numbers, other);
+            }
+        }
         let is_decided = match &learned {
             Learned { sale: Some(sale), .. } => self.of_sale(&mut call, sale)?,
             Learned { failed: Some(failed), .. } if self.of_failure(&call, failed)? => true,
@@ -202,6 +209,20 @@ impl Examination<'_, '_, '_> {
                 "It did so only after {}: no command looks at that.",
                 needs.join("; ")
             ));
+            return Ok(false);
+        }
+        let cuts = |words: &Vec<Template>| {
+            let says = |name: &[u8]| {
+                let constants = words.iter().filter_map(Template::constant);
+                constants.map(<[u8]>::to_ascii_uppercase).any(|word| word == name)
+            };
+            says(b"XTRIM") || says(b"XADD") && (says(b"MAXLEN") || says(b"MINID"))
+        };
+        if sale.extras.iter().any(cuts) {
+            self.said.saw(
+                "It cuts old entries off a stream: an order that is not read in time is lost. No \
+                 command does that.",
+            );
             return Ok(false);
         }
         let by_user = |(buyers, user): &(Template, Slot)| buyers.slots().any(|slot| slot == *user);
@@ -283,7 +304,8 @@ impl Examination<'_, '_, '_> {
             let locks = learned.deleted.iter();
             for (key, kind) in locks.filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Hash)) {
                 let (bench, entry, text) = (&mut *self.bench, &self.entry, self.text);
-                let session = Judge { bench, entry, call, text }.of_lock(key, *kind)?;
+                let is_sure = told || self.source.name.to_lowercase().contains("unlock");
+                let session = Judge { bench, entry, call, text }.of_lock(key, *kind, is_sure)?;
                 if let Some(session) = session {
                     self.said.sessions.push(session);
                     return Ok(true);

@@ -125,13 +125,21 @@ impl Judge<'_, '_> {
         self.shown_again(Vec::new(), vec![turn], (0, harm))
     }
 
-    /// A lock of another token that a call deletes, though it looks at the lock.
-    pub fn of_lock(&mut self, key: &Template, kind: Kind) -> Result<Option<Session>> {
-        const TOKENS: [(&str, &str); 3] = [
+    /// A lock of another token that a call deletes, though it looks at the lock. Unless `is_sure`
+    /// that it is one, it must spare the lock of another token.
+    pub fn of_lock(
+        &mut self,
+        key: &Template,
+        kind: Kind,
+        is_sure: bool,
+    ) -> Result<Option<Session>> {
+        const TOKENS: [(&str, &str); 4] = [
+            ("12", "13"),
             ("7f3e", "a90c"),
             ("5d1b6c1e-0a41-4b7e-9a52-3f7f0c8e2d10", "c2a9e8f4-7be3-4d0f-8f6d-90b1a2c3d4e5"),
             ("1782938471625347073", "1782938471625347074"),
         ];
+        let mut is_spared = false;
         for (own, other) in TOKENS {
             let mut values = marks(self.call, Marks::Rising);
             for (role, value) in &mut values {
@@ -149,7 +157,8 @@ impl Judge<'_, '_> {
             let before = self.bench.keys()?;
             let seen = self.bench.run(&self.entry.words(self.call, &values))?;
             let looks = seen.calls.iter().any(|call| !call.writes() && call.gets(&name));
-            if seen.after.has_key(&name) || !looks {
+            is_spared |= seen.after.has_key(&name);
+            if seen.after.has_key(&name) || !looks || !(is_sure || is_spared) {
                 continue;
             }
             let harm =
@@ -351,25 +360,19 @@ impl Model<'_> {
         if !self.same_reply || self.accepted.shape.is_empty() || !self.accepted.adds {
             return None;
         }
-        let refuses = |turn: &&Turn| turn.taken <= 0 && turn.reply != self.accepted.reply;
-        let refusals: Vec<&Reply> = turns.iter().filter(refuses).map(|turn| &turn.reply).collect();
-        let emptied = |turn: &&Turn| {
-            turn.taken > 0
-                && turn.reply != self.accepted.reply
-                && turn.shape.is_subset(&self.accepted.shape)
+        let other = |turn: &&Turn| turn.reply != self.accepted.reply;
+        let replies = |takes: bool| {
+            let own = turns.iter().filter(other).filter(move |turn| (turn.taken > 0) == takes);
+            own.map(|turn| &turn.reply).collect::<Vec<_>>()
         };
-        let drifts: Vec<&Reply> = turns.iter().filter(emptied).map(|turn| &turn.reply).collect();
+        let (refusals, drifts) = (replies(false), replies(true));
         let at = turns.iter().position(|turn| {
-            let some = turn.shape.len() < self.accepted.shape.len()
+            let leaves_less = turn.shape.len() < self.accepted.shape.len()
                 && turn.shape.is_subset(&self.accepted.shape)
                 && !turn.adds;
             let repeated = drifts.iter().filter(|reply| **reply == &turn.reply).count() > 1;
-            let is_refusal = refusals.contains(&&turn.reply) || repeated;
-            turn.taken > 0
-                && some
-                && turn.reply != self.accepted.reply
-                && is_refusal
-                && stock_of(turn) >= 0
+            let is_refusal = other(&turn) && (refusals.contains(&&turn.reply) || repeated);
+            turn.taken > 0 && leaves_less && is_refusal && stock_of(turn) >= 0
         })?;
         let reply = &turns[at].reply;
         let harm = format!(

@@ -89,6 +89,8 @@ fn without_comments(code: &str) -> String {
         let len = if rest.is_char_boundary(len) { len } else { first.len_utf8() };
         let (text, after) = rest.split_at(len);
         match found {
+            // A quote between single ones begins no string.
+            None if first == '\'' => kept.extend(text.chars().map(|_| ' ')),
             Some((.., false)) => {
                 kept.extend(text.chars().map(|letter| if letter == '\n' { '\n' } else { ' ' }));
             }

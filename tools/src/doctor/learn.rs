@@ -86,6 +86,14 @@ pub struct Learned {
     pub failed: Option<Sale>,
 }
 
+impl Learned {
+    /// Whether no call did what a command does.
+    pub fn is_empty(&self) -> bool {
+        let none = self.sale.is_none() && self.failed.is_none() && self.returns.is_none();
+        none && self.locks.is_empty()
+    }
+}
+
 /// How the values of unknown arguments follow each other: a script may compare them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Marks {

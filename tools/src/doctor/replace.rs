@@ -161,6 +161,7 @@ impl Replacer<'_, '_> {
             let what = format!("no call that was tried reaches {}", self.lua.lines(*number));
             return Ok(Err((played + 2, Difference::Beside(what))));
         }
+        compared.not_compared = candidate.not_compared();
         if answers.iter().any(|(_, answer)| matches!(answer, Answer::Left | Answer::Before)) {
             compared.not_compared.push("the last digits of replies beyond 2^53".to_owned());
         }

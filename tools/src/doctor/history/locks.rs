@@ -33,13 +33,14 @@ impl Writer<'_> {
                 }
                 let key = self.text(&lock.lock, &values);
                 let own = self.text(&lock.token, &values);
-                let before = match self.rng.u32(..7) {
+                let before = match self.rng.u32(..8) {
                     0 => vec![vec![b"DEL".to_vec(), key]],
                     1 => vec![set(key, own, Some(500_000))],
                     2 => vec![set(key, own, None)],
                     3 => vec![set(key, [own.as_slice(), b"0"].concat(), Some(500_000))],
                     4 => vec![set(key, [b"0", own.as_slice()].concat(), None)],
                     5 => vec![set(key, Vec::new(), None)],
+                    6 => vec![set(key, own.to_ascii_uppercase(), Some(500_000))],
                     _ => Vec::new(),
                 };
                 steps.push(Step::new(before, values));
