@@ -156,8 +156,8 @@ fn an_aof_is_replayed_without_the_module() {
     let server = Server::with().aof().start();
     everything(&server);
     assert_replayed(&server);
-    const PLAIN: &str = "SET MSET DEL SADD SREM DECR DECRBY INCRBY XADD HSET HDEL ZADD ZREM UNLINK \
-                         MULTI EXEC PEXPIREAT XACK XCLAIM XGROUP FUNCTION";
+    const PLAIN: &str = "SET MSET DEL SADD SREM DECR DECRBY INCRBY XADD HSET HSETNX HDEL ZADD ZREM \
+                         UNLINK MULTI EXEC PEXPIREAT XACK XCLAIM XGROUP FUNCTION";
     for argv in server.aof() {
         let line = shown(&argv);
         let name = line.split(' ').next().expect("a name");
