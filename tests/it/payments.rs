@@ -230,21 +230,24 @@ fn a_payment_that_pays_nothing_is_refused_while_memory_is_full() {
     server.check("> SECKILL.CONFIRM 7 alice sold\n1\n> SECKILL.CANCEL 7 bob gone\n1");
     server.check("> SECKILL.CONFIRM 7 dan none REF old\n0");
     server.check("> CONFIG SET maxmemory 1\nOK");
-    let kept = ["dan none", "dan none REFUND", "bob gone", "alice held REFUND"];
-    for (number, order) in kept.into_iter().enumerate() {
-        let (order, more) = order.split_once(" R").map_or((order, ""), |it| (it.0, " REFUND"));
-        let error =
-            server.refused(&format!("SECKILL.CONFIRM 7 {order} REF new{number}{more}"), "OOM");
-        assert_eq!(
-            error,
-            "OOM memory is full, and this payment pays no order now, send it again later"
-        );
+    // Redis 8.10 takes no subscriber then, so events are not recorded.
+    let refused = |request: &str| {
+        let (before, wanted) =
+            (server.digest(), "OOM memory is full, and this payment pays no order");
+        let error = server.say(&format!("SECKILL.CONFIRM 7 {request}"));
+        assert!(error.starts_with(wanted), "{request}: {error}");
+        assert_eq!(server.digest(), before, "{request}");
+    };
+    for kept in
+        ["dan none REF a1", "dan none REF a2 REFUND", "bob gone REF a3", "alice held REF a4 REFUND"]
+    {
+        refused(kept);
     }
-    server.refused("SECKILL.CONFIRM 7 eve none REF old", "OOM");
+    refused("eve none REF old");
     server.check("> SECKILL.CONFIRM 7 dan none REF old\n0");
     server
         .check("> SECKILL.CONFIRM 7 alice held REF a\n1\n> SECKILL.CONFIRM 7 alice sold REF b\n2");
-    server.refused("SECKILL.CONFIRM 7 alice sold REF c", "OOM");
+    refused("alice sold REF c");
     server.check("> CONFIG SET maxmemory 0\nOK\n> SECKILL.CONFIRM 7 alice sold REF c\n5");
 }
 
