@@ -120,6 +120,9 @@ class ClusterTest {
         int dying = cluster.primaryOf("7");
         try (SeckillClient client = client()) {
             client.run(create("7", 1_000_000, SaleRules.none()));
+            // What its replica has not heard of by then would die with it.
+            cluster.node(dying).set("{7}:last", "1");
+            assertThat(cluster.node(dying).waitForReplication(1, 60_000)).isEqualTo(1);
             Crowd crowd = new Crowd(client);
             cluster.server(dying).kill();
             assertThat(client.tryBuy("7", "after", "after")).isEqualTo(Outcome.ACCEPTED);

@@ -104,7 +104,7 @@ class SoldOutServersTest {
     }
 
     @ParameterizedTest
-    @MethodSource("io.github.seckill.client.Servers#all")
+    @MethodSource("shop.Servers#all")
     void a_released_unit_is_on_sale_again_one_round_trip_after_the_answer(String program)
             throws Exception {
         List<Buyer> buyers = new ArrayList<>();
@@ -154,7 +154,7 @@ class SoldOutServersTest {
     }
 
     @ParameterizedTest
-    @MethodSource("io.github.seckill.client.Servers#all")
+    @MethodSource("shop.Servers#all")
     void a_hold_that_expires_is_on_sale_again(String program) throws Exception {
         try (SeckillServer server = Servers.start(program);
                 Buyer buyer = new Buyer(server, Shop.REMEMBER)) {

@@ -36,7 +36,7 @@ class WaitingListTest {
     }
 
     @ParameterizedTest
-    @MethodSource("io.github.seckill.client.Servers#all")
+    @MethodSource("shop.Servers#all")
     void an_order_in_line_is_served_when_the_head_leaves(String program) throws Exception {
         shop = new Shop(program);
         client = shop.client(Shop.REMEMBER);
