@@ -48,6 +48,36 @@ start_pair() { # name, words of the servers
     until say CLUSTER NODES | grep -q 'connected 8192-16383'; do sleep 0.1; done
 }
 
+# Starts the system's MariaDB on a unix socket, for `query` by this name. The tmpdir is its own, or as said.
+start_mariadb() { # name, tmpdir
+    local as=() own=$folder/$1
+    mkdir -m 777 "$own"
+    [ "$(id -u)" != 0 ] || as=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+    ${as[@]+"${as[@]}"} mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
+        --datadir="$own/data" --tmpdir="$own" >"$own/log" 2>&1
+    ${as[@]+"${as[@]}"} mariadbd --no-defaults --skip-networking --datadir="$own/data" --socket="$own/socket" \
+        --tmpdir="${2:-$own}" >>"$own/log" 2>&1 &
+    pids+=($!)
+    until query "$1" <<<"SELECT 1" >/dev/null 2>&1; do kill -0 $! && sleep 0.2; done
+}
+
+# Starts MySQL of scripts/servers likewise.
+start_mysql() { # name
+    local own=$folder/$1 program
+    program=$("$root/scripts/servers" mysql-9)
+    mkdir "$own"
+    local words=(--no-defaults --user=root --mysqlx=OFF --disable-log-bin --secure-file-priv=NULL --tmpdir="$own"
+        --lc-messages-dir="${program%/*}/share" --plugin-dir="${program%/*}/plugin"
+        --character-sets-dir="${program%/*}/share/charsets" --datadir="$own/data")
+    "$program" "${words[@]}" --initialize-insecure >"$own/log" 2>&1
+    "$program" "${words[@]}" --skip-networking --socket="$own/socket" --pid-file="$own/pid" >>"$own/log" 2>&1 &
+    pids+=($!)
+    until query "$1" <<<"SELECT 1" >/dev/null 2>&1; do kill -0 $! && sleep 0.2; done
+}
+
+# Runs what it reads at such a server.
+query() { mariadb --no-defaults -u root -S "$folder/$1/socket" -N "${@:2}"; }
+
 # A command at `port`, its reply in one line.
 say() { redis-cli -p "$port" "$@" | tr '\n' ' ' | sed 's/ *$//'; }
 

@@ -21,6 +21,7 @@ pub fn spawn(kind: Kind, commits: Commits, dir: &Path, args: &[&str]) -> Child {
         _ => command
             .args(if kind == Kind::MySql { &[][..] } else { &["--no-defaults"] })
             .args(["--skip-networking"])
+            .arg(format!("--tmpdir={}", dir.display()))
             .args(["data", "socket", "pid"].map(|name| match name {
                 "data" => format!("--datadir={}", show(name)),
                 "pid" => format!("--pid-file={}", show(name)),

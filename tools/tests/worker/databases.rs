@@ -217,8 +217,10 @@ impl DatabaseServer {
                 .args(["--username=seckill", "--auth=trust", "--no-sync", "--no-instructions"])
                 .args(["--encoding=UTF8", "--locale=C", "--pgdata", &data]),
             Kind::MySql => init.args(["--initialize-insecure", &format!("--datadir={data}")]),
+            // A server that starts deletes the temporary tables of all others in its tmpdir.
             _ => init
                 .args(["--no-defaults", "--auth-root-authentication-method=normal"])
+                .arg(format!("--tmpdir={}", dir.path().display()))
                 .args(["--skip-test-db", &format!("--datadir={data}")]),
         };
         let made = owned(kind, init, dir.path()).output().map_err(|error| error.to_string())?;
