@@ -65,7 +65,7 @@ fn run(options: &Options) -> Result<()> {
         false => (options.rounds, turns::WHOLE),
     };
     let mut lines = Vec::new();
-    for kind in [Kind::Sqlite, Kind::Postgres] {
+    for kind in [Kind::Sqlite, Kind::Postgres, Kind::MariaDb, Kind::MySql] {
         eprintln!("{kind:?} ...");
         lines.extend(turns::measure(kind, rounds, size)?);
     }

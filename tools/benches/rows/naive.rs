@@ -31,8 +31,8 @@ pub async fn make_tables(connection: &mut AnyConnection, voucher: &str, stock: i
     for table in TABLES {
         connection.execute(table).await?;
     }
-    let stocked = sqlx::query("INSERT INTO tb_seckill_voucher VALUES ($1, $2)");
-    stocked.bind(voucher).bind(stock).execute(connection).await?;
+    let stocked = placed(connection, "INSERT INTO tb_seckill_voucher VALUES ($1, $2)");
+    sqlx::query(&stocked).bind(voucher).bind(stock).execute(connection).await?;
     Ok(())
 }
 
@@ -47,26 +47,30 @@ pub async fn check(connection: &mut AnyConnection, orders: i64) -> Result<()> {
     Ok(())
 }
 
+/// A statement with the placeholders of the database.
+fn placed(database: &AnyConnection, sql: &str) -> String {
+    match database.backend_name() {
+        "MySQL" => ["$1", "$2", "$3"].iter().fold(sql.to_owned(), |sql, one| sql.replace(one, "?")),
+        _ => sql.to_owned(),
+    }
+}
+
 /// Reads the stream to its end.
 pub async fn drain(redis: &mut redis::Connection, database: &mut AnyConnection) -> Result<()> {
+    let [ordered, taken, insert] = [
+        "SELECT COUNT(*) FROM tb_voucher_order WHERE user_id = $1 AND voucher_id = $2",
+        "UPDATE tb_seckill_voucher SET stock = stock - 1 WHERE voucher_id = $1 AND stock > 0",
+        "INSERT INTO tb_voucher_order VALUES ($1, $2, $3)",
+    ]
+    .map(|sql| placed(database, sql));
     while let Some((entry, [user, voucher, order])) = next(redis)? {
         let mut transaction = database.begin().await?;
-        let ordered: i64 = sqlx::query_scalar(
-            "SELECT COUNT(*) FROM tb_voucher_order WHERE user_id = $1 AND voucher_id = $2",
-        )
-        .bind(&user)
-        .bind(&voucher)
-        .fetch_one(&mut *transaction)
-        .await?;
+        let ordered = sqlx::query_scalar::<_, i64>(&ordered).bind(&user).bind(&voucher);
+        let ordered = ordered.fetch_one(&mut *transaction).await?;
         if ordered == 0 {
-            let taken = sqlx::query(
-                "UPDATE tb_seckill_voucher SET stock = stock - 1 \
-                 WHERE voucher_id = $1 AND stock > 0",
-            );
-            let taken = taken.bind(&voucher).execute(&mut *transaction).await?;
+            let taken = sqlx::query(&taken).bind(&voucher).execute(&mut *transaction).await?;
             if taken.rows_affected() == 1 {
-                let insert = "INSERT INTO tb_voucher_order VALUES ($1, $2, $3)";
-                let inserted = sqlx::query(insert).bind(order).bind(user).bind(voucher);
+                let inserted = sqlx::query(&insert).bind(order).bind(user).bind(voucher);
                 inserted.execute(&mut *transaction).await?;
             }
         }
