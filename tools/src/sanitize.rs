@@ -58,10 +58,6 @@ pub fn told(error: &anyhow::Error) -> String {
         } else if !text.contains(&cause) {
             text = format!("{text}: {cause}");
         }
-        // Its own causes are part of its text.
-        if of_server.is_some() {
-            break;
-        }
     }
     sanitize(&text)
 }

@@ -49,10 +49,7 @@ pub fn text(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
         _ if error.kind() == ErrorKind::AuthenticationFailed => "wrong name or password".to_owned(),
-        _ => {
-            let text = error.to_string();
-            text.strip_suffix(" - InvalidClientConfig").unwrap_or(&text).to_owned()
-        }
+        _ => error.to_string(),
     };
     let hint = match error.code() {
         Some("NOAUTH" | "WRONGPASS") => PASSWORD_HINT,

@@ -30,6 +30,7 @@ pub struct Tried {
     /// How often this worker could not write it. The server's count of deliveries can't show that:
     /// it also counts deliveries to workers that died.
     pub times: u64,
+    /// Since when it is refused, or aside.
     pub since: Instant,
     /// Whether the database or the server refuses it, rather than a rule of the worker.
     pub is_refused: bool,
@@ -77,7 +78,10 @@ impl Aside {
         put.tried.times += 1;
         put.due = Some(now + back_off(first, put.tried.times).min(most.max(first)));
         put.is_unchanged = is_unchanged;
-        put.tried.is_refused = matches!(bad.why, Why::Refused(_));
+        let is_refused = matches!(bad.why, Why::Refused(_));
+        if !std::mem::replace(&mut put.tried.is_refused, is_refused) {
+            put.tried.since = now;
+        }
         put.raw.clone_from(&bad.raw);
         Some(put.tried)
     }

@@ -118,6 +118,8 @@ pub enum Why {
     Refused(String),
     /// One of the shop's statements changed no row.
     Unchanged(String),
+    /// It could not be written, for a reason that says nothing of its data.
+    Elsewhere(String),
 }
 
 impl Why {
@@ -128,7 +130,10 @@ impl Why {
             Self::Disputed(said) => {
                 format!("its row waits for a person, since the server says: {said}")
             }
-            Self::Refused(text) | Self::Unchanged(text) | Self::Unfit(text) => text.clone(),
+            Self::Refused(text)
+            | Self::Unchanged(text)
+            | Self::Elsewhere(text)
+            | Self::Unfit(text) => text.clone(),
         }
     }
 }

@@ -118,6 +118,7 @@ impl Committer {
             } else if is_one {
                 let failed = Outcome::Failed(match fault {
                     Fault::Unchanged(text) => Why::Unchanged(text),
+                    Fault::Elsewhere(text) => Why::Elsewhere(text),
                     fault => Why::Refused(format!("the database refuses it: {}", fault.text())),
                 });
                 done.extend(piece.events.into_iter().map(|(event, _)| (event, failed.clone())));

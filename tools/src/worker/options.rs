@@ -100,7 +100,7 @@ pub struct Options {
     pub no_migrate: bool,
 
     /// Entries per read and per transaction, at most
-    #[arg(long, value_name = "N", default_value_t = 256,
+    #[arg(long, value_name = "N", default_value_t = 512,
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub batch: u32,
 

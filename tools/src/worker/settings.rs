@@ -1,7 +1,5 @@
 //! The server's settings: the names of fields are taken over, those of streams must match.
 
-use std::sync::Once;
-
 use domain::info::Names;
 use domain::key_names::Naming;
 use redis::RedisError;
@@ -51,14 +49,11 @@ pub async fn compare(
                 Settings { has_tags: names.hash_tags, fields }
             }
             None => {
-                static TOLD: Once = Once::new();
-                TOLD.call_once(|| {
-                    warn!(
-                        "this server runs without the module: whatever fills {} is stored, and \
-                         nothing is asked of its book",
-                        options.stream
-                    );
-                });
+                warn!(
+                    "this server runs without the module: whatever fills {} is stored, and \
+                     nothing is asked of its book",
+                    options.stream
+                );
                 unknown(is_node(&fields(&cluster)))
             }
         }),

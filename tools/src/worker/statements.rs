@@ -3,8 +3,10 @@
 //! file.
 
 pub mod block;
+mod shape;
+pub mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -13,6 +15,7 @@ use serde::Deserialize;
 use crate::batch::{Change, Step};
 use crate::store::statement::{Arg, Dialect};
 use block::Block;
+use shape::Shape;
 
 /// A value that a statement may name: its name, whether it is a number rather than text, and what
 /// it is for a change.
@@ -73,6 +76,9 @@ pub struct ShopStatement {
     values: Vec<Value>,
     /// The statement with the names of a block's values.
     in_block: String,
+    shape: Shape,
+    /// Why the statement is sent alone, for each order.
+    pub alone: Option<&'static str>,
 }
 
 /// All statements of the file; none by default.
@@ -113,7 +119,17 @@ impl Statements {
                 let in_block = |_, word: &str| block::value(dialect, word);
                 let (in_block, _) = named(&table.sql, dialect, in_block)?;
                 let may_change_nothing = table.may_change_nothing;
-                statements.push(ShopStatement { place, sql, may_change_nothing, values, in_block });
+                let shape = Shape::of(&table.sql);
+                let alone = block::alone(&table.sql, dialect);
+                statements.push(ShopStatement {
+                    place,
+                    sql,
+                    may_change_nothing,
+                    values,
+                    in_block,
+                    shape,
+                    alone,
+                });
             }
             of.insert(change, statements);
         }
@@ -131,6 +147,12 @@ impl Statements {
         self.of.values().flatten()
     }
 
+    /// The tables of statements that use one each.
+    pub fn tables(&self) -> Vec<String> {
+        let tables: BTreeSet<_> = self.all().filter_map(|one| one.shape.table()).collect();
+        tables.into_iter().map(str::to_owned).collect()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.all().next().is_none()
     }
@@ -146,6 +168,35 @@ impl ShopStatement {
     /// The values for a change, in the order of the placeholders.
     pub fn args<'s>(&self, step: &'s Step) -> Vec<Arg<'s>> {
         self.values.iter().map(|(_, _, of)| of(step)).collect()
+    }
+
+    /// Whether it asks the database to store another value where a column can't store its own.
+    pub fn is_lax(&self) -> bool {
+        self.sql
+            .to_ascii_uppercase()
+            .split(|letter| !is_of_word(letter))
+            .any(|word| word == "IGNORE")
+    }
+
+    /// The values for a change that a column of numbers would take for other ones, such as 007,
+    /// with their places among the arguments.
+    pub fn odd<'s>(&self, step: &'s Step) -> Vec<(usize, &'s str)> {
+        let is_odd = |text: &str| {
+            let is_usual = is_number(text.strip_prefix('-').unwrap_or(text));
+            !is_usual && text.trim().parse::<f64>().is_ok()
+        };
+        let args = self.args(step).into_iter().enumerate();
+        args.filter_map(|(place, arg)| match arg {
+            Arg::Text(text) | Arg::MaybeText(Some(text)) if is_odd(text) => Some((place, text)),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// Like `args`, with these units.
+    fn args_of<'s>(&self, step: &'s Step, units: i64) -> Vec<Arg<'s>> {
+        let arg = |(word, _, of): &Value| if *word == "units" { Arg::Int(units) } else { of(step) };
+        self.values.iter().map(arg).collect()
     }
 
     /// For each placeholder, whether it is a number rather than text.
@@ -230,6 +281,13 @@ fn dollar_quoted(before: &str, text: &str) -> Result<usize> {
         Some(inside) => Ok(inside + 2 * tag.len()),
         None => bail!("a quote {tag} is not closed"),
     }
+}
+
+/// A decimal number in its only usual form: two of these are different for every type and
+/// collation.
+fn is_number(text: &str) -> bool {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_digits && (text.len() == 1 || !text.starts_with('0'))
 }
 
 /// Whether a letter may be in a name of SQL.

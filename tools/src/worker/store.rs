@@ -9,25 +9,27 @@ mod migrate;
 mod open;
 mod shop;
 pub mod statement;
+mod texts;
 mod transaction;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::ErrorKind;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, RwLock as RwLockStd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, ensure};
 use seckill_tools::address;
-use seckill_tools::sanitize::sanitize;
 use tokio::sync::RwLock;
 use tokio::time::timeout;
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::batch::{Answers, Batch, Holders, Outcome, Plan, Row, Sole, Steps, TooMany, plan};
 use crate::book::{Asker, Gone, ask};
 use crate::options::Options;
 use crate::order_events::{Event, OrderKey};
-use crate::statements::{Statements, is_of_word};
+use crate::statements::Statements;
+use crate::statements::text::KnownTable;
 use crate::stream_entry::Which;
 pub use fault::Fault;
 use fault::is_of_file;
@@ -67,6 +69,12 @@ pub struct Store {
     statements: Statements,
     /// Set once the database has refused the block of the statements but accepted them one by one.
     one_by_one: AtomicBool,
+    /// Whether the database refuses values that a column can't store, as far as is known.
+    is_strict: AtomicBool,
+    /// The tables of the statements of which nothing is unknown.
+    known: RwLockStd<Arc<[KnownTable]>>,
+    /// Whether a statement, by its place, takes an argument, by its place, as a number.
+    numbers: RwLockStd<HashMap<(String, usize), bool>>,
     migrates: bool,
     /// None until the schema is checked to be up to date.
     ready: RwLock<Option<Ready>>,
@@ -115,6 +123,9 @@ impl Store {
             tables: Tables { dialect, prefix },
             statements,
             one_by_one: AtomicBool::new(false),
+            is_strict: AtomicBool::new(true),
+            known: RwLockStd::default(),
+            numbers: RwLockStd::default(),
             migrates: !options.no_migrate,
             ready: RwLock::new(None),
         })
@@ -174,6 +185,7 @@ impl Store {
             )),
             fault => fault,
         };
+        self.place.meet_pooler().await?;
         if self.migrates {
             self.place.migrate(&self.tables).await.map_err(others)?;
         }
@@ -182,17 +194,7 @@ impl Store {
         for probe in probes {
             open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
         }
-        for [table, engine] in open.without_transactions().await? {
-            let is_named =
-                |sql: &str| sql.split(|c: char| !is_of_word(c)).any(|word| word == table);
-            if self.statements.all().any(|statement| is_named(&statement.sql)) {
-                warn!(
-                    "table {} has no transactions ({engine}): when a batch is refused, what its \
-                     statements wrote there stays, and is written again",
-                    sanitize(&table)
-                );
-            }
-        }
+        self.get_to_know(&mut open).await?;
         for statement in self.statements.all() {
             if let Err(error) = open.prepare(statement).await {
                 return Err(Fault::from(error).about(&format!("--statements, {}", statement.place)));
@@ -355,10 +357,15 @@ impl Store {
     async fn write_rows(&self, open: &mut Open, plan: &Plan) -> Result<(), Fault> {
         let (tables, now_ms) = (&self.tables, now_ms());
         for rows in written_rows(&plan.releases).chunks(ROWS_MAX) {
-            open.execute(&tables.release(rows, now_ms)).await?;
+            open.execute(&tables.change(rows, now_ms)).await?;
         }
-        for row in &written_rows(&plan.updates) {
+        let (one_by_one, together): (Vec<_>, Vec<_>) =
+            written_rows(&plan.updates).into_iter().partition(|row| tables.is_ambiguous(row));
+        for row in &one_by_one {
             open.execute(&tables.update(row, now_ms)).await?;
+        }
+        for rows in together.chunks(ROWS_MAX) {
+            open.execute(&tables.change(rows, now_ms)).await?;
         }
         for rows in written_rows(&plan.inserts).chunks(ROWS_MAX) {
             open.execute(&tables.insert(rows, now_ms)).await?;

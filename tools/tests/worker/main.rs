@@ -24,6 +24,7 @@
 //! | `blocks` | the shop's own statements, for many orders at once |
 //! | `sentinels` | a server that is found through Sentinels |
 //! | `streams` | trimming, and the streams of a cluster |
+//! | `texts` | the shop's own statements on MySQL and MariaDB, many orders in one text |
 //! | `tls` | encrypted connections; passwords |
 //! | `vanishing` | entries, consumers, groups and streams that others delete |
 //! | `docs` | the worker's page |
@@ -68,6 +69,7 @@ mod shop;
 mod statements;
 mod streams;
 mod tables;
+mod texts;
 mod tls;
 mod vanishing;
 mod worker;

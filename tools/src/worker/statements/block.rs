@@ -20,11 +20,39 @@ pub struct Part {
     pub takes_steps: bool,
 }
 
-/// The block, if the database supports one and every statement can be in it.
+/// Runs the statements of a batch, if the database has no other way to and all can be in it.
 pub fn block(statements: &Statements, dialect: Dialect) -> Option<Block> {
+    if statements.all().any(|statement| statement.alone.is_some()) {
+        return None;
+    }
     match dialect {
-        Dialect::Postgres => postgres::block(statements),
-        Dialect::Sqlite => sqlite::block(statements),
+        Dialect::Postgres => Some(postgres::block(statements)),
+        Dialect::Sqlite => Some(sqlite::block(statements)),
+        Dialect::MySql => None,
+    }
+}
+
+/// Why a statement is sent alone, for each order. Others do the same together as alone, and the
+/// rows that they change are counted.
+pub fn alone(sql: &str, dialect: Dialect) -> Option<&'static str> {
+    let text = sql.trim().trim_end_matches(';');
+    let word = text.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+    let is_one_of = |words: &[&str]| words.contains(&&*word);
+    match dialect {
+        Dialect::Postgres if !is_one_of(&["INSERT", "UPDATE", "DELETE", "MERGE", "WITH"]) => {
+            Some("it does not begin with INSERT, UPDATE, DELETE, MERGE or WITH")
+        }
+        Dialect::Postgres => {
+            text.contains(postgres::QUOTE).then_some("it quotes as the worker does")
+        }
+        Dialect::Sqlite | Dialect::MySql
+            if !is_one_of(&["INSERT", "REPLACE", "UPDATE", "DELETE"]) =>
+        {
+            Some("it does not begin with INSERT, REPLACE, UPDATE or DELETE")
+        }
+        // Alone, several statements in one text count their changed rows together; `changes()` does
+        // not.
+        Dialect::Sqlite => text.contains(';').then_some("it has several parts"),
         Dialect::MySql => None,
     }
 }
@@ -50,9 +78,7 @@ pub fn told(steps: &[Step], statements: &Statements) -> String {
     format!("[{}]", (0..).zip(steps).map(fields).collect::<Vec<_>>().join(","))
 }
 
-/// A statement in the form for the block, if it begins with one of these words.
-fn inside<'s>(statement: &'s ShopStatement, words: &[&str]) -> Option<&'s str> {
-    let text = statement.in_block.trim().trim_end_matches(';');
-    let word = text.split_whitespace().next()?.to_ascii_uppercase();
-    words.contains(&&*word).then_some(text)
+/// A statement in the form for the block.
+fn inside(statement: &ShopStatement) -> &str {
+    statement.in_block.trim().trim_end_matches(';')
 }

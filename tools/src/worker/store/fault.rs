@@ -9,6 +9,8 @@ use sqlx::Error;
 use sqlx::mysql::MySqlDatabaseError;
 use sqlx::sqlite::SqliteError;
 
+use super::transaction::lends_connections;
+
 #[derive(Debug)]
 pub enum Fault {
     Failed(String),
@@ -16,6 +18,8 @@ pub enum Fault {
     Wrong(String),
     /// A statement of the shop changed no row.
     Unchanged(String),
+    /// The connection, a pooler, the whole database, or another transaction: never the data.
+    Elsewhere(String),
     /// Not the database: the server of the streams did not answer.
     Server(RedisError),
 }
@@ -23,7 +27,10 @@ pub enum Fault {
 impl Fault {
     pub fn text(&self) -> String {
         match self {
-            Self::Failed(text) | Self::Wrong(text) | Self::Unchanged(text) => text.clone(),
+            Self::Failed(text)
+            | Self::Wrong(text)
+            | Self::Unchanged(text)
+            | Self::Elsewhere(text) => text.clone(),
             Self::Server(error) => seckill_tools::server_errors::told(error),
         }
     }
@@ -33,6 +40,7 @@ impl Fault {
         match self {
             Self::Failed(text) => Self::Failed(format!("{what}: {text}")),
             Self::Wrong(text) => Self::Wrong(format!("{what}: {text}")),
+            Self::Elsewhere(text) => Self::Elsewhere(format!("{what}: {text}")),
             other => other,
         }
     }
@@ -41,8 +49,45 @@ impl Fault {
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         let text = one_line(&error);
-        if needs_a_person(&error, &text) { Self::Wrong(text) } else { Self::Failed(text) }
+        if is_elsewhere(&error) {
+            Self::Elsewhere(text)
+        } else if needs_a_person(&error, &text) {
+            Self::Wrong(text)
+        } else {
+            Self::Failed(text)
+        }
     }
+}
+
+/// Whether an error says nothing of the statement or its values. Connections end for many reasons,
+/// so errors of no kind that a database words are among them.
+fn is_elsewhere(error: &Error) -> bool {
+    let Error::Database(database) = error else {
+        let is_ours = matches!(error, Error::Tls(_) | Error::Configuration(_) | Error::Decode(_));
+        return !is_ours && !matches!(error, Error::Io(_) if is_untrusted(&one_line(error)));
+    };
+    let code = database.code().unwrap_or_default();
+    #[cfg(feature = "databases")]
+    if let Some(mysql) = database.try_downcast_ref::<MySqlDatabaseError>() {
+        // In turn: space, memory, connections, other transactions, ended statements, a server that
+        // ends or only reads, prepared statements that a pooler lost.
+        return [
+            1021, 1037, 1041, 1114, 1040, 1203, 1226, 1020, 1205, 1213, 1317, 1927, 1969, 3024,
+            1053, 1290, 1792, 1836, 1243, 1461,
+        ]
+        .contains(&mysql.number());
+    }
+    if database.try_downcast_ref::<SqliteError>().is_some() {
+        // Busy, locked, memory, read only, an error of the disk, full.
+        return [5, 6, 7, 8, 10, 13].contains(&(code.parse().unwrap_or(0) & 0xff));
+    }
+    if ["42P05", "26000"].contains(&&*code) {
+        lends_connections();
+    }
+    // In turn: the connection, other transactions, resources, an operator, the system; then
+    // prepared statements that a pooler mixed up, a server that only reads, a lock that is awaited.
+    ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
+        || ["42P05", "26000", "25006", "55P03"].contains(&&*code)
 }
 
 /// Whether waiting won't help a program that starts: a wrong password, a missing table, a mistake

@@ -58,8 +58,10 @@ fn last_made(tables: &Tables) -> String {
 macro_rules! make {
     ($connection:expr, $tables:expr) => {{
         $connection.execute(&*table_of_migrations($tables)).await?;
-        let made: i64 =
-            sqlx::query_scalar(&last_made($tables)).fetch_one(&mut *$connection).await?;
+        let made: i64 = sqlx::query_scalar(&last_made($tables))
+            .persistent(false)
+            .fetch_one(&mut *$connection)
+            .await?;
         for (version, sql) in migrations($tables.dialect) {
             if version > made {
                 for statement in statements($tables, version, sql) {
@@ -83,7 +85,7 @@ async fn migrate_postgres(options: &PgConnectOptions, tables: &Tables) -> Result
     let mut connection = options.connect().await?;
     let mut open = connection.begin().await?;
     let lock = "SELECT pg_advisory_xact_lock(hashtext('seckill-worker'), hashtext($1))";
-    sqlx::query(lock).bind(&tables.prefix).execute(&mut *open).await?;
+    sqlx::query(lock).bind(&tables.prefix).persistent(false).execute(&mut *open).await?;
     make!(&mut *open, tables);
     open.commit().await?;
     Ok(connection.close().await?)

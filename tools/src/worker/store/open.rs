@@ -13,9 +13,13 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions, MySqlSslMode};
 #[cfg(feature = "databases")]
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+#[cfg(feature = "databases")]
+use sqlx::{Connection, Executor, PgConnection, Row};
 
 use super::statement::Dialect;
 use super::transaction::Pool;
+#[cfg(feature = "databases")]
+use super::transaction::lends_connections;
 
 /// How long to wait for a connection, and for SQLite's only writer.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -66,6 +70,9 @@ impl Place {
                 if let Some(password) = &password {
                     options = options.password(password);
                 }
+                // Poolers such as PgBouncer refuse the library's own parameter, which is for
+                // numbers with a point.
+                options = options.extra_float_digits(None);
                 Self::Postgres(
                     options.application_name("seckill-worker").disable_statement_logging(),
                 )
@@ -115,6 +122,17 @@ impl Place {
         Some(FileId { device: file.dev(), inode: file.ino() })
     }
 
+    /// Connects once, so that the next connection shows whether a pooler lends them.
+    pub async fn meet_pooler(&self) -> sqlx::Result<()> {
+        #[cfg(feature = "databases")]
+        if let Self::Postgres(options) = self {
+            let mut connection = options.connect().await?;
+            set_up_postgres(&mut connection, &set_up(options)).await?;
+            connection.close().await?;
+        }
+        Ok(())
+    }
+
     /// A pool that connects on first use.
     pub fn pool(&self, connections: u32) -> Pool {
         match self.clone() {
@@ -131,13 +149,10 @@ impl Place {
                     .max_connections(connections)
                     .acquire_timeout(CONNECT_WAIT)
                     .after_connect({
-                        let zone = zone_of(options.get_options().unwrap_or_default());
+                        let set_up = set_up(&options);
                         move |connection, _| {
-                            let zone = zone.clone();
-                            Box::pin(async move {
-                                sqlx::query(SET_UP).bind(zone).execute(connection).await?;
-                                Ok(())
-                            })
+                            let set_up = set_up.clone();
+                            Box::pin(async move { set_up_postgres(connection, &set_up).await })
                         }
                     })
                     .connect_lazy_with(options),
@@ -151,9 +166,9 @@ impl Place {
                         // A stricter level locks gaps between rows, which is not needed, and
                         // workers would wait.
                         let level = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
-                        Box::pin(async move {
-                            sqlx::Executor::execute(connection, level).await.map(|_| ())
-                        })
+                        Box::pin(
+                            async move { Executor::execute(connection, level).await.map(|_| ()) },
+                        )
                     })
                     .connect_lazy_with(options),
             ),
@@ -163,18 +178,37 @@ impl Place {
 
 /// Sets the time zone: that of the URL, else that of the role or of the database, else that of the
 /// server's log, which a new server has in common with its sessions. The library asks for UTC,
-/// after which the server doesn't tell any more what it would have been. And without
-/// `plan_cache_mode` a plan made while the tables were empty would be cached for long.
+/// after which the server doesn't tell any more what it would have been.
 #[cfg(feature = "databases")]
-const SET_UP: &str = "SELECT set_config('plan_cache_mode', 'force_custom_plan', false),
-    set_config('TimeZone', COALESCE($1,
+fn set_up(options: &PgConnectOptions) -> String {
+    let zone = zone_of(options.get_options().unwrap_or_default());
+    let zone =
+        zone.map_or_else(|| "NULL".to_owned(), |zone| format!("'{}'", zone.replace('\'', "''")));
+    format!(
+        "SELECT set_config('TimeZone', COALESCE({zone},
         (SELECT split_part(setting, '=', 2)
          FROM pg_db_role_setting AS set, unnest(set.setconfig) AS setting
          WHERE lower(setting) LIKE 'timezone=%'
            AND setrole IN (0, (SELECT oid FROM pg_roles WHERE rolname = current_user))
            AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
          ORDER BY setrole <> 0 DESC, setdatabase <> 0 DESC LIMIT 1),
-        current_setting('log_timezone')), false)";
+        current_setting('log_timezone')), false),
+        COALESCE(current_setting('seckill_worker.seen', true), ''),
+        set_config('seckill_worker.seen', 'yes', false)"
+    )
+}
+
+/// Sets up a new session. If one of this worker's has been there before, a pooler lends its
+/// connections to many: then no prepared statement outlives a transaction. One statement without
+/// parameters, which a pooler never divides.
+#[cfg(feature = "databases")]
+pub async fn set_up_postgres(connection: &mut PgConnection, set_up: &str) -> sqlx::Result<()> {
+    let row = Executor::fetch_one(connection, set_up).await?;
+    if row.try_get::<String, _>(1)? == "yes" {
+        lends_connections();
+    }
+    Ok(())
+}
 
 /// The time zone in options such as `-c TimeZone=Asia/Shanghai`.
 #[cfg(feature = "databases")]

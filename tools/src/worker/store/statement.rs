@@ -22,7 +22,7 @@ pub struct Tables {
     pub prefix: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Arg<'a> {
     Text(&'a str),
@@ -94,16 +94,16 @@ impl<'r> Written<'r> {
 }
 
 impl<'a> Statement<'a> {
-    fn new(dialect: Dialect, sql: &str) -> Self {
+    pub fn new(dialect: Dialect, sql: &str) -> Self {
         Self { sql: sql.to_owned(), args: Vec::new(), dialect }
     }
 
-    pub(super) fn push(&mut self, sql: &str) -> &mut Self {
+    pub fn push(&mut self, sql: &str) -> &mut Self {
         self.sql.push_str(sql);
         self
     }
 
-    pub(super) fn bind(&mut self, arg: Arg<'a>) -> &mut Self {
+    pub fn bind(&mut self, arg: Arg<'a>) -> &mut Self {
         self.args.push(arg);
         match self.dialect {
             Dialect::Postgres => self.sql.push_str(&format!("${}", self.args.len())),
@@ -233,15 +233,19 @@ impl Tables {
         statement
     }
 
-    /// Writes existing rows that are no longer live. The unique index contains none of them, so
-    /// MySQL, which checks all indexes, can only match the row with the same key.
-    pub fn release<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
+    /// Whether MySQL, which checks all indexes, could take another row for this one.
+    pub fn is_ambiguous(&self, row: &Written<'_>) -> bool {
+        self.dialect == Dialect::MySql && row.row.sole == Sole::Yes
+    }
+
+    /// Writes existing rows, of which none is ambiguous.
+    pub fn change<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
         let mut statement = self.insert_columns(rows, COLUMNS.split(',').count(), now_ms);
         statement.or_change();
         statement
     }
 
-    /// Writes an existing row that is live.
+    /// Writes an existing row.
     pub fn update<'a>(&self, row: &'a Written<'_>, now_ms: i64) -> Statement<'a> {
         let [voucher, sale, order, args @ ..] = row.args(now_ms);
         let names = COLUMNS.split(", ").skip(3);
@@ -361,7 +365,7 @@ mod tests {
             let binds = statement.sql.matches(['?', '$']).count();
             assert_eq!(binds, statement.args.len());
         }
-        assert!(tables(Dialect::MySql).release(&rows, 9).sql.contains("state = VALUES(state)"));
-        assert!(tables(Dialect::Sqlite).release(&rows, 9).sql.contains("state = excluded.state"));
+        assert!(tables(Dialect::MySql).change(&rows, 9).sql.contains("state = VALUES(state)"));
+        assert!(tables(Dialect::Sqlite).change(&rows, 9).sql.contains("state = excluded.state"));
     }
 }

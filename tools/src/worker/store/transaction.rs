@@ -1,9 +1,12 @@
 //! A transaction in any of the databases.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::order_events::{OrderKey, as_text};
 use crate::seen_entries::SeenEntries;
 use domain::book::State;
 use domain::projection::Known;
+use sqlx::database::HasStatementCache;
 #[cfg(feature = "databases")]
 use sqlx::mysql::MySqlPool;
 #[cfg(feature = "databases")]
@@ -15,12 +18,16 @@ use sqlx::{
 };
 #[cfg(feature = "databases")]
 use sqlx::{MySql, Postgres};
+use tracing::info;
 
 use super::statement::{Arg, Statement};
 use crate::batch::{Row, Sole};
 use crate::statements::ShopStatement;
+use crate::statements::text::{Column, KnownTable, Written};
 #[cfg(feature = "databases")]
-use seckill_tools::sanitize::sanitize;
+use futures_util::StreamExt;
+#[cfg(feature = "databases")]
+use sqlx::Either;
 
 #[derive(Clone, Debug)]
 pub enum Pool {
@@ -39,6 +46,13 @@ pub enum Open {
     MySql(Transaction<'static, MySql>),
 }
 
+/// What a statement of a text has answered: how many rows it changed, and the rows it returned.
+#[derive(Debug)]
+pub struct Answered {
+    pub changed: u64,
+    pub rows: Vec<Vec<String>>,
+}
+
 /// The same expression for each kind of database.
 macro_rules! each {
     ($kind:ident, $of:expr, $inner:ident => $do:expr) => {
@@ -52,13 +66,29 @@ macro_rules! each {
     };
 }
 
+/// Without this a plan made while the tables were empty would be cached for long. For the
+/// transaction alone: a pooler's connection is another client's afterwards.
+#[cfg(feature = "databases")]
+const BEGIN_POSTGRES: &str = "BEGIN; SET LOCAL plan_cache_mode = force_custom_plan";
+
+/// Whether a pooler lends connections for one transaction, to whoever is next: a prepared statement
+/// of a session would be missing, or another client's of the same name.
+static LENDS_CONNECTIONS: AtomicBool = AtomicBool::new(false);
+
+/// A pooler was seen: from now on no prepared statement outlives its transaction.
+pub fn lends_connections() {
+    if !LENDS_CONNECTIONS.swap(true, Ordering::Relaxed) {
+        info!("a pooler lends the database's connections, so no statement stays prepared");
+    }
+}
+
 impl Pool {
     pub async fn begin(&self) -> sqlx::Result<Open> {
         Ok(match self {
             // A transaction that reads first and can't write afterwards would have to start again.
             Self::Sqlite(pool) => Open::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
             #[cfg(feature = "databases")]
-            Self::Postgres(pool) => Open::Postgres(pool.begin().await?),
+            Self::Postgres(pool) => Open::Postgres(pool.begin_with(BEGIN_POSTGRES).await?),
             #[cfg(feature = "databases")]
             Self::MySql(pool) => Open::MySql(pool.begin().await?),
         })
@@ -95,6 +125,19 @@ impl Open {
                     true => <i64 as Type<Postgres>>::type_info(),
                     false => <str as Type<Postgres>>::type_info(),
                 };
+                if LENDS_CONNECTIONS.load(Ordering::Relaxed) {
+                    let kinds =
+                        statement.numbers().map(|number| if number { "bigint" } else { "text" });
+                    let kinds: Vec<_> = kinds.collect();
+                    let kinds = match kinds.is_empty() {
+                        true => String::new(),
+                        false => format!("({})", kinds.join(", ")),
+                    };
+                    let name = "seckill_worker_statement";
+                    let sql = format!("PREPARE {name} {kinds} AS {}", statement.sql);
+                    open.execute(&*sql).await?;
+                    return open.execute(&*format!("DEALLOCATE {name}")).await.map(|_| ());
+                }
                 let kinds: Vec<_> = statement.numbers().map(kind).collect();
                 open.prepare_with(&statement.sql, &kinds).await.map(|_| ())
             }
@@ -173,23 +216,98 @@ impl Open {
         }
     }
 
-    /// What the database says if the last statement has stored another value than it was given.
-    pub async fn other_value(&mut self) -> sqlx::Result<Option<String>> {
-        match self {
-            #[cfg(feature = "databases")]
-            Self::MySql(open) => {
-                // Out of range, truncated, not converted.
-                const OTHER: [&str; 4] = ["1264", "1265", "1292", "1366"];
-                let rows = sqlx::raw_sql("SHOW WARNINGS").fetch_all(&mut **open).await?;
-                for row in &rows {
-                    if OTHER.contains(&&*text(row, 1)?) {
-                        return text(row, 2).map(|warning| Some(sanitize(&warning)));
-                    }
-                }
-                Ok(None)
-            }
-            _ => Ok(None),
+    /// Those of some tables, whose names are plain, of which nothing is unknown: they have rows of
+    /// transactions, no changes of other tables by foreign keys, and their triggers are shown to
+    /// this user. None if the database is not MySQL or MariaDB.
+    pub async fn known_tables(&mut self, tables: &[String]) -> sqlx::Result<Vec<KnownTable>> {
+        if tables.is_empty() {
+            return Ok(Vec::new());
         }
+        let tables = tables.join("', '");
+        let user = "CONCAT('''', SUBSTRING_INDEX(CURRENT_USER(), '@', 1), '''@''', \
+                    SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')";
+        let unique = "EXISTS (SELECT 1 FROM information_schema.statistics s \
+                      WHERE s.table_schema = c.table_schema AND s.table_name = c.table_name \
+                      AND s.column_name = c.column_name AND s.non_unique = 0 \
+                      AND s.sub_part IS NULL AND NOT EXISTS (SELECT 1 \
+                      FROM information_schema.statistics o WHERE o.table_schema = s.table_schema \
+                      AND o.table_name = s.table_name AND o.index_name = s.index_name \
+                      AND o.seq_in_index > 1))";
+        let sql = format!(
+            "SELECT t.table_name, c.column_name, c.data_type, {unique} \
+             FROM information_schema.tables t \
+             JOIN information_schema.engines e ON e.engine = t.engine \
+             JOIN information_schema.columns c \
+             ON c.table_schema = t.table_schema AND c.table_name = t.table_name \
+             WHERE t.table_schema = DATABASE() AND t.table_name IN ('{tables}') \
+             AND t.table_type = 'BASE TABLE' AND e.transactions = 'YES' \
+             AND (EXISTS (SELECT 1 FROM information_schema.user_privileges \
+             WHERE privilege_type = 'TRIGGER' AND grantee = {user}) \
+             OR EXISTS (SELECT 1 FROM information_schema.schema_privileges \
+             WHERE privilege_type = 'TRIGGER' AND grantee = {user} \
+             AND DATABASE() LIKE table_schema)) \
+             AND NOT EXISTS (SELECT 1 FROM information_schema.referential_constraints r \
+             WHERE r.unique_constraint_schema = DATABASE() \
+             AND r.referenced_table_name = t.table_name \
+             AND r.update_rule NOT IN ('RESTRICT', 'NO ACTION')) \
+             ORDER BY t.table_name, c.ordinal_position"
+        );
+        let results = self.results(&sql).await.map_err(|(_, error)| error)?;
+        let mut known: Vec<KnownTable> = Vec::new();
+        for row in results.into_iter().flat_map(|result| result.rows) {
+            let [table, column, kind, is_unique] = &row[..] else { continue };
+            if known.last().is_none_or(|last| last.table != *table) {
+                known.push(KnownTable { table: table.clone(), columns: Vec::new() });
+            }
+            let written = match kind.as_str() {
+                "int" | "bigint" => Some(Written::Number),
+                "char" | "varchar" => Some(Written::Text),
+                _ => None,
+            };
+            let unique = written.filter(|_| is_unique == "1");
+            let name = column.to_ascii_lowercase();
+            if let Some(known) = known.last_mut() {
+                known.columns.push(Column { name, unique });
+            }
+        }
+        Ok(known)
+    }
+
+    /// The warnings about the last statement, with their numbers; only MySQL and MariaDB tell them.
+    pub async fn warnings(&mut self) -> sqlx::Result<Vec<Vec<String>>> {
+        match self.results("SHOW WARNINGS").await {
+            Ok(mut results) => Ok(results.pop().map(|result| result.rows).unwrap_or_default()),
+            Err((_, error)) => Err(error),
+        }
+    }
+
+    /// Runs the statements of a text, for MySQL and MariaDB. Returns a result for each; or the
+    /// error of one and how many were accepted before it.
+    pub async fn results(&mut self, text: &str) -> Result<Vec<Answered>, (usize, sqlx::Error)> {
+        #[cfg(feature = "databases")]
+        if let Self::MySql(open) = self {
+            let (mut results, mut rows) = (Vec::new(), Vec::new());
+            let mut stream = sqlx::raw_sql(text).fetch_many(&mut **open);
+            while let Some(next) = stream.next().await {
+                match next {
+                    Ok(Either::Left(done)) => {
+                        let rows = std::mem::take(&mut rows);
+                        results.push(Answered { changed: done.rows_affected(), rows });
+                    }
+                    Ok(Either::Right(row)) => rows.push(words(&row)),
+                    Err(error) => return Err((results.len(), error)),
+                }
+            }
+            return Ok(results);
+        }
+        _ = text;
+        Ok(Vec::new())
+    }
+
+    /// Undoes what was done since a savepoint.
+    pub async fn back_to(&mut self, savepoint: &str) -> sqlx::Result<()> {
+        let sql = format!("ROLLBACK TO SAVEPOINT {savepoint}");
+        each!(Self, self, open => open.execute(&*sql).await.map(|_| ()))
     }
 
     pub async fn commit(self) -> sqlx::Result<()> {
@@ -197,7 +315,7 @@ impl Open {
     }
 }
 
-fn bound<'q, DB: Database>(
+fn bound<'q, DB: Database + HasStatementCache>(
     sql: &'q str,
     args: &[Arg<'q>],
 ) -> Query<'q, DB, <DB as Database>::Arguments<'q>>
@@ -207,7 +325,7 @@ where
     i64: Encode<'q, DB> + Type<DB>,
     Option<i64>: Encode<'q, DB> + Type<DB>,
 {
-    let query = sqlx::query(sql);
+    let query = sqlx::query(sql).persistent(!LENDS_CONNECTIONS.load(Ordering::Relaxed));
     args.iter().fold(query, |query, arg| match *arg {
         Arg::Text(text) => query.bind(text),
         Arg::MaybeText(text) => query.bind(text),
@@ -252,6 +370,14 @@ where
         is_settled: !disputed.is_empty() && disputed_ms.is_none(),
         disputed,
     })
+}
+
+/// The columns of a row of a text's result.
+#[cfg(feature = "databases")]
+fn words(row: &sqlx::mysql::MySqlRow) -> Vec<String> {
+    use sqlx::Row;
+    let word = |column| row.try_get_unchecked::<Vec<u8>, usize>(column).unwrap_or_default();
+    (0..row.len()).map(|column| as_text(&word(column))).collect()
 }
 
 /// A text column. MySQL's are binary, so all three databases are read as unchecked bytes.

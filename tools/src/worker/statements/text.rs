@@ -1,0 +1,336 @@
+//! One text with the statements of many orders, for MySQL and MariaDB: the database replies once
+//! per text, not once per order and statement. No value and no statement of the shop is in the
+//! text: values are set as variables by a statement with placeholders, and the shop's statements
+//! are prepared from variables and executed with variables, so that they get the same parameters as
+//! alone. Pure.
+//!
+//! Statements that read and write one table each can change places with those of other tables, and
+//! with those of other orders in the same table: so rows of one table become one `INSERT`, and
+//! units of one row one `UPDATE`, if no trigger fires.
+
+use std::collections::HashMap;
+
+use super::shape::Shape;
+use super::{ShopStatement, Statements, is_number};
+use crate::batch::Step;
+use crate::store::statement::{Arg, Dialect, Statement};
+
+/// A statement that is executed once, for one order or for several.
+pub struct Run<'s> {
+    pub statement: &'s ShopStatement,
+    pub steps: Vec<&'s Step>,
+    /// Of all of them.
+    units: i64,
+    /// How the ids of orders are written, if they tell the rows of orders apart.
+    written: Option<Written>,
+}
+
+/// What a result of the text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Of the text itself.
+    Own,
+    /// Of a run, by its place in the list.
+    Run(usize),
+    /// The warnings of a run.
+    Warnings(usize),
+    /// How many triggers the tables have.
+    Triggers,
+    Modes,
+}
+
+/// The savepoint at the beginning of a text.
+pub const SAVEPOINT: &str = "seckill_worker";
+
+#[derive(Default)]
+pub struct Text<'s> {
+    pub sql: String,
+    pub parts: Vec<Part>,
+    pub values: Vec<Arg<'s>>,
+    places: HashMap<Arg<'s>, usize>,
+}
+
+/// A table of which nothing is unknown, with its columns in order.
+#[derive(Clone, Debug, Default)]
+pub struct KnownTable {
+    pub table: String,
+    pub columns: Vec<Column>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub name: String,
+    /// How a number is written to be compared with the column, if its values are all different.
+    pub unique: Option<Written>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    Number,
+    Text,
+}
+
+/// What a statement changes places with.
+enum Class {
+    /// With statements of other tables, and with those of this table whose orders are others.
+    Order(String, Written),
+    /// With statements of other tables.
+    Table(String),
+    Nothing,
+}
+
+/// The runs of some changes: one for each order and statement, in order; or fewer, with the help of
+/// the tables of which nothing is unknown.
+pub fn runs<'s>(
+    statements: &'s Statements,
+    steps: &'s [Step],
+    known: &[KnownTable],
+) -> Vec<Run<'s>> {
+    let mut places = Places::default();
+    let are_numbers = steps.iter().all(|step| is_number(&step.row.key.order));
+    for step in steps {
+        for statement in statements.of(step.change) {
+            places.add(statement, step, class(statement, known, are_numbers));
+        }
+    }
+    places.runs
+}
+
+fn class(statement: &ShopStatement, known: &[KnownTable], are_numbers: bool) -> Class {
+    let known =
+        statement.shape.table().and_then(|table| known.iter().find(|one| one.table == table));
+    let Some(known) = known else { return Class::Nothing };
+    // Two spellings may be one table.
+    let table = known.table.to_ascii_lowercase();
+    let column = match &statement.shape {
+        Shape::Keyed { key, .. } => known.columns.iter().find(|column| column.name == *key),
+        Shape::Row { columns, items, .. } => {
+            let place = items.iter().position(|item| item == ":order_id");
+            let is_whole = items.len() == known.columns.len();
+            place.and_then(|place| match columns.get(place) {
+                Some(name) => known.columns.iter().find(|column| column.name == *name),
+                None if is_whole => known.columns.get(place),
+                None => None,
+            })
+        }
+        _ => None,
+    };
+    match column {
+        Some(Column { name, unique: Some(written) }) if are_numbers => {
+            Class::Order(format!("{table}.{name}"), *written)
+        }
+        _ => Class::Table(table),
+    }
+}
+
+/// Which run is the last one of what.
+#[derive(Default)]
+struct Places<'s> {
+    runs: Vec<Run<'s>>,
+    of_any: Option<usize>,
+    of_table: HashMap<String, usize>,
+    /// Of those that don't change places with statements of the same table.
+    of_whole_table: HashMap<String, usize>,
+    of_order: HashMap<(String, &'s str), usize>,
+    of_statement: HashMap<*const ShopStatement, usize>,
+    /// By table: the column that tells its orders apart.
+    columns: HashMap<String, String>,
+}
+
+impl<'s> Places<'s> {
+    fn add(&mut self, statement: &'s ShopStatement, step: &'s Step, class: Class) {
+        let (table, column) = match &class {
+            Class::Order(column, _) => (column.split('.').next().map(str::to_owned), Some(column)),
+            Class::Table(table) => (Some(table.clone()), None),
+            Class::Nothing => (None, None),
+        };
+        let order = &*step.row.key.order;
+        let next = self.runs.len();
+        let before = self.of_statement.get(&std::ptr::from_ref(statement)).copied();
+        let is_after = |last: Option<usize>, place| last.is_none_or(|last| last < place);
+        let mut is_by_order = false;
+        if let (Some(table), Some(column)) = (&table, column) {
+            is_by_order =
+                self.columns.entry(table.clone()).or_insert_with(|| column.clone()) == column;
+        }
+        let written = match class {
+            Class::Order(_, written) if is_by_order => Some(written),
+            _ => None,
+        };
+        let place = before.filter(|place| {
+            let Some(table) = &table else { return false };
+            let of_table = if is_by_order {
+                is_after(self.of_whole_table.get(table).copied(), *place)
+                    && is_after(self.of_order.get(&(table.clone(), order)).copied(), *place)
+            } else {
+                self.of_table.get(table) == Some(place)
+            };
+            of_table && is_after(self.of_any, *place) && self.runs[*place].takes(statement, step)
+        });
+        let place = place.unwrap_or_else(|| {
+            self.runs.push(Run { statement, steps: vec![step], units: step.units, written });
+            self.of_statement.insert(statement, next);
+            next
+        });
+        match table {
+            None => self.of_any = Some(place),
+            Some(table) => {
+                if !is_by_order {
+                    self.of_whole_table.insert(table.clone(), place);
+                }
+                let last = self.of_table.entry(table.clone()).or_default();
+                *last = place.max(*last);
+                let last = self.of_order.entry((table, order)).or_default();
+                *last = place.max(*last);
+            }
+        }
+    }
+}
+
+impl<'s> Run<'s> {
+    /// Whether the run does this too from now on.
+    fn takes(&mut self, statement: &'s ShopStatement, step: &'s Step) -> bool {
+        let Some(units) = self.units.checked_add(step.units) else { return false };
+        match &statement.shape {
+            Shape::Row { .. } => {}
+            Shape::Keyed { .. } if self.written.is_some() => {}
+            Shape::Sum { .. } => {
+                let but_units = |step| statement.args_of(step, 0);
+                if but_units(self.steps[0]) != but_units(step) {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
+        self.units = units;
+        self.steps.push(step);
+        true
+    }
+
+    /// Whether a run that has changed so many rows has changed one or more for each order.
+    pub fn is_done(&self, changed: u64) -> bool {
+        let many = match self.statement.shape {
+            Shape::Keyed { .. } => self.steps.len() as u64,
+            _ => 1,
+        };
+        let is_one = self.steps.len() == 1;
+        (is_one && self.statement.may_change_nothing) || changed >= many
+    }
+}
+
+impl<'s> Text<'s> {
+    /// The text of some runs, and of the statement that ends it. `is_told` says whether the
+    /// database is asked for the warnings of each run.
+    pub fn new(runs: &[Run<'s>], last: Option<&'s Statement<'s>>, is_told: bool) -> Self {
+        let mut text = Self::default();
+        text.push(Part::Own, &format!("SAVEPOINT {SAVEPOINT}"));
+        let mut prepared: HashMap<*const ShopStatement, usize> = HashMap::new();
+        for (place, run) in runs.iter().enumerate() {
+            let number = prepared.len();
+            match &run.statement.shape {
+                Shape::Row { insert, items, .. } if run.steps.len() > 1 => {
+                    let rows: Vec<_> =
+                        run.steps.iter().map(|step| text.row(items, run, step)).collect();
+                    text.push(Part::Run(place), &format!("{insert}{}", rows.join(",")));
+                }
+                Shape::Keyed { update, .. } if run.steps.len() > 1 => {
+                    let quote = if run.written == Some(Written::Text) { "'" } else { "" };
+                    let id = |step: &&Step| format!("{quote}{}{quote}", step.row.key.order);
+                    let ids: Vec<_> = run.steps.iter().map(id).collect();
+                    text.push(Part::Run(place), &format!("{update} IN ({})", ids.join(",")));
+                }
+                _ => {
+                    let number =
+                        *prepared.entry(std::ptr::from_ref(run.statement)).or_insert_with(|| {
+                            text.prepare(number, &run.statement.sql);
+                            number
+                        });
+                    let args = run.statement.args_of(run.steps[0], run.units);
+                    text.execute(Part::Run(place), number, args);
+                }
+            }
+            if is_told || run.statement.is_lax() {
+                text.push(Part::Warnings(place), "SHOW WARNINGS");
+            }
+        }
+        if let Some(last) = last {
+            let number = prepared.len();
+            text.prepare(number, &last.sql);
+            text.execute(Part::Own, number, last.args.iter().copied());
+        }
+        text
+    }
+
+    pub fn push(&mut self, part: Part, sql: &str) {
+        if !self.sql.is_empty() {
+            self.sql.push(';');
+        }
+        self.sql.push_str(sql);
+        self.parts.push(part);
+    }
+
+    /// Asks for the triggers of tables, whose names are plain.
+    pub fn ask_for_triggers(&mut self, known: &[KnownTable]) {
+        let tables: Vec<_> = known.iter().map(|known| &*known.table).collect();
+        let tables = tables.join("', '");
+        self.push(
+            Part::Triggers,
+            &format!(
+                "SELECT COUNT(*) FROM information_schema.triggers WHERE event_object_schema = \
+                 DATABASE() AND event_object_table IN ('{tables}')"
+            ),
+        );
+    }
+
+    /// The statements that set the variables, with these values: few different ones, so that the
+    /// database has prepared most of them before.
+    pub fn setting(&self) -> impl Iterator<Item = Statement<'s>> + '_ {
+        let pieces = self.values.chunks(VALUES_MAX).enumerate();
+        pieces.map(|(piece, values)| {
+            let mut statement = Statement::new(Dialect::MySql, "SET ");
+            for place in 0..values.len().next_power_of_two() {
+                let comma = if place == 0 { "" } else { ", " };
+                statement.push(&format!("{comma}{} = ", variable(piece * VALUES_MAX + place)));
+                statement.bind(values.get(place).copied().unwrap_or(Arg::MaybeInt(None)));
+            }
+            statement
+        })
+    }
+
+    fn prepare(&mut self, number: usize, sql: &'s str) {
+        let sql = self.variable(Arg::Text(sql));
+        self.push(Part::Own, &format!("PREPARE seckill_worker_{number} FROM {sql}"));
+    }
+
+    fn execute(&mut self, part: Part, number: usize, args: impl IntoIterator<Item = Arg<'s>>) {
+        let args: Vec<_> = args.into_iter().map(|arg| self.variable(arg)).collect();
+        let using = if args.is_empty() { "" } else { " USING " };
+        let sql = format!("EXECUTE seckill_worker_{number}{using}{}", args.join(","));
+        self.push(part, &sql);
+    }
+
+    fn row(&mut self, items: &[String], run: &Run<'s>, step: &'s Step) -> String {
+        let mut args = run.statement.args_of(step, step.units).into_iter();
+        let items = items.iter().map(|item| match item.starts_with(':') {
+            true => args.next().map_or_else(|| "NULL".to_owned(), |arg| self.variable(arg)),
+            false => item.clone(),
+        });
+        format!("({})", items.collect::<Vec<_>>().join(","))
+    }
+
+    fn variable(&mut self, value: Arg<'s>) -> String {
+        let next = self.values.len();
+        let place = *self.places.entry(value).or_insert(next);
+        if place == next {
+            self.values.push(value);
+        }
+        variable(place)
+    }
+}
+
+/// Values that one statement sets.
+const VALUES_MAX: usize = 4_096;
+
+fn variable(place: usize) -> String {
+    format!("@seckill{place}")
+}

@@ -1,0 +1,222 @@
+//! The shop's statements on MySQL and MariaDB: many orders in one text, with the result of one
+//! order after the other, and with values that stay data.
+
+use crate::databases::{Database, Kind, from_hex};
+use crate::shop::{Shop, random};
+use crate::statements::documented;
+
+const KINDS: [Kind; 2] = [Kind::MariaDb, Kind::MySql];
+
+fn databases() -> impl Iterator<Item = Database> {
+    KINDS.into_iter().filter_map(Database::open)
+}
+
+impl Shop {
+    /// Ten orders, of which some are confirmed and one is cancelled, in one batch.
+    fn buy_ten(&self, first: u32) {
+        for number in first..first + 10 {
+            self.buy("1", &format!("{}", 500 + number), &format!("{}", 1_000 + number));
+            if number % 3 == 0 {
+                self.run(&format!("SECKILL.CONFIRM 1 {} {}", 500 + number, 1_000 + number));
+            }
+        }
+    }
+}
+
+/// Alone and in a text, merged and not: the same rows, stock and changes.
+#[test]
+fn orders_of_a_batch_are_written_together_unless_a_trigger_would_see_it() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        let file = shop.with_statements(&[(1, 100)], &documented(shop.database.kind));
+        shop.sql("ALTER TABLE tb_voucher_order ADD COLUMN asked DATETIME(6) DEFAULT NOW(6)");
+        shop.sell_managed("1", 100, "HOLD 600000");
+        let moments = |shop: &Shop, first: u32| {
+            let of = format!(
+                "SELECT COUNT(*), COUNT(DISTINCT asked) FROM tb_voucher_order WHERE id >= {}",
+                1_000 + first
+            );
+            shop.numbers(&of)[0]
+        };
+        shop.buy_ten(0);
+        assert_eq!(shop.drain(&["--statements", &file])["batches"], 1);
+        assert_eq!(moments(&shop, 0), [10, 1], "one INSERT");
+        // A trigger sees the stock before each order: as many as were taken by then.
+        shop.sql("CREATE TABLE seen (stock BIGINT)");
+        shop.sql(
+            "CREATE TRIGGER see AFTER INSERT ON tb_voucher_order FOR EACH ROW INSERT INTO seen \
+             SELECT stock FROM tb_seckill_voucher WHERE voucher_id = NEW.voucher_id",
+        );
+        shop.buy_ten(10);
+        assert_eq!(shop.drain(&["--statements", &file])["batches"], 1);
+        let [told, moments] = moments(&shop, 10);
+        assert!(told == 10 && moments > 1, "one order after the other: {moments}");
+        let seen = shop.numbers("SELECT COUNT(DISTINCT stock), MAX(stock) FROM seen");
+        assert_eq!(seen, [[10, 90]]);
+        shop.run("SECKILL.CANCEL 1 503 1003");
+        shop.drain(&["--statements", &file]);
+        shop.check();
+        shop.check_shop(&[(1, 100)]);
+    }
+}
+
+/// A statement that may be about any table, or about other orders, keeps its place.
+#[test]
+fn statements_that_see_other_orders_run_in_order() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        let file = "on_sold = [
+            \"INSERT INTO tb_voucher_order (id, user_id, voucher_id, status) \
+              VALUES (:order_id, :user_id, :voucher_id, 0)\",
+            \"UPDATE tb_voucher_order SET status = status + 1 WHERE voucher_id = :voucher_id\"]";
+        let file = shop.with_statements(&[(1, 100)], file);
+        shop.sell("1", 100);
+        for number in 0..5 {
+            shop.buy("1", &format!("50{number}"), &format!("100{number}"));
+        }
+        shop.drain(&["--statements", &file]);
+        let orders: Vec<_> = shop.shop_orders().into_iter().collect();
+        assert_eq!(orders, [(1000, 5), (1001, 4), (1002, 3), (1003, 2), (1004, 1)]);
+    }
+}
+
+/// Text of letters that end a text, in some mode or character set, or that are part of one.
+fn letters(random: &mut fastrand::Rng, number: usize) -> String {
+    const ODD: [char; 18] = [
+        '\'',
+        '"',
+        '\\',
+        '`',
+        ';',
+        '-',
+        '#',
+        '%',
+        '?',
+        ':',
+        '@',
+        '\u{1a}',
+        '\n',
+        '\u{7e17}',
+        '\u{bf}',
+        '\u{5c0f}',
+        '\u{1f600}',
+        ' ',
+    ];
+    let letter = |random: &mut fastrand::Rng| match random.u8(0..4) {
+        0 => random.char('\u{80}'..'\u{ffff}'),
+        1 => random.alphanumeric(),
+        _ => ODD[random.usize(0..ODD.len())],
+    };
+    // The ends are letters, since a server may cut spaces at the end of a text.
+    let text: String = (0..random.usize(0..40)).map(|_| letter(random)).collect();
+    format!("{number}a{text}z")
+}
+
+/// What is written is read again, letter by letter, whatever modes the server has.
+#[test]
+fn a_value_is_data_in_every_mode() {
+    let mut random = random();
+    for database in KINDS.into_iter().filter_map(Database::alone) {
+        let mut shop = Shop::open(database);
+        shop.sql(
+            "CREATE TABLE told (id VARBINARY(600), who VARCHAR(200) CHARACTER SET utf8mb4, \
+             n INT AUTO_INCREMENT PRIMARY KEY)",
+        );
+        shop.sell("1", 100_000);
+        let mut wanted = Vec::new();
+        for modes in
+            ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES,STRICT_ALL_TABLES", "PIPES_AS_CONCAT"]
+        {
+            shop.sql(&format!("SET GLOBAL sql_mode = '{modes}'"));
+            // Both forms: rows of one INSERT, and one order after the other.
+            for more in ["", " -- alone"] {
+                let file = shop.statements(&format!(
+                    "on_sold = [\"INSERT INTO told (id, who) VALUES (:order_id, :user_id){more}\"]"
+                ));
+                for _ in 0..40 {
+                    let [user, order] = [(); 2].map(|()| letters(&mut random, wanted.len()));
+                    shop.server.call(&["SECKILL.TRY", "1", &user, &order]);
+                    shop.accept("1", &user, &order, 1);
+                    wanted.push((order, user));
+                }
+                shop.drain(&["--statements", &file]);
+            }
+        }
+        let [id, who] = ["id", "who"].map(|column| format!("CAST(HEX({column}) AS CHAR(2048))"));
+        let rows = shop.database.rows(&format!("SELECT {id}, {who} FROM told"));
+        let read = |row: &sqlx::any::AnyRow| {
+            let text = |column| from_hex(&sqlx::Row::get::<String, _>(row, column));
+            (text(0), text(1))
+        };
+        let mut told: Vec<_> = rows.iter().map(read).collect();
+        told.sort();
+        wanted.sort();
+        assert_eq!(told, wanted);
+        shop.check();
+    }
+}
+
+/// Each order of a batch, whatever the modes, and numbers that are other texts.
+#[test]
+fn a_value_that_a_column_would_change_is_not_stored() {
+    for database in KINDS.into_iter().filter_map(Database::alone) {
+        let mut shop = Shop::open(database);
+        shop.sql("CREATE TABLE o (id BIGINT PRIMARY KEY, user_id INT, note VARCHAR(9))");
+        shop.sell("1", 100);
+        let big = "1795745285880123456";
+        let mut written = 0;
+        for (modes, more) in [("", ""), ("STRICT_TRANS_TABLES", ""), ("", " -- alone")] {
+            shop.sql(&format!("SET GLOBAL sql_mode = '{modes}'"));
+            let file = shop.statements(&format!(
+                "on_sold = [\"INSERT INTO o (id, user_id, note) \
+                 VALUES (:order_id, :user_id, :order_id){more}\"]"
+            ));
+            let first = 100 + 10 * written;
+            for (user, order) in [
+                (format!("{first}"), format!("{first}")),
+                (format!("{}", first + 1), format!("0{first}")),
+                (format!("{}", first + 2), format!("{first}.5")),
+                (format!("{}", first + 3), format!("{}", first + 3)),
+                (format!("{}{written}", &big[..18]), format!("{}", first + 4)),
+            ] {
+                shop.server.call(&["SECKILL.TRY", "1", &user, &order]);
+            }
+            written += 2;
+            shop.once(&["--statements", &file]).summary_with(3);
+            let ids = shop.numbers(&format!(
+                "SELECT id, CAST(user_id AS SIGNED) FROM o WHERE id >= {first} ORDER BY id"
+            ));
+            let right = [[first, first], [first + 3, first + 3]];
+            assert_eq!(ids, right, "modes {modes}{more}");
+        }
+        // Where they are texts, they are stored.
+        shop.sql("CREATE TABLE texts (id VARCHAR(64) PRIMARY KEY, user_id VARCHAR(64))");
+        let file =
+            shop.statements("on_sold = [\"INSERT INTO texts VALUES (:order_id, :user_id)\"]");
+        shop.drain(&["--statements", &file, "--group", "texts", "--table-prefix", "texts_"]);
+        assert_eq!(
+            shop.numbers("SELECT COUNT(*), COUNT(CASE WHEN id = '0100' THEN 1 END) FROM texts"),
+            [[15, 1]]
+        );
+    }
+}
+
+#[test]
+fn a_statement_that_is_sent_alone_is_named_at_the_start() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sql("CREATE TABLE told (id VARCHAR(64))");
+        shop.sql("CREATE PROCEDURE tell(id VARCHAR(64)) INSERT INTO told VALUES (id)");
+        shop.sell("1", 100);
+        for number in 0..5 {
+            shop.buy("1", &format!("u{number}"), &format!("o{number}"));
+        }
+        let file = shop.statements("on_sold = [\"CALL tell(:order_id)\"]");
+        let mut worker = shop.once(&["--statements", &file]);
+        assert!(worker.ended().success(), "{}", worker.log());
+        let words = "on_sold, statement 1 is sent for each order alone";
+        assert_eq!(worker.log().matches(words).count(), 1, "{}", worker.log());
+        assert_eq!(shop.numbers("SELECT COUNT(*), COUNT(DISTINCT id) FROM told"), [[5, 5]]);
+        shop.check();
+    }
+}
