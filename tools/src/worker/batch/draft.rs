@@ -210,12 +210,15 @@ impl Draft<'_> {
         is_less.then(|| Row { known: told.clone(), ..self.row.clone() })
     }
 
-    /// Ends a dispute if the server has the order again, and says no less than the row.
+    /// Ends a dispute if the server has the order again, and says no less than the row. After a
+    /// loss a release of what was sold is not healing: a person decides.
     fn heal(&mut self, answer: Option<&Answer>) -> bool {
         let Some(Answer::Has(fact)) = answer else { return false };
-        let book = Book::Has(fact.known.clone());
+        let (row, book) = (&self.row.known, Book::Has(fact.known.clone()));
+        let is_less = row.state == State::Sold
+            && (fact.known.state != State::Sold || fact.known.units < row.units);
         let heals =
-            fact.user == self.row.user && project(Some(&self.row.known), None, &book).is_ok();
+            !is_less && fact.user == self.row.user && project(Some(row), None, &book).is_ok();
         if heals {
             self.row.disputed.clear();
         }

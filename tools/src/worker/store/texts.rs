@@ -162,7 +162,7 @@ impl Store {
             },
             Part::Warnings(place) => {
                 let of = runs.get(place).map(|run| about(run.statement)).unwrap_or_default();
-                stored(&result.rows).map_err(|fault| fault.about(&of))
+                stored(&result.rows).map_err(|what| other_value(&of, &what))
             }
             Part::Triggers if word == "0" => Ok(()),
             Part::Triggers => Err(Fault::Failed("a table has triggers".to_owned())),
@@ -249,7 +249,8 @@ impl Store {
                 let about = about(statement);
                 let changed = changed.map_err(|error| Fault::from(error).about(&about))?;
                 if number == 0 || !is_strict || statement.is_lax() {
-                    stored(&open.warnings().await?).map_err(|fault| fault.about(&about))?;
+                    let warnings = open.warnings().await?;
+                    stored(&warnings).map_err(|what| other_value(&about, &what))?;
                 }
                 if changed == 0 && !statement.may_change_nothing {
                     return Err(unchanged(statement, step));
@@ -261,7 +262,7 @@ impl Store {
 }
 
 /// An error if the database has stored another value than it was given, or may have.
-fn stored(warnings: &[Vec<String>]) -> Result<(), Fault> {
+fn stored(warnings: &[Vec<String>]) -> Result<(), String> {
     let is_other = |warning: &&Vec<String>| {
         warning.get(1).is_some_and(|number| OTHER.contains(&number.as_str()))
     };
@@ -270,7 +271,11 @@ fn stored(warnings: &[Vec<String>]) -> Result<(), Fault> {
         None if warnings.len() < WARNINGS_TOLD => return Ok(()),
         None => "there are more warnings than the database tells".to_owned(),
     };
-    Err(Fault::Failed(format!("it stores another value: {text}")))
+    Err(text)
+}
+
+fn other_value(of: &str, what: &str) -> Fault {
+    Fault::Failed(format!("{of}, stores another value: {what}"))
 }
 
 fn about(statement: &ShopStatement) -> String {
