@@ -513,10 +513,16 @@ local function acquire_options(args)
     return with_fence
 end
 
+-- Nobody holds a lock by it: clients that never set their token would all be the holder.
+local NO_TOKEN = 'ERR token must not be empty'
+
 -- keys: lock [fence]. args: token lease-ms [BLOCK ms] [FENCE].
 local function acquire(keys, args)
     local lock, fence = keys[1], keys[2]
     local token, lease = args[1], positive(args[2], LEASE_MS_MAX)
+    if token == '' then
+        return fail(NO_TOKEN)
+    end
     if not lease then
         return argument_error('lease-ms', LEASE_MS_MAX)
     end
@@ -585,6 +591,9 @@ end
 -- keys: lock [fence]. args: token lease-ms.
 local function renew(keys, args)
     local lease = positive(args[2], LEASE_MS_MAX)
+    if args[1] == '' then
+        return fail(NO_TOKEN)
+    end
     if not lease then
         return argument_error('lease-ms', LEASE_MS_MAX)
     end

@@ -95,9 +95,10 @@ fn a_lease_ends_by_itself() {
 #[test]
 fn tokens_and_names_are_bytes() {
     let server = Server::start();
+    // A key may be empty, a token may not.
     let names: [&[u8]; 6] = [b"", b"\0", b"\xff", b"\r\n", b"{", b"a}b"];
     for name in names {
-        for token in names {
+        for token in &names[1..] {
             let call = |words: &[&[u8]]| server.call(words);
             assert!(integer(&call(&[b"LOCK.ACQUIRE", name, token, b"100000", b"FENCE"])) > 1);
             assert_eq!(call(&[b"LOCK.ACQUIRE", name, b"other", b"100000"]), Value::Int(0));

@@ -52,10 +52,15 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
     let served = book.iter().filter(|(_, order)| !order.is_unserved).map(|(id, _)| id);
     assert!(orders.keys().eq(served), "{voucher}: the stream and the book differ");
     let mut units: BTreeMap<&str, i64> = BTreeMap::new();
-    // Every payment on record was announced once, for what it is on record.
+    // Every payment on record was announced once, for what it is on record; one that was of no
+    // known order may have become another since, and was announced as unknown before.
     let announced = of(&state.confirmed, voucher).map(|it| (it.of("ref"), it.of("payment")));
-    let announced: Vec<_> = announced.filter(|(reference, _)| !reference.is_empty()).collect();
+    let announced = announced.filter(|(reference, _)| !reference.is_empty());
+    let (unknown, mut announced): (Vec<_>, Vec<_>) =
+        announced.partition(|(_, payment)| *payment == "unknown");
     let payments = &state.payments[voucher];
+    let unknown: BTreeMap<&str, &str> = unknown.into_iter().collect();
+    announced.extend(unknown.into_iter().filter(|(it, _)| payments[*it] == "unknown"));
     assert_eq!(announced.len(), payments.len(), "{voucher}: payments");
     for (reference, payment) in announced {
         let said = if payments[reference] == "released" { "first" } else { &payments[reference] };

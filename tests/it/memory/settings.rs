@@ -138,8 +138,13 @@ fn a_hold_that_is_pending_expires_under_the_new_names() {
     server.check("> SECKILL.CREATE 7 5 HOLD 900000\nOK\n> SECKILL.TRY 7 ann a1\n0");
     server.check("> SECKILL.TRY 7 bob b1\n0");
     server.run("CONFIG SET seckill.order-stream s seckill.order-fields 'buyer item order'");
+    // Under the name that is configured now there are no buyers until a person renames them.
     server.run("CONFIG SET seckill.buyers-prefix b:");
     server.run("ZADD seckill:hold:7 5 a1");
+    server.check(
+        "> SECKILL.CANCEL 7 bob b1\n(error) INCOMPLETE a key of this sale is missing: \
+        buyers, see SECKILL.AUDIT\n> RENAME seckill:order:7 b:7\nOK",
+    );
     server.wait_for_state("7", "a1", "expired");
     server.check(
         r#"

@@ -3,8 +3,6 @@
 use std::thread;
 use std::time::Duration;
 
-use redis::Value;
-
 use crate::harness::{Server, wait_for};
 use crate::program::Program;
 use crate::shop::{Shop, seed};
@@ -151,7 +149,7 @@ fn a_drop_that_dies_anywhere_goes_on() {
         // Before and after the mark of the drop, and for each of four shards.
         assert_eq!(moment, 11);
         assert!(String::from_utf8_lossy(&last.stderr).contains("no sale of 7 over shards"));
-        assert_eq!(shop.ask("DBSIZE"), Value::Int(0));
+        shop.assert_gone();
         shop.run(&shop.opening());
         shop.check_finished();
         // An interrupted opening can be dropped too.
@@ -198,7 +196,7 @@ fn a_mover_that_wakes_behind_a_drop_makes_no_units() {
             let said = wait_for("a replica in time", || {
                 let said = wakes_behind_a_drop(&shop, &replica, then);
                 if then.is_empty() {
-                    assert_eq!(shop.ask("DBSIZE"), Value::Int(0));
+                    shop.assert_gone();
                     shop.run(&shop.opening());
                 }
                 shop.check_finished();
@@ -291,7 +289,7 @@ fn a_mover_that_lacks_a_right_changes_nothing() {
         let make = if managed { "seckill.create" } else { "set" };
         for command in [make, "hset", "del"] {
             try_without(command, &shop.opening());
-            assert_eq!(shop.ask("DBSIZE"), Value::Int(0));
+            shop.assert_gone();
         }
     }
 }

@@ -25,6 +25,14 @@ impl Shop {
         shop
     }
 
+    /// Nothing is left of the sale but the id that its next one has to exceed.
+    pub fn assert_gone(&self) {
+        let Value::Array(keys) = self.ask("KEYS *") else { panic!("keys") };
+        let keys: Vec<_> = keys.iter().map(text).collect();
+        let left = keys.iter().filter(|key| !key.starts_with("seckill:last:"));
+        assert_eq!(left.collect::<Vec<_>>(), Vec::<&String>::new());
+    }
+
     pub fn opening(&self) -> String {
         let managed = if self.managed { " --managed" } else { "" };
         format!("open --shards {} --stock {}{managed}", self.shards, self.stock)
