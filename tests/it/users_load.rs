@@ -131,7 +131,7 @@ fn attack(user: &str, client: &mut Client, server: &Server, load: fn(usize) -> V
 fn users_fill_and_stop_what_their_rows_say() {
     for (user, password, load) in LOADS {
         let server = Server::with()
-            .config(&format!("maxmemory {MEMORY_MAX}"))
+            .config(format!("maxmemory {MEMORY_MAX}"))
             .config("maxmemory-policy noeviction")
             .start();
         recommended(&server);

@@ -75,7 +75,7 @@ async fn lost(
     for ((voucher, sale), rows) in of_sales {
         let Ok(all) = store.rows_in(voucher, sale).await else { continue };
         let (count, most) = (rows.len() as u64, (all / 100).clamp(1, LOST_MAX));
-        let [voucher, sale] = [voucher, sale].map(|text| sanitize(text));
+        let [voucher, sale] = [voucher, sale].map(sanitize);
         if count > most {
             warn!(
                 "{count} held orders of voucher {voucher}, sale {sale}, are unknown to the server, \

@@ -133,7 +133,7 @@ pub fn changes(before: Option<&Row>, after: &Row, paid: Option<i64>, entry: &str
             Change::Confirmed => (false, before.is_some_and(|row| row.known.state == step.new)),
             _ => (false, false),
         };
-        if !(is_first && begins) && !(is_told && begins) {
+        if !(begins && (is_first || is_told)) {
             let to = if step.change == Change::Reduced { "reduced" } else { step.new.word() };
             lines.push(line(step.old, to, step.units, step.reference()));
         }

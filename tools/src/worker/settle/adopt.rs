@@ -24,8 +24,7 @@ pub async fn adopt(options: &Options, wanted: &Settle, store: &Store) -> Result<
     if let Meaning::Same(_) = marks.meaning() {
         bail!("nothing to adopt: the server has the mark of the rows");
     }
-    let of =
-        |mark: &Option<String>| mark.as_deref().map_or("none".to_owned(), |mark| sanitize(mark));
+    let of = |mark: &Option<String>| mark.as_deref().map_or("none".to_owned(), sanitize);
     let rows = store.row_count().await.map_err(unread)?;
     println!(
         "server {}, {}: mark {}",

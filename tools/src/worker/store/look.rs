@@ -56,8 +56,8 @@ impl Store {
     pub async fn ledger(&self, vouchers: &[&str]) -> Result<Ledger, Fault> {
         let pool = self.pool().await?;
         let mut open = pool.begin_reading().await?;
-        let mut ledger = Ledger::default();
-        ledger.sums = self.sums(&mut open, vouchers).await?;
+        let sums = self.sums(&mut open, vouchers).await?;
+        let mut ledger = Ledger { sums, ..Ledger::default() };
         let sales = open.texts(&self.tables.select_sales(vouchers)).await?;
         ledger.lost = open.texts(&self.tables.select_lost(vouchers)).await?;
         ledger.shared = open.texts(&self.tables.select_shared(vouchers)).await?;
