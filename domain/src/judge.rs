@@ -82,6 +82,17 @@ pub struct Payment<'b> {
     pub reference: &'b str,
     pub outcome: Outcome,
     pub order: &'b str,
+    pub use_: Use<'b>,
+}
+
+/// What the rows of other sales, and of other vouchers, have of a payment. Money counts once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use<'b> {
+    None,
+    /// It is the payment of the order that it names, in an earlier sale, or was refunded there.
+    Itself,
+    /// It is that of another order, with this id.
+    Other(&'b str),
 }
 
 /// A sale that is on, as the server has it.

@@ -1,6 +1,6 @@
 //! Compares the payments on the server's record, and the lines of the refunds, with the rows.
 
-use super::{Doubt, Judgement, Kind, Line, Row, Sale, Server, sum};
+use super::{Doubt, Judgement, Kind, Line, Row, Sale, Server, Use, sum};
 use crate::book::State;
 use crate::payments::Outcome;
 use std::collections::BTreeMap;
@@ -15,6 +15,16 @@ pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
     }
     let of = |order: &str| lines.get(order).map_or(&[][..], Vec::as_slice);
     for payment in &sale.payments {
+        match payment.use_ {
+            Use::None => {}
+            Use::Itself => continue,
+            Use::Other(order) => {
+                let server = format!("payment {} names it", payment.reference);
+                let its = format!("the payment of order {order}");
+                found.findings.insert(sale.finding(payment.order, "", server, its, Kind::Money));
+                continue;
+            }
+        }
         let row = sale.rows.get(payment.order);
         let is_its =
             row.is_some_and(|row| row.fact.known.reference.as_deref() == Some(payment.reference));

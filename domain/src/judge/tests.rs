@@ -169,11 +169,24 @@ fn payments_are_in_a_row_or_on_a_line() {
         (Unknown, "p", "", Verdict::Proved),
     ] {
         let mut shop = Shop::of(vec![paid.clone()]);
-        shop.payments.push(Payment { reference, outcome, order: "1" });
+        shop.payments.push(Payment { reference, outcome, order: "1", use_: Use::None });
         shop.lines.extend(Some(line(to, "q")).filter(|line| !line.to.is_empty()));
         let found = shop.judge();
         assert_eq!(found.verdict(), verdict, "{outcome:?} {reference} {to}: {found:?}");
     }
+}
+
+#[test]
+fn a_payment_of_an_earlier_sale_counts_once() {
+    let judged = |use_| {
+        let (reference, outcome) = ("q", Outcome::Unknown);
+        let mut shop = Shop::of(vec![sold("2", "ben", 1)]);
+        shop.payments.push(Payment { reference, outcome, order: "1", use_ });
+        shop.judge()
+    };
+    assert_eq!(judged(Use::Itself).verdict(), Verdict::Proved);
+    let found = judged(Use::Other("9"));
+    assert_eq!((found.verdict(), kinds(&found)), (Verdict::Different, vec![(Kind::Money, "1")]));
 }
 
 #[test]

@@ -18,6 +18,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use domain::entry_id::EntryId;
 use domain::judge::{Judgement, Verdict};
+use domain::payments::Outcome;
 use redis::cmd;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::nodes::Nodes;
@@ -126,6 +127,9 @@ impl Checker<'_> {
             }
             books.payments.extend(facts::payments(&mut self.link, &keys).await?);
         }
+        let unknown = books.payments.iter().filter(|paid| paid.outcome == Outcome::Unknown);
+        let unknown: Vec<&str> = unknown.map(|paid| &*paid.reference).collect();
+        books.uses = self.store.uses(&unknown).await.map_err(unread)?;
         books.ledger = self.store.ledger(&self.vouchers()).await.map_err(unread)?;
         let is_known = !books.sold.is_empty()
             || !books.ledger.rows.is_empty()

@@ -188,6 +188,37 @@ fn a_payment_of_no_order_is_refunded_once() {
     shop.settles(&none, 1, &["payment B is not on record"]);
 }
 
+/// A payment that the rows have for an order of a lost sale, repeated to the new one.
+#[test]
+fn a_payment_that_the_rows_have_is_not_refunded() {
+    for database in databases() {
+        let mut shop = Shop::saved(database, "HOLD 600000");
+        shop.buy("7", "ann", "1");
+        shop.pay("7 ann 1", "A", 1);
+        shop.drain(&[]);
+        shop.server = Server::with().port().start();
+        shop.settles(&["--adopt-server", "--yes"], 0, &["adopted: "]);
+        shop.sell_managed("7", 5, "HOLD 600000");
+        for order in ["1", "2"] {
+            shop.pay(&format!("7 ann {order}"), "A", 0);
+            shop.once(&[]).ended();
+            let refund = ["--voucher", "7", "--payment", "A", "--refund"];
+            shop.settles(&refund, 1, &["payment A is that of order 1 of voucher 7, sale "]);
+            let (code, told) = checked(&shop, &CHECK);
+            let words = "payment A names it on the server, the payment of order 1 in the rows";
+            assert_eq!(
+                (code, told.contains(words)),
+                match order {
+                    "1" => (Some(3), false),
+                    _ => (Some(1), true),
+                }
+            );
+            assert!(!told.contains("--refund"), "{told}");
+            assert_eq!(shop.changes(order).iter().filter(|one| *one == "late A").count(), 0);
+        }
+    }
+}
+
 #[test]
 fn all_disputes_of_a_sale_are_settled_if_they_are_as_many_as_expected() {
     let mut shop = Shop::saved(Database::sqlite(), "LIMIT 9");

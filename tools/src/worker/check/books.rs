@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::entry_id::EntryId;
 use domain::judge::{self, Doubt, Finding, Judgement, Kind, Line, Live, Payment, Sale, Server};
+use domain::payments::Outcome;
 
 use super::facts::{Paid, Sold};
 use super::undone::Undone;
 use crate::batch::{Fact, Row};
-use crate::store::{Closed, Ledger, Sum};
+use crate::store::{Closed, Ledger, Sum, Use};
 use crate::stream_entry::Which;
 
 /// What was read of some vouchers: those of a sale's shards, or one.
@@ -18,6 +19,8 @@ pub struct Books {
     pub sold: Vec<Sold>,
     pub payments: Vec<Paid>,
     pub ledger: Ledger,
+    /// What any sale has of the payments of unknown orders.
+    pub uses: Vec<Use>,
     /// By voucher: entries that are not done.
     pub undone: BTreeMap<String, Undone>,
     /// By voucher: the last entry that the group had read before the rows began.
@@ -136,6 +139,7 @@ impl Books {
                     reference: &paid.reference,
                     outcome: paid.outcome,
                     order: &paid.order,
+                    use_: self.use_of(paid),
                 })
                 .collect(),
             is_closed: self.ledger.closed.contains(&closed),
@@ -181,6 +185,20 @@ impl Books {
             })
         };
         sold.orders.keys().filter(is_before).map(String::as_str).collect()
+    }
+
+    /// What other sales and vouchers have of a payment whose order is unknown.
+    fn use_of(&self, paid: &Paid) -> judge::Use<'_> {
+        let is_own =
+            |one: &Use| one.key.sale == paid.sale && paid.names(&one.key) && one.line != "second";
+        let is_elsewhere = |one: &&Use| one.reference == paid.reference && !is_own(one);
+        let mut its = self.uses.iter().filter(is_elsewhere).peekable();
+        match its.peek().copied() {
+            _ if paid.outcome != Outcome::Unknown => judge::Use::None,
+            None => judge::Use::None,
+            Some(_) if its.clone().any(|one| paid.names(&one.key)) => judge::Use::Itself,
+            Some(one) => judge::Use::Other(&one.key.order),
+        }
     }
 
     /// What closes a sale: its rows, and the lines about their money.

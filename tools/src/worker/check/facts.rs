@@ -19,7 +19,7 @@ use seckill_tools::voucher_keys::VoucherKeys;
 use crate::batch::Fact;
 use crate::book;
 use crate::options::OrderFields;
-use crate::order_events::{Event, Kind, as_text};
+use crate::order_events::{Event, Kind, OrderKey, as_text};
 use crate::source::reply;
 use crate::stream_entry::Which;
 
@@ -61,6 +61,15 @@ pub struct Paid {
     /// None in the records of earlier versions.
     pub user: Option<String>,
     pub outcome: Outcome,
+}
+
+impl Paid {
+    /// Whether it names this order, in whatever sale. Another user may have its id by now.
+    pub fn names(&self, key: &OrderKey) -> bool {
+        let moved = self.user.as_ref().map(|user| format!("{} of {user}", self.order));
+        key.voucher == self.voucher
+            && (key.order == self.order || Some(&key.order) == moved.as_ref())
+    }
 }
 
 /// The payments of a voucher, in all of its sales.

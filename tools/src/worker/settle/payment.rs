@@ -11,7 +11,7 @@ use crate::batch::Sole;
 use crate::book::Asker;
 use crate::check::{Paid, digest, payments};
 use crate::order_events::{Event, Kind, OrderKey};
-use crate::store::Care;
+use crate::store::{Care, Use};
 
 /// Turns the record from unknown to late on the server, then writes the line.
 pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
@@ -22,9 +22,22 @@ pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
     let paid = payments(&mut settler.link, keys.first().context("no keys")?).await?;
     let paid = paid.into_iter().find(|paid| paid.reference == reference);
     let told = sanitize(reference);
-    let Some(Paid { sale, order, user, .. }) = paid else {
+    let Some(paid) = paid else {
         bail!("nothing was settled: payment {told} is not on record for this voucher");
     };
+    let uses = settler.store.uses(&[reference]).await.map_err(unread)?;
+    // The line of a command that was repeated.
+    let is_own =
+        |one: &Use| one.key.sale == paid.sale && paid.names(&one.key) && one.line == "late";
+    if let Some(one) = uses.iter().find(|one| !is_own(one)) {
+        let [order, voucher, sale] =
+            [&one.key.order, &one.key.voucher, &one.key.sale].map(|text| sanitize(text));
+        bail!(
+            "nothing was settled: in the rows, payment {told} is that of order {order} of voucher \
+             {voucher}, sale {sale}: money counts once"
+        );
+    }
+    let Paid { sale, order, user, .. } = paid;
     let Some(user) = user else {
         bail!("nothing was settled: the record of payment {told} has no user: it is an old one");
     };

@@ -1,8 +1,9 @@
-//! The table of changes, to which lines are only appended. Pure.
+//! The table of changes, to which lines are only appended, and where a payment counts already.
 
-use super::statement::{Arg, Dialect, Statement, Tables};
+use super::statement::{Arg, Dialect, ROWS_MAX, Statement, Tables};
+use super::{Fault, Store};
 use crate::batch::Record;
-use crate::order_events::{Event, Kind};
+use crate::order_events::{Event, Kind, OrderKey};
 
 const CHANGE_COLUMNS: &str = "voucher_id, sale_id, order_id, entry, to_state, at_ms, from_state, \
                               units, ref, said";
@@ -20,7 +21,48 @@ impl Event {
     }
 }
 
+/// Where a payment counts already: it paid an order, or a line gives it back as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    pub reference: String,
+    pub key: OrderKey,
+    /// `late` or `second`, or empty for the order itself.
+    pub line: String,
+}
+
+impl Store {
+    /// What all sales of all vouchers have of some payments.
+    pub async fn uses(&self, references: &[&str]) -> Result<Vec<Use>, Fault> {
+        let mut uses = Vec::new();
+        for some in references.chunks(ROWS_MAX) {
+            let mut open = self.pool().await?.begin_reading().await?;
+            for statement in self.tables.select_uses(some) {
+                let found = open.texts(&statement).await?;
+                uses.extend(found.into_iter().map(|[reference, voucher, sale, order, line]| Use {
+                    reference,
+                    key: OrderKey { voucher, sale, order },
+                    line,
+                }));
+            }
+            open.commit().await?;
+        }
+        Ok(uses)
+    }
+}
+
 impl Tables {
+    fn select_uses<'a>(&self, references: &[&'a str]) -> [Statement<'a>; 2] {
+        let of = |line: &str, table: String, end: &str| {
+            let columns = format!("ref, voucher_id, sale_id, order_id, {line}");
+            let mut statement =
+                self.statement(&format!("SELECT {columns} FROM {table} WHERE ref IN "));
+            statement.bind_list(references.iter().map(|reference| Arg::Text(reference))).push(end);
+            statement
+        };
+        let lines = " AND to_state IN ('late', 'second')";
+        [of("''", self.orders(), ""), of("to_state", self.order_changes(), lines)]
+    }
+
     pub fn order_changes(&self) -> String {
         format!("{}order_changes", self.prefix)
     }
