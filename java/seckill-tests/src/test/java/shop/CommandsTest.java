@@ -143,6 +143,19 @@ class CommandsTest {
                 .hasStackTraceContaining("CommandsTest");
     }
 
+    @ParameterizedTest
+    @MethodSource("everywhere")
+    void a_sale_without_its_stock_releases_nothing(String program, ProtocolVersion version) {
+        open(program, version);
+        client.run(create("7", 1, SaleRules.none().hold(Duration.ofMinutes(5))));
+        assertThat(client.tryBuy("7", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
+        OrderRef order = OrderRef.of("7", "alice", "o1");
+        plain.rename("seckill:stock:7", "away");
+        Until.fails(() -> client.run(cancel(order)), Code.INCOMPLETE);
+        plain.rename("away", "seckill:stock:7");
+        assertThat(client.run(cancel(order))).isEqualTo(Cancellation.RELEASED);
+    }
+
     /** A paid order of two units is released, one by one. */
     private void parts(OrderRef order, long sale) {
         assertThat(client.run(cancelAllBut(order, 1))).isEqualTo(Cancellation.RELEASED);

@@ -34,6 +34,8 @@ public sealed class SeckillException extends RuntimeException {
         SALE,
         /** Fewer units are left than are to be taken away. */
         STOCK,
+        /** A key of the sale is missing, and without it no unit can be released or served. */
+        INCOMPLETE,
         /** The entry is pending, but it is no longer in the stream. */
         NOENTRY,
         /** There is no such stream, or it has no such consumer group. */
@@ -79,8 +81,8 @@ public sealed class SeckillException extends RuntimeException {
         int space = error.indexOf(' ');
         String word = space < 0 ? error : error.substring(0, space);
         return switch (word) {
-            case "NOVOUCHER", "BUSYKEY", "ORDERID", "HELD", "REF", "SALE", "STOCK", "NOENTRY",
-                    "NOGROUP", "WRONGTYPE" ->
+            case "NOVOUCHER", "BUSYKEY", "ORDERID", "HELD", "REF", "SALE", "STOCK",
+                    "INCOMPLETE", "NOENTRY", "NOGROUP", "WRONGTYPE" ->
                     new SeckillException(Code.valueOf(word), word, error, cause);
             case "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY",
                     "NOREPLICAS", "BUSY" ->
