@@ -11,6 +11,7 @@ import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.SaleRules;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -31,7 +32,7 @@ class ArgumentsTest {
     @Test
     void badArgumentsAreRefusedByName() {
         Duration tooShort = Duration.ofNanos(500_000);
-        Map<String, List<Callable<?>>> refused = Map.of(
+        Map<String, List<Callable<?>>> refused = new HashMap<>(Map.of(
                 "voucher", List.of(
                         () -> tryBuy("", "alice", "a1"), () -> tryBuy(null, "alice"),
                         () -> info(""), () -> create(null, 1, SaleRules.none())),
@@ -42,7 +43,9 @@ class ArgumentsTest {
                 "orderId", List.of(
                         () -> tryBuy("7", "alice", ""), () -> tryBuy("7", "alice", "*"),
                         () -> OrderRef.of("7", "alice", null)),
-                "paymentRef", List.of(() -> confirm(ORDER, null), () -> confirm(ORDER, "")),
+                "paymentRef", List.of(
+                        () -> confirm(ORDER, null), () -> confirm(ORDER, ""),
+                        () -> recordRefund(ORDER, "")),
                 "hold", List.of(
                         () -> SaleRules.none().hold(tooShort),
                         () -> SaleRules.none().hold(Duration.ofMinutes(-1))),
@@ -52,7 +55,9 @@ class ArgumentsTest {
                 "sale", List.of(() -> ORDER.inSale(0), () -> drop("7").inSale(1L << 53)),
                 "count", List.of(() -> nextIds("order", 0), () -> nextIds("order", 65_537)),
                 "attempts", List.of(() -> tryAll("7", List.of())),
-                "begin", List.of(() -> SaleRules.none().begin(Instant.ofEpochMilli(-1))));
+                "begin", List.of(() -> SaleRules.none().begin(Instant.ofEpochMilli(-1)))));
+        refused.put("token", List.of(
+                () -> acquire("lock:a", "", Duration.ofSeconds(1)), () -> release("lock:a", "")));
         refused.forEach((argument, calls) -> calls.forEach(call ->
                 assertThatThrownBy(call::call)
                         .isInstanceOf(IllegalArgumentException.class)

@@ -91,6 +91,7 @@ class CommandsTest {
         assertThat(client.run(confirm(alices))).isEqualTo(Confirmation.ALREADY_SOLD);
         assertThat(client.run(confirm(alices, "pay-2"))).isEqualTo(Confirmation.SECOND_PAYMENT);
         Until.fails(() -> client.run(confirm(bobs, "pay-1")), Code.REF);
+        aPersonRefunds(alices);
         assertThat(client.run(confirm(OrderRef.of("7", "alice", "none"))))
                 .isEqualTo(Confirmation.NO_ORDER);
         assertThat(client.run(cancelIf(alices, OrderState.HELD)))
@@ -141,6 +142,15 @@ class CommandsTest {
         assertThatThrownBy(() -> client.tryBuy("7", "eve", "o6"))
                 .hasFieldOrPropertyWithValue("code", Code.NOVOUCHER)
                 .hasStackTraceContaining("CommandsTest");
+    }
+
+    /** A payment of no order is kept as that, until a person says that it is refunded. */
+    private void aPersonRefunds(OrderRef paid) {
+        OrderRef none = OrderRef.of("7", "dora", "none");
+        assertThat(client.run(confirm(none, "pay-0"))).isEqualTo(Confirmation.NO_ORDER);
+        assertThat(client.run(recordRefund(none, "pay-0"))).isEqualTo(Confirmation.TOO_LATE);
+        assertThat(client.run(confirm(none, "pay-0"))).isEqualTo(Confirmation.TOO_LATE);
+        assertThat(client.run(recordRefund(paid, "pay-1"))).isEqualTo(Confirmation.ALREADY_SOLD);
     }
 
     @ParameterizedTest

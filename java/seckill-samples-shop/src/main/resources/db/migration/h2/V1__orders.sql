@@ -9,7 +9,8 @@ CREATE TABLE orders (
     PRIMARY KEY (voucher, sale, order_id)
 );
 
--- What is to be paid back, and for how many units.
+-- What is to be paid back, and for how many units. On what is unknown a person decides: if it
+-- turns out to be late or second, that is another row.
 CREATE TABLE refunds (
     event    VARCHAR(255) NOT NULL PRIMARY KEY,
     payment  VARCHAR(128) NOT NULL,

@@ -216,8 +216,21 @@ public final class Commands {
      * @param paymentRef the payment's reference, as its provider gave it
      */
     public static Command<Confirmation> confirm(OrderRef order, String paymentRef) {
+        return payment(order, paymentRef);
+    }
+
+    private static Call<Confirmation> payment(OrderRef order, String paymentRef) {
         return ofOrder("SECKILL.CONFIRM", Replies.code(Confirmation.class), order)
                 .option("REF", Args.text(paymentRef, "paymentRef"));
+    }
+
+    /**
+     * Makes a payment that was answered {@link Confirmation#NO_ORDER} one to refund: it buys
+     * nothing from now on, and is announced as late. What had become final before stays so: refund
+     * it only if the answer is one to {@link Confirmation#refund}.
+     */
+    public static Command<Confirmation> recordRefund(OrderRef order, String paymentRef) {
+        return payment(order, paymentRef).flag("REFUND", true);
     }
 
     /**

@@ -21,8 +21,9 @@ public sealed interface OrderEvent
      * The same for every delivery of this event, and different for any other event: for a column
      * with a unique index, or an HTTP header. It consists of the kind, the sale, the voucher and
      * the order id; and, to tell several of an order apart, of the reference of a {@link
-     * PaymentToRefund} and of the units kept at a release. The user is not in it: an order id that
-     * another user has is a mistake, not a repetition.
+     * PaymentToRefund}, whether that is unknown, since it may become late or second, and of the
+     * units kept at a release. The user is not in it: an order id that another user has is a
+     * mistake, not a repetition.
      */
     default String idempotencyKey() {
         OrderRef order = order();
@@ -30,7 +31,8 @@ public sealed interface OrderEvent
                 ":", kind(), order.sale() == null ? "" : order.sale().toString(),
                 escape(order.voucher()), escape(order.orderId()));
         if (this instanceof PaymentToRefund payment) {
-            return key + ":" + escape(payment.paymentRef());
+            return key + ":" + escape(payment.paymentRef())
+                    + (payment.reason() == PaymentToRefund.Reason.UNKNOWN ? ":unknown" : "");
         }
         return this instanceof OrderReleased released && released.kept() > 0
                 ? key + ":" + released.kept()

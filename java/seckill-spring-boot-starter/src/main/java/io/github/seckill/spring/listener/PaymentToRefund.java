@@ -4,7 +4,8 @@ import io.github.seckill.client.OrderRef;
 
 /**
  * A payment that has bought nothing: refund it, or find out what it was for. It comes once for each
- * reference, and perhaps again after the server has lost its last writes, under the same key.
+ * reference, and perhaps again after the server has lost its last writes, under the same key. One
+ * that is unknown comes a second time, under another key, if it turns out to be late or second.
  *
  * @param order the order that was to be paid, which may not exist
  * @param units how many units that order has, or had; 1 if it does not exist
@@ -20,7 +21,10 @@ public record PaymentToRefund(
         LATE,
         /** The order was sold by another payment: refund this one. */
         SECOND,
-        /** The user has no such order: a person decides. */
+        /**
+         * The user has no such order: a person decides, and says so by {@link
+         * io.github.seckill.client.Commands#recordRefund} before it is refunded.
+         */
         UNKNOWN
     }
 }

@@ -5,6 +5,7 @@ import static io.github.seckill.spring.Patience.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.Cancellation;
+import io.github.seckill.client.Confirmation;
 import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.spring.SeckillTemplate;
@@ -109,6 +110,10 @@ class DocumentationTest {
                     assertThat(checkout.refunds.values())
                             .containsExactlyInAnyOrder(
                                     "LATE p-2", "UNKNOWN p-3", "SECOND p-4", "1 of p-1"));
+            OrderRef daves = OrderRef.of("7", "dave", "1004").inSale(sale);
+            assertThat(seckill.run(recordRefund(daves, "p-3"))).isEqualTo(Confirmation.TOO_LATE);
+            await().until(() -> checkout.refunds.containsValue("LATE p-3"));
+            assertThat(checkout.refunds).hasSize(5).containsValue("UNKNOWN p-3");
             assertThat(seckill.run(audit("7")).differences()).isEmpty();
         }
     }
