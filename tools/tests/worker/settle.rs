@@ -149,13 +149,13 @@ fn a_held_order_that_the_server_has_lost_ends() {
         let mut shop = Shop::open(database);
         let file = shop.with_statements(&[(7, 5)], &documented(shop.database.kind));
         let statements = ["--statements", &*file];
-        shop.sell_managed("7", 5, "HOLD 300 LIMIT 9");
+        shop.sell_managed("7", 5, "HOLD 3000 LIMIT 9");
         shop.drain(&statements);
         shop.run("SAVE");
         assert_eq!(shop.run("SECKILL.TRY 7 501 1001"), Value::Int(0));
         shop.drain(&statements);
         shop.returns_to_the_save();
-        shop.let_pass(400);
+        shop.let_pass(3_100);
         // As long as nothing was sold since, this may be an older copy of the server.
         shop.drain(&statements);
         assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(7)), (1, 4));
