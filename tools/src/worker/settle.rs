@@ -282,6 +282,15 @@ impl Settler<'_> {
         let mut released = row.clone();
         if row.known.state.is_live() {
             released.known.state = State::Released(Reason::Cancelled);
+            // Paid on the server, which the row has not seen: that payment is refunded whole.
+            if let Answer::Has(fact) = &now
+                && fact.user == row.user
+                && row.known.reference.is_none()
+                && fact.known.reference.is_some()
+                && !fact.known.state.is_live()
+            {
+                released.known = fact.known.clone();
+            }
         }
         if matches!(&now, Answer::Has(fact) if fact.user != row.user) {
             released.key.order = format!("{} of {}", row.key.order, row.user);
@@ -296,8 +305,8 @@ impl Settler<'_> {
         released.is_settled = !agrees;
         released.disputed = if agrees { String::new() } else { words(&now) };
         self.write(&row, released.clone(), None).await?;
-        let units = row.live_units();
-        let refund = match row.known.reference.as_deref().filter(|_| units > 0) {
+        let units = if row.known.state.is_live() { released.known.units } else { 0 };
+        let refund = match released.known.reference.as_deref().filter(|_| units > 0) {
             Some(reference) => format!("; refund payment {} of {units} units", sanitize(reference)),
             None => String::new(),
         };

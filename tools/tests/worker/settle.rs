@@ -122,6 +122,30 @@ fn a_release_cancels_on_the_server_what_is_there() {
     }
 }
 
+/// The row had fewer units than the server, where all of them were paid.
+#[test]
+fn a_release_refunds_what_was_paid_on_the_server() {
+    let mut shop = Shop::open(Database::sqlite());
+    let file = shop.with_statements(&[(7, 5)], &documented(shop.database.kind));
+    let statements = ["--statements", &*file];
+    shop.sell_managed("7", 5, "HOLD 600000 LIMIT 5");
+    assert_eq!(shop.run("SECKILL.TRY 7 501 1001 UNITS 3"), Value::Int(0));
+    shop.drain(&statements);
+    shop.run("SAVE");
+    shop.run("SECKILL.CANCEL 7 501 1001 KEEP 1");
+    shop.drain(&statements);
+    shop.returns_to_the_save();
+    shop.pay("7 501 1001", "A", 1);
+    shop.once(&statements).ended();
+    let release = ["1001", "--release", "--statements", &file];
+    shop.settles(&release, 0, &["is released; refund payment A of 3 units"]);
+    shop.once(&statements).ended();
+    let lines = shop.changes("1001");
+    assert_eq!(lines.iter().filter(|line| *line == "cancelled A").count(), 1, "{lines:?}");
+    assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(7)), (4, 5));
+    expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
+}
+
 #[test]
 fn a_dispute_that_has_healed_ends_by_itself() {
     let mut shop = Shop::saved(Database::sqlite(), "HOLD 600000");

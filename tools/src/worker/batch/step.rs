@@ -89,7 +89,7 @@ pub fn steps(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Step> 
         }
     }
     if state == Some(State::Held) && after.known.was_sold == Some(true) {
-        let paid = paid.map_or(had, |paid| paid.clamp(kept, had));
+        let paid = paid.map_or(had, |paid| paid.clamp(kept.min(had), had));
         if paid < had {
             go(Change::Reduced, State::Held, (had - paid, paid), &mut state);
             had = paid;
@@ -100,7 +100,7 @@ pub fn steps(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Step> 
         go(Change::Reduced, state_now, (had - kept, kept), &mut state);
     }
     if is_live(state) && !after.known.state.is_live() {
-        go(Change::Released, after.known.state, (kept, 0), &mut state);
+        go(Change::Released, after.known.state, (kept.min(had), 0), &mut state);
     }
     steps
 }
@@ -135,7 +135,9 @@ pub fn changes(before: Option<&Row>, after: &Row, paid: Option<i64>, entry: &str
         };
         if !(begins && (is_first || is_told)) {
             let to = if step.change == Change::Reduced { "reduced" } else { step.new.word() };
-            lines.push(line(step.old, to, step.units, step.reference()));
+            // The payment may have been for more units than the row had.
+            let units = if step.change == Change::Released { known.units } else { step.units };
+            lines.push(line(step.old, to, units, step.reference()));
         }
     }
     let was = before.map(|row| (row.known.state, &row.known.reference));
