@@ -28,6 +28,15 @@ impl Change {
     pub const ALL: [Self; 5] =
         [Self::Sold, Self::Held, Self::Confirmed, Self::Reduced, Self::Released];
 
+    /// Whether the order is paid at this change of a state.
+    fn is_of_paid(self, old: Option<State>) -> bool {
+        match self {
+            Self::Held => false,
+            Self::Reduced | Self::Released => old != Some(State::Held),
+            Self::Sold | Self::Confirmed => true,
+        }
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Self::Sold => "on_sold",
@@ -55,19 +64,30 @@ pub struct Step {
 impl Step {
     /// The reference of the payment, once the order is paid.
     pub fn reference(&self) -> Option<&str> {
-        let is_held = |state| state == Some(State::Held);
-        let is_unpaid = match self.change {
-            Change::Held => true,
-            Change::Reduced | Change::Released => is_held(self.old),
-            Change::Sold | Change::Confirmed => false,
-        };
-        self.row.known.reference.as_deref().filter(|_| !is_unpaid)
+        self.row.known.reference.as_deref().filter(|_| self.change.is_of_paid(self.old))
     }
+}
+
+/// A step without its row, of which many have no need.
+struct Figures {
+    change: Change,
+    old: Option<State>,
+    new: State,
+    units: i64,
+    kept: i64,
 }
 
 /// The changes between two states of a row. `paid` is how many units a payment was for, if an entry
 /// tells: fewer than before if some were released while the order was held.
 pub fn steps(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Step> {
+    let with_row = |Figures { change, old, new, units, kept }| {
+        let row = after.clone();
+        Step { change, old, new, units, kept, row }
+    };
+    figures(before, after, paid).into_iter().map(with_row).collect()
+}
+
+fn figures(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Figures> {
     let before = before.filter(|row| !row.is_note());
     let mut state = before.map(|row| row.known.state);
     let is_live = |state: Option<State>| state.is_some_and(State::is_live);
@@ -76,7 +96,7 @@ pub fn steps(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Step> 
     }
     let mut steps = Vec::new();
     let mut go = |change, new, (units, kept), state: &mut Option<State>| {
-        steps.push(Step { change, old: *state, new, units, kept, row: after.clone() });
+        steps.push(Figures { change, old: *state, new, units, kept });
         *state = Some(new);
     };
     let kept = after.known.units;
@@ -126,7 +146,7 @@ pub fn changes(before: Option<&Row>, after: &Row, paid: Option<i64>, entry: &str
         return Vec::new();
     }
     let mut lines = Vec::new();
-    for step in steps(before, after, paid) {
+    for step in figures(before, after, paid) {
         let (is_first, is_told) = match step.change {
             Change::Held | Change::Sold => (true, false),
             // The note was written when that was read.
@@ -137,7 +157,9 @@ pub fn changes(before: Option<&Row>, after: &Row, paid: Option<i64>, entry: &str
             let to = if step.change == Change::Reduced { "reduced" } else { step.new.word() };
             // The payment may have been for more units than the row had.
             let units = if step.change == Change::Released { known.units } else { step.units };
-            lines.push(line(step.old, to, units, step.reference()));
+            let reference = known.reference.as_deref();
+            let reference = reference.filter(|_| step.change.is_of_paid(step.old));
+            lines.push(line(step.old, to, units, reference));
         }
     }
     let was = before.map(|row| (row.known.state, &row.known.reference));
