@@ -33,7 +33,8 @@ pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
             its.any(|line| line.reference == payment.reference && line.to == word)
         };
         let is_kept = match payment.outcome {
-            Outcome::First | Outcome::Released => is_its,
+            // A person has settled that the order has another payment.
+            Outcome::First | Outcome::Released => is_its || has_line(Outcome::Second.word()),
             Outcome::Late | Outcome::Second => has_line(payment.outcome.word()),
             Outcome::Unknown => is_its || has_line(Outcome::Late.word()) || has_line("unknown"),
         };

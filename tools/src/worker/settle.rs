@@ -187,6 +187,20 @@ impl Settler<'_> {
         rows.into_iter().find(|its| its.key == row.key).context("the row is gone")
     }
 
+    /// Writes a line of the refunds for the server's payment of an order whose row has another one.
+    async fn refund_other(&self, source: &mut Source, row: &Row, answer: &Answer) -> Result<()> {
+        let Answer::Has(fact) = answer else { return Ok(()) };
+        let (Some(other), Some(its)) = (&fact.known.reference, &row.known.reference) else {
+            return Ok(());
+        };
+        if fact.user != row.user || other == its {
+            return Ok(());
+        }
+        payment::write(self, source, "second", row.key.clone(), row.user.clone(), other).await?;
+        println!("refund payment {}, of which the row has another one", sanitize(other));
+        Ok(())
+    }
+
     async fn ask(&self, source: &mut Source, row: &Row) -> Result<Answer> {
         let mut answers = book::ask(source, [&row.key].into_iter()).await?;
         match answers.remove(&row.key) {
@@ -250,6 +264,7 @@ impl Settler<'_> {
             false => words(answer),
         };
         let record = if refunds { Some(NOT_REFUNDED) } else { None };
+        self.refund_other(source, &row, answer).await?;
         self.write(&row, kept.clone(), record).await?;
         let [order, voucher, sale] =
             [&kept.key.order, &row.key.voucher, &row.key.sale].map(|text| sanitize(text));
@@ -304,6 +319,7 @@ impl Settler<'_> {
         let agrees = book.is_some_and(|book| project(Some(&released.known), None, &book).is_ok());
         released.is_settled = !agrees;
         released.disputed = if agrees { String::new() } else { words(&now) };
+        self.refund_other(source, &row, answer).await?;
         self.write(&row, released.clone(), None).await?;
         let units = if row.known.state.is_live() { released.known.units } else { 0 };
         let refund = match released.known.reference.as_deref().filter(|_| units > 0) {

@@ -146,6 +146,27 @@ fn a_release_refunds_what_was_paid_on_the_server() {
     expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
 }
 
+/// Row and server have two payments of an order: the server's is refunded, whoever has the order.
+#[test]
+fn the_other_payment_of_an_order_is_refunded() {
+    for way in ["--keep", "--release"] {
+        let mut shop = Shop::open(Database::sqlite());
+        shop.sell_managed("7", 5, "HOLD 600000");
+        shop.buy("7", "ann", "1");
+        shop.drain(&[]);
+        shop.run("SAVE");
+        shop.pay("7 ann 1", "A", 1);
+        shop.drain(&[]);
+        shop.returns_to_the_save();
+        shop.pay("7 ann 1", "B", 1);
+        shop.once(&[]).ended();
+        shop.settles(&["1", way], 0, &["refund payment B, of which the row has another one"]);
+        shop.once(&[]).ended();
+        assert!(shop.changes("1").contains(&"second B".to_owned()), "{:?}", shop.changes("1"));
+        expect(&shop, &CHECK, 0, &["\nPROVED: "]);
+    }
+}
+
 #[test]
 fn a_dispute_that_has_healed_ends_by_itself() {
     let mut shop = Shop::saved(Database::sqlite(), "HOLD 600000");

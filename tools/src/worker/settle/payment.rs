@@ -11,6 +11,7 @@ use crate::batch::Sole;
 use crate::book::Asker;
 use crate::check::{Paid, digest, payments};
 use crate::order_events::{Event, Kind, OrderKey};
+use crate::source::Source;
 use crate::store::{Care, Use};
 
 /// Turns the record from unknown to late on the server, then writes the line.
@@ -53,13 +54,26 @@ pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
         );
     }
     let key = OrderKey { voucher, sale, order };
-    let id = domain::entry_id::EntryId { ms: 0, seq: digest(reference) };
-    let (reference, kind) = (Some(reference.to_owned()), Kind::Payment("late".to_owned()));
     let order = sanitize(&key.order);
+    write(settler, &mut source, "late", key, user, reference).await?;
+    println!("refund payment {told}, which named order {order}");
+    Ok(())
+}
+
+/// Writes a line that gives a whole payment back, once.
+pub async fn write(
+    settler: &Settler<'_>,
+    source: &mut Source,
+    word: &str,
+    key: OrderKey,
+    user: String,
+    reference: &str,
+) -> Result<()> {
+    let id = domain::entry_id::EntryId { ms: 0, seq: digest(reference) };
+    let (reference, kind) = (Some(reference.to_owned()), Kind::Payment(word.to_owned()));
     let event = Event { id, key, user, units: 1, reference, kind };
-    let mut asker = Asker { source: &mut source, are_entries: false, replicas: 0 };
+    let mut asker = Asker { source, are_entries: false, replicas: 0 };
     let written = settler.store.apply(&[(event, Sole::No)], Care::Full, &mut asker).await;
     written.map_err(unread)?;
-    println!("refund payment {told}, which named order {order}");
     Ok(())
 }
