@@ -291,6 +291,7 @@ fn of_users(sale: &Sale<'_>, live: &Live<'_>, found: &mut Judgement) {
     };
     let rows = || sale.rows.iter().filter(|(_, row)| row.is_live() && !row.is_note);
     for (order, row) in rows() {
+        // What the streams no longer have is compared by its user, below.
         let Some(fact) = live.orders.get(order) else { continue };
         let (server, its) = (fact.known.state.word(), row.fact.known.state.word());
         if fact.user != row.fact.user {
