@@ -4,11 +4,7 @@ import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.github.seckill.client.Attempt;
-import io.github.seckill.client.Confirmation;
-import io.github.seckill.client.LockOptions;
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.*;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;

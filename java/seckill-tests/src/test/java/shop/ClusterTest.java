@@ -3,26 +3,14 @@ package shop;
 import static io.github.seckill.client.Commands.*;
 import static java.util.concurrent.CompletableFuture.runAsync;
 import static org.assertj.core.api.Assertions.assertThat;
+import static shop.Until.await;
 
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.SaleAudit;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillException;
-import io.github.seckill.client.SeckillLock;
-import io.github.seckill.client.SeckillObserver;
-import io.github.seckill.client.SeckillOptions;
+import io.github.seckill.client.*;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.test.SeckillServer;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.HashSet;
-import java.util.List;
-import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
+import java.util.*;
+import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
@@ -181,8 +169,38 @@ class ClusterTest {
             cluster.move("7", from, to);
             Shop.awaitMemory(client, remembered);
             client.run(cancel(OrderRef.of("7", "alice", "o1")));
-            Until.holds("sold", () -> client.tryBuy("7", "bob", "o2") == Outcome.ACCEPTED);
+            await("sold").until(() -> client.tryBuy("7", "bob", "o2") == Outcome.ACCEPTED);
             Shop.awaitMemory(client, remembered);
+        }
+    }
+
+    /** By the starter: the streams of all tags are read, and the health looks at every primary. */
+    @Test
+    void a_node_without_the_module_is_named_and_all_tags_are_read() {
+        cluster.module(1, "UNLOAD", "seckill");
+        try (var context = Application.run(
+                Application.class, null, cluster.property(), "seckill.listener.tags=v1,v2,v3")) {
+            assertThat(Application.health(context))
+                    .startsWith("DOWN").contains(cluster.server(0).port() + "=module loaded")
+                    .contains(cluster.server(1).port() + "=the server lacks the seckill module");
+            cluster.module(1, "LOAD", SeckillServer.requiredModule());
+            assertThat(Application.health(context))
+                    .startsWith("UP").matches(".*module loaded.*module loaded.*module loaded.*");
+            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            Set<String> expected = new HashSet<>();
+            Set<Integer> primaries = new HashSet<>();
+            for (String tag : List.of("v1", "v2", "v3")) {
+                String voucher = "{" + tag + "}:7";
+                primaries.add(cluster.primaryOf(voucher));
+                seckill.run(create(voucher, 2, SaleRules.none()));
+                assertThat(seckill.tryBuy(voucher, "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
+                assertThat(seckill.run(audit(voucher)).isSound()).isTrue();
+                long sale = seckill.run(info(voucher)).sale();
+                expected.add("placed:" + sale + ":%7B" + tag + "%7D%3A7:a1");
+            }
+            assertThat(primaries).hasSize(3);
+            var rows = context.getBean(Application.class).rows;
+            await().until(() -> rows.keySet().equals(expected));
         }
     }
 }

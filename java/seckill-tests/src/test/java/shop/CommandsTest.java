@@ -4,30 +4,8 @@ import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.github.seckill.client.Attempt;
-import io.github.seckill.client.AttemptResult;
-import io.github.seckill.client.BuyerStatus;
-import io.github.seckill.client.Cancellation;
-import io.github.seckill.client.Confirmation;
-import io.github.seckill.client.DeadLetter;
-import io.github.seckill.client.Deduction;
-import io.github.seckill.client.DropResult;
-import io.github.seckill.client.Extension;
-import io.github.seckill.client.KeyedTry;
-import io.github.seckill.client.Order;
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.OrderState;
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.Prize;
-import io.github.seckill.client.Purchase;
-import io.github.seckill.client.Reservation;
-import io.github.seckill.client.SaleInfo;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SaleState;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillException.Code;
-import io.github.seckill.client.SeckillOptions;
 import io.lettuce.core.Consumer;
 import io.lettuce.core.Range;
 import io.lettuce.core.ScanArgs;
@@ -48,7 +26,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Every command, in both protocols, on each server. */
 class CommandsTest {
     static Stream<Arguments> everywhere() {
-        return Servers.all().flatMap(server ->
+        return Shop.servers().flatMap(server ->
                 Stream.of(ProtocolVersion.values()).map(version -> Arguments.of(server, version)));
     }
 
@@ -125,6 +103,11 @@ class CommandsTest {
         assertThat(client.run(restock("7", 2).inSale(sale))).isEqualTo(7);
         assertThat(client.run(restockTo("7", 9))).isEqualTo(9);
         assertThat(client.run(restockTo("7", 9).inSale(sale))).isEqualTo(9);
+        for (int repetition = 0; repetition < 2; repetition++) {
+            assertThat(client.run(restockFor("7", -1, "lost", sale))).isEqualTo(8);
+        }
+        Until.fails(() -> client.run(restockFor("7", -2, "lost", sale)), Code.ORDERID);
+        assertThat(client.run(restockFor("7", 1, "lost", sale))).isEqualTo(9);
         Until.fails(() -> client.run(restock("7", -10)), Code.STOCK);
         Until.fails(() -> client.run(restockTo("7", 10).inSale(sale + 1)), Code.SALE);
         SaleRules over = SaleRules.none().begin(Instant.EPOCH).end(Instant.ofEpochMilli(1));

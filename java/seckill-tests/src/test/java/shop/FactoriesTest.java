@@ -2,6 +2,7 @@ package shop;
 
 import static io.github.seckill.client.Commands.create;
 import static org.assertj.core.api.Assertions.assertThat;
+import static shop.Until.await;
 
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.client.SeckillTransport;
@@ -96,7 +97,7 @@ class FactoriesTest {
             seckill.run(create("beside", 1, SaleRules.none()));
             seckill.tryBuy("beside", "alice", "a1");
             Application shop = context.getBean(Application.class);
-            OneServer.until(() -> shop.rows.size() == 1);
+            await().until(() -> shop.rows.size() == 1);
             assertThat(Application.health(context)).startsWith("UP");
         }
     }
@@ -123,7 +124,7 @@ class FactoriesTest {
                 seckill.run(create(voucher, 1, SaleRules.none()));
                 seckill.tryBuy(voucher, "alice", "a1");
                 Application shop = context.getBean(Application.class);
-                OneServer.until(() -> shop.rows.values().stream()
+                await().until(() -> shop.rows.values().stream()
                         .anyMatch(event -> event.order().voucher().equals(voucher)));
                 assertThat(Application.health(context)).startsWith("UP");
             }

@@ -2,6 +2,7 @@ package shop;
 
 import static io.github.seckill.client.Commands.create;
 import static org.assertj.core.api.Assertions.assertThat;
+import static shop.Until.await;
 
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.spring.SeckillTemplate;
@@ -67,7 +68,7 @@ class ListenersTest {
         };
         try (var context = Application.run(Application.class, server)) {
             sell(context, 20);
-            OneServer.until(() -> shop(context).rows.size() == 20);
+            await().until(() -> shop(context).rows.size() == 20);
             assertThat(Application.health(context)).startsWith("UP");
         }
     }
@@ -108,7 +109,7 @@ class ListenersTest {
         };
         try (var context = Application.run(Throwing.class, server)) {
             sell(context, 20);
-            OneServer.until(() -> shop(context).rows.size() == 20);
+            await().until(() -> shop(context).rows.size() == 20);
             assertThat(shop(context).calls).hasSize(21);
         }
     }
@@ -117,18 +118,18 @@ class ListenersTest {
     void aListenerThatCanNotReadIsDownAndReadsAgain() throws Exception {
         try (var context = Application.run(Application.class, server)) {
             sell(context, 1);
-            OneServer.until(() -> shop(context).rows.size() == 1);
-            OneServer.until(() -> reading(context) == 1);
+            await().until(() -> shop(context).rows.size() == 1);
+            await().until(() -> reading(context) == 1);
             acl(context, "-xreadgroup");
-            OneServer.until(() -> Application.health(context).startsWith("DOWN"));
+            await().until(() -> Application.health(context).startsWith("DOWN"));
             assertThat(Application.health(context))
                     .contains("server=module loaded").contains("listener rows=reads nothing: ");
             assertThat(reading(context)).isZero();
             context.getBean(SeckillTemplate.class).run(create("8", 1, SaleRules.none()));
             context.getBean(SeckillTemplate.class).tryBuy("8", "alice", "a1");
             acl(context, "+xreadgroup");
-            OneServer.until(() -> shop(context).rows.size() == 2);
-            OneServer.until(() -> Application.health(context).startsWith("UP"));
+            await().until(() -> shop(context).rows.size() == 2);
+            await().until(() -> Application.health(context).startsWith("UP"));
             assertThat(reading(context)).isEqualTo(1);
         }
     }
@@ -160,10 +161,10 @@ class ListenersTest {
             SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
             seckill.run(create("7", 1, SaleRules.none()));
             seckill.tryBuy("7", name, "o1");
-            OneServer.until(() -> shop(context).rows.size() == 1);
+            await().until(() -> shop(context).rows.size() == 1);
             assertThat(shop(context).rows.values()).allMatch(
                     event -> event.order().user().equals(name));
-            OneServer.until(() -> output.toString().contains("FORGED"));
+            await().until(() -> output.toString().contains("FORGED"));
             String escaped = "'eve\\n03:00:00 ERROR shop.Till -- FORGED"
                     + "\\x1b[2J\\u{202e}\\u{200b}\\\\'";
             List<String> lines =

@@ -3,12 +3,9 @@ package shop;
 import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static shop.Until.await;
 
-import io.github.seckill.client.LockOptions;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillException;
-import io.github.seckill.client.SeckillLock;
-import io.github.seckill.client.SeckillOptions;
+import io.github.seckill.client.*;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.TimeoutOptions;
 import java.time.Duration;
@@ -27,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class LockConnectionsTest {
     private static final String KEY = "lock:report";
 
-    @AutoClose private final OneServer shop = new OneServer();
+    @AutoClose private final Shop shop = new Shop();
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
@@ -43,7 +40,7 @@ class LockConnectionsTest {
         for (int i = 0; i < 5; i++) {
             int number = i;
             SeckillLock lock = shop.client(SeckillOptions.defaults()).lock(KEY);
-            line.add(OneServer.on(() -> {
+            line.add(Shop.on(() -> {
                 lock.lock();
                 served.add(number);
                 lock.unlock();
@@ -52,20 +49,13 @@ class LockConnectionsTest {
             shop.awaitInLine(i + 1);
         }
         // Several time-outs later nobody has left the line.
-        long calls = calls("lock.acquire");
+        long calls = shop.calls("lock.acquire");
         long since = System.nanoTime();
-        OneServer.until(() -> System.nanoTime() - since > timeout.multipliedBy(5).toNanos());
-        assertThat(calls("lock.acquire")).isEqualTo(calls);
+        await().until(() -> System.nanoTime() - since > timeout.multipliedBy(5).toNanos());
+        assertThat(shop.calls("lock.acquire")).isEqualTo(calls);
         holder.lock(KEY).unlock();
-        OneServer.ended(line);
+        Shop.ended(line);
         assertThat(served).containsExactly(0, 1, 2, 3, 4);
-    }
-
-    private long calls(String command) {
-        return shop.plain.info("commandstats").lines()
-                .filter(line -> line.startsWith("cmdstat_" + command + ":calls="))
-                .mapToLong(line -> Long.parseLong(line.replaceAll(".*:calls=(\\d+),.*", "$1")))
-                .sum();
     }
 
     @ParameterizedTest
@@ -80,7 +70,7 @@ class LockConnectionsTest {
                 KEY + i, LockOptions.defaults().session(session))).toList();
         CountDownLatch held = new CountDownLatch(locks.size());
         for (SeckillLock lock : locks) {
-            holders.add(OneServer.on(() -> {
+            holders.add(Shop.on(() -> {
                 lock.lock();
                 held.countDown();
                 readOnly.await();
@@ -97,9 +87,9 @@ class LockConnectionsTest {
             holder.get(30, SECONDS);
         }
         // The one for all commands may be new.
-        OneServer.until(() -> shop.connections() <= before + 1);
+        await().until(() -> shop.connections() <= before + 1);
         client.close();
-        OneServer.until(() -> shop.connections() == before);
+        await().until(() -> shop.connections() == before);
     }
 
     @Test
@@ -108,7 +98,7 @@ class LockConnectionsTest {
         holder.lock(KEY).lock();
         SeckillLock brief = shop.client(SeckillOptions.defaults())
                 .lock(KEY, LockOptions.defaults().lease(Duration.ofSeconds(2)).renew(false));
-        CompletableFuture<Boolean> waiter = OneServer.on(() -> {
+        CompletableFuture<Boolean> waiter = Shop.on(() -> {
             brief.lock();
             boolean held = brief.isHeldByCurrentThread();
             brief.unlock();
@@ -116,12 +106,12 @@ class LockConnectionsTest {
         });
         shop.awaitInLine(1);
         long since = System.nanoTime();
-        OneServer.until(() -> System.nanoTime() - since > Duration.ofMillis(500).toNanos());
-        assertThat(calls("lock.renew")).isZero();
+        await().until(() -> System.nanoTime() - since > Duration.ofMillis(500).toNanos());
+        assertThat(shop.calls("lock.renew")).isZero();
         holder.lock(KEY).unlock();
         assertThat(waiter.get(30, SECONDS)).isTrue();
         // It was asked for how long it is held from now on.
-        assertThat(calls("lock.renew")).isEqualTo(1);
+        assertThat(shop.calls("lock.renew")).isEqualTo(1);
     }
 
     @Test

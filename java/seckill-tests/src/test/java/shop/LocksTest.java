@@ -4,12 +4,9 @@ import static io.github.seckill.client.Commands.acquire;
 import static io.github.seckill.client.Commands.release;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static shop.Until.await;
 
-import io.github.seckill.client.LockOptions;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillException;
-import io.github.seckill.client.SeckillLock;
-import io.github.seckill.client.SeckillOptions;
+import io.github.seckill.client.*;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;
@@ -17,10 +14,7 @@ import io.lettuce.core.api.sync.RedisCommands;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.*;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,11 +37,6 @@ class LocksTest {
         CompletableFuture<Thread> lost = new CompletableFuture<>();
         lock.onLost((which, holder) -> lost.complete(holder));
         return lost;
-    }
-
-    private void awaitWaiters(long count) throws Exception {
-        String line = "seckill_locks_waiting:" + count + "\r";
-        Until.holds(count + " in line", () -> plain.info("seckill").contains(line));
     }
 
     /** Takes a lock on a thread of its own, and releases it when the test says so. */
@@ -125,7 +114,7 @@ class LocksTest {
         List<Holder> line = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
             line.add(new Holder(client().lock(KEY)));
-            awaitWaiters(i + 1);
+            shop.awaitInLine(i + 1);
         }
         first.unlock();
         long before = 0;
@@ -142,12 +131,12 @@ class LocksTest {
         SeckillLock first = client().lock(KEY);
         first.lock();
         Holder waiter = new Holder(client().lock(KEY));
-        awaitWaiters(1);
+        shop.awaitInLine(1);
         waiter.thread.interrupt();
         assertThatThrownBy(waiter::token)
                 .isInstanceOf(ExecutionException.class)
                 .hasCauseInstanceOf(InterruptedException.class);
-        awaitWaiters(0);
+        shop.awaitInLine(0);
         first.unlock();
         assertThat(plain.exists(KEY)).isZero();
     }
@@ -158,8 +147,8 @@ class LocksTest {
         SeckillLock lock = client().lock(KEY, brief);
         lock.lock();
         long token = lock.fencingToken();
-        Until.holds("a part of the lease is over", () -> plain.pttl(KEY) < 5_000);
-        Until.holds("the lease is renewed", () -> plain.pttl(KEY) > 5_500);
+        await("a part of the lease is over").until(() -> plain.pttl(KEY) < 5_000);
+        await("the lease is renewed").until(() -> plain.pttl(KEY) > 5_500);
         assertThat(lock.isHeldByCurrentThread()).isTrue();
         assertThat(lock.fencingToken()).isEqualTo(token);
         lock.unlock();
@@ -189,7 +178,7 @@ class LocksTest {
         CompletableFuture<Thread> lost = lossOf(lock);
         lock.lock();
         Holder next = new Holder(client().lock(KEY));
-        awaitWaiters(1);
+        shop.awaitInLine(1);
         // All connections but this one and the waiter's, which is blocked and asks again.
         plain.clientKill(KillArgs.Builder.typeNormal().skipme());
         assertThat(lost.get(10, TimeUnit.SECONDS)).isSameAs(Thread.currentThread());
@@ -207,7 +196,7 @@ class LocksTest {
         assertThat(client().lock(KEY).tryLock()).isFalse();
         assertThat(lock.isHeldByCurrentThread()).isTrue();
         lock.unlock();
-        Until.holds("released", () -> plain.exists(KEY) == 0);
+        await("released").until(() -> plain.exists(KEY) == 0);
     }
 
     @Test
@@ -282,10 +271,10 @@ class LocksTest {
                 .redirectErrorStream(true)
                 .redirectOutput(shop.server.folder().resolve("holder").toFile()).start();
         try {
-            Until.holds("held by the other process", () -> plain.exists(KEY) == 1);
+            await("held by the other process").until(() -> plain.exists(KEY) == 1);
             SeckillLock lock = client().lock(KEY);
             Holder waiter = new Holder(lock);
-            awaitWaiters(1);
+            shop.awaitInLine(1);
             long leaseMs = plain.pttl(KEY);
             assertThat(leaseMs).isGreaterThan(60_000);
             holder.destroyForcibly();

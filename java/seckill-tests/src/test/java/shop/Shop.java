@@ -1,41 +1,51 @@
 package shop;
 
+import static io.github.seckill.client.Commands.create;
+import static io.github.seckill.client.Commands.info;
 import static org.assertj.core.api.Assertions.assertThat;
+import static shop.Until.await;
 
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillObserver;
-import io.github.seckill.client.SeckillOptions;
+import io.github.seckill.client.*;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.protocol.ProtocolVersion;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 
-/** A server of its own, its clients, and what they have told their observer. */
-final class Shop implements AutoCloseable, SeckillObserver {
+/** A server of its own, clients as an application makes them, and what these have told. */
+class Shop implements AutoCloseable, SeckillObserver {
     /** So long that nothing ends by the time alone. */
     static final SeckillOptions REMEMBER =
             SeckillOptions.defaults().rememberSoldOut(true).soldOutFor(Duration.ofHours(1));
+    static final SeckillOptions PATIENT =
+            SeckillOptions.defaults().retryFor(Duration.ofHours(1));
 
     final AtomicInteger remembered = new AtomicInteger();
     final AtomicInteger repeated = new AtomicInteger();
     final SeckillServer server;
     final RedisClient lettuce;
+    final RedisURI uri;
     final RedisCommands<String, String> plain;
     private final List<SeckillClient> clients = new ArrayList<>();
 
     Shop(String program, ProtocolVersion version) {
-        server = Servers.start(program);
-        lettuce = RedisClient.create(server.uri());
+        server = start(program);
+        uri = RedisURI.create(server.uri());
+        lettuce = RedisClient.create(uri);
         lettuce.setOptions(ClientOptions.builder().protocolVersion(version).build());
-        plain = lettuce.connect().sync();
+        plain = lettuce.connect(RedisURI.create(server.uri())).sync();
     }
 
     Shop(String program) {
@@ -46,20 +56,114 @@ final class Shop implements AutoCloseable, SeckillObserver {
         this(SeckillServer.program());
     }
 
+    /** The servers that this machine has: the default one, and those of scripts/servers. */
+    static Stream<String> servers() {
+        List<String> programs = new ArrayList<>(List.of(SeckillServer.program()));
+        if (System.getProperty("seckill.redis-server") == null
+                && System.getenv("REDIS_SERVER") == null) {
+            Path built = Path.of(SeckillServer.requiredModule()).toAbsolutePath().getParent();
+            Stream.of("redis-8.10/redis-server", "valkey-9.1/valkey-server")
+                    .map(built.resolveSibling("servers")::resolve).filter(Files::isExecutable)
+                    .map(Path::toString).forEach(programs::add);
+        }
+        return programs.stream();
+    }
+
+    static SeckillServer start(String program, String... options) {
+        List<String> all = new ArrayList<>(List.of("--loadmodule", SeckillServer.requiredModule()));
+        all.addAll(List.of(options));
+        return SeckillServer.start(program, all);
+    }
+
+    /** The time-out of the application's own commands, which Lettuce applies to all. */
+    void timeOut(Duration timeout, ClientOptions options) {
+        uri.setTimeout(timeout);
+        lettuce.setOptions(options);
+    }
+
     /** A client as of another process: it shares no lock with the others. */
-    SeckillClient client(SeckillOptions options) {
-        clients.add(new SeckillClient(LettuceTransport.of(lettuce), options, this));
+    SeckillClient client(SeckillOptions options, SeckillObserver observer) {
+        clients.add(new SeckillClient(LettuceTransport.of(lettuce, uri), options, observer));
         return clients.get(clients.size() - 1);
     }
 
+    SeckillClient client(SeckillOptions options) {
+        return client(options, this);
+    }
+
+    /** A client that is connected, and a managed voucher 7. */
+    SeckillClient selling(SeckillOptions options, long stock) {
+        SeckillClient client = client(options);
+        client.run(create("7", stock, SaleRules.none().hold(Duration.ofMinutes(15))));
+        assertThat(client.run(info("7")).left()).isEqualTo(stock);
+        return client;
+    }
+
     /** Buys until the client answers by itself. */
-    static void awaitMemory(SeckillClient client, AtomicInteger remembered) throws Exception {
-        Until.holds("remembered", () -> {
+    static void awaitMemory(SeckillClient client, AtomicInteger remembered) {
+        await("remembered").until(() -> {
             int before = remembered.get();
             assertThat(client.tryBuy("7", "zoe", "z" + System.nanoTime()))
                     .isEqualTo(Outcome.SOLD_OUT);
             return remembered.get() > before;
         });
+    }
+
+    /** As a failover leaves the old primary. */
+    void readOnly(boolean is) {
+        if (is) {
+            plain.replicaof("127.0.0.1", 1);
+        } else {
+            plain.replicaofNoOne();
+        }
+    }
+
+    long connections() {
+        return plain.clientList().lines().count();
+    }
+
+    /** How often the server has run a command. */
+    static long calls(RedisCommands<String, String> plain, String command) {
+        return plain.info("commandstats").lines()
+                .filter(line -> line.startsWith("cmdstat_" + command + ":calls="))
+                .mapToLong(line -> Long.parseLong(line.replaceAll(".*:calls=(\\d+),.*", "$1")))
+                .sum();
+    }
+
+    long calls(String command) {
+        return calls(plain, command);
+    }
+
+    void awaitInLine(long waiters) {
+        String field = "seckill_locks_waiting:" + waiters + "\r";
+        await(waiters + " in line").until(() -> plain.info("seckill").contains(field));
+    }
+
+    /** Runs it on a thread of its own, which the future's test may interrupt. */
+    static <T> CompletableFuture<T> on(Callable<T> work, List<Thread> threads) {
+        CompletableFuture<T> done = new CompletableFuture<>();
+        Thread thread = new Thread(() -> {
+            try {
+                done.complete(work.call());
+            } catch (Throwable failed) {
+                done.completeExceptionally(failed);
+            }
+        });
+        thread.setDaemon(true);
+        threads.add(thread);
+        thread.start();
+        return done;
+    }
+
+    static <T> CompletableFuture<T> on(Callable<T> work) {
+        return on(work, new ArrayList<>());
+    }
+
+    /** Waits until it has ended, however. */
+    static void ended(List<? extends CompletableFuture<?>> all) throws Exception {
+        for (CompletableFuture<?> one : all) {
+            one.handle((value, failed) -> "").get(60, TimeUnit.SECONDS);
+        }
     }
 
     @Override

@@ -2,14 +2,9 @@ package shop;
 
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
+import static shop.Until.await;
 
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillObserver;
-import io.github.seckill.client.SeckillOptions;
-import io.github.seckill.client.SeckillTransport;
+import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillTransport.StockWatch;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
@@ -29,8 +24,11 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /**
  * Sold out is remembered in the clients, and forgotten when the server says so: it writes the
@@ -88,7 +86,7 @@ class SoldOutServersTest {
 
         /** Buys until the server sells, once. */
         void awaitSold() throws Exception {
-            Until.holds("sold again", () -> buy() == Outcome.ACCEPTED);
+            await("sold again").until(() -> buy() == Outcome.ACCEPTED);
         }
 
         @Override
@@ -104,11 +102,11 @@ class SoldOutServersTest {
     }
 
     @ParameterizedTest
-    @MethodSource("shop.Servers#all")
+    @MethodSource("shop.Shop#servers")
     void a_released_unit_is_on_sale_again_one_round_trip_after_the_answer(String program)
             throws Exception {
         List<Buyer> buyers = new ArrayList<>();
-        try (SeckillServer server = Servers.start(program);
+        try (SeckillServer server = Shop.start(program);
                 Buyer office = new Buyer(server, SeckillOptions.defaults());
                 var connection = office.lettuce.connect()) {
             RedisCommands<String, String> plain = connection.sync();
@@ -154,9 +152,9 @@ class SoldOutServersTest {
     }
 
     @ParameterizedTest
-    @MethodSource("shop.Servers#all")
+    @MethodSource("shop.Shop#servers")
     void a_hold_that_expires_is_on_sale_again(String program) throws Exception {
-        try (SeckillServer server = Servers.start(program);
+        try (SeckillServer server = Shop.start(program);
                 Buyer buyer = new Buyer(server, Shop.REMEMBER)) {
             sellOut(buyer.client, SaleRules.none().hold(Duration.ofMillis(1_500)));
             buyer.awaitMemory();
@@ -167,7 +165,7 @@ class SoldOutServersTest {
     @Test
     void the_server_is_spared_fifty_times() throws Exception {
         int tries = 20_000;
-        try (SeckillServer server = Servers.start()) {
+        try (SeckillServer server = Shop.start(SeckillServer.program())) {
             long without = callsOf(server, SeckillOptions.defaults(), tries);
             long with = callsOf(server, SeckillOptions.defaults().rememberSoldOut(true), tries);
             assertThat(without).isEqualTo(tries);
@@ -200,8 +198,9 @@ class SoldOutServersTest {
 
     /** Where nothing can be watched, nothing is remembered. */
     @Test
-    void without_resp3_every_try_goes_to_the_server() throws Exception {
-        try (SeckillServer server = Servers.start();
+    @ExtendWith(OutputCaptureExtension.class)
+    void without_resp3_every_try_goes_to_the_server(CapturedOutput output) throws Exception {
+        try (SeckillServer server = Shop.start(SeckillServer.program());
                 Buyer buyer = new Buyer(server, Shop.REMEMBER)) {
             buyer.lettuce.setOptions(
                     ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).build());
@@ -210,6 +209,7 @@ class SoldOutServersTest {
                 assertThat(buyer.buy()).isEqualTo(Outcome.SOLD_OUT);
             }
             assertThat(buyer.remembered).hasValue(0);
+            assertThat(output).contains("Sold out is not remembered");
         }
     }
 }

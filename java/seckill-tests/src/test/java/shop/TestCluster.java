@@ -1,16 +1,16 @@
 package shop;
 
+import static shop.Until.await;
+
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
-import io.lettuce.core.MigrateArgs;
-import io.lettuce.core.Range;
-import io.lettuce.core.RedisClient;
-import io.lettuce.core.RedisURI;
+import io.lettuce.core.*;
 import io.lettuce.core.api.sync.RedisCommands;
-import io.lettuce.core.cluster.ClusterClientOptions;
-import io.lettuce.core.cluster.ClusterTopologyRefreshOptions;
-import io.lettuce.core.cluster.RedisClusterClient;
-import io.lettuce.core.cluster.SlotHash;
+import io.lettuce.core.cluster.*;
+import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.output.StatusOutput;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.ProtocolKeyword;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,12 +28,15 @@ final class TestCluster implements AutoCloseable {
 
     private @Nullable RedisClusterClient lettuce;
 
+    private static final ProtocolKeyword MODULE = () -> "MODULE".getBytes();
+
     @SuppressWarnings("unchecked") // a generic array for varargs
     void open() throws Exception {
         for (int i = 0; i < 2 * PRIMARIES; i++) {
-            SeckillServer server = Servers.start(
+            SeckillServer server = Shop.start(
                     SeckillServer.program(), "--cluster-enabled", "yes",
-                    "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no",
+                    "--cluster-node-timeout", "1000",
+                    "--enable-module-command", "yes", "--cluster-require-full-coverage", "no",
                     "--repl-diskless-sync-delay", "0");
             servers.add(server);
             nodes.add(plain.connect(RedisURI.create(server.uri())).sync());
@@ -45,13 +48,13 @@ final class TestCluster implements AutoCloseable {
         for (SeckillServer server : servers) {
             nodes.get(0).clusterMeet(server.host(), server.port());
         }
-        Until.holds("all have met", () -> nodes.stream().allMatch(this::knowsAll));
+        await("all have met").until(() -> nodes.stream().allMatch(this::knowsAll));
         for (int i = 0; i < PRIMARIES; i++) {
             nodes.get(PRIMARIES + i).clusterReplicate(nodes.get(i).clusterMyId());
         }
-        Until.holds("all follow", () -> nodes.stream().skip(PRIMARIES)
+        await("all follow").until(() -> nodes.stream().skip(PRIMARIES)
                 .allMatch(replica -> replica.info("replication").contains("link_status:up")));
-        Until.holds("all are well", () -> nodes.stream().allMatch(TestCluster::isOk));
+        await("all are well").until(() -> nodes.stream().allMatch(TestCluster::isOk));
     }
 
     private boolean knowsAll(RedisCommands<String, String> node) {
@@ -72,6 +75,19 @@ final class TestCluster implements AutoCloseable {
                 .adaptiveRefreshTriggersTimeout(Duration.ofMillis(200)).build();
         lettuce.setOptions(ClusterClientOptions.builder().topologyRefreshOptions(often).build());
         return LettuceTransport.of(lettuce);
+    }
+
+    /** What a Spring Boot application says of it. */
+    String property() {
+        return "spring.data.redis.cluster.nodes=" + String.join(",", servers.stream()
+                .map(server -> server.host() + ":" + server.port()).toList());
+    }
+
+    /** Loads or unloads the module of a node. */
+    void module(int index, String... words) {
+        CommandArgs<String, String> args = new CommandArgs<>(StringCodec.UTF8);
+        List.of(words).forEach(args::add);
+        nodes.get(index).dispatch(MODULE, new StatusOutput<>(StringCodec.UTF8), args);
     }
 
     SeckillServer server(int index) {
@@ -98,7 +114,7 @@ final class TestCluster implements AutoCloseable {
         for (int i = 0; i < PRIMARIES; i++) {
             RedisCommands<String, String> next = nodes.get(PRIMARIES + i);
             next.clusterFailover(false);
-            Until.holds("promoted", () -> next.role().get(0).equals("master"));
+            await("promoted").until(() -> next.role().get(0).equals("master"));
         }
     }
 

@@ -3,17 +3,9 @@ package shop;
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static shop.Until.await;
 
-import io.github.seckill.client.Coalescing;
-import io.github.seckill.client.Deduction;
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.Purchase;
-import io.github.seckill.client.Reservation;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillException;
-import io.github.seckill.client.SeckillOptions;
+import io.github.seckill.client.*;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;
@@ -48,7 +40,7 @@ class TimeoutsTest {
 
     /** The client is connected: nothing that is tested has to wait for that. */
     private static void awaitAnswer(SeckillClient client, String voucher) throws Exception {
-        Until.holds("answered in time", () -> {
+        await("answered in time").until(() -> {
             try {
                 client.run(info(voucher));
                 return true;
@@ -64,7 +56,7 @@ class TimeoutsTest {
         shop.repeated.set(0);
         CompletableFuture.runAsync(() -> {
             try {
-                Until.holds("sent again", () -> shop.repeated.get() > 1);
+                await("sent again").until(() -> shop.repeated.get() > 1);
             } catch (Exception failed) {
                 throw new IllegalStateException(failed);
             } finally {
@@ -95,7 +87,7 @@ class TimeoutsTest {
             // Repeated is only the question whether the voucher is managed.
             thawLater();
             assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
-            Until.holds("sold", () -> "4".equals(plain.get("seckill:stock:8")));
+            await("sold").until(() -> "4".equals(plain.get("seckill:stock:8")));
             // Whoever had sent it again would have been told: at the limit.
             assertThat(plain.info("commandstats"))
                     .contains("cmdstat_seckill.try:calls=1,").doesNotContain("rejected_calls=1");
@@ -199,7 +191,7 @@ class TimeoutsTest {
         try (SeckillClient client = shop.client(once)) {
             assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
             shop.server.kill();
-            Until.holds("not sent", () -> {
+            await("not sent").until(() -> {
                 try {
                     assertThat(client.tryBuy("8", "bob", "o2")).isEqualTo(Outcome.UNKNOWN);
                     return false;

@@ -2,27 +2,25 @@ package shop;
 
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillException.Code;
 import java.time.Duration;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.awaitility.Awaitility;
+import org.awaitility.core.ConditionFactory;
+import org.jspecify.annotations.Nullable;
 
-/** Waits for what will be, with a deadline. */
-final class Until {
-    private static final Duration DEADLINE = Duration.ofSeconds(60);
-
+/** Waits for what will be, with a deadline that busy machines keep, too. */
+public final class Until {
     private Until() {}
 
-    static void holds(String what, Callable<Boolean> condition) throws Exception {
-        long started = System.nanoTime();
-        while (!condition.call()) {
-            if (System.nanoTime() - started > DEADLINE.toNanos()) {
-                throw new AssertionError("not in " + DEADLINE + ": " + what);
-            }
-            Thread.sleep(2);
-        }
+    public static ConditionFactory await(@Nullable String what) {
+        return Awaitility.await(what).pollInSameThread()
+                .atMost(Duration.ofSeconds(60)).pollInterval(Duration.ofMillis(5));
+    }
+
+    public static ConditionFactory await() {
+        return await(null);
     }
 
     static void fails(CompletableFuture<?> future, Code code) {

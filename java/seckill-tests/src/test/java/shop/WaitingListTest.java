@@ -3,18 +3,7 @@ package shop;
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.github.seckill.client.Cancellation;
-import io.github.seckill.client.Commands;
-import io.github.seckill.client.Confirmation;
-import io.github.seckill.client.Order;
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.OrderState;
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.Purchase;
-import io.github.seckill.client.Reservation;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.Try;
+import io.github.seckill.client.*;
 import io.lettuce.core.Range;
 import java.time.Duration;
 import java.time.Instant;
@@ -36,7 +25,7 @@ class WaitingListTest {
     }
 
     @ParameterizedTest
-    @MethodSource("shop.Servers#all")
+    @MethodSource("shop.Shop#servers")
     void an_order_in_line_is_served_when_the_head_leaves(String program) throws Exception {
         shop = new Shop(program);
         client = shop.client(Shop.REMEMBER);

@@ -4,16 +4,10 @@ import static io.github.seckill.client.Commands.*;
 import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static shop.Until.await;
 
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.Reservation;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillException;
+import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillException.Code;
-import io.github.seckill.client.SeckillObserver;
-import io.github.seckill.client.SeckillOptions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,18 +21,18 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Nobody waits for ever: not for a server, not for a client that is closed, not if interrupted. */
 class WaitsTest {
-    @AutoClose private final OneServer shop = new OneServer();
+    @AutoClose private final Shop shop = new Shop();
 
     private static List<CompletableFuture<?>> everyKindOfCall(SeckillClient client) {
         List<CompletableFuture<?>> calls = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
             String id = "o" + i;
-            calls.add(OneServer.on(() -> client.tryBuy("7", id, id)));
-            calls.add(OneServer.on(() -> client.run(reserve("7", id, id + "r"))));
-            calls.add(OneServer.on(() -> client.run(confirm(OrderRef.of("7", id, id), "p-" + id))));
+            calls.add(Shop.on(() -> client.tryBuy("7", id, id)));
+            calls.add(Shop.on(() -> client.run(reserve("7", id, id + "r"))));
+            calls.add(Shop.on(() -> client.run(confirm(OrderRef.of("7", id, id), "p-" + id))));
             calls.add(client.start(tryBuy("7", id)));
             calls.add(client.start(extend(OrderRef.of("7", id, id), Duration.ofMinutes(1))));
-            calls.add(OneServer.on(() -> {
+            calls.add(Shop.on(() -> {
                 client.lock("lock:" + id).lock();
                 return null;
             }));
@@ -49,7 +43,7 @@ class WaitsTest {
     @ParameterizedTest
     @ValueSource(strings = {"readOnly", "frozen", "gone"})
     void aClientThatIsClosedEndsEveryCall(String server) throws Exception {
-        SeckillClient client = shop.selling(OneServer.PATIENT, 100);
+        SeckillClient client = shop.selling(Shop.PATIENT, 100);
         switch (server) {
             case "readOnly" -> shop.readOnly(true);
             case "frozen" -> shop.server.freeze();
@@ -58,7 +52,7 @@ class WaitsTest {
         List<CompletableFuture<?>> calls = everyKindOfCall(client);
         Thread.yield();
         client.close();
-        OneServer.ended(calls);
+        Shop.ended(calls);
         assertThatThrownBy(() -> client.tryBuy("7", "late", "late"))
                 .isInstanceOf(SeckillException.class);
         if (server.equals("frozen")) {
@@ -68,37 +62,37 @@ class WaitsTest {
 
     @Test
     void waitersInALineEndWithTheirClient() throws Exception {
-        SeckillClient holder = shop.client(OneServer.PATIENT);
+        SeckillClient holder = shop.client(Shop.PATIENT);
         holder.lock("lock:a").lock();
-        SeckillClient client = shop.client(OneServer.PATIENT);
+        SeckillClient client = shop.client(Shop.PATIENT);
         List<CompletableFuture<?>> waiters = new ArrayList<>();
-        IntStream.range(0, 5).forEach(i -> waiters.add(OneServer.on(() -> {
+        IntStream.range(0, 5).forEach(i -> waiters.add(Shop.on(() -> {
             client.lock("lock:a").lock();
             return null;
         })));
         shop.awaitInLine(5);
         client.close();
-        OneServer.ended(waiters);
+        Shop.ended(waiters);
         shop.awaitInLine(0);
         holder.lock("lock:a").unlock();
     }
 
     @Test
     void anInterruptedBuyerStopsWaiting() throws Exception {
-        SeckillClient client = shop.selling(OneServer.PATIENT, 100);
+        SeckillClient client = shop.selling(Shop.PATIENT, 100);
         shop.readOnly(true);
         List<Thread> threads = new ArrayList<>();
-        CompletableFuture<Outcome> buyer = OneServer.on(() -> {
+        CompletableFuture<Outcome> buyer = Shop.on(() -> {
             Outcome outcome = client.tryBuy("7", "alice", "a1");
             assertThat(Thread.currentThread().isInterrupted()).isTrue();
             return outcome;
         }, threads);
         CompletableFuture<Reservation> other =
-                OneServer.on(() -> client.run(reserve("7", "bob", "b1")), threads);
-        CompletableFuture<?> payment = OneServer.on(
+                Shop.on(() -> client.run(reserve("7", "bob", "b1")), threads);
+        CompletableFuture<?> payment = Shop.on(
                 () -> client.run(confirm(OrderRef.of("7", "alice", "a1"), "p-1")), threads);
         for (Thread thread : threads) {
-            OneServer.until(() -> thread.getState() == Thread.State.WAITING);
+            await().until(() -> thread.getState() == Thread.State.WAITING);
             thread.interrupt();
         }
         assertThat(buyer.get(30, SECONDS)).isEqualTo(Outcome.UNKNOWN);
@@ -116,15 +110,15 @@ class WaitsTest {
     /** What a server refuses for the moment did nothing, and is asked for again. */
     @Test
     void aSlowScriptIsWaitedFor() throws Exception {
-        SeckillClient client = shop.selling(OneServer.PATIENT, 100);
+        SeckillClient client = shop.selling(Shop.PATIENT, 100);
         shop.plain.configSet("busy-reply-threshold", "20");
-        CompletableFuture<?> script = OneServer.on(() -> {
+        CompletableFuture<?> script = Shop.on(() -> {
             try (var slow = shop.lettuce.connect()) {
                 return slow.sync().eval(
                         "while true do end", io.lettuce.core.ScriptOutputType.STATUS);
             }
         });
-        OneServer.until(() -> {
+        await().until(() -> {
             try {
                 shop.plain.ping();
                 return false;
@@ -135,14 +129,14 @@ class WaitsTest {
         CompletableFuture<Outcome> buyer = client.start(tryBuy("7", "alice", "a1"));
         shop.plain.scriptKill();
         assertThat(buyer.get(30, SECONDS)).isEqualTo(Outcome.ACCEPTED);
-        OneServer.ended(List.of(script));
+        Shop.ended(List.of(script));
     }
 
     /** A buyer who gives up before the try was sent has bought nothing, and the observer hears. */
     @Test
     void whatIsGivenUpBeforeItIsSentIsNotSent() throws Exception {
         List<String> told = new CopyOnWriteArrayList<>();
-        SeckillOptions slow = OneServer.PATIENT.commandTimeout(Duration.ofMinutes(1));
+        SeckillOptions slow = Shop.PATIENT.commandTimeout(Duration.ofMinutes(1));
         SeckillClient client = shop.client(slow, new SeckillObserver() {
             @Override
             public void tried(String voucher, Outcome outcome, Duration time) {
@@ -161,10 +155,10 @@ class WaitsTest {
         CompletableFuture<Outcome> third =
                 client.start(tryBuy("7", "carol", "c1")).orTimeout(1, SECONDS);
         second.cancel(false);
-        OneServer.ended(List.of(second, third));
+        Shop.ended(List.of(second, third));
         shop.server.thaw();
         assertThat(first.get(30, SECONDS)).isEqualTo(Outcome.ACCEPTED);
-        OneServer.until(() -> told.size() == 3);
+        await().until(() -> told.size() == 3);
         assertThat(told).containsExactlyInAnyOrder("BUSY", "BUSY", "ACCEPTED");
         assertThat(client.run(order("7", "b1"))).isEmpty();
         assertThat(client.run(audit("7")).orders()).isEqualTo(1);
@@ -173,7 +167,7 @@ class WaitsTest {
     @Test
     void aTryThatTimesOutUnderWayIsToldAsUnknown() throws Exception {
         CompletableFuture<Outcome> told = new CompletableFuture<>();
-        SeckillClient client = shop.client(OneServer.PATIENT, new SeckillObserver() {
+        SeckillClient client = shop.client(Shop.PATIENT, new SeckillObserver() {
             @Override
             public void tried(String voucher, Outcome outcome, Duration time) {
                 told.complete(outcome);
@@ -182,7 +176,7 @@ class WaitsTest {
         client.run(create("7", 100, SaleRules.none()));
         shop.server.freeze();
         CompletableFuture<Outcome> buyer = client.start(tryBuy("7", "alice", "a1"));
-        OneServer.ended(List.of(buyer.orTimeout(1, SECONDS)));
+        Shop.ended(List.of(buyer.orTimeout(1, SECONDS)));
         assertThat(told.get(30, SECONDS)).isEqualTo(Outcome.UNKNOWN);
         shop.server.thaw();
     }
@@ -196,7 +190,7 @@ class WaitsTest {
         List<CompletableFuture<?>> waiters = new ArrayList<>();
         for (int i = 0; i < 50; i++) {
             String key = "lock:" + i;
-            waiters.add(OneServer.on(() -> {
+            waiters.add(Shop.on(() -> {
                 client.lock(key).lock();
                 return null;
             }));

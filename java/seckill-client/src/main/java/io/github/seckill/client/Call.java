@@ -91,6 +91,11 @@ final class Call<T> extends SaleCommand<T> {
     }
 
     @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
     @Nullable T unanswered() {
         return unanswered;
     }

@@ -13,6 +13,9 @@ import org.jspecify.annotations.Nullable;
 public abstract sealed class Command<T> permits SaleCommand {
     Command() {}
 
+    /** The name of the command on the wire: of the first one, if it consists of several. */
+    public abstract String name();
+
     abstract CompletableFuture<T> start(Sender sender, Tries tries);
 
     /** What it replies when no answer came; null if that is {@link SeckillException.NoAnswer}. */

@@ -19,9 +19,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A command without an answer is sent again unless it says otherwise here. One that is <b>sent
  * once</b> fails as {@link SeckillException.NoAnswer} then, or has a value for that.
  */
-public final class Commands {
+public final class Commands extends OtherCommands {
     private static final int TRIES_MAX = 1_024;
-    private static final int IDS_MAX = 65_536;
 
     private Commands() {}
 
@@ -141,7 +140,10 @@ public final class Commands {
                 .repeat(Repeat.NEVER);
     }
 
-    /** Makes a voucher managed whose stock key is set and which has no buyers yet. Sent once. */
+    /**
+     * Makes a voucher managed whose stock key is set and which has no buyers yet. Sent once. Not
+     * before every instance passes an order id of its own: a managed voucher sells it once.
+     */
     public static Command<Void> adopt(String voucher, SaleRules rules) {
         return ruled(Call.of("SECKILL.CREATE", Replies::nothing, named(voucher), "ADOPT"), rules)
                 .repeat(Repeat.NEVER);
@@ -175,6 +177,18 @@ public final class Commands {
     public static SaleCommand<Long> restock(String voucher, long delta) {
         return Call.of("SECKILL.RESTOCK", Replies::integer, named(voucher), delta)
                 .repeat(Repeat.NEVER);
+    }
+
+    /**
+     * Adds units, or removes them if negative, for an order that the book lacks and that its
+     * customer has all the same. Noted with the order, so that a repetition changes nothing.
+     *
+     * @param sale the sale of the order
+     */
+    public static Command<Long> restockFor(String voucher, long delta, String orderId, long sale) {
+        return Call.of(
+                "SECKILL.RESTOCK", Replies::integer, named(voucher), delta, "FOR",
+                Args.text(orderId, "orderId")).inSale(sale);
     }
 
     /** Adds or removes as many units as the total takes to be this, and replies the units left. */
@@ -318,124 +332,5 @@ public final class Commands {
                     ? SaleCommand.value(Replies.audit(step.get(1)))
                     : audit(voucher, next);
         }, null);
-    }
-
-    /**
-     * Moves an entry of a stream to its dead letters and releases its order, once. Replies false if
-     * the entry is not pending in that group, as after an earlier rejection.
-     *
-     * @param group the consumer group that the entry was delivered to
-     * @param reason why, for people
-     */
-    public static Command<Boolean> reject(
-            String stream, String group, String entryId, String reason) {
-        Args.text(group, "group");
-        Args.text(entryId, "entryId");
-        Args.present(reason, "reason");
-        return Call.of(
-                "SECKILL.REJECT", Replies::flag, Args.text(stream, "stream"), group, entryId,
-                "REASON", reason);
-    }
-
-    /**
-     * Reads dead letters, the oldest first.
-     *
-     * @param stream the stream that the entries were in, not that of the dead letters
-     * @param after only those after this id of a dead letter; {@code 0} for all
-     * @param count how many at most
-     */
-    public static Command<List<DeadLetter>> deadLetters(String stream, String after, int count) {
-        Args.range(count, "count", 1, Integer.MAX_VALUE);
-        return Call.of(
-                "XRANGE", Replies::deadLetters, Args.text(stream, "stream") + ".dlq",
-                "(" + Args.text(after, "after"), "+", "COUNT", count);
-    }
-
-    /** Makes an id, a decimal number of at most 63 bits, that never repeats under its prefix. */
-    public static Command<String> nextId(String prefix) {
-        return ids(prefix, 1).then(ids -> SaleCommand.value(ids.get(0)), null);
-    }
-
-    /**
-     * Makes ids that follow each other. If it is sent again, the first ones stay unused.
-     *
-     * @param count how many, 1 to 65,536
-     */
-    public static Command<List<String>> nextIds(String prefix, int count) {
-        return ids(prefix, count);
-    }
-
-    private static Call<List<String>> ids(String prefix, int count) {
-        Args.range(count, "count", 1, IDS_MAX);
-        return Call.of(
-                "SECKILL.NEXTID", reply -> Replies.ids(reply, count), Args.text(prefix, "prefix"),
-                "COUNT", count);
-    }
-
-    /**
-     * Takes units, at least 1, from a bare stock. Sent once, and else {@link Deduction.Unknown}.
-     */
-    public static Command<Deduction> deduct(String key, long units) {
-        return bare("SECKILL.DEDUCT", Replies::deduction, key, units)
-                .repeat(Repeat.NEVER).unanswered(new Deduction.Unknown());
-    }
-
-    /**
-     * Puts units, at least 1, back into a bare stock, and replies the stock with them; -1 when the
-     * key does not exist or is unlimited. Sent once.
-     */
-    public static Command<Long> returnUnits(String key, long units) {
-        return bare("SECKILL.RETURN", Replies::integer, key, units).repeat(Repeat.NEVER);
-    }
-
-    private static <T> Call<T> bare(
-            String name, Function<@Nullable Object, T> reader, String key, long units) {
-        return Call.of(name, reader, Args.text(key, "key"), Args.units(units));
-    }
-
-    /** Draws a prize code for a user, or tells the one that they have. */
-    public static Command<Prize> draw(String pool, String user) {
-        return ofPool("SECKILL.DRAW", Replies::prize, pool, user);
-    }
-
-    /** Puts a user's prize code back. Replies false if the user has none. Sent once. */
-    public static Command<Boolean> undraw(String pool, String user) {
-        return ofPool("SECKILL.UNDRAW", Replies::flag, pool, user).repeat(Repeat.NEVER);
-    }
-
-    private static <T> Call<T> ofPool(
-            String name, Function<@Nullable Object, T> reader, String pool, String user) {
-        return Call.of(name, reader, Args.text(pool, "pool"), Args.text(user, "user"));
-    }
-
-    static Call<Long> acquire(String key, String token, LockOptions options, long waitMs) {
-        return Call.of("LOCK.ACQUIRE", Replies::integer, key, token, options.lease().toMillis())
-                .option("BLOCK", waitMs > 0 ? waitMs : null).flag("FENCE", options.fenced())
-                .flag("SESSION", options.session());
-    }
-
-    static Call<Boolean> renew(String key, String token, Duration lease) {
-        return Call.of("LOCK.RENEW", Replies::flag, key, token, lease.toMillis());
-    }
-
-    /**
-     * Takes a lock for this long if it is free, for code that acquires in one thread and releases
-     * in another. Nobody renews it, and it is not tied to a connection; {@link SeckillLock} is.
-     *
-     * @param token names the holder: another for each acquisition, and the same for its repetition
-     */
-    public static Command<Boolean> acquire(String key, String token, Duration lease) {
-        return Call.of(
-                "LOCK.ACQUIRE", Replies::flag, Args.text(key, "key"), Args.text(token, "token"),
-                Args.millis(lease, "lease"));
-    }
-
-    /** Releases a lock if this token holds it, in whichever thread. */
-    public static Command<Boolean> release(String key, String token) {
-        return releaseOf(Args.text(key, "key"), Args.text(token, "token"));
-    }
-
-    static Call<Boolean> releaseOf(String key, String token) {
-        return Call.of("LOCK.RELEASE", Replies::flag, key, token);
     }
 }

@@ -114,7 +114,9 @@ final class Replies {
             case WAITING ->
                     new Reservation.Waiting(orderId, units, present(order.position(), "position"));
             case HELD ->
-                    new Reservation.Held(orderId, units, present(order.deadline(), "deadline"));
+                    new Reservation.Held(
+                            orderId, units, present(order.deadline(), "deadline"),
+                            present(order.sale(), "sale"));
             case SOLD -> new Reservation.Sold(orderId, units);
             default -> new Reservation.Refused(Outcome.RELEASED);
         };

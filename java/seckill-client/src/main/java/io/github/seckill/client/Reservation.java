@@ -8,8 +8,9 @@ public sealed interface Reservation {
      * The units are held for the user.
      *
      * @param deadline when they are released unless they are confirmed before
+     * @param sale the id of the sale, which the payment names: {@link OrderRef#inSale}
      */
-    record Held(String orderId, long units, Instant deadline) implements Reservation {}
+    record Held(String orderId, long units, Instant deadline, long sale) implements Reservation {}
 
     /**
      * All is sold, and the order waits in line. It becomes {@link Held} when units are released.

@@ -28,7 +28,7 @@ public abstract sealed class SaleCommand<T> extends Command<T>
     /** This one, and then another that is made of its reply. */
     <U> SaleCommand<U> then(Function<? super T, Command<U>> next, @Nullable U unanswered) {
         return new Composed<>(
-                (sender, tries) -> new Chain<>(
+                name(), (sender, tries) -> new Chain<>(
                         start(sender, tries), reply -> next.apply(reply).start(sender, tries)),
                 sale -> inSale(sale).then(next, unanswered), unanswered);
     }
@@ -36,19 +36,21 @@ public abstract sealed class SaleCommand<T> extends Command<T>
     /** A value where a command is expected. */
     static <T> SaleCommand<T> value(T value) {
         return new Composed<>(
-                (sender, tries) -> CompletableFuture.completedFuture(value), sale -> value(value),
+                "", (sender, tries) -> CompletableFuture.completedFuture(value), sale -> value(value),
                 value);
     }
 
     /** Several commands, or none. */
     static final class Composed<T> extends SaleCommand<T> {
+        private final String name;
         private final BiFunction<Sender, Tries, CompletableFuture<T>> how;
         private final LongFunction<SaleCommand<T>> inSale;
         private final @Nullable T unanswered;
 
         private Composed(
-                BiFunction<Sender, Tries, CompletableFuture<T>> how,
+                String name, BiFunction<Sender, Tries, CompletableFuture<T>> how,
                 LongFunction<SaleCommand<T>> inSale, @Nullable T unanswered) {
+            this.name = name;
             this.how = how;
             this.inSale = inSale;
             this.unanswered = unanswered;
@@ -57,6 +59,11 @@ public abstract sealed class SaleCommand<T> extends Command<T>
         @Override
         CompletableFuture<T> start(Sender sender, Tries tries) {
             return how.apply(sender, tries);
+        }
+
+        @Override
+        public String name() {
+            return name;
         }
 
         @Override

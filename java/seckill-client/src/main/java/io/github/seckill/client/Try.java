@@ -83,6 +83,11 @@ public final class Try<T> extends SaleCommand<T> {
     }
 
     @Override
+    public String name() {
+        return call.name();
+    }
+
+    @Override
     T unanswered() {
         return as(Bought.UNKNOWN);
     }

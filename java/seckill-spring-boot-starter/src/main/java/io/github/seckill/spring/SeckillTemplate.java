@@ -9,7 +9,10 @@ import io.github.seckill.client.Purchase;
 import io.github.seckill.client.Reservation;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.SeckillLock;
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationRegistry;
 import java.time.Duration;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -20,9 +23,16 @@ import org.jspecify.annotations.Nullable;
  */
 public class SeckillTemplate {
     private final SeckillClient client;
+    private final ObservationRegistry observations;
 
     public SeckillTemplate(SeckillClient client) {
+        this(client, ObservationRegistry.NOOP);
+    }
+
+    /** @param observations is told of each command that is run here, for tracing */
+    public SeckillTemplate(SeckillClient client, ObservationRegistry observations) {
         this.client = client;
+        this.observations = observations;
     }
 
     /** The client, which also runs commands without waiting. */
@@ -32,17 +42,29 @@ public class SeckillTemplate {
 
     /** Runs a command of {@link Commands} and waits for its reply. */
     public <T> T run(Command<T> command) {
-        return client.run(command);
+        if (observations.isNoop()) {
+            return client.run(command);
+        }
+        Observation observation = Observation.createNotStarted("seckill.command", observations)
+                .lowCardinalityKeyValue("command", command.name());
+        return observation.observe(() -> {
+            T reply = client.run(command);
+            String outcome = reply instanceof Enum<?> word
+                    ? word.name()
+                    : reply == null ? "none" : reply.getClass().getSimpleName();
+            observation.lowCardinalityKeyValue("reply", outcome.toLowerCase(Locale.ROOT));
+            return reply;
+        });
     }
 
     /** Tries to buy a unit. Use the same order id to try again. */
     public Outcome tryBuy(String voucher, String user, String orderId) {
-        return client.tryBuy(voucher, user, orderId);
+        return run(Commands.tryBuy(voucher, user, orderId));
     }
 
     /** Tries to buy a unit. The server makes the id of the order, if it accepts. */
     public Purchase tryBuy(String voucher, String user) {
-        return client.tryBuy(voucher, user);
+        return run(Commands.tryBuy(voucher, user));
     }
 
     /**
@@ -50,7 +72,7 @@ public class SeckillTemplate {
      * with the same order id, it says the position, and at last the deadline.
      */
     public Reservation reserveOrWait(String voucher, String user, String orderId) {
-        return client.run(reserve(Commands.tryBuy(voucher, user, orderId).waitlist()));
+        return run(reserve(Commands.tryBuy(voucher, user, orderId).waitlist()));
     }
 
     /**

@@ -14,6 +14,8 @@ import io.lettuce.core.protocol.AsyncCommand;
 import io.lettuce.core.protocol.Command;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
+import io.netty.util.internal.logging.InternalLogger;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -27,6 +29,10 @@ import org.jspecify.annotations.Nullable;
  * on the connection that has read the key, behind the answer to that read.
  */
 final class LettuceStockWatch implements StockWatch {
+    /** Where Lettuce logs. */
+    private static final InternalLogger LOG =
+            InternalLoggerFactory.getInstance(LettuceStockWatch.class);
+
     private static final long ANSWER_MS = 1_000;
 
     private final LettuceTransport transport;
@@ -122,6 +128,7 @@ final class LettuceStockWatch implements StockWatch {
                 List<?> fields = reply instanceof List<?> list ? list : List.of();
                 int proto = fields.indexOf("proto");
                 if (proto < 0 || !fields.get(proto + 1).equals(3L)) {
+                    LOG.warn("Sold out is not remembered: the connection does not speak RESP3");
                     throw new RedisException("watching stocks needs RESP3");
                 }
             });

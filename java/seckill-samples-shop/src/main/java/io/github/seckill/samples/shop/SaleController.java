@@ -83,7 +83,8 @@ class SaleController {
                 ? seckill.reserveOrWait(voucher, user, orderId)
                 : seckill.run(reserve(voucher, user, orderId));
         if (reservation instanceof Held held) {
-            return ResponseEntity.ok(Map.of("state", "held", "deadline", held.deadline()));
+            return ResponseEntity.ok(Map.of(
+                    "state", "held", "deadline", held.deadline(), "sale", held.sale()));
         }
         if (reservation instanceof Waiting waiting) {
             return ResponseEntity.accepted()
@@ -101,12 +102,16 @@ class SaleController {
                 .header("Retry-After", "1").build();
     }
 
-    /** What the payment provider calls, perhaps several times. */
+    /**
+     * What the payment provider calls, perhaps several times. It names the sale, which the buyer
+     * was told: a late payment is never one for a later sale.
+     */
     @PutMapping("/orders/{orderId}/payment")
     ResponseEntity<Void> pay(
             @PathVariable("voucher") String voucher, @PathVariable("orderId") String orderId,
-            @RequestHeader(USER) String user, @RequestParam("reference") String reference) {
-        OrderRef order = OrderRef.of(voucher, user, orderId);
+            @RequestHeader(USER) String user, @RequestParam("sale") long sale,
+            @RequestParam("reference") String reference) {
+        OrderRef order = OrderRef.of(voucher, user, orderId).inSale(sale);
         Confirmation done = seckill.run(confirm(order, reference));
         return status(switch (done) {
                     case CONFIRMED, ALREADY_SOLD -> HttpStatus.NO_CONTENT;

@@ -13,6 +13,7 @@ import java.util.concurrent.Callable;
 /** A buyer who does what buyers do, and remembers what the shop has answered. */
 final class Buyer implements Callable<Buyer> {
     private final Http http;
+    private final long sale;
     private final String user;
     private final Manner manner;
     private final String orderId = UUID.randomUUID().toString();
@@ -20,8 +21,9 @@ final class Buyer implements Callable<Buyer> {
     private int paid;
     private int cancelled;
 
-    Buyer(Http http, String user, Manner manner) {
+    Buyer(Http http, long sale, String user, Manner manner) {
         this.http = http;
+        this.sale = sale;
         this.user = user;
         this.manner = manner;
     }
@@ -91,7 +93,8 @@ final class Buyer implements Callable<Buyer> {
     }
 
     private int pay(String reference) throws IOException, InterruptedException {
-        return http.put(order() + "/payment?reference=" + reference, "", user);
+        return http.put(
+                order() + "/payment?sale=" + sale + "&reference=" + reference, "", user);
     }
 
     private void cancel() throws IOException, InterruptedException {

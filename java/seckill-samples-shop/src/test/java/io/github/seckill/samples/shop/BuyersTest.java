@@ -86,12 +86,13 @@ class BuyersTest {
         return seckill.run(info("phone"));
     }
 
-    private static List<Buyer> run(Buyer.Http http, String wave, int count) throws Exception {
+    private List<Buyer> run(Buyer.Http http, String wave, int count) throws Exception {
         ExecutorService pool = Executors.newFixedThreadPool(AT_ONCE);
         try {
             List<Buyer> buyers = new ArrayList<>();
+            long sale = phones().sale();
             for (int i = 0; i < count; i++) {
-                buyers.add(new Buyer(http, wave + "-" + i, Buyer.Manner.of(i)));
+                buyers.add(new Buyer(http, sale, wave + "-" + i, Buyer.Manner.of(i)));
             }
             for (Future<Buyer> bought : pool.invokeAll(buyers)) {
                 bought.get();

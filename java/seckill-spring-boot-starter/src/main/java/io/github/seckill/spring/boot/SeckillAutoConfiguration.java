@@ -11,6 +11,7 @@ import io.github.seckill.spring.listener.OrderFailurePolicy;
 import io.github.seckill.spring.listener.OrderListenerContainer;
 import io.github.seckill.spring.listener.OrderListenerObserver;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -85,8 +86,10 @@ public class SeckillAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    SeckillTemplate seckillTemplate(SeckillClient client) {
-        return new SeckillTemplate(client);
+    SeckillTemplate seckillTemplate(
+            SeckillClient client, ObjectProvider<ObservationRegistry> observations) {
+        return new SeckillTemplate(
+                client, observations.getIfUnique(() -> ObservationRegistry.NOOP));
     }
 
     @Bean
@@ -117,12 +120,14 @@ public class SeckillAutoConfiguration {
             ConfigurableListableBeanFactory beans, ConnectionChoice connections,
             SeckillTransport transport, SeckillProperties properties,
             ObjectProvider<OrderFailurePolicy> policy,
-            ObjectProvider<OrderListenerObserver> observer) {
+            ObjectProvider<OrderListenerObserver> observer,
+            ObjectProvider<ObservationRegistry> observations) {
         return new OrderListenerContainer(
                 beans, connections::forListeners, properties.listener(),
                 factory -> Transports.timeoutOf(factory).dividedBy(2),
                 policy.getIfAvailable(OrderFailurePolicy::retryForever),
-                observer.getIfAvailable(() -> OrderListenerObserver.NONE));
+                observer.getIfAvailable(() -> OrderListenerObserver.NONE),
+                observations.getIfUnique(() -> ObservationRegistry.NOOP));
     }
 
     @Configuration(proxyBeanMethods = false)

@@ -3,6 +3,8 @@ package io.github.seckill.spring.listener;
 import io.github.seckill.client.Printable;
 import io.github.seckill.spring.listener.FailureLog.Failures;
 import io.github.seckill.spring.listener.OrderFailurePolicy.Decision;
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationRegistry;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
@@ -15,7 +17,7 @@ import org.springframework.data.redis.connection.stream.ByteRecord;
 /** Hands entries to the listeners of a group and processes the results; for one thread. */
 record EntryHandler(
         Map<Kind, OrderListenerMethod> listeners, EntryDecoder decoder, OrderFailurePolicy policy,
-        OrderListenerObserver observer, FailureLog failures) {
+        OrderListenerObserver observer, ObservationRegistry observations, FailureLog failures) {
     private static final int REASON_LENGTH_MAX = 500;
     private static final Logger LOG = LoggerFactory.getLogger(EntryHandler.class);
 
@@ -30,7 +32,7 @@ record EntryHandler(
         OrderEvent event;
         try {
             event = decoder.decode(kind, entry, record.getValue());
-        } catch (MalformedEntryException | IllegalArgumentException malformed) {
+        } catch (MalformedEntryException malformed) {
             tell(told -> told.handled(entry, "malformed", false, Duration.ZERO));
             finish(consumer, record, entry, null, malformed);
             return false;
@@ -51,9 +53,13 @@ record EntryHandler(
         return false;
     }
 
-    private static @Nullable Throwable call(OrderListenerMethod listener, OrderEvent event) {
+    private @Nullable Throwable call(OrderListenerMethod listener, OrderEvent event) {
         try {
-            listener.handle(event);
+            Observation.createNotStarted("seckill.listener.call", observations)
+                    .lowCardinalityKeyValue("group", event.entry().group())
+                    .lowCardinalityKeyValue("kind", event.kind())
+                    .highCardinalityKeyValue("key", event.idempotencyKey())
+                    .observeChecked(() -> listener.handle(event));
             return null;
         } catch (Throwable thrown) {
             return thrown;

@@ -1,0 +1,145 @@
+package shop;
+
+import static io.github.seckill.client.Commands.*;
+import static shop.ListenerShop.*;
+import static org.assertj.core.api.Assertions.assertThat;
+import static shop.Until.await;
+
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.OrderState;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.listener.*;
+import io.github.seckill.spring.listener.OrderFailurePolicy.Decision;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.*;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Entries that a listener can't handle, and what a policy makes of them. */
+class OrderFailureTest {
+    @AutoClose private final ListenerShop shop = new ListenerShop();
+    private final Recorder recorder = new Recorder();
+
+    @Test
+    void anEntryThatFailsIsRetriedUnderTheSameKeyAndHoldsNoOtherUp() {
+        recorder.refuses = event -> event.order().orderId().equals("a1");
+        shop.start(RETRY, recorder);
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.buy("7", "alice", "a1");
+        shop.buy("7", "bob", "b1");
+
+        await().until(() -> recorder.refusals("a1") >= 3);
+        assertThat(recorder.handledIds()).containsExactly("placed b1");
+        assertThat(shop.pending(ORDERS)).hasSize(1);
+        assertThat(recorder.refused.get(2).entry().deliveries()).isGreaterThanOrEqualTo(3);
+
+        recorder.refuses = event -> false;
+        await().until(() -> recorder.handledIds().contains("placed a1"));
+        await().until(() -> shop.pending(ORDERS).isEmpty());
+        assertThat(new TreeSet<>(recorder.keys)).hasSize(2);
+    }
+
+    @Test
+    void aDeadLetterByPolicyReleasesNothing() {
+        recorder.refuses = event -> event.order().orderId().equals("a1");
+        shop.start(OrderFailurePolicy.deadLetterAfter(Duration.ofMillis(50)), recorder);
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.buy("7", "alice", "a1");
+        // Nothing is given up before another entry was handled, however long it has failed.
+        await().until(() -> recorder.refusals("a1") >= 4);
+        assertThat(shop.entries("stream.orders.dlq")).isEmpty();
+        shop.buy("7", "bob", "b1");
+
+        await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
+        assertThat(shop.entries("stream.orders.dlq").get(0))
+                .containsEntry("userId", "alice").containsEntry("id", "a1")
+                .containsEntry("dlqStream", "stream.orders")
+                .containsEntry("dlqGroup", GROUP).containsEntry("dlqOrder", "unknown");
+        assertThat(shop.pending(ORDERS)).isEmpty();
+        assertThat(shop.state("a1")).isEqualTo(OrderState.SOLD);
+        assertThat(shop.client.run(info("7")).left()).isEqualTo(3);
+        assertThat(shop.entries("stream.orders.released")).isEmpty();
+    }
+
+    @Test
+    void onlyAnOrderThatIsNotSoldIsRejectedByPolicy() {
+        recorder.refuses = event -> event instanceof OrderPlaced
+                && Set.of("a1", "b1", "u1").contains(event.order().orderId());
+        shop.client.run(create("7", 5, HELD));
+        shop.redis.opsForValue().set("seckill:stock:8", "1");
+        shop.buy("7", "alice", "a1");
+        shop.buy("7", "bob", "b1");
+        shop.buy("8", "ute", "u1");
+        shop.client.run(confirm(OrderRef.of("7", "bob", "b1")));
+        shop.start(failure -> Decision.REJECT_IF_UNSOLD, recorder);
+
+        await().until(() -> shop.entries("stream.orders.dlq").size() == 1);
+        assertThat(shop.state("a1")).isEqualTo(OrderState.REJECTED);
+        await().until(() -> recorder.handledIds().contains("released a1"));
+        long before = recorder.refusals("b1");
+        await().until(() -> recorder.refusals("b1") >= before + 2);
+        long soldWithoutBook = recorder.refusals("u1");
+        await().until(() -> recorder.refusals("u1") >= soldWithoutBook + 2);
+        assertThat(shop.state("b1")).isEqualTo(OrderState.SOLD);
+        assertThat(shop.redis.opsForValue().get("seckill:stock:8")).isEqualTo("0");
+        assertThat(shop.entries("stream.orders.dlq")).hasSize(1);
+        assertThat(shop.pending(ORDERS)).hasSize(2);
+        assertThat(shop.client.run(info("7")).left()).isEqualTo(4);
+    }
+
+    @Test
+    void whileEverythingFailsNothingIsGivenUpAndReadingStops() {
+        recorder.refuses = event -> true;
+        Intake intake = new Intake();
+        shop.start(failure -> Decision.REJECT_IF_UNSOLD, intake, recorder);
+        shop.client.run(create("7", 100, HELD));
+        shop.buyAll(1, 20);
+        await().until(() -> intake.told.contains(true));
+        shop.buyAll(21, 40);
+        await().until(() -> recorder.refused.size() > 100);
+        assertThat(recorder.refused).noneMatch(event -> event.order().orderId().equals("o40"));
+        assertThat(shop.entries("stream.orders.dlq")).isEmpty();
+        assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
+
+        recorder.refuses = event -> false;
+        await().until(() -> recorder.handled.size() == 40);
+        assertThat(intake.told).containsExactly(true, false);
+        assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
+    }
+
+    private static final class Intake implements OrderListenerObserver {
+        private final List<Boolean> told = new CopyOnWriteArrayList<>();
+
+        @Override
+        public void intake(String group, boolean stopped) {
+            told.add(stopped);
+        }
+    }
+
+    @Test
+    void aMalformedEntryStaysPendingAndIsNoOrder() {
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.redis.opsForStream().add(ORDERS, Map.of("userId", "alice"));
+        shop.start(RETRY, recorder);
+        shop.buy("7", "bob", "b1");
+        await().until(() -> recorder.handledIds().equals(List.of("placed b1")));
+        await().until(() -> shop.pending(ORDERS).size() == 1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, 30, REJECT_IF_UNSOLD", "true, 29, RETRY", "false, 99, RETRY"})
+    void onlyHeldOrdersAreRejectedAfterATime(boolean held, long minutes, Decision decision) {
+        StreamEntry entry = new StreamEntry(ORDERS, GROUP, "1-1", 1);
+        Instant deadline = held ? Instant.EPOCH : null;
+        OrderPlaced placed =
+                new OrderPlaced(OrderRef.of("7", "alice", "a1"), 1, deadline, null, entry);
+        OrderFailure failure = new OrderFailure(
+                placed, entry, Map.of(), new Exception(), 1, Duration.ofMinutes(minutes));
+        assertThat(OrderFailurePolicy.rejectHeldAfter(Duration.ofMinutes(30)).decide(failure))
+                .isEqualTo(decision);
+    }
+}

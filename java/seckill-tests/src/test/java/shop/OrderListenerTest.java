@@ -1,0 +1,277 @@
+package shop;
+
+import static io.github.seckill.client.Commands.*;
+import static shop.ListenerShop.*;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
+import static shop.Until.await;
+
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.OrderState;
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.listener.*;
+import io.github.seckill.spring.listener.PaymentToRefund.Reason;
+import io.lettuce.core.KillArgs;
+import io.lettuce.core.RedisClient;
+import java.time.Duration;
+import java.util.List;
+import java.util.Properties;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.support.DefaultListableBeanFactory;
+import org.springframework.beans.factory.support.RootBeanDefinition;
+import org.springframework.data.redis.connection.stream.Consumer;
+import org.springframework.data.redis.connection.stream.ReadOffset;
+import org.springframework.data.redis.connection.stream.StreamOffset;
+import org.springframework.data.redis.core.RedisCallback;
+
+class OrderListenerTest {
+    @AutoClose private final ListenerShop shop = new ListenerShop();
+    private final Recorder recorder = new Recorder();
+
+    @Test
+    void everyChangeOfAnOrderIsHandedOverAndAcknowledged() {
+        shop.client.run(create("7", 5, HELD));
+        shop.buy("7", "alice", "a1");
+        shop.start(RETRY, recorder);
+        shop.buy("7", "bob", "b1");
+        shop.client.run(confirm(OrderRef.of("7", "alice", "a1"), "payment-1"));
+        shop.client.run(cancel(OrderRef.of("7", "bob", "b1")));
+
+        await().untilAsserted(() -> assertThat(recorder.handledIds()).containsExactlyInAnyOrder(
+                "placed a1", "placed b1", "confirmed a1", "released b1"));
+        Long sale = shop.client.run(info("7")).sale();
+        assertThat(recorder.handled)
+                .allMatch(event -> event.units() == 1 && sale.equals(event.order().sale()))
+                .anyMatch(event -> event instanceof OrderPlaced placed && placed.isHeld())
+                .anyMatch(event -> event instanceof OrderConfirmed paid
+                        && "payment-1".equals(paid.paymentRef()))
+                .anyMatch(event -> event instanceof OrderReleased released
+                        && released.reason() == OrderState.CANCELLED
+                        && released.was() == OrderState.HELD);
+        assertThat(new TreeSet<>(recorder.keys)).hasSize(4);
+        for (String stream : List.of("", ".confirmed", ".released")) {
+            await().until(() -> shop.pending(ORDERS + stream).isEmpty());
+        }
+    }
+
+    @Test
+    void aPaymentThatBuysNothingIsNeverAConfirmation() {
+        shop.client.run(create("7", 5, HELD.limit(3)));
+        OrderRef order = OrderRef.of("7", "alice", "a1");
+        shop.client.run(tryBuy("7", "alice", "a1", 3));
+        shop.client.run(confirm(order, "p1"));
+        shop.client.run(confirm(order, "p2"));
+        shop.client.run(confirm(OrderRef.of("7", "bob", "none"), "p3"));
+        shop.client.run(cancelAllBut(order, 2));
+        shop.client.run(cancelAllBut(order, 1));
+        shop.client.run(cancel(order));
+        shop.client.run(confirm(order, "p4"));
+        ConfirmedOnly confirmedOnly = new ConfirmedOnly();
+        shop.start(RETRY, recorder, confirmedOnly);
+
+        await().untilAsserted(() -> assertThat(recorder.handledIds()).containsExactlyInAnyOrder(
+                "placed a1", "confirmed a1", "refund a1", "refund none", "refund a1",
+                "released a1", "released a1", "released a1"));
+        assertThat(recorder.handled(PaymentToRefund.class))
+                .extracting(PaymentToRefund::paymentRef, PaymentToRefund::reason,
+                        PaymentToRefund::units)
+                .containsExactly(
+                        tuple("p2", Reason.SECOND, 3L), tuple("p3", Reason.UNKNOWN, 1L),
+                        tuple("p4", Reason.LATE, 1L));
+        assertThat(recorder.handled(OrderReleased.class))
+                .extracting(OrderReleased::units, OrderReleased::kept, OrderReleased::paymentRef)
+                .containsExactly(tuple(1L, 2L, "p1"), tuple(1L, 1L, "p1"), tuple(1L, 0L, "p1"));
+        assertThat(new TreeSet<>(recorder.keys)).hasSize(8);
+        await().until(() -> shop.redis.opsForStream()
+                .pending("stream.orders.confirmed", "paid").getTotalPendingMessages() == 0);
+        assertThat(confirmedOnly.handled)
+                .singleElement().extracting(OrderConfirmed::paymentRef).isEqualTo("p1");
+    }
+
+    static class ConfirmedOnly {
+        final List<OrderConfirmed> handled = new CopyOnWriteArrayList<>();
+
+        @SeckillOrderListener(group = "paid")
+        void on(OrderConfirmed paid) {
+            handled.add(paid);
+        }
+    }
+
+    @Test
+    @SuppressWarnings("unchecked") // of read
+    void whatADeadConsumerHasLeftIsTakenOver() {
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.buy("7", "alice", "a1");
+        var streams = shop.redis.opsForStream();
+        streams.createGroup(ORDERS, ReadOffset.from("0"), GROUP);
+        var left = streams.read(
+                Consumer.from(GROUP, "dead"),
+                StreamOffset.create(ORDERS, ReadOffset.lastConsumed()));
+        assertThat(left).hasSize(1);
+
+        shop.start(RETRY, recorder);
+        await().until(() -> recorder.handledIds().equals(List.of("placed a1")));
+        assertThat(recorder.handled.get(0).entry().deliveries()).isEqualTo(2);
+        await().until(() -> shop.pending(ORDERS).isEmpty());
+    }
+
+    @Test
+    void whatASlowConsumerHasReadAndOthersHaveTakenOverIsNotHandledTwice() {
+        CompletableFuture<Void> slow = new CompletableFuture<>();
+        AtomicBoolean first = new AtomicBoolean(true);
+        recorder.refuses = event -> {
+            if (first.compareAndSet(true, false)) {
+                slow.join();
+            }
+            return false;
+        };
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.buyAll(1, 5);
+        shop.start(RETRY, recorder);
+        await().until(() -> !first.get());
+        shop.start(RETRY, recorder);
+        await().until(() -> recorder.handled.size() == 5);
+        slow.complete(null);
+        await().until(() -> recorder.handled.size() >= 6);
+        shop.client.run(create("8", 1, SaleRules.none()));
+        shop.buy("8", "user", "last");
+        await().until(() -> recorder.handledIds().contains("placed last"));
+        assertThat(recorder.handledIds())
+                .containsOnlyOnce("placed o2", "placed o3", "placed o4", "placed o5");
+    }
+
+    @Test
+    void aGroupThatIsDestroyedIsMadeAgain() {
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.start(RETRY, recorder);
+        shop.buy("7", "alice", "a1");
+        await().until(() -> recorder.handledIds().contains("placed a1"));
+        shop.redis.delete(ORDERS);
+        shop.buy("7", "bob", "b1");
+        await().until(() -> recorder.handledIds().contains("placed b1"));
+    }
+
+    @Test
+    void aListenerWhoseConnectionsAreLostGoesOn() {
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.start(RETRY, recorder);
+        shop.buy("7", "alice", "a1");
+        await().until(() -> recorder.handledIds().contains("placed a1"));
+        RedisClient client = (RedisClient) shop.factory.getRequiredNativeClient();
+        try (var connection = client.connect()) {
+            long killed = connection.sync().clientKill(KillArgs.Builder.typeNormal().skipme());
+            assertThat(killed).isGreaterThanOrEqualTo(2);
+        }
+        shop.buy("7", "bob", "b1");
+        await().until(() -> recorder.handledIds().contains("placed b1"));
+        await().until(() -> shop.pending(ORDERS).isEmpty());
+        assertThat(recorder.handledIds()).containsExactly("placed a1", "placed b1");
+    }
+
+    @Test
+    void aStopWaitsForTheEntryInHandAndLeavesTheGroup() {
+        shop.client.run(create("7", 5, SaleRules.none()));
+        OrderListenerContainer container = shop.start(RETRY, recorder);
+        shop.buy("7", "alice", "a1");
+        await().until(() -> recorder.handled.size() == 1);
+        container.stop();
+        assertThat(container.isRunning()).isFalse();
+        assertThat(shop.redis.opsForStream().consumers(ORDERS, GROUP)).isEmpty();
+        shop.buy("7", "bob", "b1");
+        container.start();
+        await().until(() -> recorder.handled.size() == 2);
+    }
+
+    @Test
+    void whatAStoppedConsumerHasReadIsHandedOverByTheNextOneAtOnce() throws Exception {
+        shop.claimAfter = Duration.ofHours(1);
+        CompletableFuture<Void> slow = new CompletableFuture<>();
+        AtomicBoolean inHand = new AtomicBoolean();
+        recorder.refuses = event -> {
+            inHand.set(true);
+            slow.join();
+            return event.order().orderId().equals("o1");
+        };
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.buyAll(1, 5);
+        OrderListenerContainer container = shop.start(RETRY, recorder);
+        await().until(inHand::get);
+        Thread stopper = new Thread(container::stop);
+        stopper.start();
+        await().until(() -> stopper.getState() == Thread.State.TIMED_WAITING);
+        slow.complete(null);
+        stopper.join();
+        assertThat(recorder.handled).isEmpty();
+        assertThat(recorder.refused).hasSize(1);
+
+        Recorder next = new Recorder();
+        shop.start(RETRY, next);
+        await().until(() -> next.handled.size() == 5);
+        await().until(() -> shop.pending(ORDERS).isEmpty());
+        assertThat(shop.redis.opsForStream().consumers(ORDERS, GROUP))
+                .hasSize(2); // The new one, and the one that was returned to.
+    }
+
+    @Test
+    void entriesOfABatchAreAcknowledgedTogether() {
+        shop.client.run(create("7", 100, SaleRules.none()));
+        shop.buyAll(1, 100);
+        shop.start(RETRY, recorder);
+        await().until(() -> recorder.handled.size() == 100);
+        await().until(() -> shop.pending(ORDERS).isEmpty());
+        var stats = shop.redis.execute((RedisCallback<Properties>) redis ->
+                redis.serverCommands().info("commandstats"));
+        String calls = stats.getProperty("cmdstat_xack").replaceAll("calls=(\\d+),.*", "$1");
+        assertThat(Integer.parseInt(calls)).isLessThan(50);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"prototype", "lazy"})
+    void aBeanThatIsNotMadeAtTheStartListens(String how) {
+        List<Recorder> made = new CopyOnWriteArrayList<>();
+        RootBeanDefinition definition = new RootBeanDefinition(Recorder.class, () -> {
+            made.add(new Recorder());
+            return made.get(made.size() - 1);
+        });
+        definition.setScope(how.equals("lazy") ? "singleton" : how);
+        definition.setLazyInit(how.equals("lazy"));
+        DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
+        beans.registerBeanDefinition("recorder", definition);
+        beans.preInstantiateSingletons();
+        if (how.equals("prototype")) {
+            beans.getBean("recorder");
+            beans.getBean("recorder");
+        }
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.start(RETRY, beans);
+        shop.buy("7", "alice", "a1");
+        await().until(() ->
+                made.stream().anyMatch(bean -> bean.handledIds().contains("placed a1")));
+    }
+
+    static class PlacedOnly {
+        @SeckillOrderListener(group = GROUP)
+        void on(OrderPlaced placed) {}
+    }
+
+    static class WrongParameter {
+        @SeckillOrderListener(group = GROUP)
+        void on(String text) {}
+    }
+
+    @Test
+    void listenersThatCanNotWorkAreRefusedAtTheStart() {
+        assertThatThrownBy(() -> shop.start(RETRY, recorder, new PlacedOnly()))
+                .hasMessageContaining("would take each other's orders");
+        assertThatThrownBy(() -> shop.start(RETRY, new WrongParameter()))
+                .hasMessageContaining("takes an OrderEvent");
+    }
+}

@@ -1,0 +1,149 @@
+package shop;
+
+import static io.github.seckill.client.Commands.*;
+import static org.assertj.core.api.Assertions.assertThat;
+import static shop.Until.await;
+
+import io.github.seckill.client.*;
+import io.github.seckill.client.SeckillException.Code;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What is sent again, and what is said in the end. No server: every answer is the test's. */
+class RepetitionTest {
+    private final FakeTransport wire = new FakeTransport();
+    @AutoClose private SeckillClient client = client(Duration.ofHours(1));
+
+    private SeckillClient client(Duration retryFor) {
+        return SeckillClient.create(
+                wire, SeckillOptions.defaults().coalescing(Coalescing.OFF).retryFor(retryFor));
+    }
+
+    private CompletableFuture<Outcome> buy() {
+        return client.start(tryBuy("7", "alice", "o1"));
+    }
+
+    private void awaitSent(int count) throws Exception {
+        await(count + " sent").until(() -> wire.count() == count);
+    }
+
+    @Test
+    void what_was_refused_for_the_moment_is_sent_again_also_if_unmanaged() throws Exception {
+        CompletableFuture<Outcome> attempt = buy();
+        wire.fail(0, "TRYAGAIN not all keys of this voucher are here");
+        awaitSent(2);
+        assertThat(wire.sent(1).command()).isEqualTo(wire.sent(0).command());
+        wire.answer(1, 0L);
+        assertThat(attempt.join()).isEqualTo(Outcome.ACCEPTED);
+    }
+
+    @Test
+    void what_was_never_done_is_thrown_as_such() {
+        client = client(Duration.ZERO);
+        CompletableFuture<Outcome> attempt = buy();
+        wire.fail(0, "CLUSTERDOWN the cluster is down");
+        Until.fails(attempt, Code.NOTNOW);
+    }
+
+    @Test
+    void a_refusal_of_the_repetition_does_not_say_that_the_first_was_not_done() throws Exception {
+        CompletableFuture<Outcome> attempt = buy();
+        wire.noAnswer(0);
+        wire.answer(1, FakeTransport.MANAGED);
+        awaitSent(3);
+        wire.fail(2, "OOM command not allowed when used memory > 'maxmemory'");
+        awaitSent(4);
+        wire.fail(3, "READONLY You can't write against a read only replica");
+        awaitSent(5);
+        wire.answer(4, 0L);
+        assertThat(attempt.join()).isEqualTo(Outcome.ACCEPTED);
+    }
+
+    @Test
+    void after_an_unanswered_one_the_end_is_unknown_whatever_came_last() throws Exception {
+        client = client(Duration.ofSeconds(1));
+        CompletableFuture<Outcome> attempt = buy();
+        wire.noAnswer(0);
+        wire.answer(1, FakeTransport.MANAGED);
+        for (int sent = 2; !attempt.isDone(); sent++) {
+            int next = sent;
+            await("sent or over").until(() -> wire.count() > next || attempt.isDone());
+            if (!attempt.isDone()) {
+                wire.fail(next, "READONLY You can't write against a read only replica");
+            }
+        }
+        assertThat(attempt.join()).isEqualTo(Outcome.UNKNOWN);
+    }
+
+    @Test
+    void a_mistake_ends_the_repetitions() throws Exception {
+        CompletableFuture<Outcome> attempt = buy();
+        wire.noAnswer(0);
+        wire.answer(1, FakeTransport.MANAGED);
+        awaitSent(3);
+        wire.fail(2, "NOVOUCHER no stock key for this voucher");
+        Until.fails(attempt, Code.NOVOUCHER);
+    }
+
+    @Test
+    void tries_without_an_answer_share_the_question_whether_the_voucher_is_managed() {
+        CompletableFuture<Outcome> first = buy();
+        CompletableFuture<Outcome> second = buy();
+        wire.noAnswer(0);
+        wire.noAnswer(1);
+        assertThat(wire.count()).isEqualTo(3);
+        wire.answer(2, FakeTransport.UNMANAGED);
+        assertThat(first.join()).isEqualTo(Outcome.UNKNOWN);
+        assertThat(second.join()).isEqualTo(Outcome.UNKNOWN);
+    }
+
+    @Test
+    void a_cancellation_is_repeated_only_if_the_voucher_is_managed() {
+        CompletableFuture<Cancellation> cancelled =
+                client.start(cancel(OrderRef.of("7", "alice", "o1")));
+        wire.noAnswer(0);
+        assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.INFO");
+        wire.answer(1, FakeTransport.UNMANAGED);
+        Until.fails(cancelled, Code.NOANSWER);
+        assertThat(wire.count()).isEqualTo(2);
+    }
+
+    static List<Command<?>> repeatable() {
+        OrderRef order = OrderRef.of("7", "alice", "o1");
+        return List.of(
+                restockTo("7", 9), restockTo("7", 9).inSale(5), cancelAllBut(order, 2),
+                cancel(order.inSale(5)), confirm(order, "pay-1"), drop("7").inSale(5),
+                releaseAndDrop("7").inSale(5), tryBuy("7", "alice", "o1").inSale(5),
+                tryBuy("7", "alice", "o1").inSale(5).waitlist());
+    }
+
+    @ParameterizedTest
+    @MethodSource("repeatable")
+    void what_may_be_repeated_is_sent_again_without_a_question(Command<?> command)
+            throws Exception {
+        CompletableFuture<?> done = client.start(command);
+        wire.noAnswer(0);
+        awaitSent(2);
+        assertThat(wire.sent(1).command()).isEqualTo(wire.sent(0).command());
+        wire.answer(1, 1L);
+        done.join();
+    }
+
+    static List<Command<?>> onlyOnce() {
+        return List.of(restock("7", 9), restock("7", 9).inSale(5), drop("7"), releaseAndDrop("7"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("onlyOnce")
+    void what_would_be_done_twice_is_sent_once(Command<?> command) {
+        CompletableFuture<?> done = client.start(command);
+        wire.noAnswer(0);
+        Until.fails(done, Code.NOANSWER);
+        assertThat(wire.count()).isEqualTo(1);
+    }
+}

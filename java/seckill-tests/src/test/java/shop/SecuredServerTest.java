@@ -1,0 +1,170 @@
+package shop;
+
+import static io.github.seckill.client.Commands.*;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+import static shop.Until.await;
+
+import io.github.seckill.client.*;
+import io.github.seckill.spring.SeckillTemplate;
+import shop.documented.Pages;
+import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.api.sync.RedisCommands;
+import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.output.StatusOutput;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.CommandType;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.*;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.context.ConfigurableApplicationContext;
+
+/** TLS with certificates of both sides, a user with few rights, a name and a database. */
+@EnabledIf("shop.documented.Pages#areHere")
+class SecuredServerTest {
+    private static final String DATABASE = "3";
+    private static final String NAME = "shop-app";
+
+    /** As a user who may do all. */
+    private RedisCommands<String, String> plain;
+
+    private static SeckillServer start(Certificate certificate) {
+        try {
+            return SeckillServer.start(certificate.serverOptions());
+        } catch (IllegalStateException refused) {
+            String log = refused.getMessage();
+            boolean without = log.contains("finding TLS support") || log.contains("> 'tls-port");
+            assumeTrue(!without, "a server without TLS");
+            throw refused;
+        }
+    }
+
+    private static ConfigurableApplicationContext run(Certificate certificate) {
+        List<String> properties = new ArrayList<>(certificate.bundle("shop"));
+        properties.addAll(List.of(
+                "spring.data.redis.ssl.bundle=shop", "spring.data.redis.host=127.0.0.1",
+                "spring.data.redis.port=" + certificate.tlsPort(),
+                "spring.data.redis.username=application", "spring.data.redis.password=change-me-12",
+                "spring.data.redis.client-name=" + NAME,
+                "spring.data.redis.database=" + DATABASE, "seckill.coalescing=on",
+                "seckill.coalescing-window=1ms", "seckill.sold-out-for=10m",
+                "seckill.remember-sold-out=true"));
+        Set<String> failed = ConcurrentHashMap.newKeySet();
+        Application.work = event -> {
+            if (failed.add(event.idempotencyKey())) {
+                throw new IllegalStateException("the database is down");
+            }
+        };
+        return Application.run(
+                Application.class, null, properties.toArray(String[]::new));
+    }
+
+    @AfterEach
+    void workAsUsual() {
+        Application.work = event -> {};
+    }
+
+    @Test
+    void everyConnectionIsAsTheApplicationSaysAndNeedsOnlyTheDocumentedRights(@TempDir Path folder)
+            throws Exception {
+        Certificate certificate = Certificate.make(folder);
+        try (SeckillServer server = start(certificate);
+                RedisClient admin = RedisClient.create(server.uri());
+                var connection = admin.connect()) {
+            plain = connection.sync();
+            String rights = Pages.line("docs/SECURITY.md", "ACL SETUSER application ");
+            allow(rights);
+            try (var context = run(certificate)) {
+                // The check at the start gives up where a machine takes long to connect by TLS.
+                await().until(() -> Application.health(context).startsWith("UP"));
+                sell(context, "phone-1");
+                withLock(context, () -> check(certificate.tlsPort()));
+            }
+            // Clients name themselves where the server knows how, since 7.2, and may fail in it.
+            assertThat(plain.aclLog())
+                    .extracting(entry -> entry.get("object")).as("what was refused")
+                    .allMatch("client|setinfo"::equals);
+            assertThat(notUsed(rights)).as("rights that nobody needs").isEmpty();
+        }
+    }
+
+    private void allow(String rights) {
+        CommandArgs<String, String> args = new CommandArgs<>(StringCodec.UTF8);
+        Arrays.stream(rights.split(" ")).skip(1).forEach(args::add);
+        plain.dispatch(CommandType.ACL, new StatusOutput<>(StringCodec.UTF8), args);
+    }
+
+    private void sell(ConfigurableApplicationContext context, String voucher) {
+        SeckillTemplate template = context.getBean(SeckillTemplate.class);
+        template.run(create(voucher, 3, SaleRules.none().hold(Duration.ofMinutes(10))));
+        assertThat(template.tryBuy(voucher, "alice", voucher + "1")).isEqualTo(Outcome.ACCEPTED);
+        SeckillClient client = template.client();
+        // Both travel together, unless this machine is slow.
+        await().until(() -> {
+            var bobs = client.start(tryBuy(voucher, "bob", voucher + "2"));
+            var carols = client.start(tryBuy(voucher, "carol", voucher + "3"));
+            assertThat(bobs.join()).isEqualTo(Outcome.ACCEPTED);
+            assertThat(carols.join()).isEqualTo(Outcome.ACCEPTED);
+            return Shop.calls(plain, "seckill.mtry") > 0;
+        });
+        assertThat(template.run(confirm(OrderRef.of(voucher, "alice", voucher + "1"), "pay-1")))
+                .isEqualTo(Confirmation.CONFIRMED);
+        var remembered = context.getBean(MeterRegistry.class).get("seckill.remembered").counter();
+        await().until(() -> {
+            template.tryBuy(voucher, "eve", "e" + System.nanoTime());
+            return remembered.count() > 0;
+        });
+        // The announcement comes by TLS, too.
+        assertThat(template.run(cancel(OrderRef.of(voucher, "bob", voucher + "2"))))
+                .isEqualTo(Cancellation.RELEASED);
+        await().until(() -> template.tryBuy(voucher, "dave", voucher + "4") == Outcome.ACCEPTED);
+        Set<String> handled = context.getBean(Application.class).rows.keySet();
+        await().until(() -> handled.stream().anyMatch(key -> key.endsWith(":" + voucher + "4")));
+    }
+
+    /** Holds a lock until it was renewed, and meanwhile looks. */
+    private void withLock(ConfigurableApplicationContext context, Runnable look)
+            throws InterruptedException {
+        long before = Shop.calls(plain, "lock.renew");
+        SeckillLock lock = context.getBean(SeckillTemplate.class)
+                .client().lock("lock:report", LockOptions.defaults().lease(Duration.ofSeconds(20)));
+        assertThat(lock.tryLock(10, TimeUnit.SECONDS)).isTrue();
+        look.run();
+        await().until(() -> Shop.calls(plain, "lock.renew") > before);
+        lock.unlock();
+    }
+
+    private void check(int tlsPort) {
+        List<Map<String, String>> connections = plain.clientList().lines()
+                .map(SecuredServerTest::fields)
+                .filter(fields -> "application".equals(fields.get("user"))).toList();
+        assertThat(connections).isNotEmpty().allSatisfy(fields -> assertThat(fields)
+                .containsEntry("laddr", "127.0.0.1:" + tlsPort)
+                .containsEntry("name", NAME).containsEntry("db", DATABASE));
+        assertThat(connections)
+                .as("a lock has a connection of its own").extracting(fields -> fields.get("cmd"))
+                .contains("lock.acquire");
+        assertThat(connections).as("one watches stocks")
+                .anySatisfy(fields -> assertThat(fields.get("flags")).contains("t"));
+    }
+
+    private static Map<String, String> fields(String line) {
+        return Arrays.stream(line.split(" ")).map(field -> field.split("=", 2))
+                .collect(Collectors.toMap(field -> field[0], field -> field[1]));
+    }
+
+    private List<String> notUsed(String rights) {
+        return Arrays.stream(rights.split(" "))
+                .filter(right -> right.startsWith("+")).map(right -> right.substring(1))
+                .filter(command -> Shop.calls(plain, command) == 0).toList();
+    }
+}

@@ -1,0 +1,88 @@
+package shop.documented;
+
+import static io.github.seckill.client.Commands.confirm;
+import static io.github.seckill.client.Commands.reserve;
+
+import io.github.seckill.client.Confirmation;
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.Reservation;
+import io.github.seckill.client.Reservation.Held;
+import io.github.seckill.client.Reservation.Refused;
+import io.github.seckill.client.Reservation.Sold;
+import io.github.seckill.client.Reservation.Waiting;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.listener.*;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.springframework.stereotype.Service;
+
+/** Reserves a unit for a buyer, and takes the payment. */
+@Service
+class Checkout {
+    final Map<String, String> refunds = new ConcurrentHashMap<>();
+    final Map<String, String> mails = new ConcurrentHashMap<>();
+    private final SeckillTemplate seckill;
+
+    Checkout(SeckillTemplate seckill) {
+        this.seckill = seckill;
+    }
+
+    /** Answers a buyer. A retry has the order id of the first request. */
+    String buy(String voucher, String user, String orderId) {
+        return answer(seckill.run(reserve(voucher, user, orderId)));
+    }
+
+    private static String answer(Reservation reservation) {
+        if (reservation instanceof Held held) {
+            return "pay before " + held.deadline();
+        }
+        if (reservation instanceof Waiting waiting) {
+            return "number " + waiting.position() + " in line";
+        }
+        if (reservation instanceof Sold) {
+            return "paid";
+        }
+        if (reservation instanceof Refused refused) {
+            return "not reserved: " + refused.outcome();
+        }
+        return "try again with the same order id";
+    }
+
+    /** Called back by the payment provider, possibly more than once. */
+    String paid(String voucher, long sale, String user, String orderId, String reference) {
+        OrderRef order = OrderRef.of(voucher, user, orderId).inSale(sale);
+        Confirmation done = seckill.run(confirm(order, reference));
+        if (done.ship()) {
+            return "ship";
+        }
+        // refund(..) is told, too. Where it is neither yet, look before you pay anything back.
+        return done.refund() ? "refund" : "look";
+    }
+
+    /** Late and second payments, and UNKNOWN ones, which a person decides on. */
+    @SeckillOrderListener(group = "refunds")
+    void refund(PaymentToRefund payment, String idempotencyKey) {
+        refunds.put(idempotencyKey, payment.reason() + " " + payment.paymentRef());
+    }
+
+    /** Paid orders that were released, all of their units or some. */
+    @SeckillOrderListener(group = "refunds")
+    void refund(OrderReleased released, String idempotencyKey) {
+        if (released.paymentRef() != null) {
+            refunds.put(idempotencyKey, released.units() + " of " + released.paymentRef());
+        }
+    }
+
+    /** As buy(..), but where all is sold the order waits in line. */
+    String buyOrWait(String voucher, String user, String orderId) {
+        return answer(seckill.reserveOrWait(voucher, user, orderId));
+    }
+
+    /** Orders that have left the line with their units: their buyers are told by mail. */
+    @SeckillOrderListener(group = "mails")
+    void served(OrderPlaced placed) {
+        if (placed.waited() != null) {
+            mails.put(placed.order().orderId(), "pay before " + placed.deadline());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+package shop.documented;
+
+import static io.github.seckill.client.Commands.*;
+import static org.assertj.core.api.Assertions.assertThat;
+import static shop.Until.await;
+
+import io.github.seckill.client.*;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.test.SeckillServer;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import shop.Application;
+import shop.documented.first.FirstSale;
+
+/** The code of docs/java.md and docs/clients.md is the code of this folder, and it runs. */
+@EnabledIf("shop.documented.Pages#areHere")
+class DocumentationTest {
+    private static final Path ROOT = Pages.ROOT;
+    private static final Path HERE =
+            ROOT.resolve("java/seckill-tests/src/test/java")
+                    .resolve(DocumentationTest.class.getPackageName().replace('.', '/'));
+    private static final Path BEFORE =
+            ROOT.resolve("examples/java-spring/src/main/java/shop/scripts");
+
+    @Configuration
+    @EnableAutoConfiguration
+    @Import({VoucherOrderService.class, OrderConsumer.class, Checkout.class})
+    static class Migrated {}
+
+    @AutoClose private final SeckillServer server = SeckillServer.start();
+
+    @Test
+    @ExtendWith(OutputCaptureExtension.class)
+    void theFirstSaleIsProved(CapturedOutput output) {
+        try (var context = Application.run(FirstSale.class, server)) {
+            assertThat(output).contains("SaleAudit[total=100, left=0, held=100, sold=0, ")
+                    .contains("differences=[]]");
+            await().until(() -> output.toString().split("insert, unless placed:").length == 101);
+            assertThat(context.isRunning()).isTrue();
+        }
+    }
+
+    @Test
+    void theMigratedShopAnswersAsTheOneWithScripts() throws IOException {
+        try (var context = Application.run(Migrated.class, server)) {
+            VoucherOrderService service = context.getBean(VoucherOrderService.class);
+            service.openSale(7, 2);
+            List<String> lines = new ArrayList<>();
+            for (long user : new long[] {1, 1, 2, 3}) {
+                lines.add("user " + user + " buys: " + service.buy(7, user));
+            }
+            OrderConsumer consumer = context.getBean(OrderConsumer.class);
+            await().until(() -> consumer.table.size() == 2);
+            lines.add("stock: 0");
+            consumer.table.values().forEach(order -> lines.add("order: " + order));
+            assertThat(Files.readAllLines(ROOT.resolve("examples/java-spring/scripts.txt")))
+                    .startsWith(lines.toArray(new String[0]));
+        }
+    }
+
+    @Test
+    void aReservationIsPaidOnceAndRefundedWhenItIsTooLate() {
+        try (var context = Application.run(Migrated.class, server)) {
+            Checkout checkout = context.getBean(Checkout.class);
+            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            seckill.run(create("7", 2, SaleRules.none().hold(Duration.ofMinutes(15))));
+            long sale = seckill.run(info("7")).sale();
+            String first = checkout.buy("7", "alice", "1001");
+            assertThat(first).startsWith("pay before 20");
+            assertThat(checkout.buy("7", "alice", "1001")).isEqualTo(first);
+            assertThat(checkout.buy("7", "bob", "1002")).startsWith("pay before 20");
+            assertThat(checkout.buy("7", "carol", "1003")).isEqualTo("not reserved: SOLD_OUT");
+            assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("ship");
+            assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("ship");
+            assertThat(checkout.buy("7", "alice", "1001")).isEqualTo("paid");
+            assertThat(seckill.run(cancel(OrderRef.of("7", "bob", "1002"))))
+                    .isEqualTo(Cancellation.RELEASED);
+            assertThat(checkout.paid("7", sale, "bob", "1002", "p-2")).isEqualTo("refund");
+            assertThat(checkout.paid("7", sale, "dave", "1004", "p-3")).isEqualTo("look");
+            assertThat(checkout.paid("7", sale, "alice", "1001", "p-4")).isEqualTo("refund");
+            seckill.run(cancel(OrderRef.of("7", "alice", "1001")));
+            assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("look");
+            await().untilAsserted(() ->
+                    assertThat(checkout.refunds.values())
+                            .containsExactlyInAnyOrder(
+                                    "LATE p-2", "UNKNOWN p-3", "SECOND p-4", "1 of p-1"));
+            OrderRef daves = OrderRef.of("7", "dave", "1004").inSale(sale);
+            assertThat(seckill.run(recordRefund(daves, "p-3"))).isEqualTo(Confirmation.TOO_LATE);
+            await().until(() -> checkout.refunds.containsValue("LATE p-3"));
+            assertThat(checkout.refunds).hasSize(5).containsValue("UNKNOWN p-3");
+            assertThat(seckill.run(audit("7")).differences()).isEmpty();
+        }
+    }
+
+    @Test
+    void aBuyerInLineIsToldWhenTheOrderHasItsUnits() {
+        try (var context = Application.run(Migrated.class, server)) {
+            Checkout checkout = context.getBean(Checkout.class);
+            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            seckill.run(create("7", 1, SaleRules.none().hold(Duration.ofMinutes(15))));
+            assertThat(checkout.buyOrWait("7", "alice", "1001")).startsWith("pay before 20");
+            assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in line");
+            assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 2 in line");
+            assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in line");
+            assertThat(checkout.buy("7", "dave", "1004")).isEqualTo("not reserved: SOLD_OUT");
+            seckill.run(cancel(OrderRef.of("7", "alice", "1001")));
+            String told = checkout.buyOrWait("7", "bob", "1002");
+            assertThat(told).startsWith("pay before 20");
+            assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 1 in line");
+            await().until(() -> checkout.mails.equals(Map.of("1002", told)));
+        }
+    }
+
+    @Test
+    void theCodeOfThePagesIsThatOfThisFolder() throws IOException {
+        String after = sources(HERE);
+        String before = sources(BEFORE);
+        List<Block> blocks = new ArrayList<>(blocks("docs/java.md"));
+        assertThat(blocks).extracting(Block::language).contains("java", "diff");
+        blocks.addAll(blocks("docs/clients.md"));
+        for (Block block : blocks) {
+            if (block.language().equals("java")) {
+                assertThat(after).contains(flat(block.text().lines()));
+            }
+            if (block.language().equals("diff")) {
+                for (String hunk : block.text().split("(?m)^@@.*$")) {
+                    assertThat(after).contains(flat(side(hunk, '+')));
+                    assertThat(before).contains(flat(side(hunk, '-')));
+                }
+            }
+        }
+    }
+
+    private record Block(String language, String text) {}
+
+    private static List<Block> blocks(String page) throws IOException {
+        return Pattern.compile("(?ms)^```(\\w*)\n(.*?)^```$")
+                .matcher(Files.readString(ROOT.resolve(page))).results()
+                .map(block -> new Block(block.group(1), block.group(2))).toList();
+    }
+
+    private static Stream<String> side(String hunk, char sign) {
+        return hunk.lines()
+                .filter(line -> line.isEmpty() || line.charAt(0) == sign || line.charAt(0) == ' ')
+                .map(line -> line.isEmpty() ? line : line.substring(1));
+    }
+
+    private static String sources(Path folder) throws IOException {
+        StringBuilder sources = new StringBuilder();
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path file : files.filter(Files::isRegularFile).sorted().toList()) {
+                sources.append(flat(Files.readAllLines(file).stream())).append('\n');
+            }
+        }
+        return sources.toString();
+    }
+
+    /** Without indentation and blank lines. */
+    private static String flat(Stream<String> lines) {
+        return String.join("\n", lines.map(String::strip).filter(line -> !line.isEmpty()).toList());
+    }
+}

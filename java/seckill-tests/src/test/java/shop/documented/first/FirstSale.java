@@ -1,0 +1,36 @@
+package shop.documented.first;
+
+import static io.github.seckill.client.Commands.audit;
+import static io.github.seckill.client.Commands.create;
+
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.listener.OrderPlaced;
+import io.github.seckill.spring.listener.SeckillOrderListener;
+import java.time.Duration;
+import java.util.stream.IntStream;
+import org.springframework.boot.CommandLineRunner;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.context.annotation.Bean;
+
+@SpringBootApplication
+public class FirstSale {
+    public static void main(String[] args) {
+        SpringApplication.run(FirstSale.class, args);
+    }
+
+    @Bean
+    CommandLineRunner sell(SeckillTemplate seckill) {
+        return args -> {
+            seckill.run(create("phone", 100, SaleRules.none().hold(Duration.ofMinutes(15))));
+            IntStream.range(0, 1_000).parallel().forEach(i -> seckill.tryBuy("phone", "user" + i));
+            System.out.println(seckill.run(audit("phone")));
+        };
+    }
+
+    @SeckillOrderListener(group = "rows")
+    void row(OrderPlaced placed, String idempotencyKey) {
+        System.out.println("insert, unless " + idempotencyKey + " is there: " + placed.order());
+    }
+}
