@@ -8,14 +8,21 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Makes events of entries. */
+/** Makes events of entries: the same ones as the module does, of any fields. */
 final class EntryDecoder {
+    /** As the module writes numbers, and reads no others. */
+    private static final Pattern NUMBER = Pattern.compile("0|[1-9][0-9]*");
+
+    private static final long SALE_MAX = (1L << 53) - 1;
+
     private final String user;
     private final String voucher;
     private final String orderId;
@@ -47,79 +54,129 @@ final class EntryDecoder {
      * @throws MalformedEntryException if this is not an order
      */
     OrderEvent decode(Kind kind, StreamEntry entry, Map<byte[], byte[]> raw) {
-        Map<String, String> fields = new LinkedHashMap<>();
-        raw.forEach((name, value) -> fields.put(text(name), text(value)));
+        Fields fields = new Fields(raw);
+        for (String name : List.of(user, voucher, orderId)) {
+            check(fields.has(name), "no field " + name);
+        }
+        check(!fields.ofDeadLetter(), "it is a dead letter");
+        check(kind == Kind.RELEASED || !fields.has("reason"), "it is a release");
+        String payment = fields.optional("payment", "first");
+        Reason reason = payment.equals("first")
+                ? null
+                : word(Reason.class, payment, "payment is not the word of one");
+        boolean mayBePayment = kind == Kind.CONFIRMED || kind == Kind.REFUND;
+        check(mayBePayment || reason == null, "it is a payment");
         OrderRef order = new OrderRef(
-                required(fields, voucher), required(fields, user),
-                required(fields, orderId), number(fields, "sale"));
-        long units = units(fields, "units", 1);
+                fields.required(voucher), fields.required(user), fields.required(orderId),
+                fields.sale());
+        long units = fields.units("units", 1);
         return switch (kind) {
             case PLACED -> {
-                Long deadline = number(fields, "deadline");
-                Long waited = number(fields, "waited");
+                Long deadline = fields.number("deadline");
+                Long waited = fields.number("waited");
                 yield new OrderPlaced(
                         order, units, deadline == null ? null : Instant.ofEpochMilli(deadline),
                         waited == null ? null : Duration.ofMillis(waited), entry);
             }
-            case CONFIRMED, REFUND -> {
-                String payment = fields.getOrDefault("payment", "first");
-                yield payment.equals("first")
-                        ? new OrderConfirmed(order, units, fields.get("ref"), entry)
-                        : new PaymentToRefund(
-                                order, units, required(fields, "ref"), word(Reason.class, payment),
-                                entry);
-            }
+            case CONFIRMED, REFUND -> reason == null
+                    ? new OrderConfirmed(order, units, fields.text("ref"), entry)
+                    : new PaymentToRefund(order, units, fields.required("ref"), reason, entry);
             case RELEASED -> {
-                String was = fields.get("was");
+                OrderState now = fields.state("reason");
+                check(
+                        now != null && now.compareTo(OrderState.SOLD) > 0,
+                        "reason is not cancelled, expired or rejected");
+                OrderState was = fields.state("was");
+                check(
+                        was == null || was == OrderState.HELD || was == OrderState.SOLD,
+                        "was is not held or sold");
                 yield new OrderReleased(
-                        order, units, units(fields, "kept", 0),
-                        word(OrderState.class, required(fields, "reason")),
-                        was == null ? null : word(OrderState.class, was), fields.get("ref"), entry);
+                        order, units, fields.units("kept", 0), now, was, fields.text("ref"), entry);
             }
         };
     }
 
-    private static long units(Map<String, String> fields, String name, long absent) {
-        Long units = number(fields, name);
-        if (units != null && units < 1) {
-            throw new MalformedEntryException(name + " must be at least 1: " + units);
-        }
-        return units == null ? absent : units;
-    }
-
-    private static String text(byte[] bytes) {
-        try {
-            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
-        } catch (CharacterCodingException malformed) {
-            throw new MalformedEntryException("a name or a value is not UTF-8");
+    private static void check(boolean holds, String why) {
+        if (!holds) {
+            throw new MalformedEntryException(why);
         }
     }
 
-    private static String required(Map<String, String> fields, String name) {
-        String value = fields.get(name);
-        if (value == null) {
-            throw new MalformedEntryException("no field " + name);
-        }
-        return value;
+    private static <E extends Enum<E>> E word(Class<E> type, String word, String why) {
+        return Arrays.stream(type.getEnumConstants())
+                .filter(value -> value.name().toLowerCase(Locale.ROOT).equals(word)).findFirst()
+                .orElseThrow(() -> new MalformedEntryException(why));
     }
 
-    private static @Nullable Long number(Map<String, String> fields, String name) {
-        String value = fields.get(name);
-        if (value == null) {
-            return null;
+    /** Only what is read must be in order: the other fields are the shop's own. */
+    private record Fields(Map<byte[], byte[]> raw) {
+        boolean ofDeadLetter() {
+            return readable(raw).keySet().stream().anyMatch(name -> name.startsWith("dlq"));
         }
-        try {
-            return Long.valueOf(value);
-        } catch (NumberFormatException malformed) {
-            throw new MalformedEntryException(name + " is not an integer: " + value);
-        }
-    }
 
-    private static <E extends Enum<E>> E word(Class<E> type, String word) {
-        try {
-            return Enum.valueOf(type, word.toUpperCase(Locale.ROOT));
-        } catch (IllegalArgumentException malformed) {
-            throw new MalformedEntryException("no " + type.getSimpleName() + ": " + word);
+        private List<byte[]> values(String name) {
+            byte[] wanted = name.getBytes(StandardCharsets.UTF_8);
+            return raw.entrySet().stream().filter(field -> Arrays.equals(field.getKey(), wanted))
+                    .map(Map.Entry::getValue).toList();
+        }
+
+        boolean has(String name) {
+            return !values(name).isEmpty();
+        }
+
+        @Nullable String text(String name) {
+            List<byte[]> values = values(name);
+            check(values.size() < 2, "two fields " + name);
+            try {
+                return values.isEmpty()
+                        ? null
+                        : StandardCharsets.UTF_8.newDecoder()
+                                .decode(ByteBuffer.wrap(values.get(0))).toString();
+            } catch (CharacterCodingException malformed) {
+                throw new MalformedEntryException(name + " is not UTF-8");
+            }
+        }
+
+        String optional(String name, String absent) {
+            String value = text(name);
+            return value == null ? absent : value;
+        }
+
+        String required(String name) {
+            String value = text(name);
+            check(value != null, "no field " + name);
+            return value;
+        }
+
+        @Nullable Long number(String name) {
+            String value = text(name);
+            try {
+                check(value == null || NUMBER.matcher(value).matches(), name + " is not a number");
+                return value == null ? null : Long.valueOf(value);
+            } catch (NumberFormatException tooGreat) {
+                throw new MalformedEntryException(name + " is not a number");
+            }
+        }
+
+        long units(String name, long absent) {
+            Long units = number(name);
+            check(units == null || units > 0, name + " is not a number above 0");
+            return units == null ? absent : units;
+        }
+
+        /** A field of this name that is no sale's id is the shop's own. */
+        @Nullable Long sale() {
+            String value = optional("sale", "");
+            boolean isId = NUMBER.matcher(value).matches() && value.length() <= 16;
+            long sale = isId ? Long.parseLong(value) : 0;
+            return sale > 0 && sale <= SALE_MAX ? sale : null;
+        }
+
+        @Nullable OrderState state(String name) {
+            String value = text(name);
+            return value == null
+                    ? null
+                    : word(OrderState.class, value, name + " is not the word of a state");
         }
     }
 }

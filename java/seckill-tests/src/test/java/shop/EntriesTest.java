@@ -1,0 +1,144 @@
+package shop;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static shop.Until.await;
+
+import io.github.seckill.client.OrderRef;
+import io.github.seckill.spring.listener.*;
+import io.lettuce.core.codec.ByteArrayCodec;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.*;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
+import org.springframework.boot.json.JsonParserFactory;
+import shop.documented.Pages;
+
+/** Any entry is read as the module reads it: the vectors that its own reader has made. */
+class EntriesTest {
+    private static final StreamEntry ENTRY = new StreamEntry("stream.orders", "rows", "1-1", 1);
+    private static final byte[] NO_UTF_8 = {-1};
+
+    @AutoClose private final ListenerShop shop = new ListenerShop();
+
+    private static @Nullable Object number(@Nullable Object value) {
+        return value instanceof Instant time ? (Object) time.toEpochMilli()
+                : value instanceof Duration time ? (Object) time.toMillis() : value;
+    }
+
+    private static void put(Map<String, String> all, String name, @Nullable Object value) {
+        if (value != null) {
+            String text = value instanceof Enum<?> word
+                    ? word.name().toLowerCase(Locale.ROOT) : String.valueOf(number(value));
+            all.put(name, text);
+        }
+    }
+
+    /** What an event says, by the names of the vectors. */
+    private static Map<String, String> said(OrderEvent event) {
+        Map<String, String> all = new TreeMap<>();
+        put(all, "user", event.order().user());
+        put(all, "voucher", event.order().voucher());
+        put(all, "id", event.order().orderId());
+        put(all, "sale", event.order().sale());
+        put(all, "units", event.units());
+        if (event instanceof OrderPlaced placed) {
+            put(all, "says", "accepted");
+            put(all, "deadline", placed.deadline());
+            put(all, "waited", placed.waited());
+        } else if (event instanceof OrderConfirmed paid) {
+            put(all, "says", "confirmed");
+            put(all, "ref", paid.paymentRef());
+        } else if (event instanceof PaymentToRefund payment) {
+            put(all, "says", "payment");
+            put(all, "ref", payment.paymentRef());
+            put(all, "payment", payment.reason());
+        } else if (event instanceof OrderReleased released) {
+            put(all, "says", "released");
+            put(all, "reason", released.reason());
+            put(all, "was", released.was());
+            put(all, "kept", released.kept() == 0 ? null : released.kept());
+            put(all, "ref", released.paymentRef());
+        }
+        return all;
+    }
+
+    private static byte[] bytes(Object text) {
+        return text.toString().getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Test
+    @EnabledIf("shop.documented.Pages#areHere")
+    @SuppressWarnings("unchecked") // of JSON
+    void everyVectorIsReadAsByTheModule() throws Exception {
+        String json = Files.readString(Pages.ROOT.resolve("domain/vectors/entries.json"));
+        Map<String, Map<String, String>> expected = new HashMap<>();
+        Map<String, Map<String, String>> read = new ConcurrentHashMap<>();
+        try (var raw = shop.lettuce.connect(ByteArrayCodec.INSTANCE)) {
+            for (Object element : JsonParserFactory.getJsonParser().parseList(json)) {
+                var vector = (Map<String, Object>) element;
+                String which = "." + vector.get("stream");
+                String stream = "stream.orders" + which.replace(".orders", "");
+                Object[] fields = ((List<List<Object>>) vector.get("fields")).stream()
+                        .flatMap(List::stream).map(EntriesTest::bytes).toArray();
+                String id = raw.sync().xadd(bytes(stream), fields);
+                Map<String, String> says = new TreeMap<>();
+                put(says, "refused", vector.get("refused"));
+                if (vector.get("read") instanceof Map<?, ?> values) {
+                    values.forEach((name, value) -> put(says, name.toString(), value));
+                }
+                expected.put(stream + " " + id, says);
+            }
+            Object[] noText = {
+                bytes("userId"), bytes("u"), bytes("voucherId"), bytes("v"), bytes("id"), NO_UTF_8
+            };
+            raw.sync().xadd(bytes("stream.orders"), noText);
+            // The shop's own fields may be anything. And nothing is given up before one is handled.
+            noText[5] = bytes("last");
+            raw.sync().xadd(
+                    bytes("stream.orders.released"), Stream.concat(
+                            Arrays.stream(noText),
+                            Stream.of(NO_UTF_8, NO_UTF_8, bytes("reason"), bytes("expired")))
+                            .toArray());
+        }
+        Recorder recorder = new Recorder();
+        recorder.refuses = event -> {
+            read.put(event.entry().stream() + " " + event.entry().id(), said(event));
+            return false;
+        };
+        Map<String, String> odd = new ConcurrentHashMap<>();
+        shop.start(failure -> {
+            String why = String.valueOf(failure.cause().getMessage());
+            odd.put(failure.entry().stream() + " " + failure.entry().id(), why);
+            return OrderFailurePolicy.Decision.RETRY;
+        }, recorder);
+        await().until(() -> read.size() + odd.size() == expected.size() + 2);
+        odd.forEach((id, why) -> read.put(id, Map.of("refused", why)));
+        assertThat(read).containsAllEntriesOf(expected);
+        assertThat(odd).containsValue("id is not UTF-8");
+    }
+
+    private static String keyOf(String voucher, String orderId) {
+        OrderRef order = OrderRef.of(voucher, "u", orderId);
+        return new OrderPlaced(order, 1, null, null, ENTRY).idempotencyKey();
+    }
+
+    @Test
+    void idsThatContainSeparatorsGiveDifferentKeys() {
+        assertThat(keyOf("a:b", "c")).isEqualTo("placed::a%3Ab:c");
+        assertThat(keyOf("a", "b:c")).isEqualTo("placed::a:b%3Ac");
+        OrderRef order = OrderRef.of("v", "u", "1");
+        for (PaymentToRefund.Reason reason : PaymentToRefund.Reason.values()) {
+            // What is unknown may become late or second: that is another event.
+            assertThat(new PaymentToRefund(order, 1, "p:1", reason, ENTRY).idempotencyKey())
+                    .isEqualTo(reason == PaymentToRefund.Reason.UNKNOWN
+                            ? "refund::v:1:p%3A1:unknown" : "refund::v:1:p%3A1");
+        }
+    }
+}
