@@ -7,14 +7,24 @@ import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.SeckillObserver;
 import io.github.seckill.client.SeckillOptions;
 import io.github.seckill.client.lettuce.LettuceTransport;
+import io.github.seckill.spring.listener.OrderFailurePolicy;
+import io.github.seckill.spring.listener.OrderListenerContainer;
+import io.github.seckill.spring.listener.OrderListenerObserver;
+import io.github.seckill.spring.listener.OrderListenerOptions;
+import io.github.seckill.spring.listener.OrderPlaced;
+import io.github.seckill.spring.listener.SeckillOrderListener;
 import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.Consumer;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.XGroupCreateArgs;
+import io.lettuce.core.XReadArgs;
 import io.lettuce.core.XReadArgs.StreamOffset;
 import io.lettuce.core.api.sync.RedisCommands;
+import io.micrometer.observation.ObservationRegistry;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -25,6 +35,7 @@ import java.util.function.ToDoubleFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import org.springframework.beans.factory.support.DefaultListableBeanFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.data.redis.core.script.DefaultRedisScript;
@@ -39,7 +50,6 @@ import org.springframework.data.redis.core.script.DefaultRedisScript;
  * Not run by the tests.
  */
 final class TriesBench implements AutoCloseable {
-    private static final int THREADS = 200;
     private static final int STOCK = 100_000_000;
     private static final int ROUNDS = 3;
 
@@ -50,8 +60,10 @@ final class TriesBench implements AutoCloseable {
             new LettuceConnectionFactory(server.host(), server.port());
     private final StringRedisTemplate template;
     private final AtomicLong users = new AtomicLong();
+    private final AtomicLong handled = new AtomicLong();
     private final String script;
     private final double seconds;
+    private int threads;
 
     private TriesBench(String script, double seconds) {
         this.script = script;
@@ -64,7 +76,8 @@ final class TriesBench implements AutoCloseable {
     public static void main(String[] args) throws Exception {
         String script = Files.readString(Path.of(args[0]));
         try (TriesBench bench = new TriesBench(script, Double.parseDouble(args[1]))) {
-            bench.run();
+            bench.purchases();
+            bench.tries();
         }
         LocksBench.main(Arrays.copyOfRange(args, 1, args.length));
     }
@@ -76,7 +89,8 @@ final class TriesBench implements AutoCloseable {
     /** What one run has measured. */
     private record Figures(String name, double perSecond, long p50, long p99, double cpuMicros) {}
 
-    private void run() throws Exception {
+    private void tries() throws Exception {
+        threads = 200;
         SeckillOptions options = SeckillOptions.defaults();
         for (boolean soldOut : new boolean[] {false, true}) {
             List<Figures> all = new ArrayList<>();
@@ -96,6 +110,68 @@ final class TriesBench implements AutoCloseable {
             }
             print(soldOut ? "sold out" : "accepted", all);
         }
+    }
+
+    private void purchases() throws Exception {
+        for (int buyers : new int[] {1, 50}) {
+            threads = buyers;
+            List<Figures> all = new ArrayList<>();
+            for (int round = 0; round < ROUNDS; round++) {
+                all.add(withLoop());
+                all.add(withListener());
+            }
+            print("purchase with its consumer, buyers: " + buyers, all);
+        }
+    }
+
+    /** The usual shop: an id and a script for each purchase, and a loop that reads one order. */
+    @SuppressWarnings("unchecked") // a generic array for varargs
+    private Figures withLoop() throws Exception {
+        reset(false, "");
+        DefaultRedisScript<Long> usual = new DefaultRedisScript<>(script, Long.class);
+        try (var connection = lettuce.connect()) {
+            RedisCommands<String, String> stream = connection.sync();
+            launch(() -> {
+                while (connection.isOpen()) {
+                    stream.xreadgroup(
+                            Consumer.from("g1", "c1"), XReadArgs.Builder.block(2_000).count(1),
+                            StreamOffset.lastConsumed("stream.orders")).forEach(order -> {
+                                stream.xack("stream.orders", "g1", order.getId());
+                                handled.incrementAndGet();
+                            });
+                }
+            });
+            return measure("script, loop", (user, orderId) -> {
+                Long id = template.opsForValue().increment("icr:order:2026:11:22");
+                template.execute(usual, List.of(), "7", user, id.toString());
+            });
+        }
+    }
+
+    private Figures withListener() throws Exception {
+        reset(false, "");
+        DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
+        beans.registerSingleton("rows", this);
+        OrderListenerOptions defaults = new OrderListenerOptions(
+                true, null, "stream.orders", "userId voucherId id", List.of(), 1, 100,
+                Duration.ofSeconds(1), Duration.ofSeconds(60), Duration.ofSeconds(1),
+                Duration.ofSeconds(60), Duration.ofSeconds(20));
+        OrderListenerContainer listener = new OrderListenerContainer(
+                beans, () -> connections, defaults, factory -> Duration.ofSeconds(1),
+                OrderFailurePolicy.retryForever(), OrderListenerObserver.NONE,
+                ObservationRegistry.NOOP);
+        listener.afterSingletonsInstantiated();
+        listener.start();
+        try (SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce))) {
+            return measure("`tryBuy`, listener", (user, id) -> client.tryBuy("7", user, id));
+        } finally {
+            listener.stop();
+        }
+    }
+
+    @SeckillOrderListener(group = "g1")
+    void row(OrderPlaced placed) {
+        handled.incrementAndGet();
     }
 
     /** The median of the rounds of each figure, and the CPU as a ratio to the script's. */
@@ -152,6 +228,7 @@ final class TriesBench implements AutoCloseable {
     }
 
     private void reset(boolean soldOut, String natively) {
+        handled.set(0);
         plain.flushall();
         plain.configSet("seckill.scripts", natively);
         plain.set("seckill:stock:7", soldOut ? "0" : String.valueOf(STOCK));
@@ -160,11 +237,13 @@ final class TriesBench implements AutoCloseable {
     }
 
     private Figures measure(String name, Try attempt) throws Exception {
-        loop(attempt, seconds / 4);
+        long read = loop(attempt, seconds / 4).length;
+        awaitHandled(read);
         double before = cpuSeconds(plain);
         long started = System.nanoTime();
         long[] micros = loop(attempt, seconds);
         double elapsed = (System.nanoTime() - started) / 1e9;
+        awaitHandled(read + micros.length);
         double cpu = cpuSeconds(plain) - before;
         Arrays.sort(micros);
         return new Figures(
@@ -172,10 +251,17 @@ final class TriesBench implements AutoCloseable {
                 micros[(int) (micros.length * 0.99)], cpu * 1e6 / micros.length);
     }
 
+    /** Where orders are consumed, their consumer has a part in the price. */
+    private void awaitHandled(long orders) throws InterruptedException {
+        while (handled.get() > 0 && handled.get() < orders) {
+            Thread.sleep(1);
+        }
+    }
+
     /** How long each try has taken. */
     private long[] loop(Try attempt, double forSeconds) {
         long end = System.nanoTime() + (long) (forSeconds * 1e9);
-        List<CompletableFuture<long[]>> parts = IntStream.range(0, THREADS)
+        List<CompletableFuture<long[]>> parts = IntStream.range(0, threads)
                 .mapToObj(i -> supplyAsync(() -> buyUntil(attempt, end), TriesBench::launch))
                 .toList();
         return parts.stream().map(CompletableFuture::join).flatMapToLong(Arrays::stream).toArray();

@@ -32,7 +32,10 @@ final class OrderListenerLoop implements Runnable {
     static final String STARTING = "starting";
     private static final String BEFORE_ALL = "0-0";
     /** Entries whose listeners return within this time are acknowledged by one command. */
-    private static final long ACKNOWLEDGE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final Duration ACKNOWLEDGE_AFTER = Duration.ofMillis(50);
+
+    /** What comes this soon after an entry is read by one command, and wakes nobody. */
+    private static final Duration GATHER = Duration.ofMillis(5);
 
     private static final Logger LOG = LoggerFactory.getLogger(OrderListenerLoop.class);
 
@@ -88,6 +91,7 @@ final class OrderListenerLoop implements Runnable {
                     pause = PAUSE_FIRST;
                     reads(null);
                 }
+                acknowledge(consumer);
                 streams.keySet().forEach(stream -> consumer.leave(stream, options.claimAfter()));
             } catch (Throwable failed) {
                 // Whatever it is, also an Error: a thread that ends would read nothing for ever.
@@ -136,16 +140,18 @@ final class OrderListenerLoop implements Runnable {
     }
 
     private void step(GroupConsumer consumer) {
+        acknowledgeIfDue(consumer);
         if (System.nanoTime() - nextPendingNanos >= 0) {
+            acknowledge(consumer); // Or it would be pending, and handed over again.
             streams.keySet().forEach(stream -> retry(consumer, stream));
             nextPendingNanos = System.nanoTime() + options.retryFirst().toNanos() / 2;
         }
         watchIntake();
         if (!intakeStopped) {
-            readNew(consumer, options.batch(), poll);
+            readNew(consumer, options.batch());
         } else if (System.nanoTime() - nextProbeNanos >= 0) {
             nextProbeNanos = System.nanoTime() + PROBE_EVERY.toNanos();
-            readNew(consumer, 1, poll);
+            readNew(consumer, 1);
         } else {
             await(poll);
         }
@@ -179,9 +185,10 @@ final class OrderListenerLoop implements Runnable {
         return isRunning() && System.nanoTime() - untilNanos < 0;
     }
 
-    private void readNew(GroupConsumer consumer, int count, Duration poll) {
-        Map<String, List<ByteRecord>> found =
-                consumer.readNew(new ArrayList<>(streams.keySet()), count, poll);
+    private void readNew(GroupConsumer consumer, int count) {
+        Duration due = untilAcknowledged();
+        Map<String, List<ByteRecord>> found = consumer.readNew(
+                new ArrayList<>(streams.keySet()), count, due.compareTo(poll) < 0 ? due : poll);
         long until = handOverUntil();
         streams.forEach((stream, kind) -> {
             for (ByteRecord record : found.getOrDefault(stream, List.of())) {
@@ -190,7 +197,17 @@ final class OrderListenerLoop implements Runnable {
                 }
             }
         });
-        acknowledge(consumer);
+        int read = found.values().stream().mapToInt(List::size).sum();
+        if (read > 0 && read < count / 2) {
+            await(GATHER);
+        }
+    }
+
+    /** For how long a read may wait: at least a millisecond, as 0 would be for ever. */
+    private Duration untilAcknowledged() {
+        long left = handled.isEmpty() ? poll.toMillis() : ACKNOWLEDGE_AFTER.toMillis()
+                - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - handledNanos);
+        return Duration.ofMillis(Math.max(1, left));
     }
 
     private void handOver(
@@ -202,7 +219,11 @@ final class OrderListenerLoop implements Runnable {
             handledNanos = System.nanoTime();
         }
         handled.computeIfAbsent(stream, absent -> new ArrayList<>()).add(record.getId());
-        if (System.nanoTime() - handledNanos > ACKNOWLEDGE_NANOS) {
+        acknowledgeIfDue(consumer);
+    }
+
+    private void acknowledgeIfDue(GroupConsumer consumer) {
+        if (System.nanoTime() - handledNanos >= ACKNOWLEDGE_AFTER.toNanos()) {
             acknowledge(consumer);
         }
     }
