@@ -150,7 +150,7 @@ impl Checker<'_> {
         let marks = Marks::read(&mut source, &self.store).await.map_err(unread)?;
         let (stream, group) = (source.name(Which::Orders).to_owned(), &self.options.group);
         let began = match marks.meaning() {
-            Meaning::Same(mark) => mark.position(Which::Orders),
+            Meaning::Same(mark) | Meaning::Restored(mark) => mark.position(Which::Orders),
             Meaning::None => {
                 books.marks.insert(format!(
                     "no worker of group {group} has read {stream} into these rows yet: start it"

@@ -4,11 +4,18 @@
 
 use domain::entry_id::EntryId;
 use domain::info::Names;
+use domain::projection::Book;
 use redis::{RedisResult, cmd};
 
+use crate::batch::Answer;
+use crate::book::ask;
+use crate::order_events::OrderKey;
 use crate::source::Source;
 use crate::store::{Fault, Store};
 use crate::stream_entry::Which;
+
+/// Of this many sales, the last that changed, a server without a mark is asked for.
+const SALES_MAX: u32 = 100;
 
 /// A random word, and how far the group had read its streams when its rows began.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +63,8 @@ impl Mark {
 pub struct Marks {
     pub rows: Option<String>,
     pub server: Option<String>,
+    /// The server has no mark, and a sale that the rows have, by its id, is on there.
+    has_sale: bool,
 }
 
 /// What two marks say of each other.
@@ -66,6 +75,9 @@ pub enum Meaning {
     Same(Mark),
     /// The rows were lost, or this is another database.
     RowsLost(Mark),
+    /// The server lost the mark and has a sale of the rows: it is what it was before its first
+    /// worker, neither empty nor another one.
+    Restored(Mark),
     /// The server is empty, or another one.
     OtherServer,
 }
@@ -75,7 +87,11 @@ impl Marks {
     pub async fn read(source: &mut Source, store: &Store) -> Result<Self, Fault> {
         let rows = store.mark(source.name(Which::Orders), source.group()).await?;
         let server = source.mark().await.map_err(Fault::Server)?;
-        Ok(Self { rows, server })
+        let has_sale = rows.is_some() && server.is_none() && {
+            let sales = store.last_sales(SALES_MAX).await?;
+            source.has_sale(sales).await.map_err(Fault::Server)?
+        };
+        Ok(Self { rows, server, has_sale })
     }
 
     pub fn meaning(&self) -> Meaning {
@@ -84,6 +100,9 @@ impl Marks {
             (None, None) => Meaning::None,
             (None, Some(Some(mark))) => Meaning::RowsLost(mark),
             (Some(rows), Some(Some(mark))) if rows == mark.text() => Meaning::Same(mark),
+            (Some(rows), None) if self.has_sale => {
+                Mark::parse(rows).map_or(Meaning::OtherServer, Meaning::Restored)
+            }
             _ => Meaning::OtherServer,
         }
     }
@@ -115,6 +134,9 @@ pub async fn agree(source: &mut Source, store: &Store) -> Result<(Marks, Meaning
     if let Meaning::RowsLost(mark) = &meaning {
         store.set_mark(source.name(Which::Orders), source.group(), &mark.text()).await?;
     }
+    if let Meaning::Restored(mark) = &meaning {
+        source.make_mark(&mark.text()).await.map_err(Fault::Server)?;
+    }
     Ok((marks, meaning))
 }
 
@@ -144,6 +166,27 @@ impl Source {
     pub async fn set_mark(&mut self, mark: &str) -> RedisResult<()> {
         let (key, group) = (self.mark_key(), self.group().to_owned());
         cmd("HSET").arg(key).arg(group).arg(mark).query_async(self.connection()).await
+    }
+
+    /// Is one of these sales, each of a voucher, on here?
+    async fn has_sale(&mut self, sales: Vec<OrderKey>) -> RedisResult<bool> {
+        let its: Vec<_> = sales.into_iter().filter(|key| self.has_stream_of(key)).collect();
+        let answers = ask(self, its.iter()).await?;
+        let is_on = |answer: &Answer| match answer {
+            Answer::Has(_) | Answer::Waits(_) | Answer::Without(Book::Lacks) => true,
+            Answer::Without(Book::Has(_) | Book::Older | Book::Over) | Answer::Unreadable(_) => {
+                false
+            }
+        };
+        Ok(answers.values().any(is_on))
+    }
+
+    /// Whether the orders of a voucher are in this stream.
+    pub fn has_stream_of(&self, key: &OrderKey) -> bool {
+        let orders = self.name(Which::Orders);
+        let base = orders.split(":{").next().unwrap_or_default();
+        let naming = self.naming(key.voucher.as_bytes());
+        naming.is_ok_and(|naming| naming.stream(base.as_bytes()) == orders.as_bytes())
     }
 
     /// How far the group has read; the beginning without a stream or a group.
@@ -200,6 +243,7 @@ mod tests {
         let marks = |rows: Option<&Mark>, server: Option<&Mark>| Marks {
             rows: rows.map(Mark::text),
             server: server.map(Mark::text),
+            has_sale: false,
         };
         assert_eq!(Mark::parse(&one.text()), Some(one.clone()));
         for (rows, server, meaning) in [
@@ -213,9 +257,14 @@ mod tests {
         }
         for text in ["", "x", "x 1-1 1-1", "x 1-1 1-1 1-1 1-1", "x 1-1 1-1 soon", " 1-1 1-1 1-1"] {
             assert_eq!(Mark::parse(text), None, "{text}");
-            let garbled = Marks { rows: None, server: Some(text.to_owned()) };
+            let text = Some(text.to_owned());
+            let garbled = Marks { rows: None, server: text.clone(), has_sale: false };
+            assert_eq!(garbled.meaning(), Meaning::OtherServer);
+            let garbled = Marks { rows: text, server: None, has_sale: true };
             assert_eq!(garbled.meaning(), Meaning::OtherServer);
         }
+        let restored = Marks { has_sale: true, ..marks(Some(&one), None) };
+        assert_eq!(restored.meaning(), Meaning::Restored(one.clone()));
         assert_eq!(one.position(Which::Released), position(1));
     }
 }

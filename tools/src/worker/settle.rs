@@ -131,7 +131,7 @@ impl Settler<'_> {
         let stream = source.name(Which::Orders).to_owned();
         let server = self.options.server.without_password();
         match marks.meaning() {
-            Meaning::Same(mark) => Ok(mark.text()),
+            Meaning::Same(mark) | Meaning::Restored(mark) => Ok(mark.text()),
             Meaning::OtherServer => {
                 bail!("nothing was settled: {}", marks.why(&server, &stream, self.store.database()))
             }

@@ -35,9 +35,10 @@ impl StreamConsumer {
         let Ok(overdue) = store.overdue(now_ms.saturating_sub(grace)).await else {
             return Ok(());
         };
-        let mut events: Vec<_> =
-            of_stream(source, disputed).map(|row| event(&row, now_ms, Kind::Look)).collect();
-        let overdue = of_stream(source, overdue).collect();
+        let is_its = |row: &Row| source.has_stream_of(&row.key);
+        let disputed = disputed.iter().filter(|row| is_its(row));
+        let mut events: Vec<_> = disputed.map(|row| event(row, now_ms, Kind::Look)).collect();
+        let overdue = overdue.into_iter().filter(is_its).collect();
         events.extend(lost(source, store, overdue, now_ms).await?);
         let mut asker = Asker { source, are_entries: false, replicas: 0 };
         let batch = self.options.batch as usize;
@@ -93,18 +94,6 @@ async fn lost(
         }
     }
     Ok(events)
-}
-
-/// The rows whose vouchers' streams are these.
-fn of_stream(source: &Source, rows: Vec<Row>) -> impl Iterator<Item = Row> {
-    let orders = source.name(Which::Orders).to_owned();
-    let base = orders.split(":{").next().unwrap_or_default().to_owned();
-    let is_its = |row: &Row| match source.naming(row.key.voucher.as_bytes()) {
-        Ok(naming) => naming.stream(base.as_bytes()) == orders.as_bytes(),
-        Err(_) => false,
-    };
-    let its: Vec<_> = rows.into_iter().filter(is_its).collect();
-    its.into_iter()
 }
 
 fn event(row: &Row, now_ms: i64, kind: Kind) -> (Event, Sole) {

@@ -352,6 +352,34 @@ fn a_person_adopts_an_empty_server() {
     assert!(!told.contains("the mark"), "{told}");
 }
 
+/// A backup that is older than the first worker has no mark, but the sale of the rows.
+#[test]
+fn a_server_from_before_its_first_worker_is_known_by_its_sale() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        shop.sell_managed("7", 5, "HOLD 600000");
+        shop.run("SAVE");
+        shop.buy("7", "ann", "1");
+        shop.pay("7 ann 1", "A", 1);
+        shop.drain(&[]);
+        shop.returns_to_the_save();
+        let told = expect(&shop, &CHECK, 1, &["1 of ann for voucher 7: unknown on the server"]);
+        assert!(!told.contains("mark"), "{told}");
+        shop.settles(&["1", "--keep"], 0, &["order 1 is kept, sold", "4 are left"]);
+        let mut worker = shop.once(&[]);
+        worker.ended();
+        let words = "it was restored to what it was before its first worker";
+        assert!(worker.log().contains(words), "{}", worker.log());
+        shop.once(&[]).summary();
+        expect(&shop, &CHECK, 0, &["\nPROVED: 1 units sold"]);
+        // A later sale of the voucher is not the one of the rows.
+        shop.run("HDEL stream.orders.mark seckill-worker");
+        shop.run("SECKILL.DROP 7 FORCE");
+        assert_eq!(shop.run("SECKILL.CREATE 7 5"), Value::Okay);
+        shop.ends(&["--once"], 1, "stream.orders has no mark of its rows");
+    }
+}
+
 #[test]
 fn a_closed_sale_stays_proved_until_its_rows_change() {
     for database in databases() {

@@ -2,6 +2,7 @@
 
 use super::statement::{Arg, Dialect, Statement, Tables};
 use super::{Fault, Store, now_ms};
+use crate::order_events::OrderKey;
 
 /// What the rows of a closed sale were.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,15 @@ impl Store {
         let mut open = self.pool().await?.begin().await?;
         open.execute(&self.tables.set_mark(stream, group, mark, now_ms())).await?;
         Ok(open.commit().await?)
+    }
+
+    /// The sales whose sums changed last, each as the key of an order without an id.
+    pub async fn last_sales(&self, most: u32) -> Result<Vec<OrderKey>, Fault> {
+        let mut open = self.pool().await?.begin_reading().await?;
+        let found = open.texts(&self.tables.select_last_sales(most)).await?;
+        open.commit().await?;
+        let key = |[voucher, sale]: [String; 2]| OrderKey { voucher, sale, order: String::new() };
+        Ok(found.into_iter().map(key).collect())
     }
 
     pub async fn closed(&self, vouchers: &[&str]) -> Result<Vec<Closed>, Fault> {
@@ -87,6 +97,14 @@ impl Tables {
         let columns = "stream, group_name, mark, at_ms";
         let args = vec![Arg::Text(stream), Arg::Text(group), Arg::Text(mark), Arg::Int(now_ms)];
         self.replace(&self.marks(), columns, 2, args)
+    }
+
+    fn select_last_sales<'a>(&self, most: u32) -> Statement<'a> {
+        let table = self.voucher_sales();
+        self.statement(&format!(
+            "SELECT voucher_id, sale_id FROM {table} WHERE sale_id <> '' ORDER BY updated_ms DESC \
+             LIMIT {most}"
+        ))
     }
 
     fn select_closed<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {

@@ -27,6 +27,11 @@ impl StreamConsumer {
                  is another one. What the group has acknowledged is not read again: \
                  seckill-worker check --repair"
             ),
+            Meaning::Restored(_) => warn!(
+                "{orders} has no mark of its rows, and the server has a sale of them: it was \
+                 restored to what it was before its first worker; it has the mark from now on. \
+                 Compare: seckill-worker check"
+            ),
             Meaning::OtherServer => {
                 let server = self.options.server.without_password();
                 return Err(Halt::Foreign(marks.why(&server, orders, database)));
