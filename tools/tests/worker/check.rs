@@ -217,3 +217,29 @@ fn a_later_deadline_is_in_the_row_when_it_is_written_again() {
         assert_eq!(in_row(), later, "a sold order keeps its last deadline");
     }
 }
+
+/// Another program's word in a row is not taken for anything: no command goes on.
+#[test]
+fn a_state_that_is_none_is_named() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell_managed("tea", 10, "HOLD 600000");
+    shop.buy("tea", "ann", "o1");
+    shop.buy("tea", "ben", "o2");
+    shop.drain(&[]);
+    let spoil = "PRAGMA ignore_check_constraints = ON; UPDATE seckill_orders SET state = 'paid' \
+                 WHERE order_id = 'o1'";
+    shop.database.held(spoil).end("SELECT 1");
+    let words = ["the row of order o1 of voucher tea, sale ", ", has the state paid, which is none"];
+    expect(&shop, &["--voucher", "tea"], 2, &words);
+    let (code, told) = shop.asked(&["settle", "o1", "--release"], "");
+    assert!(code == Some(1) && told.contains(words[1]), "{told}");
+    // Its entries stay pending; those of other orders are written.
+    for (user, order) in [("ann", "o1"), ("ben", "o2")] {
+        assert_eq!(shop.run(&format!("SECKILL.CONFIRM tea {user} {order}")), Value::Int(1));
+    }
+    let mut worker = shop.once(&[]);
+    assert_eq!(worker.ended().code(), Some(3), "{}", worker.log());
+    assert!(worker.log().contains(words[1]), "{}", worker.log());
+    let states: Vec<_> = shop.rows().into_values().map(|row| row.state).collect();
+    assert_eq!(states, ["paid", "sold"]);
+}

@@ -344,8 +344,10 @@ where
 {
     let [only_user, reference] = [7, 11].map(|column| row.try_get_unchecked(column));
     let (only_user, reference): (Option<Vec<u8>>, Option<Vec<u8>>) = (only_user?, reference?);
-    // Any other word counts as sold.
-    let state = State::parse(text(row, 5)?.as_bytes()).unwrap_or(State::Sold);
+    let key = OrderKey { voucher: text(row, 0)?, sale: text(row, 1)?, order: text(row, 2)? };
+    let word = text(row, 5)?;
+    let state = State::parse(word.as_bytes()).filter(|state| *state != State::Waiting);
+    let state = state.ok_or_else(|| unknown_state(&key, &word))?;
     let reference = reference.map(|bytes| as_text(&bytes));
     let mut known = Known::new(state, None, row.try_get_unchecked(4)?, reference);
     let deadline_ms: Option<i64> = row.try_get_unchecked(6)?;
@@ -360,7 +362,7 @@ where
     let disputed = disputed.map(|said| as_text(&said)).unwrap_or_default();
     let disputed_ms: Option<i64> = row.try_get_unchecked(15)?;
     Ok(Row {
-        key: OrderKey { voucher: text(row, 0)?, sale: text(row, 1)?, order: text(row, 2)? },
+        key,
         user: text(row, 3)?,
         known,
         deadline_ms,
@@ -370,6 +372,12 @@ where
         is_settled: !disputed.is_empty() && disputed_ms.is_none(),
         disputed,
     })
+}
+
+/// Another program has written this row: nobody knows what it means.
+fn unknown_state(OrderKey { voucher, sale, order }: &OrderKey, word: &str) -> sqlx::Error {
+    let row = format!("the row of order {order} of voucher {voucher}, sale {sale}");
+    sqlx::Error::Decode(format!("{row}, has the state {word}, which is none").into())
 }
 
 /// The columns of a row of a text's result.
