@@ -151,8 +151,12 @@ pub enum Kind {
     Behind,
     /// A person must look at it.
     Contradicts,
-    /// A payment, or a line of the refunds, is in one book only.
+    /// A payment on the server's record is not in the rows.
     Money,
+    /// Goods and money: the units of a paid order are not those kept and those on refund lines.
+    Refund,
+    /// One payment is that of two orders.
+    Shared,
     /// A person has kept an order whose units are on sale again.
     Oversold,
 }

@@ -21,7 +21,7 @@ pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
             Use::Other(order) => {
                 let server = format!("payment {} names it", payment.reference);
                 let its = format!("the payment of order {order}");
-                found.findings.insert(sale.finding(payment.order, "", server, its, Kind::Money));
+                found.findings.insert(sale.finding(payment.order, "", server, its, Kind::Shared));
                 continue;
             }
         }
@@ -69,7 +69,7 @@ fn refunds(
 ) {
     let Some(reference) = &row.fact.known.reference else { return };
     let mut tell = |server: String, its: String| {
-        let finding = sale.finding(order, row.fact.user, server, its, Kind::Money);
+        let finding = sale.finding(order, row.fact.user, server, its, Kind::Refund);
         found.findings.insert(finding);
     };
     let is_release =

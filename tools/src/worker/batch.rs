@@ -2,6 +2,7 @@
 //! of their orders, before anything is written. Pure.
 
 mod draft;
+mod paid;
 mod step;
 
 use std::collections::{BTreeMap, HashMap};

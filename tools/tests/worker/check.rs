@@ -229,7 +229,8 @@ fn a_state_that_is_none_is_named() {
     let spoil = "PRAGMA ignore_check_constraints = ON; UPDATE seckill_orders SET state = 'paid' \
                  WHERE order_id = 'o1'";
     shop.database.held(spoil).end("SELECT 1");
-    let words = ["the row of order o1 of voucher tea, sale ", ", has the state paid, which is none"];
+    let words =
+        ["the row of order o1 of voucher tea, sale ", ", has the state paid, which is none"];
     expect(&shop, &["--voucher", "tea"], 2, &words);
     let (code, told) = shop.asked(&["settle", "o1", "--release"], "");
     assert!(code == Some(1) && told.contains(words[1]), "{told}");

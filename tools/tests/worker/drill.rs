@@ -77,7 +77,15 @@ impl Drill {
     fn drain(&self) -> String {
         let mut worker = self.shop.once(&["--statements", &self.statements]);
         worker.ended();
+        println!("worker --once");
         worker.log()
+    }
+
+    /// A client's command. Each step is printed: a failed round is read from that.
+    fn client(&self, command: &str) -> Value {
+        let answer = self.shop.run(command);
+        println!("{command}: {answer:?}");
+        answer
     }
 
     /// A buyer, the payment service or the shop's staff.
@@ -87,15 +95,15 @@ impl Drill {
             self.orders.push(random.u32(1..30));
             let at = self.orders.len() - 1;
             let (user, units) = (self.orders[at], self.random.u32(1..4));
-            self.shop.run(&format!("SECKILL.TRY 7 {user} {} UNITS {units}", 1_000 + at));
+            self.client(&format!("SECKILL.TRY 7 {user} {} UNITS {units}", 1_000 + at));
             return;
         }
         let at = random.usize(0..self.orders.len());
         let (user, id) = (self.orders[at], 1_000 + at);
         match random.u32(0..8) {
-            0 => _ = self.shop.run(&format!("SECKILL.CANCEL 7 {user} {id}")),
-            1 => _ = self.shop.run(&format!("SECKILL.CANCEL 7 {user} {id} KEEP 1")),
-            2 => _ = self.shop.run(&format!("SECKILL.TRY 7 {user} {id} UNITS 2")),
+            0 => _ = self.client(&format!("SECKILL.CANCEL 7 {user} {id}")),
+            1 => _ = self.client(&format!("SECKILL.CANCEL 7 {user} {id} KEEP 1")),
+            2 => _ = self.client(&format!("SECKILL.TRY 7 {user} {id} UNITS 2")),
             more => self.pay(user, id, if more == 3 { "b" } else { "" }),
         }
     }
@@ -109,7 +117,7 @@ impl Drill {
                 .and_then(|units| units.parse::<i64>().ok()),
             _ => None,
         };
-        let answer = self.shop.run(&format!("SECKILL.CONFIRM 7 {user} {id} REF {reference}"));
+        let answer = self.client(&format!("SECKILL.CONFIRM 7 {user} {id} REF {reference}"));
         let Value::Int(answer) = answer else { return };
         let paid =
             self.payments.entry(reference).or_insert(Paid { order: id.to_string(), units: None });
@@ -205,6 +213,7 @@ impl Drill {
             let statements = self.statements.clone();
             let (code, text) =
                 checked(&self.shop, &["--voucher", VOUCHER, "--statements", &statements]);
+            println!("{text}");
             if code == Some(0) || !self.advised(&text) {
                 return (code, text);
             }
@@ -236,7 +245,7 @@ impl Drill {
                 if said.contains("nothing was settled") {
                     if let Some(at) = said.find("SECKILL.CONFIRM ") {
                         let confirm = said[at..].lines().next().unwrap_or_default();
-                        self.shop.run(confirm);
+                        self.client(confirm);
                     } else {
                         self.run(&format!("{command} --release"));
                     }
@@ -255,7 +264,9 @@ impl Drill {
     fn run(&self, command: &str) -> String {
         let mut words: Vec<&str> = command.split(' ').skip(1).collect();
         words.extend(["--statements", &self.statements]);
-        self.shop.asked(&words, "").1
+        let said = self.shop.asked(&words, "").1;
+        println!("{command}\n{said}");
+        said
     }
 
     /// What rows keep of a payment, and what lines refund of it; a whole payment counts as all.
@@ -287,7 +298,10 @@ impl Drill {
             let refunded: i64 =
                 mine().filter(|line| parts.contains(&&*line.3)).map(|line| line.2).sum();
             let is_whole = mine().any(|line| line.3 == "late" || line.3 == "second");
-            let about = format!("{loss:?} {reference} {paid:?}: kept {kept}, {refunded}\n{text}");
+            let lines = self.shop.changes(&paid.order).join(", ");
+            let about = format!(
+                "{loss:?} {reference} {paid:?}: kept {kept}, refunded {refunded}; {lines}\n{text}"
+            );
             assert!(!is_whole || kept == 0, "goods and money: {about}");
             let is_in_rows = rows.iter().any(|row| row.0 == *reference);
             if let Some(units) = paid.units.filter(|_| is_in_rows && !is_whole) {
@@ -326,19 +340,19 @@ fn round(kind: Kind, seed: u64) {
     drill.shop.check_shop(&[]);
 }
 
-/// The rounds of `make test` are the same each time; the first three once ended nowhere. What is
-/// new is found by DRILL_ROUNDS: one random round in some thirty still ends where no line leads on.
+/// The rounds of `make test` are the same each time; the first six once ended nowhere, or with a
+/// refund too many. What is new is found by DRILL_ROUNDS.
 const SEEDS: [u64; 10] = [
     15_846_013_907_034_165_745,
     13_633_014_078_882_671_876,
     16_118_100_719_563_290_313,
+    1_053,
+    1_098,
+    1_102,
     1,
     2,
     3,
     4,
-    5,
-    6,
-    7,
 ];
 
 fn drill(kind: Kind) {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use domain::book::{Reason, State};
 use domain::projection::{Book, Contradiction, Known, LOST, project};
 
+use super::paid::Payments;
 use super::step::changes;
 use super::{Answer, Batch, Outcome, Record, Row, Sole, WAS_SOLD, Why, word};
 use crate::order_events::{Event, Kind, OrderKey};
@@ -34,6 +35,7 @@ pub fn draft<'e>(
     let mut numbers: Vec<usize> =
         (0..batch.events.len()).filter(|number| left_out[*number].is_none()).collect();
     numbers.sort_by_key(|number| batch.events[*number].0.which());
+    let payments = Payments::of_batch(batch.events);
     for number in numbers {
         let (event, sole) = &batch.events[number];
         let known = drafts.get(&event.key).map(|draft| &draft.row).or(batch.rows.get(&event.key));
@@ -47,6 +49,9 @@ pub fn draft<'e>(
                 }
                 (_, Some(told)) => {
                     let draft = draft_of(&mut drafts, batch, event, &told, number);
+                    if draft.paid.is_none() {
+                        draft.paid = payments.of(draft, event);
+                    }
                     draft.hear(answer, event, &told, *sole, &mut records)
                 }
                 (_, None) => Outcome::Repeated,
@@ -110,12 +115,6 @@ fn draft_of<'d, 'e>(
     });
     if matches!(event.kind, Kind::Order { .. }) {
         draft.orders.push(number);
-        if event.units > 1 && draft.before.is_none() && event.key.is_managed() {
-            let is_its = |other: &&(Event, Sole)| {
-                other.0.kind == Kind::Confirmed && other.0.key == event.key
-            };
-            draft.paid = batch.events.iter().find(is_its).map(|(other, _)| other.units);
-        }
     }
     draft
 }
@@ -137,12 +136,8 @@ impl Draft<'_> {
         let from = self.exists().then_some(self.row.known.state);
         let before = self.exists().then(|| self.row.clone());
         let is_new = self.note(event, sole);
-        match event.kind {
-            Kind::Confirmed => self.paid = Some(event.units),
-            Kind::Released { was: Some(State::Held), kept: Some(kept), .. } => {
-                self.paid = self.paid.or(Some(kept));
-            }
-            _ => {}
+        if event.kind == Kind::Confirmed {
+            self.paid = Some(event.units);
         }
         let is_healed = self.row.is_disputed() && self.heal(answer);
         if self.row.is_disputed() {

@@ -75,7 +75,7 @@ impl Books {
                 user: String::new(),
                 server: format!("payment {reference}"),
                 row: format!("also paid {other}"),
-                kind: Kind::Money,
+                kind: Kind::Shared,
             });
         }
         match earlier {

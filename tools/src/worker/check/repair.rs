@@ -1,7 +1,7 @@
 //! Writes missing rows as the entries of the streams would have, brings rows to what the server
 //! says, and marks those that it contradicts. An entry that is read later changes nothing then.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::Result;
 use domain::entry_id::EntryId;
@@ -23,6 +23,11 @@ use crate::stream_entry::Which;
 
 /// The id for an entry that is no longer in its stream, and so is never read.
 const GONE: EntryId = EntryId { ms: 0, seq: 1 };
+
+/// Why an order is written.
+type Why = BTreeSet<Differs>;
+type Wanted = BTreeMap<OrderKey, (Finding, Why)>;
+type Entries = HashMap<OrderKey, Vec<Event>>;
 
 /// Repairs the rows of one voucher.
 pub struct Repair<'r> {
@@ -47,13 +52,9 @@ impl Repair<'_> {
         if its.is_empty() {
             return Ok((lines, written));
         }
-        let mut entries = self.entries(&sold).await?;
-        for (one, differs) in its {
-            let events = match differs {
-                Differs::Missing => self.missing(&one, &sold, &mut entries),
-                Differs::Money => Self::payments(&one, books),
-                _ => vec![(self.look(&one), Sole::No)],
-            };
+        let entries = self.entries(&sold, &its).await?;
+        for (key, (one, differs)) in its {
+            let events = self.events(&one, &differs, books, (&sold, entries.get(&key)));
             if events.is_empty() {
                 continue;
             }
@@ -66,7 +67,7 @@ impl Repair<'_> {
                 Err(fault) => Some(format!("the database refuses it: {}", fault.text())),
             };
             match failed {
-                None => written += usize::from(differs != Differs::Contradicts),
+                None => written += usize::from(differs != Why::from([Differs::Contradicts])),
                 Some(why) => lines.push(format!(
                     "{} for voucher {}: {}",
                     sanitize(&one.order),
@@ -79,7 +80,7 @@ impl Repair<'_> {
     }
 
     /// The orders to write, with why.
-    fn orders(&self, books: &Books, found: &Judgement, sold: &Sold) -> Vec<(Finding, Differs)> {
+    fn orders(&self, books: &Books, found: &Judgement, sold: &Sold) -> Wanted {
         let voucher = &self.keys.voucher;
         let findings = found.findings.iter().filter(|one| one.voucher == *voucher);
         let of = |order: &str, user: &str, kind| Finding {
@@ -92,7 +93,7 @@ impl Repair<'_> {
             kind,
         };
         let mut its: Vec<_> = findings
-            .filter(|one| !one.order.is_empty() && one.kind != Differs::Oversold)
+            .filter(|one| !one.order.is_empty() && !is_for_a_person(one.kind))
             .map(|one| (one.clone(), one.kind))
             .collect();
         for doubt in &found.doubts {
@@ -119,50 +120,78 @@ impl Repair<'_> {
                 its.push((of(order, user, Differs::Missing), Differs::Missing));
             }
         }
-        its
+        let mut wanted = Wanted::new();
+        for (one, differs) in its {
+            wanted.entry(key(&one)).or_insert((one, Why::new())).1.insert(differs);
+        }
+        wanted
     }
 
-    /// The entries of the sale that are still in the streams, by order.
-    async fn entries(&mut self, sold: &Sold) -> Result<HashMap<String, Vec<(Event, Sole)>>> {
-        let sole = if sold.limit == 1 && !sold.is_managed { Sole::Yes } else { Sole::No };
-        let mut entries: HashMap<String, Vec<(Event, Sole)>> = HashMap::new();
-        let streams: &[Which] = match sold.is_managed {
-            true => &[Which::Orders],
-            false => &[Which::Orders, Which::Released],
-        };
-        for which in streams {
-            for event in events_of(self.link, self.keys, self.names, &sold.sale, *which).await? {
-                entries.entry(event.key.order.clone()).or_default().push((event, sole));
+    /// The entries of these orders that are still in the streams.
+    async fn entries(&mut self, sold: &Sold, its: &Wanted) -> Result<Entries> {
+        let mut entries = Entries::new();
+        for which in [Which::Orders, Which::Confirmed, Which::Released] {
+            for event in events_of(self.link, self.keys, self.names, &sold.sale, which).await? {
+                if its.contains_key(&event.key) {
+                    entries.entry(event.key.clone()).or_default().push(event);
+                }
             }
         }
         Ok(entries)
     }
 
-    /// The order as its entries tell it, or as the book does.
-    fn missing(
+    /// The order as its entries tell it, with their own figures, and what only the book or the
+    /// record of payments has.
+    fn events(
         &self,
         one: &Finding,
-        sold: &Sold,
-        entries: &mut HashMap<String, Vec<(Event, Sole)>>,
+        differs: &Why,
+        books: &Books,
+        (sold, entries): (&Sold, Option<&Vec<Event>>),
     ) -> Vec<(Event, Sole)> {
-        let fact = sold.orders.get(&one.order).filter(|fact| fact.known.state.is_live());
-        let Some(fact) = fact else { return Vec::new() };
+        let is_missing = differs.contains(&Differs::Missing);
+        let mut events = Vec::new();
+        if is_missing || (sold.is_managed && *differs != Why::from([Differs::Contradicts])) {
+            events.extend(entries.into_iter().flatten().cloned());
+        }
+        if is_missing && !events.iter().any(Event::is_order) {
+            events.extend(Self::gone(one, sold));
+        }
+        if differs.contains(&Differs::Money) {
+            let is_there = |event: &Event| {
+                let its = |other: &Event| {
+                    other.which() == Which::Confirmed && other.reference == event.reference
+                };
+                events.iter().any(its)
+            };
+            let payments = Self::payments(one, books).into_iter();
+            let payments: Vec<_> = payments.filter(|event| !is_there(event)).collect();
+            events.extend(payments);
+        }
+        if !is_missing {
+            events.push(Self::look(one));
+        }
+        let sole = if sold.limit == 1 && !sold.is_managed { Sole::Yes } else { Sole::No };
+        events.into_iter().map(|event| (event, sole)).collect()
+    }
+
+    /// The order as the book has it, if it is live.
+    fn gone(one: &Finding, sold: &Sold) -> Option<Event> {
+        let fact = sold.orders.get(&one.order).filter(|fact| fact.known.state.is_live())?;
         let kind = Kind::Order { deadline_ms: fact.deadline_ms };
         let (user, units) = (fact.user.clone(), fact.known.units);
-        let sole = if sold.limit == 1 && !sold.is_managed { Sole::Yes } else { Sole::No };
-        let gone = Event { id: GONE, key: key(one), user, units, reference: None, kind };
-        entries.remove(&one.order).unwrap_or_else(|| vec![(gone, sole)])
+        Some(Event { id: GONE, key: key(one), user, units, reference: None, kind })
     }
 
     /// An order that is compared with the server.
-    fn look(&self, one: &Finding) -> Event {
+    fn look(one: &Finding) -> Event {
         let id = EntryId { ms: now_ms().unsigned_abs(), seq: 0 };
         let user = one.user.clone();
         Event { id, key: key(one), user, units: 1, reference: None, kind: Kind::Look }
     }
 
     /// The payments of an order that are on the server's record, as their entries would tell them.
-    fn payments(one: &Finding, books: &Books) -> Vec<(Event, Sole)> {
+    fn payments(one: &Finding, books: &Books) -> Vec<Event> {
         let row = books.ledger.rows.iter().find(|row| row.key == key(one));
         let its = books.payments.iter().filter(|paid| {
             paid.order == one.order && paid.voucher == one.voucher && paid.sale == one.sale
@@ -178,10 +207,15 @@ impl Repair<'_> {
             let units = row.map_or(1, |row| row.known.units);
             let reference = Some(paid.reference.clone());
             let id = EntryId { ms: 0, seq: super::books::digest(&paid.reference) };
-            Some((Event { id, key: key(one), user, units, reference, kind }, Sole::No))
+            Some(Event { id, key: key(one), user, units, reference, kind })
         };
         its.filter_map(event).collect()
     }
+}
+
+/// What no look at the server changes.
+fn is_for_a_person(kind: Differs) -> bool {
+    matches!(kind, Differs::Oversold | Differs::Shared | Differs::Refund)
 }
 
 fn key(one: &Finding) -> OrderKey {

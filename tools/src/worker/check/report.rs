@@ -162,7 +162,7 @@ fn line(finding: &Finding) -> String {
             "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale}, with --keep \
              or --release"
         ),
-        Kind::Missing | Kind::Behind => format!("{about}: check --repair"),
+        Kind::Missing | Kind::Behind | Kind::Money => format!("{about}: check --repair"),
         _ => about,
     }
 }
