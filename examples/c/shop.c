@@ -106,7 +106,12 @@ static void sell(redisContext **sale) {
     printf("carol tries: %s\n", OUTCOMES[outcome]);
 
     static const char *const paid[] = {"no such order", "confirmed", "paid before", "too late"};
-    printf("alice pays: %s\n", paid[integer(ask(*sale, "SECKILL.CONFIRM 7 alice " ORDER_ID))]);
+    /* A payment names its sale: a late one never pays an order of the next sale. */
+    redisReply *held = ask(*sale, "SECKILL.ORDER 7 " ORDER_ID);
+    long long sale_id = value_of(held, "sale")->integer;
+    freeReplyObject(held);
+    printf("alice pays: %s\n",
+           paid[integer(ask(*sale, "SECKILL.CONFIRM 7 alice " ORDER_ID " SALE %lld", sale_id))]);
     static const char *const cancelled[] = {"no such order", "released", "already released"};
     const redisReply *id = bobs->element[1];
     redisReply *cancel = ask(*sale, "SECKILL.CANCEL 7 bob %b", id->str, (size_t)id->len);

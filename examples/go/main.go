@@ -79,7 +79,12 @@ func sell(ctx context.Context, sale *redis.Client) {
 	check(err)
 	fmt.Println("carol tries:", outcomes[outcome])
 
-	paid, err := sale.Do(ctx, "SECKILL.CONFIRM", "7", "alice", orderID).Int()
+	// A payment names its sale, so that a late one never pays an order of the next sale.
+	// go-redis speaks RESP3 unless told otherwise, so this is a map; in RESP2 it is a slice.
+	held, err := sale.Do(ctx, "SECKILL.ORDER", "7", orderID).Result()
+	check(err)
+	saleID := held.(map[any]any)["sale"]
+	paid, err := sale.Do(ctx, "SECKILL.CONFIRM", "7", "alice", orderID, "SALE", saleID).Int()
 	check(err)
 	words := []string{"no such order", "confirmed", "paid before", "too late"}
 	fmt.Println("alice pays:", words[paid])
@@ -88,7 +93,6 @@ func sell(ctx context.Context, sale *redis.Client) {
 	words = []string{"no such order", "released", "already released"}
 	fmt.Println("bob cancels:", words[cancelled])
 
-	// go-redis speaks RESP3 unless told otherwise, so this is a map; in RESP2 it is a slice.
 	order, err := sale.Do(ctx, "SECKILL.ORDER", "7", orderID).Result()
 	check(err)
 	fields := order.(map[any]any)

@@ -57,7 +57,9 @@ async function sell(sale) {
   [outcome] = await buy(sale, "7", "carol", "1003");
   console.log(`carol tries: ${OUTCOMES[outcome]}`);
 
-  const paid = await sale.call("SECKILL.CONFIRM", "7", "alice", ORDER_ID);
+  // A payment names its sale, so that a late one never pays an order of the next sale.
+  const saleId = pairs(await sale.call("SECKILL.INFO", "7")).sale;
+  const paid = await sale.call("SECKILL.CONFIRM", "7", "alice", ORDER_ID, "SALE", saleId);
   console.log(`alice pays: ${["no such order", "confirmed", "paid before", "too late"][paid]}`);
   const cancelled = await sale.call("SECKILL.CANCEL", "7", "bob", bobsOrder);
   console.log(`bob cancels: ${["no such order", "released", "already released"][cancelled]}`);

@@ -98,7 +98,9 @@ function sell(Redis &$sale): void
     [$outcome] = buy($sale, '7', 'carol', '1003');
     echo 'carol tries: ', OUTCOMES[$outcome], "\n";
 
-    $paid = send($sale, 'SECKILL.CONFIRM', '7', 'alice', ORDER_ID);
+    // A payment names its sale, so that a late one never pays an order of the next sale.
+    $saleId = pairs(send($sale, 'SECKILL.INFO', '7'))['sale'];
+    $paid = send($sale, 'SECKILL.CONFIRM', '7', 'alice', ORDER_ID, 'SALE', (string) $saleId);
     echo 'alice pays: ', ['no such order', 'confirmed', 'paid before', 'too late'][$paid], "\n";
     $cancelled = send($sale, 'SECKILL.CANCEL', '7', 'bob', $bobsOrder);
     echo 'bob cancels: ', ['no such order', 'released', 'already released'][$cancelled], "\n";

@@ -60,7 +60,9 @@ def sell(sale: redis.Redis) -> None:
     outcome, _ = buy(sale, "7", "carol", "1003")
     print(f"carol tries: {OUTCOMES[outcome]}")
 
-    paid = sale.execute_command("SECKILL.CONFIRM", "7", "alice", ORDER_ID)
+    # A payment names its sale: a late one never pays an order of the next sale.
+    sale_id = sale.execute_command("SECKILL.INFO", "7")["sale"]
+    paid = sale.execute_command("SECKILL.CONFIRM", "7", "alice", ORDER_ID, "SALE", sale_id)
     print(f"alice pays: {('no such order', 'confirmed', 'paid before', 'too late')[paid]}")
     cancelled = sale.execute_command("SECKILL.CANCEL", "7", "bob", bobs_order)
     print(f"bob cancels: {('no such order', 'released', 'already released')[cancelled]}")

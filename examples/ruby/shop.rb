@@ -56,7 +56,9 @@ def sell(sale)
   outcome, = buy(sale, "7", "carol", "1003")
   puts "carol tries: #{OUTCOMES[outcome]}"
 
-  paid = sale.call("SECKILL.CONFIRM", "7", "alice", ORDER_ID)
+  # A payment names its sale, so that a late one never pays an order of the next sale.
+  sale_id = pairs(sale.call("SECKILL.INFO", "7"))["sale"]
+  paid = sale.call("SECKILL.CONFIRM", "7", "alice", ORDER_ID, "SALE", sale_id)
   puts "alice pays: #{["no such order", "confirmed", "paid before", "too late"][paid]}"
   cancelled = sale.call("SECKILL.CANCEL", "7", "bob", bobs_order)
   puts "bob cancels: #{["no such order", "released", "already released"][cancelled]}"

@@ -79,14 +79,17 @@ fn sell(sale: &mut Sale) -> RedisResult<()> {
     let (outcome, _) = sale.buy("7", "carol", "1003")?;
     println!("carol tries: {}", OUTCOMES[outcome]);
 
-    let paid: usize = sale.ask("SECKILL.CONFIRM", &["7", "alice", ORDER_ID])?;
+    // A payment names its sale, so that a late one never pays an order of the next sale.
+    // A map in RESP3, names and values in turn in RESP2: redis-rs takes both for a HashMap.
+    let held: HashMap<String, Value> = sale.ask("SECKILL.ORDER", &["7", ORDER_ID])?;
+    let sale_id = text(&held, "sale")?;
+    let paid: usize = sale.ask("SECKILL.CONFIRM", &["7", "alice", ORDER_ID, "SALE", &sale_id])?;
     println!("alice pays: {}", ["no such order", "confirmed", "paid before", "too late"][paid]);
     let cancelled: usize =
         sale.ask("SECKILL.CANCEL", &["7", "bob", &bobs_order.unwrap_or_default()])?;
     let words = ["no such order", "released", "already released"];
     println!("bob cancels: {}", words[cancelled]);
 
-    // A map in RESP3, names and values in turn in RESP2: redis-rs takes both for a HashMap.
     let order: HashMap<String, Value> = sale.ask("SECKILL.ORDER", &["7", ORDER_ID])?;
     let (user, state) = (text(&order, "user")?, text(&order, "state")?);
     println!("order {ORDER_ID}: {user}, {} unit, {state}", text(&order, "units")?);

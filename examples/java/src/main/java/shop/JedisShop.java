@@ -95,7 +95,9 @@ final class JedisShop {
         System.out.println("bob tries, the server makes the id: " + outcome(bobs.get(0)));
         System.out.println("carol tries: " + buy("carol", "1003"));
 
-        Object paid = call("SECKILL.CONFIRM", "7", "alice", ORDER_ID);
+        // A payment names its sale, so that a late one never pays an order of the next sale.
+        String sale = field(call("SECKILL.INFO", "7"), "sale").toString();
+        Object paid = call("SECKILL.CONFIRM", "7", "alice", ORDER_ID, "SALE", sale);
         System.out.println("alice pays: " + (paid.equals(1L) ? "confirmed" : "refund her"));
         Object released = call("SECKILL.CANCEL", "7", "bob", (String) bobs.get(1));
         System.out.println("bob cancels: " + (released.equals(1L) ? "released" : "not released"));

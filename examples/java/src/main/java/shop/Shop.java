@@ -106,8 +106,10 @@ final class Shop {
                         + (bobsOrder.isEmpty() ? bobs : word(Outcome.ACCEPTED)));
         System.out.println("carol tries: " + buy("carol", "1003"));
 
-        System.out.println(
-                "alice pays: " + word(seckill.run(confirm(OrderRef.of("7", "alice", ORDER_ID)))));
+        // A payment names its sale, so that a late one never pays an order of the next sale.
+        long sale = seckill.run(info("7")).sale();
+        OrderRef alices = OrderRef.of("7", "alice", ORDER_ID).inSale(sale);
+        System.out.println("alice pays: " + word(seckill.run(confirm(alices))));
         String givenBack =
                 switch (seckill.run(cancel(OrderRef.of("7", "bob", bobsOrder)))) {
                     case RELEASED -> "released";

@@ -113,18 +113,4 @@ class LockConnectionsTest {
         // It was asked for how long it is held from now on.
         assertThat(shop.calls("lock.renew")).isEqualTo(1);
     }
-
-    @Test
-    void aLostLockIsToldToAListenerOfTheApplication() throws Exception {
-        SeckillLock lock = shop.client(SeckillOptions.defaults()).lock(KEY);
-        CompletableFuture<Thread> told = new CompletableFuture<>();
-        lock.onLost((lost, holder) -> {
-            throw new IllegalStateException("a listener that throws");
-        });
-        lock.onLost((lost, holder) -> told.complete(holder));
-        lock.lock();
-        shop.plain.clientKill(io.lettuce.core.KillArgs.Builder.typeNormal().skipme());
-        assertThat(told.get(30, SECONDS)).isSameAs(Thread.currentThread());
-        assertThatThrownBy(lock::unlock).isInstanceOf(SeckillException.LockLost.class);
-    }
 }

@@ -175,6 +175,9 @@ class LocksTest {
     @Test
     void a_lost_connection_frees_the_lock_and_is_told() throws Exception {
         SeckillLock lock = client().lock(KEY);
+        lock.onLost((which, holder) -> {
+            throw new IllegalStateException("a listener that throws");
+        });
         CompletableFuture<Thread> lost = lossOf(lock);
         lock.lock();
         Holder next = new Holder(client().lock(KEY));

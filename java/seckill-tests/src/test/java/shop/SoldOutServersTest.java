@@ -209,7 +209,7 @@ class SoldOutServersTest {
                 assertThat(buyer.buy()).isEqualTo(Outcome.SOLD_OUT);
             }
             assertThat(buyer.remembered).hasValue(0);
-            assertThat(output).contains("Sold out is not remembered");
+            await("told").until(() -> output.toString().contains("Sold out is not remembered"));
         }
     }
 }
