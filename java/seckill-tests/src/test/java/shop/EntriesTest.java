@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
-import org.springframework.boot.json.JsonParserFactory;
+import org.yaml.snakeyaml.Yaml;
 import shop.documented.Pages;
 
 /** Any entry is read as the module reads it: the vectors that its own reader has made. */
@@ -81,8 +81,7 @@ class EntriesTest {
         Map<String, Map<String, String>> expected = new HashMap<>();
         Map<String, Map<String, String>> read = new ConcurrentHashMap<>();
         try (var raw = shop.lettuce.connect(ByteArrayCodec.INSTANCE)) {
-            for (Object element : JsonParserFactory.getJsonParser().parseList(json)) {
-                var vector = (Map<String, Object>) element;
+            for (Map<String, Object> vector : new Yaml().<List<Map<String, Object>>>load(json)) {
                 String which = "." + vector.get("stream");
                 String stream = "stream.orders" + which.replace(".orders", "");
                 Object[] fields = ((List<List<Object>>) vector.get("fields")).stream()

@@ -11,7 +11,7 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
-import org.springframework.boot.json.JsonParserFactory;
+import org.yaml.snakeyaml.Yaml;
 
 /** Which tests show the sentences of each section of docs/java.md, all outside of the library. */
 @EnabledIf("shop.documented.Pages#areHere")
@@ -99,15 +99,14 @@ class SectionsTest {
     }
 
     @Test
-    @SuppressWarnings("unchecked") // of JSON
     void everyPropertyIsOnThePage() throws Exception {
         Map<String, String> ours = new TreeMap<>();
         String name = "META-INF/spring-configuration-metadata.json";
         for (URL file : Collections.list(getClass().getClassLoader().getResources(name))) {
             if (file.getPath().contains("seckill-spring-boot-starter")) {
                 String json = new String(file.openStream().readAllBytes(), StandardCharsets.UTF_8);
-                var all = JsonParserFactory.getJsonParser().parseMap(json).get("properties");
-                ((List<Map<String, Object>>) all).forEach(property -> ours.put(
+                var all = new Yaml().<Map<String, List<Map<String, Object>>>>load(json);
+                all.get("properties").forEach(property -> ours.put(
                         (String) property.get("name"),
                         String.valueOf(property.getOrDefault("defaultValue", "none"))));
             }
