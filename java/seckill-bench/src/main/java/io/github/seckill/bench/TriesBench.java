@@ -2,22 +2,11 @@ package io.github.seckill.bench;
 
 import static java.util.concurrent.CompletableFuture.supplyAsync;
 
-import io.github.seckill.client.Coalescing;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillObserver;
-import io.github.seckill.client.SeckillOptions;
+import io.github.seckill.client.*;
 import io.github.seckill.client.lettuce.LettuceTransport;
-import io.github.seckill.spring.listener.OrderFailurePolicy;
-import io.github.seckill.spring.listener.OrderListenerContainer;
-import io.github.seckill.spring.listener.OrderListenerObserver;
-import io.github.seckill.spring.listener.OrderListenerOptions;
-import io.github.seckill.spring.listener.OrderPlaced;
-import io.github.seckill.spring.listener.SeckillOrderListener;
+import io.github.seckill.spring.listener.*;
 import io.github.seckill.test.SeckillServer;
-import io.lettuce.core.Consumer;
-import io.lettuce.core.RedisClient;
-import io.lettuce.core.XGroupCreateArgs;
-import io.lettuce.core.XReadArgs;
+import io.lettuce.core.*;
 import io.lettuce.core.XReadArgs.StreamOffset;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.micrometer.observation.ObservationRegistry;

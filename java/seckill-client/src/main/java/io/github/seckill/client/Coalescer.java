@@ -4,15 +4,8 @@ import io.github.seckill.client.Call.Repeat;
 import io.github.seckill.client.Tries.Buying;
 import io.github.seckill.client.Try.Bought;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
+import java.util.*;
+import java.util.concurrent.*;
 import org.jspecify.annotations.Nullable;
 
 /**

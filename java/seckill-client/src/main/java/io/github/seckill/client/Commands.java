@@ -5,10 +5,7 @@ import io.github.seckill.client.Try.Bought;
 import io.github.seckill.client.Try.Kind;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
-import java.util.Collections;
-import java.util.List;
-import java.util.Optional;
+import java.util.*;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 

@@ -1,9 +1,6 @@
 package io.github.seckill.client;
 
-import java.util.concurrent.CancellationException;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.*;
 
 /**
  * Runs {@link Commands} on a server that has the seckill module, and makes locks. Thread-safe; one

@@ -2,13 +2,7 @@ package io.github.seckill.spring;
 
 import static io.github.seckill.client.Commands.reserve;
 
-import io.github.seckill.client.Command;
-import io.github.seckill.client.Commands;
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.Purchase;
-import io.github.seckill.client.Reservation;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillLock;
+import io.github.seckill.client.*;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
 import java.time.Duration;

@@ -2,12 +2,7 @@ package io.github.seckill.samples.shop;
 
 import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.OrderState;
-import io.github.seckill.spring.listener.OrderConfirmed;
-import io.github.seckill.spring.listener.OrderEvent;
-import io.github.seckill.spring.listener.OrderPlaced;
-import io.github.seckill.spring.listener.OrderReleased;
-import io.github.seckill.spring.listener.PaymentToRefund;
-import io.github.seckill.spring.listener.SeckillOrderListener;
+import io.github.seckill.spring.listener.*;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.simple.JdbcClient;

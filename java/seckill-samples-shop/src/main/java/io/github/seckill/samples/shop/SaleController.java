@@ -4,35 +4,18 @@ import static io.github.seckill.client.Commands.confirm;
 import static io.github.seckill.client.Commands.create;
 import static io.github.seckill.client.Commands.reserve;
 
-import io.github.seckill.client.Cancellation;
-import io.github.seckill.client.Commands;
-import io.github.seckill.client.Confirmation;
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.Reservation;
+import io.github.seckill.client.*;
 import io.github.seckill.client.Reservation.Held;
 import io.github.seckill.client.Reservation.Refused;
 import io.github.seckill.client.Reservation.Sold;
 import io.github.seckill.client.Reservation.Waiting;
-import io.github.seckill.client.SaleAudit;
-import io.github.seckill.client.SaleInfo;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillException;
 import io.github.seckill.spring.SeckillTemplate;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ResponseEntity;
-import org.springframework.web.bind.annotation.DeleteMapping;
-import org.springframework.web.bind.annotation.ExceptionHandler;
-import org.springframework.web.bind.annotation.GetMapping;
-import org.springframework.web.bind.annotation.PathVariable;
-import org.springframework.web.bind.annotation.PutMapping;
-import org.springframework.web.bind.annotation.RequestBody;
-import org.springframework.web.bind.annotation.RequestHeader;
-import org.springframework.web.bind.annotation.RequestMapping;
-import org.springframework.web.bind.annotation.RequestParam;
-import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.bind.annotation.*;
 
 /**
  * The shop's HTTP endpoints. The buyer's browser makes the order id, a UUID, so that all requests

@@ -5,19 +5,13 @@ import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillTransport;
 import io.github.seckill.spring.listener.OrderListenerContainer;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
+import java.util.*;
 import java.util.concurrent.CompletionException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.springframework.data.redis.connection.ClusterSlotHashUtil;
-import org.springframework.data.redis.connection.RedisClusterConnection;
-import org.springframework.data.redis.connection.RedisClusterNode;
-import org.springframework.data.redis.connection.RedisConnection;
+import org.springframework.data.redis.connection.*;
 
 /**
  * Finds out whether the server, or every primary of a cluster, has the module, without a sale: asks

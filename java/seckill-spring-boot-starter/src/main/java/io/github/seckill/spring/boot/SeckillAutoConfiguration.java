@@ -1,9 +1,6 @@
 package io.github.seckill.spring.boot;
 
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillObserver;
-import io.github.seckill.client.SeckillOptions;
-import io.github.seckill.client.SeckillTransport;
+import io.github.seckill.client.*;
 import io.github.seckill.spring.SeckillLockRegistry;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.boot.SeckillProperties.CheckOnStart;
@@ -21,10 +18,7 @@ import org.springframework.boot.actuate.health.AbstractHealthIndicator;
 import org.springframework.boot.actuate.health.Health;
 import org.springframework.boot.actuate.health.HealthIndicator;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.boot.autoconfigure.condition.*;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;

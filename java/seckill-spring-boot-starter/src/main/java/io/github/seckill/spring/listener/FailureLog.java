@@ -1,10 +1,7 @@
 package io.github.seckill.spring.listener;
 
 import java.time.Duration;
-import java.util.HashSet;
-import java.util.LinkedHashMap;
-import java.util.Map;
-import java.util.Set;
+import java.util.*;
 
 /** Remembers which entries have failed in this process, and since when; for one thread. */
 final class FailureLog {

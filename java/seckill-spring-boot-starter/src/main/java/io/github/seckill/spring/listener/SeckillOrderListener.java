@@ -1,10 +1,6 @@
 package io.github.seckill.spring.listener;
 
-import java.lang.annotation.Documented;
-import java.lang.annotation.ElementType;
-import java.lang.annotation.Retention;
-import java.lang.annotation.RetentionPolicy;
-import java.lang.annotation.Target;
+import java.lang.annotation.*;
 import org.springframework.aot.hint.annotation.Reflective;
 
 /**

@@ -8,11 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.support.DefaultSingletonBeanRegistry;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.core.env.MapPropertySource;
-import org.springframework.test.context.ContextConfigurationAttributes;
-import org.springframework.test.context.ContextCustomizer;
-import org.springframework.test.context.ContextCustomizerFactory;
-import org.springframework.test.context.MergedContextConfiguration;
-import org.springframework.test.context.TestContextAnnotationUtils;
+import org.springframework.test.context.*;
 
 /** Finds {@link SeckillServiceConnection} on a test class, or on one that encloses it. */
 final class SeckillServerCustomizerFactory implements ContextCustomizerFactory {
