@@ -29,7 +29,7 @@ final class OrderListenerLoop implements Runnable {
     static final String STARTING = "starting";
     private static final String BEFORE_ALL = "0-0";
     /** Entries whose listeners return within this time are acknowledged by one command. */
-    private static final Duration ACKNOWLEDGE_AFTER = Duration.ofMillis(50);
+    private static final long ACKNOWLEDGE_MS_MOST = 50;
 
     /** What comes this soon after an entry is read by one command, and wakes nobody. */
     private static final Duration GATHER = Duration.ofMillis(5);
@@ -43,6 +43,7 @@ final class OrderListenerLoop implements Runnable {
     private final EntryHandler handler;
     private final OrderListenerOptions options;
     private final Duration poll;
+    private final long acknowledgeMs;
     private final CountDownLatch stopped = new CountDownLatch(1);
     /** Behind which id the next look at pending entries begins, of each stream. */
     private final Map<String, String> pendingBehind = new HashMap<>();
@@ -68,6 +69,8 @@ final class OrderListenerLoop implements Runnable {
         this.handler = handler;
         this.options = options;
         this.poll = poll;
+        // Before others take it over.
+        this.acknowledgeMs = Math.min(ACKNOWLEDGE_MS_MOST, options.claimAfter().toMillis() / 4);
     }
 
     /** Ends the loop after the entry in hand. */
@@ -202,7 +205,7 @@ final class OrderListenerLoop implements Runnable {
 
     /** For how long a read may wait: at least a millisecond, as 0 would be for ever. */
     private Duration untilAcknowledged() {
-        long left = handled.isEmpty() ? poll.toMillis() : ACKNOWLEDGE_AFTER.toMillis()
+        long left = handled.isEmpty() ? poll.toMillis() : acknowledgeMs
                 - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - handledNanos);
         return Duration.ofMillis(Math.max(1, left));
     }
@@ -220,7 +223,7 @@ final class OrderListenerLoop implements Runnable {
     }
 
     private void acknowledgeIfDue(GroupConsumer consumer) {
-        if (System.nanoTime() - handledNanos >= ACKNOWLEDGE_AFTER.toNanos()) {
+        if (System.nanoTime() - handledNanos >= TimeUnit.MILLISECONDS.toNanos(acknowledgeMs)) {
             acknowledge(consumer);
         }
     }

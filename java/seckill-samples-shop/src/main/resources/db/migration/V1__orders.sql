@@ -1,4 +1,4 @@
--- Ids are compared byte by byte.
+-- Ids are compared byte by byte, which MariaDB must be told.
 CREATE TABLE orders (
     voucher  VARCHAR(128) NOT NULL,
     sale     BIGINT       NOT NULL,
@@ -8,7 +8,7 @@ CREATE TABLE orders (
     state    VARCHAR(16)  NOT NULL,
     payment  VARCHAR(128),
     PRIMARY KEY (voucher, sale, order_id)
-) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
+)${bytewise};
 
 -- What is to be paid back, and for how many units. On what is unknown a person decides: if it
 -- turns out to be late or second, that is another row.
@@ -18,4 +18,4 @@ CREATE TABLE refunds (
     order_id VARCHAR(128) NOT NULL,
     units    BIGINT       NOT NULL,
     reason   VARCHAR(16)  NOT NULL
-) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
+)${bytewise};
