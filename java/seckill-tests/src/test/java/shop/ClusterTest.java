@@ -1,7 +1,6 @@
 package shop;
 
 import static io.github.seckill.client.Commands.*;
-import static java.util.concurrent.CompletableFuture.runAsync;
 import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
@@ -11,7 +10,6 @@ import io.github.seckill.test.SeckillServer;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AutoClose;
@@ -20,7 +18,6 @@ import org.junit.jupiter.api.Test;
 
 /** A cluster: routing by the voucher, a slot that moves, a primary that dies. */
 class ClusterTest {
-    private static final int THREADS = 8;
     private static final SeckillOptions PATIENT = SeckillOptions.defaults()
             .commandTimeout(Duration.ofSeconds(10)).retryFor(Duration.ofSeconds(30));
 
@@ -52,38 +49,6 @@ class ClusterTest {
             }
         }
         assertThat(primaries).hasSize(3);
-    }
-
-    /** What many threads are told that buy until they are stopped. */
-    private final class Crowd {
-        private final SeckillClient client;
-        private final AtomicInteger users = new AtomicInteger();
-        private final AtomicBoolean over = new AtomicBoolean();
-        private final Map<Outcome, Integer> told = new ConcurrentHashMap<>();
-        private final List<CompletableFuture<Void>> threads = new ArrayList<>();
-        private final CountDownLatch warm = new CountDownLatch(20 * THREADS);
-
-        Crowd(SeckillClient client) throws InterruptedException {
-            this.client = client;
-            for (int i = 0; i < THREADS; i++) {
-                threads.add(runAsync(this::buy, work -> new Thread(work).start()));
-            }
-            warm.await();
-        }
-
-        private void buy() {
-            while (!over.get()) {
-                int user = users.incrementAndGet();
-                told.merge(client.tryBuy("7", "u" + user, "o" + user), 1, Integer::sum);
-                warm.countDown();
-            }
-        }
-
-        Map<Outcome, Integer> stop() {
-            over.set(true);
-            threads.forEach(CompletableFuture::join);
-            return told;
-        }
     }
 
     @Test

@@ -1,7 +1,6 @@
 package shop;
 
 import static io.github.seckill.client.Commands.*;
-import static java.util.concurrent.CompletableFuture.runAsync;
 import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
@@ -17,20 +16,13 @@ import io.lettuce.core.RedisURI;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** A primary that is killed while it sells, and a sentinel that promotes its replica. */
 class SentinelTest {
-    private static final int BUYERS = 4;
-
     /** A process that watches a primary and ends with the test. */
     private record Sentinel(Process process, int port) implements AutoCloseable {
         static Sentinel of(SeckillServer primary, Path folder) throws IOException {
@@ -66,46 +58,6 @@ class SentinelTest {
                 "seckill.remember-sold-out=true");
     }
 
-    /** Buys all the time. Whatever happens to the servers, no buyer is told of it. */
-    private static final class Buyers {
-        private final SeckillTemplate template;
-        private final AtomicLong orders = new AtomicLong();
-        private final AtomicBoolean over = new AtomicBoolean();
-        private final ConcurrentLinkedQueue<String> accepted = new ConcurrentLinkedQueue<>();
-        private final List<CompletableFuture<Void>> threads = new ArrayList<>();
-
-        Buyers(SeckillTemplate template) {
-            this.template = template;
-            for (int i = 0; i < BUYERS; i++) {
-                threads.add(runAsync(this::buy, work -> new Thread(work).start()));
-            }
-        }
-
-        private void buy() {
-            while (!over.get()) {
-                String order = "o" + orders.incrementAndGet();
-                assertThat(template.tryBuy("7", order, order)).isEqualTo(Outcome.ACCEPTED);
-                accepted.add(order);
-            }
-        }
-
-        /** Waits for so many more, each of which was sent after this was called. */
-        List<String> awaitMore(int count) {
-            int before = accepted.size() + BUYERS;
-            await().until(() -> accepted.size() > before + count || failed());
-            return accepted.stream().skip(before).toList();
-        }
-
-        private boolean failed() {
-            return threads.stream().anyMatch(CompletableFuture::isCompletedExceptionally);
-        }
-
-        void stop() {
-            over.set(true);
-            threads.forEach(CompletableFuture::join);
-        }
-    }
-
     @Test
     void theSaleGoesOnAndWhatWasRememberedIsForgotten(@TempDir Path folder) throws Exception {
         try (SeckillServer primary = SeckillServer.start();
@@ -126,8 +78,7 @@ class SentinelTest {
                 assertThat(template.tryBuy("gone", "first", "first")).isEqualTo(Outcome.ACCEPTED);
                 await().until(() -> RestartTest.remembers(context, "gone"));
                 template.run(create("7", 10_000_000, SaleRules.none()));
-                Buyers buyers = new Buyers(template);
-                buyers.awaitMore(20);
+                Crowd buyers = new Crowd(template.client());
                 await().until(() -> "0".equals(plain.get("seckill:stock:gone")));
                 await().until(() -> plain.exists("seckill:stock:7") == 1);
 
@@ -138,7 +89,7 @@ class SentinelTest {
                 // On the new primary, and before the application is connected to it, perhaps.
                 office.run(restock("gone", 1));
                 List<String> later = buyers.awaitMore(20);
-                buyers.stop();
+                assertThat(buyers.stop()).containsOnlyKeys(Outcome.ACCEPTED);
                 assertThat(later).hasSizeGreaterThanOrEqualTo(20)
                         .allSatisfy(order -> assertThat(office.run(order("7", order))).isPresent());
                 assertThat(office.run(audit("7")).isSound()).isTrue();
