@@ -84,6 +84,8 @@ errors! {
     /// The sale lacks a key.
     Missing { part: Needed } "INCOMPLETE"
         "a key of this sale is missing: {part}, see SECKILL.AUDIT";
+    /// The sale came key by key, and how many keys it must have is not known yet.
+    Arriving "INCOMPLETE" "the keys of this sale came one by one, and its book is still read";
     /// The book, or a key beside it, holds something that no command of the module writes.
     Garbled "ERR" "the records of this voucher can't be read, see SECKILL.AUDIT";
     /// One of the keys is of another type.

@@ -26,3 +26,4 @@ pub(crate) mod sale_keys;
 pub(crate) mod stock;
 mod timed;
 pub(crate) mod voucher_keys;
+mod whole;

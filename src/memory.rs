@@ -5,6 +5,7 @@
 //! each event does to each memory is in docs/ARCHITECTURE.md. [`Memory::on_key`] and
 //! [`Memory::on_server`] are that table; nothing else receives events.
 
+pub(crate) mod arrivals;
 pub(crate) mod holds;
 pub(crate) mod lines;
 pub(crate) mod scripts;
@@ -16,6 +17,7 @@ use crate::keyspace::kept::Kept;
 use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::voucher_keys::Vouchers;
 use crate::server::{Ctx, MainThread, ServerEvent, SlotsMoved};
+use arrivals::Arrivals;
 use domain::key_names::{is_timed_name, timed_names_of_rules};
 use domain::slot::Slot;
 use holds::Holds;
@@ -33,6 +35,8 @@ pub(crate) struct Memory {
     pub(crate) pool: Kept<PoolKeys>,
     /// The name of the id counter used last.
     pub(crate) counter: Kept<Counter>,
+    /// Sales whose keys came one by one.
+    pub(crate) arrivals: Arrivals,
     /// When to look at which holds.
     pub(crate) holds: Holds,
     /// The clients that wait for locks.
@@ -60,6 +64,7 @@ impl Memory {
             vouchers: Vouchers::default(),
             pool: Kept::default(),
             counter: Kept::default(),
+            arrivals: Arrivals::default(),
             holds: Holds::new(databases),
             lines: Lines::new(hear_turns),
             scripts: ScriptCalls::default(),
@@ -85,13 +90,15 @@ impl Memory {
         self.vouchers.on_key(event, key);
         self.lines.mark(db, key);
         self.sessions.on_key(event, db, key);
+        self.arrivals.on_key(event, db, key);
         if is_timed_name(key) {
             self.holds.mark(db, key);
             return true;
         }
+        let is_awaited = self.holds.mark_if_awaited(db, key);
         // Holds and lines without rules are left alone, but now they may have some.
         let parked = timed_names_of_rules(key).into_iter().flatten();
-        parked.filter(|key| self.holds.mark_if_parked(db, key)).count() > 0
+        parked.filter(|key| self.holds.mark_if_parked(db, key)).count() > 0 || is_awaited
     }
 
     /// Handles an event of the server or of whole databases.
@@ -111,11 +118,13 @@ impl Memory {
         }
         match event {
             ServerEvent::Flushed { db } => {
+                self.arrivals.flushed(*db);
                 self.holds.flushed(*db);
                 self.lines.mark_all(*db);
                 self.sessions.flushed(*db);
             }
             ServerEvent::Swapped { first, second } => {
+                self.arrivals.swapped(*first, *second);
                 self.holds.swapped(*first, *second);
                 self.lines.swapped(*first, *second);
                 self.sessions.swapped(*first, *second);
@@ -123,6 +132,7 @@ impl Memory {
             // Each key that is loaded fires an event.
             ServerEvent::LoadingStarted => {}
             ServerEvent::Replaced => {
+                self.arrivals.flushed(None);
                 self.holds.replaced();
                 self.lines.mark_all(None);
                 self.sessions.forget();

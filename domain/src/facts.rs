@@ -56,10 +56,11 @@ pub enum Refusal {
     EndingWaits,
 }
 
-/// A key that a managed sale has once it has live orders, and without which none can be released:
-/// it may be yet to come, where a tool copies or renames key after key.
+/// A key that a managed sale with such orders has: where it is missing, it may be yet to come, by a
+/// tool that copies or renames key after key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
+    Rules,
     Stock,
     Buyers,
     Book,
@@ -67,17 +68,26 @@ pub enum Needed {
     Units,
     /// Units of held orders beyond the first of each, if there are such orders.
     Extra,
+    Holds,
+    /// The line of orders that wait.
+    Line,
+    /// The payments on record.
+    Payments,
 }
 
 /// What the key is called in errors.
 impl fmt::Display for Needed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Rules => "rules",
             Self::Stock => "stock",
             Self::Buyers => "buyers",
             Self::Book => "book",
             Self::Units => "users' units",
             Self::Extra => "extra units",
+            Self::Holds => "holds",
+            Self::Line => "waiting list",
+            Self::Payments => "payments",
         })
     }
 }
@@ -221,6 +231,19 @@ pub(crate) fn check_there<F: Facts>(
         }
     }
     Ok(())
+}
+
+/// Is one of these keys there?
+pub(crate) fn is_any_there<F: Facts>(
+    facts: &F,
+    parts: impl IntoIterator<Item = Needed>,
+) -> Result<bool, F::Error> {
+    for part in parts {
+        if !facts.is_missing(part)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The rules of a voucher that must have some.

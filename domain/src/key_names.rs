@@ -36,8 +36,8 @@ pub const JOURNAL_PREFIX: &[u8] = b"seckill:shard:";
 /// The beginning of the name of an id counter; the prefix of the generated ids follows.
 pub const COUNTER_PREFIX: &[u8] = b"icr:";
 
-/// The prefixes that no setting changes.
-const FIXED_PREFIXES: [&[u8]; 13] = [
+/// The prefixes of a managed voucher that no setting changes.
+const SALE_PREFIXES: [&[u8]; 9] = [
     RULES_PREFIX,
     BOOK_PREFIX,
     UNITS_PREFIX,
@@ -47,11 +47,10 @@ const FIXED_PREFIXES: [&[u8]; 13] = [
     PAYMENTS_PREFIX,
     OUTSIDE_PREFIX,
     LAST_PREFIX,
-    CODES_PREFIX,
-    WINNERS_PREFIX,
-    JOURNAL_PREFIX,
-    COUNTER_PREFIX,
 ];
+
+/// The other prefixes that no setting changes.
+const OTHERS: [&[u8]; 4] = [CODES_PREFIX, WINNERS_PREFIX, JOURNAL_PREFIX, COUNTER_PREFIX];
 
 /// The suffix of the order stream's name for the stream of releases.
 const RELEASED_SUFFIX: &[u8] = b".released";
@@ -164,7 +163,8 @@ pub fn is_own_name(key: &[u8], prefixes: [&[u8]; 2], streams: [&[u8]; 2]) -> boo
             rest.is_empty() || rest.starts_with(b".") || rest.starts_with(b":{")
         })
     };
-    FIXED_PREFIXES.into_iter().chain(prefixes).any(begins) || streams.into_iter().any(is_of)
+    SALE_PREFIXES.into_iter().chain(OTHERS).chain(prefixes).any(begins)
+        || streams.into_iter().any(is_of)
 }
 
 /// Why a lock may not have a name.
@@ -196,6 +196,12 @@ pub fn check_lock_name(
 /// Could this be the name of a rules key?
 pub fn is_rules_name(key: &[u8]) -> bool {
     key.starts_with(RULES_PREFIX)
+}
+
+/// The name of the rules of the managed voucher whose key this could be.
+pub fn rules_name_beside(key: &[u8]) -> Option<Vec<u8>> {
+    let voucher = SALE_PREFIXES.into_iter().find_map(|prefix| key.strip_prefix(prefix))?;
+    Some([RULES_PREFIX, voucher].concat())
 }
 
 /// The keys that a timer looks at: holds, and lines.
@@ -340,27 +346,11 @@ mod tests {
     #[test]
     fn own_keys_are_known_by_their_names() {
         let is_own = |key: &str| is_own_name(key.as_bytes(), [b"s:", b""], [b"o", b""]);
-        for own in [
-            "s:",
-            "s:7",
-            "seckill:voucher:7",
-            "seckill:book:{7}",
-            "seckill:units:",
-            "seckill:hold:7",
-            "seckill:extra:7",
-            "seckill:wait:7",
-            "seckill:payments:7",
-            "seckill:outside:7",
-            "seckill:last:7",
-            "seckill:codes:7",
-            "seckill:winners:7",
-            "seckill:shard:{7}",
-            "icr:order:2026:11:22",
-            "o",
-            "o.dlq",
-            "o:{7}",
-            "o.released:{7}",
-        ] {
+        let own = "s: s:7 seckill:voucher:7 seckill:book:{7} seckill:units: \
+            seckill:hold:7 seckill:extra:7 seckill:wait:7 seckill:payments:7 \
+            seckill:outside:7 seckill:last:7 seckill:codes:7 seckill:winners:7 \
+            seckill:shard:{7} icr:order:2026:11:22 o o.dlq o:{7} o.released:{7}";
+        for own in own.split_whitespace() {
             assert!(is_own(own), "{own}");
         }
         for other in ["", "s", "lock:7", "seckill:lock:7", "seckill:stock:7", "orders", "o:7", "ic"]

@@ -53,3 +53,4 @@ pub mod slot;
 pub mod stream_entry;
 pub mod tries;
 pub mod waitlist;
+pub mod whole;

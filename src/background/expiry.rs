@@ -164,14 +164,14 @@ fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
         Ok(Found::NoVoucher) => memory.holds.index(|index| index.park(key)),
         Ok(Found::Holds(reaped)) => {
             if let Some(error) = reaped.refused {
-                complain(ctx, memory, key, error, now);
+                not_done(ctx, memory, key, error, now);
             }
             let skipped = skip(skipped, reaped, now);
             memory.holds.index(|index| index.skip(key, skipped));
             look(ctx, memory, key, now);
         }
         Err(error) => {
-            complain(ctx, memory, key, error, now);
+            not_done(ctx, memory, key, error, now);
             let at = now.saturating_add(RETRY_MS);
             memory.holds.index(|index| index.retry(key, at));
         }
@@ -218,7 +218,7 @@ fn look_at_line(
             None => index.remove(key),
         }),
         Err(error) => {
-            complain(ctx, memory, key, error, now);
+            not_done(ctx, memory, key, error, now);
             let at = now.saturating_add(RETRY_MS);
             memory.holds.index(|index| index.retry(key, at));
         }
@@ -238,8 +238,15 @@ fn serve(sale: &Sale<'_>) -> Result<Option<Millis>, CommandError> {
     decided::serve(sale).map(|next| at(&next))
 }
 
-/// Logs, at most once per minute, why something was not done.
-fn complain(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, error: CommandError, now: Millis) {
+/// Something was not done: it is tried again after a while, or once the key that it lacks comes.
+/// Logs why, at most once per minute.
+fn not_done(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, error: CommandError, now: Millis) {
+    if let CommandError::Missing { part } = error
+        && let Ok(Some((_, keys))) = keys_of(memory, key)
+        && let Ok(keys) = keys.managed()
+    {
+        memory.holds.wait_for(DbKey::new(key.db, keys.needed(part).bytes()), key);
+    }
     // A slot that is moving to another node is not an error.
     if error != CommandError::TryAgain && memory.holds.may_complain(now) {
         ctx.warn(&if is_wait_name(&key.key) {
@@ -258,18 +265,26 @@ fn with_sale<'a, R>(
     which: impl Fn(ManagedKeys<'_>) -> Str<'_>,
     work: impl FnOnce(&Sale<'_>) -> Result<R, CommandError>,
 ) -> Result<Option<R>, CommandError> {
-    let Some(voucher) = voucher_of_timed(&key.key, config::hash_tags()) else { return Ok(None) };
-    let voucher = OwnedStr::new(&voucher);
-    let voucher = Voucher(voucher.as_str());
-    let keys = VoucherKeys::of_background(&memory.vouchers, voucher)?;
+    let Some((voucher, keys)) = keys_of(memory, key)? else { return Ok(None) };
     keys.check_here(ctx)?;
     if which(keys.managed()?).bytes() != &*key.key
         || keys.rules_in(&memory.vouchers, ctx)?.is_none()
     {
         return Ok(None);
     }
-    let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+    let sale = Sale::of(ctx, &memory.vouchers, &keys, Voucher(voucher.as_str()));
     work(&sale).map(Some)
+}
+
+/// The voucher whose holds or line this is, and its keys; none if it can't be one's.
+fn keys_of(
+    memory: &Memory,
+    key: &DbKey,
+) -> Result<Option<(OwnedStr, Rc<VoucherKeys>)>, CommandError> {
+    let Some(voucher) = voucher_of_timed(&key.key, config::hash_tags()) else { return Ok(None) };
+    let voucher = OwnedStr::new(&voucher);
+    let keys = VoucherKeys::of_background(&memory.vouchers, Voucher(voucher.as_str()))?;
+    Ok(Some((voucher, keys)))
 }
 
 /// What is at a key that the index calls due.

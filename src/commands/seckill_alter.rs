@@ -41,6 +41,7 @@ impl Command for Alter {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        memory.arrivals.check(&sale)?;
         let decide = || alter(&sale, given.sale(), |rules| given.apply(rules));
         let plan = match decide() {
             Err(CommandError::EndingWaits) => {

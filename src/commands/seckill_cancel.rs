@@ -44,6 +44,7 @@ impl Command for Cancel {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        memory.arrivals.check(&sale)?;
         let request = request(order, Meant::by_request(meant));
         let answer = done(&sale, cancel(&sale, &request, only, kept)?)?;
         Ok(Reply::Integer(answer as i64))

@@ -47,6 +47,7 @@ impl Command for Confirm {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        memory.arrivals.check(&sale)?;
         let request = request(order, Meant::by_request(options.sale));
         let is_refunded = options.is_refunded;
         let given = options.reference.map(|it| Given { reference: Name::Given(it.0), is_refunded });

@@ -54,6 +54,9 @@ impl Command for Drop {
         keys.check_all_here(ctx)?;
         check_primary(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        if !is_forced {
+            memory.arrivals.check(&sale)?;
+        }
         // The sale is over: what is released here is nobody's.
         sale.serve_nobody();
         let end = drop(&sale, Meant::by_request(meant), is_forced, RELEASES_MAX)?;

@@ -43,6 +43,7 @@ impl Command for Extend {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        memory.arrivals.check(&sale)?;
         let request = request(order, Meant::by_request(meant));
         let answer = done(&sale, extend(&sale, &request, ms)?)?;
         Ok(Reply::Integer(answer as i64))

@@ -49,6 +49,7 @@ impl Command for MTry {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         let reach = keys.reach(&memory.vouchers, ctx)?;
         let sale = Sale::reached(ctx, &memory.vouchers, &keys, voucher, reach);
+        memory.arrivals.check(&sale)?;
         batch.find_ids(ctx, memory, &keys, &sale, voucher)?;
         let answers = sell(&sale, &batch)?;
         drop(sale);

@@ -78,6 +78,7 @@ impl Command for Reject {
             Some((keys, order)) => {
                 keys.check_here(ctx)?;
                 let sale = Sale::of(ctx, &memory.vouchers, &keys, Voucher(order.voucher));
+                memory.arrivals.check(&sale)?;
                 let sale = sale.with_rejected(&rejected);
                 let (user, id) = (Name::Given(order.user), Name::Given(order.id));
                 let request = Request { user, id, sale: Meant::by_entry(order.sale) };

@@ -57,6 +57,7 @@ impl Command for Restock {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         keys.check_here(ctx)?;
         let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        memory.arrivals.check(&sale)?;
         let (left, plan) = sales::restock(&sale, Meant::by_request(meant), how)?;
         apply_to_all(&sale, &plan)?;
         // The first in line may have got some.

@@ -58,6 +58,7 @@ impl Command for Try {
         let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
         let reach = keys.reach(&memory.vouchers, ctx)?;
         let sale = Sale::reached(ctx, &memory.vouchers, &keys, voucher, reach);
+        memory.arrivals.check(&sale)?;
         if order.id.as_ref() != GENERATE {
             return try_once(&sale, meant, &order, or_else).map(Reply::from);
         }

@@ -2,6 +2,7 @@
 
 use crate::error::CommandError;
 use crate::server::Str;
+use domain::facts::Needed;
 
 /// The keys that an unmanaged try touches. `orders` is none where no stream is kept.
 #[derive(Clone, Copy)]
@@ -71,6 +72,21 @@ impl<'k> AllKeys<'k> {
 }
 
 impl<'k> ManagedKeys<'k> {
+    /// A key that a sale may lack.
+    pub(crate) fn needed(self, part: Needed) -> Str<'k> {
+        match part {
+            Needed::Rules => self.rules,
+            Needed::Stock => self.sale.stock,
+            Needed::Buyers => self.sale.buyers,
+            Needed::Book => self.book,
+            Needed::Units => self.units,
+            Needed::Extra => self.extra,
+            Needed::Holds => self.holds,
+            Needed::Line => self.wait,
+            Needed::Payments => self.payments,
+        }
+    }
+
     /// Every key. Names each field, so that a new kind of key does not compile until it is in one
     /// of the groups.
     pub(crate) fn all(self) -> AllKeys<'k> {

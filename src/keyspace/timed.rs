@@ -130,8 +130,6 @@ impl Sale<'_> {
             return Ok(false);
         }
         Ok(!match part {
-            Needed::Stock => rules::exists(ctx, keys.sale.stock),
-            Needed::Buyers => rules::exists(ctx, keys.sale.buyers),
             Needed::Book => opened.book.exists(ctx, keys.book),
             Needed::Units => opened.units.exists(ctx, keys.units),
             Needed::Extra => {
@@ -142,6 +140,7 @@ impl Sale<'_> {
                     false
                 }
             }
+            part => rules::exists(ctx, keys.needed(part)),
         })
     }
 

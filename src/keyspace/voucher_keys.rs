@@ -279,7 +279,8 @@ fn check_all_differ(keys: ManagedKeys<'_>) -> Result<(), CommandError> {
 }
 
 /// The events of a key that leaves this node, or at least this name.
-const DEPARTURES: [&CStr; 5] = [c"del", c"expired", c"evicted", c"rename_from", c"move_from"];
+pub(crate) const DEPARTURES: [&CStr; 5] =
+    [c"del", c"expired", c"evicted", c"rename_from", c"move_from"];
 
 /// What is known of the keys, until an event says otherwise.
 impl VoucherKeys {

@@ -6,6 +6,7 @@ use crate::server::MainThread;
 use domain::db_key::{DbKey, swapped_db};
 use domain::due::{DueIndex, Skipped};
 use domain::rules::Millis;
+use std::collections::HashMap;
 
 /// What is remembered of holds.
 pub(crate) struct Holds {
@@ -15,7 +16,14 @@ pub(crate) struct Holds {
     parked_under: MainThread<u64>,
     /// When the log last said that holds could not be released.
     complained_ms: MainThread<Millis>,
+    /// What can't be done for lack of a key: that key, and the holds or the line. Beside this, it
+    /// is tried again from time to time.
+    awaited: MainThread<HashMap<DbKey, DbKey>>,
+    is_awaiting: MainThread<bool>,
 }
+
+/// How many missing keys are remembered.
+const AWAITED_MAX: usize = 10_000;
 
 impl Holds {
     pub(super) fn new(databases: Vec<i32>) -> Self {
@@ -24,6 +32,8 @@ impl Holds {
             scan: MainThread::new(Scan::new(databases)),
             parked_under: MainThread::new(config::naming_generation()),
             complained_ms: MainThread::new(0),
+            awaited: MainThread::default(),
+            is_awaiting: MainThread::new(false),
         }
     }
 
@@ -48,6 +58,35 @@ impl Holds {
 
     pub(super) fn mark_if_parked(&self, db: i32, key: &[u8]) -> bool {
         self.index.with(|index| index.mark_if_parked(db, key))
+    }
+
+    /// Remembers that holds or a line lack a key.
+    pub(crate) fn wait_for(&self, missing: DbKey, timed: &DbKey) {
+        self.awaited.with(|awaited| {
+            if awaited.len() >= AWAITED_MAX {
+                awaited.clear();
+            }
+            awaited.insert(missing, timed.clone());
+        });
+        self.is_awaiting.set(true);
+    }
+
+    /// A key that holds or a line lacked may have come: these are to be looked at. True if so.
+    pub(super) fn mark_if_awaited(&self, db: i32, key: &[u8]) -> bool {
+        if !self.is_awaiting.get() {
+            return false;
+        }
+        let (timed, is_awaiting) = self.awaited.with(|awaited| {
+            let timed = awaited.remove(&DbKey::new(db, key));
+            (timed, !awaited.is_empty())
+        });
+        self.is_awaiting.set(is_awaiting);
+        let Some(timed) = timed else { return false };
+        self.index.with(|index| {
+            index.skip(&timed, None);
+            index.mark(timed.db, &timed.key);
+        });
+        true
     }
 
     /// Is there something to look at now: a key that changed, or a part of the keyspace?

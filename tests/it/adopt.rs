@@ -34,7 +34,7 @@ fn a_voucher_that_somebody_has_bought_is_refused() {
 /// From then on a voucher is managed, though it was tried without rules before.
 #[test]
 fn rules_that_come_from_elsewhere_count_at_once() {
-    let rules = r#"{"total":5,"begin":null,"end":1,"limit":1,"hold":null,"sale":7}"#;
+    let rules = r#"{"total":3,"begin":null,"end":1,"limit":1,"hold":null,"sale":7}"#;
     let server = Server::with().port().start();
     let mut other = server.client();
     other.run("SELECT 4");

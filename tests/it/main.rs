@@ -27,6 +27,7 @@
 //! | `reject` | rejected entries and their dead letters |
 //! | `reject_cluster` | rejections in a cluster |
 //! | `survival` | crashes, failovers, lost and restored keys |
+//! | `arriving` | sales whose keys come one by one |
 //! | `retries` | repeated answers, and WAIT after them |
 //! | `status` | replies that describe managed sales |
 //! | `audit_steps` | a book read in steps while it changes |
@@ -63,6 +64,7 @@ use kit::{aof, faketime, harness, locks_line, observe, slots, transcript, whole_
 
 mod adopt;
 mod arguments;
+mod arriving;
 mod audit_steps;
 mod bounds;
 mod cluster;

@@ -17,11 +17,15 @@ impl World {
     /// Is this key missing?
     pub fn lacks(&self, part: Needed) -> bool {
         match part {
+            Needed::Rules => self.rules.is_none(),
             Needed::Stock => self.stock.is_none(),
             Needed::Buyers => !self.buyers.contains(&true),
             Needed::Book => self.book.iter().all(Option::is_none),
             Needed::Units => self.units.iter().all(Option::is_none),
             Needed::Extra => self.extra == 0,
+            Needed::Holds => self.holds.iter().all(Option::is_none),
+            Needed::Line => self.in_line().is_empty(),
+            Needed::Payments => self.payments.iter().all(Option::is_none),
         }
     }
 

@@ -4,10 +4,10 @@ use super::primed::{Last, Primed, each};
 use crate::harness::wait_for;
 use redis::Value;
 
-const RULES: &str = r#"{"total":9,"begin":null,"end":1,"limit":1,"hold":null,"sale":7}"#;
+const RULES: &str = r#"{"total":8,"begin":null,"end":1,"limit":1,"hold":null,"sale":7}"#;
 
-/// A sorted set that makes an order due.
-const DUE: &str = "ZADD {t}due 5 a1";
+/// A sorted set that makes an order due, and has the other one.
+const DUE: &str = "ZADD {t}due 5 a1 9000000000000 b1";
 
 const RESTORE_DUE: &str = "EVAL \"return redis.call('RESTORE', KEYS[1], 0, \
     redis.call('DUMP', KEYS[2]), 'REPLACE')\" 2 seckill:hold:{t}m {t}due";
@@ -54,7 +54,7 @@ const APPEARS_IN_OTHER_WAYS: Ways = &[
     &[
         "DEL seckill:hold:{t}m",
         "SELECT 1",
-        "ZADD seckill:hold:{t}m 5 a1",
+        "ZADD seckill:hold:{t}m 5 a1 9000000000000 b1",
         "MOVE seckill:hold:{t}m 0",
         "SELECT 0",
     ],
