@@ -4,6 +4,7 @@ import io.github.seckill.client.SeckillTransport;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -168,26 +169,25 @@ final class ConnectionChoice implements SmartLifecycle, AutoCloseable {
         return context.getBean(RedisConnectionFactory.class);
     }
 
-    @Override
-    public synchronized void start() {
-        AnnotationConfigApplicationContext context = own;
-        if (context != null) {
-            context.start();
+    private synchronized void ofOwn(Consumer<AnnotationConfigApplicationContext> call) {
+        if (own != null) {
+            call.accept(own);
         }
     }
 
     @Override
-    public synchronized void stop() {
-        AnnotationConfigApplicationContext context = own;
-        if (context != null) {
-            context.stop();
-        }
+    public void start() {
+        ofOwn(AnnotationConfigApplicationContext::start);
+    }
+
+    @Override
+    public void stop() {
+        ofOwn(AnnotationConfigApplicationContext::stop);
     }
 
     @Override
     public synchronized boolean isRunning() {
-        AnnotationConfigApplicationContext context = own;
-        return context != null && context.isRunning();
+        return own != null && own.isRunning();
     }
 
     /** With the connection factories of the application: after what uses them has stopped. */
@@ -197,10 +197,7 @@ final class ConnectionChoice implements SmartLifecycle, AutoCloseable {
     }
 
     @Override
-    public synchronized void close() {
-        AnnotationConfigApplicationContext context = own;
-        if (context != null) {
-            context.close();
-        }
+    public void close() {
+        ofOwn(AnnotationConfigApplicationContext::close);
     }
 }
