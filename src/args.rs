@@ -1,16 +1,84 @@
-//! The arguments of a command, read one by one under the names that the docs give them.
+//! The arguments of a command, read by their declaration: what COMMAND DOCS shows of it, and what
+//! errors say, is what it is read by.
 
 use crate::config;
-use crate::error::CommandError;
-use crate::server::Str;
-use crate::typed::{Argument, KeyName, Token};
+use crate::error::{CommandError, Needs};
+use crate::server::{ArgKind, ArgSpec, Str};
+use crate::typed::{Argument, LockName};
 use domain::entry_id::EntryId;
 use domain::integer;
 use domain::key_names::BadLockName;
 use domain::order_id::Count;
-use domain::rules::SaleId;
+use domain::rules::{Millis, SaleId, is_in_seconds};
 use domain::sale::Units;
-use std::ops::RangeInclusive;
+
+/// The arguments of a command, as one value.
+pub(crate) trait Arguments<'a>: Sized {
+    /// Reads those that are always there.
+    fn begin(args: &mut Args<'a>) -> Result<Self, CommandError>;
+
+    /// Reads the next option. False if there is none, or it was given before.
+    fn option(&mut self, args: &mut Args<'a>) -> Result<bool, CommandError>;
+
+    #[inline]
+    fn read(mut args: Args<'a>) -> Result<Self, CommandError> {
+        let mut given = Self::begin(&mut args)?;
+        while !args.is_empty() {
+            if !given.option(&mut args)? {
+                return Err(CommandError::Syntax);
+            }
+        }
+        Ok(given)
+    }
+}
+
+/// Declares the arguments of a command: the fields of a type, each with its [`ArgSpec`]. Those in
+/// brackets are options, which follow the others in any order.
+macro_rules! arguments {
+    (
+        $(#[$doc:meta])*
+        $name:ident<$life:lifetime> {
+            $($field:ident: $type:ty = $spec:expr,)*
+            $([$option:ident: $option_type:ty = $option_spec:expr])*
+        }
+    ) => {
+        $(#[$doc])*
+        pub(super) struct $name<$life> {
+            $(pub(super) $field: $type,)*
+            $(pub(super) $option: Option<$option_type>,)*
+        }
+
+        impl $name<'_> {
+            pub(super) const SPECS: $crate::server::Declared =
+                $crate::server::Declared::new(&[$($spec,)* $($option_spec.optional(),)*]);
+        }
+
+        impl<$life> $crate::args::Arguments<$life> for $name<$life> {
+            #[inline]
+            fn begin(
+                args: &mut $crate::args::Args<$life>,
+            ) -> Result<Self, $crate::error::CommandError> {
+                Ok(Self {
+                    $($field: $crate::args::Value::read(args, const { &$spec })?,)*
+                    $($option: None,)*
+                })
+            }
+
+            #[inline]
+            fn option(
+                &mut self,
+                _args: &mut $crate::args::Args<$life>,
+            ) -> Result<bool, $crate::error::CommandError> {
+                $(if self.$option.is_none() && _args.take_word(const { &$option_spec }) {
+                    self.$option = Some($crate::args::Value::read(_args, const { &$option_spec })?);
+                    return Ok(true);
+                })*
+                Ok(false)
+            }
+        }
+    };
+}
+pub(crate) use arguments;
 
 /// The arguments not read yet.
 pub(crate) struct Args<'a>(&'a [Str<'a>]);
@@ -20,124 +88,160 @@ impl<'a> Args<'a> {
         Self(arguments)
     }
 
-    /// The next argument. The arity was checked, so that none is left is a syntax error. One that
-    /// is too long is refused before anything is made of it.
-    #[inline]
-    pub(crate) fn next<A: Argument<'a>>(&mut self) -> Result<A, CommandError> {
-        let raw = self.pop().ok_or(CommandError::Syntax)?;
-        if let Some(argument) = A::BOUNDED {
-            check_bound(raw.bytes().len(), argument)?;
-        }
-        Ok(A::of(raw))
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// The next argument as the key of a lock that is to change hands. As long as ids at most: its
-    /// name is kept for those who wait.
-    pub(crate) fn next_lock(&mut self) -> Result<KeyName<'a>, CommandError> {
-        let key: KeyName<'a> = self.next()?;
-        let name = key.0.bytes();
-        check_bound(name.len(), "key")?;
-        match config::check_lock_name(name) {
-            Ok(()) => Ok(key),
+    /// Takes the word before an argument, if it is next.
+    pub(crate) fn take_word(&mut self, spec: &ArgSpec) -> bool {
+        let Some((next, rest)) = self.0.split_first() else { return false };
+        let is_next =
+            spec.word.is_some_and(|word| next.bytes().eq_ignore_ascii_case(word.to_bytes()));
+        if is_next {
+            self.0 = rest;
+        }
+        is_next
+    }
+
+    /// Takes the value of an argument. The server has checked how many words there are.
+    #[inline]
+    fn take(&mut self, spec: &'static ArgSpec) -> Result<Str<'a>, CommandError> {
+        let Some((first, rest)) = self.0.split_first() else { return Err(lacking(spec)) };
+        self.0 = rest;
+        Ok(*first)
+    }
+}
+
+#[cold]
+fn lacking(argument: &'static ArgSpec) -> CommandError {
+    CommandError::Lacking { what: Needs(argument) }
+}
+
+/// The value of an argument, which is read as its declaration says; the word before it is taken.
+pub(crate) trait Value<'a>: Sized {
+    fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError>;
+}
+
+impl<'a, A: Argument<'a>> Value<'a> for A {
+    #[inline]
+    fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        let text = args.take(spec)?;
+        checked_len::<A>(text, spec)?;
+        Ok(A::of(text))
+    }
+}
+
+impl Value<'_> for i64 {
+    fn read(args: &mut Args<'_>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        let text = args.take(spec)?;
+        let ArgKind::Integer { min, max, unit } = spec.kind else { return Err(lacking(spec)) };
+        let max = max.now();
+        integer::parse(text.bytes())
+            .filter(|value| (min..=max).contains(value))
+            .ok_or(CommandError::NotInRange { argument: spec.label(), min, max, unit })
+    }
+}
+
+/// A moment in milliseconds, or 0.
+pub(crate) struct Moment(pub(crate) Millis);
+
+impl Value<'_> for Moment {
+    fn read(args: &mut Args<'_>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        let moment = i64::read(args, spec)?;
+        let argument = spec.label();
+        if is_in_seconds(moment) {
+            Err(CommandError::Seconds { argument })
+        } else {
+            Ok(Self(moment))
+        }
+    }
+}
+
+/// Integers whose range is that of their type.
+macro_rules! integers {
+    ($($type:ty)*) => {$(
+        impl Value<'_> for $type {
+            fn read(args: &mut Args<'_>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+                <$type>::new(i64::read(args, spec)?).ok_or(CommandError::Syntax)
+            }
+        }
+    )*};
+}
+
+integers! { Units SaleId Count }
+
+impl Value<'_> for EntryId {
+    fn read(args: &mut Args<'_>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        EntryId::parse(args.take(spec)?.bytes()).ok_or(CommandError::EntryId)
+    }
+}
+
+/// The key of a lock that is to change hands. As long as ids at most: its name is kept for those
+/// who wait.
+impl<'a> Value<'a> for LockName<'a> {
+    fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        let name = args.take(spec)?;
+        check_bound(name.bytes().len(), spec)?;
+        match config::check_lock_name(name.bytes()) {
+            Ok(()) => Ok(Self(name)),
             Err(BadLockName::Fence) => Err(CommandError::FenceKey),
             Err(BadLockName::Own) => Err(CommandError::OwnKey),
         }
     }
+}
 
-    /// The next argument as the token of a new holder. Not empty: clients that never set theirs
-    /// would all be one.
-    pub(crate) fn next_holder(&mut self) -> Result<Token<'a>, CommandError> {
-        let token: Token<'a> = self.next()?;
-        let is_empty = token.0.bytes().is_empty();
-        if is_empty { Err(CommandError::Empty { argument: "token" }) } else { Ok(token) }
+/// A word was said, and that is all.
+pub(crate) struct Said;
+
+impl Value<'_> for Said {
+    fn read(_: &mut Args<'_>, _: &'static ArgSpec) -> Result<Self, CommandError> {
+        Ok(Self)
     }
+}
 
-    /// The next argument as one of `words`, which are upper case; it may be in any.
-    pub(crate) fn next_word(
-        &mut self,
-        words: &[&'static str],
-    ) -> Result<&'static str, CommandError> {
-        let word = self.pop().ok_or(CommandError::Syntax)?.bytes();
-        words
-            .iter()
-            .copied()
-            .find(|known| word.eq_ignore_ascii_case(known.as_bytes()))
-            .ok_or(CommandError::Syntax)
+/// One of two ways to say something.
+pub(crate) enum Either<A, B> {
+    First(A),
+    Second(B),
+}
+
+impl<'a, A: Value<'a>, B: Value<'a>> Value<'a> for Either<A, B> {
+    fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        let ArgKind::OneOf([first, second]) = &spec.kind else { return Err(lacking(spec)) };
+        if args.take_word(second) {
+            B::read(args, second).map(Self::Second)
+        } else if first.word.is_none() || args.take_word(first) {
+            A::read(args, first).map(Self::First)
+        } else {
+            Err(lacking(spec))
+        }
     }
+}
 
-    /// Takes the next argument if it is `word`, which is upper case; it may be in any.
-    pub(crate) fn take_word(&mut self, word: &'static str) -> bool {
-        let is_next = |next: &Str<'_>| next.bytes().eq_ignore_ascii_case(word.as_bytes());
-        self.0.first().is_some_and(is_next) && self.pop().is_some()
+impl<'a, A: Value<'a>> Value<'a> for [A; 3] {
+    fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        match &spec.kind {
+            ArgKind::Block([a, b, c]) if args.0.len() >= 3 => {
+                Ok([A::read(args, a)?, A::read(args, b)?, A::read(args, c)?])
+            }
+            _ => Err(lacking(spec)),
+        }
     }
+}
 
-    /// The next argument as an integer in `min..=max`, under the name that the docs give it.
-    pub(crate) fn next_integer(
-        &mut self,
-        argument: &'static str,
-        range: RangeInclusive<i64>,
-    ) -> Result<i64, CommandError> {
-        self.next_number(argument, range, "")
+/// An argument that may be left out, without a word before it.
+impl<'a, A: Value<'a>> Value<'a> for Option<A> {
+    fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        if args.is_empty() { Ok(None) } else { A::read(args, spec).map(Some) }
     }
+}
 
-    /// The same for a time in milliseconds.
-    pub(crate) fn next_ms(
-        &mut self,
-        argument: &'static str,
-        range: RangeInclusive<i64>,
-    ) -> Result<i64, CommandError> {
-        self.next_number(argument, range, " ms")
-    }
-
-    fn next_number(
-        &mut self,
-        argument: &'static str,
-        range: RangeInclusive<i64>,
-        unit: &'static str,
-    ) -> Result<i64, CommandError> {
-        let raw = self.pop().ok_or(CommandError::Syntax)?;
-        let (min, max) = (*range.start(), *range.end());
-        integer::parse(raw.bytes())
-            .filter(|value| range.contains(value))
-            .ok_or(CommandError::NotInRange { argument, min, max, unit })
-    }
-
-    /// The next argument as the id of a stream's entry.
-    pub(crate) fn next_entry_id(&mut self) -> Result<EntryId, CommandError> {
-        let raw = self.pop().ok_or(CommandError::Syntax)?;
-        EntryId::parse(raw.bytes()).ok_or(CommandError::EntryId)
-    }
-
-    /// The number behind `UNITS`, to be given once at most.
-    pub(crate) fn next_units(&mut self) -> Result<Units, CommandError> {
-        let units = self.next_integer("units", 1..=i64::MAX)?;
-        Units::new(units).ok_or(CommandError::Syntax)
-    }
-
-    /// The id behind `SALE`.
-    pub(crate) fn next_sale(&mut self) -> Result<SaleId, CommandError> {
-        let id = self.next_integer("sale", 1..=SaleId::MAX)?;
-        SaleId::new(id).ok_or(CommandError::Syntax)
-    }
-
-    /// The number behind `COUNT`.
-    pub(crate) fn next_count(&mut self) -> Result<Count, CommandError> {
-        let raw = self.pop().ok_or(CommandError::Syntax)?;
-        integer::parse(raw.bytes()).and_then(Count::new).ok_or(CommandError::NotInRange {
-            argument: "count",
-            min: 1,
-            max: Count::MAX,
-            unit: "",
-        })
-    }
-
-    /// All that is left, as pairs, of which there must be one to `max`. Their lengths are for the
-    /// caller to check, by [`checked_len`]: one that is too long is no error of the others.
-    pub(crate) fn pairs<A: Argument<'a>, B: Argument<'a>>(
-        self,
-        max: usize,
-    ) -> Result<Vec<(A, B)>, CommandError> {
-        let pairs = self.0.chunks(2);
+/// All that is left, as pairs. Their lengths are for the caller to check, by [`checked_len`]: one
+/// that is too long is no error of the others.
+impl<'a, A: Argument<'a>, B: Argument<'a>> Value<'a> for Vec<(A, B)> {
+    fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        let ArgKind::Repeated(_, max) = spec.kind else { return Err(lacking(spec)) };
+        let pairs = std::mem::take(&mut args.0).chunks(2);
         if pairs.len() > max {
             return Err(CommandError::TooManyPairs { max });
         }
@@ -146,26 +250,6 @@ impl<'a> Args<'a> {
             _ => Err(CommandError::OddPairs),
         };
         pairs.map(pair).collect()
-    }
-
-    /// The next argument as the cursor of a command that works in steps.
-    pub(crate) fn next_cursor(&mut self) -> Result<&'a [u8], CommandError> {
-        self.pop().map(Str::bytes).ok_or(CommandError::Syntax)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Refuses what is left over.
-    pub(crate) fn finish(self) -> Result<(), CommandError> {
-        if self.0.is_empty() { Ok(()) } else { Err(CommandError::Syntax) }
-    }
-
-    fn pop(&mut self) -> Option<Str<'a>> {
-        let (first, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*first)
     }
 }
 
@@ -185,16 +269,27 @@ fn check_text(names: [Str<'_>; 2]) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The length of an argument in bytes; an error if it is longer than its kind may be.
+/// The length of an argument in bytes; an error if it is longer or shorter than its kind may be.
 #[inline]
-pub(crate) fn checked_len<'a, A: Argument<'a>>(raw: Str<'a>) -> Result<usize, CommandError> {
-    let len = raw.bytes().len();
-    A::BOUNDED.map_or(Ok(()), |argument| check_bound(len, argument))?;
+pub(crate) fn checked_len<'a, A: Argument<'a>>(
+    text: Str<'a>,
+    spec: &ArgSpec,
+) -> Result<usize, CommandError> {
+    if !A::IS_BOUNDED && A::MAY_BE_EMPTY {
+        return Ok(0);
+    }
+    let len = text.bytes().len();
+    if A::IS_BOUNDED {
+        check_bound(len, spec)?;
+    }
+    if len == 0 && !A::MAY_BE_EMPTY {
+        return Err(CommandError::Empty { argument: spec.label() });
+    }
     Ok(len)
 }
 
 #[inline]
-fn check_bound(len: usize, argument: &'static str) -> Result<(), CommandError> {
+fn check_bound(len: usize, spec: &ArgSpec) -> Result<(), CommandError> {
     let max = config::name_bytes_max();
-    if len > max { Err(CommandError::TooLong { argument, max }) } else { Ok(()) }
+    if len > max { Err(CommandError::TooLong { argument: spec.label(), max }) } else { Ok(()) }
 }

@@ -30,12 +30,12 @@ mod seckill_try;
 mod seckill_trykeys;
 mod seckill_undraw;
 
-use crate::args::Args;
+use crate::args::{Args, Arguments};
 use crate::error::CommandError;
 use crate::memory::Memory;
 use crate::metrics;
-use crate::server::{Access, CommandSpec, Ctx, KeySpec, Reply, Run, Str, take_replaced};
-use std::ffi::CStr;
+use crate::server::{Access, ArgSpec, CommandSpec, Ctx, Reply, Run, Str, take_replaced};
+use domain::rules::SaleId;
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
@@ -66,19 +66,33 @@ pub(crate) static COMMANDS: [&CommandSpec; 24] = [
     &lock_info::SPEC,
 ];
 
-/// The key argument of commands that change a voucher: its name, for routing and access rules.
-const UPDATES_VOUCHER: &[KeySpec] =
-    &[KeySpec { position: 1, access: Access::Update, notes: VOUCHER_NOTES }];
+/// The voucher of commands that change it: a key, for routing and access rules.
+const VOUCHER: ArgSpec =
+    ArgSpec::key(c"voucher", Access::Update, c"The voucher. Its keys are derived from it");
 
-/// The key argument of commands that read a voucher.
-const READS_VOUCHER: &[KeySpec] =
-    &[KeySpec { position: 1, access: Access::Look, notes: VOUCHER_NOTES }];
+/// The voucher of commands that read it.
+const VOUCHER_READ: ArgSpec =
+    ArgSpec::key(c"voucher", Access::Look, c"The voucher. Its keys are derived from it");
 
-const VOUCHER_NOTES: &CStr = c"The voucher. Its keys are derived from it";
+const USER: ArgSpec = ArgSpec::text(c"user");
+const ORDER_ID: ArgSpec = ArgSpec::text(c"orderid");
+
+/// How many units: of a try as an option.
+const UNITS: ArgSpec = ArgSpec::integer(c"units", 1, i64::MAX);
+const UNITS_OPTION: ArgSpec = UNITS.after(c"UNITS");
+
+/// The sale that is meant.
+const SALE: ArgSpec = ArgSpec::integer(c"sale", 1, SaleId::MAX).after(c"SALE");
 
 /// A command of this module.
 trait Command {
-    fn run(ctx: Ctx<'_>, memory: &Memory, args: Args<'_>) -> Result<Reply, CommandError>;
+    type Given<'a>: Arguments<'a>;
+
+    fn run<'a>(
+        ctx: Ctx<'a>,
+        memory: &'a Memory,
+        given: Self::Given<'a>,
+    ) -> Result<Reply, CommandError>;
 }
 
 /// What the server runs: the command, then the one reply.
@@ -94,6 +108,7 @@ impl<C: Command> Run for Answering<C> {
         if take_replaced() {
             metrics::SCRIPTS_REPLACED.count();
         }
-        C::run(ctx, &memory, Args::new(arguments)).unwrap_or_else(Reply::from)
+        let given = C::Given::read(Args::new(arguments));
+        given.and_then(|given| C::run(ctx, &memory, given)).unwrap_or_else(Reply::from)
     }
 }

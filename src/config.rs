@@ -65,12 +65,10 @@ static WAITLIST_MAX: Number = Number::new(c"waitlist-max", 100_000, 0..=10_000_0
 /// Ten years: what is added to any time of day without leaving 64 bits.
 const MS_MAX: i64 = 315_360_000_000;
 
-/// The longest lease that may be asked for.
-pub(crate) static LOCK_LEASE_MS_MAX: Number =
+static LOCK_LEASE_MS_MAX: Number =
     Number::new(c"lock-lease-ms-max", 86_400_000, 1..=MS_MAX, nothing_made);
 
-/// The longest wait that may be asked for.
-pub(crate) static LOCK_WAIT_MS_MAX: Number =
+static LOCK_WAIT_MS_MAX: Number =
     Number::new(c"lock-wait-ms-max", 3_600_000, 0..=MS_MAX, nothing_made);
 
 /// How many clients may wait for one lock, by one user and in all; the latter two also bound locks
@@ -160,6 +158,16 @@ pub(crate) fn name_bytes_max() -> usize {
     usize::try_from(NAME_BYTES_MAX.get()).unwrap_or(usize::MAX)
 }
 
+/// The longest lease that may be asked for.
+pub(crate) fn lock_lease_ms_max() -> i64 {
+    LOCK_LEASE_MS_MAX.get()
+}
+
+/// The longest wait that may be asked for.
+pub(crate) fn lock_wait_ms_max() -> i64 {
+    LOCK_WAIT_MS_MAX.get()
+}
+
 /// Are tries refused whose user or order id no database can store?
 #[inline]
 pub(crate) fn wants_storable_names() -> bool {
@@ -210,34 +218,29 @@ pub(crate) fn parse_scripts(text: &[u8]) -> Result<Scripts, BadEntry> {
 /// What an entry may say of a command.
 fn callable(spec: &CommandSpec) -> Callable {
     let text = |text: &CStr| text.to_string_lossy().into_owned();
-    let any = |name: &CStr| Word::Any(text(name));
-    let words = |words: &[&CStr]| Word::OneOf(words.iter().map(|word| text(word)).collect());
-    let argument = |arg: &ArgSpec| match arg.kind {
-        ArgKind::Key(_)
-        | ArgKind::String
-        | ArgKind::Integer
-        | ArgKind::IntegerOr(_)
-        | ArgKind::IntegerOrNamed(..) => Argument::Required(any(arg.name)),
-        ArgKind::OptionalBareInteger => Argument::Optional(vec![any(arg.name)]),
-        ArgKind::OptionalToken(token) => Argument::Optional(vec![words(&[token])]),
-        ArgKind::OptionalInteger(token) | ArgKind::OptionalString(token) => {
-            Argument::Optional(vec![words(&[token]), any(arg.name)])
-        }
-        ArgKind::OptionalStrings(token, names) => {
-            let names = names.iter().map(|name| any(name));
-            Argument::Optional([words(&[token])].into_iter().chain(names).collect())
-        }
-        ArgKind::OptionalChoice(token, choices) => {
-            Argument::Optional(vec![words(&[token]), words(choices)])
-        }
-        ArgKind::Repeated(parts, max) => {
-            Argument::Repeated(parts.iter().map(|part| any(part.name)).collect(), max)
+    let any = |arg: &ArgSpec| Word::Any(text(arg.name));
+    let said = |arg: &ArgSpec| arg.word.map(text);
+    let argument = |arg: &ArgSpec| {
+        let values = match arg.kind {
+            ArgKind::Word => Vec::new(),
+            ArgKind::Block(parts) | ArgKind::Repeated(parts, _) => parts.iter().map(any).collect(),
+            ArgKind::OneOf(ways) if ways.iter().all(|way| matches!(way.kind, ArgKind::Word)) => {
+                vec![Word::OneOf(ways.iter().filter_map(said).collect())]
+            }
+            _ => vec![any(arg)],
+        };
+        let word = said(arg).map(|word| Word::OneOf(vec![word]));
+        let words = word.into_iter().chain(values).collect();
+        match arg.kind {
+            ArgKind::Repeated(_, max) => Argument::Repeated(words, max),
+            _ if arg.is_optional => Argument::Optional(words),
+            _ => Argument::Required(any(arg)),
         }
     };
     Callable {
         name: text(spec.name).to_ascii_uppercase(),
-        words_min: usize::try_from(spec.arity.unsigned_abs()).unwrap_or(0).saturating_sub(1),
-        arguments: spec.args.iter().map(argument).collect(),
+        words_min: spec.args.words_min(),
+        arguments: spec.args.args.iter().map(argument).collect(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a command refuses: a mistake that somebody must fix, not an outcome of a sale.
 
-use crate::server::{CallError, NotAString, NotThatKind};
+use crate::server::{ArgKind, ArgSpec, CallError, NotAString, NotThatKind};
 use domain::book::Garbled;
 use domain::deduction::BadStock;
 use domain::facts::{Needed, Refusal};
@@ -151,11 +151,13 @@ errors! {
     TooManyAtOnce { max: i64 } "ERR" "more than {max} orders are audited in steps, by CURSOR 0";
     /// An order that keeps nothing is simply cancelled.
     KeepNone "ERR" "KEEP 0 keeps nothing, leave KEEP out to release all units";
-    /// An option that the command does not have.
+    /// An option that the command does not have, or that is given twice.
     Syntax "ERR" "syntax error";
-    /// An argument is missing, or is not an integer in `min..=max`.
+    /// An option without its value.
+    Lacking { what: Needs } "ERR" "{what}";
+    /// An argument is not an integer in `min..=max`.
     NotInRange { argument: &'static str, min: i64, max: i64, unit: &'static str } "ERR"
-        "{argument} must be an integer from {min} to {max}{unit}";
+        "{argument} must be {min} to {max}{unit}";
     /// A time in seconds instead of milliseconds.
     Seconds { argument: &'static str } "ERR"
         "{argument} must be in milliseconds, this looks like seconds";
@@ -199,6 +201,35 @@ errors! {
     ReadOnly "READONLY" "this is a replica, and only its primary sells managed vouchers";
     /// The server refused a step that would have been the first write.
     Refused { step: &'static str } "ERR" "the server refused {step}, nothing was changed";
+}
+
+/// That an argument lacks its value, in the words of its declaration: `UNITS needs n`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needs(pub(crate) &'static ArgSpec);
+
+impl PartialEq for Needs {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for Needs {}
+
+impl fmt::Display for Needs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |parts: &[ArgSpec], between| {
+            parts.iter().map(ArgSpec::label).collect::<Vec<_>>().join(between)
+        };
+        let word = self.0.word.map_or(self.0.label().into(), CStr::to_string_lossy);
+        let needed = match self.0.kind {
+            ArgKind::Integer { unit: "", .. } => "n".to_owned(),
+            ArgKind::Integer { unit, .. } => unit.trim_start().to_owned(),
+            ArgKind::OneOf(ways) => names(ways, "|"),
+            ArgKind::Block(parts) | ArgKind::Repeated(parts, _) => names(parts, " "),
+            ArgKind::Key(..) | ArgKind::Text | ArgKind::Word => self.0.label().to_owned(),
+        };
+        write!(f, "{word} needs {needed}")
+    }
 }
 
 impl CommandError {

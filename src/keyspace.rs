@@ -16,6 +16,7 @@ mod lasting;
 pub(crate) mod lock;
 pub(crate) mod names;
 mod opened;
+pub(crate) mod opening;
 pub(crate) mod orders;
 pub(crate) mod pool;
 pub(crate) mod presence;

@@ -5,6 +5,7 @@
 
 mod acl;
 mod api;
+mod arguments;
 mod blocking;
 mod call;
 mod clients;
@@ -28,14 +29,12 @@ mod timer;
 
 pub(crate) use acl::{may_run, rule_naming};
 pub(crate) use api::{is_memory_aligned, missing as missing_api};
+pub(crate) use arguments::{Access, ArgKind, ArgSpec, Declared, Max};
 pub(crate) use blocking::{BlockedClient, Blocking, ClientId, block};
 pub(crate) use call::{Call, CallError, is_known};
 pub(crate) use clients::{InUse, client_using};
 pub(crate) use collections::NotThatKind;
-pub(crate) use command::{
-    Access, ArgKind, ArgSpec, CommandSpec, KeySpec, Run, add_category, handler,
-    register as register_command,
-};
+pub(crate) use command::{CommandSpec, Run, add_category, handler, register as register_command};
 pub(crate) use config::{Choice, Number, Setting, Text};
 pub(crate) use ctx::{Ctx, EventClass, is_cluster_node};
 pub(crate) use events::{

@@ -4,23 +4,25 @@ use crate::server::Str;
 
 /// An argument of one kind, so that two of them are never mistaken for each other.
 pub(crate) trait Argument<'a>: Sized {
-    /// Its name in the documentation, if `seckill.name-bytes-max` bounds its length.
-    const BOUNDED: Option<&'static str>;
+    /// Does `seckill.name-bytes-max` bound its length?
+    const IS_BOUNDED: bool;
+    const MAY_BE_EMPTY: bool;
 
-    fn of(raw: Str<'a>) -> Self;
+    fn of(text: Str<'a>) -> Self;
 }
 
 macro_rules! arguments {
-    ($($(#[$doc:meta])* $type:ident, $bounded:expr;)*) => {$(
+    ($($(#[$doc:meta])* $type:ident, $is_bounded:literal, $may_be_empty:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
         pub(crate) struct $type<'a>(pub(crate) Str<'a>);
 
         impl<'a> Argument<'a> for $type<'a> {
-            const BOUNDED: Option<&'static str> = $bounded;
+            const IS_BOUNDED: bool = $is_bounded;
+            const MAY_BE_EMPTY: bool = $may_be_empty;
 
-            fn of(raw: Str<'a>) -> Self {
-                Self(raw)
+            fn of(text: Str<'a>) -> Self {
+                Self(text)
             }
         }
     )*};
@@ -28,25 +30,33 @@ macro_rules! arguments {
 
 arguments! {
     /// What is on sale.
-    Voucher, Some("voucher");
+    Voucher, true, true;
     /// Where prize codes are drawn from.
-    Pool, Some("pool");
+    Pool, true, true;
     /// The buyer.
-    User, Some("user");
+    User, true, true;
     /// The order that an accepted try makes.
-    OrderId, Some("orderid");
+    OrderId, true, true;
     /// The payment of an order, as its provider calls it.
-    Reference, Some("reference");
+    Reference, true, false;
     /// The owner of a lock.
-    Token, Some("token");
+    Token, true, true;
+    /// A new owner of a lock: clients that never set their token would all be one.
+    NewToken, true, false;
     /// What ids are counted under.
-    IdPrefix, Some("prefix");
+    IdPrefix, true, true;
     /// The consumer group that an entry of a stream was delivered to.
-    Group, None;
+    Group, false, true;
     /// Why an entry is rejected, for people.
-    Reason, None;
+    Reason, false, true;
     /// A key as the client spelled it.
-    KeyName, None;
+    KeyName, false, true;
     /// The name of a field in the entry of a stream.
-    FieldName, None;
+    FieldName, false, true;
+    /// The cursor of a command that works in steps.
+    Cursor, false, true;
 }
+
+/// The key of a lock that is to change hands, whose name was checked.
+#[derive(Clone, Copy)]
+pub(crate) struct LockName<'a>(pub(crate) Str<'a>);

@@ -82,8 +82,8 @@ local function at_least(digits, others)
     return digits >= others
 end
 
-local function argument_error(name, max)
-    return fail('ERR ' .. name .. ' must be an integer from 1 to ' .. max)
+local function argument_error(name, max, unit)
+    return fail('ERR ' .. name .. ' must be 1 to ' .. max .. (unit or ''))
 end
 
 -- An argument from 1 to max, as digits.
@@ -201,7 +201,7 @@ end
 local TRY_OPTIONS = {
     UNITS = function(args, at)
         if not args[at] then
-            return nil, fail('ERR syntax error')
+            return nil, fail('ERR UNITS needs n')
         end
         local units = positive(args[at], INTEGER_MAX)
         if not units then
@@ -212,7 +212,7 @@ local TRY_OPTIONS = {
     FIELDS = function(args, at)
         local names = {args[at], args[at + 1], args[at + 2]}
         if #names < 3 then
-            return nil, fail('ERR syntax error')
+            return nil, fail('ERR FIELDS needs user-field voucher-field id-field')
         end
         local bad = bad_fields(names)
         if bad then
@@ -223,7 +223,7 @@ local TRY_OPTIONS = {
     MISSING = function(args, at)
         local answer = string.upper(args[at] or '')
         if answer ~= 'ERROR' and answer ~= 'SOLD-OUT' then
-            return nil, fail('ERR syntax error')
+            return nil, fail('ERR MISSING needs error|sold-out')
         end
         return answer, 1
     end,
@@ -499,8 +499,11 @@ local function acquire_options(args)
         elseif option == 'BLOCK' and not with_wait then
             with_wait = true
             at = at + 1
+            if not args[at] then
+                return nil, fail('ERR BLOCK needs ms')
+            end
             if args[at] ~= '0' and not positive(args[at], WAIT_MS_MAX) then
-                return nil, fail('ERR wait-ms must be an integer from 0 to ' .. WAIT_MS_MAX)
+                return nil, fail('ERR wait-ms must be 0 to ' .. WAIT_MS_MAX .. ' ms')
             end
         else
             return nil, fail('ERR syntax error')
@@ -524,7 +527,7 @@ local function acquire(keys, args)
         return fail(NO_TOKEN)
     end
     if not lease then
-        return argument_error('lease-ms', LEASE_MS_MAX)
+        return argument_error('lease-ms', LEASE_MS_MAX, ' ms')
     end
     local with_fence, bad = acquire_options(args)
     if bad then
@@ -595,7 +598,7 @@ local function renew(keys, args)
         return fail(NO_TOKEN)
     end
     if not lease then
-        return argument_error('lease-ms', LEASE_MS_MAX)
+        return argument_error('lease-ms', LEASE_MS_MAX, ' ms')
     end
     if keys[1] == keys[2] then
         return fail('ERR lock and fence must be different keys')

@@ -11,6 +11,7 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::names::Name;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::sale_keys::ManagedKeys;
 use crate::keyspace::voucher_keys::VoucherKeys;
@@ -266,14 +267,15 @@ fn with_sale<'a, R>(
     work: impl FnOnce(&Sale<'_>) -> Result<R, CommandError>,
 ) -> Result<Option<R>, CommandError> {
     let Some((voucher, keys)) = keys_of(memory, key)? else { return Ok(None) };
-    keys.check_here(ctx)?;
+    let voucher = Voucher(voucher.as_str());
+    let opening = Opening::with(ctx, &memory.vouchers, voucher, keys)?;
+    let keys = &opening.keys;
     if which(keys.managed()?).bytes() != &*key.key
         || keys.rules_in(&memory.vouchers, ctx)?.is_none()
     {
         return Ok(None);
     }
-    let sale = Sale::of(ctx, &memory.vouchers, &keys, Voucher(voucher.as_str()));
-    work(&sale).map(Some)
+    work(&Sale::of(&opening)).map(Some)
 }
 
 /// The voucher whose holds or line this is, and its keys; none if it can't be one's.

@@ -3,19 +3,20 @@
 
 use super::decided::{apply, counted, is_managed, settle};
 use super::seckill_try::{GENERATE, free_ids};
-use crate::args::{Args, check_storable, checked_len};
+use super::{ORDER_ID, USER};
+use crate::args::{check_storable, checked_len};
 use crate::error::CommandError;
 use crate::keyspace::apply::Applied;
 use crate::keyspace::counter::FreeIds;
 use crate::keyspace::names::Name;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::server::{Ctx, OwnedStr, Reply, Str};
-use crate::typed::{OrderId, User, Voucher};
+use crate::typed::{OrderId, User};
 use domain::facts::Facts;
 use domain::order_id::Count;
-use domain::overlay::{Overlay, TRIES_MAX};
+use domain::overlay::Overlay;
 use domain::plan::{Decision, Order, Plan};
 use domain::sale::{NoStock, Offer, Outcome, Units, offer};
 use domain::tries::{self, Else, SETTLED_MAX};
@@ -54,8 +55,7 @@ impl NewIds {
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(args: Args<'a>) -> Result<Self, CommandError> {
-        let pairs: Vec<(User<'a>, OrderId<'a>)> = args.pairs(TRIES_MAX)?;
+    pub(super) fn new(pairs: Vec<(User<'a>, OrderId<'a>)>) -> Result<Self, CommandError> {
         let (mut bytes, mut has_long) = (0_usize, false);
         for (user, id) in &pairs {
             match pair_len(*user, *id) {
@@ -91,18 +91,16 @@ impl<'a> Batch<'a> {
     /// Finds ids for all tries that ask for one. Writes nothing.
     pub(super) fn find_ids(
         &mut self,
-        ctx: Ctx<'_>,
         memory: &Memory,
-        keys: &VoucherKeys,
+        opening: &Opening<'_>,
         sale: &Sale<'_>,
-        voucher: Voucher<'_>,
     ) -> Result<(), CommandError> {
         let wanted = self.pairs.iter().filter(|(_, id)| is_wanted(*id)).count();
         if let Some(count) = i64::try_from(wanted).ok().and_then(Count::new) {
             let given = self.pairs.iter().filter(|(_, id)| !is_wanted(*id));
             let given: HashSet<&[u8]> = given.map(|(_, id)| id.0.bytes()).collect();
             let is_given = |id: &[u8]| given.contains(id);
-            let free = free_ids(ctx, memory, keys, sale, voucher, count, is_given)?;
+            let free = free_ids(memory, opening, sale, count, is_given)?;
             self.ids = Some(NewIds { free, texts: (0..wanted).map(|_| OnceCell::new()).collect() });
         }
         Ok(())
@@ -159,7 +157,8 @@ impl<'a> Batch<'a> {
 /// The bytes of both names; an error if one of them is too long.
 fn pair_len(user: User<'_>, id: OrderId<'_>) -> Result<usize, CommandError> {
     check_storable(user.0, id.0)?;
-    Ok(checked_len::<User<'_>>(user.0)?.saturating_add(checked_len::<OrderId<'_>>(id.0)?))
+    let user = checked_len::<User<'_>>(user.0, &USER)?;
+    Ok(user.saturating_add(checked_len::<OrderId<'_>>(id.0, &ORDER_ID)?))
 }
 
 fn is_wanted(id: OrderId<'_>) -> bool {

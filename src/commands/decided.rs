@@ -1,6 +1,5 @@
 //! Makes decisions true, and counts them.
 
-use crate::args::Args;
 use crate::error::CommandError;
 use crate::keyspace::apply::Applied;
 use crate::keyspace::names::Name;
@@ -13,21 +12,20 @@ use domain::facts::Facts;
 use domain::orders::{self, Request};
 use domain::payments::Outcome as Paid;
 use domain::plan::{Append, Decision, Order, Plan, SalePlan};
-use domain::rules::Meant;
-use domain::sale::{Outcome, Units};
+use domain::rules::{Meant, SaleId};
+use domain::sale::Outcome;
 use domain::tries::{self, Answer, Else};
 use domain::waitlist::{self, ENDED_MAX, Next};
 use std::slice;
 
-/// Reads `user orderid`, for one unit.
-pub(super) fn next_order<'a>(args: &mut Args<'a>) -> Result<Order<Name<'a>>, CommandError> {
-    let (user, id) = (args.next::<User<'_>>()?, args.next::<OrderId<'_>>()?);
-    Ok(Order { user: Name::Given(user.0), id: Name::Given(id.0), units: Units::ONE })
-}
-
 /// A request about an order, of the sale that `[SALE id]` names.
-pub(super) fn request<'a>(order: Order<Name<'a>>, sale: Meant) -> Request<Name<'a>> {
-    Request { user: order.user, id: order.id, sale }
+pub(super) fn request<'a>(
+    user: User<'a>,
+    id: OrderId<'a>,
+    sale: Option<SaleId>,
+) -> Request<Name<'a>> {
+    let (user, id) = (Name::Given(user.0), Name::Given(id.0));
+    Request { user, id, sale: Meant::by_request(sale) }
 }
 
 /// Applies plans, and then serves the line: the one place where units that return, and places that

@@ -3,76 +3,59 @@
 
 use super::locks::Lock;
 use super::{Answering, Command};
-use crate::args::Args;
-use crate::config::{LOCK_LEASE_MS_MAX, LOCK_WAIT_MS_MAX};
+use crate::args::{Said, arguments};
+use crate::config;
 use crate::error::CommandError;
 use crate::memory::Memory;
 use crate::metrics;
-use crate::server::{
-    Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Reply, handler,
-};
-use crate::typed::{KeyName, Token};
+use crate::server::{Access, ArgSpec, CommandSpec, Ctx, Max, OwnedStr, Reply, handler};
+use crate::typed::{LockName, NewToken};
 use domain::lock::{NOT_ACQUIRED, Request};
 use domain::sessions::ConnectionId;
+
+arguments! {
+    /// A lock, who wants it, for how long, and how.
+    Given<'a> {
+        key: LockName<'a> = LOCK,
+        token: NewToken<'a> = TOKEN,
+        lease_ms: i64 = LEASE_MS,
+        [wait_ms: i64 = BLOCK]
+        [fence: Said = FENCE]
+        [session: Said = SESSION]
+    }
+}
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.acquire",
     handler: handler::<Answering<Acquire>>(),
     flags: c"write deny-oom fast blocking",
-    categories: c"write fast blocking lock",
-    arity: -4,
     summary: c"Acquires a lock for a lease, or waits for it in line",
     complexity: c"O(1), O(log N) to wait, where N is the number of clients in line",
     since: c"0.1.0",
-    keys: &[KeySpec {
-        position: 1,
-        access: Access::Update,
-        notes: c"The lock, a string. With FENCE the fence key is derived from it",
-    }],
-    args: &[
-        ArgSpec { name: c"key", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"token", kind: ArgKind::String },
-        ArgSpec { name: c"lease-ms", kind: ArgKind::Integer },
-        ArgSpec { name: c"wait-ms", kind: ArgKind::OptionalInteger(c"BLOCK") },
-        ArgSpec { name: c"fence", kind: ArgKind::OptionalToken(c"FENCE") },
-        ArgSpec { name: c"session", kind: ArgKind::OptionalToken(c"SESSION") },
-    ],
+    args: Given::SPECS,
 };
+
+const LOCK: ArgSpec = ArgSpec::key(
+    c"key",
+    Access::Update,
+    c"The lock, a string. With FENCE the fence key is derived from it",
+);
+pub(super) const TOKEN: ArgSpec = ArgSpec::text(c"token");
+pub(super) const LEASE_MS: ArgSpec =
+    ArgSpec::ms(c"lease-ms", 1, Max::Set(config::lock_lease_ms_max));
+const BLOCK: ArgSpec =
+    ArgSpec::ms(c"wait-ms", 0, Max::Set(config::lock_wait_ms_max)).after(c"BLOCK");
+const FENCE: ArgSpec = ArgSpec::word(c"fence", c"FENCE");
+const SESSION: ArgSpec = ArgSpec::word(c"session", c"SESSION");
 
 struct Acquire;
 
-struct Arguments<'a> {
-    key: KeyName<'a>,
-    token: Token<'a>,
-    lease_ms: i64,
-    wait_ms: Option<i64>,
-    with_fence: bool,
-    with_session: bool,
-}
-
-impl<'a> Arguments<'a> {
-    fn parse(mut args: Args<'a>) -> Result<Self, CommandError> {
-        let (key, token) = (args.next_lock()?, args.next_holder()?);
-        let lease_ms = args.next_integer("lease-ms", 1..=LOCK_LEASE_MS_MAX.get())?;
-        let (mut wait_ms, mut with_fence, mut with_session) = (None, false, false);
-        while !args.is_empty() {
-            match args.next_word(&["BLOCK", "FENCE", "SESSION"])? {
-                "BLOCK" if wait_ms.is_none() => {
-                    wait_ms = Some(args.next_integer("wait-ms", 0..=LOCK_WAIT_MS_MAX.get())?);
-                }
-                "FENCE" if !with_fence => with_fence = true,
-                "SESSION" if !with_session => with_session = true,
-                _ => return Err(CommandError::Syntax),
-            }
-        }
-        Ok(Self { key, token, lease_ms, wait_ms, with_fence, with_session })
-    }
-}
-
 impl Command for Acquire {
-    fn run(ctx: Ctx<'_>, memory: &Memory, args: Args<'_>) -> Result<Reply, CommandError> {
-        let Arguments { key, token, lease_ms, wait_ms, with_fence, with_session } =
-            Arguments::parse(args)?;
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let Given { key, token, lease_ms, wait_ms, fence, session } = given;
+        let (with_fence, with_session) = (fence.is_some(), session.is_some());
         let session = if with_session { Some(connection(ctx, memory)?) } else { None };
         let nobody = || OwnedStr::new(b"");
         let has_user = with_session || wait_ms.is_some();

@@ -2,37 +2,41 @@
 
 use super::locks::Lock;
 use super::{Answering, Command};
-use crate::args::Args;
+use crate::args::arguments;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::{fence, lock};
 use crate::memory::Memory;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
+use crate::server::{Access, ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::KeyName;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.info",
     handler: handler::<Answering<Info>>(),
     flags: c"readonly fast",
-    categories: c"read fast lock",
-    arity: 2,
     summary: c"Returns who holds a lock, for how long, and how many clients wait",
     complexity: c"O(1)",
     since: c"0.1.0",
-    keys: &[KeySpec {
-        position: 1,
-        access: Access::Look,
-        notes: c"The lock, a string. Its fence key is derived from it",
-    }],
-    args: &[ArgSpec { name: c"key", kind: ArgKind::Key(0) }],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// The lock.
+    Given<'a> {
+        key: KeyName<'a> = LOCK,
+    }
+}
+
+const LOCK: ArgSpec =
+    ArgSpec::key(c"key", Access::Look, c"The lock, a string. Its fence key is derived from it");
 
 struct Info;
 
 impl Command for Info {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let key = args.next::<KeyName>()?;
-        args.finish()?;
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let key = given.key;
         let Some(owner) = lock::owner(ctx, key.0)? else { return Ok(Reply::Null) };
         let now_ms = ctx.now_ms();
         // What could be a key of a sale is no fence key.

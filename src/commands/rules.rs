@@ -1,53 +1,38 @@
 //! The rules of a sale, as clients give them.
 
-use crate::args::Args;
+use crate::args::Moment;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::voucher_keys::VoucherKeys;
-use crate::server::{Ctx, MainThread};
-use domain::rules::{MILLIS_MAX, Meant, Millis, Rules, SaleId, is_in_seconds};
+use crate::server::{ArgSpec, Ctx, MainThread, Max};
+use domain::rules::{MILLIS_MAX, Millis, Rules};
 
-/// `[BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`, in any order, each at most once. A value of 0 means
-/// none.
-#[derive(Default)]
+pub(super) const BEGIN: ArgSpec = moment(c"begin").after(c"BEGIN");
+pub(super) const END: ArgSpec = moment(c"end").after(c"END");
+pub(super) const LIMIT: ArgSpec = ArgSpec::integer(c"limit", 1, i64::MAX).after(c"LIMIT");
+pub(super) const HOLD: ArgSpec = moment(c"hold").after(c"HOLD");
+
+const fn moment(name: &'static std::ffi::CStr) -> ArgSpec {
+    ArgSpec::ms(name, 0, Max::Is(MILLIS_MAX))
+}
+
+/// What a client says of rules. A value of 0 means none.
 pub(super) struct RulesGiven {
     begin: Option<Millis>,
     end: Option<Millis>,
     limit: Option<i64>,
     hold: Option<Millis>,
-    sale: Option<SaleId>,
 }
 
 impl RulesGiven {
-    /// For a new sale.
-    pub(super) fn parse(args: Args<'_>) -> Result<Self, CommandError> {
-        Self::parse_words(args, &["BEGIN", "END", "LIMIT", "HOLD"])
-    }
-
-    /// For the sale that there is, which may be named: `[SALE id]`.
-    pub(super) fn parse_change(args: Args<'_>) -> Result<Self, CommandError> {
-        Self::parse_words(args, &["BEGIN", "END", "LIMIT", "HOLD", "SALE"])
-    }
-
-    fn parse_words(mut args: Args<'_>, words: &[&'static str]) -> Result<Self, CommandError> {
-        let mut given = Self::default();
-        while !args.is_empty() {
-            let is_new = match args.next_word(words)? {
-                "BEGIN" => given.begin.replace(next_moment(&mut args, "begin")?).is_none(),
-                "END" => given.end.replace(next_moment(&mut args, "end")?).is_none(),
-                "LIMIT" => given.limit.replace(args.next_integer("limit", 1..=i64::MAX)?).is_none(),
-                "HOLD" => given.hold.replace(args.next_ms("hold", 0..=MILLIS_MAX)?).is_none(),
-                _ => given.sale.replace(args.next_sale()?).is_none(),
-            };
-            if !is_new {
-                return Err(CommandError::Syntax);
-            }
-        }
-        Ok(given)
-    }
-
-    pub(super) fn sale(&self) -> Meant {
-        Meant::by_request(self.sale)
+    pub(super) fn new(
+        begin: Option<Moment>,
+        end: Option<Moment>,
+        limit: Option<i64>,
+        hold: Option<Millis>,
+    ) -> Self {
+        let [begin, end] = [begin, end].map(|moment| moment.map(|moment| moment.0));
+        Self { begin, end, limit, hold }
     }
 
     /// The rules with these changes.
@@ -81,9 +66,4 @@ pub(super) fn warn_without_stream(ctx: Ctx<'_>, keys: &VoucherKeys) {
              paid or released",
         );
     }
-}
-
-fn next_moment(args: &mut Args<'_>, argument: &'static str) -> Result<Millis, CommandError> {
-    let moment = args.next_integer(argument, 0..=MILLIS_MAX)?;
-    if is_in_seconds(moment) { Err(CommandError::Seconds { argument }) } else { Ok(moment) }
 }

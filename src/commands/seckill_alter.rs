@@ -2,47 +2,52 @@
 //! rules.
 
 use super::decided::{apply_to_all, end_waits};
-use super::rules::{RulesGiven, warn_without_stream};
-use super::{Answering, Command, UPDATES_VOUCHER};
-use crate::args::Args;
+use super::rules::{BEGIN, END, HOLD, LIMIT, RulesGiven, warn_without_stream};
+use super::{Answering, Command, SALE, VOUCHER};
+use crate::args::{Moment, arguments};
 use crate::error::CommandError;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, handler};
+use crate::server::{CommandSpec, Ctx, Reply, handler};
+use crate::typed::Voucher;
+use domain::rules::{Meant, Millis, SaleId};
 use domain::sales::alter;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.alter",
     handler: handler::<Answering<Alter>>(),
     flags: c"write deny-oom fast",
-    categories: c"write fast seckill",
-    arity: -4,
     summary: c"Changes the time window, limit or hold of a managed voucher",
     complexity: c"O(1)",
     since: c"0.1.0",
-    keys: UPDATES_VOUCHER,
-    args: &[
-        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"begin", kind: ArgKind::OptionalInteger(c"BEGIN") },
-        ArgSpec { name: c"end", kind: ArgKind::OptionalInteger(c"END") },
-        ArgSpec { name: c"limit", kind: ArgKind::OptionalInteger(c"LIMIT") },
-        ArgSpec { name: c"hold", kind: ArgKind::OptionalInteger(c"HOLD") },
-        ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
-    ],
+    args: Given::SPECS.with_options(2),
 };
+
+arguments! {
+    /// A change of rules; a value of 0 means none.
+    Given<'a> {
+        voucher: Voucher<'a> = VOUCHER,
+        [begin: Moment = BEGIN]
+        [end: Moment = END]
+        [limit: i64 = LIMIT]
+        [hold: Millis = HOLD]
+        [sale: SaleId = SALE]
+    }
+}
 
 struct Alter;
 
 impl Command for Alter {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let voucher = args.next()?;
-        let given = RulesGiven::parse_change(args)?;
-        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        keys.check_here(ctx)?;
-        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let Given { voucher, begin, end, limit, hold, sale: meant } = given;
+        let rules = RulesGiven::new(begin, end, limit, hold);
+        let opening = Opening::new(ctx, &memory.vouchers, voucher)?;
+        let sale = Sale::of(&opening);
         memory.arrivals.check(&sale)?;
-        let decide = || alter(&sale, given.sale(), |rules| given.apply(rules));
+        let decide = || alter(&sale, Meant::by_request(meant), |now| rules.apply(now));
         let plan = match decide() {
             Err(CommandError::EndingWaits) => {
                 end_waits(&sale)?;
@@ -52,7 +57,7 @@ impl Command for Alter {
         };
         apply_to_all(&sale, &plan)?;
         if plan.rules.is_some_and(|rules| rules.hold.is_some()) {
-            warn_without_stream(ctx, &keys);
+            warn_without_stream(ctx, &opening.keys);
         }
         Ok(Reply::Ok)
     }

@@ -1,14 +1,15 @@
 //! `SECKILL.AUDIT voucher [CURSOR cursor]`: reads the whole book and says whether it is sound, in
 //! short steps or, if it is small, all of them at once.
 
-use super::{Answering, Command, READS_VOUCHER};
-use crate::args::Args;
+use super::{Answering, Command, VOUCHER_READ};
+use crate::args::arguments;
 use crate::error::CommandError;
 use crate::keyspace::book_steps::Audited;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::stock;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, handler};
+use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
+use crate::typed::{Cursor, Voucher};
 use domain::audit::{Figures, Progress, Report};
 use domain::sale::Stock;
 use std::time::{Duration, Instant};
@@ -17,17 +18,21 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.audit",
     handler: handler::<Answering<Audit>>(),
     flags: c"readonly",
-    categories: c"read seckill",
-    arity: -2,
     summary: c"Adds up the book of a managed voucher and compares it with its other keys",
     complexity: c"O(N) where N is the number of orders, at most 1,500; O(1) per step with CURSOR",
     since: c"0.1.0",
-    keys: READS_VOUCHER,
-    args: &[
-        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"cursor", kind: ArgKind::OptionalString(c"CURSOR") },
-    ],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// What is to be audited, from where on.
+    Given<'a> {
+        voucher: Voucher<'a> = VOUCHER_READ,
+        [cursor: Cursor<'a> = CURSOR]
+    }
+}
+
+const CURSOR: ArgSpec = ArgSpec::text(c"cursor").after(c"CURSOR");
 
 /// A step ends after it has read this many names and values, or after this time.
 const STEP_LEN: usize = 200;
@@ -44,12 +49,11 @@ const AT_ONCE_MAX: i64 = 1_500;
 struct Audit;
 
 impl Command for Audit {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let voucher = args.next()?;
-        let cursor = if args.take_word("CURSOR") { Some(args.next_cursor()?) } else { None };
-        args.finish()?;
-        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        keys.check_here(ctx)?;
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
+        let (keys, cursor) = (&opening.keys, given.cursor.map(|cursor| cursor.0.bytes()));
         let rules = keys.rules_in(&memory.vouchers, ctx)?.ok_or(CommandError::NotManaged)?;
         let keys = keys.managed()?;
         let left = match stock::read(ctx, keys.sale.stock)? {

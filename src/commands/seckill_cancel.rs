@@ -1,81 +1,64 @@
 //! `SECKILL.CANCEL voucher user orderid [IF held|sold] [KEEP n] [SALE id]`: releases an order's
 //! units, once, or all of them but `n`.
 
-use super::decided::{done, next_order, request};
-use super::{Answering, Command, UPDATES_VOUCHER};
-use crate::args::Args;
+use super::decided::{done, request};
+use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER};
+use crate::args::{Either, Said, arguments};
 use crate::error::CommandError;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, handler};
+use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
+use crate::typed::{OrderId, User, Voucher};
 use domain::book::State;
 use domain::orders::cancel;
-use domain::rules::{Meant, SaleId};
+use domain::rules::SaleId;
 use domain::sale::Units;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.cancel",
     handler: handler::<Answering<Cancel>>(),
     flags: c"write fast",
-    categories: c"write fast seckill",
-    arity: -4,
     summary: c"Releases an order, once: its units return to stock, its user may buy again",
     complexity: c"O(log N) where N is the number of held orders",
     since: c"0.1.0",
-    keys: UPDATES_VOUCHER,
-    args: &[
-        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"user", kind: ArgKind::String },
-        ArgSpec { name: c"orderid", kind: ArgKind::String },
-        ArgSpec { name: c"state", kind: ArgKind::OptionalChoice(c"IF", &[c"held", c"sold"]) },
-        ArgSpec { name: c"kept", kind: ArgKind::OptionalInteger(c"KEEP") },
-        ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
-    ],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// An order, and what of it is to be released.
+    Given<'a> {
+        voucher: Voucher<'a> = VOUCHER,
+        user: User<'a> = USER,
+        id: OrderId<'a> = ORDER_ID,
+        [only: Either<Said, Said> = IF]
+        [kept: i64 = KEEP]
+        [sale: SaleId = SALE]
+    }
+}
+
+const IF: ArgSpec =
+    ArgSpec::one_of(c"state", &[ArgSpec::word(c"held", c"held"), ArgSpec::word(c"sold", c"sold")])
+        .after(c"IF");
+const KEEP: ArgSpec = ArgSpec::integer(c"keep", 0, i64::MAX).after(c"KEEP");
 
 struct Cancel;
 
 impl Command for Cancel {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let voucher = args.next()?;
-        let order = next_order(&mut args)?;
-        let Options { only, kept, sale: meant } = Options::parse(args)?;
-        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        keys.check_here(ctx)?;
-        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let only = given.only.map(|only| match only {
+            Either::First(Said) => State::Held,
+            Either::Second(Said) => State::Sold,
+        });
+        let kept = given.kept.map(|kept| Units::new(kept).ok_or(CommandError::KeepNone));
+        let kept = kept.transpose()?;
+        let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
+        let sale = Sale::of(&opening);
         memory.arrivals.check(&sale)?;
-        let request = request(order, Meant::by_request(meant));
+        let request = request(given.user, given.id, given.sale);
         let answer = done(&sale, cancel(&sale, &request, only, kept)?)?;
         Ok(Reply::Integer(answer as i64))
-    }
-}
-
-/// What may follow the order id, in any order, each at most once.
-#[derive(Default)]
-struct Options {
-    only: Option<State>,
-    kept: Option<Units>,
-    sale: Option<SaleId>,
-}
-
-impl Options {
-    fn parse(mut args: Args<'_>) -> Result<Self, CommandError> {
-        let mut options = Self::default();
-        while !args.is_empty() {
-            match args.next_word(&["IF", "KEEP", "SALE"])? {
-                "IF" if options.only.is_none() => {
-                    let word = args.next_word(&["HELD", "SOLD"])?;
-                    options.only = Some(if word == "HELD" { State::Held } else { State::Sold });
-                }
-                "KEEP" if options.kept.is_none() => {
-                    let kept = args.next_integer("KEEP", 0..=i64::MAX)?;
-                    options.kept = Some(Units::new(kept).ok_or(CommandError::KeepNone)?);
-                }
-                "SALE" if options.sale.is_none() => options.sale = Some(args.next_sale()?),
-                _ => return Err(CommandError::Syntax),
-            }
-        }
-        Ok(options)
     }
 }

@@ -1,53 +1,64 @@
 //! `SECKILL.CREATE voucher stock|ADOPT [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: makes a managed
 //! voucher, with a new stock or with the existing one.
 
-use super::rules::{RulesGiven, warn_without_stream};
-use super::{Answering, Command, UPDATES_VOUCHER};
-use crate::args::Args;
+use super::rules::{BEGIN, END, HOLD, LIMIT, RulesGiven, warn_without_stream};
+use super::{Answering, Command, VOUCHER};
+use crate::args::{Either, Moment, Said, arguments};
 use crate::error::CommandError;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, handler, new_eviction_of_any_key};
-use domain::rules::{Rules, SaleId};
+use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler, new_eviction_of_any_key};
+use crate::typed::Voucher;
+use domain::rules::{Millis, Rules, SaleId};
 use domain::sales::create;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.create",
     handler: handler::<Answering<Create>>(),
     flags: c"write deny-oom fast",
-    categories: c"write fast seckill",
-    arity: -3,
     summary: c"Creates a managed voucher: stock, time window, limit per user, reservations",
     complexity: c"O(1)",
     since: c"0.1.0",
-    keys: UPDATES_VOUCHER,
-    args: &[
-        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"stock", kind: ArgKind::IntegerOr(c"ADOPT") },
-        ArgSpec { name: c"begin", kind: ArgKind::OptionalInteger(c"BEGIN") },
-        ArgSpec { name: c"end", kind: ArgKind::OptionalInteger(c"END") },
-        ArgSpec { name: c"limit", kind: ArgKind::OptionalInteger(c"LIMIT") },
-        ArgSpec { name: c"hold", kind: ArgKind::OptionalInteger(c"HOLD") },
-    ],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// A new sale; a value of 0 means none.
+    Given<'a> {
+        voucher: Voucher<'a> = VOUCHER,
+        stock: Either<i64, Said> = STOCK,
+        [begin: Moment = BEGIN]
+        [end: Moment = END]
+        [limit: i64 = LIMIT]
+        [hold: Millis = HOLD]
+    }
+}
+
+const STOCK: ArgSpec = ArgSpec::one_of(
+    c"stock",
+    &[ArgSpec::integer(c"stock", 0, i64::MAX), ArgSpec::word(c"ADOPT", c"ADOPT")],
+);
 
 struct Create;
 
 impl Command for Create {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let voucher = args.next()?;
-        let is_adopted = args.take_word("ADOPT");
-        let total = if is_adopted { 0 } else { args.next_integer("stock", 0..=i64::MAX)? };
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let Given { voucher, stock, begin, end, limit, hold } = given;
+        let (total, is_adopted) = match stock {
+            Either::First(stock) => (stock, false),
+            Either::Second(Said) => (0, true),
+        };
         let sale = SaleId::created_at(ctx.now_us());
         let rules = Rules { total, begin: None, end: None, limit: 1, hold: None, sale };
-        let rules = RulesGiven::parse(args)?.apply(rules)?;
-        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        keys.check_here(ctx)?;
-        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        let rules = RulesGiven::new(begin, end, limit, hold).apply(rules)?;
+        let opening = Opening::new(ctx, &memory.vouchers, voucher)?;
+        let sale = Sale::of(&opening);
         sale.apply_to_all(&create(&sale, rules, is_adopted)?)?;
         if rules.hold.is_some() {
-            warn_without_stream(ctx, &keys);
+            warn_without_stream(ctx, &opening.keys);
         }
         if let Some(policy) = new_eviction_of_any_key(ctx) {
             ctx.warn(&format!(

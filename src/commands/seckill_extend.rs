@@ -1,51 +1,52 @@
 //! `SECKILL.EXTEND voucher user orderid ms [SALE id]`: moves the deadline of a held order to later,
 //! because its payment is under way.
 
-use super::decided::{done, next_order, request};
-use super::{Answering, Command, UPDATES_VOUCHER};
-use crate::args::Args;
+use super::decided::{done, request};
+use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER};
+use crate::args::arguments;
 use crate::error::CommandError;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, handler};
+use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
+use crate::typed::{OrderId, User, Voucher};
 use domain::confirm::extend;
-use domain::rules::{MILLIS_MAX, Meant};
+use domain::rules::{MILLIS_MAX, Millis, SaleId};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.extend",
     handler: handler::<Answering<Extend>>(),
     flags: c"write fast",
-    categories: c"write fast seckill",
-    arity: -5,
     summary: c"Sets the deadline of a held order to ms from now, if that is later",
     complexity: c"O(log N) where N is the number of held orders",
     since: c"0.1.0",
-    keys: UPDATES_VOUCHER,
-    args: &[
-        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"user", kind: ArgKind::String },
-        ArgSpec { name: c"orderid", kind: ArgKind::String },
-        ArgSpec { name: c"ms", kind: ArgKind::Integer },
-        ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
-    ],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// An order, and how long from now it is to be held.
+    Given<'a> {
+        voucher: Voucher<'a> = VOUCHER,
+        user: User<'a> = USER,
+        id: OrderId<'a> = ORDER_ID,
+        ms: Millis = MS,
+        [sale: SaleId = SALE]
+    }
+}
+
+const MS: ArgSpec = ArgSpec::integer(c"ms", 1, MILLIS_MAX);
 
 struct Extend;
 
 impl Command for Extend {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let voucher = args.next()?;
-        let order = next_order(&mut args)?;
-        let ms = args.next_integer("ms", 1..=MILLIS_MAX)?;
-        let meant = if args.take_word("SALE") { Some(args.next_sale()?) } else { None };
-        args.finish()?;
-        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        keys.check_here(ctx)?;
-        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
+        let sale = Sale::of(&opening);
         memory.arrivals.check(&sale)?;
-        let request = request(order, Meant::by_request(meant));
-        let answer = done(&sale, extend(&sale, &request, ms)?)?;
+        let request = request(given.user, given.id, given.sale);
+        let answer = done(&sale, extend(&sale, &request, given.ms)?)?;
         Ok(Reply::Integer(answer as i64))
     }
 }

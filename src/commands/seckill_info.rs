@@ -1,13 +1,14 @@
 //! SECKILL.INFO voucher: the state of a sale.
 
-use super::{Answering, Command, READS_VOUCHER};
-use crate::args::Args;
+use super::{Answering, Command, VOUCHER_READ};
+use crate::args::arguments;
 use crate::error::CommandError;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale_keys::SaleKeys;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::{book, buyers, stock};
 use crate::memory::Memory;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, eviction_of_any_key, handler};
+use crate::server::{CommandSpec, Ctx, Reply, eviction_of_any_key, handler};
+use crate::typed::Voucher;
 use domain::rules::{Rules, Window};
 use domain::sale::Stock;
 
@@ -15,23 +16,27 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.info",
     handler: handler::<Answering<Info>>(),
     flags: c"readonly",
-    categories: c"read seckill",
-    arity: 2,
     summary: c"Returns the state of a voucher's sale",
     complexity: c"O(1)",
     since: c"0.1.0",
-    keys: READS_VOUCHER,
-    args: &[ArgSpec { name: c"voucher", kind: ArgKind::Key(0) }],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// The voucher.
+    Given<'a> {
+        voucher: Voucher<'a> = VOUCHER_READ,
+    }
+}
 
 struct Info;
 
 impl Command for Info {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let voucher = args.next()?;
-        args.finish()?;
-        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        keys.check_here(ctx)?;
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
+        let keys = &opening.keys;
         let SaleKeys { stock, buyers, .. } = keys.sale()?;
         let left = match stock::read(ctx, stock)? {
             Stock::Missing => None,

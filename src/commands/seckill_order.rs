@@ -1,14 +1,14 @@
 //! SECKILL.ORDER voucher orderid: the state of an order.
 
-use super::{Answering, Command, READS_VOUCHER};
-use crate::args::Args;
+use super::{Answering, Command, ORDER_ID, VOUCHER_READ};
+use crate::args::arguments;
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, handler};
-use crate::typed::OrderId;
+use crate::server::{CommandSpec, Ctx, Reply, handler};
+use crate::typed::{OrderId, Voucher};
 use domain::book::{Entry, State};
 use domain::facts::Facts;
 
@@ -16,27 +16,29 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.order",
     handler: handler::<Answering<Order>>(),
     flags: c"readonly fast",
-    categories: c"read fast seckill",
-    arity: 3,
     summary: c"Returns the state of an order of a managed voucher",
     complexity: c"O(1)",
     since: c"0.1.0",
-    keys: READS_VOUCHER,
-    args: &[
-        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"orderid", kind: ArgKind::String },
-    ],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// An order of a voucher.
+    Given<'a> {
+        voucher: Voucher<'a> = VOUCHER_READ,
+        id: OrderId<'a> = ORDER_ID,
+    }
+}
 
 struct Order;
 
 impl Command for Order {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (voucher, id) = (args.next()?, args.next::<OrderId<'_>>()?);
-        args.finish()?;
-        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        keys.check_here(ctx)?;
-        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
+        let sale = Sale::of(&opening);
+        let id = given.id;
         let Some(entry) = sale.entry(&Name::Given(id.0))? else { return Ok(Reply::Null) };
         // Rules that can't be read don't prevent an answer about the order.
         let rules = sale.rules().ok().flatten();

@@ -3,7 +3,7 @@
 
 use super::decided::done;
 use super::{Answering, Command};
-use crate::args::Args;
+use crate::args::{Said, arguments};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
@@ -11,14 +11,14 @@ use crate::keyspace::dead_letters::{self, Rejected};
 use crate::keyspace::fields::EntryNames;
 use crate::keyspace::groups::Delivery;
 use crate::keyspace::names::Name;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::sale_keys::SaleKeys;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{
-    Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, OwnedStr, Reply, Str, handler,
-};
-use crate::typed::{KeyName, Reason, Voucher};
+use crate::server::{Access, ArgSpec, CommandSpec, Ctx, OwnedStr, Reply, Str, handler};
+use crate::typed::{Group, KeyName, Reason, Voucher};
+use domain::entry_id::EntryId;
 use domain::key_names::is_confirmed_name;
 use domain::orders::{Request, reject};
 use domain::plan::Order;
@@ -28,29 +28,37 @@ use domain::slot::Slot;
 use domain::stream_entry::{OrderEntry, Which, read};
 use std::rc::Rc;
 
+arguments! {
+    /// An entry of a stream, and why it is rejected.
+    Given<'a> {
+        stream: KeyName<'a> = STREAM,
+        group: Group<'a> = GROUP,
+        id: EntryId = ENTRY_ID,
+        [unsold: Said = UNSOLD]
+        [reason: Reason<'a> = REASON]
+    }
+}
+
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.reject",
     handler: handler::<Answering<Reject>>(),
     flags: c"write fast",
-    categories: c"write fast seckill",
-    arity: -4,
     summary: c"Moves an entry to the dead letters of its stream and releases its order, once",
     complexity: c"O(log N) where N is the number of pending entries and of held orders",
     since: c"0.1.0",
-    keys: &[KeySpec {
-        position: 1,
-        access: Access::Update,
-        notes: c"The stream. That of its dead letters is derived from it, and the keys of the \
-                 voucher from the entry",
-    }],
-    args: &[
-        ArgSpec { name: c"stream", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"group", kind: ArgKind::String },
-        ArgSpec { name: c"id", kind: ArgKind::String },
-        ArgSpec { name: c"unsold", kind: ArgKind::OptionalToken(c"UNSOLD") },
-        ArgSpec { name: c"reason", kind: ArgKind::OptionalString(c"REASON") },
-    ],
+    args: Given::SPECS,
 };
+
+const STREAM: ArgSpec = ArgSpec::key(
+    c"stream",
+    Access::Update,
+    c"The stream. That of its dead letters is derived from it, and the keys of the voucher from \
+      the entry",
+);
+const GROUP: ArgSpec = ArgSpec::text(c"group");
+const ENTRY_ID: ArgSpec = ArgSpec::text(c"id");
+const UNSOLD: ArgSpec = ArgSpec::word(c"unsold", c"UNSOLD");
+const REASON: ArgSpec = ArgSpec::text(c"reason").after(c"REASON");
 
 /// The answer where `UNSOLD` keeps an entry.
 const NOT_UNSOLD: i64 = 2;
@@ -58,10 +66,12 @@ const NOT_UNSOLD: i64 = 2;
 struct Reject;
 
 impl Command for Reject {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (stream, group) = (args.next()?, args.next()?);
-        let delivery = Delivery { stream, group, id: args.next_entry_id()? };
-        let Options { only_unsold, reason } = Options::parse(args)?;
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let Given { stream, group, id, unsold, reason } = given;
+        let delivery = Delivery { stream, group, id };
+        let only_unsold = unsold.is_some();
         // For people. The right to reject must not be one to fill the memory.
         let reason = reason.filter(|_| !ctx.is_memory_full());
         let Some(deliveries) = delivery.pending(ctx)? else {
@@ -76,8 +86,9 @@ impl Command for Reject {
         let configured = Configured::now(&memory.vouchers.configured);
         let fate = match order_of(memory, &configured, &rejected)? {
             Some((keys, order)) => {
-                keys.check_here(ctx)?;
-                let sale = Sale::of(ctx, &memory.vouchers, &keys, Voucher(order.voucher));
+                let voucher = Voucher(order.voucher);
+                let opening = Opening::with(ctx, &memory.vouchers, voucher, keys)?;
+                let sale = Sale::of(&opening);
                 memory.arrivals.check(&sale)?;
                 let sale = sale.with_rejected(&rejected);
                 let (user, id) = (Name::Given(order.user), Name::Given(order.id));
@@ -126,27 +137,6 @@ fn order_of<'a>(
     let order = entry.order;
     let keys = keys_of(memory, Voucher(order.voucher), stream)?;
     Ok(keys.map(|keys| (keys, order)))
-}
-
-/// What may follow the id, in any order, each at most once.
-#[derive(Default)]
-struct Options<'a> {
-    only_unsold: bool,
-    reason: Option<Reason<'a>>,
-}
-
-impl<'a> Options<'a> {
-    fn parse(mut args: Args<'a>) -> Result<Self, CommandError> {
-        let mut options = Self::default();
-        while !args.is_empty() {
-            match args.next_word(&["UNSOLD", "REASON"])? {
-                "UNSOLD" if !options.only_unsold => options.only_unsold = true,
-                "REASON" if options.reason.is_none() => options.reason = Some(args.next()?),
-                _ => return Err(CommandError::Syntax),
-            }
-        }
-        Ok(options)
-    }
 }
 
 /// The keys of a voucher; None if it can't have keys beside this stream. An entry in a stream of

@@ -2,15 +2,15 @@
 //! voucher, or takes some away; with FOR once, for an order that has them and is not in the book.
 
 use super::decided::apply_to_all;
-use super::{Answering, Command, UPDATES_VOUCHER};
-use crate::args::Args;
+use super::{Answering, Command, ORDER_ID, SALE, VOUCHER};
+use crate::args::{Either, arguments};
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, handler};
-use crate::typed::OrderId;
+use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
+use crate::typed::{OrderId, Voucher};
 use domain::facts::Facts;
 use domain::rules::{Meant, SaleId};
 use domain::sale::Stock;
@@ -20,31 +20,42 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.restock",
     handler: handler::<Answering<Restock>>(),
     flags: c"write deny-oom fast",
-    categories: c"write fast seckill",
-    arity: -3,
     summary: c"Adds units to the stock and total of a managed voucher, or removes some",
     complexity: c"O(1)",
     since: c"0.1.0",
-    keys: UPDATES_VOUCHER,
-    args: &[
-        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"delta", kind: ArgKind::IntegerOrNamed(c"TOTAL", c"total") },
-        ArgSpec { name: c"orderid", kind: ArgKind::OptionalString(c"FOR") },
-        ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
-    ],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// Units that are added or taken away, and for which order.
+    Given<'a> {
+        voucher: Voucher<'a> = VOUCHER,
+        how: Either<i64, i64> = DELTA,
+        [order: OrderId<'a> = FOR]
+        [sale: SaleId = SALE]
+    }
+}
+
+const DELTA: ArgSpec = ArgSpec::one_of(
+    c"delta",
+    &[
+        ArgSpec::integer(c"delta", i64::MIN, i64::MAX),
+        ArgSpec::integer(c"total", 0, i64::MAX).after(c"TOTAL"),
+    ],
+);
+const FOR: ArgSpec = ORDER_ID.after(c"FOR");
 
 struct Restock;
 
 impl Command for Restock {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let voucher = args.next()?;
-        let how = if args.take_word("TOTAL") {
-            sales::Restock::To(args.next_integer("TOTAL", 0..=i64::MAX)?)
-        } else {
-            sales::Restock::By(args.next_integer("delta", i64::MIN..=i64::MAX)?)
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let Given { voucher, how, order, sale: meant } = given;
+        let how = match how {
+            Either::First(delta) => sales::Restock::By(delta),
+            Either::Second(total) => sales::Restock::To(total),
         };
-        let (order, meant) = parse_options(args)?;
         let how = match (how, order) {
             (how, None) => how,
             (sales::Restock::By(0), Some(_)) => return Err(CommandError::NoUnitsFor),
@@ -54,28 +65,12 @@ impl Command for Restock {
             }
             (_, Some(_)) => return Err(CommandError::Syntax),
         };
-        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        keys.check_here(ctx)?;
-        let sale = Sale::of(ctx, &memory.vouchers, &keys, voucher);
+        let opening = Opening::new(ctx, &memory.vouchers, voucher)?;
+        let sale = Sale::of(&opening);
         memory.arrivals.check(&sale)?;
         let (left, plan) = sales::restock(&sale, Meant::by_request(meant), how)?;
         apply_to_all(&sale, &plan)?;
         // The first in line may have got some.
         Ok(Reply::Integer(if let Ok(Stock::Left(left)) = sale.stock() { left } else { left }))
     }
-}
-
-/// What may follow, in any order, each at most once: `FOR orderid` and `SALE id`.
-fn parse_options(
-    mut args: Args<'_>,
-) -> Result<(Option<OrderId<'_>>, Option<SaleId>), CommandError> {
-    let (mut order, mut meant) = (None, None);
-    while !args.is_empty() {
-        match args.next_word(&["FOR", "SALE"])? {
-            "FOR" if order.is_none() => order = Some(args.next::<OrderId<'_>>()?),
-            "SALE" if meant.is_none() => meant = Some(args.next_sale()?),
-            _ => return Err(CommandError::Syntax),
-        }
-    }
-    Ok((order, meant))
 }

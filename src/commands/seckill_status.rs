@@ -1,15 +1,15 @@
 //! SECKILL.STATUS voucher user: what a user has of a voucher.
 
 use super::seckill_order::deadline_of;
-use super::{Answering, Command, READS_VOUCHER};
-use crate::args::Args;
+use super::{Answering, Command, USER, VOUCHER_READ};
+use crate::args::arguments;
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{ArgKind, ArgSpec, CommandSpec, Ctx, Reply, handler};
-use crate::typed::User;
+use crate::server::{CommandSpec, Ctx, Reply, handler};
+use crate::typed::{User, Voucher};
 use domain::book::Entry;
 use domain::facts::Facts;
 use domain::rules::Window;
@@ -18,27 +18,28 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.status",
     handler: handler::<Answering<Status>>(),
     flags: c"readonly fast",
-    categories: c"read fast seckill",
-    arity: 3,
     summary: c"Returns what a user has bought of a voucher",
     complexity: c"O(1)",
     since: c"0.1.0",
-    keys: READS_VOUCHER,
-    args: &[
-        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"user", kind: ArgKind::String },
-    ],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// A user of a voucher.
+    Given<'a> {
+        voucher: Voucher<'a> = VOUCHER_READ,
+        user: User<'a> = USER,
+    }
+}
 
 struct Status;
 
 impl Command for Status {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (voucher, user) = (args.next()?, args.next::<User<'_>>()?);
-        args.finish()?;
-        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        keys.check_here(ctx)?;
-        let (sale, user) = (Sale::of(ctx, &memory.vouchers, &keys, voucher), Name::Given(user.0));
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
+        let (sale, user) = (Sale::of(&opening), Name::Given(given.user.0));
         let Some(rules) = sale.rules()? else {
             // The set contains buyers, and nothing more.
             let has_bought = sale.is_buyer(&user)?;

@@ -1,18 +1,18 @@
 //! `SECKILL.TRY voucher user orderid [UNITS n] [WAITLIST] [SALE id]`: sells to a user, at most once
 //! per user, or puts the order in line.
 
-use super::decided::{is_managed, next_order, try_once};
-use super::{Answering, Command};
-use crate::args::{Args, check_storable};
+use super::decided::{is_managed, try_once};
+use super::{Answering, Command, ORDER_ID, SALE, UNITS_OPTION, USER};
+use crate::args::{Said, arguments, check_storable};
 use crate::error::CommandError;
 use crate::keyspace::counter::{self, FreeIds};
 use crate::keyspace::names::Name;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::sale_keys::SaleKeys;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
-use crate::typed::Voucher;
+use crate::server::{Access, ArgSpec, CommandSpec, Ctx, Reply, handler};
+use crate::typed::{OrderId, User, Voucher};
 use domain::facts::Facts;
 use domain::order_id::{Count, Id};
 use domain::plan::Order;
@@ -24,46 +24,52 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.try",
     handler: handler::<Answering<Try>>(),
     flags: c"write deny-oom fast",
-    categories: c"write fast seckill",
-    arity: -4,
     summary: c"Sells units of a voucher to a user, and appends the order to a stream",
     complexity: c"O(1)",
     since: c"0.1.0",
-    keys: &[KeySpec {
-        position: 1,
-        access: Access::Update,
-        notes: c"The voucher. Its stock, buyers and orders keys are derived from it",
-    }],
-    args: &[
-        ArgSpec { name: c"voucher", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"user", kind: ArgKind::String },
-        ArgSpec { name: c"orderid", kind: ArgKind::String },
-        ArgSpec { name: c"units", kind: ArgKind::OptionalInteger(c"UNITS") },
-        ArgSpec { name: c"waitlist", kind: ArgKind::OptionalToken(c"WAITLIST") },
-        ArgSpec { name: c"sale", kind: ArgKind::OptionalInteger(c"SALE") },
-    ],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// An order, and what becomes of it without units.
+    Given<'a> {
+        voucher: Voucher<'a> = TRIED,
+        user: User<'a> = USER,
+        id: OrderId<'a> = ORDER_ID,
+        [units: Units = UNITS_OPTION]
+        [waits: Said = WAITLIST]
+        [sale: SaleId = SALE]
+    }
+}
+
+/// The voucher of a try.
+pub(super) const TRIED: ArgSpec = ArgSpec::key(
+    c"voucher",
+    Access::Update,
+    c"The voucher. Its stock, buyers and orders keys are derived from it",
+);
+const WAITLIST: ArgSpec = ArgSpec::word(c"waitlist", c"WAITLIST");
 
 struct Try;
 
 impl Command for Try {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let voucher: Voucher<'_> = args.next()?;
-        let mut order = next_order(&mut args)?;
-        check_storable(order.user.as_str(), order.id.as_str())?;
-        let Options { units, waits, sale: meant } = Options::parse(args)?;
-        let or_else = if waits { Else::Wait } else { Else::Lose };
-        order.units = units.unwrap_or(Units::ONE);
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let Given { voucher, user, id, units, waits, sale: meant } = given;
+        check_storable(user.0, id.0)?;
+        let or_else = if waits.is_some() { Else::Wait } else { Else::Lose };
+        let (user, id) = (Name::Given(user.0), Name::Given(id.0));
+        let order = Order { user, id, units: units.unwrap_or(Units::ONE) };
         let meant = Meant::by_request(meant);
-        let keys = VoucherKeys::of(&memory.vouchers, voucher)?;
-        let reach = keys.reach(&memory.vouchers, ctx)?;
-        let sale = Sale::reached(ctx, &memory.vouchers, &keys, voucher, reach);
+        let opening = Opening::to_try(ctx, &memory.vouchers, voucher)?;
+        let sale = Sale::of(&opening);
         memory.arrivals.check(&sale)?;
         if order.id.as_ref() != GENERATE {
             return try_once(&sale, meant, &order, or_else).map(Reply::from);
         }
         // Tries with the next free id, and takes it only if there is an order then. Replies both.
-        let next = free_ids(ctx, memory, &keys, &sale, voucher, Count::ONE, |_| false)?;
+        let next = free_ids(memory, &opening, &sale, Count::ONE, |_| false)?;
         let id = Name::read(next.first().text().bytes());
         let outcome = try_once(&sale, meant, &Order { id, ..order }, or_else)?;
         let id = match outcome {
@@ -74,51 +80,25 @@ impl Command for Try {
     }
 }
 
-/// What may follow the order id, in any order, each at most once.
-#[derive(Default)]
-struct Options {
-    units: Option<Units>,
-    waits: bool,
-    sale: Option<SaleId>,
-}
-
-impl Options {
-    #[inline]
-    fn parse(mut args: Args<'_>) -> Result<Self, CommandError> {
-        let mut options = Self::default();
-        while !args.is_empty() {
-            match args.next_word(&["UNITS", "WAITLIST", "SALE"])? {
-                "UNITS" if options.units.is_none() => options.units = Some(args.next_units()?),
-                "WAITLIST" if !options.waits => options.waits = true,
-                "SALE" if options.sale.is_none() => options.sale = Some(args.next_sale()?),
-                _ => return Err(CommandError::Syntax),
-            }
-        }
-        Ok(options)
-    }
-}
-
 /// As order id: make one if the try is accepted.
 pub(super) const GENERATE: &[u8] = b"*";
 
 /// The next ids for orders of a voucher that neither its book nor `is_taken` knows.
 pub(super) fn free_ids(
-    ctx: Ctx<'_>,
     memory: &Memory,
-    keys: &VoucherKeys,
+    opening: &Opening<'_>,
     sale: &Sale<'_>,
-    voucher: Voucher<'_>,
     count: Count,
     is_taken: impl Fn(&[u8]) -> bool,
 ) -> Result<FreeIds, CommandError> {
-    let scope = counter::IdScope::Voucher(voucher);
+    let scope = counter::IdScope::Voucher(opening.voucher);
     let has_book = is_managed(sale)?;
     let is_used = |id: Id| {
         let text = id.text();
         Ok(is_taken(text.bytes()) || has_book && sale.entry(&Name::read(text.bytes()))?.is_some())
     };
-    let ids = counter::find_unused(&memory.counter, ctx, scope, count, is_used)?;
-    let SaleKeys { stock, buyers, orders } = keys.sale()?;
+    let ids = counter::find_unused(&memory.counter, opening.ctx, scope, count, is_used)?;
+    let SaleKeys { stock, buyers, orders } = opening.keys.sale()?;
     let counter = ids.key().bytes();
     if [Some(stock), Some(buyers), orders].into_iter().flatten().any(|key| key.bytes() == counter) {
         return Err(CommandError::SameKeys);

@@ -1,19 +1,22 @@
 //! `SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM] [FIELDS user
 //! voucher orderid] [MISSING error|sold-out]`: SECKILL.TRY with its keys spelled out.
 
-use super::decided::{next_order, try_once};
-use super::{Answering, Command};
-use crate::args::{Args, check_storable};
+use super::decided::try_once;
+use super::seckill_try::GENERATE;
+use super::{Answering, Command, ORDER_ID, UNITS_OPTION, USER};
+use crate::args::{Either, Said, arguments, check_storable};
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
 use crate::keyspace::fields::{ClientNames, EntryNames};
+use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::sale_keys::SaleKeys;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
-use crate::server::{Access, ArgKind, ArgSpec, CommandSpec, Ctx, KeySpec, Reply, handler};
-use crate::typed::{FieldName, KeyName};
+use crate::server::{Access, ArgSpec, CommandSpec, Ctx, Reply, handler};
+use crate::typed::{FieldName, KeyName, OrderId, User, Voucher};
+use domain::plan::Order;
 use domain::rules::Meant;
 use domain::sale::{Policy, Units};
 use domain::tries::Else;
@@ -22,111 +25,78 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.trykeys",
     handler: handler::<Answering<TryKeys>>(),
     flags: c"write deny-oom fast",
-    categories: c"write fast seckill",
-    arity: -7,
     summary: c"Sells as SECKILL.TRY does, on keys and with fields that the client names",
     complexity: c"O(1)",
     since: c"0.1.0",
-    keys: &[
-        KeySpec { position: 1, access: Access::Update, notes: c"The stock, a string" },
-        KeySpec { position: 2, access: Access::InsertAfterLook, notes: c"The buyers, a set" },
-        KeySpec {
-            position: 3,
-            access: Access::Insert,
-            notes: c"The orders, a stream. Not touched with NOSTREAM",
-        },
-    ],
-    args: &[
-        ArgSpec { name: c"stock", kind: ArgKind::Key(0) },
-        ArgSpec { name: c"buyers", kind: ArgKind::Key(1) },
-        ArgSpec { name: c"orders", kind: ArgKind::Key(2) },
-        ArgSpec { name: c"voucher", kind: ArgKind::String },
-        ArgSpec { name: c"user", kind: ArgKind::String },
-        ArgSpec { name: c"orderid", kind: ArgKind::String },
-        ArgSpec { name: c"units", kind: ArgKind::OptionalInteger(c"UNITS") },
-        ArgSpec { name: c"nostream", kind: ArgKind::OptionalToken(c"NOSTREAM") },
-        ArgSpec {
-            name: c"fields",
-            kind: ArgKind::OptionalStrings(
-                c"FIELDS",
-                &[c"user-field", c"voucher-field", c"id-field"],
-            ),
-        },
-        ArgSpec {
-            name: c"missing",
-            kind: ArgKind::OptionalChoice(c"MISSING", &[c"error", c"sold-out"]),
-        },
-    ],
+    args: Given::SPECS,
 };
+
+arguments! {
+    /// The keys of a sale, an order, and how the stock and the entry are meant.
+    Given<'a> {
+        stock: KeyName<'a> = STOCK,
+        buyers: KeyName<'a> = BUYERS,
+        orders: KeyName<'a> = ORDERS,
+        voucher: Voucher<'a> = NAMED,
+        user: User<'a> = USER,
+        id: OrderId<'a> = ORDER_ID,
+        [units: Units = UNITS_OPTION]
+        [no_stream: Said = NOSTREAM]
+        [fields: [FieldName<'a>; 3] = FIELDS]
+        [missing: Either<Said, Said> = MISSING]
+    }
+}
+
+const STOCK: ArgSpec = ArgSpec::key(c"stock", Access::Update, c"The stock, a string");
+const BUYERS: ArgSpec = ArgSpec::key(c"buyers", Access::InsertAfterLook, c"The buyers, a set");
+const ORDERS: ArgSpec =
+    ArgSpec::key(c"orders", Access::Insert, c"The orders, a stream. Not touched with NOSTREAM");
+const NAMED: ArgSpec = ArgSpec::text(c"voucher");
+const NOSTREAM: ArgSpec = ArgSpec::word(c"nostream", c"NOSTREAM");
+const FIELDS: ArgSpec = ArgSpec::block(
+    c"fields",
+    &[ArgSpec::text(c"user-field"), ArgSpec::text(c"voucher-field"), ArgSpec::text(c"id-field")],
+)
+.after(c"FIELDS");
+const MISSING: ArgSpec = ArgSpec::one_of(
+    c"missing",
+    &[ArgSpec::word(c"error", c"error"), ArgSpec::word(c"sold-out", c"sold-out")],
+)
+.after(c"MISSING");
 
 struct TryKeys;
 
 impl Command for TryKeys {
-    fn run(ctx: Ctx<'_>, memory: &Memory, mut args: Args<'_>) -> Result<Reply, CommandError> {
-        let (stock_key, buyers, orders) =
-            (args.next::<KeyName>()?, args.next::<KeyName>()?, args.next::<KeyName>()?);
-        let voucher = args.next()?;
-        let mut order = next_order(&mut args)?;
-        check_storable(order.user.as_str(), order.id.as_str())?;
-        if order.id.as_ref() == b"*" {
+    type Given<'a> = Given<'a>;
+
+    fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
+        let (user, id) = (given.user.0, given.id.0);
+        check_storable(user, id)?;
+        if id.bytes() == GENERATE {
             return Err(CommandError::GeneratedId);
         }
-        let options = Options::parse(args)?;
-        order.units = options.units.unwrap_or(Units::ONE);
-        let orders = (!options.no_stream).then_some(orders.0);
-        let keys = SaleKeys { stock: stock_key.0, buyers: buyers.0, orders };
+        let (user, id) = (Name::Given(user), Name::Given(id));
+        let order = Order { user, id, units: given.units.unwrap_or(Units::ONE) };
+        let names = given.fields.map(|names| ClientNames::new(names.map(|name| name.0)));
+        let names = names.transpose()?;
+        let orders = given.no_stream.is_none().then_some(given.orders.0);
+        let keys = SaleKeys { stock: given.stock.0, buyers: given.buyers.0, orders };
         keys.check_differ()?;
         if VoucherKeys::is_stock_managed(&memory.vouchers, ctx, keys.stock)? {
             return Err(CommandError::Managed);
         }
         let configured = Configured::now(&memory.vouchers.configured);
-        let names = EntryNames::configured(&configured.fields);
-        let names = options.names.map_or(names, |client| names.renamed(client));
-        try_once(
-            &Sale::on(ctx, voucher, keys, names, options.policy()),
-            Meant::Any,
-            &order,
-            Else::Lose,
-        )
-        .map(Reply::from)
+        let own = EntryNames::configured(&configured.fields);
+        let names = names.map_or(own, |client| own.renamed(client));
+        let sale = Sale::on(ctx, given.voucher, keys, names, policy(given.missing));
+        try_once(&sale, Meant::Any, &order, Else::Lose).map(Reply::from)
     }
 }
 
-/// What may follow the order id, in any order, each at most once.
-#[derive(Default)]
-struct Options<'a> {
-    units: Option<Units>,
-    no_stream: bool,
-    names: Option<ClientNames<'a>>,
-    missing_is_sold_out: Option<bool>,
-}
-
-impl<'a> Options<'a> {
-    fn parse(mut args: Args<'a>) -> Result<Self, CommandError> {
-        let mut options = Self::default();
-        while !args.is_empty() {
-            match args.next_word(&["UNITS", "NOSTREAM", "FIELDS", "MISSING"])? {
-                "UNITS" if options.units.is_none() => options.units = Some(args.next_units()?),
-                "NOSTREAM" if !options.no_stream => options.no_stream = true,
-                "FIELDS" if options.names.is_none() => {
-                    let names: [FieldName<'_>; 3] = [args.next()?, args.next()?, args.next()?];
-                    options.names = Some(ClientNames::new(names.map(|name| name.0))?);
-                }
-                "MISSING" if options.missing_is_sold_out.is_none() => {
-                    let answer = args.next_word(&["ERROR", "SOLD-OUT"])?;
-                    options.missing_is_sold_out = Some(answer == "SOLD-OUT");
-                }
-                _ => return Err(CommandError::Syntax),
-            }
-        }
-        Ok(options)
-    }
-
-    /// How odd stocks are understood: as configured, but for what the client says.
-    fn policy(&self) -> Policy {
-        let configured = config::policy();
-        let missing_is_sold_out =
-            self.missing_is_sold_out.unwrap_or(configured.missing_is_sold_out);
-        Policy { missing_is_sold_out, ..configured }
-    }
+/// How odd stocks are understood: as configured, but for what the client says.
+fn policy(missing: Option<Either<Said, Said>>) -> Policy {
+    let configured = config::policy();
+    let missing_is_sold_out =
+        missing.map_or(configured.missing_is_sold_out, |said| matches!(said, Either::Second(Said)));
+    Policy { missing_is_sold_out, ..configured }
 }

@@ -8,12 +8,12 @@ use crate::keyspace::dead_letters::Rejected;
 use crate::keyspace::fields::EntryNames;
 use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::orders::Orders;
 use crate::keyspace::presence::Reach;
 use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::stock;
-use crate::keyspace::voucher_keys::{VoucherKeys, Vouchers};
 use crate::server::{Ctx, Kind, OwnedStr, Str};
 use crate::typed::{User, Voucher};
 use domain::book::{Entry, Has, UserUnits};
@@ -32,7 +32,6 @@ pub(crate) struct Sale<'a> {
     /// The voucher, as the client spells it.
     voucher: Str<'a>,
     keys: Keys<'a>,
-    reach: Reach,
     pub(super) rejected: Option<&'a Rejected<'a>>,
     /// Made when first needed, which most tries never do.
     more: OnceCell<More<'a>>,
@@ -67,7 +66,7 @@ pub(super) struct OpenedBook<'a> {
 #[derive(Clone, Copy)]
 enum Keys<'a> {
     /// Derived from the voucher.
-    Derived { keys: &'a VoucherKeys, vouchers: &'a Vouchers },
+    Derived(&'a Opening<'a>),
     /// Spelled out by the client, for a sale without rules.
     Given { keys: SaleKeys<'a>, names: EntryNames<'a>, policy: Policy },
 }
@@ -75,26 +74,10 @@ enum Keys<'a> {
 impl<'a> Sale<'a> {
     /// The sale of a voucher.
     #[inline]
-    pub(crate) fn of(
-        ctx: Ctx<'a>,
-        vouchers: &'a Vouchers,
-        keys: &'a VoucherKeys,
-        voucher: Voucher<'a>,
-    ) -> Self {
-        Self::reached(ctx, vouchers, keys, voucher, Reach::Whole)
-    }
-
-    /// The same, with the keys that are known to be on this node.
-    #[inline]
-    pub(crate) fn reached(
-        ctx: Ctx<'a>,
-        vouchers: &'a Vouchers,
-        keys: &'a VoucherKeys,
-        voucher: Voucher<'a>,
-        reach: Reach,
-    ) -> Self {
-        let keys = Keys::Derived { keys, vouchers };
-        Self { ctx, voucher: voucher.0, keys, reach, rejected: None, more: OnceCell::new() }
+    pub(crate) fn of(opening: &'a Opening<'a>) -> Self {
+        let (ctx, voucher) = (opening.ctx, opening.voucher.0);
+        let keys = Keys::Derived(opening);
+        Self { ctx, voucher, keys, rejected: None, more: OnceCell::new() }
     }
 
     /// A sale on keys that the client names.
@@ -105,8 +88,8 @@ impl<'a> Sale<'a> {
         names: EntryNames<'a>,
         policy: Policy,
     ) -> Self {
-        let (keys, reach) = (Keys::Given { keys, names, policy }, Reach::Whole);
-        Self { ctx, voucher: voucher.0, keys, reach, rejected: None, more: OnceCell::new() }
+        let keys = Keys::Given { keys, names, policy };
+        Self { ctx, voucher: voucher.0, keys, rejected: None, more: OnceCell::new() }
     }
 
     /// The sale, for the rejection of an entry.
@@ -126,13 +109,16 @@ impl<'a> Sale<'a> {
 
     /// Refuses to touch keys that may be on another node.
     fn check_reach(&self) -> Result<(), CommandError> {
-        if self.reach == Reach::Whole { Ok(()) } else { Err(CommandError::TryAgain) }
+        match self.keys {
+            Keys::Derived(opening) if opening.reach != Reach::Whole => Err(CommandError::TryAgain),
+            _ => Ok(()),
+        }
     }
 
     #[inline]
     pub(super) fn sale_keys(&self) -> Result<SaleKeys<'a>, CommandError> {
         match self.keys {
-            Keys::Derived { keys, .. } => keys.sale(),
+            Keys::Derived(opening) => opening.keys.sale(),
             Keys::Given { keys, .. } => Ok(keys),
         }
     }
@@ -141,14 +127,14 @@ impl<'a> Sale<'a> {
     #[inline]
     pub(crate) fn managed_keys(&self) -> Result<ManagedKeys<'a>, CommandError> {
         match self.keys {
-            Keys::Derived { keys, .. } => keys.managed(),
+            Keys::Derived(opening) => opening.keys.managed(),
             Keys::Given { .. } => Err(CommandError::NotManaged),
         }
     }
 
     pub(super) fn entry_names(&self) -> EntryNames<'a> {
         match self.keys {
-            Keys::Derived { keys, .. } => EntryNames::configured(keys.fields()),
+            Keys::Derived(opening) => EntryNames::configured(opening.keys.fields()),
             Keys::Given { names, .. } => names,
         }
     }
@@ -160,7 +146,7 @@ impl<'a> Sale<'a> {
 
     /// Nothing that can be released is due before this moment, as far as is known.
     pub(super) fn note_none_due(&self, before: Millis) {
-        if let Keys::Derived { keys, .. } = self.keys {
+        if let Keys::Derived(Opening { keys, .. }) = self.keys {
             keys.set_none_due(self.ctx.selected_db(), before);
         }
     }
@@ -168,7 +154,9 @@ impl<'a> Sale<'a> {
     /// Is it known that nothing is due now?
     pub(super) fn is_none_due(&self) -> bool {
         match self.keys {
-            Keys::Derived { keys, .. } => keys.is_none_due(self.ctx.selected_db(), self.now()),
+            Keys::Derived(Opening { keys, .. }) => {
+                keys.is_none_due(self.ctx.selected_db(), self.now())
+            }
             Keys::Given { .. } => true,
         }
     }
@@ -253,14 +241,14 @@ impl<'a> Facts for Sale<'a> {
     #[inline]
     fn policy(&self) -> Policy {
         match self.keys {
-            Keys::Derived { .. } => config::policy(),
+            Keys::Derived(_) => config::policy(),
             Keys::Given { policy, .. } => policy,
         }
     }
 
     #[inline]
     fn rules(&self) -> Result<Option<Rules>, CommandError> {
-        let Keys::Derived { keys, vouchers } = self.keys else { return Ok(None) };
+        let Keys::Derived(Opening { keys, vouchers, .. }) = self.keys else { return Ok(None) };
         if let Some(rules) = self.more.get().and_then(|more| more.rules.get()) {
             return Ok(Some(rules));
         }
@@ -274,7 +262,7 @@ impl<'a> Facts for Sale<'a> {
     #[inline]
     fn stock(&self) -> Result<Stock, CommandError> {
         match self.keys {
-            Keys::Derived { keys, .. } => keys.read_stock(self.ctx),
+            Keys::Derived(opening) => opening.keys.read_stock(self.ctx),
             Keys::Given { keys, .. } => stock::read(self.ctx, keys.stock),
         }
     }

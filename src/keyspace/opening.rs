@@ -1,0 +1,66 @@
+//! A voucher as a command finds it: its name, its keys, and that these are on this node.
+
+use crate::error::CommandError;
+use crate::keyspace::presence::Reach;
+use crate::keyspace::rules::check_primary;
+use crate::keyspace::voucher_keys::{VoucherKeys, Vouchers};
+use crate::server::Ctx;
+use crate::typed::Voucher;
+use std::rc::Rc;
+
+/// What a command begins with: made by one of the functions below, each of which refuses keys that
+/// may be on another node.
+pub(crate) struct Opening<'a> {
+    pub(crate) ctx: Ctx<'a>,
+    pub(super) vouchers: &'a Vouchers,
+    /// The voucher, as the client spells it.
+    pub(crate) voucher: Voucher<'a>,
+    pub(crate) keys: Rc<VoucherKeys>,
+    pub(super) reach: Reach,
+}
+
+impl<'a> Opening<'a> {
+    /// For a command on what usual sales have.
+    pub(crate) fn new(
+        ctx: Ctx<'a>,
+        vouchers: &'a Vouchers,
+        voucher: Voucher<'a>,
+    ) -> Result<Self, CommandError> {
+        Self::with(ctx, vouchers, voucher, VoucherKeys::of(vouchers, voucher)?)
+    }
+
+    /// The same, with keys that were made already.
+    pub(crate) fn with(
+        ctx: Ctx<'a>,
+        vouchers: &'a Vouchers,
+        voucher: Voucher<'a>,
+        keys: Rc<VoucherKeys>,
+    ) -> Result<Self, CommandError> {
+        keys.check_here(ctx)?;
+        Ok(Self { ctx, vouchers, voucher, keys, reach: Reach::Whole })
+    }
+
+    /// For a try, which while a slot moves is content with what it touches.
+    #[inline]
+    pub(crate) fn to_try(
+        ctx: Ctx<'a>,
+        vouchers: &'a Vouchers,
+        voucher: Voucher<'a>,
+    ) -> Result<Self, CommandError> {
+        let keys = VoucherKeys::of(vouchers, voucher)?;
+        let reach = keys.reach(vouchers, ctx)?;
+        Ok(Self { ctx, vouchers, voucher, keys, reach })
+    }
+
+    /// For the end of a sale, which touches every key.
+    pub(crate) fn to_end(
+        ctx: Ctx<'a>,
+        vouchers: &'a Vouchers,
+        voucher: Voucher<'a>,
+    ) -> Result<Self, CommandError> {
+        let keys = VoucherKeys::of(vouchers, voucher)?;
+        keys.check_all_here(ctx)?;
+        check_primary(ctx)?;
+        Ok(Self { ctx, vouchers, voucher, keys, reach: Reach::Whole })
+    }
+}
