@@ -150,7 +150,8 @@ impl Repair<'_> {
         (sold, entries): (&Sold, Option<&Vec<Event>>),
     ) -> Vec<(Event, Sole)> {
         let is_missing = differs.contains(&Differs::Missing);
-        let mut events = Vec::new();
+        // The look is first: what it finds is of no old entry, which only tells figures.
+        let mut events: Vec<_> = (!is_missing).then(|| Self::look(one)).into_iter().collect();
         if is_missing || (sold.is_managed && *differs != Why::from([Differs::Contradicts])) {
             events.extend(entries.into_iter().flatten().cloned());
         }
@@ -167,9 +168,6 @@ impl Repair<'_> {
             let payments = Self::payments(one, books).into_iter();
             let payments: Vec<_> = payments.filter(|event| !is_there(event)).collect();
             events.extend(payments);
-        }
-        if !is_missing {
-            events.push(Self::look(one));
         }
         let sole = if sold.limit == 1 && !sold.is_managed { Sole::Yes } else { Sole::No };
         events.into_iter().map(|event| (event, sole)).collect()
