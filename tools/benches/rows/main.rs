@@ -6,7 +6,8 @@
 //! the resulting rows are counted.
 //!
 //! In reading order: `harness`, `databases` (shared with the tests), `machine` (shared with the
-//! benchmark of the module), `turns` (one turn of either), `naive` (the other consumer), `report`.
+//! benchmark of the module), `turns` (one turn of either), `naive` (the other consumer), `network`,
+//! `report`.
 
 use kit::harness;
 #[path = "../../tests/worker/databases.rs"]
@@ -14,6 +15,7 @@ mod databases;
 #[path = "../../../benches/side_by_side/machine.rs"]
 mod machine;
 mod naive;
+mod network;
 mod report;
 mod turns;
 

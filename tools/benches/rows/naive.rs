@@ -13,7 +13,7 @@ pub const GROUP: &str = "g1";
 const TABLES: [&str; 3] = [
     "CREATE TABLE tb_seckill_voucher (voucher_id VARCHAR(64) PRIMARY KEY, stock BIGINT NOT NULL)",
     "CREATE TABLE tb_voucher_order (id VARCHAR(64) PRIMARY KEY, user_id VARCHAR(64) NOT NULL, \
-     voucher_id VARCHAR(64) NOT NULL)",
+     voucher_id VARCHAR(64) NOT NULL, status INT NOT NULL)",
     "CREATE INDEX tb_voucher_order_user ON tb_voucher_order (user_id, voucher_id)",
 ];
 
@@ -36,10 +36,11 @@ pub async fn make_tables(connection: &mut AnyConnection, voucher: &str, stock: i
     Ok(())
 }
 
-/// Checks that every order is in the table of orders, and that no unit is left in the table of
-/// stocks.
-pub async fn check(connection: &mut AnyConnection, orders: i64) -> Result<()> {
-    let rows = count(connection, "SELECT COUNT(*) FROM tb_voucher_order").await?;
+/// Checks that every order is in the table of orders with this status, and that no unit is left in
+/// the table of stocks.
+pub async fn check(connection: &mut AnyConnection, orders: i64, status: i64) -> Result<()> {
+    let rows = format!("SELECT COUNT(*) FROM tb_voucher_order WHERE status = {status}");
+    let rows = count(connection, &rows).await?;
     let left = count(connection, "SELECT stock FROM tb_seckill_voucher").await?;
     if (rows, left) != (orders, 0) {
         return Err(format!("{rows} rows of {orders} orders, stock {left}").into());
@@ -60,7 +61,7 @@ pub async fn drain(redis: &mut redis::Connection, database: &mut AnyConnection) 
     let [ordered, taken, insert] = [
         "SELECT COUNT(*) FROM tb_voucher_order WHERE user_id = $1 AND voucher_id = $2",
         "UPDATE tb_seckill_voucher SET stock = stock - 1 WHERE voucher_id = $1 AND stock > 0",
-        "INSERT INTO tb_voucher_order VALUES ($1, $2, $3)",
+        "INSERT INTO tb_voucher_order VALUES ($1, $2, $3, 1)",
     ]
     .map(|sql| placed(database, sql));
     while let Some((entry, [user, voucher, order])) = next(redis)? {

@@ -249,6 +249,12 @@ impl DatabaseServer {
         }
     }
 
+    /// Where it listens.
+    pub fn socket(&self) -> PathBuf {
+        let name = if self.kind == Kind::Postgres { ".s.PGSQL.5432" } else { "socket" };
+        self.dir.path().join(name)
+    }
+
     pub fn log(&self) -> String {
         fs::read_to_string(self.dir.path().join("log")).unwrap_or_else(|_| "(no log)".into())
     }

@@ -80,8 +80,94 @@ fn statements_that_see_other_orders_run_in_order() {
     }
 }
 
+/// Statements that a text may run once for many orders, ones that keep their place among those of
+/// their table, and ones that keep it among all.
+const ANY: [&str; 14] = [
+    "INSERT INTO a (id, n) VALUES (:order_id, 0)",
+    "INSERT INTO b VALUES (:order_id, -3)",
+    "INSERT INTO b (n, id) VALUES (:units, :order_id)",
+    "UPDATE s SET stock = stock - :units WHERE id = :voucher_id AND stock >= :units",
+    "UPDATE s SET stock = stock + :units WHERE id = :voucher_id",
+    "UPDATE a SET n = 2 WHERE id = :order_id",
+    "UPDATE a SET n = 5, m = :kept WHERE id = :order_id",
+    "UPDATE b SET n = 4 WHERE id = :order_id",
+    "UPDATE a SET n = 7 WHERE n = 0",
+    "UPDATE b SET n = (n * 3 + 1) % 1009",
+    "UPDATE a SET m = m + 1 WHERE n = 2",
+    "DELETE FROM b WHERE id = :order_id",
+    "UPDATE s SET stock = stock + (SELECT COUNT(*) FROM a)",
+    "INSERT INTO b SELECT :order_id, COUNT(*) FROM b",
+];
+
+/// SQLite runs the statements in order: what is written together leaves the same in every table.
+#[test]
+fn any_statements_leave_what_they_leave_one_after_the_other() {
+    let mut random = random();
+    for database in databases() {
+        let mut shops = [Database::sqlite(), database].map(Shop::open);
+        for shop in &mut shops {
+            shop.sql("CREATE TABLE a (id BIGINT PRIMARY KEY, n BIGINT, m BIGINT DEFAULT 0)");
+            shop.sql("CREATE TABLE b (id BIGINT, n BIGINT)");
+            shop.sql("CREATE TABLE s (id BIGINT PRIMARY KEY, stock BIGINT)");
+        }
+        for voucher in 1..=20 {
+            let mut file = String::new();
+            for change in ["on_held", "on_sold", "on_confirmed", "on_reduced", "on_released"] {
+                let one = |random: &mut fastrand::Rng| {
+                    let sql = ANY[random.usize(0..ANY.len())];
+                    format!("{{ sql = \"{sql}\", may_change_nothing = true }}")
+                };
+                let all: Vec<_> = (0..random.usize(0..4)).map(|_| one(&mut random)).collect();
+                file += &format!("{change} = [{}]\n", all.join(", "));
+            }
+            // A row of this table has one order: only a new one inserts.
+            let (before, after) = file.split_at(file.find("on_confirmed").expect("it is there"));
+            file = before.to_owned() + &after.replace(ANY[0], ANY[5]);
+            for change in ["on_held", "on_sold"] {
+                let line = format!("{change} = [");
+                let [start, rest] = file.split_once(&line).map(<[_; 2]>::from).expect("a line");
+                let (own, rest) = rest.split_once('\n').expect("its end");
+                let own = own.replace(ANY[0], ANY[8]);
+                let row = format!("{{ sql = \"{}\" }}, ", ANY[0]);
+                file = format!("{start}{line}{row}{own}\n{rest}");
+            }
+            // Each order is tried once, before anything else is done with it.
+            let mut steps: Vec<(u32, u8)> = Vec::new();
+            for _ in 0..40 {
+                let order = random.u32(0..12);
+                let is_new = steps.iter().all(|(known, _)| *known != order);
+                steps.push((order, if is_new { 0 } else { random.u8(1..4) }));
+            }
+            for shop in &mut shops {
+                shop.sql(&format!("INSERT INTO s VALUES ({voucher}, 100)"));
+                shop.sell_managed(&voucher.to_string(), 100, "HOLD 600000 LIMIT 3");
+                for (order, what) in &steps {
+                    let id = format!("{voucher} {} {}", 500 + order, voucher * 1000 + order);
+                    shop.run(&match what {
+                        0 => format!("SECKILL.TRY {id} UNITS 3"),
+                        1 => format!("SECKILL.CONFIRM {id}"),
+                        2 => format!("SECKILL.CANCEL {id} UNITS 1"),
+                        _ => format!("SECKILL.CANCEL {id}"),
+                    });
+                }
+                let path = shop.statements(&file);
+                shop.drain(&["--statements", &path]);
+            }
+            for query in [
+                "SELECT id, n FROM a ORDER BY 1, 2",
+                "SELECT id, m FROM a ORDER BY 1, 2",
+                "SELECT id, n FROM b ORDER BY 1, 2",
+                "SELECT id, stock FROM s ORDER BY 1, 2",
+            ] {
+                let [wanted, told] = [0, 1].map(|place: usize| shops[place].numbers(query));
+                assert_eq!(told, wanted, "{query}\n{file}\n{steps:?}");
+            }
+        }
+    }
+}
+
 /// Text of letters that end a text, in some mode or character set, or that are part of one.
-fn letters(random: &mut fastrand::Rng, number: usize) -> String {
+fn letters(random: &mut fastrand::Rng, number: usize, set: &str) -> String {
     const ODD: [char; 18] = [
         '\'',
         '"',
@@ -97,14 +183,16 @@ fn letters(random: &mut fastrand::Rng, number: usize) -> String {
         '\u{1a}',
         '\n',
         '\u{7e17}',
-        '\u{bf}',
         '\u{5c0f}',
-        '\u{1f600}',
         ' ',
+        '\u{bf}',
+        '\u{1f600}',
     ];
     let letter = |random: &mut fastrand::Rng| match random.u8(0..4) {
-        0 => random.char('\u{80}'..'\u{ffff}'),
+        0 if set == "utf8mb4" => random.char('\u{80}'..'\u{ffff}'),
         1 => random.alphanumeric(),
+        // The last ones are not in GBK, where half of another is a backslash.
+        _ if set == "gbk" => ODD[random.usize(0..ODD.len() - 2)],
         _ => ODD[random.usize(0..ODD.len())],
     };
     // The ends are letters, since a server may cut spaces at the end of a text.
@@ -118,10 +206,12 @@ fn a_value_is_data_in_every_mode() {
     let mut random = random();
     for database in KINDS.into_iter().filter_map(Database::alone) {
         let mut shop = Shop::open(database);
-        shop.sql(
-            "CREATE TABLE told (id VARBINARY(600), who VARCHAR(200) CHARACTER SET utf8mb4, \
-             n INT AUTO_INCREMENT PRIMARY KEY)",
-        );
+        for set in ["utf8mb4", "gbk"] {
+            shop.sql(&format!(
+                "CREATE TABLE told_{set} (id VARBINARY(600), who VARCHAR(200) CHARACTER SET {set}, \
+                 n INT AUTO_INCREMENT PRIMARY KEY)"
+            ));
+        }
         shop.sell("1", 100_000);
         let mut wanted = Vec::new();
         for modes in
@@ -129,12 +219,15 @@ fn a_value_is_data_in_every_mode() {
         {
             shop.sql(&format!("SET GLOBAL sql_mode = '{modes}'"));
             // Both forms: rows of one INSERT, and one order after the other.
-            for more in ["", " -- alone"] {
+            for (set, more) in
+                [("utf8mb4", ""), ("utf8mb4", " -- alone"), ("gbk", ""), ("gbk", " -- alone")]
+            {
                 let file = shop.statements(&format!(
-                    "on_sold = [\"INSERT INTO told (id, who) VALUES (:order_id, :user_id){more}\"]"
+                    "on_sold = [\"INSERT INTO told_{set} (id, who) \
+                     VALUES (:order_id, :user_id){more}\"]"
                 ));
                 for _ in 0..40 {
-                    let [user, order] = [(); 2].map(|()| letters(&mut random, wanted.len()));
+                    let [user, order] = [(); 2].map(|()| letters(&mut random, wanted.len(), set));
                     shop.server.call(&["SECKILL.TRY", "1", &user, &order]);
                     shop.accept("1", &user, &order, 1);
                     wanted.push((order, user));
@@ -142,8 +235,10 @@ fn a_value_is_data_in_every_mode() {
                 shop.drain(&["--statements", &file]);
             }
         }
-        let [id, who] = ["id", "who"].map(|column| format!("CAST(HEX({column}) AS CHAR(2048))"));
-        let rows = shop.database.rows(&format!("SELECT {id}, {who} FROM told"));
+        let hex = |column: &str| format!("CAST(HEX({column}) AS CHAR(2048))");
+        let [id, who] = [hex("id"), hex("CONVERT(who USING utf8mb4)")];
+        let of = |set| shop.database.rows(&format!("SELECT {id}, {who} FROM told_{set}"));
+        let rows: Vec<_> = ["utf8mb4", "gbk"].into_iter().flat_map(of).collect();
         let read = |row: &sqlx::any::AnyRow| {
             let text = |column| from_hex(&sqlx::Row::get::<String, _>(row, column));
             (text(0), text(1))
