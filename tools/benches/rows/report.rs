@@ -65,75 +65,60 @@ impl Report {
     fn beside_naive(&self) -> String {
         let head = "|  | one entry per transaction | seckill-worker | ratio | with statements | \
                     ratio |\n| --- | ---: | ---: | ---: | ---: | ---: |";
-        let row = |line: &Line| {
-            let [worker, shop] =
-                [Turn::Worker, Turn::Statements].map(|turn| cells(line, turn, line, Turn::Naive));
+        self.table(head, |line| {
             let naive = line.median(Turn::Naive).map_or_else(String::new, thousands);
-            format!("\n| {} | {naive} | {worker} | {shop} |", line.database)
-        };
-        self.lines.iter().fold(head.to_owned(), |table, line| table + &row(line))
+            let ours = [Turn::Worker, Turn::Statements];
+            let [worker, shop] = ours.map(|turn| cells(line, turn, line, Turn::Naive));
+            vec![naive, worker, shop]
+        })
     }
 
     fn with_statements(&self) -> String {
         let head = "|  | sold | part | held and confirmed | part | two workers | part | sold, \
                     network | left | confirmed, network | left |\n| --- | ---: | ---: | ---: | \
                     ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
-        let row = |line: &Line| {
+        self.table(head, |line| {
             let sqlite = self.lines.first().unwrap_or(line);
-            let cells = [
+            vec![
                 cells(line, Turn::Statements, sqlite, Turn::Statements),
                 cells(line, Turn::Managed, sqlite, Turn::Managed),
                 cells(line, Turn::Two, sqlite, Turn::Statements),
                 cells(line, Turn::Network, line, Turn::Statements),
                 cells(line, Turn::ManagedNetwork, line, Turn::Managed),
-            ];
-            format!("\n| {} | {} |", line.database, cells.join(" | "))
-        };
+            ]
+        })
+    }
+
+    /// A row for each database.
+    fn table(&self, head: &str, cells: impl Fn(&Line) -> Vec<String>) -> String {
+        let row = |line: &Line| format!("\n| {} | {} |", line.database, cells(line).join(" | "));
         self.lines.iter().fold(head.to_owned(), |table, line| table + &row(line))
     }
 
     fn targets(&self) -> String {
+        use Turn::{Managed, ManagedNetwork, Naive, Network, Statements, Worker};
         let Some(sqlite) = self.lines.first() else { return String::new() };
-        let mut targets = Vec::new();
-        for line in &self.lines {
+        let targets_of = |line: &Line| {
             let is_mysql = line.database.starts_with('M');
-            let of_naive = |turn| ratio(line, turn, line, Turn::Naive);
             let shop = if is_mysql { TARGET_ON_MYSQL } else { TARGET_WITH_STATEMENTS };
-            let mut all = vec![
-                ("of one entry per transaction", of_naive(Turn::Worker), TARGET),
-                ("of the same with statements", of_naive(Turn::Statements), shop),
+            let all = [
+                ("of one entry per transaction", Worker, line, Naive, TARGET),
+                ("of the same with statements", Statements, line, Naive, shop),
+                ("of SQLite, sold", Statements, sqlite, Statements, TARGET_OF_SQLITE),
+                ("of SQLite, confirmed", Managed, sqlite, Managed, TARGET_OF_SQLITE),
+                ("left with a network, sold", Network, line, Statements, TARGET_OF_NETWORK),
+                ("left with it, confirmed", ManagedNetwork, line, Managed, TARGET_OF_NETWORK),
             ];
-            if is_mysql {
-                all.extend([
-                    (
-                        "of SQLite, sold",
-                        ratio(line, Turn::Statements, sqlite, Turn::Statements),
-                        TARGET_OF_SQLITE,
-                    ),
-                    (
-                        "of SQLite, held and confirmed",
-                        ratio(line, Turn::Managed, sqlite, Turn::Managed),
-                        TARGET_OF_SQLITE,
-                    ),
-                    (
-                        "left with a network, sold",
-                        ratio(line, Turn::Network, line, Turn::Statements),
-                        TARGET_OF_NETWORK,
-                    ),
-                    (
-                        "left with a network, held and confirmed",
-                        ratio(line, Turn::ManagedNetwork, line, Turn::Managed),
-                        TARGET_OF_NETWORK,
-                    ),
-                ]);
-            }
-            let all = all.iter().filter_map(|(what, reached, target)| {
-                let verdict = if (*reached)? >= *target { "" } else { ": NOT REACHED" };
-                Some(format!("{what} {:.2} (at least {target:.2}{verdict})", (*reached)?))
+            // The last ones are for MariaDB and MySQL.
+            let all = &all[..if is_mysql { all.len() } else { 2 }];
+            let told = all.iter().filter_map(|(what, turn, to, of, target)| {
+                let reached = ratio(line, *turn, to, *of)?;
+                let verdict = if reached >= *target { "" } else { ": NOT REACHED" };
+                Some(format!("{what} {reached:.2} (at least {target:.2}{verdict})"))
             });
-            targets.push(format!("- {}: {}", line.database, all.collect::<Vec<_>>().join(",\n  ")));
-        }
-        targets.join("\n")
+            format!("- {}: {}", line.database, told.collect::<Vec<_>>().join(",\n  "))
+        };
+        self.lines.iter().map(targets_of).collect::<Vec<_>>().join("\n")
     }
 }
 
