@@ -10,6 +10,7 @@ use crate::server::{
     Ctx, EventClass, Listener, ServerEvent, Str, notice_import_mode, subscribe,
     subscribe_to_connections, subscribe_to_turns,
 };
+use domain::key_names::is_sale_name;
 use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,12 @@ pub(crate) fn end(ctx: Ctx<'_>) {
     Memory::end();
 }
 
+/// May the event name the database that the key came from? In a transaction Valkey 9.1 tells a
+/// module so of MOVE and of COPY with DB.
+fn comes_to_another_database(event: &CStr) -> bool {
+    event == c"move_to" || event == c"copy_to"
+}
+
 /// The one listener: first the memory takes note of the event, then work that is due soon is
 /// scheduled.
 struct Ear;
@@ -56,7 +63,13 @@ struct Ear;
 impl Listener for Ear {
     fn on_key(ctx: Ctx<'_>, event: &CStr, key: Str<'_>) {
         let Some(memory) = Memory::current() else { return };
-        if memory.on_key(event, ctx.selected_db(), key.bytes()) {
+        let heard = |db| memory.on_key(event, db, key.bytes());
+        let is_due = if comes_to_another_database(event) && is_sale_name(key.bytes()) {
+            ctx.databases_with(key).into_iter().filter(|db| heard(*db)).count() > 0
+        } else {
+            heard(ctx.selected_db())
+        };
+        if is_due {
             expiry::wake(ctx);
         }
         grants::wake(ctx, &memory);

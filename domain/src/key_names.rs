@@ -200,8 +200,16 @@ pub fn is_rules_name(key: &[u8]) -> bool {
 
 /// The name of the rules of the managed voucher whose key this could be.
 pub fn rules_name_beside(key: &[u8]) -> Option<Vec<u8>> {
-    let voucher = SALE_PREFIXES.into_iter().find_map(|prefix| key.strip_prefix(prefix))?;
-    Some([RULES_PREFIX, voucher].concat())
+    voucher_beside(key).map(|voucher| [RULES_PREFIX, voucher].concat())
+}
+
+/// Could this be the name of a key that only managed vouchers have?
+pub fn is_sale_name(key: &[u8]) -> bool {
+    voucher_beside(key).is_some()
+}
+
+fn voucher_beside(key: &[u8]) -> Option<&[u8]> {
+    SALE_PREFIXES.into_iter().find_map(|prefix| key.strip_prefix(prefix))
 }
 
 /// The keys that a timer looks at: holds, and lines.

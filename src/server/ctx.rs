@@ -1,6 +1,7 @@
 //! The context of one call from the server.
 
 use super::api::api;
+use super::key::ReadKey;
 use super::settings::{fields_of_info, is_importing};
 use super::string::{OwnedStr, Str, own};
 use redis_module::raw;
@@ -170,13 +171,25 @@ impl<'a> Ctx<'a> {
 
     /// The databases that hold a key, and how many each holds. The same one stays selected.
     pub(crate) fn databases_with_keys(self) -> Vec<(i32, u64)> {
+        self.in_databases(|| {
+            // SAFETY: the context is live.
+            let keys = unsafe { api!(RedisModule_DbSize(self.raw)) };
+            (keys > 0).then_some(keys)
+        })
+    }
+
+    /// The databases that hold this key. The same one stays selected.
+    pub(crate) fn databases_with(self, key: Str<'_>) -> Vec<i32> {
+        let found = self.in_databases(|| ReadKey::open(self, key).map(drop));
+        found.into_iter().map(|(db, ())| db).collect()
+    }
+
+    fn in_databases<T>(self, find: impl Fn() -> Option<T>) -> Vec<(i32, T)> {
         let selected = self.selected_db();
         let databases = (0..).take_while(|db| self.select_db(*db));
-        // SAFETY: the context is live.
-        let sized = databases.map(|db| (db, unsafe { api!(RedisModule_DbSize(self.raw)) }));
-        let databases = sized.filter(|(_, keys)| *keys > 0).collect();
+        let found = databases.filter_map(|db| find().map(|it| (db, it))).collect();
         self.select_db(selected);
-        databases
+        found
     }
 
     /// The clock now, unix time. To be read once per command.

@@ -243,6 +243,29 @@ fn a_sale_that_lacks_a_key_is_remembered_with_its_database() {
     sale(false);
 }
 
+/// In a transaction Valkey 9.1 tells a module of the database that such a key came from.
+#[test]
+fn a_key_that_comes_to_another_database_in_a_transaction_comes_there() {
+    for way in ["MOVE KEY 1", "COPY KEY KEY DB 1"] {
+        let server = Server::start();
+        let bring = |kind: &str| way.replace("KEY", &format!("seckill:{kind}:7"));
+        let at_once = |command: &str| {
+            server.check(&format!("> MULTI\nOK\n> {command}\nQUEUED\n> EXEC\n1) 1"));
+        };
+        server.check("> SECKILL.CREATE 7 5 HOLD 900000\nOK\n> SECKILL.TRY 7 ann a1\n0");
+        for kind in ["stock", "order", "book", "units", "voucher"] {
+            at_once(&bring(kind));
+        }
+        server.check("> SELECT 1\nOK\n> SECKILL.CONFIRM 7 ann a1\n(error) INCOMPLETE ...");
+        // What is due there is released there, without a command.
+        server.check("> SELECT 0\nOK\n> MULTI\nOK\n> ZADD seckill:hold:7 5 a1\nQUEUED");
+        server.check(&format!("> {}\nQUEUED\n> EXEC\n1) 0\n2) 1", bring("hold")));
+        server.check("> SELECT 1\nOK");
+        server.until("the hold to expire", || server.say("GET seckill:stock:7") == "5");
+        server.check("> SELECT 0\nOK\n> SECKILL.CREATE 8 5\nOK\n> SECKILL.TRY 8 cat c1\n0");
+    }
+}
+
 /// Holds that can't be released for lack of a key are released when it comes, not at the next
 /// attempt, which would be a second later.
 #[test]

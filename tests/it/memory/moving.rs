@@ -276,8 +276,8 @@ impl<'a> Moving<'a> {
             Value::BulkString(entry) => entry.starts_with(b"held"),
             _ => false,
         };
-        // A hold isn't ended while its user's units are elsewhere, as after a move that is broken off.
-        let has_due = has(&["units"]) && due.iter().any(is_held);
+        // No hold is ended while a key of its user is elsewhere, as after a move that is broken off.
+        let has_due = has(&["order", "units"]) && due.iter().any(is_held);
         let stock: i64 = text(&read(format!("GET {}", self.key("stock")))).parse().expect("units");
         if !is_managed {
             let member = read(format!("SISMEMBER {} {user}", self.key("order")));
