@@ -43,30 +43,45 @@ fn redis_conf_bounds_what_clients_can_use() {
     }
 }
 
-/// The arguments of the server's `command` in compose.yaml, with these passwords.
-fn composed(password: &str) -> Vec<String> {
+/// The words of the server's `command` in compose.yaml.
+fn composed() -> Vec<String> {
     let compose = read("packaging/compose.yaml");
     let server = compose.split("\n  server:\n").nth(1).expect("a server");
     let command = server.split("    command:\n").nth(1).expect("a command");
-    let lines = command.lines().map(str::trim).take_while(|line| !line.ends_with("m_limit:"));
+    let lines = command.lines().map(str::trim);
     let lines = lines.take_while(|line| line.starts_with("- ") || line.starts_with('#'));
-    let words = lines.filter_map(|line| line.strip_prefix("- ")).map(|word| {
-        let word = word.trim_matches('"');
-        match word.split_once("${") {
-            Some((before, rest)) => {
-                let (_, after) = rest.split_once('}').expect("a variable");
-                format!("{before}{password}{after}")
-            }
-            None => word.to_owned(),
-        }
-    });
-    words.collect()
+    let words = lines.filter_map(|line| line.strip_prefix("- "));
+    words.map(|word| word.trim_matches('"').to_owned()).collect()
+}
+
+/// The users that the server of compose.yaml gets, each with its own password: lines of redis.conf.
+fn users_of_compose(folder: &Path) -> Vec<String> {
+    // In the place of the image's own: says what it is started with.
+    let entrypoint = folder.join("docker-entrypoint.sh");
+    fs::write(&entrypoint, "#!/bin/sh\necho \"$@\"\nenv\n").expect("a script");
+    fs::set_permissions(&entrypoint, fs::Permissions::from_mode(0o755)).expect("a program");
+    let mut start = Command::new(root().join("packaging/seckill-users"));
+    start.arg("seckill.conf").env("TMPDIR", folder);
+    start.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").expect("a path")));
+    for variable in read("packaging/compose.env").lines().filter_map(|line| line.strip_suffix('='))
+    {
+        start.env(variable, format!("{variable}'s # own"));
+    }
+    let started =
+        start.env("REDISCLI_AUTH", "SECKILL_WATCHER_PASSWORD's # own").output().expect("it");
+    let said = String::from_utf8_lossy(&started.stdout);
+    let users = folder.join("users.conf");
+    assert!(said.starts_with(&format!("seckill.conf --include {}\n", users.display())), "{said}");
+    assert!(!said.contains("# own"), "{said}");
+    assert_eq!(fs::metadata(&users).expect("a file").permissions().mode() & 0o777, 0o600);
+    fs::read_to_string(users).expect("users").lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn the_server_of_compose_has_users_and_bounds() {
-    let command = composed("secret");
+    let command = composed();
     assert_eq!(command[0], "/etc/redis/seckill.conf");
+    assert!(!read("packaging/compose.yaml").contains(">$"), "a password among words");
     // Each option, which starts with two dashes, is a line of redis.conf.
     let mut lines: Vec<Vec<String>> = Vec::new();
     for word in &command[1..] {
@@ -78,11 +93,14 @@ fn the_server_of_compose_has_users_and_bounds() {
     for name in BOUNDS {
         assert!(lines.iter().any(|line| line[0] == name), "no {name}");
     }
-    // The harness connects as the default user, which is off here, and needs more rights.
-    let lines = lines.iter().filter(|line| line[..2] != ["user", "default"]);
     let quote = |line: &Vec<String>| line.iter().map(|word| format!("\"{word}\"")).collect();
-    let quoted = lines.map(quote).map(|words: Vec<String>| words.join(" "));
-    let server = quoted.fold(Server::with(), |builder, line| builder.config(line)).start();
+    let quoted = lines.iter().map(quote).map(|words: Vec<String>| words.join(" "));
+    let folder = tempfile::tempdir().expect("a folder");
+    let users = users_of_compose(folder.path());
+    assert_eq!(users[0], "user default off");
+    // The harness connects as the default user, and needs more rights.
+    let lines = quoted.chain(users.into_iter().skip(1));
+    let server = lines.fold(Server::with(), |builder, line| builder.config(line)).start();
     let path = module().to_str().expect("a path");
     let refused = text(&server.call(&["MODULE", "LOAD", path]));
     assert!(refused.contains("MODULE command not allowed"), "{refused}");
@@ -117,7 +135,8 @@ fn the_server_of_compose_has_users_and_bounds() {
     assert_eq!(rights("worker"), rights("seckill-worker"));
     assert_eq!(rights("watcher"), rights("seckill-top"));
     for user in ["admin", "shop", "worker", "watcher"] {
-        assert_eq!(server.client().call(&["AUTH", user, "secret"]), Value::Okay, "{user}");
+        let password = format!("SECKILL_{}_PASSWORD's # own", user.to_uppercase());
+        assert_eq!(server.client().call(&["AUTH", user, &password]), Value::Okay, "{user}");
         let wrong = server.client().call(&["AUTH", user, "wrong"]);
         assert!(matches!(wrong, Value::ServerError(_)), "{user}");
     }
