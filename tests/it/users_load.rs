@@ -2,39 +2,63 @@
 //! fills what its row says, reads and changes nothing else, and a sale beside it goes on.
 
 use crate::harness::{Client, Server, text};
-use crate::security::recommended;
+use crate::security::{recommended, users_of};
 use crate::users::login;
 use redis::Value;
 
-const MEMORY_MAX: i64 = 16 << 20;
+const MEMORY_MAX: i64 = 12 << 20;
 /// What clients, and the last command before the limit, need beside the data.
 const SLACK: i64 = 4 << 20;
 const ROUNDS: usize = 24;
 const COMMANDS: usize = 500;
 
+/// The most work of one command, whoever sends it: keys that the server looks up, on average, and
+/// bytes of the reply.
+const KEYS_MAX: i64 = 20;
+const BYTES_MAX: usize = 16 << 10;
+
 /// What a row says that its user can fill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fills {
     Nothing,
     ToTheLimit,
     BeyondIt,
 }
 
-/// The row of a user: the cells of what it can read, change, fill and stop.
-fn fills(user: &str) -> Fills {
+/// The rows of the threat model: who, and what they can read, change, fill and stop.
+fn rows() -> Vec<Vec<String>> {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/SECURITY.md");
     let page = std::fs::read_to_string(page).expect("SECURITY.md");
     let table = page.lines().skip_while(|line| !line.starts_with("| attacker | can read "));
-    let row = table.skip(2).find(|line| line.starts_with(&format!("| `{user}` |")));
+    let rows = table.skip(2).take_while(|line| line.starts_with('|')).map(|row| {
+        // A bar within a cell has a backslash.
+        let cells = row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned());
+        let cells: Vec<_> = cells.collect();
+        assert_eq!(cells.len(), 5, "{row}");
+        cells
+    });
+    rows.collect()
+}
+
+/// What the row of a user says.
+fn fills(rows: &[Vec<String>], user: &str) -> Fills {
+    let row = rows.iter().find(|row| row[0].contains(user));
     let row = row.unwrap_or_else(|| panic!("no row of {user}"));
-    let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
-    assert_eq!(cells.len(), 5, "{row}");
-    match cells[3] {
+    match row[3].as_str() {
         "Nothing" => Fills::Nothing,
+        // The cell of the last column's row before.
+        "As these" => named_in(rows, &row[2]),
+        cell if cell.starts_with("As `") => named_in(rows, cell),
         cell if cell.contains("beyond `maxmemory`") => Fills::BeyondIt,
         cell if cell.contains("up to `maxmemory`") => Fills::ToTheLimit,
         cell => panic!("{user}: {cell}"),
     }
+}
+
+/// The most that the users in a cell can fill.
+fn named_in(rows: &[Vec<String>], cell: &str) -> Fills {
+    let named = rows.iter().filter(|row| cell.contains(&row[0]));
+    named.map(|row| fills(rows, &row[0])).max().unwrap_or_else(|| panic!("nobody in {cell}"))
 }
 
 /// A name of the greatest length.
@@ -45,11 +69,17 @@ fn long(name: &str, number: usize) -> String {
 /// The user's password, and the command of a number.
 type Load = (&'static str, &'static str, fn(usize) -> Vec<String>);
 
+/// A read by a consumer with a new and long name.
+fn read_as_new(number: usize) -> Vec<String> {
+    let name = format!("c{number}").repeat(8_000);
+    words(&format!("XREADGROUP GROUP g {name} COUNT 1 STREAMS stream.orders >"))
+}
+
 fn words(command: &str) -> Vec<String> {
     command.split(' ').map(str::to_owned).collect()
 }
 
-const LOADS: [Load; 7] = [
+const LOADS: [Load; 14] = [
     ("shop", "change-me-1", |number| match number % 4 {
         0 => words(&format!("SECKILL.STATUS sale:1 {}", long("v", number))),
         _ => {
@@ -73,16 +103,46 @@ const LOADS: [Load; 7] = [
         1 => words(&format!("SECKILL.STATUS sale:1 {}", long("u", number))),
         _ => words("SECKILL.AUDIT sale:1"),
     }),
-    ("worker", "change-me-5", |number| {
-        let name = format!("c{number}").repeat(8_000);
-        words(&format!("XREADGROUP GROUP g {name} COUNT 1 STREAMS stream.orders >"))
-    }),
+    ("worker", "change-me-5", read_as_new),
     ("locker", "change-me-6", |number| {
         let (key, token) = (long("lock:", number), long("t", 0));
         words(&format!("LOCK.ACQUIRE {key} {token} 86400000 FENCE"))
     }),
     ("watcher", "change-me-7", |_| words("SECKILL.INFO sale:1")),
+    ("seckill-worker", "change-me-8", |number| match number % 2 {
+        0 => words(&format!("HSET {} a b", long("stream.orders", number))),
+        _ => read_as_new(number),
+    }),
+    ("seckill-top", "change-me-9", |number| match number % 4 {
+        0 => words("SCAN 0 COUNT 100"),
+        1 => words("XINFO GROUPS stream.orders"),
+        2 => words("ZRANGE seckill:hold:sale:1 0 -1"),
+        _ => words("SECKILL.INFO sale:1"),
+    }),
+    ("seckill-shards", "change-me-10", |number| match number % 2 {
+        0 => words(&format!("SECKILL.CREATE {} 5 HOLD 1000", long("7#", number))),
+        _ => words(&format!("SET {} 5", long("seckill:stock:7#", number))),
+    }),
+    ("consumer", "change-me-11", |number| match number % 2 {
+        0 => words(&format!("XGROUP CREATE stream.orders {} $", long("g", number))),
+        _ => read_as_new(number),
+    }),
+    ("application", "change-me-12", |number| match number % 4 {
+        0 => words(&format!("SECKILL.CREATE {} 5", long("phone-", number))),
+        1 => words(&format!("LOCK.ACQUIRE {} t 1000", long("lock:", number))),
+        2 => words(&format!("SECKILL.CONFIRM phone-1 ann a1 REF r{number:x<127}")),
+        _ => read_as_new(number),
+    }),
+    ("SECKILL.NEXTID", "pw", |number| words(&format!("SECKILL.NEXTID {}", long("id", number)))),
+    ("another application", "pw", |number| match number % 2 {
+        0 => words(&format!("SET {} x", long("other", number))),
+        _ => read_as_new(number),
+    }),
 ];
+
+/// Those whose rules are in no line of the page, as their rows describe them.
+const OTHERS: [(&str, &str); 2] =
+    [("SECKILL.NEXTID", "~id* +seckill.nextid"), ("another application", "~* +@read +@write")];
 
 /// Keys of others, and what is in them.
 const SECRETS: [&str; 3] = ["SET secret SECRET", "HSET others SECRET SECRET", "SADD sale SECRET"];
@@ -91,19 +151,33 @@ fn used(server: &Server) -> i64 {
     server.info_number("used_memory")
 }
 
+/// How often the server has looked for a key.
+fn lookups(server: &Server) -> i64 {
+    server.info_number("keyspace_hits") + server.info_number("keyspace_misses")
+}
+
 /// One sale more beside the user's; the answer.
 fn sells(server: &Server, number: usize) -> String {
     server.say(&format!("SECKILL.TRY beside u{number} o{number}"))
 }
 
-fn attack(user: &str, client: &mut Client, server: &Server, load: fn(usize) -> Vec<String>) {
-    let (fills, before) = (fills(user), used(server));
+fn attack(
+    (user, fills): (&str, Fills),
+    client: &mut Client,
+    server: &Server,
+    load: fn(usize) -> Vec<String>,
+) {
+    let before = used(server);
     for round in 0..ROUNDS {
         let commands: Vec<_> = (0..COMMANDS).map(|at| load(round * COMMANDS + at)).collect();
+        let looked_up = lookups(server);
         for reply in client.together(&commands) {
             let reply = format!("{reply:?}");
             assert!(!reply.contains("SECRET"), "{user}: {reply}");
+            assert!(reply.len() < BYTES_MAX, "{user}: {} bytes", reply.len());
         }
+        let keys = (lookups(server) - looked_up) / COMMANDS as i64;
+        assert!(keys <= KEYS_MAX, "{user}: {keys} keys for a command");
         let (now, sold) = (used(server), sells(server, round));
         match fills {
             Fills::Nothing => {
@@ -129,12 +203,18 @@ fn attack(user: &str, client: &mut Client, server: &Server, load: fn(usize) -> V
 
 #[test]
 fn users_fill_and_stop_what_their_rows_say() {
+    let rows = rows();
+    for row in &rows {
+        let loads = LOADS.iter().filter(|load| row[0].contains(load.0)).count();
+        assert!(loads > 0, "nobody tries {}", row[0]);
+    }
     for (user, password, load) in LOADS {
         let server = Server::with()
             .config(format!("maxmemory {MEMORY_MAX}"))
             .config("maxmemory-policy noeviction")
             .start();
         recommended(&server);
+        users_of(&server, "## Users of the programs");
         SECRETS.iter().for_each(|secret| drop(server.run(secret)));
         server.run("SECKILL.CREATE sale:1 1000000 LIMIT 9 HOLD 900000");
         server.run("SECKILL.CREATE beside 1000 HOLD 900000");
@@ -143,12 +223,23 @@ fn users_fill_and_stop_what_their_rows_say() {
         for number in 0..1_000 {
             server.call(&["XADD", "stream.orders", "*", "n", &number.to_string()]);
         }
-        let mut client = login(&server, user, password);
-        for foreign in ["GET secret", "HGETALL others", "SECKILL.INFO beside", "XRANGE beside - +"]
-        {
+        let other = OTHERS.iter().find(|other| other.0 == user);
+        let name = if other.is_some() { "other" } else { user };
+        if let Some((_, rules)) = other {
+            server.check(&format!("> ACL SETUSER other on >{password} {rules}\nOK"));
+        }
+        let mut client = login(&server, name, password);
+        // The row says that it reads the figures of every sale, or all.
+        let reads = match user {
+            "another application" => 4,
+            "seckill-worker" | "seckill-top" => 2,
+            _ => 0,
+        };
+        let foreign = ["SECKILL.INFO beside", "XRANGE beside - +", "GET secret", "HGETALL others"];
+        for foreign in foreign.into_iter().skip(reads) {
             assert!(client.say(foreign).starts_with("NOPERM "), "{user}: {foreign}");
         }
-        attack(user, &mut client, &server, load);
+        attack((user, fills(&rows, user)), &mut client, &server, load);
         let kept = ["GET secret", "HGET others SECRET"].map(|secret| text(&server.run(secret)));
         assert_eq!(kept, ["SECRET", "SECRET"], "{user}");
         assert_eq!(
