@@ -276,7 +276,7 @@ impl<'a> Moving<'a> {
             Value::BulkString(entry) => entry.starts_with(b"held"),
             _ => false,
         };
-        // No hold is ended while a key of its user is elsewhere, as after a move that is broken off.
+        // No hold is ended while a key of its user is elsewhere, as after a move broken off.
         let has_due = has(&["order", "units"]) && due.iter().any(is_held);
         let stock: i64 = text(&read(format!("GET {}", self.key("stock")))).parse().expect("units");
         if !is_managed {
