@@ -2,7 +2,7 @@
 
 use crate::book::{Entry, State};
 use crate::facts::{Facts, Refusal, Stream, managed};
-use crate::orders::{Found, Request, find, unmanaged_order};
+use crate::orders::{Found, Request, find, order_asked};
 use crate::payments::{Outcome, Payment};
 use crate::plan::{Append, Decision, Hold, Plan};
 use crate::rules::{Meant, Millis, Rules, SaleId};
@@ -61,7 +61,7 @@ pub fn confirm<F: Facts>(
     given: Option<Given<F::Name>>,
 ) -> Result<Decision<Confirmation, F::Name>, F::Error> {
     let Some(Given { reference, is_refunded }) = given else {
-        return confirm_unpaid(facts, request);
+        return confirm_without_reference(facts, request);
     };
     let rules = facts.rules()?;
     let known = facts.payment(&reference)?;
@@ -126,12 +126,12 @@ fn recorded_again<N: Clone>(
     (reference, known): (N, Payment<N>),
 ) -> Decision<Confirmation, N> {
     let (answer, sale) = (Confirmation::again(known.outcome), Some(known.sale));
-    let order = unmanaged_order(request, Units::ONE);
+    let order = order_asked(request, Units::ONE);
     let plan = Plan { payment: Some((reference, known)), ..Plan::again(order, sale) };
     Decision::Do(answer, plan)
 }
 
-fn confirm_unpaid<F: Facts>(
+fn confirm_without_reference<F: Facts>(
     facts: &F,
     request: &Request<F::Name>,
 ) -> Result<Decision<Confirmation, F::Name>, F::Error> {
@@ -236,7 +236,7 @@ impl<N: Clone + Eq> Paid<N> {
         }
         facts.keepable()?;
         facts.room(Stream::Confirmed)?;
-        let mut plan = Plan::about(unmanaged_order(request, Units::ONE), Some(self.sale));
+        let mut plan = Plan::about(order_asked(request, Units::ONE), Some(self.sale));
         plan.appends[0] = Some(Append::Payment(outcome));
         plan.payment = payment;
         Ok(Decision::Do(Confirmation::again(outcome), plan))

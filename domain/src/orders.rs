@@ -92,7 +92,7 @@ pub fn cancel<F: Facts>(
             // There is no record of its orders.
             return Err(Refusal::NotManaged.into());
         }
-        let order = unmanaged_order(request, Units::ONE);
+        let order = order_asked(request, Units::ONE);
         return Ok(match release_unmanaged(facts, order, Reason::Cancelled)? {
             None => Decision::Answer(Cancellation::NoSuchOrder),
             Some(plan) => Decision::Do(Cancellation::Released, plan),
@@ -172,7 +172,7 @@ fn rejected<F: Facts>(
         return Ok((Fate::Unknown, None));
     }
     let Some(rules) = rules else {
-        let order = unmanaged_order(request, units);
+        let order = order_asked(request, units);
         let plan = release_unmanaged(facts, order, Reason::Rejected)?;
         return Ok((if plan.is_some() { Fate::Rejected } else { Fate::Unknown }, plan));
     };
@@ -299,7 +299,8 @@ fn refunded<F: Facts>(
     Ok(first.map(|it| (reference.clone(), released(it))))
 }
 
-pub(crate) fn unmanaged_order<N: Clone>(request: &Request<N>, units: Units) -> Order<N> {
+/// The order that a request names, as far as the request knows it.
+pub(crate) fn order_asked<N: Clone>(request: &Request<N>, units: Units) -> Order<N> {
     Order { user: request.user.clone(), id: request.id.clone(), units }
 }
 

@@ -151,6 +151,11 @@ impl<'a> Sale<'a> {
         }
     }
 
+    /// Where it is remembered that nobody waits, until an event says otherwise.
+    pub(super) fn none_waits_in(&self) -> Option<&Cell<Option<i32>>> {
+        if let Keys::Derived(it) = self.keys { Some(&it.keys.none_waits_in) } else { None }
+    }
+
     /// Is it known that nothing is due now?
     pub(super) fn is_none_due(&self) -> bool {
         match self.keys {

@@ -61,6 +61,8 @@ pub(crate) struct VoucherKeys {
     unmanaged_in: Cell<Option<i32>>,
     /// The database in which no hold is due before a moment, and the moment.
     none_due: Cell<Option<(i32, Millis)>>,
+    /// The database in which nobody waits for units, or none.
+    pub(super) none_waits_in: Cell<Option<i32>>,
     /// In a cluster: the database whose keys were all seen to be on this node, or none. Other
     /// databases of the slot may move at another time.
     whole_in: Cell<Option<i32>>,
@@ -159,6 +161,7 @@ impl VoucherKeys {
             managed: OnceCell::new(),
             unmanaged_in: Cell::new(None),
             none_due: Cell::new(None),
+            none_waits_in: Cell::new(None),
             whole_in: Cell::new(None),
         })
     }
@@ -344,6 +347,7 @@ impl VoucherKeys {
     /// - That no hold is due ends with any event of the holds key but those of strings, which are
     ///   not heard: where somebody has written SET over the holds, a try at the limit says so, and
     ///   the key's type is seen by the next one that looks.
+    /// - That nobody waits is known while there is no line, and ends with any event of its key.
     /// - That all keys are here ends when one of them leaves: a key that is migrated fires `del`.
     ///   Keys of a slot that is lost at once are deleted without an event by Redis 7.0, the stock
     ///   among them: a stock that appears ends it too, and it is not believed where the stock is
@@ -357,6 +361,8 @@ impl VoucherKeys {
             self.whole_in.set(None);
         } else if managed.is_none_or(|names| names.holds.as_str().bytes() == key) {
             self.none_due.set(None);
+        } else if managed.is_some_and(|names| names.wait.as_str().bytes() == key) {
+            self.none_waits_in.set(None);
         }
         let is_own_name = self.voucher == key;
         if self.whole_in.get().is_some()

@@ -4,9 +4,9 @@
 //!
 //! | event | names | unmanaged | none due | whole | arrivals | holds | scan | lines |
 //! | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-//! | a key appears | = | K1 O2 | K1 | K1 M3 | A1 | K1 O5 | N1 | K1 O9 |
-//! | a sorted set changes | = | = | K2 | = | = | K2 O8 | N1 | = |
-//! | a key goes | = | K3 | K3 | K3 M1 | A1 A2 | K3 O6 O7 | N1 | K3 O10 |
+//! | a key appears | = | K1 O2 | K1 O25 | K1 M3 | A1 | K1 O5 | N1 | K1 O9 |
+//! | a sorted set changes | = | = | K2 O25 | = | = | K2 O8 | N1 | = |
+//! | a key goes | = | K3 | K3 O25 | K3 M1 | A1 A2 | K3 O6 O7 | N1 | K3 O10 |
 //! | a key expires | = | K4 | K4 | K4 | = | K4 O7 | N1 | K4 O11 |
 //! | a key is evicted | = | K5 | K5 | K5 | = | K5 | N1 | O12 |
 //! | FLUSHDB, FLUSHALL | = | D1 | D1 | D1 | A2 | D1 O13 | N1 | D1 O10 |
@@ -97,6 +97,7 @@
 //! | O22 | `locks_server::a_lock_that_moves_to_another_node_is_granted_by_neither` |
 //! | O23 | `loading::a_module_with_holds_stays_until_they_are_settled` |
 //! | O24 | `locks_server::a_module_that_somebody_waits_for_is_not_unloaded` |
+//! | O25 | `waiting::a_line_that_appears_is_seen_by_the_very_next_try` |
 
 mod clock;
 mod cluster;

@@ -229,3 +229,34 @@ fn beyond_the_end_an_order_in_line_counts_as_expired() {
     );
     server.assert_book("7", [0, 1, 0]);
 }
+
+/// Tries remember that nobody waits: whatever makes a line is seen by the very next one.
+#[test]
+fn a_line_that_appears_is_seen_by_the_very_next_try() {
+    let server = Server::start();
+    for way in [
+        "ZADD seckill:wait:7 1 x",
+        "RENAME line seckill:wait:7",
+        "COPY line seckill:wait:7",
+        "ZUNIONSTORE seckill:wait:7 1 line",
+        "ZRANGESTORE seckill:wait:7 line 0 -1",
+        "SECKILL.TRY 7 cid o3 UNITS 9 WAITLIST",
+    ] {
+        server.run("FLUSHALL");
+        server.check("> SECKILL.CREATE 7 9 HOLD 900000 LIMIT 9\nOK\n> ZADD line 1 x\n1");
+        let replies = server.transaction(&[
+            "SECKILL.TRY 7 ann o1",
+            "SECKILL.TRY 7 bob o2",
+            way,
+            "SECKILL.TRY 7 dan o4",
+            "DEL seckill:wait:7",
+            "SECKILL.TRY 7 eve o5",
+        ]);
+        let tries = [0, 1, 3, 5].map(|number: usize| &replies[number]);
+        assert_eq!(tries, [0, 0, 1, 0].map(Value::Int).each_ref(), "{way}: {replies:?}");
+    }
+    server.run("FLUSHALL");
+    server.check("> SECKILL.CREATE 7 9 HOLD 900000\nOK\n> SECKILL.TRY 7 ann o1\n0");
+    server.check("> SET seckill:wait:7 x\nOK\n> SECKILL.TRY 7 bob o2\n(error) WRONGTYPE ...");
+    server.check("> DEL seckill:wait:7\n1\n> SECKILL.TRY 7 bob o2\n0");
+}
