@@ -189,12 +189,12 @@ fn a_reload_and_a_flush_of_everything_leave_sane_lines() {
     server.check("> DEBUG RELOAD\nOK\n> GET lock\nann");
     assert_eq!(server.in_line(), 1);
     let mut other = server.client();
-    other.run("SELECT 5");
+    other.run("SELECT 6");
     other.run("SET lock zoe");
     server.queue(&mut other, "LOCK.ACQUIRE lock dan 1000000 BLOCK 60000");
     server.check("> FLUSHALL\nOK");
     assert_eq!((bob.receive(), other.receive()), (Value::Int(1), Value::Int(1)));
-    server.check("> GET lock\nbob\n> SELECT 5\nOK\n> GET lock\ndan");
+    server.check("> GET lock\nbob\n> SELECT 6\nOK\n> GET lock\ndan");
 }
 
 #[test]

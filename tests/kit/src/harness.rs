@@ -282,7 +282,7 @@ impl Builder {
         let port = self.port.then(Port::free);
         let is_node = self.lines.iter().any(|line| line.starts_with("cluster-enabled yes"));
         let bus = is_node.then(Port::free);
-        let database = if is_node { database() } else { 0 };
+        let database = database();
         let conf = self.conf(dir.path(), port.as_ref(), bus.as_ref());
         fs::write(dir.path().join("redis.conf"), conf).expect("conf");
         let mut child = spawn(dir.path(), &self.env);

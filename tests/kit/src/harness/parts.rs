@@ -81,8 +81,8 @@ pub fn settings_of_all() -> String {
     lines.split(';').map(|line| format!("{}\n", line.trim())).collect()
 }
 
-/// The database that is asked of the nodes of clusters: SECKILL_DATABASE, which only a server with
-/// `cluster-databases` has, or 0.
+/// The database that is asked of servers: SECKILL_DATABASE, or 0. In a cluster only a server with
+/// `cluster-databases` has others.
 pub fn database() -> i64 {
     let number = std::env::var("SECKILL_DATABASE");
     number.map_or(0, |number| number.parse().expect("SECKILL_DATABASE is a number"))
