@@ -5,23 +5,7 @@
 # done twice, and the caller is told of the second time only: one INCR makes 2. Without auto-reconnect the command fails.
 . "$(dirname "$0")/common.sh"
 start redis-7.0
-cd "$folder"
-cat >pom.xml <<'XML'
-<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>x</groupId>
-  <artifactId>x</artifactId>
-  <version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>io.lettuce</groupId>
-      <artifactId>lettuce-core</artifactId>
-      <version>7.7.0.RELEASE</version>
-    </dependency>
-  </dependencies>
-</project>
-XML
-cat >Probe.java <<'JAVA'
+java_program io.lettuce:lettuce-core:7.7.0.RELEASE <<'JAVA'
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
 import java.io.InputStream;
@@ -82,10 +66,8 @@ public class Probe {
     }
 }
 JAVA
-mvn -q -B -Dstyle.color=never dependency:build-classpath -Dmdep.outputFile=cp
-run() { java -cp "$(cat cp)" Probe.java "$port" "$1" 2>/dev/null; }
-seen "one INCR, options as they come" "told 2" "$(run default)"
+seen "one INCR, options as they come" "told 2" "$(probe "$port" default)"
 seen "the counter" 2 "$(say GET default)"
-seen "one INCR, without auto-reconnect" failed "$(run without)"
+seen "one INCR, without auto-reconnect" failed "$(probe "$port" without)"
 seen "the counter" 1 "$(say GET without)"
 verdict
