@@ -152,8 +152,9 @@ const ANEW: [&str; 4] = [
      return redis.call('XGROUP', 'CREATE', 'stream.orders', 'g', '0', 'MKSTREAM')",
     "redis.call('DEL', 'seckill:codes:7', 'seckill:winners:7', 'stream.draws') \
      return redis.call('RPUSH', 'seckill:codes:7', 'a', 'b', 'c', 'd')",
-    "redis.call('DEL', 'lock', 'lock:fence', 'buyers', 'orders', 'seckill:order:8') \
-     return redis.call('MSET', 'stock', '40', 'bare', '40', 'seckill:stock:8', '40')",
+    "redis.call('DEL', 'lock', 'lock:fence', 'buyers', 'orders') \
+     redis.call('MSET', 'stock', '40', 'bare', '40') \
+     redis.call('DEL', 'seckill:order:8') return redis.call('SET', 'seckill:stock:8', '40')",
 ];
 
 /// A command that lets a sale continue: keys are made again, or a consumer reads.
@@ -254,6 +255,27 @@ pub fn key_by_key(random: &mut fastrand::Rng) -> Vec<Argv> {
         commands.extend(keys.iter().map(|key| eval(key).to_vec()));
     }
     commands
+}
+
+/// Gives the keys in a word their names in a cluster, where those of a sale are in the slot of its
+/// voucher. The others come to voucher 7.
+pub fn put_into_one_slot(word: &mut Vec<u8>) {
+    let Ok(text) = std::str::from_utf8(word) else { return };
+    let mut text = text.to_owned();
+    for key in KEYS.into_iter().filter(|key| !key.contains('{')) {
+        let name = match key.rsplit_once(':') {
+            Some((kind, voucher @ ("7" | "8"))) => format!("{kind}:{{{voucher}}}"),
+            Some((lock, end)) => format!("{lock}{{7}}:{end}"),
+            None if key.starts_with("stream") => format!("{key}:{{7}}"),
+            None => format!("{key}{{7}}"),
+        };
+        if text == key {
+            text = name;
+        } else {
+            text = text.replace(&format!("'{key}'"), &format!("'{name}'"));
+        }
+    }
+    *word = text.into_bytes();
 }
 
 /// DUMP, and RESTORE of the result, in one step.
