@@ -4,7 +4,7 @@
 //!
 //! This file decides where a database is and when it is up, and knows no table of the worker.
 //! Servers refuse to run as root, so root runs them as `nobody`.
-#![allow(dead_code, reason = "the benchmark includes this file too and uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "the benchmark includes this file and uses a part")]
 
 #[path = "database_programs.rs"]
 mod programs;
@@ -23,7 +23,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::harness::{left_out, wait_for};
-use programs::{found, mysqld, owned, program, spawn};
+pub use programs::{found, unprivileged};
+use programs::{mysqld, owned, program, spawn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

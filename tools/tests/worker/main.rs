@@ -18,6 +18,7 @@
 //! | `released` | cancelled, expired, bought again, in any order of reading |
 //! | `removed` | consumers that read while they are removed from the group |
 //! | `poison` | entries that can't become rows |
+//! | `pooled` | PgBouncer between the worker and PostgreSQL |
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
 //! | `tables` | the worker's tables next to an application's; two sales of one voucher |
 //! | `statements` | the shop's own statements |
@@ -60,6 +61,7 @@ mod losses;
 mod moving;
 mod poison;
 mod policy;
+mod pooled;
 mod released;
 mod removed;
 mod rows;
