@@ -4,7 +4,7 @@ use crate::book::{Entry, State};
 use crate::facts::{Facts, Refusal, Stream, managed};
 use crate::orders::{Found, Request, find, order_asked};
 use crate::payments::{Outcome, Payment};
-use crate::plan::{Append, Decision, Hold, Plan};
+use crate::plan::{Amend, Append, Appends, Decision, Hold, Plan, Record};
 use crate::rules::{Meant, Millis, Rules, SaleId};
 use crate::sale::Units;
 
@@ -36,14 +36,15 @@ impl Confirmation {
 
 impl<N: Clone> Found<N> {
     /// A held order is sold. The entry of a stream is yet to be said.
-    fn sell<F: Facts<Name = N>>(&self, facts: &F) -> Result<Plan<N>, F::Error> {
+    fn sell<F: Facts<Name = N>>(&self, facts: &F) -> Result<Amend<N>, F::Error> {
         facts.writable(self.entry.units)?;
         facts.room(Stream::Confirmed)?;
-        let mut plan = self.plan();
-        plan.entry = Some(Entry { state: State::Sold, deadline: 0, ..self.entry.clone() });
-        plan.hold = Some(Hold::Lift);
-        plan.extra = self.entry.units.beyond_first().saturating_neg();
-        Ok(plan)
+        Ok(Amend {
+            entry: Some(Entry { state: State::Sold, deadline: 0, ..self.entry.clone() }),
+            hold: Some(Hold::Lift),
+            extra: self.entry.units.beyond_first().saturating_neg(),
+            ..self.amend()
+        })
     }
 }
 
@@ -117,18 +118,13 @@ fn again<F: Facts>(
     if !is_theirs || sale.is_some_and(|sale| sale != known.sale) {
         return Err(Refusal::Reference.into());
     }
-    Ok(recorded_again(request, (reference, known)))
+    Ok(recorded_again((reference, known)))
 }
 
 /// What is on record is replicated again, and is the answer.
-fn recorded_again<N: Clone>(
-    request: &Request<N>,
-    (reference, known): (N, Payment<N>),
-) -> Decision<Confirmation, N> {
-    let (answer, sale) = (Confirmation::again(known.outcome), Some(known.sale));
-    let order = order_asked(request, Units::ONE);
-    let plan = Plan { payment: Some((reference, known)), ..Plan::again(order, sale) };
-    Decision::Do(answer, plan)
+fn recorded_again<N>(paid: (N, Payment<N>)) -> Decision<Confirmation, N> {
+    let answer = Confirmation::again(paid.1.outcome);
+    Decision::Do(answer, Plan::Repeat(Record::Payment(paid)))
 }
 
 fn confirm_without_reference<F: Facts>(
@@ -139,13 +135,13 @@ fn confirm_without_reference<F: Facts>(
         return Ok(Decision::Answer(Confirmation::NoSuchOrder));
     };
     if let Some(plan) = found.expire(facts)? {
-        return Ok(Decision::Do(Confirmation::TooLate, plan));
+        return Ok(Decision::Do(Confirmation::TooLate, plan.into()));
     }
     match found.entry.state {
         State::Held => {
-            let mut plan = found.sell(facts)?;
-            plan.appends[0] = Some(Append::Confirmation);
-            Ok(Decision::Do(Confirmation::Confirmed, plan))
+            let appends = Appends::One(Append::Confirmation);
+            let plan = Amend { appends, ..found.sell(facts)? };
+            Ok(Decision::Do(Confirmation::Confirmed, plan.into()))
         }
         State::Waiting => Ok(Decision::Answer(Confirmation::NoSuchOrder)),
         State::Sold => Ok(found.again(Confirmation::WasSold)),
@@ -179,9 +175,14 @@ impl<N: Clone + Eq> Paid<N> {
         if let Some(expired) = found.expire(facts)? {
             facts.keepable()?;
             facts.room(Stream::Confirmed)?;
-            let mut plan = Plan { payment: self.record(request, Outcome::Late), ..expired };
-            plan.appends[1] = Some(Append::Payment(Outcome::Late));
-            return Ok(Decision::Do(Confirmation::TooLate, plan));
+            let late = Append::Payment(Outcome::Late);
+            let appends = match expired.appends {
+                Appends::One(released) => Appends::Two([released, late]),
+                Appends::None | Appends::Two(_) => Appends::One(late),
+            };
+            let payment = self.record(request, Outcome::Late);
+            let plan = Amend { payment, appends, ..expired };
+            return Ok(Decision::Do(Confirmation::TooLate, plan.into()));
         }
         let entry = &found.entry;
         if entry.state == State::Waiting {
@@ -193,31 +194,31 @@ impl<N: Clone + Eq> Paid<N> {
             State::Held => (Confirmation::Confirmed, Outcome::First, found.sell(facts)?),
             State::Sold if entry.reference.is_none() => {
                 facts.writable(Units::ONE)?;
-                let plan = Plan { entry: Some(entry.clone()), ..found.plan() };
+                let plan = Amend { entry: Some(entry.clone()), ..found.amend() };
                 (Confirmation::WasSold, Outcome::First, plan)
             }
-            State::Sold if is_theirs => (Confirmation::WasSold, Outcome::First, found.plan()),
-            State::Sold => (Confirmation::SecondPayment, Outcome::Second, found.plan()),
+            State::Sold if is_theirs => (Confirmation::WasSold, Outcome::First, found.amend()),
+            State::Sold => (Confirmation::SecondPayment, Outcome::Second, found.amend()),
             State::Released(_) if is_theirs => {
-                (Confirmation::ReleasedSince, Outcome::Released, found.plan())
+                (Confirmation::ReleasedSince, Outcome::Released, found.amend())
             }
             State::Released(_) | State::Waiting => {
-                (Confirmation::TooLate, Outcome::Late, found.plan())
+                (Confirmation::TooLate, Outcome::Late, found.amend())
             }
         };
         if matches!(outcome, Outcome::Late | Outcome::Second) {
             facts.keepable()?;
         }
-        let mut plan = Plan { payment: self.record(request, outcome), ..plan };
+        let mut plan = Amend { payment: self.record(request, outcome), ..plan };
         // What the book has of it already, other clients have read.
         if !is_theirs {
             facts.room(Stream::Confirmed)?;
-            plan.appends[0] = Some(Append::Payment(outcome));
+            plan.appends = Appends::One(Append::Payment(outcome));
         }
         if let Some(entry) = &mut plan.entry {
             entry.reference = Some(self.reference);
         }
-        Ok(Decision::Do(answer, plan))
+        Ok(Decision::Do(answer, plan.into()))
     }
 
     /// Records it without an order that it could pay: unknown, or late because a person says so.
@@ -232,14 +233,14 @@ impl<N: Clone + Eq> Paid<N> {
             && unknown.user.as_ref() == Some(&request.user)
             && unknown.id == request.id
         {
-            return Ok(recorded_again(request, (self.reference, unknown)));
+            return Ok(recorded_again((self.reference, unknown)));
         }
         facts.keepable()?;
         facts.room(Stream::Confirmed)?;
-        let mut plan = Plan::about(order_asked(request, Units::ONE), Some(self.sale));
-        plan.appends[0] = Some(Append::Payment(outcome));
-        plan.payment = payment;
-        Ok(Decision::Do(Confirmation::again(outcome), plan))
+        let appends = Appends::One(Append::Payment(outcome));
+        let about = Amend::about(order_asked(request, Units::ONE), Some(self.sale));
+        let plan = Amend { appends, payment, ..about };
+        Ok(Decision::Do(Confirmation::again(outcome), plan.into()))
     }
 }
 
@@ -254,7 +255,7 @@ pub fn extend<F: Facts>(
         return Ok(Decision::Answer(Confirmation::NoSuchOrder));
     };
     if let Some(plan) = found.expire(facts)? {
-        return Ok(Decision::Do(Confirmation::TooLate, plan));
+        return Ok(Decision::Do(Confirmation::TooLate, plan.into()));
     }
     let entry = &found.entry;
     match entry.state {
@@ -264,10 +265,9 @@ pub fn extend<F: Facts>(
                 return Ok(found.again(Confirmation::Confirmed));
             }
             facts.writable(entry.units)?;
-            let mut plan = found.plan();
-            plan.entry = Some(Entry { deadline, ..entry.clone() });
-            plan.hold = Some(Hold::Move(deadline));
-            Ok(Decision::Do(Confirmation::Confirmed, plan))
+            let entry = Some(Entry { deadline, ..entry.clone() });
+            let plan = Amend { entry, hold: Some(Hold::Move(deadline)), ..found.amend() };
+            Ok(Decision::Do(Confirmation::Confirmed, plan.into()))
         }
         State::Waiting => Ok(Decision::Answer(Confirmation::NoSuchOrder)),
         State::Sold => Ok(found.again(Confirmation::WasSold)),

@@ -3,7 +3,7 @@
 use crate::book::{Entry, Reason, State};
 use crate::facts::{Facts, Needed, Refusal, Stream, check_there, managed};
 use crate::payments::{Outcome, Payment};
-use crate::plan::{Append, Change, Decision, Hold, Order, Paid, Plan};
+use crate::plan::{Amend, Append, Appends, Change, Decision, Hold, Order, Paid, Plan, Record};
 use crate::rejection::Fate;
 use crate::rules::{Meant, Rules};
 use crate::sale::{Stock, Units};
@@ -34,13 +34,13 @@ pub(crate) struct Found<N> {
 }
 
 impl<N: Clone> Found<N> {
-    pub(crate) fn plan(&self) -> Plan<N> {
-        Plan::about(self.order.clone(), Some(self.rules.sale))
+    pub(crate) fn amend(&self) -> Amend<N> {
+        Amend::about(self.order.clone(), Some(self.rules.sale))
     }
 
     /// The answer tells what has become of the order, so that is replicated again.
     pub(crate) fn again<A>(&self, answer: A) -> Decision<A, N> {
-        Decision::Do(answer, Plan { again: true, ..self.plan() })
+        Decision::Do(answer, Plan::Repeat(Record::Order(self.order.id.clone())))
     }
 
     /// Releases all units but those that are kept.
@@ -49,14 +49,14 @@ impl<N: Clone> Found<N> {
         facts: &F,
         reason: Reason,
         kept: Option<Units>,
-    ) -> Result<Plan<N>, F::Error> {
+    ) -> Result<Amend<N>, F::Error> {
         release(facts, &self.rules, &self.order.id, &self.entry, reason, kept)
     }
 
     pub(crate) fn expire<F: Facts<Name = N>>(
         &self,
         facts: &F,
-    ) -> Result<Option<Plan<N>>, F::Error> {
+    ) -> Result<Option<Amend<N>>, F::Error> {
         expire(facts, &self.rules, &self.order.id, &self.entry)
     }
 }
@@ -95,14 +95,14 @@ pub fn cancel<F: Facts>(
         let order = order_asked(request, Units::ONE);
         return Ok(match release_unmanaged(facts, order, Reason::Cancelled)? {
             None => Decision::Answer(Cancellation::NoSuchOrder),
-            Some(plan) => Decision::Do(Cancellation::Released, plan),
+            Some(plan) => Decision::Do(Cancellation::Released, plan.into()),
         });
     };
     let Some(found) = find(facts, rules, request)? else {
         return Ok(Decision::Answer(Cancellation::NoSuchOrder));
     };
     if let Some(plan) = found.expire(facts)? {
-        return Ok(Decision::Do(Cancellation::WasReleased, plan));
+        return Ok(Decision::Do(Cancellation::WasReleased, plan.into()));
     }
     if found.entry.state.is_released() {
         return Ok(found.again(Cancellation::WasReleased));
@@ -114,12 +114,13 @@ pub fn cancel<F: Facts>(
     if waits {
         let Found { rules, order, entry } = &found;
         let plan = leave(facts, rules, &order.id, entry, Reason::Cancelled)?;
-        return Ok(Decision::Do(Cancellation::Released, plan));
+        return Ok(Decision::Do(Cancellation::Released, plan.into()));
     }
     if kept.is_some_and(|kept| kept >= found.entry.units) {
         return Ok(found.again(Cancellation::WasReleased));
     }
-    Ok(Decision::Do(Cancellation::Released, found.release(facts, Reason::Cancelled, kept)?))
+    let plan = found.release(facts, Reason::Cancelled, kept)?;
+    Ok(Decision::Do(Cancellation::Released, plan.into()))
 }
 
 /// Decides the rejection of an entry by a consumer: it becomes a dead letter whatever it is about,
@@ -131,7 +132,6 @@ pub fn reject<F: Facts>(
     facts: &F,
     order: Option<(Request<F::Name>, Units)>,
     only_unsold: bool,
-    unknown: impl FnOnce() -> Order<F::Name>,
 ) -> Result<Decision<Option<Fate>, F::Name>, F::Error> {
     facts.room(Stream::DeadLetters)?;
     let (fate, release) = match order {
@@ -139,27 +139,32 @@ pub fn reject<F: Facts>(
         Some((request, units)) => rejected(facts, &request, units)?,
     };
     let released = release.as_ref().filter(|_| fate == Fate::Rejected);
-    let was = released.and_then(|plan| match plan.appends[0] {
-        Some(Append::Release { was, .. }) => was,
+    let was = released.and_then(|plan| match plan.appends {
+        Appends::One(Append::Release { was, .. }) => was,
         _ => None,
     });
     if only_unsold && fate != Fate::Released && was != Some(State::Held) {
         return Ok(match release {
             // It is sold, and the answer tells that.
-            Some(Plan { order, sale: sale @ Some(_), .. }) => {
-                Decision::Do(None, Plan::again(order, sale))
+            Some(Amend { order, sale: Some(_), .. }) => {
+                Decision::Do(None, Plan::Repeat(Record::Order(order.id)))
             }
             _ => Decision::Answer(None),
         });
     }
-    let mut plan = release.unwrap_or_else(|| Plan::about(unknown(), None));
-    plan.appends = [Some(Append::DeadLetter { fate, was }), plan.appends[0].take()];
-    plan.acknowledge = true;
-    Ok(Decision::Do(Some(fate), plan))
+    let Some(mut plan) = release else {
+        return Ok(Decision::Do(Some(fate), Plan::DeadLetter(fate)));
+    };
+    let letter = Append::DeadLetter { fate, was };
+    plan.appends = match plan.appends {
+        Appends::One(released) => Appends::Two([letter, released]),
+        Appends::None | Appends::Two(_) => Appends::One(letter),
+    };
+    Ok(Decision::Do(Some(fate), plan.into()))
 }
 
 /// What becomes of the order of a rejected entry, and the plan if it is released.
-type Rejected<F> = (Fate, Option<Plan<<F as Facts>::Name>>);
+type Rejected<F> = (Fate, Option<Amend<<F as Facts>::Name>>);
 
 fn rejected<F: Facts>(
     facts: &F,
@@ -201,14 +206,13 @@ pub fn end_hold<F: Facts>(
     let rules = managed(facts)?;
     match facts.entry(id)? {
         Some(entry) if entry.state == State::Held => match expire(facts, &rules, id, &entry)? {
-            Some(plan) => Ok(plan),
-            None => release(facts, &rules, id, &entry, reason, None),
+            Some(plan) => Ok(plan.into()),
+            None => release(facts, &rules, id, &entry, reason, None).map(Plan::Amend),
         },
         _ => {
             check_there(facts, [Needed::Book])?;
             facts.writable(Units::ONE)?;
-            let order = Order { user: id.clone(), id: id.clone(), units: Units::ONE };
-            Ok(Plan { hold: Some(Hold::Lift), ..Plan::about(order, Some(rules.sale)) })
+            Ok(Plan::StrayHold(id.clone()))
         }
     }
 }
@@ -221,7 +225,7 @@ pub(crate) fn expire<F: Facts>(
     rules: &Rules,
     id: &F::Name,
     entry: &Entry<F::Name>,
-) -> Result<Option<Plan<F::Name>>, F::Error> {
+) -> Result<Option<Amend<F::Name>>, F::Error> {
     if !entry.is_over(rules, facts.now()) {
         return Ok(None);
     }
@@ -242,7 +246,7 @@ fn release<F: Facts>(
     entry: &Entry<F::Name>,
     reason: Reason,
     kept: Option<Units>,
-) -> Result<Plan<F::Name>, F::Error> {
+) -> Result<Amend<F::Name>, F::Error> {
     let left = kept.map_or(0, Units::get);
     let units = Units::new(entry.units.get().saturating_sub(left)).ok_or(Refusal::Garbled)?;
     facts.releasable()?;
@@ -264,8 +268,8 @@ fn release<F: Facts>(
     facts.room(Stream::Released)?;
     let remaining = has.as_ref().and_then(|has| has.without(units, false));
     let order = Order { user: entry.user.clone(), id: id.clone(), units };
-    let mut plan = Plan::about(order, Some(rules.sale));
-    plan.appends[0] = Some(Append::Release { reason, was: Some(entry.state), kept });
+    let mut plan = Amend::about(order, Some(rules.sale));
+    plan.appends = Appends::One(Append::Release { reason, was: Some(entry.state), kept });
     plan.stock = stock;
     if is_held {
         let was_beyond = entry.units.beyond_first();
@@ -273,7 +277,7 @@ fn release<F: Facts>(
     }
     plan.payment = payment;
     // Without units on record, none are written.
-    plan.units = has.map(|_| remaining.clone());
+    plan.units = has.map(|_| remaining.clone().into());
     plan.entry = Some(match kept {
         Some(units) => Entry { units, ..entry.clone() },
         None => {
@@ -309,7 +313,7 @@ fn release_unmanaged<F: Facts>(
     facts: &F,
     order: Order<F::Name>,
     reason: Reason,
-) -> Result<Option<Plan<F::Name>>, F::Error> {
+) -> Result<Option<Amend<F::Name>>, F::Error> {
     if !facts.is_buyer(&order.user)? {
         return Ok(None);
     }
@@ -322,11 +326,9 @@ fn release_unmanaged<F: Facts>(
         }
     };
     facts.room(Stream::Released)?;
-    let mut plan = Plan::about(order, None);
-    plan.appends[0] = Some(Append::Release { reason, was: None, kept: None });
-    plan.stock = stock;
-    plan.dismiss = true;
-    Ok(Some(plan))
+    let released = Append::Release { reason, was: None, kept: None };
+    let appends = Appends::One(released);
+    Ok(Some(Amend { appends, stock, dismiss: true, ..Amend::about(order, None) }))
 }
 
 /// The stock after `units` are released: not above the total, and never less than before.

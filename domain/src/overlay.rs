@@ -4,7 +4,7 @@
 use crate::book::{Entry, Has, UserUnits};
 use crate::facts::{Facts, First, FirstDue, Line, Needed, Stream};
 use crate::payments::Payment;
-use crate::plan::Plan;
+use crate::plan::Take;
 use crate::rules::{Millis, Rules, SaleId};
 use crate::sale::{Policy, Stock, Units};
 use foldhash::fast::RandomState;
@@ -19,12 +19,12 @@ pub const TRIES_MAX: usize = 1024;
 /// for speed.
 type Table<N, T> = HashMap<N, T, RandomState>;
 
-/// The facts, and plans of accepted tries on top of them. Of other plans nothing is known here:
-/// those are to be applied at once, with [`Overlay::take`] before and a new overlay after.
+/// The facts, and accepted tries on top of them. Other plans are to be applied at once, with
+/// [`Overlay::take`] before and a new overlay after.
 pub struct Overlay<'f, F: Facts> {
     base: &'f F,
-    plans: Vec<Plan<F::Name>>,
-    /// Order id to plan.
+    takes: Vec<Take<F::Name>>,
+    /// Order id to accepted try.
     orders: Table<F::Name, usize>,
     users: Table<F::Name, Has>,
     /// The most tries there can be, to allocate memory for all at once.
@@ -40,7 +40,7 @@ impl<'f, F: Facts<Name: Hash>> Overlay<'f, F> {
     pub fn new(base: &'f F, tries: usize) -> Self {
         Self {
             base,
-            plans: Vec::new(),
+            takes: Vec::new(),
             orders: Table::default(),
             users: Table::default(),
             tries,
@@ -51,37 +51,37 @@ impl<'f, F: Facts<Name: Hash>> Overlay<'f, F> {
         }
     }
 
-    /// Adds the plan of an accepted try.
-    pub fn push(&mut self, plan: Plan<F::Name>) {
-        if self.plans.is_empty() {
-            self.plans.reserve(self.tries);
+    /// Adds an accepted try.
+    pub fn push(&mut self, take: Take<F::Name>) {
+        if self.takes.is_empty() {
+            self.takes.reserve(self.tries);
             self.users.reserve(self.tries);
-            if plan.entry.is_some() {
+            if take.booked.is_some() {
                 self.orders.reserve(self.tries);
             }
         }
-        if let Some(stock) = plan.stock {
+        if let Some(stock) = take.stock {
             let units = stock.before.saturating_sub(stock.after);
             self.taken = self.taken.saturating_add(units);
         }
-        let has = plan.units.as_ref().and_then(Option::as_ref);
-        let has = has.map_or(Has { units: 1, waiting: 0 }, UserUnits::has);
-        self.users.insert(plan.order.user.clone(), has);
-        if plan.entry.is_some() {
-            self.orders.insert(plan.order.id.clone(), self.plans.len());
+        let has = take.booked.as_ref().map(|booked| booked.has.has());
+        let has = has.unwrap_or(Has { units: 1, waiting: 0 });
+        self.users.insert(take.order.user.clone(), has);
+        if take.booked.is_some() {
+            self.orders.insert(take.order.id.clone(), self.takes.len());
         }
-        self.plans.push(plan);
+        self.takes.push(take);
     }
 
     pub fn is_empty(&self) -> bool {
-        self.plans.is_empty()
+        self.takes.is_empty()
     }
 
-    /// Takes all plans, to be applied, and forgets everything.
-    pub fn take(&mut self) -> Vec<Plan<F::Name>> {
-        let plans = std::mem::take(&mut self.plans);
+    /// Takes all tries, to be applied, and forgets everything.
+    pub fn take(&mut self) -> Vec<Take<F::Name>> {
+        let takes = std::mem::take(&mut self.takes);
         *self = Self::new(self.base, self.tries);
-        plans
+        takes
     }
 }
 
@@ -125,8 +125,9 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
     }
 
     fn entry(&self, id: &F::Name) -> Result<Option<Entry<F::Name>>, F::Error> {
-        match self.orders.get(id).and_then(|plan| self.plans.get(*plan)) {
-            Some(plan) => Ok(plan.entry.clone()),
+        let take = self.orders.get(id).and_then(|take| self.takes.get(*take));
+        match take.and_then(|take| take.booked.as_ref()) {
+            Some(booked) => Ok(Some(booked.entry.clone())),
             None => self.base.entry(id),
         }
     }
@@ -144,9 +145,9 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
     }
 
     fn user_units(&self, user: &F::Name) -> Result<Option<UserUnits<F::Name>>, F::Error> {
-        let last = self.plans.iter().rev().find(|plan| plan.order.user == *user);
-        match last.and_then(|plan| plan.units.clone()) {
-            Some(units) => Ok(units),
+        let last = self.takes.iter().rev().find(|take| take.order.user == *user);
+        match last.and_then(|take| take.booked.as_ref()) {
+            Some(booked) => Ok(Some(booked.has.clone())),
             None => self.base.user_units(user),
         }
     }
@@ -210,7 +211,7 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
         self.base.has_own_keys(with_stock)
     }
 
-    /// The plans so far have asked for their entries.
+    /// The tries so far have asked for their entries.
     fn room(&self, stream: Stream) -> Result<(), F::Error> {
         if stream == Stream::Orders && !self.is_empty() { Ok(()) } else { self.base.room(stream) }
     }

@@ -1,7 +1,4 @@
-//! What a decision writes, as data.
-//!
-//! A plan is about one order. Its parts are written in the order of the fields, all or none of
-//! them: the first parts can still be refused, and are then undone.
+//! What a decision writes, as data: all of it or nothing.
 
 use crate::book::{Entry, Reason, State, UserUnits};
 use crate::facts::{Stream, Ticket};
@@ -9,6 +6,7 @@ use crate::payments::{Outcome, Payment};
 use crate::rejection::Fate;
 use crate::rules::{Millis, Rules, SaleId};
 use crate::sale::Units;
+use std::slice;
 
 /// An order, made or not yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,10 +44,9 @@ pub struct Change {
     pub after: i64,
 }
 
-/// What becomes of an order's place among the holds.
+/// What becomes of the hold of an order that has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    Place(Millis),
     Move(Millis),
     Lift,
 }
@@ -62,13 +59,10 @@ pub enum Place {
     Leave,
 }
 
-/// An entry to be appended: the fields of the plan's order, and those that say what it is about.
+/// An entry to be appended about an order that was made before: the fields of the order, and those
+/// that say what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Append {
-    /// An accepted try, with the deadline of an order that is held.
-    Order,
-    /// The same of an order that has waited so long for its units.
-    Served { waited: Millis },
     /// A confirmation without a reference.
     Confirmation,
     /// The plan's payment, and what it is to the order.
@@ -81,14 +75,14 @@ pub enum Append {
         /// What the order keeps, if not everything is released.
         kept: Option<Units>,
     },
-    /// The entry that a consumer rejects, and what became of its order.
+    /// The entry that a consumer rejects, and what became of its order. It is acknowledged once all
+    /// entries are appended: the last step that can be refused.
     DeadLetter { fate: Fate, was: Option<State> },
 }
 
 impl Append {
     pub fn stream(self) -> Stream {
         match self {
-            Self::Order | Self::Served { .. } => Stream::Orders,
             Self::Confirmation | Self::Payment(_) => Stream::Confirmed,
             Self::Release { .. } => Stream::Released,
             Self::DeadLetter { .. } => Stream::DeadLetters,
@@ -96,26 +90,106 @@ impl Append {
     }
 }
 
+/// The entries of a plan, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Appends {
+    #[default]
+    None,
+    One(Append),
+    Two([Append; 2]),
+}
+
+impl Appends {
+    pub fn all(&self) -> &[Append] {
+        match self {
+            Self::None => &[],
+            Self::One(append) => slice::from_ref(append),
+            Self::Two(both) => both,
+        }
+    }
+}
+
 /// A payment, by its reference.
 pub type Paid<N> = (N, Payment<N>);
 
-/// What is written about one order.
+/// What a decision writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan<N> {
+pub enum Plan<N> {
+    /// A try gets its units.
+    Take(Take<N>),
+    /// An order in line gets its units, after so long, and leaves the line.
+    Serve(Take<N>, Millis),
+    /// Something else becomes of an order.
+    Amend(Amend<N>),
+    /// Nothing: what is on record is replicated once more. A client that asks again may not know
+    /// that it was changed, and the replicas may not either. A `WAIT` waits for that.
+    Repeat(Record<N>),
+    /// The entry that a consumer rejects becomes a dead letter, and concerns no order here.
+    DeadLetter(Fate),
+    /// A member of the holds that is no held order leaves them: somebody edited the keys.
+    StrayHold(N),
+    /// A member of the line that is no waiting order leaves it.
+    StrayPlace(N),
+}
+
+/// An order gets its units. Written in the order of the fields, then its entry in the stream of
+/// orders; these two can be refused, and the first is then undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Take<N> {
     pub order: Order<N>,
-    /// The sale, as entries name it.
-    pub sale: Option<SaleId>,
-    /// The buyers. Can be refused; undone by removing the user.
     pub admit: Option<Admission>,
-    /// Entries, each of which can be refused; undone by deleting those before it.
-    pub appends: [Option<Append>; 2],
-    /// The entry that a consumer rejects is acknowledged. The last step that can be refused.
-    pub acknowledge: bool,
+    /// None of a stock that is unlimited.
+    pub stock: Option<Change>,
+    /// Of a managed voucher.
+    pub booked: Option<Booked<N>>,
+}
+
+/// What the book has of an order that got its units, from then on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Booked<N> {
+    pub sale: SaleId,
+    /// Held until its deadline, or sold.
+    pub entry: Entry<N>,
+    /// What its user has.
+    pub has: UserUnits<N>,
+}
+
+impl<N> Booked<N> {
+    pub fn hold(&self) -> Option<Millis> {
+        (self.entry.state == State::Held).then_some(self.entry.deadline)
+    }
+
+    /// How many more units beyond the first of each order are held.
+    pub fn extra(&self) -> i64 {
+        self.hold().map_or(0, |_| self.entry.units.beyond_first())
+    }
+}
+
+/// What a user has from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left<N> {
+    Units(UserUnits<N>),
+    Nothing,
+}
+
+impl<N> From<Option<UserUnits<N>>> for Left<N> {
+    fn from(units: Option<UserUnits<N>>) -> Self {
+        units.map_or(Self::Nothing, Self::Units)
+    }
+}
+
+/// What becomes of an order otherwise. Written in the order of the fields, of which the entries can
+/// be refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Amend<N> {
+    pub order: Order<N>,
+    /// The sale, as entries name it; none of an unmanaged voucher.
+    pub sale: Option<SaleId>,
+    pub appends: Appends,
     pub stock: Option<Change>,
     /// The order in the book.
     pub entry: Option<Entry<N>>,
-    /// What the user has from now on; of None, nothing.
-    pub units: Option<Option<UserUnits<N>>>,
+    pub units: Option<Left<N>>,
     pub hold: Option<Hold>,
     /// How many more units beyond the first of each order are held.
     pub extra: i64,
@@ -123,21 +197,15 @@ pub struct Plan<N> {
     pub place: Option<Place>,
     /// The user leaves the buyers.
     pub dismiss: bool,
-    /// Everything stays as it is, and the payment, or else the order in the book, is replicated
-    /// once more: a client that asks again may not know that it was changed, and the replicas may
-    /// not either. A `WAIT` waits for that.
-    pub again: bool,
 }
 
-impl<N> Plan<N> {
+impl<N> Amend<N> {
     /// Nothing yet about an order.
     pub fn about(order: Order<N>, sale: Option<SaleId>) -> Self {
         Self {
             order,
             sale,
-            admit: None,
-            appends: [None, None],
-            acknowledge: false,
+            appends: Appends::None,
             stock: None,
             entry: None,
             units: None,
@@ -146,22 +214,37 @@ impl<N> Plan<N> {
             payment: None,
             place: None,
             dismiss: false,
-            again: false,
         }
     }
+}
 
-    /// Only repeats what is on record of an order.
-    pub fn again(order: Order<N>, sale: Option<SaleId>) -> Self {
-        Self { again: true, ..Self::about(order, sale) }
+/// What is on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record<N> {
+    /// The order in the book with this id.
+    Order(N),
+    Payment(Paid<N>),
+}
+
+impl<N> From<Amend<N>> for Plan<N> {
+    fn from(amend: Amend<N>) -> Self {
+        Self::Amend(amend)
     }
+}
 
+impl<N> Plan<N> {
     /// Can somebody in line have what they wait for, once this is written? If units return, or
     /// the line gets shorter.
     pub fn moves_line(&self) -> bool {
-        let returns = self.stock.is_some_and(|stock| stock.after > stock.before);
-        let is_served = matches!(self.appends, [Some(Append::Served { .. }), _]);
-        let is_shorter = self.place == Some(Place::Leave) && !is_served;
-        self.sale.is_some() && (returns || is_shorter)
+        match self {
+            Self::Amend(it) => {
+                let returns = it.stock.is_some_and(|stock| stock.after > stock.before);
+                it.sale.is_some() && (returns || it.place == Some(Place::Leave))
+            }
+            Self::StrayPlace(_) => true,
+            Self::Take(_) | Self::Serve(..) | Self::Repeat(_) => false,
+            Self::DeadLetter(_) | Self::StrayHold(_) => false,
+        }
     }
 }
 

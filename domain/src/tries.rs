@@ -3,7 +3,7 @@
 use crate::book::{Entry, Has, State, UserUnits};
 use crate::facts::{Facts, Refusal, Stream};
 use crate::orders::expire;
-use crate::plan::{Admission, Append, Change, Decision, Order, Plan};
+use crate::plan::{Admission, Change, Decision, Order, Plan, Record, Take};
 use crate::rules::{Meant, Rules, Window};
 use crate::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
 use crate::selling::take;
@@ -106,11 +106,8 @@ fn unmanaged_sale<F: Facts>(
         return if has_bought { Ok(answer(Outcome::AtLimit)) } else { Err(error) };
     }
     let admit = if known.is_some() { Admission::Add } else { Admission::Ask };
-    let mut plan = Plan::about(order.clone(), None);
-    plan.admit = Some(admit);
-    plan.appends[0] = Some(Append::Order);
-    plan.stock = stock;
-    Ok(Decision::Do(Outcome::Accepted.into(), plan))
+    let take = Take { order: order.clone(), admit: Some(admit), stock, booked: None };
+    Ok(Decision::Do(Outcome::Accepted.into(), Plan::Take(take)))
 }
 
 /// Outcomes by precedence: a known order id, the window, the limit, the stock, the line.
@@ -159,9 +156,8 @@ fn managed<F: Facts>(
     let all = Units::new(has.units.saturating_add(units.get())).unwrap_or(units);
     let units = UserUnits { units: all, waiting: has.waiting, latest: id };
     let stock = Change { before, after };
-    let mut plan = take(facts, rules, order.clone(), stock, units, !has.is_buyer())?;
-    plan.appends[0] = Some(Append::Order);
-    Ok(Decision::Do(Outcome::Accepted.into(), plan))
+    let take = take(facts, rules, order.clone(), stock, units, !has.is_buyer())?;
+    Ok(Decision::Do(Outcome::Accepted.into(), Plan::Take(take)))
 }
 
 /// There are no units for the order.
@@ -201,7 +197,7 @@ fn repeat<F: Facts>(
     }
     let again = |outcome| Answer { outcome, is_repeat: true };
     if let Some(plan) = expire(facts, rules, &order.id, entry)? {
-        return Ok(Decision::Do(again(Outcome::Released), plan));
+        return Ok(Decision::Do(again(Outcome::Released), plan.into()));
     }
     let outcome = match entry.state {
         State::Released(_) => Outcome::Released,
@@ -209,7 +205,7 @@ fn repeat<F: Facts>(
         State::Waiting => Outcome::Waiting,
         State::Held | State::Sold => Outcome::Accepted,
     };
-    Ok(Decision::Do(again(outcome), Plan::again(order.clone(), Some(rules.sale))))
+    Ok(Decision::Do(again(outcome), Plan::Repeat(Record::Order(order.id.clone()))))
 }
 
 /// The orders to be settled for a user who seems to have too many units, if one of them is theirs:

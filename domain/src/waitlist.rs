@@ -6,7 +6,7 @@
 
 use crate::book::{Entry, Has, Reason, State, UserUnits};
 use crate::facts::{Facts, First, Needed, Refusal, check_there, managed};
-use crate::plan::{Append, Change, Order, Place, Plan};
+use crate::plan::{Amend, Change, Left, Order, Place, Plan};
 use crate::rules::{Millis, Rules, Window};
 use crate::sale::{Stock, Units};
 use crate::selling::take;
@@ -30,7 +30,7 @@ pub enum Next<N> {
     /// The sale has ended.
     End(Waiter<N>),
     /// Its entry is not that of an order that waits, or can't be read: somebody edited the keys.
-    Stray { id: N, rules: Rules },
+    Stray(N),
 }
 
 /// An order that waits.
@@ -47,7 +47,7 @@ pub fn next<F: Facts>(facts: &F) -> Result<Next<F::Name>, F::Error> {
     let rules = managed(facts)?;
     let Some(First { id, order }) = facts.first_waiting()? else { return Ok(Next::Nobody) };
     let Some((entry, has)) = order.filter(|(entry, _)| entry.state == State::Waiting) else {
-        return Ok(Next::Stray { id, rules });
+        return Ok(Next::Stray(id));
     };
     let first = Waiter { rules, id, entry, has };
     match rules.window(facts.now()) {
@@ -69,13 +69,12 @@ pub fn next<F: Facts>(facts: &F) -> Result<Next<F::Name>, F::Error> {
 pub fn serve<F: Facts>(facts: &F, next: Next<F::Name>) -> Result<Option<Plan<F::Name>>, F::Error> {
     match next {
         Next::Nobody | Next::Later(_) => Ok(None),
-        Next::End(first) => first.leave(facts, Reason::Expired).map(Some),
+        Next::End(first) => first.leave(facts, Reason::Expired).map(|it| Some(it.into())),
         Next::Serve { first, stock } => first.get(facts, stock).map(Some),
-        Next::Stray { id, rules } => {
+        Next::Stray(id) => {
             check_there(facts, [Needed::Book])?;
             facts.line_writable()?;
-            let order = Order { user: id.clone(), id, units: Units::ONE };
-            Ok(Some(Plan { place: Some(Place::Leave), ..Plan::about(order, Some(rules.sale)) }))
+            Ok(Some(Plan::StrayPlace(id)))
         }
     }
 }
@@ -99,11 +98,12 @@ pub(crate) fn join<F: Facts>(
     // The limit, which bounds the sum, is an i64.
     let all = Units::new(has.units.saturating_add(units.get())).unwrap_or(units);
     let waiting = has.waiting.saturating_add(units.get());
-    let mut plan = Plan::about(order.clone(), Some(rules.sale));
-    plan.entry = Some(Entry::made(State::Waiting, units, facts.now(), user));
-    plan.units = Some(Some(UserUnits { units: all, waiting, latest: id }));
-    plan.place = Some(Place::Join(ticket));
-    Ok(Some(plan))
+    Ok(Some(Plan::Amend(Amend {
+        entry: Some(Entry::made(State::Waiting, units, facts.now(), user)),
+        units: Some(Left::Units(UserUnits { units: all, waiting, latest: id })),
+        place: Some(Place::Join(ticket)),
+        ..Amend::about(order.clone(), Some(rules.sale))
+    })))
 }
 
 /// Takes an order out of the line. It has no units and no entry in a stream, so none says this.
@@ -113,24 +113,25 @@ pub(crate) fn leave<F: Facts>(
     id: &F::Name,
     entry: &Entry<F::Name>,
     reason: Reason,
-) -> Result<Plan<F::Name>, F::Error> {
+) -> Result<Amend<F::Name>, F::Error> {
     let has = facts.user_units(&entry.user)?;
     Waiter { rules: *rules, id: id.clone(), entry: entry.clone(), has }.leave(facts, reason)
 }
 
 impl<N: Clone> Waiter<N> {
-    fn leave<F: Facts<Name = N>>(self, facts: &F, reason: Reason) -> Result<Plan<N>, F::Error> {
+    fn leave<F: Facts<Name = N>>(self, facts: &F, reason: Reason) -> Result<Amend<N>, F::Error> {
         let Self { rules, id, entry, has } = self;
         check_there(facts, [Needed::Units])?;
         facts.writable(Units::ONE)?;
         facts.line_writable()?;
         let order = Order { user: entry.user.clone(), id, units: entry.units };
-        let mut plan = Plan::about(order, Some(rules.sale));
-        // Without units on record, none are written.
-        plan.units = has.map(|has| has.without(entry.units, true));
-        plan.entry = Some(entry.released(reason));
-        plan.place = Some(Place::Leave);
-        Ok(plan)
+        Ok(Amend {
+            // Without units on record, none are written.
+            units: has.map(|has| has.without(entry.units, true).into()),
+            entry: Some(entry.released(reason)),
+            place: Some(Place::Leave),
+            ..Amend::about(order, Some(rules.sale))
+        })
     }
 
     fn get<F: Facts<Name = N>>(self, facts: &F, stock: Change) -> Result<Plan<N>, F::Error> {
@@ -148,8 +149,6 @@ impl<N: Clone> Waiter<N> {
         };
         let waited = facts.now().saturating_sub(entry.deadline).max(0);
         let order = Order { user: entry.user, id, units };
-        let plan = take(facts, &rules, order, stock, has, is_new)?;
-        let appends = [Some(Append::Served { waited }), None];
-        Ok(Plan { appends, place: Some(Place::Leave), ..plan })
+        Ok(Plan::Serve(take(facts, &rules, order, stock, has, is_new)?, waited))
     }
 }

@@ -231,7 +231,7 @@ fn at(next: &Next<Name<'_>>) -> Option<Millis> {
     match next {
         Next::Nobody => None,
         Next::Later(at) => Some(*at),
-        Next::Serve { .. } | Next::End(_) | Next::Stray { .. } => Some(Millis::MIN),
+        Next::Serve { .. } | Next::End(_) | Next::Stray(_) => Some(Millis::MIN),
     }
 }
 

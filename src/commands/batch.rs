@@ -22,7 +22,6 @@ use domain::sale::{NoStock, Offer, Outcome, Units, offer};
 use domain::tries::{self, Else, SETTLED_MAX};
 use std::cell::OnceCell;
 use std::collections::HashSet;
-use std::slice;
 
 /// The maximum of bytes of all users and order ids together: 128 for each name of a full batch.
 /// They are copied to keys, to the append-only file and to replicas. Up to here that costs less
@@ -177,8 +176,9 @@ struct Tries<'s, 'a> {
     accepted: Overlay<'s, Sale<'a>>,
     /// Which tries these are.
     numbers: Vec<usize>,
-    /// Orders of the book that were tried again.
-    again: Vec<Plan<Name<'a>>>,
+    /// The first order of the book that was tried again. A `WAIT` after one that is replicated waits
+    /// for whatever comes before it, so also for others.
+    again: Option<Plan<Name<'a>>>,
     has_written: bool,
     /// Why no user can be added to the buyers, once that is known.
     no_admission: Option<CommandError>,
@@ -202,7 +202,7 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
         answers: Vec::with_capacity(batch.pairs.len()),
         accepted,
         numbers: Vec::with_capacity(batch.pairs.len()),
-        again: Vec::new(),
+        again: None,
         has_written: false,
         no_admission: None,
         releases_left: SETTLED_MAX,
@@ -227,9 +227,8 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
             Err(error) => return Err(error),
         }
     }
-    if !tries.again.is_empty() {
-        // Nothing is appended by these, so nothing can be refused.
-        apply(sale, &tries.again)?;
+    if let Some(again) = &tries.again {
+        apply(sale, again)?;
     }
     Ok(tries.answers)
 }
@@ -259,15 +258,15 @@ impl<'a> Tries<'_, 'a> {
                     }
                     return Ok(Some(answer));
                 }
-                Ok(Decision::Do(answer, plan)) if plan.again => {
-                    self.again.push(plan);
+                Ok(Decision::Do(answer, again @ Plan::Repeat(_))) => {
+                    self.again.get_or_insert(again);
                     return Ok(Some(answer));
                 }
-                Ok(Decision::Do(answer, plan)) if answer.outcome == Outcome::Accepted => {
-                    match self.no_admission.filter(|_| plan.admit.is_some()) {
+                Ok(Decision::Do(answer, Plan::Take(take))) => {
+                    match self.no_admission.filter(|_| take.admit.is_some()) {
                         None => {
                             self.numbers.push(self.answers.len());
-                            self.accepted.push(plan);
+                            self.accepted.push(take);
                             return Ok(Some(answer));
                         }
                         // As for a try alone, which finds the stream full first.
@@ -302,7 +301,7 @@ impl<'a> Tries<'_, 'a> {
 
     fn release(&mut self, plan: &Plan<Name<'a>>) -> Result<(), CommandError> {
         self.releases_left = self.releases_left.saturating_sub(1);
-        apply(self.sale, slice::from_ref(plan))?;
+        apply(self.sale, plan)?;
         self.has_written = true;
         self.accepted.take();
         Ok(())
@@ -314,9 +313,9 @@ impl<'a> Tries<'_, 'a> {
         if self.accepted.is_empty() {
             return Ok(true);
         }
-        let plans = self.accepted.take();
+        let takes = self.accepted.take();
         let numbers = std::mem::take(&mut self.numbers);
-        let (count, error) = match apply(self.sale, &plans) {
+        let (count, error) = match self.sale.take_all(&takes) {
             Ok(Applied::All | Applied::HasBought) => {
                 self.has_written = true;
                 return Ok(true);
@@ -325,8 +324,8 @@ impl<'a> Tries<'_, 'a> {
             // The buyers take nobody. Users who need no admission still buy.
             Err(error) => {
                 self.no_admission = Some(error);
-                let count = plans.iter().position(|plan| plan.admit.is_some()).unwrap_or(0);
-                match apply(self.sale, plans.get(..count).unwrap_or_default())? {
+                let count = takes.iter().position(|take| take.admit.is_some()).unwrap_or(0);
+                match self.sale.take_all(takes.get(..count).unwrap_or_default())? {
                     Applied::First(fewer, error) => (fewer, error),
                     Applied::All | Applied::HasBought => (count, error),
                 }

@@ -11,12 +11,11 @@ use domain::book::Reason;
 use domain::facts::Facts;
 use domain::orders::{self, Request};
 use domain::payments::Outcome as Paid;
-use domain::plan::{Append, Decision, Order, Plan, SalePlan};
+use domain::plan::{Amend, Append, Decision, Order, Plan, SalePlan};
 use domain::rules::{Meant, SaleId};
 use domain::sale::Outcome;
 use domain::tries::{self, Answer, Else};
 use domain::waitlist::{self, ENDED_MAX, Next};
-use std::slice;
 
 /// A request about an order, of the sale that `[SALE id]` names.
 pub(super) fn request<'a>(
@@ -28,16 +27,12 @@ pub(super) fn request<'a>(
     Request { user, id, sale: Meant::by_request(sale) }
 }
 
-/// Applies plans, and then serves the line: the one place where units that return, and places that
+/// Applies a plan, and then serves the line: the one place where units that return, and places that
 /// are left, are noticed.
 #[inline]
-pub(super) fn apply<'a>(
-    sale: &Sale<'a>,
-    plans: &[Plan<Name<'a>>],
-) -> Result<Applied, CommandError> {
-    let applied = write(sale, plans)?;
-    // Several plans are tries of one command.
-    if plans.first().is_some_and(Plan::moves_line) {
+pub(super) fn apply<'a>(sale: &Sale<'a>, plan: &Plan<Name<'a>>) -> Result<Applied, CommandError> {
+    let applied = write(sale, plan)?;
+    if plan.moves_line() {
         serve_some(sale, false);
     }
     Ok(applied)
@@ -82,10 +77,10 @@ pub(crate) fn serve<'a>(sale: &Sale<'a>) -> Result<Next<Name<'a>>, CommandError>
 }
 
 fn serve_one<'a>(sale: &Sale<'a>, next: Next<Name<'a>>) -> Result<(), CommandError> {
-    let is_stray = matches!(next, Next::Stray { .. });
+    let is_stray = matches!(next, Next::Stray(_));
     let plan = waitlist::serve(sale, next).inspect_err(|_| sale.close())?;
     if let Some(plan) = plan {
-        write(sale, slice::from_ref(&plan)).inspect_err(|_| sale.close())?;
+        write(sale, &plan).inspect_err(|_| sale.close())?;
     }
     if is_stray && Memory::current().is_some_and(|it| it.holds.may_complain(sale.now())) {
         sale.warn_of_stray();
@@ -103,7 +98,7 @@ pub(super) fn end_waits(sale: &Sale<'_>) -> Result<(), CommandError> {
     }
     for _ in 0..waiting {
         let next = waitlist::next(sale).inspect_err(|_| sale.close())?;
-        if !matches!(next, Next::End(_) | Next::Stray { .. }) {
+        if !matches!(next, Next::End(_) | Next::Stray(_)) {
             break;
         }
         serve_one(sale, next)?;
@@ -112,35 +107,34 @@ pub(super) fn end_waits(sale: &Sale<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Applies plans, and counts what came of them.
+/// Applies a plan, and counts what came of it.
 #[inline]
-fn write<'a>(sale: &Sale<'a>, plans: &[Plan<Name<'a>>]) -> Result<Applied, CommandError> {
-    let applied = sale.apply(plans)?;
-    let written = match applied {
-        Applied::All => plans.len(),
-        Applied::HasBought => 0,
-        Applied::First(count, _) => count,
-    };
-    for plan in plans.iter().take(written) {
-        for append in plan.appends.iter().flatten() {
-            match *append {
-                Append::Confirmation => metrics::ORDERS_CONFIRMED.count(),
-                // The first payment of an order that was sold at once confirms nothing.
-                Append::Payment(Paid::First) if plan.hold.is_none() => {}
-                Append::Payment(Paid::First) => metrics::ORDERS_CONFIRMED.count(),
-                Append::Payment(_) => metrics::PAYMENTS_TO_REFUND.count(),
-                Append::Release { kept: Some(_), .. } => {}
-                Append::Release { reason, .. } => match reason {
-                    Reason::Cancelled => metrics::ORDERS_CANCELLED.count(),
-                    Reason::Expired => metrics::ORDERS_EXPIRED.count(),
-                    Reason::Rejected => metrics::ORDERS_REJECTED.count(),
-                },
-                Append::Served { .. } => metrics::ORDERS_SERVED.count(),
-                Append::Order | Append::DeadLetter { .. } => {}
-            }
-        }
+fn write<'a>(sale: &Sale<'a>, plan: &Plan<Name<'a>>) -> Result<Applied, CommandError> {
+    let applied = sale.apply(plan)?;
+    match plan {
+        Plan::Serve(..) => metrics::ORDERS_SERVED.count(),
+        Plan::Amend(amend) => amend.appends.all().iter().for_each(|it| count(*it, amend)),
+        // Answers to tries are counted.
+        Plan::Take(_) | Plan::Repeat(_) => {}
+        Plan::DeadLetter(_) | Plan::StrayHold(_) | Plan::StrayPlace(_) => {}
     }
     Ok(applied)
+}
+
+fn count(append: Append, plan: &Amend<Name<'_>>) {
+    match append {
+        Append::Confirmation => metrics::ORDERS_CONFIRMED.count(),
+        // The first payment of an order that was sold at once confirms nothing.
+        Append::Payment(Paid::First) if plan.hold.is_none() => {}
+        Append::Payment(Paid::First) => metrics::ORDERS_CONFIRMED.count(),
+        Append::Payment(_) => metrics::PAYMENTS_TO_REFUND.count(),
+        Append::Release { kept: Some(_), .. } | Append::DeadLetter { .. } => {}
+        Append::Release { reason, .. } => match reason {
+            Reason::Cancelled => metrics::ORDERS_CANCELLED.count(),
+            Reason::Expired => metrics::ORDERS_EXPIRED.count(),
+            Reason::Rejected => metrics::ORDERS_REJECTED.count(),
+        },
+    }
 }
 
 /// Makes the decision about an order true: its answer.
@@ -150,7 +144,7 @@ pub(super) fn done<'a, A>(
 ) -> Result<A, CommandError> {
     match decision {
         Decision::Answer(answer) => Ok(answer),
-        Decision::Do(answer, plan) => apply(sale, slice::from_ref(&plan)).map(|_| answer),
+        Decision::Do(answer, plan) => apply(sale, &plan).map(|_| answer),
         // Only tries settle first.
         Decision::Settle(_) => Err(CommandError::Garbled),
     }
@@ -201,7 +195,7 @@ fn carry_out<'a>(
     answer: Answer,
     plan: &Plan<Name<'a>>,
 ) -> Result<Outcome, CommandError> {
-    match apply(sale, slice::from_ref(plan))? {
+    match apply(sale, plan)? {
         Applied::HasBought => Ok(counted(Outcome::AtLimit.into())),
         Applied::All | Applied::First(..) => Ok(counted(answer)),
     }
@@ -238,7 +232,7 @@ pub(crate) fn end_hold<'a>(
     reason: Reason,
 ) -> Result<(), CommandError> {
     let plan = orders::end_hold(sale, id, reason).inspect_err(|_| sale.close())?;
-    apply(sale, slice::from_ref(&plan)).map(|_| ())
+    apply(sale, &plan).map(|_| ())
 }
 
 /// Is the voucher managed?

@@ -21,9 +21,8 @@ use crate::typed::{Group, KeyName, Reason, Voucher};
 use domain::entry_id::EntryId;
 use domain::key_names::is_confirmed_name;
 use domain::orders::{Request, reject};
-use domain::plan::Order;
 use domain::rules::Meant;
-use domain::sale::{Policy, Units};
+use domain::sale::Policy;
 use domain::slot::Slot;
 use domain::stream_entry::{OrderEntry, Which, read};
 use std::rc::Rc;
@@ -94,7 +93,7 @@ impl Command for Reject {
                 let (user, id) = (Name::Given(order.user), Name::Given(order.id));
                 let request = Request { user, id, sale: Meant::by_entry(order.sale) };
                 let order = Some((request, order.units));
-                done(&sale, reject(&sale, order, only_unsold, || nothing(stream))?)?
+                done(&sale, reject(&sale, order, only_unsold)?)?
             }
             None => {
                 // The entry alone is rejected: no sale has any part in it.
@@ -102,17 +101,11 @@ impl Command for Reject {
                 let names = EntryNames::configured(&configured.fields);
                 let sale = Sale::on(ctx, Voucher(stream.0), keys, names, Policy::default());
                 let sale = sale.with_rejected(&rejected);
-                done(&sale, reject(&sale, None, only_unsold, || nothing(stream))?)?
+                done(&sale, reject(&sale, None, only_unsold)?)?
             }
         };
         Ok(Reply::Integer(if fate.is_some() { 1 } else { NOT_UNSOLD }))
     }
-}
-
-/// The order of a plan that is about none.
-fn nothing(stream: KeyName<'_>) -> Order<Name<'_>> {
-    let name = Name::Given(stream.0);
-    Order { user: name.clone(), id: name, units: Units::ONE }
 }
 
 /// The keys of a voucher, and an order of it.

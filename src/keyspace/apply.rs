@@ -1,113 +1,190 @@
 //! Applies plans: the one place where a sale's keys are written, and where that becomes effects.
 
+mod take;
 mod whole;
 
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::book::read_extra;
-use crate::keyspace::buyers::{self, Buyer};
-use crate::keyspace::entries::{Entries, decimal};
+use crate::keyspace::buyers::Buyer;
+use crate::keyspace::entries::{Text, decimal};
 use crate::keyspace::names::Name;
+use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Added;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::{rules, stock};
 use crate::server::{Call, Kind, OwnedStr, Str};
 use crate::typed::User;
-use domain::plan::{Admission, Append, Change, Hold, Place, Plan};
-use std::slice;
+use domain::facts::Stream;
+use domain::plan::{Amend, Append, Change, Hold, Left, Place, Plan, Record};
+use domain::rejection::Fate;
 
-/// What came of plans.
+/// What came of a plan, or of the tries of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
     All,
-    /// Nothing: the user of the only plan has bought before, which was not known until now.
+    /// Nothing: the user of the only try has bought before, which was not known until now.
     HasBought,
     /// So many of the first, and nothing of the next, for this reason.
     First(usize, CommandError),
 }
 
-/// The entries that were appended for a plan.
-type Appended<'a> = [Option<Added<'a>>; 2];
-
 impl<'a> Sale<'a> {
-    /// Applies plans, each of which was decided as if those before it were applied. All of it, or,
-    /// if a stream takes no more, the first of them. On an error nothing has been changed.
-    ///
-    /// Several plans are written by as few plain commands as possible, in the order of a plan's
-    /// fields.
-    pub(crate) fn apply(&self, plans: &[Plan<Name<'a>>]) -> Result<Applied, CommandError> {
-        match plans {
-            // Compiled by itself, without loops.
-            [plan] => self.apply_each(slice::from_ref(plan)),
-            plans => self.apply_each(plans),
+    /// Applies a plan, all of it. On an error nothing has been changed.
+    #[inline]
+    pub(crate) fn apply(&self, plan: &Plan<Name<'a>>) -> Result<Applied, CommandError> {
+        match plan {
+            Plan::Take(take) => self.take(take, None),
+            Plan::Serve(take, waited) => self.take(take, Some(*waited)),
+            plan => self.apply_other(plan).map(|()| Applied::All),
         }
     }
 
-    #[inline(always)]
-    fn apply_each(&self, plans: &[Plan<Name<'a>>]) -> Result<Applied, CommandError> {
-        let Some(first) = plans.first() else { return Ok(Applied::All) };
-        // Tries of one command have no payments.
-        if first.payment.is_some() && !first.again {
+    fn apply_other(&self, plan: &Plan<Name<'a>>) -> Result<(), CommandError> {
+        match plan {
+            Plan::Take(_) | Plan::Serve(..) => {}
+            Plan::Amend(amend) => self.amend(amend)?,
+            Plan::Repeat(record) => self.publish(self.record_again(record)),
+            Plan::DeadLetter(fate) => self.bury(*fate)?,
+            Plan::StrayHold(id) => {
+                let lifted = self.lift_hold(id.as_str());
+                let is_none_held = is_last(&lifted);
+                self.publish(lifted);
+                self.count_extra(0, is_none_held);
+            }
+            Plan::StrayPlace(id) => self.publish(self.leave_line(id.as_str())),
+        }
+        Ok(())
+    }
+
+    /// Closes the keys, and publishes.
+    fn publish(&self, effect: Option<Effect<'_>>) {
+        self.close();
+        if let Some(effect) = effect {
+            effect.publish(self.ctx);
+        }
+    }
+
+    fn amend(&self, plan: &Amend<Name<'a>>) -> Result<(), CommandError> {
+        let (ctx, order) = (self.ctx, &plan.order);
+        if plan.payment.is_some() {
             let payments = self.managed_keys()?.payments;
-            self.opened().payments.open(self.ctx, payments, Kind::Hash)?;
+            self.opened().payments.open(ctx, payments, Kind::Hash)?;
         }
-        let texts = self.texts(first);
-        let mut entries = self.entries(first, &texts)?;
-        let is_new = self.admit(plans)?;
-        if !is_new && first.admit == Some(Admission::Ask) {
-            return Ok(Applied::HasBought);
-        }
-        let (mut one, mut many) = ([[None; 2]], Vec::new());
-        let appended = if plans.len() == 1 {
-            one.as_mut_slice()
-        } else {
-            many.resize(plans.len(), [None; 2]);
-            many.as_mut_slice()
+        let appends = plan.appends.all();
+        let texts: Vec<Text<'a>> = appends.iter().map(|it| self.text_of(*it, plan)).collect();
+        let mut entries = self.entries(plan.sale.is_some(), &texts)?;
+        let mut added = Vec::with_capacity(appends.len());
+        let mut append = || {
+            for (append, text) in appends.iter().zip(&texts) {
+                added.push(self.add(append.stream(), entries.of(order, text))?);
+            }
+            let is_letter = |it: &Append| matches!(it, Append::DeadLetter { .. });
+            if appends.iter().any(is_letter) { self.acknowledge() } else { Ok(()) }
         };
-        let refused = self.append_all(plans, appended, &mut entries);
-        let (written, rest) = plans.split_at(refused.map_or(plans.len(), |(count, _)| count));
-        if refused.is_some() {
-            if is_new {
-                let admitted = rest.iter().filter(|plan| plan.admit.is_some());
-                admitted.for_each(|plan| self.dismiss(&plan.order.user));
-            }
-            // More tries follow these, which must not buy again.
-            if let Some(bought) = &mut *self.more().bought.borrow_mut() {
-                bought.extend(written.iter().map(|plan| plan.order.user.clone()));
-            }
+        let appended = append();
+        let added = || added.iter().zip(&texts).filter_map(|(it, text)| Some(((*it)?, text)));
+        if let Err(error) = appended {
+            self.close_streams();
+            added().for_each(|(it, text)| it.take_back(ctx, entries.of(order, text)));
+            return Err(error);
         }
-        if !written.is_empty() {
-            self.write(written, appended, &mut entries);
+        let stock = self.change_stock(plan.stock);
+        let book = plan.sale.is_some().then(|| self.write_book(plan));
+        self.close();
+        if let Some(stock) = stock {
+            stock.publish(ctx);
         }
-        match refused {
-            None => Ok(Applied::All),
-            Some((0, error)) => Err(error),
-            Some((count, error)) => Ok(Applied::First(count, error)),
+        added().for_each(|(it, text)| it.effect(entries.of(order, text)).publish(ctx));
+        let is_none_held = book.as_ref().is_some_and(|[_, _, hold, ..]| is_last(hold));
+        book.into_iter().flatten().flatten().for_each(|effect| effect.publish(ctx));
+        if plan.dismiss {
+            self.dismiss(&order.user);
         }
+        self.count_extra(plan.extra, is_none_held);
+        Ok(())
     }
 
-    /// Adds the users who are to be buyers: the first write, and a question too. False if the only
-    /// one is there already.
+    /// Writes the keys of a managed sale.
+    fn write_book<'p>(&self, plan: &'p Amend<Name<'a>>) -> [Option<Effect<'p>>; 5]
+    where
+        'a: 'p,
+    {
+        let Ok(keys) = self.managed_keys() else { return [const { None }; 5] };
+        let (opened, id) = (self.opened(), plan.order.id.as_str());
+        let order = plan.entry.as_ref();
+        let order = order.and_then(|it| set_field(&opened.book, keys.book, id, &it.write()));
+        let units = plan.units.as_ref().and_then(|left| {
+            let (key, field) = (keys.units, plan.order.user.as_str());
+            let Left::Units(has) = left else {
+                let mut units = opened.units.writing()?;
+                units.hash_del(field).ok()?;
+                let was_last = units.kind() == Kind::Empty;
+                return Some(Effect::FieldDeleted { key, field, was_last });
+            };
+            set_field(&opened.units, key, field, &has.write())
+        });
+        let hold = plan.hold.and_then(|hold| match hold {
+            Hold::Move(deadline) => score(&opened.holds, keys.holds, deadline, id),
+            Hold::Lift => self.lift_hold(id),
+        });
+        let payment = plan.payment.as_ref().and_then(|(reference, payment)| {
+            set_field(&opened.payments, keys.payments, reference.as_str(), &payment.write())
+        });
+        let place = plan.place.and_then(|place| match place {
+            Place::Join(ticket) => score(&opened.wait, keys.wait, ticket, id),
+            Place::Leave => self.leave_line(id),
+        });
+        [order, units, hold, payment, place]
+    }
+
+    fn lift_hold<'p>(&self, id: Str<'p>) -> Option<Effect<'p>>
+    where
+        'a: 'p,
+    {
+        unscore(&self.opened().holds, self.managed_keys().ok()?.holds, id)
+    }
+
+    fn leave_line<'p>(&self, id: Str<'p>) -> Option<Effect<'p>>
+    where
+        'a: 'p,
+    {
+        unscore(&self.opened().wait, self.managed_keys().ok()?.wait, id)
+    }
+
+    fn change_stock(&self, change: Option<Change>) -> Option<Effect<'a>> {
+        stock::change(self.ctx, self.sale_keys().ok()?.stock, change?)
+    }
+
+    /// Appends an entry, to be published or taken back; none where no such stream is kept.
     #[inline(always)]
-    fn admit(&self, plans: &[Plan<Name<'a>>]) -> Result<bool, CommandError> {
-        let ctx = self.ctx;
-        match plans {
-            [plan] if plan.admit.is_none() => Ok(true),
-            [plan] => {
-                Buyer::new(self.sale_keys()?.buyers, User(plan.order.user.as_str())).admit(ctx)
-            }
-            plans => {
-                let mut words = Vec::with_capacity(plans.len().saturating_add(1));
-                words.push(self.sale_keys()?.buyers);
-                let admitted = plans.iter().filter(|plan| plan.admit.is_some());
-                words.extend(admitted.map(|plan| plan.order.user.as_str()));
-                if words.len() > 1 {
-                    buyers::admit_all(ctx, &words).map(|()| true)
-                } else {
-                    Ok(true)
-                }
+    fn add(&self, to: Stream, fields: &[Str<'_>]) -> Result<Option<Added<'a>>, CommandError> {
+        let mut streams = self.more().streams.borrow_mut();
+        let stream = streams.iter_mut().flatten().find(|(stream, _)| *stream == to);
+        stream.map(|(_, stream)| stream.add(fields)).transpose()
+    }
+
+    /// Acknowledges the entry that is rejected.
+    fn acknowledge(&self) -> Result<(), CommandError> {
+        self.close_streams();
+        self.rejected.map_or(Ok(()), |rejected| rejected.delivery.acknowledge(self.ctx))
+    }
+
+    /// Makes the entry that is rejected a dead letter, without an order.
+    fn bury(&self, fate: Fate) -> Result<(), CommandError> {
+        let Some(rejected) = self.rejected else { return Ok(()) };
+        let own = rejected.letter(fate, None);
+        let fields = rejected.fields(&own);
+        let letter =
+            self.add(Stream::DeadLetters, &fields).inspect_err(|_| self.close_streams())?;
+        let acknowledged = self.acknowledge();
+        if let Some(letter) = letter {
+            match acknowledged {
+                Ok(()) => letter.effect(&fields).publish(self.ctx),
+                Err(_) => letter.take_back(self.ctx, &fields),
             }
         }
+        acknowledged
     }
 
     fn dismiss(&self, user: &Name<'a>) {
@@ -116,227 +193,21 @@ impl<'a> Sale<'a> {
         }
     }
 
-    /// Appends the entries, and acknowledges the one that is rejected: what can be refused, plan by
-    /// plan. If it is, says for which plan and why, of which nothing stays.
-    #[inline(always)]
-    fn append_all<'t>(
-        &self,
-        plans: &'t [Plan<Name<'a>>],
-        appended: &mut [Appended<'a>],
-        entries: &mut Entries<'t>,
-    ) -> Option<(usize, CommandError)> {
-        for (number, (plan, appended)) in plans.iter().zip(appended).enumerate() {
-            if let Err(error) = self.append(plan, appended, entries) {
-                self.close_streams();
-                for (number, added) in appended.iter_mut().enumerate() {
-                    if let Some(added) = added.take() {
-                        added.take_back(self.ctx, entries.of(plan, number));
-                    }
-                }
-                return Some((number, error));
-            }
-        }
-        None
-    }
-
-    #[inline(always)]
-    fn append<'t>(
-        &self,
-        plan: &'t Plan<Name<'a>>,
-        appended: &mut Appended<'a>,
-        entries: &mut Entries<'t>,
-    ) -> Result<(), CommandError> {
-        for (number, (append, added)) in plan.appends.iter().zip(appended).enumerate() {
-            let Some(append) = append.map(Append::stream) else { continue };
-            let mut streams = self.more().streams.borrow_mut();
-            let stream = streams.iter_mut().flatten().find(|(stream, _)| *stream == append);
-            if let Some((_, stream)) = stream {
-                *added = Some(stream.add(entries.of(plan, number))?);
-            }
-        }
-        match self.rejected.filter(|_| plan.acknowledge) {
-            None => Ok(()),
-            Some(rejected) => {
-                self.close_streams();
-                rejected.delivery.acknowledge(self.ctx)
-            }
-        }
-    }
-
-    /// Writes what can't be refused any more, closes the keys, and publishes.
-    #[inline(always)]
-    fn write<'t>(
-        &self,
-        plans: &'t [Plan<Name<'a>>],
-        appended: &[Appended<'a>],
-        entries: &mut Entries<'t>,
-    ) {
-        let ctx = self.ctx;
-        let mut stocks = plans.iter().filter_map(|plan| plan.stock);
-        let stocks = stocks.next().map(|first| Change {
-            before: first.before,
-            after: stocks.next_back().unwrap_or(first).after,
-        });
-        let stock = self.sale_keys().ok().zip(stocks);
-        let stock = stock.and_then(|(keys, change)| stock::change(ctx, keys.stock, change));
-        let is_managed = plans.first().is_some_and(|plan| plan.sale.is_some());
-        let book = is_managed.then(|| self.write_book(plans));
-        self.close();
-        if let Some(stock) = stock {
-            stock.publish(ctx);
-        }
-        for (plan, appended) in plans.iter().zip(appended) {
-            for (number, added) in appended.iter().enumerate() {
-                if let Some(added) = added {
-                    added.effect(entries.of(plan, number)).publish(ctx);
-                }
-            }
-        }
-        let mut is_none_held = false;
-        if let Some(effects) = book {
-            let [_, _, holds, ..] = &effects;
-            is_none_held = matches!(holds, Some(Effect::Unscored { was_last: true, .. }));
-            effects.into_iter().flatten().for_each(|effect| effect.publish(ctx));
-        }
-        for plan in plans {
-            if plan.dismiss {
-                self.dismiss(&plan.order.user);
-            }
-            if plan.extra != 0 || is_none_held {
-                self.count_extra(plan.extra, is_none_held);
-            }
-        }
-    }
-
-    /// Writes the keys of a managed sale.
-    fn write_book<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> [Option<Effect<'p>>; 6]
+    /// What is on record is only replicated once more.
+    fn record_again<'p>(&self, record: &'p Record<Name<'a>>) -> Option<Effect<'p>>
     where
         'a: 'p,
     {
-        let [orders, units] = [self.write_orders(plans), self.write_units(plans)];
-        let payment = plans.first().and_then(|plan| self.write_payment(plan));
-        let (again, place) = (self.read_again(plans), self.write_place(plans));
-        [orders, units, self.write_holds(plans), payment, again, place]
-    }
-
-    /// Tries of one command have no places in line.
-    fn write_place<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> Option<Effect<'p>>
-    where
-        'a: 'p,
-    {
-        let [plan] = plans else { return None };
-        let (place, member) = (plan.place?, plan.order.id.as_str());
-        let mut line = self.opened().wait.writing()?;
-        let key = self.managed_keys().ok()?.wait;
-        match place {
-            Place::Join(score) => {
-                line.zset_add(score as f64, member).ok()?;
-                Some(Effect::Scored { key, score, member })
+        let keys = self.managed_keys().ok()?;
+        Some(match record {
+            Record::Order(id) => {
+                let value = self.entry_text(id).ok().flatten()?;
+                Effect::FieldAgain { key: keys.book, field: id.as_str(), value }
             }
-            Place::Leave => line.zset_rem(member).then(|| {
-                let was_last = line.kind() == Kind::Empty;
-                Effect::Unscored { key, member, was_last }
-            }),
-        }
-    }
-
-    fn write_orders<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> Option<Effect<'p>>
-    where
-        'a: 'p,
-    {
-        let mut book = self.opened().book.writing()?;
-        let key = self.managed_keys().ok()?.book;
-        let written = plans.iter().filter_map(|plan| {
-            let (id, value) =
-                (plan.order.id.as_str(), OwnedStr::new(&plan.entry.as_ref()?.write()));
-            book.hash_set(id, value.as_str()).ok()?;
-            Some((id, value))
-        });
-        fields_set(key, plans, written)
-    }
-
-    fn write_units<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> Option<Effect<'p>>
-    where
-        'a: 'p,
-    {
-        let mut units = self.opened().units.writing()?;
-        let key = self.managed_keys().ok()?.units;
-        if let [Plan { units: Some(None), order, .. }] = plans {
-            let field = order.user.as_str();
-            units.hash_del(field).ok()?;
-            let was_last = units.kind() == Kind::Empty;
-            return Some(Effect::FieldDeleted { key, field, was_last });
-        }
-        // If a user is named twice, the last counts.
-        let written = plans.iter().filter_map(|plan| {
-            let has = plan.units.as_ref()?.as_ref()?;
-            let (user, value) = (plan.order.user.as_str(), OwnedStr::new(&has.write()));
-            units.hash_set(user, value.as_str()).ok()?;
-            Some((user, value))
-        });
-        fields_set(key, plans, written)
-    }
-
-    fn write_payment<'p>(&self, plan: &'p Plan<Name<'a>>) -> Option<Effect<'p>>
-    where
-        'a: 'p,
-    {
-        let (reference, payment) = plan.payment.as_ref()?;
-        let key = self.managed_keys().ok()?.payments;
-        let (field, value) = (reference.as_str(), OwnedStr::new(&payment.write()));
-        if plan.again {
-            return Some(Effect::FieldAgain { key, field, value });
-        }
-        let mut payments = self.opened().payments.writing()?;
-        payments.hash_set(field, value.as_str()).ok()?;
-        Some(Effect::FieldSet { key, field, value })
-    }
-
-    /// Deadlines are below 2^53, which a double holds exactly.
-    fn write_holds<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> Option<Effect<'p>>
-    where
-        'a: 'p,
-    {
-        let mut holds = self.opened().holds.writing()?;
-        let key = self.managed_keys().ok()?.holds;
-        if let [plan] = plans {
-            let member = plan.order.id.as_str();
-            return match plan.hold? {
-                Hold::Place(score) | Hold::Move(score) => {
-                    holds.zset_add(score as f64, member).ok()?;
-                    Some(Effect::Scored { key, score, member })
-                }
-                Hold::Lift => holds.zset_rem(member).then(|| {
-                    let was_last = holds.kind() == Kind::Empty;
-                    Effect::Unscored { key, member, was_last }
-                }),
-            };
-        }
-        // Tries of one command, whose orders are held until the same moment.
-        let mut until = None;
-        let placed = plans.iter().filter_map(|plan| {
-            let (Some(Hold::Place(score)), member) = (plan.hold, plan.order.id.as_str()) else {
-                return None;
-            };
-            holds.zset_add(score as f64, member).ok()?;
-            until = Some(score);
-            Some(member)
-        });
-        let members: Vec<Str<'p>> = placed.collect();
-        until.map(|score| Effect::AllScored { key, score, members })
-    }
-
-    /// An order that is only replicated once more, with its text. One is enough for all of them: a
-    /// `WAIT` waits for whatever comes before it.
-    fn read_again<'p>(&self, plans: &'p [Plan<Name<'a>>]) -> Option<Effect<'p>>
-    where
-        'a: 'p,
-    {
-        let key = self.managed_keys().ok()?.book;
-        let mut again = plans.iter().filter(|plan| plan.again && plan.payment.is_none());
-        again.find_map(|plan| {
-            let value = self.entry_text(&plan.order.id).ok().flatten()?;
-            Some(Effect::FieldAgain { key, field: plan.order.id.as_str(), value })
+            Record::Payment((reference, payment)) => {
+                let value = OwnedStr::new(&payment.write());
+                Effect::FieldAgain { key: keys.payments, field: reference.as_str(), value }
+            }
         })
     }
 
@@ -348,26 +219,41 @@ impl<'a> Sale<'a> {
     fn count_extra(&self, by: i64, is_none_held: bool) {
         let Ok(keys) = self.managed_keys() else { return };
         let extra = || read_extra(self.ctx, keys).unwrap_or(0).saturating_add(by);
-        if is_none_held || extra() <= 0 {
+        if is_none_held || by != 0 && extra() <= 0 {
             // No order of several units is held.
             if rules::exists(self.ctx, keys.extra) {
                 drop(Call::write_all(self.ctx, c"DEL", &[keys.extra]));
             }
-        } else {
+        } else if by != 0 {
             drop(Call::write(self.ctx, c"INCRBY", keys.extra, decimal(by).as_str()));
         }
     }
 }
 
-/// The effect of fields that were set in a hash; of one plan in the shortest form.
-fn fields_set<'p, N>(
+fn set_field<'p>(
+    hash: &Opened<'_>,
     key: Str<'p>,
-    plans: &[Plan<N>],
-    mut written: impl Iterator<Item = (Str<'p>, OwnedStr)>,
+    field: Str<'p>,
+    value: &[u8],
 ) -> Option<Effect<'p>> {
-    if plans.len() == 1 {
-        return written.next().map(|(field, value)| Effect::FieldSet { key, field, value });
-    }
-    let fields: Vec<_> = written.collect();
-    (!fields.is_empty()).then_some(Effect::FieldsSet { key, fields })
+    let value = OwnedStr::new(value);
+    hash.writing()?.hash_set(field, value.as_str()).ok()?;
+    Some(Effect::FieldSet { key, field, value })
+}
+
+/// Deadlines and tickets are below 2^53, which a double holds exactly.
+fn score<'p>(set: &Opened<'_>, key: Str<'p>, score: i64, member: Str<'p>) -> Option<Effect<'p>> {
+    set.writing()?.zset_add(score as f64, member).ok()?;
+    Some(Effect::Scored { key, score, member })
+}
+
+fn unscore<'p>(set: &Opened<'_>, key: Str<'p>, member: Str<'p>) -> Option<Effect<'p>> {
+    let mut set = set.writing()?;
+    let is_there = set.zset_rem(member);
+    is_there.then(|| Effect::Unscored { key, member, was_last: set.kind() == Kind::Empty })
+}
+
+/// Was this the last member?
+fn is_last(removed: &Option<Effect<'_>>) -> bool {
+    matches!(removed, Some(Effect::Unscored { was_last: true, .. }))
 }

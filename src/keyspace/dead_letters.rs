@@ -73,6 +73,11 @@ impl Rejected<'_> {
         fields.extend(was.into_iter().flat_map(|was| [name(DEAD_LETTER_WAS), was]));
         fields
     }
+
+    /// The fields of the dead letter. What is ours is always the last.
+    pub(super) fn fields<'l>(&'l self, letter: &'l [OwnedStr]) -> Vec<Str<'l>> {
+        self.entry.iter().copied().chain(letter.iter().map(OwnedStr::as_str)).collect()
+    }
 }
 
 /// As much of a reason as is kept, without half a character at its end.

@@ -5,47 +5,39 @@ use crate::keyspace::names::Name;
 use crate::keyspace::presence::check_confirmed_here;
 use crate::keyspace::sale::Sale;
 use crate::server::{OwnedStr, Str};
-use domain::book::State;
 use domain::facts::Stream;
 use domain::integer::Decimal;
 use domain::payments::Outcome;
-use domain::plan::{Append, Plan};
+use domain::plan::{Amend, Append, Booked, Order, Take};
+use domain::rules::{Millis, SaleId};
 use domain::sale::Units;
 use domain::stream_entry::{Entry, OrderEntry, Says, Value};
 
 /// How many fields an entry of an order can have beside user, voucher and order id.
 const MORE_MAX: usize = 6;
 
-/// What entries say beside user, voucher and order id, names and values.
-type More<'a> = Vec<(Str<'a>, OwnedStr)>;
-
-/// The texts that the entries of plans are made of. Several plans are tries of one command, whose
-/// entries differ in the user and the order id only.
-pub(super) struct Texts<'a> {
-    /// Of each entry of a plan.
-    more: [More<'a>; 2],
-    /// What a dead letter says beside the entry.
-    letter: Vec<OwnedStr>,
+/// What the entry of a plan says beside the names of its order.
+pub(super) enum Text<'a> {
+    /// Names and values.
+    More(Vec<(Str<'a>, OwnedStr)>),
+    /// Beside the entry that is rejected.
+    Letter(Vec<OwnedStr>),
 }
 
 /// The fields of the entries of plans, names and values in turn.
 pub(super) struct Entries<'t> {
     /// Of an order; as many as the entry has.
     words: [Str<'t>; 6 + 2 * MORE_MAX],
-    texts: &'t Texts<'t>,
     letter: Vec<Str<'t>>,
 }
 
 impl<'t> Entries<'t> {
-    /// The entry of a plan with this number.
+    /// The entry of an order with this text.
     #[inline]
-    pub(super) fn of(&mut self, plan: &'t Plan<Name<'_>>, number: usize) -> &[Str<'t>] {
-        if let Some(Some(Append::DeadLetter { .. })) = plan.appends.get(number) {
-            return &self.letter;
-        }
+    pub(super) fn of(&mut self, order: &'t Order<Name<'_>>, text: &'t Text<'_>) -> &[Str<'t>] {
+        let Text::More(more) = text else { return &self.letter };
         let [_, user, _, _, _, id, places @ ..] = &mut self.words;
-        (*user, *id) = (plan.order.user.as_str(), plan.order.id.as_str());
-        let more = self.texts.more.get(number).map_or(&[][..], Vec::as_slice);
+        (*user, *id) = (order.user.as_str(), order.id.as_str());
         for (place, (name, value)) in places.as_chunks_mut().0.iter_mut().zip(more) {
             *place = [*name, value.as_str()];
         }
@@ -58,23 +50,16 @@ pub(super) fn decimal(number: i64) -> OwnedStr {
     OwnedStr::new(Decimal::new(number).bytes())
 }
 
-/// What is said of a plan's order; nothing by a dead letter.
-fn says<'p>(append: Append, plan: &'p Plan<Name<'_>>) -> Option<Says<&'p [u8]>> {
-    let entry = plan.entry.as_ref();
-    let accepted = |waited| {
-        let held = entry.filter(|entry| entry.state == State::Held);
-        Says::Accepted { deadline: held.map(|entry| entry.deadline), waited }
-    };
+/// What an entry says of a plan's order; nothing by a dead letter.
+fn says<'p>(append: Append, plan: &'p Amend<Name<'_>>) -> Option<Says<&'p [u8]>> {
     let paid = plan.payment.as_ref().map(|(reference, _)| reference.as_ref());
     Some(match append {
-        Append::Order => accepted(None),
-        Append::Served { waited } => accepted(Some(waited)),
         Append::Confirmation => Says::Confirmed { reference: None },
         Append::Payment(Outcome::First) => Says::Confirmed { reference: paid },
         Append::Payment(outcome) => Says::Payment { outcome, reference: paid },
         Append::Release { reason, was, kept } => {
-            let reference = entry.and_then(|it| it.reference.as_ref()).map(Name::as_ref);
-            Says::Released { reason, was, kept, reference }
+            let reference = plan.entry.as_ref().and_then(|it| it.reference.as_ref());
+            Says::Released { reason, was, kept, reference: reference.map(Name::as_ref) }
         }
         Append::DeadLetter { .. } => return None,
     })
@@ -95,29 +80,30 @@ impl<'a> Sale<'a> {
         })
     }
 
-    /// The texts for these entries.
-    pub(super) fn texts(&self, plan: &Plan<Name<'a>>) -> Texts<'a> {
-        let mut texts = Texts { more: [Vec::new(), Vec::new()], letter: Vec::new() };
-        for (append, more) in plan.appends.iter().zip(&mut texts.more) {
-            match (append, self.rejected) {
-                (None, _) => {}
-                // Most accepted tries: they say nothing more.
-                (Some(Append::Order), _)
-                    if plan.sale.is_none() && plan.order.units == Units::ONE => {}
-                (Some(Append::DeadLetter { fate, was }), Some(rejected)) => {
-                    texts.letter = rejected.letter(*fate, *was);
-                }
-                (Some(append), _) => *more = self.more_of(*append, plan),
-            }
+    /// The text of the entry of an order that gets its units, after it has waited so long.
+    pub(super) fn text_of_take(&self, take: &Take<Name<'a>>, waited: Option<Millis>) -> Text<'a> {
+        let booked = take.booked.as_ref();
+        if booked.is_none() && take.order.units == Units::ONE {
+            // Most accepted tries: they say nothing more.
+            return Text::More(Vec::new());
         }
-        texts
+        let says = Says::Accepted { deadline: booked.and_then(Booked::hold), waited };
+        self.text(&take.order, booked.map(|booked| booked.sale), says)
     }
 
-    /// What an entry says beside user, voucher and order id.
-    fn more_of(&self, append: Append, plan: &Plan<Name<'a>>) -> More<'a> {
-        let Some(says) = says(append, plan) else { return More::new() };
-        let [user, id] = [&plan.order.user, &plan.order.id].map(Name::as_ref);
-        let (units, sale) = (plan.order.units, plan.sale);
+    /// The text of an entry of this plan.
+    pub(super) fn text_of(&self, append: Append, plan: &Amend<Name<'a>>) -> Text<'a> {
+        match (append, self.rejected, says(append, plan)) {
+            (Append::DeadLetter { fate, was }, Some(rejected), _) => {
+                Text::Letter(rejected.letter(fate, was))
+            }
+            (_, _, Some(says)) => self.text(&plan.order, plan.sale, says),
+            (_, _, None) => Text::More(Vec::new()),
+        }
+    }
+
+    fn text(&self, order: &Order<Name<'a>>, sale: Option<SaleId>, says: Says<&[u8]>) -> Text<'a> {
+        let (user, id, units) = (order.user.as_ref(), order.id.as_ref(), order.units);
         let order = OrderEntry { user, voucher: &[][..], id, units, sale };
         let names = self.entry_names().own;
         let of = |(name, value)| {
@@ -128,28 +114,27 @@ impl<'a> Sale<'a> {
             };
             names.own(name).map(|name| (name.as_str(), value))
         };
-        Entry { order, says }.write().into_iter().filter_map(of).collect()
+        Text::More(Entry { order, says }.write().into_iter().filter_map(of).collect())
     }
 
-    /// The entries, to be asked for plan by plan.
+    /// The entries of these texts, to be asked for one by one.
     pub(super) fn entries<'t>(
         &self,
-        plan: &Plan<Name<'a>>,
-        texts: &'t Texts<'a>,
+        is_managed: bool,
+        texts: &'t [Text<'a>],
     ) -> Result<Entries<'t>, CommandError>
     where
         'a: 't,
     {
-        let letter = self.rejected.map_or_else(Vec::new, |rejected| {
-            // What is ours is always the last.
-            let own = texts.letter.iter().map(OwnedStr::as_str);
-            rejected.entry.iter().copied().chain(own).collect()
-        });
-        let voucher = self.entry_voucher(plan.sale.is_some())?;
+        let letter = match (self.rejected, texts.first()) {
+            (Some(rejected), Some(Text::Letter(own))) => rejected.fields(own),
+            _ => Vec::new(),
+        };
+        let voucher = self.entry_voucher(is_managed)?;
         let [user, voucher_name, id] = self.entry_names().three;
         let mut words = [user; 6 + 2 * MORE_MAX];
         let [_, _, of_voucher, its_voucher, of_id, ..] = &mut words;
         (*of_voucher, *its_voucher, *of_id) = (voucher_name, voucher, id);
-        Ok(Entries { words, texts, letter })
+        Ok(Entries { words, letter })
     }
 }

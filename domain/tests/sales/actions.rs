@@ -1,5 +1,6 @@
 //! The commands, as the module takes their steps: facts, decision, plan, apply.
 
+use crate::flat::Flat;
 use crate::planted::Planted;
 use crate::world::{Error, HasBought, NOW, View, World, Written};
 use domain::book::{Entry, Reason, State};
@@ -145,7 +146,7 @@ impl Run<'_> {
         View { world, asked, fails: self.fails, knows_buyers: self.knows_buyers, policy }
     }
 
-    pub fn apply(&mut self, mut plan: Plan<u8>) -> Result<(), HasBought> {
+    pub fn apply(&mut self, mut plan: Flat) -> Result<(), HasBought> {
         let edit = self.planted.map(|planted| planted.edit);
         if edit.is_some_and(|edit| !edit(&mut plan, &self.action)) {
             return Ok(());
@@ -155,8 +156,10 @@ impl Run<'_> {
 
     /// Applies a plan, and those that follow from it.
     fn carry_out(&mut self, plan: Plan<u8>) -> Result<(), HasBought> {
+        let moves_line = plan.moves_line();
+        let plan = plan.into();
         let is_deaf = self.planted.is_some_and(|planted| (planted.is_deaf)(&plan));
-        let moves_line = plan.moves_line() && !is_deaf;
+        let moves_line = moves_line && !is_deaf;
         self.apply(plan)?;
         if moves_line {
             self.serve();
@@ -256,7 +259,7 @@ impl Run<'_> {
         };
         match decided {
             Decision::Do(answer, plan) if answer == Outcome::Accepted.into() => {
-                let has_bought = self.apply(plan) == Err(HasBought);
+                let has_bought = self.apply(plan.into()) == Err(HasBought);
                 Ok(if has_bought { Outcome::AtLimit.into() } else { answer })
             }
             decided => self.take(decided),
@@ -279,12 +282,12 @@ impl Run<'_> {
             let mut stop = None;
             while next < tries.len() && stop.is_none() {
                 match tries::decide(&overlay, &tries[next], Else::Lose, settled) {
-                    Ok(Decision::Do(answer, plan)) if !answer.is_repeat => {
+                    Ok(Decision::Do(answer, Plan::Take(take))) => {
                         answers[next] = Ok(answer);
                         if self.planted.is_some_and(|planted| planted.forgets) {
-                            forgotten.push(plan);
+                            forgotten.push(take);
                         } else {
-                            overlay.push(plan);
+                            overlay.push(take);
                         }
                     }
                     Ok(Decision::Answer(answer)) => answers[next] = Ok(answer),
@@ -295,10 +298,10 @@ impl Run<'_> {
                     (next, settled) = (next + 1, false);
                 }
             }
-            let plans = overlay.take();
+            let takes = overlay.take();
             self.asked.set(asked.get());
-            for plan in plans.into_iter().chain(forgotten) {
-                if self.apply(plan).is_err() {
+            for take in takes.into_iter().chain(forgotten) {
+                if self.apply(Plan::Take(take).into()).is_err() {
                     self.bad = Some("a pair that asks for the buyer");
                 }
             }
@@ -326,9 +329,8 @@ impl Run<'_> {
             }
             _ => None,
         };
-        let unknown = || Order { user: 0, id: 0, units: Units::ONE };
         let only_unsold = matches!(self.action, Action::RejectUnsold(_));
-        let decided = self.ask(|facts| orders::reject(facts, order, only_unsold, unknown))?;
+        let decided = self.ask(|facts| orders::reject(facts, order, only_unsold))?;
         self.take(decided).map(Answer::Reject)
     }
 

@@ -2,12 +2,13 @@
 //! integers, missing keys, keys that somebody edited, other policies.
 
 use crate::bounds::{created, order, sale};
+use crate::flat::{Flat, Hold};
 use crate::world::{Error, NOW, ORDERS, USERS, View, World};
 use domain::book::{Entry, Reason, State, UserUnits};
 use domain::confirm::{self, Confirmation, Given};
 use domain::facts::{Needed, Refusal};
 use domain::orders::{self, Request, stock_after_release};
-use domain::plan::{Admission, Change, Decision, Hold, Plan, SalePlan};
+use domain::plan::{Admission, Change, Decision, Plan, SalePlan, Take};
 use domain::rejection::Fate;
 use domain::rules::{MILLIS_MAX, Meant, Rules};
 use domain::sale::{Outcome, Policy, Units};
@@ -63,9 +64,9 @@ pub fn request() -> Request<u8> {
 }
 
 /// The plan of a decision that has one.
-pub fn plan<A>(decision: Result<Decision<A, u8>, Error>) -> Plan<u8> {
+pub fn plan<A>(decision: Result<Decision<A, u8>, Error>) -> Flat {
     match decision {
-        Ok(Decision::Do(_, plan)) => plan,
+        Ok(Decision::Do(_, plan)) => plan.into(),
         _ => panic!("no plan"),
     }
 }
@@ -99,7 +100,7 @@ fn a_stock_sells_all_or_nothing() {
             });
             let got = decided.map(|decision| match decision {
                 Decision::Answer(answer) => (answer.outcome, None),
-                Decision::Do(answer, plan) => (answer.outcome, plan.stock),
+                Decision::Do(answer, plan) => (answer.outcome, Flat::from(plan).stock),
                 Decision::Settle(_) => panic!("nothing is due"),
             });
             assert_eq!(got, want, "{stock:?} {units} {policy:?}");
@@ -114,7 +115,9 @@ fn the_units_of_a_user_stay_within_64_bits() {
         let order = order(0, 1, units);
         let decided = asked(world, |facts| tries::decide(facts, &order, Else::Lose, false));
         let got = match decided {
-            Ok(Decision::Do(_, Plan { units: Some(Some(all)), admit: None, .. })) => Some(all),
+            Ok(Decision::Do(_, Plan::Take(Take { booked: Some(it), admit: None, .. }))) => {
+                Some(it.has)
+            }
             Ok(Decision::Answer(answer)) if answer == Outcome::AtLimit.into() => None,
             other => panic!("{other:?}"),
         };
@@ -221,8 +224,7 @@ fn holds_that_somebody_edited_are_lifted() {
     world.holds = [Some(NOW), Some(NOW), None];
     for id in [0, 1] {
         let plan = asked(world, |facts| orders::end_hold(facts, &id, Reason::Expired)).unwrap();
-        let bare = Plan { hold: Some(Hold::Lift), ..Plan::about(plan.order, world.sale()) };
-        assert_eq!((plan.order.id, &plan), (id, &bare));
+        assert_eq!(plan, Plan::StrayHold(id));
     }
     // Its book may return.
     world.book = [None; 3];
@@ -249,10 +251,10 @@ fn units_return_to_an_unmanaged_stock() {
         let request = Request { sale: Meant::Unmanaged, ..request() };
         let units = Units::new(units).unwrap();
         let rejected = ask(world, policy, usize::MAX, |facts| {
-            orders::reject(facts, Some((request, units)), false, || order(1, 1, 1))
+            orders::reject(facts, Some((request, units)), false)
         });
         let got = rejected.map(|decision| match decision {
-            Decision::Do(Some(Fate::Rejected), plan) if plan.dismiss => plan.stock,
+            Decision::Do(Some(Fate::Rejected), Plan::Amend(plan)) if plan.dismiss => plan.stock,
             other => panic!("{other:?}"),
         });
         assert_eq!(got, want, "{stock:?} {units:?} {policy:?}");
@@ -291,6 +293,7 @@ fn a_payment_in_the_book_alone_is_no_second_one() {
             confirm::confirm(facts, &request(), Some(given))
         });
         let Ok(Decision::Do(answer, plan)) = got else { panic!("{got:?}") };
+        let plan = Flat::from(plan);
         assert_eq!((answer, plan.appends), (want, [None; 2]), "{state:?}");
         assert!(plan.payment.is_some_and(|(reference, _)| reference == 0), "{state:?}");
     }

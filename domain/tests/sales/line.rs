@@ -1,6 +1,7 @@
 //! The line of orders that wait: what is seen of it, and what every step must keep.
 
 use crate::actions::{Action, Run};
+use crate::flat::Flat;
 use crate::properties::{Checked, Step, ensure};
 use crate::world::{Error, NOW, ORDERS, View, World};
 use domain::book::State;
@@ -113,14 +114,14 @@ impl Run<'_> {
     }
 
     fn write(&mut self, plan: Plan<u8>) {
-        if self.apply(plan).is_err() {
+        if self.apply(plan.into()).is_err() {
             self.bad = Some("a plan that asks for the buyer");
         }
     }
 }
 
 /// Is a place in line left or taken as it is, and by the order that it is of?
-pub fn place_is_sound(world: &World, plan: &Plan<u8>) -> Checked {
+pub fn place_is_sound(world: &World, plan: &Flat) -> Checked {
     let id = usize::from(plan.order.id);
     let state = plan.entry.map(|entry| entry.state);
     let last = world.line.iter().flatten().max().copied().unwrap_or(0);

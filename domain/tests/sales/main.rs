@@ -6,6 +6,7 @@ mod bounds;
 mod canonical;
 mod confirmations;
 mod extremes;
+mod flat;
 mod line;
 mod model;
 mod overlays;

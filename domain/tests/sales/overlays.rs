@@ -1,12 +1,13 @@
 //! What tries of one command see of each other.
 
 use crate::bounds::order;
-use crate::extremes::{PLAIN, SOFT, plan, with_order};
+use crate::extremes::{PLAIN, SOFT, with_order};
 use crate::line::LINE_MAX;
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Has, State, UserUnits};
 use domain::facts::{Facts, Needed, Stream};
 use domain::overlay::Overlay;
+use domain::plan::{Decision, Plan};
 use domain::sale::{Stock, Units};
 use domain::tries::{self, Else};
 use std::cell::Cell;
@@ -22,7 +23,9 @@ fn an_overlay_knows_plans_that_are_not_applied() {
     assert_eq!((overlay.known_buyer(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));
     for (id, user) in [(1, 1), (2, 0)] {
         let order = order(user, id, 2);
-        overlay.push(plan(tries::decide(&overlay, &order, Else::Lose, false)));
+        let decided = tries::decide(&overlay, &order, Else::Lose, false);
+        let Ok(Decision::Do(_, Plan::Take(take))) = decided else { panic!("{decided:?}") };
+        overlay.push(take);
     }
     assert!(!overlay.is_empty());
     let units = |units, latest| UserUnits { units: Units::new(units).unwrap(), waiting: 0, latest };
@@ -34,7 +37,7 @@ fn an_overlay_knows_plans_that_are_not_applied() {
     assert_eq!(overlay.stock(), Ok(Stock::Left(1)));
     assert_eq!(overlay.entry(&2).unwrap().map(|entry| entry.user), Some(0));
     assert_eq!(overlay.entry(&0).unwrap(), world.book[0]);
-    assert_eq!(overlay.take().iter().map(|plan| plan.order.id).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(overlay.take().iter().map(|take| take.order.id).collect::<Vec<_>>(), [1, 2]);
     assert!(overlay.is_empty() && overlay.take().is_empty());
     assert_eq!((overlay.units_of(&0), overlay.stock()), (has(1), Ok(Stock::Left(5))));
     assert_eq!((overlay.entry(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));

@@ -1,19 +1,20 @@
 //! What every plan must be, before it is applied.
 
+use crate::flat::{Flat, Hold};
 use crate::line::place_is_sound;
 use crate::world::{USERS, World};
 use domain::book::{Entry, Reason, State};
-use domain::plan::{Admission, Append, Hold, Plan};
+use domain::plan::{Admission, Append};
 
 /// Does a plan fit the keys that it is written to, and do its entries say what it does?
-pub fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str> {
+pub fn plan_is_sound(world: &World, plan: &Flat) -> Result<(), &'static str> {
     let (id, user) = (usize::from(plan.order.id), usize::from(plan.order.user).min(USERS - 1));
     let known = world.book[id];
     let wrong = |is_wrong: bool, word| if is_wrong { Err(word) } else { Ok(()) };
     let is_changed = plan.stock.is_some() || plan.entry.is_some() || plan.units.is_some();
     let is_moved = plan.hold.is_some() || plan.dismiss || plan.admit.is_some();
     let is_moved = is_moved || plan.place.is_some();
-    let is_written = is_changed || is_moved || plan.appends != [None; 2] || plan.acknowledge;
+    let is_written = is_changed || is_moved || plan.appends != [None; 2] || plan.taken.is_some();
     wrong(!is_written && plan.payment.is_none() && !plan.again, "a plan of nothing")?;
     wrong(plan.again && is_written, "a plan that writes, again")?;
     wrong(!plan.entry.is_none_or(reads_back), "an order that is not read as it was written")?;
@@ -34,6 +35,16 @@ pub fn plan_is_sound(world: &World, plan: &Plan<u8>) -> Result<(), &'static str>
         let returned = if plan.dismiss { plan.order.units.get() } else { 0 };
         wrong(moved != taken + returned, "the stock moved by other units")?;
     }
+    if let Some(waited) = plan.taken {
+        let was = known.map(|known| known.state);
+        let is_held = plan.entry.map(|entry| entry.state) == Some(State::Held);
+        let is_right = match waited {
+            None => was.is_none(),
+            // The present is always the same.
+            Some(waited) => was == Some(State::Waiting) && is_held && waited == 0,
+        };
+        wrong(!is_right, "an entry that says something else")?;
+    }
     plan.appends.iter().flatten().try_for_each(|append| entry_is_sound(*append, plan, known))
 }
 
@@ -44,17 +55,10 @@ fn reads_back(entry: Entry<u8>) -> bool {
 
 fn entry_is_sound(
     append: Append,
-    plan: &Plan<u8>,
+    plan: &Flat,
     known: Option<Entry<u8>>,
 ) -> Result<(), &'static str> {
     let is_sound = match append {
-        Append::Order => known.is_none(),
-        Append::Served { waited } => {
-            // The present is always the same.
-            known.map(|known| known.state) == Some(State::Waiting)
-                && plan.entry.map(|entry| entry.state) == Some(State::Held)
-                && waited == 0
-        }
         Append::Confirmation => plan.entry.is_some_and(|entry| entry.state == State::Sold),
         Append::Payment(outcome) => plan.payment.is_some_and(|(_, it)| it.outcome == outcome),
         Append::Release { was, kept, .. } if plan.sale.is_none() => was.is_none() && kept.is_none(),
@@ -68,7 +72,7 @@ fn entry_is_sound(
                 && was == known.map(|known| known.state)
                 && plan.entry.map(|entry| entry.units) == kept
         }
-        Append::DeadLetter { .. } => plan.acknowledge,
+        Append::DeadLetter { .. } => true,
     };
     if is_sound { Ok(()) } else { Err("an entry that says something else") }
 }

@@ -1,11 +1,12 @@
 //! Faults that are planted between facts, decision and plan: the model must find each.
 
 use crate::actions::Action;
+use crate::flat::{Flat, Hold};
 use crate::world::{NOW, World};
 use domain::book::{Entry, Reason, State, UserUnits};
 use domain::facts::Stream;
 use domain::payments::Outcome;
-use domain::plan::{Append, Hold, Plan};
+use domain::plan::Append;
 use domain::rules::SaleId;
 
 #[derive(Clone, Copy)]
@@ -14,13 +15,13 @@ pub struct Planted {
     /// Changes what a decision sees.
     pub sight: fn(&mut World, &Action),
     /// Changes what is written. False if nothing is.
-    pub edit: fn(&mut Plan<u8>, &Action) -> bool,
+    pub edit: fn(&mut Flat, &Action) -> bool,
     /// Two tries of one command don't see each other.
     pub forgets: bool,
     /// A failover loses orders, and keeps the stock.
     pub tears: bool,
     /// Nobody looks at the line after this plan.
-    pub is_deaf: fn(&Plan<u8>) -> bool,
+    pub is_deaf: fn(&Flat) -> bool,
 }
 
 pub const NONE: Planted = Planted {
@@ -38,11 +39,11 @@ pub const fn seen(name: &'static str, sight: fn(&mut World, &Action)) -> Planted
 }
 
 /// A fault in what is written.
-pub const fn written(name: &'static str, edit: fn(&mut Plan<u8>, &Action) -> bool) -> Planted {
+pub const fn written(name: &'static str, edit: fn(&mut Flat, &Action) -> bool) -> Planted {
     Planted { name, edit, ..NONE }
 }
 
-fn releases(plan: &Plan<u8>) -> bool {
+fn releases(plan: &Flat) -> bool {
     plan.appends.iter().flatten().any(|append| append.stream() == Stream::Released)
 }
 
@@ -261,10 +262,6 @@ pub const PLANTED: &[Planted] = &[
         if let (Action::Cancel(..), Some(entry)) = (action, &mut plan.entry) {
             entry.state = State::Released(Reason::Rejected);
         }
-        true
-    }),
-    written("a dead letter stays pending", |plan, _| {
-        plan.acknowledge = false;
         true
     }),
     written("an answer is not replicated again", |plan, _| !plan.again),

@@ -1,10 +1,11 @@
 //! Faults of the line, planted between facts, decision and plan: the model must find each.
 
 use crate::actions::Action;
+use crate::flat::Flat;
 use crate::planted::{Planted, each, is_try, seen, written};
 use crate::world::{NOW, World};
 use domain::book::{Entry, State, UserUnits};
-use domain::plan::{Append, Place, Plan};
+use domain::plan::Place;
 use domain::sale::Units;
 
 /// Orders that wait seem to be held.
@@ -16,8 +17,8 @@ fn held(world: &mut World) {
     });
 }
 
-fn serves(plan: &Plan<u8>) -> bool {
-    matches!(plan.appends, [Some(Append::Served { .. }), _])
+fn serves(plan: &Flat) -> bool {
+    matches!(plan.taken, Some(Some(_)))
 }
 
 pub const PLANTED_LINE: &[Planted] = &[
@@ -113,7 +114,7 @@ pub const PLANTED_LINE: &[Planted] = &[
         true
     }),
     written("an order is served without an entry", |plan, _| {
-        plan.appends = plan.appends.map(|it| it.filter(|it| !matches!(it, Append::Served { .. })));
+        plan.taken = plan.taken.filter(Option::is_none);
         true
     }),
     written("an order is served without a deduction", |plan, _| {

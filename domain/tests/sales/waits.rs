@@ -2,11 +2,11 @@
 //! and what is asked of a sale that is not there.
 
 use crate::bounds::{order, sale};
-use crate::extremes::{asked, entry, plan, refused, request, with_order};
+use crate::extremes::{asked, entry, refused, request, with_order};
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Entry, State, UserUnits};
 use domain::facts::{Line, Needed, Refusal, TICKET_MAX};
-use domain::plan::{Decision, Place, Plan};
+use domain::plan::{Decision, Plan};
 use domain::rules::{Meant, Rules};
 use domain::sale::{Outcome, Units};
 use domain::tries::{self, Else};
@@ -33,9 +33,9 @@ fn served(facts: &View<'_>) -> Result<Option<Plan<u8>>, Error> {
 #[test]
 fn who_leaves_the_line_moves_it_and_who_is_served_does_not() {
     let left = asked(waiting(2, 0, 2), |facts| orders::cancel(facts, &request(), None, None));
-    assert!(plan(left).moves_line());
+    assert!(matches!(left, Ok(Decision::Do(_, plan)) if plan.moves_line()));
     let plan = asked(waiting(2, 1, 2), served).unwrap().unwrap();
-    assert_eq!((plan.place, plan.moves_line()), (Some(Place::Leave), false));
+    assert!(matches!(plan, Plan::Serve(..)) && !plan.moves_line());
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn an_id_in_line_that_is_no_order_leaves_unless_the_book_is_missing() {
     let mut world = waiting(2, 1, 2);
     world.book[0] = None;
     let plan = asked(world, served).unwrap().unwrap();
-    assert_eq!((plan.order.id, plan.place), (0, Some(Place::Leave)));
+    assert_eq!(plan, Plan::StrayPlace(0));
     world.book[1] = None;
     assert_eq!(asked(world, served), refused(Refusal::Missing(Needed::Book)));
 }

@@ -1,11 +1,12 @@
 //! The keys of one voucher as tables, the facts that decisions ask of them, and plans applied to
 //! them.
 
+use crate::flat::{Flat, Hold};
 use crate::plans::plan_is_sound;
 use domain::book::{Entry, Has, State, UserUnits};
 use domain::facts::{Due, Facts, First, FirstDue, Line, Needed, Refusal, Stream};
 use domain::payments::{Outcome, Payment};
-use domain::plan::{Admission, Append, Hold, Place, Plan, SalePlan};
+use domain::plan::{Admission, Append, Place, SalePlan};
 use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::{Policy, Stock, Units};
 use std::cell::Cell;
@@ -308,7 +309,6 @@ pub struct Written {
     /// How often the record of each reference was written.
     pub recorded: [u8; REFERENCES],
     pub letters: u8,
-    pub acknowledged: u8,
     /// More of the line could be served, but not by this step.
     pub is_tired: bool,
     /// The line could not be asked, or served.
@@ -323,7 +323,7 @@ impl World {
     /// Writes a plan. Notes in `bad` what is wrong with it.
     pub fn apply(
         &mut self,
-        plan: &Plan<u8>,
+        plan: &Flat,
         written: &mut Written,
         bad: &mut Option<&'static str>,
     ) -> Result<(), HasBought> {
@@ -335,7 +335,6 @@ impl World {
         let before = *self;
         self.buyers[user] |= plan.admit.is_some();
         self.buyers[user] &= !plan.dismiss;
-        written.acknowledged += u8::from(plan.acknowledge);
         let id = usize::from(plan.order.id);
         if let Some(stock) = plan.stock {
             self.stock = Some(stock.after);
@@ -359,6 +358,7 @@ impl World {
             self.payments[usize::from(reference)] = Some(payment);
             written.recorded[usize::from(reference)] += 1;
         }
+        written.ordered[id] += u8::from(plan.taken.is_some());
         for append in plan.appends.iter().flatten() {
             written.count(*append, plan, id);
         }
@@ -384,9 +384,8 @@ impl World {
 }
 
 impl Written {
-    fn count(&mut self, append: Append, plan: &Plan<u8>, id: usize) {
+    fn count(&mut self, append: Append, plan: &Flat, id: usize) {
         match append {
-            Append::Order | Append::Served { .. } => self.ordered[id] += 1,
             Append::Release { .. } => self.released[id] += 1,
             Append::Confirmation => self.confirmed[id] += 1,
             Append::Payment(outcome) => {

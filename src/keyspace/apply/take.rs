@@ -1,0 +1,222 @@
+//! Applies plans by which orders get their units: of a try, of the first in line, and of the tries
+//! of one command.
+
+use crate::effect::Effect;
+use crate::error::CommandError;
+use crate::keyspace::apply::Applied;
+use crate::keyspace::buyers::{self, Buyer};
+use crate::keyspace::entries::{Entries, Text};
+use crate::keyspace::names::Name;
+use crate::keyspace::orders::Added;
+use crate::keyspace::sale::Sale;
+use crate::server::{OwnedStr, Str};
+use crate::typed::User;
+use domain::facts::Stream;
+use domain::plan::{Admission, Booked, Change, Take};
+use domain::rules::Millis;
+use std::slice;
+
+impl<'a> Sale<'a> {
+    /// Gives an order its units, after it has waited in line for so long.
+    pub(super) fn take(
+        &self,
+        take: &Take<Name<'a>>,
+        waited: Option<Millis>,
+    ) -> Result<Applied, CommandError> {
+        // Compiled by itself, without loops.
+        self.take_each(slice::from_ref(take), waited)
+    }
+
+    /// Gives the tries of one command their units, each of which was decided as if those before it
+    /// were applied. All of it, or, if the stream takes no more, the first of them. On an error
+    /// nothing has been changed.
+    ///
+    /// They are written by as few plain commands as possible. Their entries differ in the user and
+    /// the order id only.
+    pub(crate) fn take_all(&self, takes: &[Take<Name<'a>>]) -> Result<Applied, CommandError> {
+        self.take_each(takes, None)
+    }
+
+    #[inline(always)]
+    fn take_each(
+        &self,
+        takes: &[Take<Name<'a>>],
+        waited: Option<Millis>,
+    ) -> Result<Applied, CommandError> {
+        let Some(first) = takes.first() else { return Ok(Applied::All) };
+        debug_assert!(takes.iter().all(|it| it.order.units == first.order.units));
+        let text = [self.text_of_take(first, waited)];
+        let mut entries = self.entries(first.booked.is_some(), &text)?;
+        let [text] = &text;
+        let is_new = self.admit(takes)?;
+        if !is_new && first.admit == Some(Admission::Ask) {
+            return Ok(Applied::HasBought);
+        }
+        let (mut one, mut many) = ([None], Vec::new());
+        let appended = if takes.len() == 1 {
+            one.as_mut_slice()
+        } else {
+            many.resize(takes.len(), None);
+            many.as_mut_slice()
+        };
+        let mut refused = None;
+        for (number, (take, added)) in takes.iter().zip(&mut *appended).enumerate() {
+            match self.add(Stream::Orders, entries.of(&take.order, text)) {
+                Ok(entry) => *added = entry,
+                Err(error) => {
+                    self.close_streams();
+                    refused = Some((number, error));
+                    break;
+                }
+            }
+        }
+        let (written, rest) = takes.split_at(refused.map_or(takes.len(), |(count, _)| count));
+        if refused.is_some() {
+            if is_new {
+                let admitted = rest.iter().filter(|take| take.admit.is_some());
+                admitted.for_each(|take| self.dismiss(&take.order.user));
+            }
+            // More tries follow these, which must not buy again.
+            if let Some(bought) = &mut *self.more().bought.borrow_mut() {
+                bought.extend(written.iter().map(|take| take.order.user.clone()));
+            }
+        }
+        if !written.is_empty() {
+            self.write_takes(written, appended, waited.is_some(), &mut entries, text);
+        }
+        match refused {
+            None => Ok(Applied::All),
+            Some((0, error)) => Err(error),
+            Some((count, error)) => Ok(Applied::First(count, error)),
+        }
+    }
+
+    /// Adds the users who are to be buyers: the first write, and a question too. False if the only
+    /// one is there already.
+    #[inline(always)]
+    fn admit(&self, takes: &[Take<Name<'a>>]) -> Result<bool, CommandError> {
+        let ctx = self.ctx;
+        match takes {
+            [take] if take.admit.is_none() => Ok(true),
+            [take] => {
+                Buyer::new(self.sale_keys()?.buyers, User(take.order.user.as_str())).admit(ctx)
+            }
+            takes => {
+                let mut words = Vec::with_capacity(takes.len().saturating_add(1));
+                words.push(self.sale_keys()?.buyers);
+                let admitted = takes.iter().filter(|take| take.admit.is_some());
+                words.extend(admitted.map(|take| take.order.user.as_str()));
+                if words.len() > 1 {
+                    buyers::admit_all(ctx, &words).map(|()| true)
+                } else {
+                    Ok(true)
+                }
+            }
+        }
+    }
+
+    /// Writes what can't be refused any more, closes the keys, and publishes.
+    #[inline(always)]
+    fn write_takes<'t>(
+        &self,
+        takes: &'t [Take<Name<'a>>],
+        appended: &[Option<Added<'a>>],
+        leaves_line: bool,
+        entries: &mut Entries<'t>,
+        text: &'t Text<'_>,
+    ) {
+        let ctx = self.ctx;
+        let mut stocks = takes.iter().filter_map(|take| take.stock);
+        let stocks = stocks.next().map(|first| Change {
+            before: first.before,
+            after: stocks.next_back().unwrap_or(first).after,
+        });
+        let stock = self.change_stock(stocks);
+        let is_managed = takes.first().is_some_and(|take| take.booked.is_some());
+        let book = is_managed.then(|| {
+            let [orders, units] = [self.book_orders(takes), self.book_units(takes)];
+            let place = takes.first().filter(|_| leaves_line);
+            let place = place.and_then(|take| self.leave_line(take.order.id.as_str()));
+            [orders, units, self.place_holds(takes), place]
+        });
+        self.close();
+        if let Some(stock) = stock {
+            stock.publish(ctx);
+        }
+        for (take, added) in takes.iter().zip(appended) {
+            if let Some(added) = added {
+                added.effect(entries.of(&take.order, text)).publish(ctx);
+            }
+        }
+        book.into_iter().flatten().flatten().for_each(|effect| effect.publish(ctx));
+        let extra = takes.iter().filter_map(|take| take.booked.as_ref()).map(Booked::extra);
+        let extra = extra.fold(0, i64::saturating_add);
+        if extra != 0 {
+            self.count_extra(extra, false);
+        }
+    }
+
+    fn book_orders<'p>(&self, takes: &'p [Take<Name<'a>>]) -> Option<Effect<'p>>
+    where
+        'a: 'p,
+    {
+        let mut book = self.opened().book.writing()?;
+        let key = self.managed_keys().ok()?.book;
+        let written = takes.iter().filter_map(|take| {
+            let (id, entry) = (take.order.id.as_str(), &take.booked.as_ref()?.entry);
+            let value = OwnedStr::new(&entry.write());
+            book.hash_set(id, value.as_str()).ok()?;
+            Some((id, value))
+        });
+        fields_set(key, takes.len(), written)
+    }
+
+    /// If a user is named twice, the last counts.
+    fn book_units<'p>(&self, takes: &'p [Take<Name<'a>>]) -> Option<Effect<'p>>
+    where
+        'a: 'p,
+    {
+        let mut units = self.opened().units.writing()?;
+        let key = self.managed_keys().ok()?.units;
+        let written = takes.iter().filter_map(|take| {
+            let (user, has) = (take.order.user.as_str(), &take.booked.as_ref()?.has);
+            let value = OwnedStr::new(&has.write());
+            units.hash_set(user, value.as_str()).ok()?;
+            Some((user, value))
+        });
+        fields_set(key, takes.len(), written)
+    }
+
+    /// Tries of one command are held until the same moment. Deadlines are below 2^53, which a
+    /// double holds exactly.
+    fn place_holds<'p>(&self, takes: &'p [Take<Name<'a>>]) -> Option<Effect<'p>>
+    where
+        'a: 'p,
+    {
+        let score = takes.first()?.booked.as_ref()?.hold()?;
+        let mut holds = self.opened().holds.writing()?;
+        let key = self.managed_keys().ok()?.holds;
+        let mut placed = takes.iter().filter_map(|take| {
+            let member = take.order.id.as_str();
+            holds.zset_add(score as f64, member).ok().map(|()| member)
+        });
+        if takes.len() == 1 {
+            return placed.next().map(|member| Effect::Scored { key, score, member });
+        }
+        let members: Vec<Str<'p>> = placed.collect();
+        (!members.is_empty()).then_some(Effect::AllScored { key, score, members })
+    }
+}
+
+/// The effect of fields that were set in a hash; of one in the shortest form.
+fn fields_set<'p>(
+    key: Str<'p>,
+    count: usize,
+    mut written: impl Iterator<Item = (Str<'p>, OwnedStr)>,
+) -> Option<Effect<'p>> {
+    if count == 1 {
+        return written.next().map(|(field, value)| Effect::FieldSet { key, field, value });
+    }
+    let fields: Vec<_> = written.collect();
+    (!fields.is_empty()).then_some(Effect::FieldsSet { key, fields })
+}
