@@ -142,10 +142,13 @@ fn replicate_xadd(ctx: Ctx<'_>, key: Str<'_>, id: EntryId, fields: &[Str<'_>]) {
     let id = OwnedStr::new(id_text(id).bytes());
     let id = id.as_str();
     match *fields {
-        // The usual entries have three fields, and a deadline where orders are held. They spare the
-        // vector.
+        // The usual entries have three fields, the sale of a managed voucher, and a deadline where
+        // orders are held. They spare the vector.
         [a, b, c, d, e, f] => ctx.replicate(c"XADD", &[key, id, a, b, c, d, e, f]),
         [a, b, c, d, e, f, g, h] => ctx.replicate(c"XADD", &[key, id, a, b, c, d, e, f, g, h]),
+        [a, b, c, d, e, f, g, h, i, j] => {
+            ctx.replicate(c"XADD", &[key, id, a, b, c, d, e, f, g, h, i, j]);
+        }
         _ => ctx.replicate(c"XADD", &[&[key, id], fields].concat()),
     }
 }

@@ -205,7 +205,11 @@ impl<'a> Entry<&'a [u8]> {
 impl<N: AsRef<[u8]>> Entry<N> {
     pub fn write(&self) -> Vec<u8> {
         let (units, deadline) = (Decimal::new(self.units.get()), Decimal::new(self.deadline));
-        let mut text = [self.state.word().as_bytes(), units.bytes(), deadline.bytes()].join(&b':');
+        // Enough for most orders, so that it grows once.
+        let mut text = Vec::with_capacity(96);
+        for part in [self.state.word().as_bytes(), b":", units.bytes(), b":", deadline.bytes()] {
+            text.extend(part);
+        }
         let mut more = |prefix: &[u8], number: Option<i64>| {
             text.push(b',');
             text.extend(prefix);

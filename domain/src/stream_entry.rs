@@ -96,10 +96,12 @@ pub enum Value<V> {
 
 impl<V: Copy> Entry<V> {
     /// The fields beside user, voucher and order id, in their order.
-    pub fn write(&self) -> Vec<(&'static [u8], Value<V>)> {
-        let (mut fields, order) = (Vec::new(), &self.order);
-        let mut say = |name: &'static [u8], value: Option<Value<V>>| {
-            fields.extend(value.map(|value| (name, value)));
+    pub fn write(&self, mut write: impl FnMut(&'static [u8], Value<V>)) {
+        let order = &self.order;
+        let mut say = |name, value: Option<Value<V>>| {
+            if let Some(value) = value {
+                write(name, value);
+            }
         };
         let number = |number: Option<i64>| number.map(Value::Number);
         say(UNITS, (order.units != Units::ONE).then(|| Value::Number(order.units.get())));
@@ -125,7 +127,6 @@ impl<V: Copy> Entry<V> {
                 say(KEPT, number(kept.map(Units::get)));
             }
         }
-        fields
     }
 }
 

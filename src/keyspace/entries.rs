@@ -106,15 +106,16 @@ impl<'a> Sale<'a> {
         let (user, id, units) = (order.user.as_ref(), order.id.as_ref(), order.units);
         let order = OrderEntry { user, voucher: &[][..], id, units, sale };
         let names = self.entry_names().own;
-        let of = |(name, value)| {
+        let mut more = Vec::with_capacity(2);
+        Entry { order, says }.write(|name, value| {
             let value = match value {
                 Value::Number(number) => decimal(number),
                 Value::Word(word) => OwnedStr::new(word.as_bytes()),
                 Value::Text(text) => OwnedStr::new(text),
             };
-            names.own(name).map(|name| (name.as_str(), value))
-        };
-        Text::More(Entry { order, says }.write().into_iter().filter_map(of).collect())
+            more.extend(names.own(name).map(|name| (name.as_str(), value)));
+        });
+        Text::More(more)
     }
 
     /// The entries of these texts, to be asked for one by one.

@@ -41,7 +41,7 @@ impl<'a> Opening<'a> {
     }
 
     /// For a try, which while a slot moves is content with what it touches.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn to_try(
         ctx: Ctx<'a>,
         vouchers: &'a Vouchers,

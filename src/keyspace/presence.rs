@@ -108,6 +108,8 @@ impl VoucherKeys {
         self.reach_in_cluster(vouchers, ctx)
     }
 
+    /// Apart from what most tries run.
+    #[inline(never)]
     fn reach_in_cluster(&self, vouchers: &Vouchers, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
         match self.check_here_in_cluster(ctx) {
             Err(CommandError::TryAgain) => {}

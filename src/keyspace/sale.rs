@@ -210,6 +210,19 @@ impl<'a> Sale<'a> {
         *self.more().streams.borrow_mut() = [None, None];
     }
 
+    /// Apart from what most tries ask, which must not move rules.
+    #[inline(never)]
+    fn read_rules(&self, opening: &Opening<'a>) -> Result<Option<Rules>, CommandError> {
+        if let Some(rules) = self.more.get().and_then(|more| more.rules.get()) {
+            return Ok(Some(rules));
+        }
+        let rules = opening.keys.rules_in(opening.vouchers, self.ctx)?;
+        if rules.is_some() {
+            self.more().rules.set(rules);
+        }
+        Ok(rules)
+    }
+
     /// The text of an order's entry, for [`Entry::parse`].
     pub(super) fn entry_text(&self, id: &Name<'a>) -> Result<Option<OwnedStr>, CommandError> {
         self.opened().book.field(self.ctx, self.managed_keys()?.book, id.as_str())
@@ -253,15 +266,12 @@ impl<'a> Facts for Sale<'a> {
 
     #[inline]
     fn rules(&self) -> Result<Option<Rules>, CommandError> {
-        let Keys::Derived(Opening { keys, vouchers, .. }) = self.keys else { return Ok(None) };
-        if let Some(rules) = self.more.get().and_then(|more| more.rules.get()) {
-            return Ok(Some(rules));
+        match self.keys {
+            Keys::Derived(opening) if !opening.keys.is_known_unmanaged(self.ctx) => {
+                self.read_rules(opening)
+            }
+            _ => Ok(None),
         }
-        let rules = keys.rules_in(vouchers, self.ctx)?;
-        if rules.is_some() {
-            self.more().rules.set(rules);
-        }
-        Ok(rules)
     }
 
     #[inline]

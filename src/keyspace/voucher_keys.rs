@@ -294,15 +294,19 @@ impl VoucherKeys {
         vouchers: &Vouchers,
         ctx: Ctx<'_>,
     ) -> Result<Option<Rules>, CommandError> {
-        let db = ctx.selected_db();
-        if self.unmanaged_in.get() == Some(db) {
+        if self.is_known_unmanaged(ctx) {
             return Ok(None);
         }
         let rules = rules::read(&vouchers.rules, ctx, self.rules())?;
         if rules.is_none() {
-            self.unmanaged_in.set(Some(db));
+            self.unmanaged_in.set(Some(ctx.selected_db()));
         }
         Ok(rules)
+    }
+
+    #[inline]
+    pub(super) fn is_known_unmanaged(&self, ctx: Ctx<'_>) -> bool {
+        self.unmanaged_in.get() == Some(ctx.selected_db())
     }
 
     /// Is it known that no hold of this database is due at `now`?

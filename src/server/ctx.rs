@@ -124,6 +124,15 @@ impl<'a> Ctx<'a> {
                     api!(RedisModule_Replicate(ctx, command, format, a, b, c, d, e, f, g, h, i, j))
                 };
             }
+            [a, b, c, d, e, f, g, h, i, j, k, l] => {
+                let format = c"ssssssssssss".as_ptr();
+                // SAFETY: the format is twelve server strings; context and name are live.
+                unsafe {
+                    api!(RedisModule_Replicate(
+                        ctx, command, format, a, b, c, d, e, f, g, h, i, j, k, l
+                    ))
+                };
+            }
             _ => {
                 // SAFETY: "v" is a vector of server strings and its length; context and name are
                 // live.

@@ -126,16 +126,15 @@ fn what_is_written_is_read_again() {
     for (which, more) in ENTRIES {
         let text = text_of(more);
         let Ok(entry) = entry_of(which, &text) else { continue };
-        let written = entry.write();
         let mut again = "userId u voucherId v id 1".to_owned();
-        for (name, value) in &written {
+        entry.write(|name, value| {
             let value = match value {
                 Value::Number(number) => number.to_string(),
-                Value::Word(word) => (*word).to_owned(),
+                Value::Word(word) => word.to_owned(),
                 Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
             };
             again += &format!(" {} {value}", String::from_utf8_lossy(name));
-        }
+        });
         assert_eq!(entry_of(which, &again), Ok(entry), "{more}");
     }
 }

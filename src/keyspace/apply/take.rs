@@ -148,7 +148,11 @@ impl<'a> Sale<'a> {
                 added.effect(entries.of(&take.order, text)).publish(ctx);
             }
         }
-        book.into_iter().flatten().flatten().for_each(|effect| effect.publish(ctx));
+        if let Some(effects) = book {
+            for effect in effects.into_iter().flatten() {
+                effect.publish(ctx);
+            }
+        }
         let extra = takes.iter().filter_map(|take| take.booked.as_ref()).map(Booked::extra);
         let extra = extra.fold(0, i64::saturating_add);
         if extra != 0 {

@@ -99,14 +99,14 @@ fn again(which: Which, entry: &Entry<&[u8]>, own: &[u8]) {
     let ids = IDS.into_iter().zip([order.user, order.voucher, order.id]);
     let mut fields: Vec<(Vec<u8>, Vec<u8>)> =
         ids.map(|(name, value)| (name.into(), value.to_vec())).collect();
-    fields.extend(entry.write().into_iter().map(|(name, value)| {
+    entry.write(|name, value| {
         let value = match value {
             Value::Number(number) => number.to_string().into_bytes(),
             Value::Word(word) => word.into(),
             Value::Text(text) => text.to_vec(),
         };
-        (name.to_vec(), value)
-    }));
+        fields.push((name.to_vec(), value));
+    });
     fields.push((b"the shop's own".to_vec(), own.to_vec()));
     assert_eq!(read_all(which, &fields).as_ref(), Some(entry));
 }
