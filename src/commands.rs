@@ -3,6 +3,7 @@
 
 mod batch;
 pub(crate) mod decided;
+pub(crate) mod line;
 mod lock_acquire;
 mod lock_info;
 mod lock_release;
@@ -29,13 +30,17 @@ mod seckill_status;
 mod seckill_try;
 mod seckill_trykeys;
 mod seckill_undraw;
+mod tried;
 
 use crate::args::{Args, Arguments};
 use crate::error::CommandError;
+use crate::keyspace::names::Name;
 use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{Access, ArgSpec, CommandSpec, Ctx, Reply, Run, Str, take_replaced};
-use domain::rules::SaleId;
+use crate::typed::{OrderId, User};
+use domain::orders::Request;
+use domain::rules::{Meant, SaleId};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
@@ -83,6 +88,12 @@ const UNITS_OPTION: ArgSpec = UNITS.after(c"UNITS");
 
 /// The sale that is meant.
 const SALE: ArgSpec = ArgSpec::integer(c"sale", 1, SaleId::MAX).after(c"SALE");
+
+/// A request about an order, of the sale that `[SALE id]` names.
+fn request<'a>(user: User<'a>, id: OrderId<'a>, sale: Option<SaleId>) -> Request<Name<'a>> {
+    let (user, id) = (Name::Given(user.0), Name::Given(id.0));
+    Request { user, id, sale: Meant::by_request(sale) }
+}
 
 /// A command of this module.
 trait Command {

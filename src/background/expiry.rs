@@ -6,7 +6,8 @@
 //! that its index is up to date when it is promoted, but never writes.
 
 use super::Budget;
-use crate::commands::decided::{self, end_hold};
+use crate::commands::decided::end_hold;
+use crate::commands::line;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::book;
@@ -155,7 +156,7 @@ fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
         return;
     }
     if is_wait_name(&key.key) {
-        look_at_line(ctx, memory, key, now, serve);
+        look_at_line(ctx, memory, key, now, |sale| line::serve(memory, sale).map(|next| at(&next)));
         return;
     }
     let skipped = memory.holds.skipped(key, now);
@@ -233,10 +234,6 @@ fn at(next: &Next<Name<'_>>) -> Option<Millis> {
         Next::Later(at) => Some(*at),
         Next::Serve { .. } | Next::End(_) | Next::Stray(_) => Some(Millis::MIN),
     }
-}
-
-fn serve(sale: &Sale<'_>) -> Result<Option<Millis>, CommandError> {
-    decided::serve(sale).map(|next| at(&next))
 }
 
 /// Something was not done: it is tried again after a while, or once the key that it lacks comes.
@@ -335,7 +332,7 @@ fn reap(
             });
             let mut reaped = Reaped { taken_up: due.len(), refused: None, last };
             for (id, _) in due {
-                match end_hold(sale, &Name::Read(Rc::new(id)), Reason::Expired) {
+                match end_hold(memory, sale, &Name::Read(Rc::new(id)), Reason::Expired) {
                     Ok(()) => {}
                     Err(error) if error.is_of_one_order() => reaped.refused = Some(error),
                     Err(error) => return Err(error),

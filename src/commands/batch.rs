@@ -1,8 +1,9 @@
 //! The tries of one command: each is decided over those before it, which are applied together when
 //! the command ends, or before an overdue order is released.
 
-use super::decided::{apply, counted, is_managed, settle};
+use super::decided::apply;
 use super::seckill_try::{GENERATE, free_ids};
+use super::tried::{counted, settle};
 use super::{ORDER_ID, USER};
 use crate::args::{check_storable, checked_len};
 use crate::error::CommandError;
@@ -170,6 +171,7 @@ fn is_new(answer: &Answer) -> bool {
 
 /// The tries so far.
 struct Tries<'s, 'a> {
+    memory: &'s Memory,
     sale: &'s Sale<'a>,
     answers: Vec<Answer>,
     /// What is accepted, but not applied yet.
@@ -187,9 +189,13 @@ struct Tries<'s, 'a> {
 }
 
 /// Sells one unit to each of many users, or says why not. On an error nothing has been changed.
-pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answer>, CommandError> {
+pub(super) fn sell<'a>(
+    memory: &Memory,
+    sale: &Sale<'a>,
+    batch: &'a Batch<'a>,
+) -> Result<Vec<Answer>, CommandError> {
     let accepted = Overlay::new(sale, batch.pairs.len());
-    if !is_managed(sale)? {
+    if sale.rules()?.is_none() {
         match offer(accepted.stock()?, Units::ONE, accepted.policy()) {
             // No user matters.
             Ok(Offer::SoldOut) => return Ok(batch.lost()),
@@ -198,6 +204,7 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
         }
     }
     let mut tries = Tries {
+        memory,
         sale,
         answers: Vec::with_capacity(batch.pairs.len()),
         accepted,
@@ -228,7 +235,7 @@ pub(super) fn sell<'a>(sale: &Sale<'a>, batch: &'a Batch<'a>) -> Result<Vec<Answ
         }
     }
     if let Some(again) = &tries.again {
-        apply(sale, again)?;
+        apply(memory, sale, again)?;
     }
     Ok(tries.answers)
 }
@@ -285,7 +292,7 @@ impl<'a> Tries<'_, 'a> {
                     if self.accepted.is_empty() {
                         ids.truncate(self.releases_left);
                         self.releases_left = self.releases_left.saturating_sub(ids.len());
-                        is_in_vain = settle(self.sale, &ids) == 0;
+                        is_in_vain = settle(self.memory, self.sale, &ids) == 0;
                         self.has_written |= !is_in_vain;
                         self.accepted.take();
                         is_settled = true;
@@ -301,7 +308,7 @@ impl<'a> Tries<'_, 'a> {
 
     fn release(&mut self, plan: &Plan<Name<'a>>) -> Result<(), CommandError> {
         self.releases_left = self.releases_left.saturating_sub(1);
-        apply(self.sale, plan)?;
+        apply(self.memory, self.sale, plan)?;
         self.has_written = true;
         self.accepted.take();
         Ok(())

@@ -1,13 +1,13 @@
 //! `SECKILL.ALTER voucher [BEGIN ms] [END ms] [LIMIT n] [HOLD ms] [SALE id]`: changes a sale's
 //! rules.
 
-use super::decided::{apply_to_all, end_waits};
+use super::decided::apply_to_all;
+use super::line::end_waits;
 use super::rules::{BEGIN, END, HOLD, LIMIT, RulesGiven, warn_without_stream};
 use super::{Answering, Command, SALE, VOUCHER};
 use crate::args::{Moment, arguments};
 use crate::error::CommandError;
 use crate::keyspace::opening::Opening;
-use crate::keyspace::sale::Sale;
 use crate::memory::Memory;
 use crate::server::{CommandSpec, Ctx, Reply, handler};
 use crate::typed::Voucher;
@@ -45,17 +45,16 @@ impl Command for Alter {
         let Given { voucher, begin, end, limit, hold, sale: meant } = given;
         let rules = RulesGiven::new(begin, end, limit, hold);
         let opening = Opening::new(ctx, &memory.vouchers, voucher)?;
-        let sale = Sale::of(&opening);
-        memory.arrivals.check(&sale)?;
+        let sale = memory.arrivals.sale(&opening)?;
         let decide = || alter(&sale, Meant::by_request(meant), |now| rules.apply(now));
         let plan = match decide() {
             Err(CommandError::EndingWaits) => {
-                end_waits(&sale)?;
+                end_waits(memory, &sale)?;
                 decide()?
             }
             decided => decided?,
         };
-        apply_to_all(&sale, &plan)?;
+        apply_to_all(memory, &sale, &plan)?;
         if plan.rules.is_some_and(|rules| rules.hold.is_some()) {
             warn_without_stream(ctx, &opening.keys);
         }

@@ -1,12 +1,11 @@
 //! `SECKILL.CANCEL voucher user orderid [IF held|sold] [KEEP n] [SALE id]`: releases an order's
 //! units, once, or all of them but `n`.
 
-use super::decided::{done, request};
-use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER};
+use super::decided::done;
+use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER, request};
 use crate::args::{Either, Said, arguments};
 use crate::error::CommandError;
 use crate::keyspace::opening::Opening;
-use crate::keyspace::sale::Sale;
 use crate::memory::Memory;
 use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::{OrderId, User, Voucher};
@@ -55,10 +54,9 @@ impl Command for Cancel {
         let kept = given.kept.map(|kept| Units::new(kept).ok_or(CommandError::KeepNone));
         let kept = kept.transpose()?;
         let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
-        let sale = Sale::of(&opening);
-        memory.arrivals.check(&sale)?;
+        let sale = memory.arrivals.sale(&opening)?;
         let request = request(given.user, given.id, given.sale);
-        let answer = done(&sale, cancel(&sale, &request, only, kept)?)?;
+        let answer = done(memory, &sale, cancel(&sale, &request, only, kept)?)?;
         Ok(Reply::Integer(answer as i64))
     }
 }

@@ -2,8 +2,8 @@
 //! sold, and appends it to the stream of confirmed orders. A payment with a reference is recorded
 //! once, whatever has become of the order.
 
-use super::decided::{done, request};
-use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER};
+use super::decided::done;
+use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER, request};
 use crate::args::{Said, arguments};
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
@@ -53,15 +53,14 @@ impl Command for Confirm {
             return Err(CommandError::Syntax);
         }
         let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
-        let sale = Sale::of(&opening);
-        memory.arrivals.check(&sale)?;
+        let sale = memory.arrivals.sale(&opening)?;
         let request = request(given.user, given.id, given.sale);
         let payment =
             given.reference.map(|it| Payment { reference: Name::Given(it.0), is_refunded });
         if let Some(Payment { reference, .. }) = &payment {
             check_new(&sale, reference)?;
         }
-        let answer = done(&sale, confirm(&sale, &request, payment)?)?;
+        let answer = done(memory, &sale, confirm(&sale, &request, payment)?)?;
         Ok(Reply::Integer(answer as i64))
     }
 }

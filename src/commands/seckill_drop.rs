@@ -61,7 +61,7 @@ impl Command for Drop {
             End::Cancel { ids, delete, end } => {
                 let mut plan = delete.unwrap_or_else(|| end.clone());
                 for (number, id) in ids.iter().enumerate() {
-                    match end_hold(&sale, id, Reason::Cancelled) {
+                    match end_hold(memory, &sale, id, Reason::Cancelled) {
                         Ok(()) => {}
                         // Nothing has been changed.
                         Err(error) if number == 0 => return Err(error),
@@ -74,7 +74,7 @@ impl Command for Drop {
                 plan
             }
         };
-        let is_deleted = apply_to_all(&sale, &plan)?;
+        let is_deleted = apply_to_all(memory, &sale, &plan)?;
         Ok(Reply::Integer(if plan.delete { i64::from(is_deleted) } else { MORE_HELD }))
     }
 }

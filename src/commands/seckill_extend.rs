@@ -1,12 +1,11 @@
 //! `SECKILL.EXTEND voucher user orderid ms [SALE id]`: moves the deadline of a held order to later,
 //! because its payment is under way.
 
-use super::decided::{done, request};
-use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER};
+use super::decided::done;
+use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER, request};
 use crate::args::arguments;
 use crate::error::CommandError;
 use crate::keyspace::opening::Opening;
-use crate::keyspace::sale::Sale;
 use crate::memory::Memory;
 use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::{OrderId, User, Voucher};
@@ -43,10 +42,9 @@ impl Command for Extend {
 
     fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
         let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
-        let sale = Sale::of(&opening);
-        memory.arrivals.check(&sale)?;
+        let sale = memory.arrivals.sale(&opening)?;
         let request = request(given.user, given.id, given.sale);
-        let answer = done(&sale, extend(&sale, &request, given.ms)?)?;
+        let answer = done(memory, &sale, extend(&sale, &request, given.ms)?)?;
         Ok(Reply::Integer(answer as i64))
     }
 }

@@ -7,7 +7,6 @@ use super::{Answering, Command, ORDER_ID, USER};
 use crate::args::arguments;
 use crate::error::CommandError;
 use crate::keyspace::opening::Opening;
-use crate::keyspace::sale::Sale;
 use crate::memory::Memory;
 use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::{OrderId, User, Voucher};
@@ -41,10 +40,9 @@ impl Command for MTry {
     fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
         let mut batch = Batch::new(given.pairs)?;
         let opening = Opening::to_try(ctx, &memory.vouchers, given.voucher)?;
-        let sale = Sale::of(&opening);
-        memory.arrivals.check(&sale)?;
+        let sale = memory.arrivals.sale(&opening)?;
         batch.find_ids(memory, &opening, &sale)?;
-        let answers = sell(&sale, &batch)?;
+        let answers = sell(memory, &sale, &batch)?;
         drop(sale);
         Ok(batch.finish(ctx, answers))
     }

@@ -87,13 +87,12 @@ impl Command for Reject {
             Some((keys, order)) => {
                 let voucher = Voucher(order.voucher);
                 let opening = Opening::with(ctx, &memory.vouchers, voucher, keys)?;
-                let sale = Sale::of(&opening);
-                memory.arrivals.check(&sale)?;
+                let sale = memory.arrivals.sale(&opening)?;
                 let sale = sale.with_rejected(&rejected);
                 let (user, id) = (Name::Given(order.user), Name::Given(order.id));
                 let request = Request { user, id, sale: Meant::by_entry(order.sale) };
                 let order = Some((request, order.units));
-                done(&sale, reject(&sale, order, only_unsold)?)?
+                done(memory, &sale, reject(&sale, order, only_unsold)?)?
             }
             None => {
                 // The entry alone is rejected: no sale has any part in it.
@@ -101,7 +100,7 @@ impl Command for Reject {
                 let names = EntryNames::configured(&configured.fields);
                 let sale = Sale::on(ctx, Voucher(stream.0), keys, names, Policy::default());
                 let sale = sale.with_rejected(&rejected);
-                done(&sale, reject(&sale, None, only_unsold)?)?
+                done(memory, &sale, reject(&sale, None, only_unsold)?)?
             }
         };
         Ok(Reply::Integer(if fate.is_some() { 1 } else { NOT_UNSOLD }))

@@ -7,7 +7,6 @@ use crate::args::{Either, arguments};
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
 use crate::keyspace::opening::Opening;
-use crate::keyspace::sale::Sale;
 use crate::memory::Memory;
 use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::{OrderId, Voucher};
@@ -66,10 +65,9 @@ impl Command for Restock {
             (_, Some(_)) => return Err(CommandError::Syntax),
         };
         let opening = Opening::new(ctx, &memory.vouchers, voucher)?;
-        let sale = Sale::of(&opening);
-        memory.arrivals.check(&sale)?;
+        let sale = memory.arrivals.sale(&opening)?;
         let (left, plan) = sales::restock(&sale, Meant::by_request(meant), how)?;
-        apply_to_all(&sale, &plan)?;
+        apply_to_all(memory, &sale, &plan)?;
         // The first in line may have got some.
         Ok(Reply::Integer(if let Ok(Stock::Left(left)) = sale.stock() { left } else { left }))
     }

@@ -1,7 +1,7 @@
 //! `SECKILL.TRY voucher user orderid [UNITS n] [WAITLIST] [SALE id]`: sells to a user, at most once
 //! per user, or puts the order in line.
 
-use super::decided::{is_managed, try_once};
+use super::tried::try_once;
 use super::{Answering, Command, ORDER_ID, SALE, UNITS_OPTION, USER};
 use crate::args::{Said, arguments, check_storable};
 use crate::error::CommandError;
@@ -63,15 +63,16 @@ impl Command for Try {
         let order = Order { user, id, units: units.unwrap_or(Units::ONE) };
         let meant = Meant::by_request(meant);
         let opening = Opening::to_try(ctx, &memory.vouchers, voucher)?;
+        // As `Arrivals::sale`, which would move it.
         let sale = Sale::of(&opening);
         memory.arrivals.check(&sale)?;
         if order.id.as_ref() != GENERATE {
-            return try_once(&sale, meant, &order, or_else).map(Reply::from);
+            return try_once(memory, &sale, meant, &order, or_else).map(Reply::from);
         }
         // Tries with the next free id, and takes it only if there is an order then. Replies both.
         let next = free_ids(memory, &opening, &sale, Count::ONE, |_| false)?;
         let id = Name::read(next.first().text().bytes());
-        let outcome = try_once(&sale, meant, &Order { id, ..order }, or_else)?;
+        let outcome = try_once(memory, &sale, meant, &Order { id, ..order }, or_else)?;
         let id = match outcome {
             Outcome::Accepted | Outcome::Waiting => next.take(ctx).into(),
             _ => Reply::Null,
@@ -92,7 +93,7 @@ pub(super) fn free_ids(
     is_taken: impl Fn(&[u8]) -> bool,
 ) -> Result<FreeIds, CommandError> {
     let scope = counter::IdScope::Voucher(opening.voucher);
-    let has_book = is_managed(sale)?;
+    let has_book = sale.rules()?.is_some();
     let is_used = |id: Id| {
         let text = id.text();
         Ok(is_taken(text.bytes()) || has_book && sale.entry(&Name::read(text.bytes()))?.is_some())

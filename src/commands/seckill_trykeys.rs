@@ -1,8 +1,8 @@
 //! `SECKILL.TRYKEYS stock buyers orders voucher user orderid [UNITS n] [NOSTREAM] [FIELDS user
 //! voucher orderid] [MISSING error|sold-out]`: SECKILL.TRY with its keys spelled out.
 
-use super::decided::try_once;
 use super::seckill_try::GENERATE;
+use super::tried::try_once;
 use super::{Answering, Command, ORDER_ID, UNITS_OPTION, USER};
 use crate::args::{Either, Said, arguments, check_storable};
 use crate::config;
@@ -89,7 +89,7 @@ impl Command for TryKeys {
         let own = EntryNames::configured(&configured.fields);
         let names = names.map_or(own, |client| own.renamed(client));
         let sale = Sale::on(ctx, given.voucher, keys, names, policy(given.missing));
-        try_once(&sale, Meant::Any, &order, Else::Lose).map(Reply::from)
+        try_once(memory, &sale, Meant::Any, &order, Else::Lose).map(Reply::from)
     }
 }
 

@@ -2,7 +2,7 @@
 //! keys, written together by [`super::apply`], and a fourth where orders of several units are held.
 
 use crate::error::CommandError;
-use crate::keyspace::presence::check_extra_here;
+use crate::keyspace::presence::check_one_here;
 use crate::keyspace::sale_keys::ManagedKeys;
 use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str};
 use domain::due::HoldPosition;
@@ -12,7 +12,7 @@ use domain::rules::Millis;
 /// Units of held orders beyond the first of each.
 pub(super) fn read_extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<i64, CommandError> {
     let Some(key) = ReadKey::open(ctx, keys.extra) else {
-        return check_extra_here(ctx, keys).map(|()| 0);
+        return check_one_here(ctx, keys, keys.extra).map(|()| 0);
     };
     // Whatever is wrong with it concerns orders of several units only.
     let text = key.string().map_err(|_| CommandError::Garbled)?;

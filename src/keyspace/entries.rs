@@ -2,7 +2,6 @@
 
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
-use crate::keyspace::presence::check_confirmed_here;
 use crate::keyspace::sale::Sale;
 use crate::server::{OwnedStr, Str};
 use domain::facts::Stream;
@@ -72,9 +71,9 @@ impl<'a> Sale<'a> {
             Stream::Orders => self.sale_keys()?.orders,
             Stream::Released => self.managed_keys()?.released,
             Stream::Confirmed => {
-                let keys = self.managed_keys()?;
-                check_confirmed_here(self.ctx, keys)?;
-                keys.confirmed
+                let stream = self.managed_keys()?.confirmed;
+                stream.map_or(Ok(()), |stream| self.check_one_here(stream))?;
+                stream
             }
             Stream::DeadLetters => self.rejected.map(|rejected| rejected.letters),
         })

@@ -4,7 +4,6 @@
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
-use crate::keyspace::presence::check_one_here;
 use crate::keyspace::sale::Sale;
 use crate::server::ReadKey;
 use domain::integer;
@@ -18,9 +17,7 @@ impl<'a> Sale<'a> {
         reference: &Name<'a>,
     ) -> Result<Option<Payment<Name<'a>>>, CommandError> {
         let (opened, keys) = (self.opened(), self.managed_keys()?);
-        // In a cluster this asks for the book, which in the background can expire it.
-        opened.book.close();
-        check_one_here(self.ctx, keys, keys.payments)?;
+        self.check_one_here(keys.payments)?;
         let text = opened.payments.field(self.ctx, keys.payments, reference.as_str())?;
         let Some(text) = text else { return Ok(None) };
         Ok(Some(Payment::parse(text.as_str().bytes())?.map(Name::read)))
@@ -28,14 +25,14 @@ impl<'a> Sale<'a> {
 
     pub(super) fn read_last_sale(&self) -> Result<Option<SaleId>, CommandError> {
         let keys = self.managed_keys()?;
-        check_one_here(self.ctx, keys, keys.last)?;
+        self.check_one_here(keys.last)?;
         let Some(key) = ReadKey::open(self.ctx, keys.last) else { return Ok(None) };
         SaleId::parse(key.string()?).map(Some).ok_or(CommandError::LastSaleGarbled)
     }
 
     pub(super) fn read_outside(&self, order: &Name<'a>) -> Result<Option<Units>, CommandError> {
         let keys = self.managed_keys()?;
-        check_one_here(self.ctx, keys, keys.outside)?;
+        self.check_one_here(keys.outside)?;
         let units = Opened::default().field(self.ctx, keys.outside, order.as_str())?;
         let Some(units) = units else { return Ok(None) };
         let units = integer::parse(units.as_str().bytes()).and_then(Units::new);

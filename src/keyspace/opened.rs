@@ -78,6 +78,18 @@ impl<'a> Opened<'a> {
         .ok()
     }
 
+    /// Asks the server something that can expire the key, and free its value: while it is asked,
+    /// the key is closed. What was open for writing is again afterwards.
+    pub(super) fn aside<T>(&self, ctx: Ctx<'a>, name: Str<'a>, ask: impl FnOnce() -> T) -> T {
+        let was_writing = self.writing().is_some();
+        self.close();
+        let answer = ask();
+        if was_writing {
+            *self.0.borrow_mut() = Handle::Writing(WriteKey::open(ctx, name));
+        }
+        answer
+    }
+
     pub(super) fn close(&self) {
         *self.0.borrow_mut() = Handle::Closed;
     }

@@ -58,9 +58,9 @@ impl<'a> Opening<'a> {
         vouchers: &'a Vouchers,
         voucher: Voucher<'a>,
     ) -> Result<Self, CommandError> {
-        let keys = VoucherKeys::of(vouchers, voucher)?;
-        keys.check_all_here(ctx)?;
+        let opening = Self::new(ctx, vouchers, voucher)?;
+        opening.keys.check_all_here(ctx)?;
         check_primary(ctx)?;
-        Ok(Self { ctx, vouchers, voucher, keys, reach: Reach::Whole })
+        Ok(opening)
     }
 }

@@ -29,29 +29,9 @@ fn call_exists(ctx: Ctx<'_>, keys: &[Str<'_>]) -> Result<(), CommandError> {
     }
 }
 
-/// Refuses, in cluster mode, a count of extra units that may be on the other node of a moving slot.
-/// Only orders of several units need it.
-pub(super) fn check_extra_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<(), CommandError> {
-    check_one_here(ctx, keys, keys.extra)
-}
-
-/// Refuses, in cluster mode, a stream of confirmed orders that may be on the other node of a moving
-/// slot. Only a confirmation needs it.
-pub(crate) fn check_confirmed_here(
-    ctx: Ctx<'_>,
-    keys: ManagedKeys<'_>,
-) -> Result<(), CommandError> {
-    keys.confirmed.map_or(Ok(()), |stream| check_one_here(ctx, keys, stream))
-}
-
-/// Refuses, in cluster mode, a line that may be on the other node of a moving slot. Only orders
-/// that join or leave it need it.
-pub(super) fn check_line_here(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<(), CommandError> {
-    check_one_here(ctx, keys, keys.wait)
-}
-
 /// Refuses, in cluster mode, a key that may be on the other node of a moving slot, and that few
-/// commands need: payments, the last sale, units outside of a sale.
+/// commands need: extra units, the stream of confirmed orders, the line, payments, the last sale,
+/// units outside of a sale. Asks for the book, which in the background can expire it.
 pub(super) fn check_one_here(
     ctx: Ctx<'_>,
     keys: ManagedKeys<'_>,

@@ -10,7 +10,7 @@ use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
 use crate::keyspace::opening::Opening;
 use crate::keyspace::orders::Orders;
-use crate::keyspace::presence::Reach;
+use crate::keyspace::presence::{Reach, check_one_here};
 use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::stock;
@@ -105,6 +105,15 @@ impl<'a> Sale<'a> {
     #[inline]
     pub(super) fn opened(&self) -> &OpenedBook<'a> {
         self.more().managed.get_or_init(OpenedBook::default)
+    }
+
+    /// Refuses, in cluster mode, a key of which few commands need to know that it is here.
+    pub(super) fn check_one_here(&self, key: Str<'a>) -> Result<(), CommandError> {
+        let (ctx, keys) = (self.ctx, self.managed_keys()?);
+        if !config::is_cluster() {
+            return Ok(());
+        }
+        self.opened().book.aside(ctx, keys.book, || check_one_here(ctx, keys, key))
     }
 
     /// Refuses to touch keys that may be on another node.
@@ -386,9 +395,8 @@ impl<'a> Facts for Sale<'a> {
         check_primary(self.ctx)?;
         let keys = self.managed_keys()?;
         if units != Units::ONE {
-            // In a cluster this asks for the book, which in the background can expire it.
-            self.opened().book.close();
-            book::read_extra(self.ctx, keys)?;
+            let extra = || book::read_extra(self.ctx, keys);
+            self.opened().book.aside(self.ctx, keys.book, extra)?;
         }
         let opened = self.opened();
         opened.book.open(self.ctx, keys.book, Kind::Hash)?;

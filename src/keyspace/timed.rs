@@ -4,7 +4,6 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::book;
 use crate::keyspace::names::Name;
-use crate::keyspace::presence::{check_extra_here, check_line_here};
 use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::sale::Sale;
 use crate::server::{Call, Kind, ReadKey, Str};
@@ -111,11 +110,8 @@ impl<'a> Sale<'a> {
     pub(super) fn open_line(&self) -> Result<(), CommandError> {
         check_primary(self.ctx)?;
         let (opened, keys) = (self.opened(), self.managed_keys()?);
-        if self.line_key()?.is_none() && config::is_cluster() {
-            // This asks for the book, which in the background can expire it.
-            opened.book.close();
-            check_line_here(self.ctx, keys)?;
-            opened.book.open(self.ctx, keys.book, Kind::Hash)?;
+        if self.line_key()?.is_none() {
+            self.check_one_here(keys.wait)?;
         }
         opened.wait.open(self.ctx, keys.wait, Kind::SortedSet)
     }
@@ -139,15 +135,17 @@ impl Sale<'_> {
         Ok(!match part {
             Needed::Book => opened.book.exists(ctx, keys.book),
             Needed::Units => opened.units.exists(ctx, keys.units),
+            Needed::Holds => opened.holds.exists(ctx, keys.holds),
+            Needed::Line => opened.wait.exists(ctx, keys.wait),
+            Needed::Payments => opened.payments.exists(ctx, keys.payments),
             Needed::Extra => {
-                rules::exists(ctx, keys.extra) || {
-                    // In a cluster this asks for the book, which in the background can expire it.
-                    opened.book.close();
-                    check_extra_here(ctx, keys)?;
-                    false
+                let is_there = rules::exists(ctx, keys.extra);
+                if !is_there {
+                    self.check_one_here(keys.extra)?;
                 }
+                is_there
             }
-            part => rules::exists(ctx, keys.needed(part)),
+            Needed::Rules | Needed::Stock | Needed::Buyers => rules::exists(ctx, keys.needed(part)),
         })
     }
 

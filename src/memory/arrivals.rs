@@ -5,6 +5,7 @@
 
 use crate::config;
 use crate::error::CommandError;
+use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::voucher_keys::DEPARTURES;
 use crate::server::MainThread;
@@ -50,6 +51,13 @@ impl Arrivals {
             (DbKey { db: swapped_db(sale.db, first, second), ..sale }, reading)
         };
         self.change(|sales| *sales = std::mem::take(sales).into_iter().map(swap).collect());
+    }
+
+    /// The sale of a voucher that is known to be whole.
+    pub(crate) fn sale<'a>(&self, opening: &'a Opening<'a>) -> Result<Sale<'a>, CommandError> {
+        let sale = Sale::of(opening);
+        self.check(&sale)?;
+        Ok(sale)
     }
 
     /// Refuses a sale that is not known to be whole: `INCOMPLETE`. Reads on in its book first.

@@ -1,0 +1,92 @@
+//! Tries, decided and counted: settled first where orders are overdue.
+
+use super::decided::{apply, end_hold};
+use crate::error::CommandError;
+use crate::keyspace::apply::Applied;
+use crate::keyspace::names::Name;
+use crate::keyspace::sale::Sale;
+use crate::memory::Memory;
+use crate::metrics;
+use domain::book::Reason;
+use domain::plan::{Decision, Order, Plan};
+use domain::rules::Meant;
+use domain::sale::Outcome;
+use domain::tries::{self, Answer, Else};
+
+/// Tries once, for the sale that is meant.
+#[inline]
+pub(super) fn try_once<'a>(
+    memory: &Memory,
+    sale: &Sale<'a>,
+    meant: Meant,
+    order: &Order<Name<'a>>,
+    or_else: Else,
+) -> Result<Outcome, CommandError> {
+    // Most tries lose: what they don't need is kept out of their way.
+    match tries::decide_for(sale, meant, order, or_else, false) {
+        Ok(Decision::Answer(answer)) => Ok(counted(answer)),
+        Ok(Decision::Do(answer, ref plan)) => carry_out(memory, sale, answer, plan),
+        Ok(Decision::Settle(ref ids)) => try_settled(memory, sale, meant, order, or_else, ids),
+        Err(error) => Err(error),
+    }
+}
+
+#[cold]
+fn try_settled<'a>(
+    memory: &Memory,
+    sale: &Sale<'a>,
+    meant: Meant,
+    order: &Order<Name<'a>>,
+    or_else: Else,
+    ids: &[Name<'a>],
+) -> Result<Outcome, CommandError> {
+    let settled = settle(memory, sale, ids);
+    match tries::decide_for(sale, meant, order, or_else, true)? {
+        Decision::Do(answer, ref plan) => carry_out(memory, sale, answer, plan),
+        Decision::Answer(answer) => {
+            if settled == 0 && answer.outcome == Outcome::SoldOut {
+                sale.rest_from_due();
+            }
+            Ok(counted(answer))
+        }
+        // A settled try does not settle again.
+        Decision::Settle(_) => Ok(counted(Outcome::SoldOut.into())),
+    }
+}
+
+#[inline(never)]
+fn carry_out<'a>(
+    memory: &Memory,
+    sale: &Sale<'a>,
+    answer: Answer,
+    plan: &Plan<Name<'a>>,
+) -> Result<Outcome, CommandError> {
+    match apply(memory, sale, plan)? {
+        Applied::HasBought => Ok(counted(Outcome::AtLimit.into())),
+        Applied::All | Applied::First(..) => Ok(counted(answer)),
+    }
+}
+
+/// Counts the answer to a try.
+#[inline]
+pub(super) fn counted(answer: Answer) -> Outcome {
+    let Answer { outcome, is_repeat } = answer;
+    match outcome {
+        _ if is_repeat => metrics::TRIES_REPEATED.count(),
+        Outcome::Accepted => metrics::TRIES_ACCEPTED.count(),
+        Outcome::SoldOut => metrics::TRIES_SOLD_OUT.count(),
+        Outcome::AtLimit => metrics::TRIES_AT_LIMIT.count(),
+        Outcome::NotStarted => metrics::TRIES_NOT_STARTED.count(),
+        Outcome::Ended => metrics::TRIES_ENDED.count(),
+        Outcome::Waiting => metrics::TRIES_WAITING.count(),
+        // Only a repeat is answered so.
+        Outcome::Released => {}
+    }
+    outcome
+}
+
+/// Releases overdue orders, as far as possible, and returns how many. What can't be released stays,
+/// and the timer logs why.
+pub(super) fn settle<'a>(memory: &Memory, sale: &Sale<'a>, ids: &[Name<'a>]) -> usize {
+    ids.iter().filter(|id| end_hold(memory, sale, id, Reason::Expired).is_ok()).count()
+}
