@@ -74,6 +74,7 @@ mod config;
 mod config_names;
 mod context;
 mod cuts;
+mod declared;
 mod deduct;
 mod differential;
 mod docs;
