@@ -123,21 +123,19 @@ pub fn cancel<F: Facts>(
     Ok(Decision::Do(Cancellation::Released, plan.into()))
 }
 
-/// Decides the rejection of an entry by a consumer: it becomes a dead letter whatever it is about,
-/// and its order is released if it is live. `order` is None if the entry is not about an order.
+/// Decides the rejection of an order's entry by a consumer: it becomes a dead letter whatever has
+/// become of the order, which is released if it is live.
 ///
 /// With `only_unsold` nothing happens, and the answer is None, unless the order is on record as
 /// held or as released.
 pub fn reject<F: Facts>(
     facts: &F,
-    order: Option<(Request<F::Name>, Units)>,
+    request: &Request<F::Name>,
+    units: Units,
     only_unsold: bool,
 ) -> Result<Decision<Option<Fate>, F::Name>, F::Error> {
     facts.room(Stream::DeadLetters)?;
-    let (fate, release) = match order {
-        None => (Fate::Unknown, None),
-        Some((request, units)) => rejected(facts, &request, units)?,
-    };
+    let (fate, release) = rejected(facts, request, units)?;
     let released = release.as_ref().filter(|_| fate == Fate::Rejected);
     let was = released.and_then(|plan| match plan.appends {
         Appends::One(Append::Release { was, .. }) => was,

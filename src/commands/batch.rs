@@ -178,8 +178,8 @@ struct Tries<'s, 'a> {
     accepted: Overlay<'s, Sale<'a>>,
     /// Which tries these are.
     numbers: Vec<usize>,
-    /// The first order of the book that was tried again. A `WAIT` after one that is replicated waits
-    /// for whatever comes before it, so also for others.
+    /// The first order of the book that was tried again. A `WAIT` for what is replicated of it
+    /// waits for whatever comes before, so also for others.
     again: Option<Plan<Name<'a>>>,
     has_written: bool,
     /// Why no user can be added to the buyers, once that is known.

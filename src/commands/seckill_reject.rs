@@ -8,12 +8,9 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::configured::Configured;
 use crate::keyspace::dead_letters::{self, Rejected};
-use crate::keyspace::fields::EntryNames;
 use crate::keyspace::groups::Delivery;
 use crate::keyspace::names::Name;
 use crate::keyspace::opening::Opening;
-use crate::keyspace::sale::Sale;
-use crate::keyspace::sale_keys::SaleKeys;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::server::{Access, ArgSpec, CommandSpec, Ctx, OwnedStr, Reply, Str, handler};
@@ -21,8 +18,8 @@ use crate::typed::{Group, KeyName, Reason, Voucher};
 use domain::entry_id::EntryId;
 use domain::key_names::is_confirmed_name;
 use domain::orders::{Request, reject};
+use domain::rejection::Fate;
 use domain::rules::Meant;
-use domain::sale::Policy;
 use domain::slot::Slot;
 use domain::stream_entry::{OrderEntry, Which, read};
 use std::rc::Rc;
@@ -91,16 +88,13 @@ impl Command for Reject {
                 let sale = sale.with_rejected(&rejected);
                 let (user, id) = (Name::Given(order.user), Name::Given(order.id));
                 let request = Request { user, id, sale: Meant::by_entry(order.sale) };
-                let order = Some((request, order.units));
-                done(memory, &sale, reject(&sale, order, only_unsold)?)?
+                let decided = reject(&sale, &request, order.units, only_unsold)?;
+                done(memory, &sale, decided)?
             }
+            None if only_unsold => None,
             None => {
-                // The entry alone is rejected: no sale has any part in it.
-                let keys = SaleKeys { stock: stream.0, buyers: stream.0, orders: None };
-                let names = EntryNames::configured(&configured.fields);
-                let sale = Sale::on(ctx, Voucher(stream.0), keys, names, Policy::default());
-                let sale = sale.with_rejected(&rejected);
-                done(memory, &sale, reject(&sale, None, only_unsold)?)?
+                rejected.bury(ctx, Fate::Unknown)?;
+                Some(Fate::Unknown)
             }
         };
         Ok(Reply::Integer(if fate.is_some() { 1 } else { NOT_UNSOLD }))

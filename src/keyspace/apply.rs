@@ -17,7 +17,6 @@ use crate::server::{Call, Kind, OwnedStr, Str};
 use crate::typed::User;
 use domain::facts::Stream;
 use domain::plan::{Amend, Append, Change, Hold, Left, Place, Plan, Record};
-use domain::rejection::Fate;
 
 /// What came of a plan, or of the tries of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +44,10 @@ impl<'a> Sale<'a> {
             Plan::Take(_) | Plan::Serve(..) => {}
             Plan::Amend(amend) => self.amend(amend)?,
             Plan::Repeat(record) => self.publish(self.record_again(record)),
-            Plan::DeadLetter(fate) => self.bury(*fate)?,
+            Plan::DeadLetter(fate) => {
+                self.close();
+                self.rejected.map_or(Ok(()), |rejected| rejected.bury(self.ctx, *fate))?;
+            }
             Plan::StrayHold(id) => {
                 let lifted = self.lift_hold(id.as_str());
                 let is_none_held = is_last(&lifted);
@@ -168,23 +170,6 @@ impl<'a> Sale<'a> {
     fn acknowledge(&self) -> Result<(), CommandError> {
         self.close_streams();
         self.rejected.map_or(Ok(()), |rejected| rejected.delivery.acknowledge(self.ctx))
-    }
-
-    /// Makes the entry that is rejected a dead letter, without an order.
-    fn bury(&self, fate: Fate) -> Result<(), CommandError> {
-        let Some(rejected) = self.rejected else { return Ok(()) };
-        let own = rejected.letter(fate, None);
-        let fields = rejected.fields(&own);
-        let letter =
-            self.add(Stream::DeadLetters, &fields).inspect_err(|_| self.close_streams())?;
-        let acknowledged = self.acknowledge();
-        if let Some(letter) = letter {
-            match acknowledged {
-                Ok(()) => letter.effect(&fields).publish(self.ctx),
-                Err(_) => letter.take_back(self.ctx, &fields),
-            }
-        }
-        acknowledged
     }
 
     fn dismiss(&self, user: &Name<'a>) {

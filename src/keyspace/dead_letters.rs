@@ -3,6 +3,7 @@
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::groups::Delivery;
+use crate::keyspace::orders::Orders;
 use crate::server::{Call, Ctx, OwnedStr, Str};
 use crate::typed::{KeyName, Reason};
 use domain::book::State;
@@ -51,6 +52,29 @@ pub(crate) struct Rejected<'a> {
 }
 
 impl Rejected<'_> {
+    /// Opens the stream of dead letters; an error if it can't take one.
+    pub(super) fn open<'c>(ctx: Ctx<'c>, letters: Str<'c>) -> Result<Orders<'c>, CommandError> {
+        Orders::open(ctx, letters).map_err(|error| match error {
+            CommandError::StreamExhausted => CommandError::DeadLettersExhausted,
+            error => error,
+        })
+    }
+
+    /// Makes the entry a dead letter that concerns no order. On an error nothing has been changed.
+    pub(crate) fn bury(&self, ctx: Ctx<'_>, fate: Fate) -> Result<(), CommandError> {
+        let own = self.letter(fate, None);
+        let fields = self.fields(&own);
+        let letter = Self::open(ctx, self.letters)?.add(&fields)?;
+        match self.delivery.acknowledge(ctx) {
+            Ok(()) => letter.effect(&fields).publish(ctx),
+            Err(error) => {
+                letter.take_back(ctx, &fields);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     /// What the dead letter says beside the fields of its entry, names and values in turn.
     pub(super) fn letter(&self, fate: Fate, was: Option<State>) -> Vec<OwnedStr> {
         let name = OwnedStr::new;

@@ -10,7 +10,7 @@ use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
 use crate::keyspace::opening::Opening;
 use crate::keyspace::orders::Orders;
-use crate::keyspace::presence::{Reach, check_one_here};
+use crate::keyspace::presence::Reach;
 use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::stock;
@@ -105,15 +105,6 @@ impl<'a> Sale<'a> {
     #[inline]
     pub(super) fn opened(&self) -> &OpenedBook<'a> {
         self.more().managed.get_or_init(OpenedBook::default)
-    }
-
-    /// Refuses, in cluster mode, a key of which few commands need to know that it is here.
-    pub(super) fn check_one_here(&self, key: Str<'a>) -> Result<(), CommandError> {
-        let (ctx, keys) = (self.ctx, self.managed_keys()?);
-        if !config::is_cluster() {
-            return Ok(());
-        }
-        self.opened().book.aside(ctx, keys.book, || check_one_here(ctx, keys, key))
     }
 
     /// Refuses to touch keys that may be on another node.
@@ -381,12 +372,10 @@ impl<'a> Facts for Sale<'a> {
         }
         let Some(place) = streams.iter_mut().find(|place| place.is_none()) else { return Ok(()) };
         let Some(key) = self.stream_key(stream)? else { return Ok(()) };
-        let orders = Orders::open(self.ctx, key).map_err(|error| match error {
-            CommandError::StreamExhausted if stream == Stream::DeadLetters => {
-                CommandError::DeadLettersExhausted
-            }
-            error => error,
-        })?;
+        let orders = match stream {
+            Stream::DeadLetters => Rejected::open(self.ctx, key)?,
+            _ => Orders::open(self.ctx, key)?,
+        };
         *place = Some((stream, orders));
         Ok(())
     }

@@ -84,7 +84,6 @@ pub enum Action {
     RejectUnsold(u8),
     /// The same of another sale, or of a try that was lost.
     RejectLate(usize, u8),
-    RejectOther,
     Timer(u8),
     Tick,
     Restock(sales::Restock<u8>),
@@ -230,9 +229,8 @@ impl Run<'_> {
                 self.take(decided).map(Answer::Cancel)
             }
             Action::Reject(id) | Action::RejectUnsold(id) | Action::RejectLate(_, id) => {
-                self.reject(Some(id))
+                self.reject(id)
             }
-            Action::RejectOther => self.reject(None),
             Action::Timer(id) => {
                 let plan = self.ask(|facts| orders::end_hold(facts, &id, Reason::Expired))?;
                 self.take(Decision::Do(Answer::Number(1), plan))
@@ -320,17 +318,12 @@ impl Run<'_> {
         answers
     }
 
-    fn reject(&mut self, id: Option<u8>) -> Result<Answer, Error> {
-        let order = match (id, self.late) {
-            (Some(id), Some(late)) => {
-                let sale = Meant::by_entry(late.sale());
-                let units = Units::new(late.units.into()).unwrap_or(Units::ONE);
-                Some((Request { user: late.user, id, sale }, units))
-            }
-            _ => None,
-        };
+    fn reject(&mut self, id: u8) -> Result<Answer, Error> {
+        let late = self.late.expect("an entry to be rejected");
+        let request = Request { user: late.user, id, sale: Meant::by_entry(late.sale()) };
+        let units = Units::new(late.units.into()).unwrap_or(Units::ONE);
         let only_unsold = matches!(self.action, Action::RejectUnsold(_));
-        let decided = self.ask(|facts| orders::reject(facts, order, only_unsold))?;
+        let decided = self.ask(|facts| orders::reject(facts, &request, units, only_unsold))?;
         self.take(decided).map(Answer::Reject)
     }
 

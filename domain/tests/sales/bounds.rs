@@ -116,7 +116,6 @@ pub fn one_sale() -> Bounds {
     let references: &[_] = if is_set("SOAK") { &[None, Some(0)] } else { &[None] };
     let requests = Requests { references, extends: true, keeps: true, ..usual() };
     let mut actions = requests.all();
-    actions.push(Action::RejectOther);
     actions.extend(ids().iter().map(|id| Action::RejectUnsold(*id)));
     Bounds { told: true, ..of("one sale", actions) }
 }
@@ -267,7 +266,7 @@ pub fn faults() -> Bounds {
     let requests = Requests { units, references, extends: true, ..usual() };
     let mut actions = requests.all();
     actions.extend(pairs(&[0, 1], &[1]));
-    actions.extend([Action::RejectLate(0, 0), Action::RejectLate(0, 1), Action::RejectOther]);
+    actions.extend([Action::RejectLate(0, 0), Action::RejectLate(0, 1)]);
     actions.extend([Restock::By(1), Restock::By(-1), Restock::To(1)].map(Action::Restock));
     actions.extend([false, true].map(|forced| Action::Drop { forced, sale: None }));
     actions.extend([None, Some(0)].map(Action::End));

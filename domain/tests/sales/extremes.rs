@@ -8,7 +8,7 @@ use domain::book::{Entry, Reason, State, UserUnits};
 use domain::confirm::{self, Confirmation, Given};
 use domain::facts::{Needed, Refusal};
 use domain::orders::{self, Request, stock_after_release};
-use domain::plan::{Admission, Change, Decision, Plan, SalePlan, Take};
+use domain::plan::{Admission, Change, Decision, Plan, SalePlan};
 use domain::rejection::Fate;
 use domain::rules::{MILLIS_MAX, Meant, Rules};
 use domain::sale::{Outcome, Policy, Units};
@@ -115,9 +115,7 @@ fn the_units_of_a_user_stay_within_64_bits() {
         let order = order(0, 1, units);
         let decided = asked(world, |facts| tries::decide(facts, &order, Else::Lose, false));
         let got = match decided {
-            Ok(Decision::Do(_, Plan::Take(Take { booked: Some(it), admit: None, .. }))) => {
-                Some(it.has)
-            }
+            Ok(Decision::Do(_, Plan::Take(it))) if it.admit.is_none() => it.booked.map(|it| it.has),
             Ok(Decision::Answer(answer)) if answer == Outcome::AtLimit.into() => None,
             other => panic!("{other:?}"),
         };
@@ -250,9 +248,8 @@ fn units_return_to_an_unmanaged_stock() {
         let world = World { stock, buyers: [true, false], ..World::EMPTY };
         let request = Request { sale: Meant::Unmanaged, ..request() };
         let units = Units::new(units).unwrap();
-        let rejected = ask(world, policy, usize::MAX, |facts| {
-            orders::reject(facts, Some((request, units)), false)
-        });
+        let rejected =
+            ask(world, policy, usize::MAX, |facts| orders::reject(facts, &request, units, false));
         let got = rejected.map(|decision| match decision {
             Decision::Do(Some(Fate::Rejected), Plan::Amend(plan)) if plan.dismiss => plan.stock,
             other => panic!("{other:?}"),

@@ -251,10 +251,7 @@ impl Sales {
             Action::Confirm(..) | Action::Refund(..) => 1,
             Action::Extend(..) => 2,
             Action::Cancel(..) => 3,
-            Action::Reject(_)
-            | Action::RejectUnsold(_)
-            | Action::RejectLate(..)
-            | Action::RejectOther => 4,
+            Action::Reject(_) | Action::RejectUnsold(_) | Action::RejectLate(..) => 4,
             Action::Restock(_) => 5,
             Action::Drop { .. } => 6,
             Action::Create => 7,
