@@ -5,9 +5,8 @@
 use std::fs;
 use std::iter::repeat_n;
 
-use crate::harness::{Server, text};
-use crate::metadata::{COMMANDS, field, items, texts};
-use redis::Value;
+use crate::declared::{Argument, Declared};
+use crate::harness::Server;
 
 /// A row is continued on the next line before it gets wider than this.
 const WIDTH_MAX: usize = 96;
@@ -80,44 +79,36 @@ impl Tracks {
     }
 }
 
-/// An argument as COMMAND DOCS shows it.
-fn tracks(argument: &Value) -> Tracks {
-    let of = |what: &str| field(argument, what).map(text);
-    let kind = of("type").expect("a type");
-    let parts = || items(field(argument, "arguments").expect("parts")).iter().map(tracks);
-    let value = match &*kind {
+fn tracks(argument: &Argument) -> Tracks {
+    let parts = || argument.parts.iter().map(tracks);
+    let value = match &*argument.kind {
         "oneof" => Some(Tracks::one_of(&parts().collect::<Vec<_>>())),
         "block" => parts().reduce(Tracks::then),
         "pure-token" => None,
-        _ => of("name").map(|name| Tracks::word(&name)),
+        _ => Some(Tracks::word(&argument.name)),
     };
-    let token = of("token").map(|token| Tracks::word(&token));
+    let token = argument.token.as_deref().map(Tracks::word);
     let both = token.into_iter().chain(value).reduce(Tracks::then).expect("a token or a value");
-    let flags = field(argument, "flags").map(texts).unwrap_or_default();
-    let has = |flag: &str| flags.iter().any(|own| own == flag);
-    let both = if has("multiple") { both.repeated() } else { both };
-    if has("optional") { both.optional() } else { both }
+    let both = if argument.is_multiple { both.repeated() } else { both };
+    if argument.is_optional { both.optional() } else { both }
 }
 
 /// The same in one line, as at the top of the command's page.
-fn written(argument: &Value) -> String {
-    let of = |what: &str| field(argument, what).map(text);
-    let parts = || items(field(argument, "arguments").expect("parts")).iter().map(written);
-    let value = match &*of("type").expect("a type") {
-        "oneof" => parts().collect::<Vec<_>>().join("|"),
-        "block" => parts().collect::<Vec<_>>().join(" "),
+fn written(argument: &Argument) -> String {
+    let parts = || argument.parts.iter().map(written).collect::<Vec<_>>();
+    let value = match &*argument.kind {
+        "oneof" => parts().join("|"),
+        "block" => parts().join(" "),
         "pure-token" => String::new(),
-        _ => of("name").expect("a name"),
+        _ => argument.name.clone(),
     };
-    let words = [of("token").unwrap_or_default(), value].join(" ").trim().to_owned();
-    let flags = field(argument, "flags").map(texts).unwrap_or_default();
-    let has = |flag: &str| flags.iter().any(|own| own == flag);
-    let words = if has("multiple") { format!("{words} [{words} ...]") } else { words };
-    if has("optional") { format!("[{words}]") } else { words }
+    let words = argument.behind_token(&value);
+    let words = if argument.is_multiple { format!("{words} [{words} ...]") } else { words };
+    if argument.is_optional { format!("[{words}]") } else { words }
 }
 
 /// The picture of a command with these arguments.
-pub fn drawn(name: &str, arguments: &[Value]) -> String {
+pub fn drawn(name: &str, arguments: &[Argument]) -> String {
     let mut rows = vec![Tracks::word(name)];
     for argument in arguments.iter().map(tracks) {
         let row = rows.pop().expect("a row");
@@ -149,10 +140,8 @@ fn shape(syntax: &str) -> String {
 fn pages_begin_with_the_syntax() {
     let server = Server::start();
     let mut wrong = Vec::new();
-    for (name, ..) in COMMANDS {
-        let reply = server.call(&["COMMAND", "DOCS", name]);
-        let docs = field(&reply, name).expect("docs");
-        let arguments = items(field(docs, "arguments").expect("arguments")).iter().map(written);
+    for Declared { name, arguments, .. } in Declared::all(&server) {
+        let arguments = arguments.iter().map(written);
         let wanted = arguments.fold(name.to_uppercase(), |line, words| format!("{line} {words}"));
         let path = format!("{}/docs/commands/{name}.md", env!("CARGO_MANIFEST_DIR"));
         let page = fs::read_to_string(&path).expect("a page");

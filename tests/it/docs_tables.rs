@@ -11,9 +11,10 @@ use std::fs;
 use std::path::Path;
 
 use crate::config::CONFIGS;
+use crate::declared::{Argument, field, items, texts};
 use crate::docs_syntax::drawn;
 use crate::harness::{Server, text};
-use crate::metadata::{COMMANDS, categories, field, items, texts};
+use crate::metadata::{COMMANDS, categories};
 use domain::info;
 
 const END: &str = "<!-- end of generated -->";
@@ -52,9 +53,8 @@ fn commands() -> Vec<Command> {
         let said = |what: &str| text(field(docs, what).expect(what));
         let info = server.call(&["COMMAND", "INFO", name]);
         let known = texts(&items(&items(&info)[0])[2]);
-        let arguments = items(field(docs, "arguments").expect("arguments"));
-        let of = |argument, what: &str| field(argument, what).map(text).unwrap_or_default();
-        let keys = arguments.iter().filter(|argument| of(argument, "type") == "key");
+        let arguments = Argument::all(docs);
+        let keys = arguments.iter().filter(|argument| argument.kind == "key");
         Command {
             name: name.to_owned(),
             summary: said("summary"),
@@ -62,8 +62,8 @@ fn commands() -> Vec<Command> {
             since: said("since"),
             // In the order of the tests' table, because the server's set of flags has no order.
             flags: flags.split(' ').filter(|flag| known.contains(&(*flag).to_owned())).collect(),
-            keys: keys.map(|key| of(key, "name")).collect(),
-            syntax: drawn(&name.to_uppercase(), arguments),
+            keys: keys.map(|key| key.name.clone()).collect(),
+            syntax: drawn(&name.to_uppercase(), &arguments),
         }
     };
     COMMANDS.into_iter().map(of_row).collect()

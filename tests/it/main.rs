@@ -60,7 +60,9 @@
 //! Each test starts its own server. `Server::silent` and `Server::refused` check that a command
 //! leaves no trace, which is half of this module's promise: prefer them to comparing replies.
 
-use kit::{aof, faketime, harness, locks_line, observe, slots, transcript, whole_slots, written};
+use kit::{
+    aof, declared, faketime, harness, locks_line, observe, slots, transcript, whole_slots, written,
+};
 
 mod adopt;
 mod arguments;
@@ -74,7 +76,6 @@ mod config;
 mod config_names;
 mod context;
 mod cuts;
-mod declared;
 mod deduct;
 mod differential;
 mod docs;

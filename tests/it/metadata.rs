@@ -1,27 +1,12 @@
 //! COMMAND INFO, DOCS and GETKEYS, ACL categories, the INFO section.
 
+use crate::declared::{field, items, texts};
 use crate::harness::{Server, text};
 use crate::observe::words;
 use crate::reject::ordered;
 use crate::security::SENTENCES;
 use domain::info::Names;
 use redis::Value;
-
-pub fn items(value: &Value) -> &[Value] {
-    match value {
-        Value::Array(items) | Value::Set(items) => items,
-        other => panic!("not a list: {other:?}"),
-    }
-}
-
-/// A field of a map that RESP2 sends as a flat list.
-pub fn field<'a>(map: &'a Value, name: &str) -> Option<&'a Value> {
-    items(map).chunks(2).find(|pair| text(&pair[0]) == name).map(|pair| &pair[1])
-}
-
-pub fn texts(list: &Value) -> Vec<String> {
-    items(list).iter().map(text).collect()
-}
 
 /// Commands of the module as the server shows them: name, arity, flags, first and last key,
 /// required arguments, tokens of the optional ones (- for one without).

@@ -4,10 +4,11 @@
 //! The server survives, replicas and the append-only file agree with it, a reload changes nothing,
 //! and its memory is released.
 
-use crate::grammar::{self, Argv, Command};
+use crate::grammar::{Argv, sentence};
 use crate::harness::{Builder, Client, Server, text};
 use crate::length::{self, Tally, histories};
 use crate::{company, company::Topic, length::goes_on};
+use kit::declared::Declared;
 use redis::Value;
 
 const SHORT: usize = 20_000;
@@ -31,7 +32,7 @@ const DATABASES: [&str; 3] = ["0", "1", "5"];
 
 struct Fuzz {
     random: fastrand::Rng,
-    commands: Vec<Command>,
+    commands: Vec<Declared>,
     clients: Vec<Client>,
     topic: Topic,
     primary: Server,
@@ -76,7 +77,7 @@ impl Fuzz {
             assert!(matches!(hello, Value::Map(_)), "{hello:?}");
         }
         let random = fastrand::Rng::with_seed(seed);
-        let commands = grammar::commands(&primary);
+        let commands = Declared::all(&primary);
         let (topic, tally) = (Topic::default(), Tally::default());
         let empty_memory = None;
         Self { random, commands, clients, topic, primary, replicas, is_node, tally, empty_memory }
@@ -90,7 +91,7 @@ impl Fuzz {
             7..12 => self.likely(),
             _ => {
                 let index = self.random.usize(..self.commands.len());
-                self.commands[index].sentence(&mut self.random, &self.topic)
+                sentence(&self.commands[index], &mut self.random, &self.topic)
             }
         }
     }

@@ -7,10 +7,11 @@
 //! any size.
 
 use crate::company::Topic;
-use crate::grammar::{self, Argv, Command};
+use crate::grammar::{Argv, sentence};
 use crate::harness::{Client, Server, text, wait_for};
 use crate::length::{self, Tally, goes_on, histories};
 use crate::work::{Works, counted};
+use kit::declared::Declared;
 use kit::transcript::argv;
 use redis::Value;
 
@@ -51,7 +52,7 @@ struct Siege {
     taken: Vec<Taken>,
     honest: Client,
     honest_tries: usize,
-    commands: Vec<Command>,
+    commands: Vec<Declared>,
     topic: Topic,
     tally: Tally,
     works: Works,
@@ -94,7 +95,7 @@ impl Siege {
             taken.push(Taken { client, counted, keys: keys.collect(), commands });
         }
         let random = fastrand::Rng::with_seed(seed);
-        let commands = grammar::commands(&server);
+        let commands = Declared::all(&server);
         let honest = server.client();
         let (topic, tally) = (Topic::default(), Tally::default());
         let mut siege = Self {
@@ -151,12 +152,12 @@ impl Siege {
         if own == "seckill.mtry" && random.bool() {
             return self.batch();
         }
-        let own = self.commands.iter().find(|command| command.name() == *own);
+        let own = self.commands.iter().find(|command| command.name == *own);
         let command = match own.filter(|_| random.u8(0..10) > 0) {
             Some(command) => command,
             None => random.choice(&self.commands).expect("a command"),
         };
-        let mut argv = command.sentence(random, &self.topic);
+        let mut argv = sentence(command, random, &self.topic);
         if argv.len() > 1 && random.u8(0..20) > 0 {
             argv[1] = random.choice(keys).expect("a key").clone().into_bytes();
         }

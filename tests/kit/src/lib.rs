@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `harness` | starts and ends servers; waiting with a deadline; the library of functions |
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
+//! | `declared` | the module's commands as COMMAND DOCS declares them, written out as calls |
 //! | `observe`, `aof` | visible effects: keys, events, WATCH, invalidations, append-only file |
 //! | `written` | sessions that show which plain commands a command writes |
 //! | `program` | programs under test, and their output |
@@ -18,6 +19,7 @@
 
 pub mod aof;
 pub mod audit;
+pub mod declared;
 pub mod faketime;
 pub mod harness;
 pub mod locks_line;

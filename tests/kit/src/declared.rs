@@ -2,8 +2,23 @@
 //! argument is tested of the arguments of a new command, too.
 
 use crate::harness::{Server, text};
-use crate::metadata::{COMMANDS, field, items, texts};
 use redis::Value;
+
+pub fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(items) | Value::Set(items) => items,
+        other => panic!("not a list: {other:?}"),
+    }
+}
+
+/// A field of a map that RESP2 sends as a flat list.
+pub fn field<'a>(map: &'a Value, name: &str) -> Option<&'a Value> {
+    items(map).chunks(2).find(|pair| text(&pair[0]) == name).map(|pair| &pair[1])
+}
+
+pub fn texts(list: &Value) -> Vec<String> {
+    items(list).iter().map(text).collect()
+}
 
 /// An argument, with what it is made of.
 #[derive(Clone, Debug)]
@@ -12,8 +27,10 @@ pub struct Argument {
     pub kind: String,
     pub token: Option<String>,
     pub is_optional: bool,
-    is_multiple: bool,
-    parts: Vec<Self>,
+    /// May it be given several times?
+    pub is_multiple: bool,
+    /// Its parts, or its alternatives.
+    pub parts: Vec<Self>,
 }
 
 impl Argument {
@@ -21,15 +38,19 @@ impl Argument {
         let of = |what: &str| field(docs, what).map(text);
         let flags = field(docs, "flags").map(texts).unwrap_or_default();
         let has = |flag: &str| flags.iter().any(|own| own == flag);
-        let parts = field(docs, "arguments").map(|parts| items(parts).iter().map(Self::read));
         Self {
             name: of("name").expect("a name"),
             kind: of("type").expect("a type"),
             token: of("token"),
             is_optional: has("optional"),
             is_multiple: has("multiple"),
-            parts: parts.map_or_else(Vec::new, Iterator::collect),
+            parts: Self::all(docs),
         }
+    }
+
+    /// Those of a command, or the parts of one.
+    pub fn all(docs: &Value) -> Vec<Self> {
+        field(docs, "arguments").map(items).unwrap_or_default().iter().map(Self::read).collect()
     }
 
     /// Is it a moment or a span of time?
@@ -51,7 +72,7 @@ impl Argument {
         }
     }
 
-    fn behind_token(&self, value: &str) -> String {
+    pub fn behind_token(&self, value: &str) -> String {
         format!("{} {value}", self.token.as_deref().unwrap_or_default()).trim().to_owned()
     }
 
@@ -91,26 +112,28 @@ impl Argument {
 pub struct Declared {
     pub name: String,
     pub arguments: Vec<Argument>,
-    /// Does it take a fixed number of words, or any number?
-    pub is_fixed: bool,
-    words_min: usize,
+    arity: i64,
 }
 
 impl Declared {
+    /// Every command of the module on this server.
     pub fn all(server: &Server) -> Vec<Self> {
-        let declared = COMMANDS.iter().map(|(name, arity, ..)| {
-            let reply = server.call(&["COMMAND", "DOCS", name]);
-            let docs = field(&reply, name).expect("docs");
-            let arguments = items(field(docs, "arguments").expect("arguments"));
-            let arguments: Vec<_> = arguments.iter().map(Argument::read).collect();
-            Self {
-                name: name.to_uppercase(),
-                is_fixed: *arity > 0 || arguments.iter().any(|it| it.is_multiple),
-                arguments,
-                words_min: usize::try_from(arity.abs()).expect("an arity"),
-            }
-        });
-        declared.collect()
+        let names = texts(&server.call(&["COMMAND", "LIST", "FILTERBY", "MODULE", "seckill"]));
+        assert!(names.len() >= 24, "only {} commands", names.len());
+        names.into_iter().map(|name| Self::of(server, name)).collect()
+    }
+
+    fn of(server: &Server, name: String) -> Self {
+        let docs = server.call(&["COMMAND", "DOCS", &name]);
+        let arguments = Argument::all(field(&docs, &name).expect("docs"));
+        let info = server.call(&["COMMAND", "INFO", &name]);
+        let Value::Int(arity) = items(&items(&info)[0])[1] else { panic!("no arity: {info:?}") };
+        Self { name, arguments, arity }
+    }
+
+    /// Does it take a certain number of words, or any number?
+    pub fn has_options_only(&self) -> bool {
+        self.arity < 0 && !self.arguments.iter().any(|argument| argument.is_multiple)
     }
 
     /// A usual call, without options.
@@ -124,8 +147,8 @@ impl Declared {
         let words = self.arguments.iter().enumerate().filter_map(|(place, argument)| {
             other(place).or_else(|| (!argument.is_optional).then(|| argument.sample()))
         });
-        let call = words.fold(self.name.clone(), |line, words| format!("{line} {words}"));
-        if call.split(' ').count() >= self.words_min {
+        let call = words.fold(self.name.to_uppercase(), |line, words| format!("{line} {words}"));
+        if call.split(' ').count() as i64 >= self.arity.abs() {
             return call;
         }
         let option = self.options().find(|option| option.name != but).expect("an option");
