@@ -1,9 +1,8 @@
 //! The commands in every context of Redis: transactions, scripts, replicas, other clients.
 
 use crate::harness::{Client, Server, text};
-use crate::metadata::COMMANDS;
+use crate::metadata::calls;
 use crate::reject::ordered;
-use crate::security::SENTENCES;
 use redis::Value;
 
 #[test]
@@ -92,7 +91,8 @@ fn flags_and_numbers_of_arguments_are_enforced_by_the_server() {
     let server = Server::with().port().start();
     let replica = Server::with().replica_of(&server).start();
     server.wait_for_replica(&replica);
-    for ((name, arity, flags, ..), sentence) in COMMANDS.into_iter().zip(SENTENCES) {
+    for ((name, arity, flags, ..), sentence) in calls(&server) {
+        let sentence = sentence.as_str();
         let has = |flag| flags.split(' ').any(|own| own == flag);
         let refuses = |server: &Server, command: &str, words: &str| {
             let reply = server.run(command);

@@ -5,45 +5,14 @@ use std::fs;
 use std::path::Path;
 
 use crate::harness::{Client, Server, text};
-use crate::metadata::COMMANDS;
+use crate::metadata::{Row, calls};
 use crate::observe::{integer, words};
 use redis::Value;
 
-/// An example of every command. Keys begin with `k`.
-pub const SENTENCES: [&str; 24] = [
-    "seckill.try k ann o1 UNITS 2",
-    "seckill.trykeys k1 k2 k3 v ann o1 UNITS 2",
-    "seckill.mtry k ann o1 bob o2",
-    "seckill.create k 5 LIMIT 2 HOLD 5",
-    "seckill.alter k LIMIT 3",
-    "seckill.restock k 2",
-    "seckill.drop k",
-    "seckill.confirm k ann o1",
-    "seckill.extend k ann o1 1000",
-    "seckill.cancel k ann o1",
-    "seckill.reject k g 1-1 UNSOLD REASON none",
-    "seckill.order k o1",
-    "seckill.status k ann",
-    "seckill.info k",
-    "seckill.audit k",
-    "seckill.deduct k 2",
-    "seckill.return k 2",
-    "seckill.draw k ann",
-    "seckill.undraw k ann",
-    "seckill.nextid k COUNT 2",
-    "lock.acquire k t 1000 BLOCK 5 FENCE",
-    "lock.release k t",
-    "lock.renew k t 1000",
-    "lock.info k",
-];
-
-/// Every command with its example, and whether it only reads.
-fn sentences() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
-    SENTENCES.into_iter().zip(COMMANDS).map(|(sentence, row)| {
-        let (name, _) = sentence.split_once(' ').expect("arguments");
-        assert_eq!(name, row.0, "the table of commands and this one");
-        (name, sentence, row.2.contains("readonly"))
-    })
+/// Every command with a call, and whether it only reads.
+fn sentences(server: &Server) -> Vec<(&'static str, String, bool)> {
+    let of_row = |(row, sentence): (Row, String)| (row.0, sentence, row.2.contains("readonly"));
+    calls(server).into_iter().map(of_row).collect()
 }
 
 /// Do these rules let a user send this?
@@ -60,10 +29,11 @@ fn allows(server: &Server, rules: &str, sentence: &str) -> bool {
 #[test]
 fn every_command_is_a_right_of_its_own() {
     let server = Server::start();
-    for (name, sentence, _) in sentences() {
+    let sentences = sentences(&server);
+    for (name, sentence, _) in &sentences {
         assert!(allows(&server, &format!("~* +{name}"), sentence), "{name}");
         assert!(!allows(&server, &format!("~* +@all -{name}"), sentence), "{name}");
-        for (other, foreign, _) in sentences().filter(|(other, ..)| *other != name) {
+        for (other, foreign, _) in sentences.iter().filter(|(other, ..)| other != name) {
             assert!(!allows(&server, &format!("~* +{name}"), foreign), "{name} grants {other}");
         }
         // The command itself is refused too, not only the dry run.
@@ -76,13 +46,13 @@ fn every_command_is_a_right_of_its_own() {
 #[test]
 fn every_key_of_a_command_is_checked() {
     let server = Server::start();
-    for (name, sentence, reads) in sentences() {
+    for (name, sentence, reads) in &sentences(&server) {
         let rules = |keys: &str| format!("{keys} +{name}");
         assert!(allows(&server, &rules("~k*"), sentence), "{name}");
         for keys in ["", "~other", "%W~k*"] {
             assert!(!allows(&server, &rules(keys), sentence), "{name} with {keys}");
         }
-        assert_eq!(allows(&server, &rules("%R~k*"), sentence), reads, "{name} with %R");
+        assert_eq!(allows(&server, &rules("%R~k*"), sentence), *reads, "{name} with %R");
         let reply = text(&user(&server, &rules("~other")).run(sentence));
         assert!(reply.starts_with("NOPERM"), "{name}: {reply}");
     }
@@ -99,9 +69,10 @@ fn no_error_carries_bytes_of_a_user() {
     server.run("XGROUP CREATE stream.orders g 0 MKSTREAM");
     let marks = [b"mark-\xff\xfe".as_slice(), b"mark}\r\n+OK\r\n", b"mark%n%s%n", b"mark\0"];
     let mut errors = 0;
+    let sentences = sentences(&server);
     for mark in marks {
         server.call(&[b"RPUSH".as_slice(), mark, mark]);
-        for (name, sentence, _) in sentences() {
+        for (name, sentence, _) in &sentences {
             let words: Vec<&[u8]> = sentence.split(' ').map(str::as_bytes).collect();
             for index in 1..=words.len() {
                 for key in [&b"k"[..], b"bad", b"list", b"none", mark] {
@@ -157,9 +128,11 @@ fn a_voucher_grants_its_own_keys_and_no_other() {
         let reply = ann.say(&format!("TYPE {key}"));
         assert!(reply.starts_with("NOPERM"), "{key}: {reply}");
     }
+    let sentences = sentences(&server);
     for name in voucher {
-        let sentence = SENTENCES.into_iter().find(|s| s.starts_with(&format!("seckill.{name} ")));
-        let foreign = sentence.expect("a sentence").replacen(" k", " sale:2", 1);
+        let is_it = |row: &&(&str, String, bool)| row.0.strip_prefix("seckill.") == Some(name);
+        let (_, sentence, _) = sentences.iter().find(is_it).expect("a sentence");
+        let foreign = sentence.replacen(" k", " sale:2", 1);
         let reply = ann.say(&foreign);
         assert!(reply.starts_with("NOPERM"), "{foreign}: {reply}");
     }

@@ -155,6 +155,19 @@ impl Declared {
         format!("{call} {}", option.sample())
     }
 
+    /// A call with all options, whose keys are k, or k1, k2 and so on.
+    pub fn sentence(&self) -> String {
+        let keys = self.arguments.iter().filter(|argument| argument.kind == "key").count();
+        let words = self.arguments.iter().enumerate().map(|(place, argument)| {
+            match (&*argument.kind, keys) {
+                ("key", 1) => "k".to_owned(),
+                ("key", _) => format!("k{}", place + 1),
+                _ => argument.sample(),
+            }
+        });
+        words.fold(self.name.clone(), |line, words| format!("{line} {words}"))
+    }
+
     /// Calls with `@` in the place of one value each.
     pub fn values(&self) -> Vec<(String, &Argument)> {
         let of = |place: usize| {
