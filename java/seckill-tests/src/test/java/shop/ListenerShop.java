@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.*;
 import io.github.seckill.spring.listener.*;
-import io.micrometer.observation.ObservationRegistry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,6 +22,8 @@ final class ListenerShop extends Shop {
     static final String ORDERS = "stream.orders";
     static final String GROUP = "rows";
     static final OrderFailurePolicy RETRY = OrderFailurePolicy.retryForever();
+    static final Duration RETRY_FIRST = Duration.ofMillis(40);
+    static final Duration RETRY_MOST = RETRY_FIRST.multipliedBy(4);
     static final SaleRules HELD = SaleRules.none().hold(Duration.ofMinutes(10));
 
     final LettuceConnectionFactory factory = new LettuceConnectionFactory(
@@ -51,10 +52,9 @@ final class ListenerShop extends Shop {
     OrderListenerContainer start(OrderFailurePolicy policy, DefaultListableBeanFactory beans) {
         OrderListenerObserver observer = beans.getBeanProvider(OrderListenerObserver.class)
                 .getIfAvailable(() -> OrderListenerObserver.NONE);
-        Duration retry = Duration.ofMillis(40);
         OrderListenerContainer container = new OrderListenerContainer(
-                beans, () -> factory, options(claimAfter, retry, retry.multipliedBy(4)),
-                any -> Duration.ofSeconds(1), policy, observer, ObservationRegistry.NOOP);
+                beans, () -> factory, options(claimAfter, RETRY_FIRST, RETRY_MOST),
+                any -> Duration.ofSeconds(1), policy, observer);
         containers.add(container);
         container.afterSingletonsInstantiated();
         container.start();

@@ -9,7 +9,6 @@ import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.*;
 import io.lettuce.core.XReadArgs.StreamOffset;
 import io.lettuce.core.api.sync.RedisCommands;
-import io.micrometer.observation.ObservationRegistry;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -147,8 +146,7 @@ final class TriesBench implements AutoCloseable {
                 Duration.ofSeconds(60), Duration.ofSeconds(20));
         OrderListenerContainer listener = new OrderListenerContainer(
                 beans, () -> connections, defaults, factory -> Duration.ofSeconds(1),
-                OrderFailurePolicy.retryForever(), OrderListenerObserver.NONE,
-                ObservationRegistry.NOOP);
+                OrderFailurePolicy.retryForever(), OrderListenerObserver.NONE);
         listener.afterSingletonsInstantiated();
         listener.start();
         try (SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce))) {

@@ -114,14 +114,12 @@ public class SeckillAutoConfiguration {
             ConfigurableListableBeanFactory beans, ConnectionChoice connections,
             SeckillTransport transport, SeckillProperties properties,
             ObjectProvider<OrderFailurePolicy> policy,
-            ObjectProvider<OrderListenerObserver> observer,
-            ObjectProvider<ObservationRegistry> observations) {
+            ObjectProvider<OrderListenerObserver> observer) {
         return new OrderListenerContainer(
                 beans, connections::forListeners, properties.listener(),
                 factory -> Transports.timeoutOf(factory).dividedBy(2),
                 policy.getIfAvailable(OrderFailurePolicy::retryForever),
-                observer.getIfAvailable(() -> OrderListenerObserver.NONE),
-                observations.getIfUnique(() -> ObservationRegistry.NOOP));
+                observer.getIfAvailable(() -> OrderListenerObserver.NONE));
     }
 
     @Configuration(proxyBeanMethods = false)

@@ -3,8 +3,6 @@ package io.github.seckill.spring.listener;
 import io.github.seckill.client.Printable;
 import io.github.seckill.spring.listener.FailureLog.Failures;
 import io.github.seckill.spring.listener.OrderFailurePolicy.Decision;
-import io.micrometer.observation.Observation;
-import io.micrometer.observation.ObservationRegistry;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Objects;
@@ -17,7 +15,7 @@ import org.springframework.data.redis.connection.stream.ByteRecord;
 /** Hands entries to the listeners of a group and processes the results; for one thread. */
 record EntryHandler(
         Map<Kind, OrderListenerMethod> listeners, EntryDecoder decoder, OrderFailurePolicy policy,
-        OrderListenerObserver observer, ObservationRegistry observations, FailureLog failures) {
+        OrderListenerObserver observer, FailureLog failures) {
     private static final int REASON_LENGTH_MAX = 500;
     private static final Logger LOG = LoggerFactory.getLogger(EntryHandler.class);
 
@@ -55,11 +53,7 @@ record EntryHandler(
 
     private @Nullable Throwable call(OrderListenerMethod listener, OrderEvent event) {
         try {
-            Observation.createNotStarted("seckill.listener.call", observations)
-                    .lowCardinalityKeyValue("group", event.entry().group())
-                    .lowCardinalityKeyValue("kind", event.kind())
-                    .highCardinalityKeyValue("key", event.idempotencyKey())
-                    .observeChecked(() -> listener.handle(event));
+            listener.handle(event);
             return null;
         } catch (Throwable thrown) {
             return thrown;

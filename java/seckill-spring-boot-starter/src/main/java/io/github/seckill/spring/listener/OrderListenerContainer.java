@@ -1,6 +1,5 @@
 package io.github.seckill.spring.listener;
 
-import io.micrometer.observation.ObservationRegistry;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
@@ -35,7 +34,6 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     private final Function<RedisConnectionFactory, Duration> pollMost;
     private final OrderFailurePolicy policy;
     private final OrderListenerObserver observer;
-    private final ObservationRegistry observations;
     private final List<OrderListenerLoop> running = new CopyOnWriteArrayList<>();
     private ExecutorService threads = Executors.newCachedThreadPool();
     private Map<String, Map<Kind, OrderListenerMethod>> groups = Map.of();
@@ -43,15 +41,13 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     public OrderListenerContainer(
             ConfigurableListableBeanFactory beans, Supplier<RedisConnectionFactory> connections,
             OrderListenerOptions options, Function<RedisConnectionFactory, Duration> pollMost,
-            OrderFailurePolicy policy, OrderListenerObserver observer,
-            ObservationRegistry observations) {
+            OrderFailurePolicy policy, OrderListenerObserver observer) {
         this.beans = beans;
         this.connections = connections;
         this.options = options;
         this.pollMost = pollMost;
         this.policy = policy;
         this.observer = observer;
-        this.observations = observations;
     }
 
     @Override
@@ -107,8 +103,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
             }
         }
         EntryHandler handler = new EntryHandler(
-                methods, new EntryDecoder(options.fields()), policy, observer, observations,
-                new FailureLog());
+                methods, new EntryDecoder(options.fields()), policy, observer, new FailureLog());
         RedisConnectionFactory factory = connections.get();
         // A read that waits for longer than the connection does would end as a failure.
         Duration most = pollMost.apply(factory);

@@ -1,5 +1,7 @@
 package io.github.seckill.spring.listener;
 
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationRegistry;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.LinkedHashMap;
@@ -24,6 +26,7 @@ final class OrderListenerMethod {
     private final String bean;
     private final Method method;
     private final List<Kind> kinds;
+    private final ObservationRegistry observations;
 
     private OrderListenerMethod(ConfigurableListableBeanFactory beans, String bean, Method method) {
         Class<?>[] parameters = method.getParameterTypes();
@@ -38,6 +41,8 @@ final class OrderListenerMethod {
         this.beans = beans;
         this.bean = bean;
         this.method = method;
+        this.observations = beans.getBeanProvider(ObservationRegistry.class)
+                .getIfUnique(() -> ObservationRegistry.NOOP);
         if (beans.containsSingleton(bean)) {
             invocableOf(beans.getBean(bean)); // Refused at the start, if it must be.
         }
@@ -93,6 +98,14 @@ final class OrderListenerMethod {
 
     /** Throws what the method throws. */
     void handle(OrderEvent event) throws Throwable {
+        Observation.createNotStarted("seckill.listener.call", observations)
+                .lowCardinalityKeyValue("group", event.entry().group())
+                .lowCardinalityKeyValue("kind", event.kind())
+                .highCardinalityKeyValue("key", event.idempotencyKey())
+                .observeChecked(() -> invoke(event));
+    }
+
+    private void invoke(OrderEvent event) throws Throwable {
         Object target = beans.getBean(bean);
         try {
             if (method.getParameterCount() == 2) {
