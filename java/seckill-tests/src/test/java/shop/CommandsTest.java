@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillException.Code;
+import io.lettuce.core.AclSetuserArgs;
 import io.lettuce.core.Consumer;
 import io.lettuce.core.Range;
 import io.lettuce.core.ScanArgs;
@@ -253,6 +254,13 @@ class CommandsTest {
                 .isEqualTo(Optional.of(OrderState.REJECTED));
     }
 
+    /** What has no code of its own is told by the first word of the server's error. */
+    private void saysWord(String word) {
+        assertThatThrownBy(() -> client.tryBuy("2", "a", "o"))
+                .hasFieldOrPropertyWithValue("code", Code.OTHER)
+                .hasFieldOrPropertyWithValue("word", word);
+    }
+
     @ParameterizedTest
     @MethodSource("everywhere")
     void mistakes_are_thrown_by_their_code_word(String program, ProtocolVersion version) {
@@ -260,9 +268,15 @@ class CommandsTest {
         plain.lpush("seckill:stock:1", "x");
         Until.fails(() -> client.tryBuy("1", "a", "o"), Code.WRONGTYPE);
         plain.set("seckill:stock:2", "5.5");
-        assertThatThrownBy(() -> client.tryBuy("2", "a", "o"))
-                .hasFieldOrPropertyWithValue("code", Code.OTHER)
-                .hasFieldOrPropertyWithValue("word", "ERR");
+        saysWord("ERR");
+        plain.set("seckill:stock:2", "5");
+        plain.configSet("maxmemory", "1");
+        saysWord("OOM");
+        plain.configSet("maxmemory", "0");
+        plain.aclSetuser("default", AclSetuserArgs.Builder.resetKeys());
+        saysWord("NOPERM");
+        plain.aclSetuser("default", AclSetuserArgs.Builder.allKeys());
+        assertThat(client.tryBuy("2", "a", "o")).isEqualTo(Outcome.ACCEPTED);
         assertThatThrownBy(() -> client.tryBuy("2", "a", "*"))
                 .isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(() -> client.run(tryBuy("2", "a", "o", 0)))

@@ -43,6 +43,25 @@ class OrderFailureTest {
         assertThat(new TreeSet<>(recorder.keys)).hasSize(2);
     }
 
+    /** Twice as long each time, up to the longest: doubled 12 times it would be minutes. */
+    @Test
+    void anEntryThatFailsComesAgainAfterTwiceAsLongUpToTheLongest() {
+        List<Duration> calls = new CopyOnWriteArrayList<>();
+        shop.client.run(create("7", 1, SaleRules.none()));
+        long began = System.nanoTime();
+        recorder.refuses = event -> calls.add(Duration.ofNanos(System.nanoTime() - began));
+        shop.start(RETRY, recorder);
+        shop.buy("7", "alice", "a1");
+        await().until(() -> calls.size() > 13);
+        Duration due = Duration.ZERO;
+        for (int call = 1; call <= 13; call++) {
+            Duration delay = RETRY_FIRST.multipliedBy(1L << call - 1);
+            // The server counts whole milliseconds.
+            due = due.plus(delay.compareTo(RETRY_MOST) < 0 ? delay : RETRY_MOST).minusMillis(1);
+            assertThat(calls.get(call)).isGreaterThanOrEqualTo(due);
+        }
+    }
+
     @Test
     void aDeadLetterByPolicyReleasesNothing() {
         recorder.refuses = event -> event.order().orderId().equals("a1");

@@ -2,6 +2,7 @@ package shop;
 
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
@@ -13,6 +14,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is sent again, and what is said in the end. No server: every answer is the test's. */
 class RepetitionTest {
@@ -32,30 +34,41 @@ class RepetitionTest {
         await(count + " sent").until(() -> wire.count() == count);
     }
 
-    @Test
-    void what_was_refused_for_the_moment_is_sent_again_also_if_unmanaged() throws Exception {
-        CompletableFuture<Outcome> attempt = buy();
-        wire.fail(0, "TRYAGAIN not all keys of this voucher are here");
-        awaitSent(2);
-        assertThat(wire.sent(1).command()).isEqualTo(wire.sent(0).command());
-        wire.answer(1, 0L);
-        assertThat(attempt.join()).isEqualTo(Outcome.ACCEPTED);
-    }
-
-    @Test
-    void what_was_never_done_is_thrown_as_such() {
-        client = client(Duration.ZERO);
-        CompletableFuture<Outcome> attempt = buy();
-        wire.fail(0, "CLUSTERDOWN the cluster is down");
-        Until.fails(attempt, Code.NOTNOW);
-    }
-
-    @Test
-    void a_refusal_of_the_repetition_does_not_say_that_the_first_was_not_done() throws Exception {
+    /** A try on a managed voucher that had no answer at first, and was sent again. */
+    private CompletableFuture<Outcome> buyTwice() throws Exception {
         CompletableFuture<Outcome> attempt = buy();
         wire.noAnswer(0);
         wire.answer(1, FakeTransport.MANAGED);
         awaitSent(3);
+        return attempt;
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {
+        "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY", "NOREPLICAS",
+        "BUSY"
+    })
+    void what_was_refused_for_the_moment_is_sent_again_also_if_unmanaged(String word)
+            throws Exception {
+        try (SeckillClient impatient = client(Duration.ZERO)) {
+            CompletableFuture<Outcome> refused = impatient.start(tryBuy("7", "alice", "o1"));
+            wire.fail(0, word + " and why");
+            // It was never done, and is thrown as such.
+            assertThatThrownBy(refused::join).cause()
+                    .isInstanceOf(SeckillException.NotNow.class)
+                    .hasFieldOrPropertyWithValue("word", word);
+        }
+        CompletableFuture<Outcome> attempt = buy();
+        wire.fail(1, word + " and why");
+        awaitSent(3);
+        assertThat(wire.sent(2).command()).isEqualTo(wire.sent(1).command());
+        wire.answer(2, 0L);
+        assertThat(attempt.join()).isEqualTo(Outcome.ACCEPTED);
+    }
+
+    @Test
+    void a_refusal_of_the_repetition_does_not_say_that_the_first_was_not_done() throws Exception {
+        CompletableFuture<Outcome> attempt = buyTwice();
         wire.fail(2, "OOM command not allowed when used memory > 'maxmemory'");
         awaitSent(4);
         wire.fail(3, "READONLY You can't write against a read only replica");
@@ -67,9 +80,7 @@ class RepetitionTest {
     @Test
     void after_an_unanswered_one_the_end_is_unknown_whatever_came_last() throws Exception {
         client = client(Duration.ofSeconds(1));
-        CompletableFuture<Outcome> attempt = buy();
-        wire.noAnswer(0);
-        wire.answer(1, FakeTransport.MANAGED);
+        CompletableFuture<Outcome> attempt = buyTwice();
         for (int sent = 2; !attempt.isDone(); sent++) {
             int next = sent;
             await("sent or over").until(() -> wire.count() > next || attempt.isDone());
@@ -82,10 +93,7 @@ class RepetitionTest {
 
     @Test
     void a_mistake_ends_the_repetitions() throws Exception {
-        CompletableFuture<Outcome> attempt = buy();
-        wire.noAnswer(0);
-        wire.answer(1, FakeTransport.MANAGED);
-        awaitSent(3);
+        CompletableFuture<Outcome> attempt = buyTwice();
         wire.fail(2, "NOVOUCHER no stock key for this voucher");
         Until.fails(attempt, Code.NOVOUCHER);
     }
