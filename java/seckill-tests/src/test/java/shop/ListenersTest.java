@@ -5,11 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
 import io.github.seckill.client.SaleRules;
+import io.github.seckill.spring.SeckillLockRegistry;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.listener.OrderFailurePolicy;
 import io.github.seckill.spring.listener.OrderListenerObserver;
 import io.github.seckill.spring.listener.StreamEntry;
 import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.RedisClient;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import java.util.List;
@@ -131,6 +133,32 @@ class ListenersTest {
             await().until(() -> shop(context).rows.size() == 2);
             await().until(() -> Application.health(context).startsWith("UP"));
             assertThat(reading(context)).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void namesConsumersAndReadsAreAsThePropertiesSay(CapturedOutput output) throws Exception {
+        try (SeckillServer other = SeckillServer.start(
+                        "--seckill.order-stream", "orders", "--seckill.order-fields", "u v o");
+                var context = Application.run(
+                        Application.class, other, "seckill.listener.stream=orders",
+                        "seckill.listener.fields=u v o", "seckill.listener.concurrency=5",
+                        "spring.data.redis.lettuce.pool.enabled=true",
+                        "spring.data.redis.lettuce.pool.max-active=2",
+                        // A read must end before the connection gives it up.
+                        "spring.data.redis.timeout=4s", "seckill.listener.poll=1h",
+                        "seckill.lock.prefix=mine:")) {
+            await().until(() -> reading(context) == 5);
+            sell(context, 20);
+            await().until(() -> shop(context).rows.size() == 20);
+            context.getBean(SeckillLockRegistry.class).obtain("report").lock();
+            try (var lettuce = RedisClient.create(other.uri())) {
+                var plain = lettuce.connect().sync();
+                assertThat(plain.exists("mine:report")).isEqualTo(1);
+                long reads = Shop.calls(plain, "xreadgroup");
+                await().until(() -> Shop.calls(plain, "xreadgroup") > reads + 2);
+            }
+            assertThat(output).doesNotContain("can't read");
         }
     }
 

@@ -1,5 +1,7 @@
 package io.github.seckill.spring.listener;
 
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.cluster.RedisClusterClient;
 import io.lettuce.core.codec.ByteArrayCodec;
 import io.lettuce.core.output.IntegerOutput;
 import java.nio.charset.StandardCharsets;
@@ -11,16 +13,33 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.data.domain.Range;
 import org.springframework.data.redis.connection.RedisConnection;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStreamCommands;
 import org.springframework.data.redis.connection.RedisStreamCommands.XClaimOptions;
 import org.springframework.data.redis.connection.RedisStreamCommands.XPendingOptions;
+import org.springframework.data.redis.connection.lettuce.LettuceClusterConnection;
 import org.springframework.data.redis.connection.lettuce.LettuceConnection;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.data.redis.connection.stream.*;
 
 /** One consumer of a group, on a connection of its own: what it asks the server. */
 record GroupConsumer(RedisConnection connection, String group, String name) {
     /** What is pending for a consumer that leaves goes to this one. */
     private static final String RETURNED = "returned";
+
+    /**
+     * Opens a connection that is of no pool. Where a pool has fewer than there are consumers, the
+     * others would wait for ever, and so would the application.
+     */
+    static RedisConnection connect(RedisConnectionFactory factory) {
+        if (!(factory instanceof LettuceConnectionFactory lettuce)) {
+            return factory.getConnection();
+        }
+        return lettuce.getRequiredNativeClient() instanceof RedisClient client
+                ? new LettuceConnection(lettuce.getTimeout(), client)
+                : new LettuceClusterConnection(
+                        (RedisClusterClient) lettuce.getRequiredNativeClient());
+    }
 
     /** Makes the group where it is missing, to read the stream from its beginning. */
     void createGroup(String stream) {

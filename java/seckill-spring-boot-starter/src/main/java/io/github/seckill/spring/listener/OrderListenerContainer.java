@@ -108,7 +108,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         // A read that waits for longer than the connection does would end as a failure.
         Duration most = pollMost.apply(factory);
         OrderListenerLoop loop = new OrderListenerLoop(
-                factory::getConnection, group, name, streams, handler, options,
+                () -> GroupConsumer.connect(factory), group, name, streams, handler, options,
                 options.poll().compareTo(most) < 0 ? options.poll() : most,
                 () -> tellConsumers(group, handler));
         running.add(loop);
