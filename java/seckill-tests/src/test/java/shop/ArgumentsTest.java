@@ -3,8 +3,14 @@ package shop;
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.seckill.client.*;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.test.SeckillServer;
+import java.lang.module.ModuleFinder;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
@@ -12,6 +18,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aot.generate.ClassNameGenerator;
 import org.springframework.aot.generate.DefaultGenerationContext;
 import org.springframework.aot.generate.InMemoryGeneratedFiles;
@@ -68,6 +76,17 @@ class ArgumentsTest {
                     + (confirmation.look() ? 1 : 0);
             assertThat(sayings).as(confirmation.name()).isEqualTo(1);
         }
+    }
+
+    /** Where they are jars, and not folders of classes. */
+    @ParameterizedTest
+    @ValueSource(classes = {SeckillClient.class, SeckillTemplate.class, SeckillServer.class})
+    void theJarsAreModules(Class<?> type) throws Exception {
+        Path jar = Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI());
+        assumeTrue(Files.isRegularFile(jar), "the jar");
+        assertThat(ModuleFinder.of(jar).findAll())
+                .singleElement().extracting(module -> module.descriptor().name())
+                .isEqualTo(type.getPackageName());
     }
 
     @Test

@@ -9,11 +9,15 @@ import io.github.seckill.test.SeckillServer;
 import java.util.List;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.data.redis.core.RedisCallback;
 import org.springframework.data.redis.core.StringRedisTemplate;
 
 /** A server without the module. */
+@ExtendWith(OutputCaptureExtension.class)
 class ModuleMissingTest {
     @AutoClose private static final SeckillServer PLAIN =
             SeckillServer.start(SeckillServer.program(), List.of());
@@ -28,8 +32,9 @@ class ModuleMissingTest {
     }
 
     @Test
-    void theHealthSaysSoBeforeTheFirstSale() {
+    void theHealthSaysSoBeforeTheFirstSale(CapturedOutput output) {
         try (var context = run(PLAIN, "warn", "20s")) {
+            assertThat(output).contains("server: the server lacks the seckill module");
             assertThat(Application.health(context))
                     .startsWith("DOWN {server=the server lacks the seckill module")
                     .contains("loadmodule");
@@ -47,10 +52,11 @@ class ModuleMissingTest {
     }
 
     @Test
-    void theModuleThatIsLoadedLaterIsFound() throws Exception {
+    void theModuleThatIsLoadedLaterIsFound(CapturedOutput output) throws Exception {
         List<String> allowed = List.of("--enable-module-command", "yes");
         try (SeckillServer server = SeckillServer.start(SeckillServer.program(), allowed);
                 var context = run(server, "off", "20s")) {
+            assertThat(output).doesNotContain("lacks the seckill module");
             assertThat(Application.health(context)).startsWith("DOWN");
             StringRedisTemplate redis = context.getBean(StringRedisTemplate.class);
             String module = SeckillServer.module().orElseThrow().toAbsolutePath().toString();

@@ -121,6 +121,8 @@ class OrderFailureTest {
         shop.buyAll(21, 40);
         await().until(() -> recorder.refused.size() > 100);
         assertThat(recorder.refused).noneMatch(event -> event.order().orderId().equals("o40"));
+        long before = recorder.refusedOrders();
+        await("one is read now and then").until(() -> recorder.refusedOrders() > before);
         assertThat(shop.entries("stream.orders.dlq")).isEmpty();
         assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
 

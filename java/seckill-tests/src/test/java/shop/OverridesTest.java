@@ -7,6 +7,7 @@ import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.boot.SeckillAutoConfiguration;
 import io.github.seckill.spring.listener.OrderListenerContainer;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.mockito.Mockito;
@@ -39,6 +40,13 @@ class OverridesTest {
                 assertThat(context)
                         .hasNotFailed().doesNotHaveBean(SeckillClient.class)
                         .doesNotHaveBean(OrderListenerContainer.class));
+        var measured = withRedis().withBean(SimpleMeterRegistry.class);
+        measured.run(context -> assertThat(context)
+                .hasSingleBean(SeckillObserver.class).hasSingleBean(OrderListenerContainer.class));
+        measured.withPropertyValues("seckill.metrics.enabled=false").run(context ->
+                assertThat(context).doesNotHaveBean(SeckillObserver.class));
+        measured.withPropertyValues("seckill.listener.enabled=false").run(context ->
+                assertThat(context).doesNotHaveBean(OrderListenerContainer.class));
     }
 
     @Test

@@ -31,6 +31,10 @@ public class Recorder {
         return handled.stream().filter(type::isInstance).map(type::cast).toList();
     }
 
+    long refusedOrders() {
+        return refused.stream().map(event -> event.order().orderId()).distinct().count();
+    }
+
     long refusals(String orderId) {
         return refused.stream().filter(event -> event.order().orderId().equals(orderId)).count();
     }

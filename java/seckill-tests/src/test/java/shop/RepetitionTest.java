@@ -45,8 +45,8 @@ class RepetitionTest {
 
     @ParameterizedTest
     @ValueSource(strings = {
-        "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY", "NOREPLICAS",
-        "BUSY"
+        "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY",
+        "NOREPLICAS", "BUSY"
     })
     void what_was_refused_for_the_moment_is_sent_again_also_if_unmanaged(String word)
             throws Exception {

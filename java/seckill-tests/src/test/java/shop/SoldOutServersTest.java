@@ -2,6 +2,7 @@ package shop;
 
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
@@ -119,6 +120,9 @@ class SoldOutServersTest {
                 for (Buyer buyer : buyers) {
                     buyer.awaitMemory();
                 }
+                // Its server would say that the user is at the limit.
+                assertThat(buyers.get(0).client.tryBuy("7", bought, "again" + round))
+                        .isEqualTo(Outcome.SOLD_OUT);
                 // Each way of release returns when its answer is here.
                 switch (round % 4) {
                     case 0 -> office.client.run(cancel(OrderRef.of("7", bought, bought)));
@@ -208,8 +212,13 @@ class SoldOutServersTest {
             for (int i = 0; i < 50; i++) {
                 assertThat(buyer.buy()).isEqualTo(Outcome.SOLD_OUT);
             }
+            assertThat(buyer.client.tryBuy("7", "first", "again")).isEqualTo(Outcome.AT_LIMIT);
             assertThat(buyer.remembered).hasValue(0);
             await("told").until(() -> output.toString().contains("Sold out is not remembered"));
+            SeckillTransport another = LettuceTransport.of(buyer.lettuce);
+            assertThatThrownBy(() -> SeckillClient.create(another, Shop.REMEMBER))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageStartingWith("rememberSoldOut needs RESP3");
         }
     }
 }

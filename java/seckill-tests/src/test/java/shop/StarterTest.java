@@ -77,6 +77,8 @@ class StarterTest {
         });
         assertThat(token).hasValueSatisfying(fence -> assertThat(fence).isPositive());
         assertThat(elsewhere("lock:report")).contains("done");
+        assertThat(template.underLock("lock:report", Duration.ofSeconds(1), lock -> null))
+                .isEmpty();
     }
 
     private Optional<String> elsewhere(String key) {

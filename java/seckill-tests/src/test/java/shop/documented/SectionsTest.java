@@ -43,6 +43,7 @@ class SectionsTest {
               SecuredServerTest SentinelTest
             Health and metrics
               StarterTest: triesAreMeasuredByOutcomeAndBatch
+              MetersTest
               ModuleMissingTest
               ListenersTest: aListenerThatCanNotReadIsDownAndReadsAgain
               OrderFailureTest: whileEverythingFailsNothingIsGivenUpAndReadingStops
@@ -63,7 +64,8 @@ class SectionsTest {
               LocksTest: a_holder_that_is_killed_frees_the_lock_at_once
             Properties
               documented.SectionsTest: everyPropertyIsOnThePage
-              OverridesTest: propertiesBecomeOptions
+              OverridesTest: propertiesBecomeOptions itCanBeSwitchedOff
+              ListenersTest: namesConsumersAndReadsAreAsThePropertiesSay
             Versions
               VirtualThreadsTest
             """;

@@ -1,0 +1,86 @@
+package shop;
+
+import static io.github.seckill.client.Commands.create;
+import static org.assertj.core.api.Assertions.assertThat;
+import static shop.Until.await;
+
+import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillException.Code;
+import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.listener.OrderFailurePolicy;
+import io.github.seckill.test.SeckillServer;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tag;
+import java.nio.file.Files;
+import java.util.*;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
+import org.springframework.context.annotation.Bean;
+import shop.documented.Pages;
+
+/** The meters and tags of docs/java.md are those of an application to which all of it happens. */
+@EnabledIf("shop.documented.Pages#areHere")
+class MetersTest {
+    @AutoClose private final SeckillServer server = SeckillServer.start();
+
+    static class GivesUp extends Application {
+        @Bean
+        OrderFailurePolicy policy() {
+            return failure -> OrderFailurePolicy.Decision.DEAD_LETTER;
+        }
+    }
+
+    @AfterEach
+    void workAsUsual() {
+        Application.work = event -> {};
+    }
+
+    @Test
+    void thePageHasEveryMeterWithItsTags() throws Exception {
+        Application.work = event -> {
+            if (event.order().user().startsWith("bad")) {
+                throw new IllegalStateException("row refused");
+            }
+        };
+        Map<String, Set<String>> recorded = new TreeMap<>();
+        String voucherTag = "seckill.metrics.voucher-tag=true";
+        try (var context = Application.run(GivesUp.class, server, voucherTag)) {
+            MeterRegistry meters = context.getBean(MeterRegistry.class);
+            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            seckill.run(create("7", 100, SaleRules.none()));
+            seckill.tryBuy("7", "bad", "b0");
+            seckill.tryBuy("7", "good", "g0");
+            await().until(() -> meters.find("seckill.listener.dead.letters").counter() != null);
+            for (int i = 1; i < 9; i++) {
+                seckill.tryBuy("7", "bad" + i, "b" + i);
+            }
+            await().until(() -> meters.find("seckill.listener.intake.stopped").gauge() != null);
+            assertThat(meters.get("seckill.listener.intake.stopped").gauge().value()).isEqualTo(1);
+            Until.fails(() -> seckill.tryBuy("none", "alice", "a1"), Code.NOVOUCHER);
+            await().until(() ->
+                    meters.find("seckill.mistakes").tag("code", "NOVOUCHER").counter() != null);
+            meters.getMeters().stream().map(meter -> meter.getId())
+                    .filter(id -> id.getName().matches("seckill[.].*"))
+                    .filter(id -> !id.getName().matches(".*[.](command|call)([.]active)?"))
+                    .forEach(id -> recorded.computeIfAbsent(id.getName(), any -> new TreeSet<>())
+                            .addAll(id.getTags().stream().map(Tag::getKey).toList()));
+        }
+        Map<String, Set<String>> documented = new TreeMap<>();
+        Pattern row = Pattern.compile("(?m)^[|] `(seckill[a-z.]+)`[^|]*[|]([^|]*)[|][^|]*[|]$");
+        for (MatchResult line : row.matcher(meterTable()).results().toList()) {
+            documented.put(line.group(1), new TreeSet<>(Pattern.compile("(?<=`)[a-z]+(?=`)")
+                    .matcher(line.group(2)).results().map(MatchResult::group).toList()));
+        }
+        assertThat(recorded).isEqualTo(documented);
+    }
+
+    private static String meterTable() throws Exception {
+        String page = Files.readString(Pages.ROOT.resolve("docs/java.md"));
+        int from = page.indexOf("| meter |");
+        return page.substring(from, page.indexOf("\n\n", from));
+    }
+}
