@@ -79,26 +79,18 @@ start_mysql() { # name
 query() { mariadb --no-defaults -u root -S "$folder/$1/socket" -N "${@:2}"; }
 
 # Compiles the class Probe that it reads, with a library, for `probe`.
-java_program() { # group:artifact:version
+java_program() { # group:artifact:version ...
     local group artifact version
-    IFS=: read -r group artifact version <<<"$1"
     mkdir "$folder/java"
     cat >"$folder/java/Probe.java"
-    cat >"$folder/java/pom.xml" <<XML
-<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>x</groupId>
-  <artifactId>x</artifactId>
-  <version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>$group</groupId>
-      <artifactId>$artifact</artifactId>
-      <version>$version</version>
-    </dependency>
-  </dependencies>
-</project>
-XML
+    {
+        echo "<project><modelVersion>4.0.0</modelVersion><groupId>x</groupId><artifactId>x</artifactId><version>1</version>"
+        echo "<dependencies>"
+        while IFS=: read -r group artifact version; do
+            echo "<dependency><groupId>$group</groupId><artifactId>$artifact</artifactId><version>$version</version></dependency>"
+        done < <(printf '%s\n' "$@")
+        echo "</dependencies></project>"
+    } >"$folder/java/pom.xml"
     (cd "$folder/java" && mvn -q -B -Dstyle.color=never dependency:build-classpath -Dmdep.outputFile=cp)
     javac -cp "$(cat "$folder/java/cp")" -d "$folder/java" "$folder/java/Probe.java"
 }
