@@ -44,14 +44,10 @@ class FactoriesTest {
         }
     }
 
-    static class PrimaryCache extends Application {
-        @Bean
-        RedisConnectionFactory sales() {
-            return to(SALES);
-        }
-
+    static class PrimaryCache extends Two {
         @Bean
         @Primary
+        @Override
         RedisConnectionFactory cache() {
             return to(CACHE);
         }

@@ -32,6 +32,10 @@ class LocksTest {
                 .commandTimeout(Duration.ofMillis(500)).retryFor(Duration.ofSeconds(2)));
     }
 
+    private SeckillLock brief(Duration lease, boolean renew) {
+        return client().lock(KEY, LockOptions.defaults().lease(lease).renew(renew));
+    }
+
     /** Completed with the thread whose lock is lost. */
     private static CompletableFuture<Thread> lossOf(SeckillLock lock) {
         CompletableFuture<Thread> lost = new CompletableFuture<>();
@@ -143,8 +147,7 @@ class LocksTest {
 
     @Test
     void a_lease_is_renewed_as_long_as_the_lock_is_held() throws Exception {
-        LockOptions brief = LockOptions.defaults().lease(Duration.ofSeconds(6));
-        SeckillLock lock = client().lock(KEY, brief);
+        SeckillLock lock = brief(Duration.ofSeconds(6), true);
         lock.lock();
         long token = lock.fencingToken();
         await("a part of the lease is over").until(() -> plain.pttl(KEY) < 5_000);
@@ -156,8 +159,7 @@ class LocksTest {
 
     @Test
     void a_lease_that_ends_is_told() throws Exception {
-        LockOptions brief = LockOptions.defaults().lease(Duration.ofMillis(150)).renew(false);
-        SeckillLock lock = client().lock(KEY, brief);
+        SeckillLock lock = brief(Duration.ofMillis(150), false);
         CompletableFuture<Thread> lost = lossOf(lock);
         lock.lock();
         SeckillLock others = client().lock(KEY);
@@ -228,8 +230,7 @@ class LocksTest {
 
     @Test
     void a_lock_of_a_thread_that_has_ended_is_not_renewed() throws Exception {
-        LockOptions brief = LockOptions.defaults().lease(Duration.ofMillis(500));
-        SeckillLock lock = client().lock(KEY, brief);
+        SeckillLock lock = brief(Duration.ofMillis(500), true);
         CompletableFuture<Thread> lost = lossOf(lock);
         Thread careless = new Thread(lock::lock);
         careless.start();
@@ -240,8 +241,7 @@ class LocksTest {
 
     @Test
     void a_renewal_that_finds_another_holder_is_told() throws Exception {
-        LockOptions brief = LockOptions.defaults().lease(Duration.ofMillis(600));
-        SeckillLock lock = client().lock(KEY, brief);
+        SeckillLock lock = brief(Duration.ofMillis(600), true);
         CompletableFuture<Thread> lost = lossOf(lock);
         lock.lock();
         plain.set(KEY, "somebody else");

@@ -36,6 +36,14 @@ class OrderListenerTest {
     @AutoClose private final ListenerShop shop = new ListenerShop();
     private final Recorder recorder = new Recorder();
 
+    private OrderListenerContainer startAndSell() {
+        shop.client.run(create("7", 5, SaleRules.none()));
+        OrderListenerContainer container = shop.start(RETRY, recorder);
+        shop.buy("7", "alice", "a1");
+        await().until(() -> recorder.handledIds().contains("placed a1"));
+        return container;
+    }
+
     @Test
     void everyChangeOfAnOrderIsHandedOverAndAcknowledged() {
         shop.client.run(create("7", 5, HELD));
@@ -150,10 +158,7 @@ class OrderListenerTest {
 
     @Test
     void aGroupThatIsDestroyedIsMadeAgain() {
-        shop.client.run(create("7", 5, SaleRules.none()));
-        shop.start(RETRY, recorder);
-        shop.buy("7", "alice", "a1");
-        await().until(() -> recorder.handledIds().contains("placed a1"));
+        startAndSell();
         shop.redis.delete(ORDERS);
         shop.buy("7", "bob", "b1");
         await().until(() -> recorder.handledIds().contains("placed b1"));
@@ -161,10 +166,7 @@ class OrderListenerTest {
 
     @Test
     void aListenerWhoseConnectionsAreLostGoesOn() {
-        shop.client.run(create("7", 5, SaleRules.none()));
-        shop.start(RETRY, recorder);
-        shop.buy("7", "alice", "a1");
-        await().until(() -> recorder.handledIds().contains("placed a1"));
+        startAndSell();
         RedisClient client = (RedisClient) shop.factory.getRequiredNativeClient();
         try (var connection = client.connect()) {
             long killed = connection.sync().clientKill(KillArgs.Builder.typeNormal().skipme());
@@ -178,10 +180,7 @@ class OrderListenerTest {
 
     @Test
     void aStopWaitsForTheEntryInHandAndLeavesTheGroup() {
-        shop.client.run(create("7", 5, SaleRules.none()));
-        OrderListenerContainer container = shop.start(RETRY, recorder);
-        shop.buy("7", "alice", "a1");
-        await().until(() -> recorder.handled.size() == 1);
+        OrderListenerContainer container = startAndSell();
         container.stop();
         assertThat(container.isRunning()).isFalse();
         assertThat(shop.redis.opsForStream().consumers(ORDERS, GROUP)).isEmpty();

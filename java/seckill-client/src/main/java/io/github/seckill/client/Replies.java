@@ -13,11 +13,15 @@ import org.jspecify.annotations.Nullable;
 final class Replies {
     private Replies() {}
 
-    static long integer(@Nullable Object reply) {
-        if (reply instanceof Long integer) {
-            return integer;
+    private static <T> T as(Class<T> type, @Nullable Object reply, String otherwise) {
+        if (type.isInstance(reply)) {
+            return type.cast(reply);
         }
-        throw SeckillException.unexpected("not an integer");
+        throw SeckillException.unexpected(otherwise);
+    }
+
+    static long integer(@Nullable Object reply) {
+        return as(Long.class, reply, "not an integer");
     }
 
     static boolean flag(@Nullable Object reply) {
@@ -46,17 +50,11 @@ final class Replies {
     }
 
     static String text(@Nullable Object reply) {
-        if (reply instanceof String text) {
-            return text;
-        }
-        throw SeckillException.unexpected("no text");
+        return as(String.class, reply, "no text");
     }
 
     static List<?> list(@Nullable Object reply) {
-        if (reply instanceof List<?> list) {
-            return list;
-        }
-        throw SeckillException.unexpected("no array");
+        return as(List.class, reply, "no array");
     }
 
     static Void nothing(@Nullable Object reply) {
