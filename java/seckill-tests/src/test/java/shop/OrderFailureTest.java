@@ -77,7 +77,8 @@ class OrderFailureTest {
         assertThat(shop.entries("stream.orders.dlq").get(0))
                 .containsEntry("userId", "alice").containsEntry("id", "a1")
                 .containsEntry("dlqStream", "stream.orders")
-                .containsEntry("dlqGroup", GROUP).containsEntry("dlqOrder", "unknown");
+                .containsEntry("dlqGroup", GROUP).containsEntry("dlqOrder", "unknown")
+                .containsKeys("dlqId", "dlqDeliveries", "dlqReason");
         assertThat(shop.pending(ORDERS)).isEmpty();
         assertThat(shop.state("a1")).isEqualTo(OrderState.SOLD);
         assertThat(shop.client.run(info("7")).left()).isEqualTo(3);
