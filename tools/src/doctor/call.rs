@@ -236,6 +236,11 @@ impl Call {
         keys.chain(self.args.iter().enumerate().map(|(at, word)| (Slot::Arg(at + 1), word)))
     }
 
+    /// What each of KEYS and ARGV is.
+    pub fn values(&self, values: &Values) -> Vec<(Slot, Vec<u8>)> {
+        self.slots().map(|(slot, word)| (slot, word.value(values))).collect()
+    }
+
     pub fn word(&self, slot: Slot) -> Option<&Word> {
         match slot {
             Slot::Key(number) => self.keys.get(number.wrapping_sub(1)),

@@ -170,9 +170,9 @@ impl Examination<'_, '_, '_> {
         }
         let is_decided = match &learned {
             Learned { sale: Some(sale), .. } => self.of_sale(&mut call, sale)?,
-            Learned { failed: Some(failed), .. } if self.of_failure(&call, failed)? => true,
             _ => {
-                self.of_lock(&mut call, &learned)?
+                self.of_harm(&call, &learned)?
+                    || self.of_lock(&mut call, &learned)?
                     || self.of_return(&mut call, &learned)?
                     || self.of_fault(&call, &learned)?
             }
@@ -277,9 +277,24 @@ impl Examination<'_, '_, '_> {
         self.compare(&named, &histories, &candidates).map(drop)
     }
 
-    fn of_failure(&mut self, call: &Call, failed: &Sale) -> Result<bool> {
+    /// What breaks without a stock that a call takes from.
+    fn of_harm(&mut self, call: &Call, learned: &Learned) -> Result<bool> {
         let (bench, entry, text) = (&mut *self.bench, &self.entry, self.text);
-        let session = Judge { bench, entry, call, text }.of_failure(failed)?;
+        let mut judge = Judge { bench, entry, call, text };
+        let mut session = None;
+        if let Some(failed) = &learned.failed {
+            session = judge.of_failure(failed)?;
+        }
+        for run in &learned.undone {
+            if session.is_none() {
+                session = judge.of_repeat(run)?;
+            }
+        }
+        for run in &learned.added {
+            if session.is_none() {
+                session = judge.of_quota(run)?;
+            }
+        }
         self.said.sessions.extend(session);
         Ok(!self.said.sessions.is_empty())
     }

@@ -37,7 +37,23 @@ pub struct Sale {
     pub extra_keys: Vec<Template>,
     /// Keys that must be there for it to sell, beside the stock.
     pub needs: Vec<Words>,
+    pub run: Run,
+}
+
+/// One call, and the state in which it was made.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub plants: Plants,
+    pub values: Values,
+    pub before: Keyspace,
     pub seen: Seen,
+}
+
+impl Run {
+    /// The commands that make the state.
+    pub fn setup(&self) -> Vec<Words> {
+        self.plants.iter().map(|(cell, value)| planted(cell, value)).collect()
+    }
 }
 
 /// An entry of a stream: the names of the fields for user, voucher and order, and their values.
@@ -81,15 +97,19 @@ pub struct Learned {
     /// Whether every call failed by a fault of the script that no argument or key avoids.
     pub always_fails: bool,
     /// What the call did in the state where it did most.
-    pub best: Option<(Vec<Words>, Seen)>,
-    /// A call that took units and then failed, in every state in which it took any.
-    pub failed: Option<Sale>,
+    pub best: Option<Run>,
+    /// A call that wrote and then failed, in the smallest state.
+    pub failed: Option<Run>,
+    /// Calls that added something, and took nothing.
+    pub added: Vec<Run>,
+    /// Calls that added to a number, and took something else away.
+    pub undone: Vec<Run>,
 }
 
 impl Learned {
     /// Whether no call did what a command does.
     pub fn is_empty(&self) -> bool {
-        let none = self.sale.is_none() && self.failed.is_none() && self.returns.is_none();
+        let none = self.sale.is_none() && self.returns.is_none();
         none && self.locks.is_empty()
     }
 }
@@ -127,7 +147,7 @@ pub fn marks(call: &Call, marks: Marks) -> Values {
     call.roles().into_iter().map(|role| (role, value(role).into_bytes())).collect()
 }
 
-type Plants = Vec<(Cell, Vec<u8>)>;
+pub type Plants = Vec<(Cell, Vec<u8>)>;
 
 pub struct Learner<'b, 'a> {
     pub bench: &'b mut Bench<'a>,
@@ -149,45 +169,54 @@ impl Learner<'_, '_> {
     }
 
     fn learn_with(&mut self, values: &Values, all: &mut Learned) -> Result<()> {
-        let slots: Vec<(Slot, Vec<u8>)> =
-            self.call.slots().map(|(slot, word)| (slot, word.value(values))).collect();
+        let slots = self.call.values(values);
         let mut queue = VecDeque::from([Plants::new()]);
         let mut tried = BTreeSet::new();
         while let Some(plants) = queue.pop_front() {
             if !tried.insert(plants.clone()) || tried.len() > STATES_MAX {
                 continue;
             }
-            let commands: Vec<Words> =
+            let setup: Vec<Words> =
                 plants.iter().map(|(cell, value)| planted(cell, value)).collect();
             self.bench.clear_plain()?;
-            self.bench.prepare_plain(&commands)?;
+            self.bench.prepare_plain(&setup)?;
             let before = self.bench.keys()?;
             let seen = self.bench.run(&self.entry.words(self.call, values))?;
+            let run = Run { plants, values: values.clone(), before, seen };
+            let (before, seen) = (&run.before, &run.seen);
             let changed = before.changes(&seen.after).len();
             all.always_fails &= changed == 0 && is_fault(&seen.reply);
-            let most = all.best.as_ref().map_or(0, |(_, seen)| seen.calls.len() + 1);
+            let most = all.best.as_ref().map_or(0, |best| best.seen.calls.len() + 1);
             if changed > 0 && seen.calls.len() + 1 > most {
-                all.best = Some((commands.clone(), seen.clone()));
+                all.best = Some(run.clone());
             }
-            if let Some(sale) = deeds::sale(&before, &seen, &plants, &slots) {
-                if seen.reply.refuses() {
-                    all.failed.get_or_insert(sale);
-                } else {
+            if seen.reply.refuses() {
+                if changed > 0 && all.failed.is_none() {
+                    all.failed = Some(run.clone());
+                }
+            } else {
+                if let Some(sale) = deeds::sale(&run, &slots) {
                     all.sale = Some(sale);
                     return Ok(());
                 }
-            }
-            if !seen.reply.refuses() {
-                all.locks.extend(deeds::locks(&before, &seen, &slots));
+                all.locks.extend(deeds::locks(before, seen, &slots));
                 let gone = before.cells.keys().filter(|cell| !seen.after.has_key(&cell.key));
                 let gone = gone.map(|cell| (Template::of(&cell.key, &slots), cell.kind));
                 all.deleted.extend(gone);
                 if all.returns.is_none() {
-                    all.returns = deeds::returns(&before, &seen, &slots);
+                    all.returns = deeds::returns(before, seen, &slots);
+                }
+                let kept = match deeds::grows(&run) {
+                    (true, true) => Some(&mut all.undone),
+                    (true, false) => Some(&mut all.added),
+                    _ => None,
+                };
+                if let Some(kept) = kept.filter(|kept| kept.len() < 4) {
+                    kept.push(run.clone());
                 }
             }
-            for next in self.wanted(&seen, &before, &slots)? {
-                let mut plants = plants.clone();
+            for next in self.wanted(&run, &slots)? {
+                let mut plants = run.plants.clone();
                 plants.extend(next);
                 plants.sort();
                 queue.push_back(plants);
@@ -197,12 +226,8 @@ impl Learner<'_, '_> {
     }
 
     /// What could be planted for each key or field that the run asked for and that was not there.
-    fn wanted(
-        &mut self,
-        seen: &Seen,
-        before: &Keyspace,
-        slots: &[(Slot, Vec<u8>)],
-    ) -> Result<Vec<Plants>> {
+    fn wanted(&mut self, run: &Run, slots: &[(Slot, Vec<u8>)]) -> Result<Vec<Plants>> {
+        let (before, seen) = (&run.before, &run.seen);
         let mut all = Vec::new();
         for call in &seen.calls {
             let categories = self.bench.categories(&call.name())?;

@@ -93,7 +93,7 @@ fn examine_all(options: &Options) -> Result<u8> {
     if skipped > 0 {
         eprintln!("seckill-doctor: {skipped} links, pipes or devices were not followed or read");
     }
-    ensure!(!sources.is_empty(), "no script was found in the given files");
+    ensure!(!sources.is_empty(), "no script was found in the given files, outside of comments");
     ensure!(
         told.is_none() || sources.len() == 1,
         "--call, --keys and --argv are for one script at a time"

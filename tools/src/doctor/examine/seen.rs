@@ -7,16 +7,14 @@ use seckill_tools::sanitize::sanitize_bytes;
 use super::Examination;
 use crate::bench::shown;
 use crate::call::{Call, Role, Slot};
-use crate::learn::{Learned, Marks, Sale, marks};
+use crate::learn::{Learned, Sale};
 use crate::template::{Part, Template};
 
 impl Examination<'_, '_, '_> {
     /// Keys that the script makes itself: in a cluster no client finds their node.
     pub(super) fn undeclared(&mut self, unknown: &Call, call: &Call, sale: &Sale) {
-        let values = marks(unknown, Marks::Rising);
-        let slots: Vec<(Slot, Vec<u8>)> =
-            unknown.slots().map(|(slot, word)| (slot, word.value(&values))).collect();
-        let keys = sale.seen.calls.iter().flat_map(|called| &called.keys);
+        let slots = unknown.values(&sale.run.values);
+        let keys = sale.run.seen.calls.iter().flat_map(|called| &called.keys);
         let made = keys.filter(|access| {
             let is_key = |(slot, value): &(Slot, Vec<u8>)| {
                 matches!(slot, Slot::Key(_)) && *value == access.key
@@ -35,8 +33,10 @@ impl Examination<'_, '_, '_> {
     pub(super) fn undecided(&mut self, call: &Call, learned: &Learned) {
         if learned.sale.is_none() && self.said.seen.is_empty() {
             match &learned.best {
-                Some((planted, seen)) => {
-                    let before: Vec<String> = planted.iter().map(|words| shown(words)).collect();
+                Some(run) => {
+                    let seen = &run.seen;
+                    let before: Vec<String> =
+                        run.setup().iter().map(|words| shown(words)).collect();
                     let before = if before.is_empty() {
                         "On an empty server".to_owned()
                     } else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Lock, LockDeed, Orders, Plants, Return, Sale};
+use super::{Lock, LockDeed, Orders, Return, Run, Sale};
 use crate::bench::{Called, Seen};
 use crate::call::Slot;
 use crate::keyspace::{Cell, Keyspace, Kind, planted};
@@ -16,12 +16,8 @@ fn amount(change: i64, slots: &[(Slot, Vec<u8>)]) -> Result<Slot, i64> {
 }
 
 /// The sale that a run was, if it took from one number and reduced no other.
-pub(super) fn sale(
-    before: &Keyspace,
-    seen: &Seen,
-    plants: &Plants,
-    slots: &[(Slot, Vec<u8>)],
-) -> Option<Sale> {
+pub(super) fn sale(run: &Run, slots: &[(Slot, Vec<u8>)]) -> Option<Sale> {
+    let (before, seen) = (&run.before, &run.seen);
     let changes = before.changes(&seen.after);
     let taken = |cell: &&Cell| match (before.number(cell), seen.after.number(cell)) {
         (Some(before), Some(after)) => after < before,
@@ -55,7 +51,7 @@ pub(super) fn sale(
             }
         }
     }
-    let needs = plants.iter().filter(|(cell, _)| cell != stock);
+    let needs = run.plants.iter().filter(|(cell, _)| cell != stock);
     Some(Sale {
         stock: template(&stock.key),
         kind: stock.kind,
@@ -66,7 +62,7 @@ pub(super) fn sale(
         extras,
         extra_keys,
         needs: needs.map(|(cell, value)| planted(cell, value)).collect(),
-        seen: seen.clone(),
+        run: run.clone(),
     })
 }
 
@@ -103,6 +99,18 @@ fn is_order(words: &[Template], buyers: &Option<(Template, Slot)>) -> Option<Ord
         names: places.map(|at| fields[at].0.clone()),
         values: places.map(|at| fields[at].1.clone()),
     })
+}
+
+/// Whether a run added anything, and whether it took anything away.
+pub(super) fn grows(run: &Run) -> (bool, bool) {
+    let (before, after) = (&run.before, &run.seen.after);
+    let more = |cell: &Cell| match (before.number(cell), after.number(cell)) {
+        (Some(old), Some(new)) => new > old,
+        _ => !before.cells.contains_key(cell),
+    };
+    let changes = before.changes(after);
+    let gone = changes.iter().any(|cell| !after.cells.contains_key(cell));
+    (changes.iter().any(more), gone)
 }
 
 pub(super) fn locks(before: &Keyspace, seen: &Seen, slots: &[(Slot, Vec<u8>)]) -> Vec<Lock> {

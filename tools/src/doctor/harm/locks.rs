@@ -1,0 +1,91 @@
+//! Harms to a lock, and to a stock that gets units back.
+
+use anyhow::Result;
+
+use super::{Judge, Session};
+use crate::call::Role;
+use crate::keyspace::{Cell, Kind, planted};
+use crate::learn::{Marks, Run, marks};
+use crate::template::Template;
+
+/// Two tokens: neighbours, of which one begins or contains the other, and equal as numbers.
+const TOKENS: [(&str, &str); 7] = [
+    ("12", "13"),
+    ("7f3e", "a90c"),
+    ("5d1b6c1e-0a41-4b7e-9a52-3f7f0c8e2d10", "c2a9e8f4-7be3-4d0f-8f6d-90b1a2c3d4e5"),
+    ("1782938471625347073", "1782938471625347074"),
+    ("12", "123"),
+    ("12", "312"),
+    ("client-a", "CLIENT-A"),
+];
+
+impl Judge<'_, '_> {
+    /// A lock of another token that a call deletes, though it looks at the lock. Unless `is_sure`
+    /// that it is one, it must spare the lock of another token.
+    pub fn of_lock(
+        &mut self,
+        key: &Template,
+        kind: Kind,
+        is_sure: bool,
+    ) -> Result<Option<Session>> {
+        let (mut is_spared, mut first) = (false, None);
+        for (own, other) in TOKENS {
+            let mut values = marks(self.call, Marks::Rising);
+            for (role, value) in &mut values {
+                if matches!(role, Role::Token | Role::Other(_)) {
+                    *value = own.into();
+                }
+            }
+            let name = key.text(self.call, &values);
+            let item = if kind == Kind::Hash { other.into() } else { Vec::new() };
+            let cell = Cell { key: name.clone(), kind, item };
+            let value = if kind == Kind::Hash { "1" } else { other };
+            let play = self.play(&[planted(&cell, value.as_bytes())], vec![values])?;
+            let Some(turn) = play.turns.first() else { continue };
+            let looks = turn.calls.iter().any(|call| !call.writes() && call.gets(&name));
+            let deleted = !turn.after.has_key(&name);
+            is_spared |= !deleted;
+            if deleted && looks && first.is_none() {
+                let harm =
+                    format!("another's lock is deleted: {other} holds it, and {own} releases it");
+                first = Some((play, harm, cell));
+            }
+        }
+        match first.filter(|_| is_sure || is_spared) {
+            Some((play, harm, cell)) => self.shown_again(play, 0, harm, &[&cell]),
+            None => Ok(None),
+        }
+    }
+
+    /// A call that takes something back and puts units into a stock, and puts them there again
+    /// when it is repeated, though there is nothing left to take back.
+    pub fn of_repeat(&mut self, run: &Run) -> Result<Option<Session>> {
+        let slots = self.call.values(&run.values);
+        let names_slot = |cell: &Cell| {
+            let own = |text: &[u8]| Template::of(text, &slots).slots().next().is_some();
+            !matches!(cell.kind, Kind::List | Kind::Stream) && (own(&cell.item) || own(&cell.key))
+        };
+        // A stock of four, of which one unit is with a user.
+        let plants = run.plants.iter().map(|(cell, value)| {
+            let is_stock = run.before.number(cell) < run.seen.after.number(cell);
+            planted(cell, if is_stock { b"4" } else { value })
+        });
+        let setup: Vec<_> = plants.collect();
+        let play = self.play(&setup, vec![run.values.clone(), run.values.clone()])?;
+        let [first, again] = play.turns.as_slice() else { return Ok(None) };
+        let grown = first.changes().into_iter().find(|cell| first.grew(cell) > 0);
+        let gone = first.changes().into_iter().find(|cell| {
+            first.before.cells.contains_key(cell) && !first.after.cells.contains_key(cell)
+        });
+        let (Some(stock), Some(gone)) = (grown, gone.filter(names_slot)) else { return Ok(None) };
+        let by = first.grew(&stock);
+        if by != again.grew(&stock) || again.changes().len() > 1 || again.reply.refuses() {
+            return Ok(None);
+        }
+        let harm = format!(
+            "units are put back twice: the same call again adds {by} to {stock}, though {gone} \
+             went with the first"
+        );
+        self.shown_again(play, 1, harm, &[&stock])
+    }
+}

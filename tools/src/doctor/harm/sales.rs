@@ -1,0 +1,309 @@
+//! Harms to a stock: more is sold than there was, a unit is gone, one user buys twice, or two ids
+//! become one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+
+use super::{Judge, Session, Turn};
+use crate::call::{Role, Slot, Values};
+use crate::keyspace::{Cell, Kind, planted};
+use crate::learn::Sale;
+use crate::wire::Words;
+
+/// The stock, the users who try, how many units each wants, and whether the stock expires.
+const PLAYS: [(i64, &[u64], Option<i64>, bool); 12] = [
+    (1, &[1, 2, 3], None, false),
+    (10, &[1, 1, 2, 2, 3], None, false),
+    (3, &[1, 2, 3, 4, 5], None, true),
+    (2, &[1, 2, 3, 4, 5], None, false),
+    (1, &[1, 2], Some(2), false),
+    (9, &[1, 2], Some(10), false),
+    (9, &[1], Some(20), false),
+    (3, &[1, 2], Some(5), false),
+    (10, &[1, 2, 3, 4, 5, 6], Some(2), false),
+    (5, &[1, 1, 2], Some(2), true),
+    (10, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13], None, false),
+    (0, &[1, 2], None, false),
+];
+
+/// Ids from here on are not exact as numbers of Lua.
+const LARGE: u64 = 1_782_938_471_625_347_073;
+
+/// What calls of a sale have in common.
+pub(super) struct Scene<'s> {
+    pub sale: &'s Sale,
+    pub stock: Cell,
+    pub ids: BTreeSet<Role>,
+    pub units: Option<Role>,
+}
+
+impl Scene<'_> {
+    /// The keys before, and the calls of these users.
+    pub fn calls(
+        &self,
+        stock: i64,
+        users: &[u64],
+        units: Option<i64>,
+        expires: bool,
+    ) -> (Vec<Words>, Vec<Values>) {
+        let values_of = |(turn, user): (usize, &u64)| {
+            let mut values = self.sale.run.values.clone();
+            for role in &self.ids {
+                // A user who comes again has another order, but the same of everything else.
+                let step = if *role == Role::Order { turn as u64 } else { *user };
+                let Some(value) = values.get_mut(role) else { continue };
+                let number = String::from_utf8_lossy(value).parse::<u64>();
+                *value = number.map_or(value.clone(), |n| (n + step).to_string().into_bytes());
+            }
+            if let Some(role) = self.units {
+                values.insert(role, units.unwrap_or(1).to_string().into_bytes());
+            }
+            values
+        };
+        let mut setup = vec![planted(&self.stock, stock.to_string().as_bytes())];
+        setup.extend(self.sale.needs.clone());
+        if expires {
+            setup.push(vec![b"EXPIRE".to_vec(), self.stock.key.clone(), b"3600".to_vec()]);
+        }
+        (setup, users.iter().enumerate().map(values_of).collect())
+    }
+
+    pub fn taken(&self, turn: &Turn) -> i64 {
+        let number = |keys: &crate::keyspace::Keyspace| keys.number(&self.stock);
+        number(&turn.before).zip(number(&turn.after)).map_or(0, |(old, new)| old - new)
+    }
+}
+
+impl Judge<'_, '_> {
+    /// A session with a harm to a stock, the shortest first.
+    pub fn of_sale(&mut self, sale: &Sale) -> Result<Option<Session>> {
+        let mut fixed: Vec<Slot> = sale.stock.slots().chain(sale.item.slots()).collect();
+        fixed.extend(sale.units.ok());
+        let (ids, values) = (self.ids(&sale.run, &fixed), &sale.run.values);
+        let stock = Cell {
+            key: sale.stock.text(self.call, values),
+            kind: sale.kind,
+            item: sale.item.text(self.call, values),
+        };
+        let units = sale.units.ok().and_then(|slot| self.call.word(slot)?.only_role());
+        let scene = Scene { sale, stock, ids, units };
+        let (setup, calls) = scene.calls(1000, &[1, 2], None, false);
+        let plenty = self.play(&setup, calls)?;
+        let accepted = plenty.turns.first();
+        let sold = accepted.filter(|turn| scene.taken(turn) > 0 && !turn.reply.is_error());
+        let Some(accepted) = sold else { return Ok(None) };
+        let (setup, calls) = scene.calls(0, &[1], None, false);
+        let refused = self.play(&setup, calls)?.turns.iter().all(|turn| scene.taken(turn) == 0);
+        let all = &plenty.turns;
+        let counts = refused && all.iter().all(|turn| scene.counts(turn));
+        let same_reply = all.iter().all(|turn| turn.reply == accepted.reply);
+        let model = Model { scene: &scene, accepted, same_reply, counts };
+        for (stock, users, units, expires) in PLAYS {
+            if units.is_some() && sale.units.is_err() {
+                continue;
+            }
+            let (setup, calls) = scene.calls(stock, users, units, expires);
+            let play = self.play(&setup, calls)?;
+            if let Some((at, harm)) = model.harm(&play.turns, users, stock) {
+                return self.shown_again(play, at, harm, &[&scene.stock]);
+            }
+        }
+        match self.of_ids(&scene, accepted)? {
+            Some(session) => Ok(Some(session)),
+            None => self.of_user_limit(&scene),
+        }
+    }
+
+    /// Two ids beyond 2^53 that the keys hold as one, or not at all, where smaller ones are kept.
+    fn of_ids(&mut self, scene: &Scene<'_>, small: &Turn) -> Result<Option<Session>> {
+        let (setup, small_calls) = scene.calls(1000, &[1], None, false);
+        for role in &scene.ids {
+            let (_, mut calls) = scene.calls(1000, &[1, 2], None, false);
+            for (number, values) in calls.iter_mut().enumerate() {
+                values.insert(*role, (LARGE + number as u64).to_string().into_bytes());
+            }
+            let ids: Vec<Vec<u8>> = calls.iter().filter_map(|v| v.get(role).cloned()).collect();
+            let play = self.play(&setup, calls)?;
+            let Some(large) = play.turns.first() else { continue };
+            let kept = small_calls.first().and_then(|values| holds(small, values.get(role)?));
+            let lost = holds(large, &ids[0]).is_none() && scene.taken(large) > 0;
+            let Some(cell) = kept.filter(|_| lost && !large.reply.refuses()) else { continue };
+            let rounded = large.changes().into_iter().find(|own| {
+                let value = large.after.cells.get(own);
+                let text = [&own.key, &own.item, value.unwrap_or(&own.item)]
+                    .map(|text| String::from_utf8_lossy(text).into_owned());
+                text.iter().any(|text| text.contains("e+18"))
+            });
+            let Some(rounded) = rounded.filter(|own| own.kind == cell.kind) else { continue };
+            let [one, two] = [&ids[0], &ids[1]].map(|id| String::from_utf8_lossy(id).into_owned());
+            let harm = format!(
+                "two ids become one: neither {one} nor {two} is in {}",
+                seckill_tools::sanitize::sanitize_bytes(&rounded.key)
+            );
+            let last = play.turns.len() - 1;
+            return self.shown_again(play, last, harm, &[&rounded]);
+        }
+        Ok(None)
+    }
+}
+
+/// The cell that a call changed and that holds an id as a member, a key or a value with the name of
+/// an id.
+fn holds(turn: &Turn, id: &[u8]) -> Option<Cell> {
+    let has = |text: &[u8]| text.windows(id.len()).any(|part| part == id);
+    let is_name = |text: &[u8]| {
+        let name = String::from_utf8_lossy(text).to_lowercase();
+        ["id", "uid", "no", "order", "user"].iter().any(|end| name.ends_with(end))
+    };
+    turn.changes().into_iter().find(|cell| {
+        let value = turn.after.cells.get(cell).map(Vec::as_slice).unwrap_or_default();
+        let named = |text: &[u8]| {
+            let at = text.windows(id.len()).position(|part| part == id);
+            let before = at.map(|at| text[..at].trim_ascii_end()).unwrap_or_default();
+            let before = before.strip_suffix(b"=").or(before.strip_suffix(b"\":"));
+            before.is_some_and(|before| {
+                let from =
+                    before.iter().rposition(|byte| !byte.is_ascii_alphabetic() && *byte != b'_');
+                is_name(&before[from.map_or(0, |at| at + 1)..])
+            })
+        };
+        match cell.kind {
+            Kind::Set | Kind::Sorted => has(&cell.item) || has(&cell.key),
+            Kind::Text => has(&cell.key) || named(value),
+            Kind::Hash => has(&cell.item) || has(&cell.key) || is_name(&cell.item) && has(value),
+            Kind::List => value == id || named(value),
+            Kind::Stream => named(value),
+        }
+    })
+}
+
+impl Scene<'_> {
+    /// Whether the reply is the number of units that are left.
+    fn counts(&self, turn: &Turn) -> bool {
+        turn.after.number(&self.stock).map(crate::reply::Reply::Int).as_ref() == Some(&turn.reply)
+    }
+}
+
+/// How an accepted call looks.
+struct Model<'t> {
+    scene: &'t Scene<'t>,
+    accepted: &'t Turn,
+    /// Whether accepted calls have one reply.
+    same_reply: bool,
+    /// Whether accepted calls reply what is left, and calls without a stock take nothing.
+    counts: bool,
+}
+
+impl Model<'_> {
+    /// The turn with which a harm is done, and what it is.
+    fn harm(&self, turns: &[Turn], users: &[u64], stock: i64) -> Option<(usize, String)> {
+        let halves = turns.iter().enumerate().find_map(|(at, turn)| Some((at, turn.halves()?)));
+        halves
+            .or_else(|| self.oversold(turns, stock))
+            .or_else(|| self.lost(turns))
+            .or_else(|| self.twice(turns, users))
+    }
+
+    fn adds(&self, turn: &Turn) -> bool {
+        !turn.added(&self.scene.stock).is_empty()
+    }
+
+    fn sells(&self, turn: &Turn) -> bool {
+        let stock = &self.scene.stock;
+        let told = match self.counts {
+            true => self.scene.counts(turn),
+            false => !self.same_reply || turn.reply == self.accepted.reply,
+        };
+        let shape = turn.shape(stock) == self.accepted.shape(stock);
+        self.scene.taken(turn) > 0 && !turn.reply.refuses() && shape && told
+    }
+
+    /// More units sold than there were: the script looked at the stock, and sold what it had not.
+    fn oversold(&self, turns: &[Turn], stock: i64) -> Option<(usize, String)> {
+        let looks = self
+            .accepted
+            .calls
+            .iter()
+            .any(|call| !call.writes() && call.gets(&self.scene.stock.key));
+        // Without a trace of the buyers, only a constant reply or the exact number of units left
+        // tells that a call has sold.
+        let traces = self.adds(self.accepted);
+        if !looks || !traces && !self.same_reply && !self.counts {
+            return None;
+        }
+        let mut sold = 0;
+        for (at, turn) in turns.iter().enumerate() {
+            // A reply of -1 could be meant as a refusal.
+            let refuses = turn.reply == crate::reply::Reply::Int(-1) && self.counts && !traces;
+            if self.sells(turn) && (self.same_reply || !traces || self.adds(turn)) && !refuses {
+                sold += self.scene.taken(turn);
+            }
+            if sold > stock {
+                let harm = format!("more units are sold than there were: {sold} of {stock}");
+                return Some((at, harm));
+            }
+        }
+        None
+    }
+
+    /// A unit that left the stock, though the call was answered like one that sells nothing, and
+    /// left nothing where those that sell leave something.
+    fn lost(&self, turns: &[Turn]) -> Option<(usize, String)> {
+        let stock = &self.scene.stock;
+        let usual = self.accepted.shape(stock);
+        if !self.same_reply || usual.is_empty() || !self.adds(self.accepted) {
+            return None;
+        }
+        let mut seen: BTreeMap<_, [usize; 2]> = BTreeMap::new();
+        for turn in turns.iter().filter(|turn| turn.reply != self.accepted.reply) {
+            seen.entry(&turn.reply).or_default()[usize::from(self.scene.taken(turn) > 0)] += 1;
+        }
+        let at = turns.iter().position(|turn| {
+            let shape = turn.shape(stock);
+            let leaves_less = shape.len() < usual.len() && shape.is_subset(&usual);
+            let is_refusal =
+                seen.get(&turn.reply).is_some_and(|[none, some]| *none > 0 || *some > 1);
+            let left = turn.after.number(stock).unwrap_or(-1);
+            self.scene.taken(turn) > 0 && leaves_less && !self.adds(turn) && is_refusal && left >= 0
+        })?;
+        let reply = &turns[at].reply;
+        let harm = format!(
+            "a unit is gone: the call is answered {reply}, as calls that get nothing are, and \
+             leaves nothing but a smaller stock"
+        );
+        Some((at, harm))
+    }
+
+    /// A user who buys again, though the script has written a trace of the first time, reads it,
+    /// and writes it again.
+    fn twice(&self, turns: &[Turn], users: &[u64]) -> Option<(usize, String)> {
+        let at = (1..turns.len()).find(|at| {
+            let (first, again) = (&turns[at - 1], &turns[*at]);
+            let is_trace = |cell: &Cell| {
+                let names = |call: &&crate::bench::Called| {
+                    call.gets(&cell.key)
+                        && (cell.item.is_empty() || call.words.contains(&cell.item))
+                };
+                let calls = || again.calls.iter().filter(names);
+                let same = first.after.cells.get(cell) == again.after.cells.get(cell);
+                same && calls().any(|call| call.writes()) && calls().any(|call| !call.writes())
+            };
+            let stock = &self.scene.stock;
+            users[at - 1] == users[*at]
+                && self.sells(first)
+                && again.reply == first.reply
+                && self.scene.taken(again) > 0
+                && first.added(stock).iter().any(is_trace)
+        })?;
+        let stock = &self.scene.stock;
+        let units = self.scene.taken(&turns[at - 1]) + self.scene.taken(&turns[at]);
+        let trace = turns[at - 1].added(stock).into_iter().next()?;
+        Some((
+            at,
+            format!(
+                "a user buys twice: {units} units are sold, and one trace is in the keys, {trace}"
+            ),
+        ))
+    }
+}

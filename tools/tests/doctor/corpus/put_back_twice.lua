@@ -1,0 +1,3 @@
+redis.call('INCR', KEYS[1])
+redis.call('SREM', KEYS[2], ARGV[1])
+return 1
