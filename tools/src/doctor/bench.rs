@@ -149,8 +149,8 @@ impl<'a> Bench<'a> {
         self.module.replies(commands).map(drop)
     }
 
-    pub fn prepare_plain(&mut self, commands: &[Words]) -> Result<()> {
-        self.plain.replies(commands).map(drop)
+    pub fn prepare_plain(&mut self, commands: &[Words]) -> Result<Vec<Reply>> {
+        self.plain.replies(commands)
     }
 
     pub fn keys(&mut self) -> Result<Keyspace> {

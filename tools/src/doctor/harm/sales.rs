@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 
 use super::{Judge, Session, Turn};
+use crate::bench::Called;
 use crate::call::{Role, Slot, Values};
 use crate::keyspace::{Cell, Kind, planted};
 use crate::learn::Sale;
@@ -98,7 +99,8 @@ impl Judge<'_, '_> {
         let all = &plenty.turns;
         let counts = refused && all.iter().all(|turn| scene.counts(turn));
         let same_reply = all.iter().all(|turn| turn.reply == accepted.reply);
-        let model = Model { scene: &scene, accepted, same_reply, counts };
+        let looks = self.looks(&scene, accepted)?;
+        let model = Model { scene: &scene, accepted, same_reply, counts, looks };
         for (stock, users, units, expires) in PLAYS {
             if units.is_some() && sale.units.is_err() {
                 continue;
@@ -113,6 +115,19 @@ impl Judge<'_, '_> {
             Some(session) => Ok(Some(session)),
             None => self.of_user_limit(&scene),
         }
+    }
+
+    /// Whether a call asks for the number in the stock: its reply differs with the number.
+    fn looks(&mut self, scene: &Scene<'_>, accepted: &Turn) -> Result<bool> {
+        let reads = |call: &&Called| !call.writes() && call.gets(&scene.stock.key);
+        let calls: Vec<Words> =
+            accepted.calls.iter().filter(reads).map(|call| call.words.clone()).collect();
+        let mut ask = |number: &[u8]| {
+            self.bench.clear_plain()?;
+            self.bench.prepare_plain(&[planted(&scene.stock, number)])?;
+            self.bench.prepare_plain(&calls)
+        };
+        Ok(ask(b"7")? != ask(b"8")?)
     }
 
     /// Two ids beyond 2^53 that the keys hold as one, or not at all, where smaller ones are kept.
@@ -193,6 +208,8 @@ struct Model<'t> {
     same_reply: bool,
     /// Whether accepted calls reply what is left, and calls without a stock take nothing.
     counts: bool,
+    /// Whether accepted calls ask for the number in the stock.
+    looks: bool,
 }
 
 impl Model<'_> {
@@ -221,15 +238,10 @@ impl Model<'_> {
 
     /// More units sold than there were: the script looked at the stock, and sold what it had not.
     fn oversold(&self, turns: &[Turn], stock: i64) -> Option<(usize, String)> {
-        let looks = self
-            .accepted
-            .calls
-            .iter()
-            .any(|call| !call.writes() && call.gets(&self.scene.stock.key));
         // Without a trace of the buyers, only a constant reply or the exact number of units left
         // tells that a call has sold.
         let traces = self.adds(self.accepted);
-        if !looks || !traces && !self.same_reply && !self.counts {
+        if !self.looks || !traces && !self.same_reply && !self.counts {
             return None;
         }
         let mut sold = 0;
@@ -281,7 +293,7 @@ impl Model<'_> {
         let at = (1..turns.len()).find(|at| {
             let (first, again) = (&turns[at - 1], &turns[*at]);
             let is_trace = |cell: &Cell| {
-                let names = |call: &&crate::bench::Called| {
+                let names = |call: &&Called| {
                     call.gets(&cell.key)
                         && (cell.item.is_empty() || call.words.contains(&cell.item))
                 };
