@@ -18,8 +18,8 @@ use seckill_tools::duration::millis;
 
 use crate::options::Streams;
 use crate::stream_entry::{StreamEntry, Which};
-use gap::{Gap, Positions, passed};
-use groups::xinfo;
+use gap::{Gap, Positions, must_count, passed};
+use groups::{UNREAD_MAX, xinfo};
 use reply::Taken;
 
 /// Entries that are asked for at a time.
@@ -111,9 +111,11 @@ impl Source {
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count);
         read.arg("STREAMS").arg(names).arg(vec![">"; of.len()]);
-        let looks = of.iter().map(|which| self.name(*which));
-        let looks: Vec<_> =
-            looks.flat_map(|name| [xinfo("STREAM", name), xinfo("GROUPS", name)]).collect();
+        let looks = |which: &Which| {
+            let name = self.name(*which);
+            [xinfo("STREAM", name), xinfo("GROUPS", name), self.pending(*which)]
+        };
+        let looks: Vec<_> = of.iter().flat_map(looks).collect();
         let commands: Vec<&Cmd> = looks.iter().chain([&read]).collect();
         let replies = self.transact(&commands).await?.unwrap_or_default();
         let Some((streams, looks)) = replies.split_last() else { return Err(unanswered()) };
@@ -124,12 +126,19 @@ impl Source {
             self.owned.entry(which).and_modify(|owned| *owned += entries.len() as u64);
             result.delivered.insert(which, entries);
         }
-        for (which, look) in of.iter().zip(looks.chunks_exact(2)) {
+        for (which, look) in of.iter().zip(looks.chunks_exact(3)) {
             let (stream, groups) = (reply::stream_info(&look[0])?, reply::groups(&look[1])?);
             let group = self.ours(&groups).ok_or_else(unanswered)?;
+            let pending = reply::summary(&look[2])?.first;
             let its = result.delivered.get(which).map(Vec::as_slice).unwrap_or_default();
             let ids: Vec<_> = its.iter().map(|entry| entry.id).collect();
-            let (now, gap) = passed(seen.get(which), &stream, group, &ids, u64::from(count));
+            let before = seen.get(which);
+            let since = match before.filter(|before| must_count(before, &stream, group)) {
+                Some(before) => self.unread(*which, before.at, Some(stream.last)).await?,
+                None => UNREAD_MAX,
+            };
+            let more = (pending, Some(since).filter(|since| *since < UNREAD_MAX));
+            let (now, gap) = passed(before, (&stream, group), more, &ids, u64::from(count));
             seen.insert(*which, now);
             result.gaps.extend(gap.map(|gap| (*which, gap)));
         }

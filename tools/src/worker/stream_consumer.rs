@@ -17,7 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::aside::Aside;
 use crate::commit::Committer;
-use crate::ending::{Cause, End, Lost};
+use crate::ending::Lost;
 use crate::gauges::measure;
 use crate::halt::{Halt, Stop, Stopped, rest};
 use crate::hand::Hand;
@@ -25,7 +25,7 @@ use crate::limits::Limits;
 use crate::options::{OnNoRow, Options, OrderFields, Streams};
 use crate::outage::Outage;
 use crate::settings;
-use crate::source::gap::{Gap, Positions};
+use crate::source::gap::Positions;
 use crate::source::{Delivered, Read, Source};
 use crate::stream_entry::Which;
 use crate::totals::{Count, Part, Totals};
@@ -177,9 +177,7 @@ impl StreamConsumer {
         let mut source = Source::new(connection, self.streams.clone(), group, consumer);
         self.fields = settings::compare(source.connection(), &self.options).await?.fields;
         self.agree(&mut source).await?;
-        self.load_positions(&source).await;
-        let gaps = source.make_groups(&mut self.seen).await?;
-        self.missing(&mut source, gaps).await?;
+        self.join(&mut source).await?;
         self.finish(&mut source).await?;
         self.recover(&mut source).await?;
         self.serve(&mut source).await?;
@@ -273,6 +271,9 @@ impl StreamConsumer {
         let of = self.intake(source);
         let Read { delivered, gaps } = source.read(&of, self.count, &mut self.seen).await?;
         self.is_well();
+        if self.saved.is_empty() {
+            self.save_positions(source).await;
+        }
         let has_any = !delivered.is_empty();
         let of_gaps: Vec<_> = gaps.iter().map(|(which, _)| *which).collect();
         self.missing(source, gaps).await?;
@@ -289,12 +290,6 @@ impl StreamConsumer {
             source.wait(&of, &self.seen, wait).await?;
         }
         Ok(has_any)
-    }
-
-    /// Entries are missing that nobody has read.
-    async fn missing(&mut self, source: &mut Source, gaps: Vec<(Which, Gap)>) -> Result<(), Halt> {
-        let lost = |(which, gap): (Which, Gap)| ((which, gap.after), End::Lost(Cause::Gap(gap)));
-        self.ended(source, &gaps.into_iter().map(lost).collect::<Vec<_>>()).await
     }
 
     /// The streams to read new entries from: orders are not read while somebody must look first.

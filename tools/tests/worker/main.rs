@@ -15,6 +15,7 @@
 //! | `settle` | what a person settles after a loss, and wrong options |
 //! | `losses` | servers that lose orders, confirmations or releases |
 //! | `away` | databases, groups and streams that disappear and return |
+//! | `deletions` | a storm of deletions of entries, consumers, groups and streams |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
 //! | `removed` | consumers that read while they are removed from the group |
 //! | `poison` | entries that can't become rows |
@@ -54,6 +55,7 @@ mod chaos;
 mod check;
 mod crashes;
 mod databases;
+mod deletions;
 mod docs;
 mod drill;
 mod http;

@@ -35,7 +35,9 @@ pub async fn adopt(options: &Options, wanted: &Settle, store: &Store) -> Result<
     let mut entries = Vec::new();
     for which in source.all() {
         let count = match source.is_there(which).await.map_err(unasked)? {
-            true => source.unread(which, EntryId::default()).await.map_err(unasked)?.to_string(),
+            true => {
+                source.unread(which, EntryId::default(), None).await.map_err(unasked)?.to_string()
+            }
             false => "no stream".to_owned(),
         };
         entries.push(format!("{}: {count}", source.name(which)));

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use domain::entry_id::EntryId;
-use redis::{Cmd, RedisResult, cmd};
+use redis::{Cmd, RedisResult, cmd, from_redis_value};
 use seckill_tools::duration::millis;
 
-use super::gap::{Gap, Positions, made_again};
+use super::gap::{Gap, Positions, begun, made_again};
 use super::reply::{self, GroupInfo, StreamInfo, Summary};
-use super::{PIECE, Source};
+use super::{PIECE, Source, unanswered};
 use crate::stream_entry::Which;
 
 /// Unread entries are counted up to this, if the server can't say how many there are.
-const UNREAD_MAX: u64 = 10_000;
+pub(super) const UNREAD_MAX: u64 = 10_000;
 
 /// The group's position in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,29 +28,65 @@ pub(super) fn xinfo(what: &str, name: &str) -> Cmd {
 }
 
 impl Source {
+    /// What is missing in streams whose group has to be made again. To be told before that: once it
+    /// is made, nobody else knows that it was not.
+    pub async fn gaps_of_missing_groups(
+        &mut self,
+        seen: &mut Positions,
+    ) -> RedisResult<Vec<(Which, Gap)>> {
+        let mut gaps = Vec::new();
+        for which in self.all() {
+            let groups = self.groups(which).await?;
+            if self.ours(&groups).is_none() {
+                let stream = self.stream(which).await?;
+                gaps.extend(self.begin(which, &stream.unwrap_or_default(), seen).await?);
+            }
+        }
+        Ok(gaps)
+    }
+
+    /// The group begins in this stream: what it will not read of the one that was there before.
+    async fn begin(
+        &mut self,
+        which: Which,
+        stream: &StreamInfo,
+        seen: &mut Positions,
+    ) -> RedisResult<Option<(Which, Gap)>> {
+        let Some(before) = seen.insert(which, begun(stream)) else { return Ok(None) };
+        let left = self.unread(which, before.at, Some(stream.last)).await?;
+        let left = Some(left).filter(|left| *left < UNREAD_MAX);
+        let gap = made_again(&before, stream, left, self.now().await?);
+        Ok(gap.map(|gap| (which, gap)))
+    }
+
     /// Creates missing streams and groups. A new group begins with the first entry. Returns what
-    /// is missing in streams whose group had to be made again.
+    /// went since the last look.
     pub async fn make_groups(&mut self, seen: &mut Positions) -> RedisResult<Vec<(Which, Gap)>> {
         let mut gaps = Vec::new();
         for which in self.all() {
             let name = self.name(which).to_owned();
-            let stream = self.stream(which).await?;
-            // What is not there any more is none that the new group has to read.
-            let behind = stream.map_or(0, |stream| stream.added.saturating_sub(stream.length));
+            let begins = self.stream(which).await?.and_then(|stream| begun(&stream).number);
             let mut create = cmd("XGROUP");
-            create.arg("CREATE").arg(name).arg(&self.group).arg("0").arg("MKSTREAM");
-            create.arg("ENTRIESREAD").arg(behind);
-            match self.ask(&create).await {
-                Ok(_) => {
-                    let before = seen.remove(&which);
-                    let gap = before.and_then(|before| made_again(&before, stream.as_ref()));
-                    gaps.extend(gap.map(|gap| (which, gap)));
-                }
-                Err(error) if error.code() == Some("BUSYGROUP") => {}
+            create.arg("CREATE").arg(&name).arg(&self.group).arg("0").arg("MKSTREAM");
+            create.arg("ENTRIESREAD").arg(begins.unwrap_or_default());
+            let look = xinfo("STREAM", &name);
+            let replies = match self.transact(&[&create, &look]).await {
+                Ok(replies) => replies.unwrap_or_default(),
+                Err(error) if error.code() == Some("BUSYGROUP") => continue,
                 Err(error) => return Err(error),
-            }
+            };
+            let stream = reply::stream_info(replies.last().ok_or_else(unanswered)?)?;
+            gaps.extend(self.begin(which, &stream, seen).await?);
+            // The stream may have been trimmed, deleted or made in between.
+            self.correct(which, seen).await?;
         }
         Ok(gaps)
+    }
+
+    /// The id that an entry would have now, or a greater one.
+    async fn now(&mut self) -> RedisResult<EntryId> {
+        let (seconds, _): (u64, u64) = from_redis_value(self.ask(&cmd("TIME")).await?)?;
+        Ok(EntryId { ms: seconds.saturating_add(1).saturating_mul(1_000), seq: 0 })
     }
 
     /// None if there is no such stream.
@@ -62,8 +98,13 @@ impl Source {
         }
     }
 
+    /// None of a stream that is not there.
     pub async fn groups(&mut self, which: Which) -> RedisResult<Vec<GroupInfo>> {
-        reply::groups(&self.ask(&xinfo("GROUPS", self.name(which))).await?)
+        match self.ask(&xinfo("GROUPS", self.name(which))).await {
+            Ok(reply) => reply::groups(&reply),
+            Err(error) if is_no_key(&error) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     pub fn ours<'g>(&self, groups: &'g [GroupInfo]) -> Option<&'g GroupInfo> {
@@ -92,9 +133,14 @@ impl Source {
 
     /// How many entries are pending in the group, by consumer.
     pub async fn summary(&mut self, which: Which) -> RedisResult<Summary> {
-        let mut summary = cmd("XPENDING");
-        summary.arg(self.name(which)).arg(&self.group);
-        reply::summary(&self.ask(&summary).await?)
+        let pending = self.pending(which);
+        reply::summary(&self.ask(&pending).await?)
+    }
+
+    pub(super) fn pending(&self, which: Which) -> Cmd {
+        let mut pending = cmd("XPENDING");
+        pending.arg(self.name(which)).arg(&self.group);
+        pending
     }
 
     /// How far the group is behind. The server's own lag also counts entries that are gone, and
@@ -110,17 +156,23 @@ impl Source {
             _ if last >= stream.last => 0,
             _ if stream.first.is_none_or(|first| first > last) => stream.length,
             Some(lag) => lag.min(stream.length),
-            None => self.unread(which, last).await?,
+            None => self.unread(which, last, None).await?,
         };
         Ok(Standing { pending, lag })
     }
 
-    /// How many entries are after one, counted up to a bound.
-    pub async fn unread(&mut self, which: Which, last: EntryId) -> RedisResult<u64> {
+    /// How many entries are after one, up to another if there is one, counted up to a bound.
+    pub async fn unread(
+        &mut self,
+        which: Which,
+        last: EntryId,
+        until: Option<EntryId>,
+    ) -> RedisResult<u64> {
+        let until = until.map_or_else(|| "+".to_owned(), |until| until.to_string());
         let (mut count, mut from) = (0, last);
         loop {
             let mut range = cmd("XRANGE");
-            range.arg(self.name(which)).arg(format!("({from}")).arg("+").arg("COUNT").arg(PIECE);
+            range.arg(self.name(which)).arg(format!("({from}")).arg(&until).arg("COUNT").arg(PIECE);
             let page = reply::entries(&self.ask(&range).await?)?;
             count += page.len() as u64;
             match page.last() {

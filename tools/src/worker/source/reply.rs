@@ -158,12 +158,16 @@ pub fn stream_info(value: &Value) -> RedisResult<StreamInfo> {
 pub fn groups(value: &Value) -> RedisResult<Vec<GroupInfo>> {
     let group = |value| {
         let fields = Fields::of("XINFO GROUPS", value)?;
+        // Of a group that has read more than was ever appended the lag is negative, as when its
+        // stream was deleted while it was made: neither is known then.
+        let is_odd = matches!(fields.get("lag")?, Value::Int(lag) if *lag < 0);
+        let known = |name| if is_odd { Ok(None) } else { fields.number_or_nil(name) };
         Ok(GroupInfo {
             name: bytes("XINFO GROUPS", fields.get("name")?)?.to_vec(),
             pending: fields.number("pending")?,
             last_delivered: fields.id("last-delivered-id")?,
-            read: fields.number_or_nil("entries-read")?,
-            lag: fields.number_or_nil("lag")?,
+            read: known("entries-read")?,
+            lag: known("lag")?,
         })
     };
     list("XINFO GROUPS", value)?.iter().map(group).collect()

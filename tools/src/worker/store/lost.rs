@@ -56,7 +56,8 @@ impl Store {
             let [at, last] = [at, last].map(|id| EntryId::parse(id.as_bytes()));
             let at = at?;
             let (number, added) = (number.parse().ok()?, added.parse().ok()?);
-            Some(Passed { at, number: Some(number), whole: at, added, last: last? })
+            let (number, last) = (Some(number), last?);
+            Some(Passed { at, number, whole: at, added, last, settled: None })
         }))
     }
 
