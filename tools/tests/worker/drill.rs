@@ -340,7 +340,7 @@ fn round(kind: Kind, seed: u64) {
     drill.shop.check_shop(&[]);
 }
 
-/// The rounds of `make test` are the same each time; the first six once ended nowhere, or with a
+/// The rounds of `make test` are the same each time; the first seven once ended nowhere, or with a
 /// refund too many. What is new is found by DRILL_ROUNDS.
 const SEEDS: [u64; 10] = [
     15_846_013_907_034_165_745,
@@ -349,10 +349,10 @@ const SEEDS: [u64; 10] = [
     1_053,
     1_098,
     1_102,
+    2_051,
     1,
     2,
     3,
-    4,
 ];
 
 fn drill(kind: Kind) {

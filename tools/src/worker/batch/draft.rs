@@ -152,9 +152,13 @@ impl Draft<'_> {
         self.row.is_confirmed_somehow();
         let is_changed = before.as_ref().is_none_or(|before| self.row != *before);
         if is_changed && !self.row.is_disputed() {
-            let begun = self.begun(before.is_none(), event, told);
-            let before = before.as_ref().or(begun.as_ref());
-            records.extend(changes(before, &self.row, self.paid, &event.place()));
+            let was_note = before.as_ref().is_some_and(Row::is_note);
+            let begun = self.begun(was_note || before.is_none(), event, told);
+            let from = begun.as_ref().or(before.as_ref());
+            let lines = changes(from, &self.row, self.paid, &event.place());
+            // What else became of the order was recorded with its note.
+            let is_new = |line: &Record| !was_note || begun.is_none() || line.to == "reduced";
+            records.extend(lines.into_iter().filter(is_new));
         }
         self.is_changed |= is_changed;
         match event.kind {
