@@ -45,8 +45,11 @@ impl Books {
         }
         for (voucher, undone) in &self.undone {
             let before = earlier.and_then(|(_, before)| before.get(voucher));
-            let still = |one: &&(Which, EntryId)| before.is_none_or(|before| before.contains(*one));
-            let entries = undone.iter().filter(still).count();
+            let may_matter = |(one, orders): &(&(Which, EntryId), &Vec<Vec<u8>>)| {
+                before.is_none_or(|before| before.contains_key(*one))
+                    && !(one.0 == Which::Released && self.has_settled(voucher, orders))
+            };
+            let entries = undone.iter().filter(may_matter).count();
             if entries > 0 {
                 found.doubts.insert(Doubt::Unread { voucher: voucher.clone(), entries });
             }
@@ -170,6 +173,18 @@ impl Books {
         })
     }
 
+    /// Has a person released the order, in the rows too? Then its release says nothing new, and that
+    /// may be the entry of the person's own SECKILL.CANCEL.
+    fn has_settled(&self, voucher: &str, orders: &[Vec<u8>]) -> bool {
+        let [order] = orders else { return false };
+        let mut its = self.ledger.rows.iter().filter(|row| {
+            row.key.voucher == voucher && row.key.order.as_bytes() == order.as_slice()
+        });
+        // Of two sales it may be either's.
+        let is_settled = |row: &Row| row.is_settled && !row.known.state.is_live();
+        its.next().is_some_and(is_settled) && its.next().is_none()
+    }
+
     /// Orders that the group had acknowledged before the rows began. Without its entry an order may
     /// be one of these.
     pub fn elsewhere<'b>(&self, sold: &'b Sold) -> BTreeSet<&'b str> {
@@ -180,7 +195,7 @@ impl Books {
         let undone = self.undone.get(&sold.voucher);
         let is_before = |order: &&String| {
             sold.entries.get(*order).is_none_or(|id| {
-                let is_undone = undone.is_some_and(|all| all.contains(&(Which::Orders, *id)));
+                let is_undone = undone.is_some_and(|all| all.contains_key(&(Which::Orders, *id)));
                 *id <= began && !is_undone
             })
         };

@@ -1,6 +1,6 @@
 //! The entries of a voucher that a group has not read, or not acknowledged.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use domain::entry_id::EntryId;
@@ -12,18 +12,22 @@ use crate::stream_entry::{StreamEntry, Which};
 
 const PIECE: usize = 1_000;
 
-pub type Undone = BTreeSet<(Which, EntryId)>;
+/// Each with the ids of the order that it may be about.
+pub type Undone = BTreeMap<(Which, EntryId), Vec<Vec<u8>>>;
 
 /// Those of a voucher, and those that name no voucher: one of these may be its.
 pub async fn undone(source: &mut Source, names: &[OrderFields], voucher: &str) -> Result<Undone> {
     let mut all = Undone::new();
-    let is_its = |entry: &StreamEntry| {
-        let voucher_in = |names: &OrderFields| {
-            let name = names.all()[1].as_bytes();
-            entry.fields.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
+    let values_of = |entry: &StreamEntry, part: usize| -> Vec<Vec<u8>> {
+        let value_in = |names: &OrderFields| {
+            let name = names.all()[part].as_bytes();
+            entry.fields.iter().find(|(other, _)| other == name).map(|(_, value)| value.to_vec())
         };
-        let named: Vec<_> = names.iter().filter_map(voucher_in).collect();
-        named.is_empty() || named.contains(&voucher.as_bytes())
+        names.iter().filter_map(value_in).collect()
+    };
+    let is_its = |entry: &StreamEntry| {
+        let named = values_of(entry, 1);
+        named.is_empty() || named.iter().any(|named| named == voucher.as_bytes())
     };
     for which in source.all() {
         let about = || format!("the entries of {which:?}");
@@ -36,13 +40,15 @@ pub async fn undone(source: &mut Source, names: &[OrderFields], voucher: &str) -
             let entry = entries(source, which, &id.to_string(), &id.to_string()).await?;
             // One that was deleted is not known.
             if entry.first().is_none_or(is_its) {
-                all.insert((which, id));
+                let orders = entry.first().map(|entry| values_of(entry, 2));
+                all.insert((which, id), orders.unwrap_or_default());
             }
         }
         let mut from = format!("({read}");
         loop {
             let entries = entries(source, which, &from, "+").await?;
-            all.extend(entries.iter().filter(|e| is_its(e)).map(|entry| (which, entry.id)));
+            let its = entries.iter().filter(|entry| is_its(entry));
+            all.extend(its.map(|entry| ((which, entry.id), values_of(entry, 2))));
             let Some(last) = entries.last() else { break };
             from = format!("({}", last.id);
         }
