@@ -116,7 +116,7 @@ fn a_release_cancels_on_the_server_what_is_there() {
         shop.settles(&release, 0, &["is released; refund payment A"]);
         assert_eq!((shop.info("7", "left"), shop.info("7", "held")), ("5".into(), "0".into()));
         assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(7)), (4, 5));
-        // The entry of that release is not read yet, and says nothing new.
+        // The entry of that release, not read yet, says nothing new.
         expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
         shop.drain(&["--statements", &file]);
         assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(7)), (4, 5));
@@ -287,7 +287,6 @@ fn all_disputes_of_a_sale_are_settled_if_they_are_as_many_as_expected() {
 /// The worst that a wrong option can do: nothing ends, and a sentence says what was seen.
 #[test]
 fn a_wrong_server_or_database_changes_nothing() {
-    // So long that the row is written while the order is held, on a busy machine, too.
     let mut shop = Shop::saved(Database::sqlite(), "HOLD 3000 LIMIT 9");
     // A staging server has yesterday's data.
     let staging = Server::start();

@@ -173,7 +173,7 @@ impl Books {
         })
     }
 
-    /// Has a person released the order, in the rows too? Then its release says nothing new, and that
+    /// Has a person released the order, in the rows too? Then its release says nothing new, and
     /// may be the entry of the person's own SECKILL.CANCEL.
     fn has_settled(&self, voucher: &str, orders: &[Vec<u8>]) -> bool {
         let [order] = orders else { return false };
