@@ -7,6 +7,7 @@ use crate::keyspace::apply::Applied;
 use crate::keyspace::buyers::{self, Buyer};
 use crate::keyspace::entries::{Entries, Text};
 use crate::keyspace::names::Name;
+use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Added;
 use crate::keyspace::sale::Sale;
 use crate::server::{OwnedStr, Str};
@@ -134,7 +135,17 @@ impl<'a> Sale<'a> {
         let stock = self.change_stock(stocks);
         let is_managed = takes.first().is_some_and(|take| take.booked.is_some());
         let book = is_managed.then(|| {
-            let [orders, units] = [self.book_orders(takes), self.book_units(takes)];
+            let (opened, keys) = (self.opened(), self.managed_keys().ok());
+            let orders = keys.and_then(|keys| {
+                set_fields(&opened.book, keys.book, takes, |take| {
+                    Some((take.order.id.as_str(), take.booked.as_ref()?.entry.write()))
+                })
+            });
+            let units = keys.and_then(|keys| {
+                set_fields(&opened.units, keys.units, takes, |take| {
+                    Some((take.order.user.as_str(), take.booked.as_ref()?.has.write()))
+                })
+            });
             let place = takes.first().filter(|_| leaves_line);
             let place = place.and_then(|take| self.leave_line(take.order.id.as_str()));
             [orders, units, self.place_holds(takes), place]
@@ -160,37 +171,6 @@ impl<'a> Sale<'a> {
         }
     }
 
-    fn book_orders<'p>(&self, takes: &'p [Take<Name<'a>>]) -> Option<Effect<'p>>
-    where
-        'a: 'p,
-    {
-        let mut book = self.opened().book.writing()?;
-        let key = self.managed_keys().ok()?.book;
-        let written = takes.iter().filter_map(|take| {
-            let (id, entry) = (take.order.id.as_str(), &take.booked.as_ref()?.entry);
-            let value = OwnedStr::new(&entry.write());
-            book.hash_set(id, value.as_str()).ok()?;
-            Some((id, value))
-        });
-        fields_set(key, takes.len(), written)
-    }
-
-    /// If a user is named twice, the last counts.
-    fn book_units<'p>(&self, takes: &'p [Take<Name<'a>>]) -> Option<Effect<'p>>
-    where
-        'a: 'p,
-    {
-        let mut units = self.opened().units.writing()?;
-        let key = self.managed_keys().ok()?.units;
-        let written = takes.iter().filter_map(|take| {
-            let (user, has) = (take.order.user.as_str(), &take.booked.as_ref()?.has);
-            let value = OwnedStr::new(&has.write());
-            units.hash_set(user, value.as_str()).ok()?;
-            Some((user, value))
-        });
-        fields_set(key, takes.len(), written)
-    }
-
     /// Tries of one command are held until the same moment. Deadlines are below 2^53, which a
     /// double holds exactly.
     fn place_holds<'p>(&self, takes: &'p [Take<Name<'a>>]) -> Option<Effect<'p>>
@@ -212,13 +192,23 @@ impl<'a> Sale<'a> {
     }
 }
 
-/// The effect of fields that were set in a hash; of one in the shortest form.
-fn fields_set<'p>(
+/// Sets a field of a hash for each try. If one is named twice, the last counts. The effect of a
+/// single one is in the shortest form.
+#[inline(always)]
+fn set_fields<'p, 'a: 'p>(
+    hash: &Opened<'_>,
     key: Str<'p>,
-    count: usize,
-    mut written: impl Iterator<Item = (Str<'p>, OwnedStr)>,
+    takes: &'p [Take<Name<'a>>],
+    field_of: impl Fn(&'p Take<Name<'a>>) -> Option<(Str<'p>, Vec<u8>)>,
 ) -> Option<Effect<'p>> {
-    if count == 1 {
+    let mut hash = hash.writing()?;
+    let mut written = takes.iter().filter_map(|take| {
+        let (field, value) = field_of(take)?;
+        let value = OwnedStr::new(&value);
+        hash.hash_set(field, value.as_str()).ok()?;
+        Some((field, value))
+    });
+    if takes.len() == 1 {
         return written.next().map(|(field, value)| Effect::FieldSet { key, field, value });
     }
     let fields: Vec<_> = written.collect();
