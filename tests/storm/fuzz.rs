@@ -39,6 +39,7 @@ struct Fuzz {
     replicas: Vec<Server>,
     /// A node of a cluster, alone: its keys are those of hash tags.
     is_node: bool,
+    has_field_ttls: bool,
     tally: Tally,
     empty_memory: Option<i64>,
 }
@@ -78,9 +79,20 @@ impl Fuzz {
         }
         let random = fastrand::Rng::with_seed(seed);
         let commands = Declared::all(&primary);
-        let (topic, tally) = (Topic::default(), Tally::default());
-        let empty_memory = None;
-        Self { random, commands, clients, topic, primary, replicas, is_node, tally, empty_memory }
+        let known = primary.call(&["COMMAND", "INFO", "HPTTL"]);
+        let has_field_ttls = matches!(&known, Value::Array(one) if one[0] != Value::Nil);
+        Self {
+            random,
+            commands,
+            clients,
+            topic: Topic::default(),
+            primary,
+            replicas,
+            is_node,
+            has_field_ttls,
+            tally: Tally::default(),
+            empty_memory: None,
+        }
     }
 
     fn command(&mut self) -> Argv {
@@ -239,11 +251,9 @@ impl Fuzz {
     /// Asked by single commands: scripts have no keys of several slots of a cluster.
     fn has_short_lives(&self, db: &str) -> bool {
         let mut client = self.primary.client();
-        let known = client.call(&["COMMAND", "INFO", "HPTTL"]);
-        let has_field_ttls = matches!(&known, Value::Array(one) if one[0] != Value::Nil);
         let numbers = |reply: Value| match reply {
             Value::Int(one) => vec![one],
-            reply => redis::from_redis_value(reply).unwrap_or_default(),
+            reply => redis::from_redis_value(reply).expect("times to live"),
         };
         let is_short = |reply: Value| numbers(reply).iter().any(|left| (0..100_000).contains(left));
         if client.call(&["SELECT", db]) != Value::Okay {
@@ -259,7 +269,7 @@ impl Fuzz {
                 if is_short(ask(&[b"PTTL", key])) {
                     return true;
                 }
-                if text(&kind) != "hash" || !has_field_ttls {
+                if text(&kind) != "hash" || !self.has_field_ttls {
                     return false;
                 }
                 let fields = ask(&[b"HKEYS", key]);

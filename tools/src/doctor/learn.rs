@@ -52,8 +52,12 @@ pub struct Run {
 impl Run {
     /// The commands that make the state.
     pub fn setup(&self) -> Vec<Words> {
-        self.plants.iter().map(|(cell, value)| planted(cell, value)).collect()
+        setup(&self.plants)
     }
+}
+
+fn setup(plants: &Plants) -> Vec<Words> {
+    plants.iter().map(|(cell, value)| planted(cell, value)).collect()
 }
 
 /// An entry of a stream: the names of the fields for user, voucher and order, and their values.
@@ -176,10 +180,8 @@ impl Learner<'_, '_> {
             if !tried.insert(plants.clone()) || tried.len() > STATES_MAX {
                 continue;
             }
-            let setup: Vec<Words> =
-                plants.iter().map(|(cell, value)| planted(cell, value)).collect();
             self.bench.clear_plain()?;
-            self.bench.prepare_plain(&setup)?;
+            self.bench.prepare_plain(&setup(&plants))?;
             let before = self.bench.keys()?;
             let seen = self.bench.run(&self.entry.words(self.call, values))?;
             let run = Run { plants, values: values.clone(), before, seen };

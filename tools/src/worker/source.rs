@@ -19,7 +19,7 @@ use seckill_tools::duration::millis;
 use crate::options::Streams;
 use crate::stream_entry::{StreamEntry, Which};
 use gap::{Gap, Positions, must_count, passed};
-use groups::{UNREAD_MAX, xinfo};
+use groups::xinfo;
 use reply::Taken;
 
 /// Entries that are asked for at a time.
@@ -134,11 +134,11 @@ impl Source {
             let ids: Vec<_> = its.iter().map(|entry| entry.id).collect();
             let before = seen.get(which);
             let since = match before.filter(|before| must_count(before, &stream, group)) {
-                Some(before) => self.unread(*which, before.at, Some(stream.last)).await?,
-                None => UNREAD_MAX,
+                Some(before) => self.counted(*which, before.at, stream.last).await?,
+                None => None,
             };
-            let more = (pending, Some(since).filter(|since| *since < UNREAD_MAX));
-            let (now, gap) = passed(before, (&stream, group), more, &ids, u64::from(count));
+            let (look, more) = ((&stream, group), (pending, since));
+            let (now, gap) = passed(before, look, more, &ids, u64::from(count));
             seen.insert(*which, now);
             result.gaps.extend(gap.map(|gap| (*which, gap)));
         }

@@ -1,12 +1,12 @@
 //! A storm of deletions: entries, consumers, groups and streams go, beside kills of workers and of
 //! the server. In the end every accepted order is a row, a dead letter, or was told as lost.
 
-use redis::Value;
+use domain::entry_id::EntryId;
 use sqlx::Row as _;
 
 use crate::databases::{Database, Kind, from_hex};
 use crate::harness::Server;
-use crate::shop::{GROUP, OrderId, Shop, entries, pairs, random};
+use crate::shop::{GROUP, OrderId, Shop, entries, random};
 use crate::worker::Worker;
 
 const ORDERS: &str = "stream.orders";
@@ -14,12 +14,8 @@ const VOUCHER: &str = "phone";
 const ROUNDS: usize = 16;
 const TRIES: usize = 25;
 
-/// An entry id's two numbers.
-type EntryId = (u64, u64);
-
 fn entry_id(text: &str) -> EntryId {
-    let (ms, number) = text.split_once('-').expect("an entry id");
-    (ms.parse().expect("a time"), number.parse().expect("a number"))
+    EntryId::parse(text.as_bytes()).expect("an entry id")
 }
 
 const HARMS: [&str; 7] = [
@@ -112,13 +108,7 @@ impl Storm {
                 // What the dead have pending goes with them, as docs/worker.md says.
                 self.shop.wait_until_drained(&mut self.workers[0]);
                 (0..6).for_each(|_| self.buy());
-                let reply = self.shop.run(&format!("XINFO CONSUMERS {ORDERS} {GROUP}"));
-                // The group may be gone at this moment.
-                let Value::Array(all) = reply else { return };
-                for consumer in all {
-                    let name = &pairs(consumer)["name"];
-                    self.shop.run(&format!("XGROUP DELCONSUMER {ORDERS} {GROUP} {name}"));
-                }
+                self.shop.delete_consumers();
                 self.shop.wait_until_drained(&mut self.workers[0]);
             }
             3 => {

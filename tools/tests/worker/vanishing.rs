@@ -32,7 +32,7 @@ impl Shop {
         self.run(&read);
     }
 
-    fn delete_consumers(&self) {
+    pub fn delete_consumers(&self) {
         let Value::Array(all) = self.run(&format!("XINFO CONSUMERS {ORDERS} {GROUP}")) else {
             panic!("no consumers")
         };

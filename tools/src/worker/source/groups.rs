@@ -12,7 +12,7 @@ use super::{PIECE, Source, unanswered};
 use crate::stream_entry::Which;
 
 /// Unread entries are counted up to this, if the server can't say how many there are.
-pub(super) const UNREAD_MAX: u64 = 10_000;
+const UNREAD_MAX: u64 = 10_000;
 
 /// The group's position in a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,8 +53,10 @@ impl Source {
         seen: &mut Positions,
     ) -> RedisResult<Option<(Which, Gap)>> {
         let Some(before) = seen.insert(which, begun(stream)) else { return Ok(None) };
-        let left = self.unread(which, before.at, Some(stream.last)).await?;
-        let left = Some(left).filter(|left| *left < UNREAD_MAX);
+        let left = match before.at == EntryId::default() {
+            true => Some(stream.length),
+            false => self.counted(which, before.at, stream.last).await?,
+        };
         let gap = made_again(&before, stream, left, self.now().await?);
         Ok(gap.map(|gap| (which, gap)))
     }
@@ -159,6 +161,17 @@ impl Source {
             None => self.unread(which, last, None).await?,
         };
         Ok(Standing { pending, lag })
+    }
+
+    /// How many entries are after one, up to another. None if they are too many to be counted.
+    pub(super) async fn counted(
+        &mut self,
+        which: Which,
+        last: EntryId,
+        until: EntryId,
+    ) -> RedisResult<Option<u64>> {
+        let count = self.unread(which, last, Some(until)).await?;
+        Ok(Some(count).filter(|count| *count < UNREAD_MAX))
     }
 
     /// How many entries are after one, up to another if there is one, counted up to a bound.
