@@ -1,9 +1,10 @@
 //! Command lines of programs with commands.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Error;
-use clap::Parser;
+use clap::{Command, Parser};
 
 use crate::sanitize::told;
 
@@ -18,6 +19,27 @@ pub fn options_anywhere<P: Parser>() -> P {
         _ => arg.global(true),
     });
     P::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+}
+
+/// Like `options_anywhere`, for commands that have only the options that they read: those before a
+/// command are parsed as if they were behind it.
+pub fn command_first<P: Parser>() -> P {
+    P::parse_from(with_command_first(&P::command(), std::env::args_os().collect()))
+}
+
+/// The words of a command line, with the command before its options.
+pub fn with_command_first(command: &Command, mut words: Vec<OsString>) -> Vec<OsString> {
+    let finder = Command::new("finder")
+        .args(command.get_arguments().cloned())
+        .allow_external_subcommands(true);
+    if let Ok(found) = finder.try_get_matches_from(&words)
+        && let Some((_, rest)) = found.subcommand()
+        && let Some(rest) = rest.get_many::<OsString>("")
+        && let Some(at) = words.len().checked_sub(rest.len() + 1)
+    {
+        words[1..=at].rotate_right(1);
+    }
+    words
 }
 
 /// Prints in one line why the program refuses its options, or can't begin.

@@ -11,15 +11,16 @@ pub fn page(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn help(program: &str) -> String {
-    let help = Command::new(program).arg("--help").output().expect("run the program");
+fn help(program: &str, command: Option<&str>) -> String {
+    let help = Command::new(program).args(command).arg("--help").output();
+    let help = help.expect("run the program");
     String::from_utf8(help.stdout).expect("text")
 }
 
 /// Fails unless a program's `--help` has its exit codes, two examples, and the variables of options
 /// that a server is named by.
-pub fn check_help(program: &str) {
-    let help = help(program);
+pub fn check_help(program: &str, command: Option<&str>) {
+    let help = help(program, command);
     let examples = help.split_once("Examples:\n").expect("examples").1;
     let examples = examples.lines().take_while(|line| line.starts_with("  seckill-"));
     assert!(examples.count() >= 2, "{help}");
@@ -27,9 +28,9 @@ pub fn check_help(program: &str) {
     assert_eq!(help.contains("--redis <URL>"), help.contains("\n  SECKILL_REDIS "), "{help}");
 }
 
-/// The options that a program's `--help` lists, each with its default.
-fn options(program: &str) -> Vec<(String, Option<String>)> {
-    let help = help(program);
+/// The options that the `--help` of a program or of its command lists, each with its default.
+pub fn options(program: &str, command: Option<&str>) -> Vec<(String, Option<String>)> {
+    let help = help(program, command);
     let mut options: Vec<(String, Option<String>)> = Vec::new();
     for line in help.lines() {
         if line.trim_start().starts_with('-') {
@@ -49,8 +50,8 @@ fn options(program: &str) -> Vec<(String, Option<String>)> {
 /// Fails unless the first cells of a page's tables name all options of a program and no others, and
 /// each row has the defaults that are a single word.
 pub fn check_options(program: &str, name: &str) {
-    check_help(program);
-    let (page, options) = (page(name), options(program));
+    check_help(program, None);
+    let (page, options) = (page(name), options(program, None));
     let rows = page.lines().filter(|line| line.starts_with("| `--"));
     let mut listed = BTreeSet::new();
     for row in rows {

@@ -27,7 +27,7 @@ use seckill_tools::sharding::{journal_key, parse_opening, shard_voucher};
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::marks::{Marks, Meaning};
-use crate::options::{Check, Options, OrderFields};
+use crate::options::{Check, OrderFields, Site};
 use crate::settings;
 use crate::source::Source;
 use crate::store::{Fault, NEEDS_STATEMENTS, Store};
@@ -49,21 +49,21 @@ struct Checker<'c> {
     store: Store,
     keys: Vec<VoucherKeys>,
     fields: Vec<OrderFields>,
-    options: &'c Options,
     wanted: &'c Check,
 }
 
-pub async fn check(options: &Options, wanted: &Check) -> Result<Verdict> {
-    let place = options.server.place()?;
+pub async fn check(wanted: &Check) -> Result<Verdict> {
+    let site = &wanted.site;
+    let place = site.server.place()?;
     let mut connection = Nodes::new(place.clone()).connect(&wanted.voucher).await?;
-    let settings = settings::compare(&mut connection, options).await;
-    let fields = settings.map_err(|halt| halt.told(options))?.fields;
-    let store = Store::to_look_at(options)?;
+    let settings = settings::compare(&mut connection, site, &wanted.fields, None).await;
+    let fields = settings.map_err(|halt| halt.told(site))?.fields;
+    let store = Store::to_look_at(site, wanted.shop.statements())?;
     let target = Target::find(place).await?;
     let mut link = target.connect().await?;
     let vouchers = vouchers_of(&mut link, &wanted.voucher).await?;
     let keys = VoucherKeys::of_module(&mut link, &vouchers).await?;
-    let mut checker = Checker { link, store, keys, fields, options, wanted };
+    let mut checker = Checker { link, store, keys, fields, wanted };
     let (mut books, mut found) = checker.look_twice().await?;
     if wanted.repair && found.verdict().code() != 0 {
         checker.repair(&books, &found).await?;
@@ -75,7 +75,7 @@ pub async fn check(options: &Options, wanted: &Check) -> Result<Verdict> {
     }
     let database = checker.store.database();
     checker.store.close().await;
-    match options.json {
+    match wanted.json {
         true => println!("{}", report.json()),
         false => print!("{}", report.text(database)),
     }
@@ -113,7 +113,7 @@ impl Checker<'_> {
         let mut books = Books {
             stock: self.wanted.stock,
             sale: self.wanted.sale.clone(),
-            with_statements: self.options.statements.is_some(),
+            with_statements: self.wanted.shop.statements().is_some(),
             ..Books::default()
         };
         for number in 0..self.keys.len() {
@@ -148,7 +148,7 @@ impl Checker<'_> {
         let voucher = self.keys[number].voucher.clone();
         let mut source = self.source(number).await?;
         let marks = Marks::read(&mut source, &self.store).await.map_err(unread)?;
-        let (stream, group) = (source.name(Which::Orders).to_owned(), &self.options.group);
+        let (stream, group) = (source.name(Which::Orders).to_owned(), &self.wanted.site.group);
         let began = match marks.meaning() {
             Meaning::Same(mark) | Meaning::Restored(mark) => mark.position(Which::Orders),
             Meaning::None => {
@@ -165,7 +165,7 @@ impl Checker<'_> {
                 mark.position(Which::Orders)
             }
             Meaning::OtherServer => {
-                let server = self.options.server.without_password();
+                let server = self.wanted.site.server.without_password();
                 books.marks.insert(marks.why(&server, &stream, self.store.database()));
                 EntryId::default()
             }
@@ -199,7 +199,7 @@ impl Checker<'_> {
         if let Some(text) = books.marks.first() {
             bail!("--repair writes nothing: {text}");
         }
-        let has_statements = self.options.statements.is_some();
+        let has_statements = self.wanted.shop.statements().is_some();
         let were_run = self.store.ran_statements(&self.vouchers()).await.map_err(unread)?;
         ensure!(has_statements || !were_run, NEEDS_STATEMENTS);
         let mut written = 0;
@@ -245,19 +245,19 @@ impl Checker<'_> {
 
     /// The streams of a voucher, at the node that has its keys.
     async fn source(&self, number: usize) -> Result<Source> {
-        source_of(self.options, &self.keys[number]).await
+        source_of(&self.wanted.site, &self.keys[number]).await
     }
 }
 
 /// The streams of a voucher, at the node that has its keys.
-pub async fn source_of(options: &Options, keys: &VoucherKeys) -> Result<Source> {
+pub async fn source_of(site: &Site, keys: &VoucherKeys) -> Result<Source> {
     let orders = keys.stream.as_deref().unwrap_or_default();
-    let rest = orders.strip_prefix(options.stream.as_str());
+    let rest = orders.strip_prefix(site.stream.as_str());
     let tag = rest.and_then(|rest| rest.strip_prefix(":{")?.strip_suffix('}'));
-    let streams = options.streams_of(tag);
-    let mut nodes = Nodes::new(options.server.place()?);
+    let streams = site.streams_of(tag);
+    let mut nodes = Nodes::new(site.server.place()?);
     let connection = nodes.connect(&keys.book).await.context("the streams")?;
-    Ok(Source::new(connection, streams, &options.group, ""))
+    Ok(Source::new(connection, streams, &site.group, ""))
 }
 
 fn unread(fault: Fault) -> anyhow::Error {

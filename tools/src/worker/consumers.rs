@@ -49,9 +49,9 @@ impl Consumers {
         stop: Stop,
     ) -> Result<Self> {
         let name = options.consumer();
-        info!("consumer {name} of group {}", options.group);
+        info!("consumer {name} of group {}", options.site.group);
         Ok(Self {
-            nodes: Nodes::new(options.server.place()?),
+            nodes: Nodes::new(options.site.server.place()?),
             options,
             totals,
             store,
@@ -104,9 +104,9 @@ impl Consumers {
     async fn find(&mut self) -> Result<()> {
         let stop = self.stop.clone();
         let mut finder = TagFinder::new(Arc::clone(&self.options), self.nodes.clone(), stop);
-        let stream = self.options.stream.clone();
+        let stream = self.options.site.stream.clone();
         let mut outage = {
-            let server = self.options.server.without_password();
+            let server = self.options.site.server.without_password();
             Outage::of("the server", &server, Part::Server(stream), &self.totals)
         };
         let (started, mut was_left_out) = (Instant::now(), 0);
@@ -135,13 +135,13 @@ impl Consumers {
                 }
                 Err(Halt::Stopped) => return Ok(()),
                 Err(halt @ (Halt::Settings(_) | Halt::Foreign(_))) => {
-                    return Err(halt.told(&self.options));
+                    return Err(halt.told(&self.options.site));
                 }
                 Err(Halt::Redis(error)) => {
                     let is_patient = !self.options.once || started.elapsed() < PATIENCE;
                     let is_lasting = trouble(&error) == Trouble::Wrong && self.running.is_empty();
                     if is_lasting || !is_patient {
-                        return Err(Halt::Redis(error).told(&self.options));
+                        return Err(Halt::Redis(error).told(&self.options.site));
                     }
                     back_off(CONNECT_FIRST, outage.failed(&told(&error))).min(CONNECT_MAX)
                 }

@@ -11,30 +11,30 @@ use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use crate::book;
 use crate::ending::Lost;
 use crate::halt::Halt;
-use crate::options::{DeadLetter, Options};
+use crate::options::DeadLetter;
 use crate::order_events::{Event, Unfit};
 use crate::settings;
 use crate::source::Source;
 use crate::store::Store;
 use crate::stream_entry::Which;
 
-pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
-    let streams = options.named_streams().unwrap_or_else(|| vec![options.streams_of(None)]);
-    let [streams] = &streams[..] else { bail!("dead-letter needs exactly one --tag") };
+pub async fn make(wanted: &DeadLetter) -> Result<()> {
+    let (site, tag) = (&wanted.site, wanted.tag.as_deref());
+    let streams = site.streams_of(tag);
     let id = EntryId::parse(wanted.entry.as_bytes());
     let id =
         id.with_context(|| format!("{} is not the id of an entry", sanitize(&wanted.entry)))?;
-    let unasked = |error| Halt::Redis(error).told(options);
-    let mut nodes = Nodes::new(options.server.place()?);
+    let unasked = |error| Halt::Redis(error).told(site);
+    let mut nodes = Nodes::new(site.server.place()?);
     let mut connection = nodes.connect(&streams.orders).await.map_err(unasked)?;
-    let settings = settings::compare(&mut connection, options).await;
-    let settings = settings.map_err(|halt| halt.told(options))?;
-    if settings.has_tags && options.named_streams().is_none() {
+    let settings = settings::compare(&mut connection, site, &wanted.fields, tag).await;
+    let settings = settings.map_err(|halt| halt.told(site))?;
+    if settings.has_tags && tag.is_none() && !site.is_tagged() {
         bail!("streams of this server have hash tags: name that of the entry by --tag");
     }
-    let mut source = Source::new(connection, streams.clone(), &options.group, "dead-letter");
+    let mut source = Source::new(connection, streams.clone(), &site.group, "dead-letter");
     let deliveries = source.deliveries(Which::Orders, id).await.map_err(unasked)?;
-    let (name, group) = (&streams.orders, &options.group);
+    let (name, group) = (&streams.orders, &site.group);
     let Some(deliveries) = deliveries else {
         bail!("entry {id} of {name} is not pending in group {group}: nothing to do");
     };
@@ -61,7 +61,7 @@ pub async fn make(options: &Options, wanted: &DeadLetter) -> Result<()> {
         // The letter may be trimmed before a worker that has the entry looks for it.
         let key = order.as_ref().ok().map(|order| order.key.clone());
         let kept = Lost { key, ..Lost::kept(name, group, id) };
-        let store = Store::to_look_at(options)?;
+        let store = Store::to_look_at(site, None)?;
         let recorded = store.lose(&[kept]).await;
         store.close().await;
         recorded.map_err(|fault| anyhow!("--database: {}", sanitize(&fault.text())))?;

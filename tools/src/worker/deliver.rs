@@ -123,7 +123,7 @@ impl StreamConsumer {
 
     /// Entries that nobody can read any more: a person is told, now and for `check`.
     fn lose(&mut self, stream: &str, (_, id): Place, cause: Cause) {
-        let lost = Lost::new(stream, &self.options.group, id, cause);
+        let lost = Lost::new(stream, &self.options.site.group, id, cause);
         warn!("something was lost and has no row: {}", sanitize(&lost.text()));
         let entries = cause.entries().unwrap_or(1);
         self.totals.add(Count::Lost, usize::try_from(entries).unwrap_or(usize::MAX));

@@ -25,7 +25,8 @@ pub async fn keep(options: Arc<Options>, streams: Streams, mut nodes: Nodes, mut
             Some(source) => measure(source).await.map(|_| ()),
             None => match nodes.connect(&streams.orders).await {
                 Ok(connection) => {
-                    source = Some(Source::new(connection, streams.clone(), &options.group, ""));
+                    source =
+                        Some(Source::new(connection, streams.clone(), &options.site.group, ""));
                     continue;
                 }
                 Err(error) => Err(error),

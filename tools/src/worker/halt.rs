@@ -7,7 +7,7 @@ use redis::RedisError;
 use seckill_tools::server_errors::told;
 use tokio::sync::watch;
 
-use crate::options::Options;
+use crate::options::Site;
 
 /// Set once the worker is to stop.
 pub type Stop = watch::Receiver<bool>;
@@ -36,13 +36,13 @@ pub enum Halt {
 
 impl Halt {
     /// The error that a program ends with.
-    pub fn told(self, options: &Options) -> anyhow::Error {
+    pub fn told(self, site: &Site) -> anyhow::Error {
         let text = match self {
             Self::Redis(error) => told(&error),
             Self::Settings(text) | Self::Foreign(text) => text,
             Self::Stopped => "asked to stop".to_owned(),
         };
-        anyhow!("{}: {text}", options.server.without_password())
+        anyhow!("{}: {text}", site.server.without_password())
     }
 }
 

@@ -9,12 +9,7 @@
 //! `hand` has what was read and is not finished, `ending` says how it ends,
 //! `aside` has the entries that can't be written, `outage` says what is down, `trim` trims
 //! processed entries, `gauges` measures the lag, `halt` says why a consumer ends, `dead_letter`,
-//! `settle` and `check` are the operator's commands, `totals` counts.
-//!
-//! Exit code: 0 after success, also on SIGTERM; 1 with a line that says why it failed; 2 for wrong
-//! arguments; 3 if orders that can't be written are pending at the end; 4 if the server contradicts
-//! rows; 5 if entries were lost, with `--once`. For `check`: 0 the books agree, 1 they differ, 2
-//! they could not be compared, 3 nothing differs, but something could not be looked at.
+//! `settle` and `check` are the operator's commands, `totals` counts. Exit codes are in the help.
 
 #![cfg_attr(
     not(feature = "databases"),
@@ -57,7 +52,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use seckill_tools::command_line::{options_anywhere, refused};
+use seckill_tools::command_line::{command_first, refused};
 use seckill_tools::http;
 use seckill_tools::sanitize::told;
 use seckill_tools::signals::asked_to_end;
@@ -71,7 +66,7 @@ use tracing_subscriber::prelude::*;
 use consumers::Consumers;
 use domain::judge::Verdict;
 use halt::{Stop, rest};
-use options::{Command, Options};
+use options::{Command, Options, Site};
 use outage::Outage;
 use store::{Fault, Store};
 use stream_consumer::PATIENCE;
@@ -94,12 +89,13 @@ const COUNT_EVERY: Duration = Duration::from_secs(10);
 const KEEP_UP_EVERY: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
-    let options: Options = options_anywhere();
-    let checked = options.check().and_then(|()| Store::new(&options, 1));
+    let options: Options = command_first();
+    let (site, statements) = options.site();
+    let checked = options.check().and_then(|()| Store::new(site, statements, 1));
     if let Err(error) = checked {
         return refused("seckill-worker", &error);
     }
-    log_to_stderr(&options);
+    log_to_stderr(site);
     let worked = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -133,8 +129,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn log_to_stderr(options: &Options) {
-    let level = match (options.quiet, options.verbose) {
+fn log_to_stderr(site: &Site) {
+    let level = match (site.quiet, site.verbose) {
         (true, _) => LevelFilter::WARN,
         (false, 0) => LevelFilter::INFO,
         (false, 1) => LevelFilter::DEBUG,
@@ -143,7 +139,7 @@ fn log_to_stderr(options: &Options) {
     let ours = Targets::new().with_target("seckill_worker", level);
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     let registry = tracing_subscriber::registry();
-    if options.log_json {
+    if site.log_json {
         registry.with(layer.json().flatten_event(true).with_filter(ours)).init();
     } else {
         registry.with(layer.with_filter(ours)).init();
@@ -169,15 +165,15 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
     match &options.command {
         None => {}
         Some(Command::DeadLetter(wanted)) => {
-            dead_letter::make(&options, wanted).await?;
+            dead_letter::make(wanted).await?;
             return Ok(Ended::Well);
         }
         Some(Command::Settle(wanted)) => {
-            settle::settle(&options, wanted).await?;
+            settle::settle(wanted).await?;
             return Ok(Ended::Well);
         }
         Some(Command::Check(wanted)) => {
-            return Ok(match check::check(&options, wanted).await {
+            return Ok(match check::check(wanted).await {
                 Ok(verdict) => Ended::Judged(verdict),
                 Err(error) => Ended::Unchecked(error),
             });
@@ -239,7 +235,9 @@ async fn serve_metrics(address: SocketAddr, totals: Arc<Totals>) -> Result<()> {
 async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Result<()> {
     let streams = options.named_streams().map_or(CONNECTIONS_MAX, |streams| streams.len());
     let connections = u32::try_from(streams.min(CONNECTIONS_MAX))?;
-    let store = Arc::new(Store::new(&options, connections)?);
+    let mut store = Store::new(&options.site, options.shop.statements(), connections)?;
+    store.migrates = !options.no_migrate;
+    let store = Arc::new(store);
     let (tell, opened) = watch::channel(false);
     let (its_options, its_totals) = (Arc::clone(&options), Arc::clone(&totals));
     let consumers = Consumers::new(its_options, its_totals, store.clone(), opened, stop.clone())?;

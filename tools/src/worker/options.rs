@@ -1,35 +1,32 @@
 //! The command line.
 
 mod commands;
+mod site;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use clap::{ArgAction, Parser, ValueEnum};
+use anyhow::Result;
+use clap::{Args, Parser, ValueEnum};
 pub use commands::{Check, Command, DeadLetter, Settle};
 use domain::fields::parse_order_fields;
-use domain::hash_tag::{Tagged, tagged};
-use domain::key_names::{Naming, ORDER_STREAM};
 use seckill_tools::duration::duration;
-use seckill_tools::server::{ServerOptions, VARIABLES, first_line};
+pub use site::Site;
 
-const EXIT_CODES: &str = "\
+const EXAMPLES: &str = "\
 Exit code:
-  0  ended normally; check: the books agree
-  1  could not go on, with a line that says why; check: they differ
-  2  wrong arguments; check: they could not be compared
-  3  ended while orders that can't be written are pending; check: not all could be looked at
+  0  ended normally
+  1  could not go on, with a line that says why
+  2  wrong arguments
+  3  ended while orders that can't be written are pending
   4  ended while the server contradicts rows
+  5  ended with --once after entries were lost
 
 Examples:
   seckill-worker --database mysql://shop@db.example/shop --database-password-file db-password
-  seckill-worker check --voucher phone --database mysql://shop@db.example/shop
+  seckill-worker --once --json
 ";
-const OURS: &str = "
-  SECKILL_DATABASE           the database, as --database
-  SECKILL_DATABASE_PASSWORD  its password, if the URL has none";
 
 /// Writes the orders of a flash sale into a database.
 ///
@@ -37,63 +34,25 @@ const OURS: &str = "
 /// writes their entries in transactions of many orders, and acknowledges what is committed. Any
 /// number of workers can run at once. Ctrl-C or SIGTERM ends it after the current batch.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "seckill-worker", version, after_help = format!("{EXIT_CODES}{VARIABLES}{OURS}"))]
+#[command(name = "seckill-worker", version, after_help = site::help(EXAMPLES))]
 pub struct Options {
     #[command(flatten)]
-    pub server: ServerOptions,
+    pub site: Site,
+
+    #[command(flatten)]
+    pub fields: FieldOptions,
 
     /// A hash tag whose streams to read, `stream.orders:{TAG}`; can be repeated [default: all hash
     /// tags of the server's order streams, if its keys have hash tags]
-    #[arg(long, value_name = "TAG")]
+    #[arg(long, value_name = "TAG", value_parser = site::tag)]
     pub tag: Vec<String>,
-
-    /// The stream of orders
-    #[arg(long, value_name = "NAME", default_value = ORDER_STREAM)]
-    pub stream: String,
-
-    /// The stream of releases [default: the one that belongs to --stream]
-    #[arg(long, value_name = "NAME")]
-    pub released: Option<String>,
-
-    /// The stream of confirmed orders; "" reads none [default: the one that belongs to --stream]
-    #[arg(long, value_name = "NAME")]
-    pub confirmed: Option<String>,
-
-    /// Names of an entry's fields: user, voucher, order id; can be repeated if entries differ
-    /// [default: those of the server's settings]
-    #[arg(long, value_name = "NAMES", value_parser = OrderFields::parse)]
-    pub order_fields: Vec<OrderFields>,
-
-    /// The consumer group of all these streams; created if it is missing
-    #[arg(long, default_value = "seckill-worker")]
-    pub group: String,
 
     /// The consumer name, which no two workers may share [default: a unique name]
     #[arg(long, value_name = "NAME")]
     pub consumer: Option<String>,
 
-    /// The database: `sqlite:FILE`, `postgres://user:password@host/name` or `mysql://..`; the
-    /// password can also be in SECKILL_DATABASE_PASSWORD
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "SECKILL_DATABASE",
-        hide_env = true,
-        default_value = "sqlite:seckill.db"
-    )]
-    pub database: String,
-
-    /// A file whose first line is the password of the database
-    #[arg(long, value_name = "FILE")]
-    pub database_password_file: Option<PathBuf>,
-
-    /// Prefix of the names of the worker's tables
-    #[arg(long, value_name = "PREFIX", default_value = "seckill_", value_parser = table_prefix)]
-    pub table_prefix: String,
-
-    /// A TOML file with SQL of the shop, run with each change of an order's state
-    #[arg(long, value_name = "FILE")]
-    pub statements: Option<PathBuf>,
+    #[command(flatten)]
+    pub shop: ShopOptions,
 
     /// Neither create nor change tables: end with an error if they are not as required
     #[arg(long)]
@@ -126,10 +85,6 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "unchecked")]
     pub reject_after: Option<Duration>,
 
-    /// Don't ask for the server's settings, for streams that are not filled by SECKILL.TRY
-    #[arg(long)]
-    pub unchecked: bool,
-
     /// Trim entries that all groups have acknowledged and that are this old, such as 48h
     /// [default: never]
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -146,18 +101,6 @@ pub struct Options {
     /// Print what was done as JSON
     #[arg(long)]
     pub json: bool,
-
-    /// Log one JSON object per line
-    #[arg(long)]
-    pub log_json: bool,
-
-    /// Log more
-    #[arg(short, long, action = ArgAction::Count)]
-    pub verbose: u8,
-
-    /// Log only what needs attention
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub quiet: bool,
 
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -207,64 +150,68 @@ pub struct Streams {
     pub confirmed: Option<String>,
 }
 
+/// How the fields of entries are named.
+#[derive(Args, Clone, Debug)]
+pub struct FieldOptions {
+    /// Names of an entry's fields: user, voucher, order id; can be repeated if entries differ
+    /// [default: those of the server's settings]
+    #[arg(long, value_name = "NAMES", value_parser = OrderFields::parse)]
+    pub order_fields: Vec<OrderFields>,
+
+    /// Don't ask for the server's settings, for streams that are not filled by SECKILL.TRY
+    #[arg(long)]
+    pub unchecked: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct ShopOptions {
+    /// A TOML file with SQL of the shop, run with each change of an order's state
+    #[arg(long, value_name = "FILE")]
+    statements: Option<PathBuf>,
+}
+
+impl ShopOptions {
+    pub fn statements(&self) -> Option<&Path> {
+        self.statements.as_deref()
+    }
+}
+
 impl Options {
+    /// Where the command works, and the shop's statements that it runs.
+    pub fn site(&self) -> (&Site, Option<&Path>) {
+        match &self.command {
+            None => (&self.site, self.shop.statements()),
+            Some(Command::DeadLetter(wanted)) => (&wanted.site, None),
+            Some(Command::Settle(wanted)) => (&wanted.site, wanted.shop.statements()),
+            Some(Command::Check(wanted)) => (&wanted.site, wanted.shop.statements()),
+        }
+    }
+
     /// Refuses what clap can't check, before connecting to anything.
     pub fn check(&self) -> Result<()> {
-        if let Some(Command::Settle(settle)) = &self.command {
-            let has_way = settle.keep || settle.release || settle.order.is_none();
-            ensure!(has_way || settle.is_list(), "settle needs --keep or --release");
+        match &self.command {
+            None => self.site.check(self.first_tag()),
+            Some(Command::DeadLetter(wanted)) => wanted.site.check(wanted.tag.as_deref()),
+            Some(Command::Settle(wanted)) => wanted.check(),
+            Some(Command::Check(wanted)) => wanted.site.check(None),
         }
-        let names = [&self.stream, &self.released(), &self.confirmed()];
-        let differ = names[0] != names[1] && names[1] != names[2] && names[0] != names[2];
-        ensure!(differ, "--stream, --released and --confirmed must be different streams");
-        ensure!(names[..2].iter().all(|name| !name.is_empty()), "a stream must have a name");
-        for tag in &self.tag {
-            let is_tag = tagged(tag.as_bytes()) == Ok(Tagged::Wrapped);
-            ensure!(is_tag, "--tag {tag} is not a valid hash tag");
-            let braces = names.iter().any(|name| name.contains('{'));
-            ensure!(!braces, "with --tag, the streams' names must not have braces");
-        }
-        self.server.place().map(|_| ())
     }
 
-    /// The stream of releases, before a tag.
-    pub fn released(&self) -> String {
-        self.released.clone().unwrap_or_else(|| self.beside(Naming::released_stream))
-    }
-
-    /// The stream of confirmed orders, before a tag; empty: none.
-    pub fn confirmed(&self) -> String {
-        self.confirmed.clone().unwrap_or_else(|| self.beside(Naming::confirmed_stream))
-    }
-
-    /// The name of a stream that belongs to the stream of orders. A tag stays at its end.
-    fn beside(&self, name: fn(Naming<'static>, &[u8]) -> Vec<u8>) -> String {
-        let (base, tag) = match self.stream.find(":{") {
-            Some(at) => self.stream.split_at(at),
-            None => (self.stream.as_str(), ""),
-        };
-        text(name(Naming::Plain(b""), base.as_bytes())) + tag
-    }
-
-    /// The streams of a hash tag, or those without.
-    pub fn streams_of(&self, tag: Option<&str>) -> Streams {
-        let naming = tag.map_or(Naming::Plain(b""), |tag| Naming::Wrapped(tag.as_bytes()));
-        let name = |stream: &String| text(naming.stream(stream.as_bytes()));
-        let confirmed = Some(&self.confirmed()).filter(|name| !name.is_empty()).map(name);
-        Streams { orders: name(&self.stream), released: name(&self.released()), confirmed }
+    pub fn first_tag(&self) -> Option<&str> {
+        self.tag.first().map(String::as_str)
     }
 
     /// The streams that the command line names, each once; None if they are to be found on the
     /// server.
     pub fn named_streams(&self) -> Option<Vec<Streams>> {
         if self.tag.is_empty() {
-            let is_whole = self.unchecked || self.stream.contains(":{");
-            return is_whole.then(|| vec![self.streams_of(None)]);
+            let is_whole = self.fields.unchecked || self.site.is_tagged();
+            return is_whole.then(|| vec![self.site.streams_of(None)]);
         }
         let mut tags = self.tag.clone();
         tags.sort();
         tags.dedup();
-        Some(tags.iter().map(|tag| self.streams_of(Some(tag))).collect())
+        Some(tags.iter().map(|tag| self.site.streams_of(Some(tag))).collect())
     }
 
     /// The consumer's name: as given, or a unique one.
@@ -280,32 +227,11 @@ impl Options {
         self.consumer.clone().unwrap_or_else(unique)
     }
 
-    /// The password of the database if its URL has none.
-    pub fn database_password(&self) -> Result<Option<String>> {
-        let Some(path) = &self.database_password_file else {
-            let password = std::env::var("SECKILL_DATABASE_PASSWORD").ok();
-            return Ok(password.filter(|password| !password.is_empty()));
-        };
-        let password = first_line(path);
-        password.with_context(|| format!("--database-password-file {}", path.display())).map(Some)
-    }
-
     /// The time between two trims.
     pub fn trim_every(&self) -> Option<Duration> {
         let bounds = (Duration::from_millis(10), Duration::from_secs(60));
         self.trim_after.map(|after| (after / 10).clamp(bounds.0, bounds.1))
     }
-}
-
-/// A prefix with which the name of a table needs no quotes.
-fn table_prefix(text: &str) -> std::result::Result<String, String> {
-    let is_word =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
-    let begins = text.starts_with(|letter: char| letter.is_ascii_lowercase() || letter == '_');
-    if begins && text.len() <= 32 && text.chars().all(is_word) {
-        return Ok(text.to_owned());
-    }
-    Err("must be 1 to 32 lowercase letters, digits and _, not starting with a digit".to_owned())
 }
 
 /// A name as text.

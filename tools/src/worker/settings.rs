@@ -8,7 +8,7 @@ use seckill_tools::server_info::{fields, is_node};
 use tracing::warn;
 
 use crate::halt::Halt;
-use crate::options::{Options, OrderFields, text};
+use crate::options::{FieldOptions, Options, OrderFields, Site, text};
 
 const ORDER_STREAM: &str = "seckill.order-stream";
 const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
@@ -22,37 +22,46 @@ pub struct Settings {
     pub fields: Vec<OrderFields>,
 }
 
+impl Options {
+    /// Compares the server's settings with those of the worker.
+    pub async fn compare(&self, connection: &mut MultiplexedConnection) -> Result<Settings, Halt> {
+        compare(connection, &self.site, &self.fields, self.first_tag()).await
+    }
+}
+
 /// Compares the server's settings with the options; without the module there is nothing to compare.
 pub async fn compare(
     connection: &mut MultiplexedConnection,
-    options: &Options,
+    site: &Site,
+    given: &FieldOptions,
+    tag: Option<&str>,
 ) -> Result<Settings, Halt> {
     let unknown = |has_tags| {
-        let fields = match options.order_fields.is_empty() {
+        let fields = match given.order_fields.is_empty() {
             true => vec![OrderFields::default()],
-            false => options.order_fields.clone(),
+            false => given.order_fields.clone(),
         };
         Settings { has_tags, fields }
     };
-    if options.unchecked {
-        return Ok(unknown(!options.tag.is_empty()));
+    if given.unchecked {
+        return Ok(unknown(tag.is_some()));
     }
     let mut info = redis::pipe();
     info.cmd("INFO").arg("seckill").cmd("INFO").arg("cluster");
     match info.query_async::<(String, String)>(connection).await {
         Ok((ours, cluster)) => Ok(match Names::read(&ours) {
             Some(names) => {
-                differ(options, &names).map_err(Halt::Settings)?;
-                let mut fields = options.order_fields.clone();
+                differ(site, tag, &names).map_err(Halt::Settings)?;
+                let mut fields = given.order_fields.clone();
                 let its = OrderFields::parse(&text(names.order_fields.clone())).ok();
-                fields.extend(its.filter(|its| !options.order_fields.contains(its)));
+                fields.extend(its.filter(|its| !given.order_fields.contains(its)));
                 Settings { has_tags: names.hash_tags, fields }
             }
             None => {
                 warn!(
                     "this server runs without the module: whatever fills {} is stored, and \
                      nothing is asked of its book",
-                    options.stream
+                    site.stream
                 );
                 unknown(is_node(&fields(&cluster)))
             }
@@ -74,7 +83,7 @@ fn is_refused(error: &RedisError) -> bool {
 }
 
 /// An error, for the operator, if the streams are not those of the server.
-fn differ(options: &Options, names: &Names) -> Result<(), String> {
+fn differ(site: &Site, tag: Option<&str>, names: &Names) -> Result<(), String> {
     let different = |setting: &str, its: &str, option: &str, ours: &str| {
         Err(format!(
             "{setting} of the server is \"{its}\", but {option} is \"{ours}\": start the worker \
@@ -84,11 +93,11 @@ fn differ(options: &Options, names: &Names) -> Result<(), String> {
     };
     let stream = text(names.order_stream.clone());
     let stream = stream.as_str();
-    if let Some(tag) = options.tag.first().filter(|_| !names.hash_tags) {
+    if let Some(tag) = tag.filter(|_| !names.hash_tags) {
         return Err(format!(
             "keys of this server have no hash tags (seckill.hash-tags is not \"yes\", and it is in \
              no cluster), so {} never gets an order: start the worker without --tag",
-            options.streams_of(Some(tag)).orders
+            site.streams_of(Some(tag)).orders
         ));
     }
     let is_of = |name: &str, base: &str| {
@@ -98,16 +107,14 @@ fn differ(options: &Options, names: &Names) -> Result<(), String> {
     if stream.is_empty() {
         return Err(format!("{ORDER_STREAM} of the server is empty: it keeps no orders"));
     }
-    if !is_of(&options.stream, stream) {
-        return different(ORDER_STREAM, stream, "--stream", &options.stream);
+    if !is_of(&site.stream, stream) {
+        return different(ORDER_STREAM, stream, "--stream", &site.stream);
     }
     let naming = Naming::Plain(b"");
     let released = text(naming.released_stream(stream.as_bytes()));
     let confirmed = text(naming.confirmed_stream(stream.as_bytes()));
-    let both = [
-        ("--released", options.released(), released),
-        ("--confirmed", options.confirmed(), confirmed),
-    ];
+    let both =
+        [("--released", site.released(), released), ("--confirmed", site.confirmed(), confirmed)];
     for (option, ours, its) in both {
         if !ours.is_empty() && !is_of(&ours, &its) {
             return Err(format!(
@@ -116,7 +123,7 @@ fn differ(options: &Options, names: &Names) -> Result<(), String> {
             ));
         }
     }
-    if !names.keeps_confirmed && !options.confirmed().is_empty() {
+    if !names.keeps_confirmed && !site.confirmed().is_empty() {
         return Err(format!(
             "{CONFIRMED_STREAM} of the server is \"no\", so orders that are paid would stay held \
              in the rows: set it to yes, or start the worker with --confirmed \"\""
@@ -133,7 +140,7 @@ mod tests {
 
     fn difference(line: &str, names: &Names) -> Option<String> {
         let options = Options::try_parse_from(line.split('|')).unwrap();
-        differ(&options, names).err()
+        differ(&options.site, options.first_tag(), names).err()
     }
 
     #[test]

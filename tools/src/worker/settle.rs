@@ -20,7 +20,7 @@ use crate::batch::{Answer, Row, Sole};
 use crate::book::{self, Asker};
 use crate::check::source_of;
 use crate::marks::{Marks, Meaning};
-use crate::options::{Options, Settle};
+use crate::options::Settle;
 use crate::order_events::{Event, Kind};
 use crate::source::Source;
 use crate::store::{Care, Fault, NEEDS_STATEMENTS, Settled, Store, now_ms};
@@ -29,14 +29,13 @@ use on_server::Stock;
 
 /// What a person needs to settle something.
 struct Settler<'s> {
-    options: &'s Options,
     wanted: &'s Settle,
     store: Store,
     link: Connection,
 }
 
-pub async fn settle(options: &Options, wanted: &Settle) -> Result<()> {
-    let store = Store::to_look_at(options)?;
+pub async fn settle(wanted: &Settle) -> Result<()> {
+    let store = Store::to_look_at(&wanted.site, wanted.shop.statements())?;
     if wanted.is_list() {
         let rows = store.disputed(wanted.voucher.as_deref()).await.map_err(unread)?;
         rows.iter().for_each(|row| println!("{}", described(row)));
@@ -45,11 +44,11 @@ pub async fn settle(options: &Options, wanted: &Settle) -> Result<()> {
         return Ok(());
     }
     if wanted.adopt_server {
-        return adopt::adopt(options, wanted, &store).await;
+        return adopt::adopt(wanted, &store).await;
     }
-    let target = Target::find(options.server.place()?).await?;
+    let target = Target::find(wanted.site.server.place()?).await?;
     let link = target.connect().await?;
-    let mut settler = Settler { options, wanted, store, link };
+    let mut settler = Settler { wanted, store, link };
     let settled = settler.run().await;
     settler.store.close().await;
     settled
@@ -74,7 +73,7 @@ impl Settler<'_> {
         let expected = self.wanted.expect.unwrap_or_default();
         println!(
             "{}, mark {}: {} disputed rows of voucher {}, sale {}",
-            self.options.server.without_password(),
+            self.wanted.site.server.without_password(),
             sanitize(&mark),
             rows.len(),
             sanitize(voucher),
@@ -122,14 +121,14 @@ impl Settler<'_> {
     async fn source(&mut self, voucher: &str) -> Result<Source> {
         let keys = VoucherKeys::of_module(&mut self.link, &[voucher.to_owned()]).await?;
         let keys = keys.first().context("no keys")?;
-        source_of(self.options, keys).await
+        source_of(&self.wanted.site, keys).await
     }
 
     /// Nothing is settled by another server. Returns the mark.
     async fn marks(&self, source: &mut Source) -> Result<String> {
         let marks = Marks::read(source, &self.store).await.map_err(unread)?;
         let stream = source.name(Which::Orders).to_owned();
-        let server = self.options.server.without_password();
+        let server = self.wanted.site.server.without_password();
         match marks.meaning() {
             Meaning::Same(mark) | Meaning::Restored(mark) => Ok(mark.text()),
             Meaning::OtherServer => {
@@ -150,7 +149,7 @@ impl Settler<'_> {
         let mut source = self.source(&row.key.voucher).await?;
         self.marks(&mut source).await?;
         let were_run = self.store.ran_statements(&[&row.key.voucher]).await.map_err(unread)?;
-        let has_statements = self.options.statements.is_some() || !were_run;
+        let has_statements = self.wanted.shop.statements().is_some() || !were_run;
         ensure!(self.wanted.keep || has_statements, NEEDS_STATEMENTS);
         // A dispute that has healed ends, and a row that is behind follows.
         let row = match has_statements {

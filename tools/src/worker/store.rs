@@ -14,6 +14,7 @@ mod transaction;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, RwLock as RwLockStd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,7 +27,7 @@ use tracing::info;
 
 use crate::batch::{Answers, Batch, Holders, Outcome, Plan, Row, Sole, Steps, TooMany, plan};
 use crate::book::{Asker, Gone, ask};
-use crate::options::Options;
+use crate::options::Site;
 use crate::order_events::{Event, OrderKey};
 use crate::statements::Statements;
 use crate::statements::text::KnownTable;
@@ -76,7 +77,8 @@ pub struct Store {
     known: RwLockStd<Arc<[KnownTable]>>,
     /// Whether a statement, by its place, takes an argument, by its place, as a number.
     numbers: RwLockStd<HashMap<(String, usize), bool>>,
-    migrates: bool,
+    /// Whether it may create and change tables.
+    pub migrates: bool,
     /// None until the schema is checked to be up to date.
     ready: RwLock<Option<Ready>>,
 }
@@ -89,8 +91,8 @@ struct Ready {
 
 impl Store {
     /// A store that creates neither tables nor a file.
-    pub fn to_look_at(options: &Options) -> Result<Self> {
-        let store = Self { migrates: false, ..Self::new(options, 1)? };
+    pub fn to_look_at(site: &Site, statements: Option<&Path>) -> Result<Self> {
+        let store = Self { migrates: false, ..Self::new(site, statements, 1)? };
         let is_there = store.place.dialect() != Dialect::Sqlite || store.place.file().is_some();
         ensure!(is_there, "--database: there is no such file");
         Ok(store)
@@ -110,16 +112,16 @@ impl Store {
         }
     }
 
-    pub fn new(options: &Options, connections: u32) -> Result<Self> {
-        let place = Place::parse(&options.database, options.database_password()?)?;
-        let (dialect, prefix) = (place.dialect(), options.table_prefix.clone());
-        let statements = match &options.statements {
+    pub fn new(site: &Site, statements: Option<&Path>, connections: u32) -> Result<Self> {
+        let place = Place::parse(&site.database, site.database_password()?)?;
+        let (dialect, prefix) = (place.dialect(), site.table_prefix.clone());
+        let statements = match statements {
             Some(path) => Statements::read(path, dialect)?,
             None => Statements::default(),
         };
         Ok(Self {
             place,
-            name: address::shown(&options.database),
+            name: address::shown(&site.database),
             connections,
             tables: Tables { dialect, prefix },
             statements,
@@ -127,7 +129,7 @@ impl Store {
             is_strict: AtomicBool::new(true),
             known: RwLockStd::default(),
             numbers: RwLockStd::default(),
-            migrates: !options.no_migrate,
+            migrates: true,
             ready: RwLock::new(None),
         })
     }

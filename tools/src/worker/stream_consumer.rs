@@ -24,7 +24,6 @@ use crate::hand::Hand;
 use crate::limits::Limits;
 use crate::options::{OnNoRow, Options, OrderFields, Streams};
 use crate::outage::Outage;
-use crate::settings;
 use crate::source::gap::Positions;
 use crate::source::{Delivered, Read, Source};
 use crate::stream_entry::Which;
@@ -111,10 +110,10 @@ impl StreamConsumer {
         stop: Stop,
     ) -> Result<Self> {
         let server = format!("the server of {}", streams.orders);
-        let place = options.server.without_password();
+        let place = options.site.server.without_password();
         let outage = Outage::of(&server, &place, Part::Server(streams.orders.clone()), &totals);
         Ok(Self {
-            nodes: Nodes::new(options.server.place()?),
+            nodes: Nodes::new(options.site.server.place()?),
             totals,
             committer,
             limits: Limits::default(),
@@ -151,7 +150,7 @@ impl StreamConsumer {
                     }
                     continue;
                 }
-                Err(halt) => return Err(halt.told(&self.options)),
+                Err(halt) => return Err(halt.told(&self.options.site)),
             };
             let is_lasting = trouble(&error) == Trouble::Wrong;
             let is_patient = !self.options.once || started.elapsed() < PATIENCE;
@@ -160,7 +159,7 @@ impl StreamConsumer {
                 true => is_lasting && self.options.once,
             };
             if gives_up {
-                return Err(Halt::Redis(error).told(&self.options));
+                return Err(Halt::Redis(error).told(&self.options.site));
             }
             if self.pause(&error).await.is_err() {
                 return Ok(());
@@ -173,9 +172,9 @@ impl StreamConsumer {
             connection = self.nodes.connect(&self.streams.orders) => connection?,
             _ = self.stop.wait_for(|stop| *stop) => return Err(Halt::Stopped),
         };
-        let (group, consumer) = (&self.options.group, &self.consumer);
+        let (group, consumer) = (&self.options.site.group, &self.consumer);
         let mut source = Source::new(connection, self.streams.clone(), group, consumer);
-        self.fields = settings::compare(source.connection(), &self.options).await?.fields;
+        self.fields = self.options.compare(source.connection()).await?.fields;
         self.agree(&mut source).await?;
         self.join(&mut source).await?;
         self.finish(&mut source).await?;
@@ -251,7 +250,7 @@ impl StreamConsumer {
                 self.tend(source).await?;
             }
             if report.is_due() {
-                self.fields = settings::compare(source.connection(), &self.options).await?.fields;
+                self.fields = self.options.compare(source.connection()).await?.fields;
                 self.report(source).await?;
             }
             if self.options.once && !has_worked && self.is_done(source).await? {

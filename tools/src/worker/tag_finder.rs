@@ -12,7 +12,6 @@ use seckill_tools::scan::literal;
 
 use crate::halt::{Halt, Stop, rest};
 use crate::options::{Options, Streams};
-use crate::settings;
 
 /// The keys that one SCAN looks at, and the pause after it: this takes 1% of a server's time.
 const KEYS_PER_STEP: u32 = 1_000;
@@ -63,9 +62,9 @@ impl TagFinder {
         if self.connections.is_empty() || self.looks.is_multiple_of(CONNECT_EVERY) {
             self.connections = self.nodes.primaries().await?;
             if let Some(first) = self.connections.first_mut()
-                && !settings::compare(first, &self.options).await?.has_tags
+                && !self.options.compare(first).await?.has_tags
             {
-                return Ok(Found::One(self.options.streams_of(None)));
+                return Ok(Found::One(self.options.site.streams_of(None)));
             }
         }
         self.looks = self.looks.wrapping_add(1);
@@ -76,7 +75,7 @@ impl TagFinder {
         let mut new: Vec<String> = tags.difference(&self.known).cloned().collect();
         let left_out = new.len().saturating_sub(TAGS_MAX - self.known.len());
         new.truncate(new.len() - left_out);
-        let streams = new.iter().map(|tag| self.options.streams_of(Some(tag))).collect();
+        let streams = new.iter().map(|tag| self.options.site.streams_of(Some(tag))).collect();
         self.known.extend(new);
         Ok(Found::New(streams, left_out))
     }
@@ -86,7 +85,7 @@ impl TagFinder {
         connection: &mut MultiplexedConnection,
         tags: &mut BTreeSet<String>,
     ) -> Result<(), Halt> {
-        let stream = self.options.stream.as_bytes();
+        let stream = self.options.site.stream.as_bytes();
         let pattern = [literal(stream), b":{*}".to_vec()].concat();
         let mut cursor = "0".to_owned();
         loop {

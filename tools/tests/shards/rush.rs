@@ -88,5 +88,5 @@ fn a_line_is_served() {
 #[test]
 fn the_page_lists_every_option() {
     kit::pages::check_options(env!("CARGO_BIN_EXE_seckill-rush"), "docs/rush.md");
-    kit::pages::check_help(env!("CARGO_BIN_EXE_seckill-shards"));
+    kit::pages::check_help(env!("CARGO_BIN_EXE_seckill-shards"), None);
 }

@@ -2,17 +2,56 @@
 
 use std::path::PathBuf;
 
+use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
+
+use super::site::{self, Site};
+use super::{FieldOptions, ShopOptions};
+
+const CHECK: &str = "\
+Exit code:
+  0  the books agree
+  1  they differ
+  2  they could not be compared, with a line that says why
+  3  nothing differs, but not all could be looked at
+
+Examples:
+  seckill-worker check --voucher phone --database mysql://shop@db.example/shop
+  seckill-worker check --voucher phone --refs payments.csv --repair
+";
+const SETTLE: &str = "\
+Exit code:
+  0  settled
+  1  not settled, with a line that says why
+  2  wrong arguments
+
+Examples:
+  seckill-worker settle list
+  seckill-worker settle 1001 --voucher phone --keep
+";
+const DEAD_LETTER: &str = "\
+Exit code:
+  0  it is a dead letter
+  1  nothing was done, with a line that says why
+  2  wrong arguments
+
+Examples:
+  seckill-worker dead-letter 1795259348145-0
+  seckill-worker dead-letter 1795259348145-0 --keep-units --reason \"stored by hand\" --yes
+";
 
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
     /// Asks, then moves an entry that can't be written to the dead letters and releases its units
-    DeadLetter(DeadLetter),
+    #[command(after_help = site::help(DEAD_LETTER))]
+    DeadLetter(Box<DeadLetter>),
     /// Settles orders whose row and whose server contradict each other, and payments of no order
-    Settle(Settle),
+    #[command(after_help = site::help(SETTLE))]
+    Settle(Box<Settle>),
     /// Compares the orders of a voucher, or of all shards of a sale, with the rows, and prints the
     /// differences
-    Check(Check),
+    #[command(after_help = site::help(CHECK))]
+    Check(Box<Check>),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -48,6 +87,19 @@ pub struct Check {
     /// Keep the sums of a proved sale that is over, so that it stays proved after SECKILL.DROP
     #[arg(long)]
     pub close: bool,
+
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub shop: ShopOptions,
+
+    #[command(flatten)]
+    pub fields: FieldOptions,
+
+    #[command(flatten)]
+    pub site: Site,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -66,6 +118,16 @@ pub struct DeadLetter {
     /// Don't ask for confirmation
     #[arg(long)]
     pub yes: bool,
+
+    /// The hash tag of the entry's stream, if the server's streams have tags
+    #[arg(long, value_name = "TAG", value_parser = site::tag)]
+    pub tag: Option<String>,
+
+    #[command(flatten)]
+    pub fields: FieldOptions,
+
+    #[command(flatten)]
+    pub site: Site,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -77,11 +139,11 @@ pub struct Settle {
     pub order: Option<String>,
 
     /// Its voucher, if orders of several have this id
-    #[arg(long)]
+    #[arg(long, conflicts_with = "adopt_server")]
     pub voucher: Option<String>,
 
     /// Its sale, if orders of several sales have this id
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["payment", "adopt_server"])]
     pub sale: Option<String>,
 
     /// The customer has the order: its units are taken off the sale, once
@@ -102,7 +164,7 @@ pub struct Settle {
     pub all: bool,
 
     /// With --all: how many there are
-    #[arg(long, value_name = "N", requires = "all")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["order", "payment", "adopt_server"])]
     pub expect: Option<u64>,
 
     /// A payment of which nobody knows the order
@@ -110,19 +172,37 @@ pub struct Settle {
     pub payment: Option<String>,
 
     /// With --payment: it is refunded
-    #[arg(long, requires = "payment")]
+    #[arg(long, conflicts_with_all = ["order", "all", "adopt_server"])]
     pub refund: bool,
 
     /// Read the streams of this server from now on, though it has not the mark of the rows
     #[arg(long, conflicts_with = "way")]
     pub adopt_server: bool,
 
+    /// With --adopt-server: the hash tag of the streams
+    #[arg(long, value_name = "TAG", value_parser = site::tag,
+        conflicts_with_all = ["order", "all", "payment"])]
+    pub tag: Option<String>,
+
     /// Don't ask for confirmation
     #[arg(long)]
     pub yes: bool,
+
+    #[command(flatten)]
+    pub shop: ShopOptions,
+
+    #[command(flatten)]
+    pub site: Site,
 }
 
 impl Settle {
+    /// Refuses what clap can't check.
+    pub fn check(&self) -> Result<()> {
+        let has_way = self.keep || self.release || self.order.is_none();
+        ensure!(has_way || self.is_list(), "settle needs --keep or --release");
+        self.site.check(self.tag.as_deref())
+    }
+
     /// Shows the disputed rows, and settles none.
     pub fn is_list(&self) -> bool {
         self.order.as_deref() == Some("list") && !self.keep && !self.release

@@ -1,16 +1,92 @@
 //! Options that are accepted, and options that are refused.
 
 use clap::CommandFactory;
+use clap::error::ErrorKind;
+use seckill_tools::command_line::with_command_first;
 
+use super::site::table_prefix;
 use super::*;
 
+fn tried(line: &str) -> Result<Options, clap::Error> {
+    let words = line.split_whitespace().map(Into::into).collect();
+    Options::try_parse_from(with_command_first(&Options::command(), words))
+}
+
 fn parse(line: &str) -> Options {
-    Options::try_parse_from(line.split_whitespace()).unwrap()
+    tried(line).unwrap()
 }
 
 #[test]
 fn the_declarations_are_sound() {
     Options::command().debug_assert();
+}
+
+#[test]
+fn a_command_takes_the_options_that_it_reads_on_either_side() {
+    for line in ["worker --group g -v check --voucher 7", "worker check --voucher 7 --group g -v"] {
+        let Some(Command::Check(wanted)) = parse(line).command else { panic!("{line}") };
+        assert_eq!((&*wanted.site.group, wanted.site.verbose), ("g", 1), "{line}");
+    }
+    assert!(parse("worker --group check").command.is_none());
+    let of_run = ["--batch 9", "--once", "--replicas 1", "--no-migrate", "--consumer c"];
+    let commands = ["check --voucher 7", "settle o1 --keep", "dead-letter 1-1"];
+    let lines = of_run.iter().flat_map(|option| commands.map(|command| (*option, command)));
+    let others = [
+        ("--tag a", "check --voucher 7"),
+        ("--json", "settle o1 --keep"),
+        ("--unchecked", "settle o1 --keep"),
+        ("--statements f", "dead-letter 1-1"),
+    ];
+    for (option, command) in lines.chain(others) {
+        for line in [format!("worker {option} {command}"), format!("worker {command} {option}")] {
+            let refused = tried(&line).expect_err(&line);
+            assert_eq!(refused.kind(), ErrorKind::UnknownArgument, "{line}");
+            let name = option.split(' ').next().unwrap();
+            assert!(refused.to_string().contains(name), "{refused}");
+        }
+    }
+    for line in [
+        "o1 --keep --tag a",
+        "o1 --keep --expect 1",
+        "o1 --keep --refund",
+        "--adopt-server --voucher 7",
+        "--payment p --refund --voucher 7 --sale 1",
+    ] {
+        let refused = tried(&format!("worker settle {line}")).expect_err(line);
+        assert_eq!(refused.kind(), ErrorKind::ArgumentConflict, "{line}");
+    }
+}
+
+/// Pages and examples may name an option without its value, or a command without what it needs, but
+/// no option that it does not have.
+#[test]
+fn the_command_lines_of_pages_and_scripts_are_accepted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut places: Vec<_> =
+        ["README.md", "docs", "examples", "java/README.md", "packaging", "scripts", "tools"]
+            .map(|place| root.join(place))
+            .into();
+    let mut seen = 0;
+    while let Some(place) = places.pop() {
+        if place.is_dir() && !place.ends_with("tools/src") && !place.ends_with("tools/tests") {
+            places.extend(place.read_dir().unwrap().map(|entry| entry.unwrap().path()));
+        }
+        let text = std::fs::read_to_string(&place).unwrap_or_default();
+        let text = text.replace('"', "").replace("\\\n", " ");
+        for rest in text.split("seckill-worker ").skip(1) {
+            let line = rest.split(['`', '#', '\n', ';', '|', '&', '>', ',', ')']).next().unwrap();
+            let first = line.split(' ').next().unwrap();
+            if !first.starts_with("--") && !["check", "settle", "dead-letter"].contains(&first) {
+                continue;
+            }
+            seen += 1;
+            if let Err(error) = tried(&format!("worker {line}")) {
+                let kinds = [ErrorKind::UnknownArgument, ErrorKind::ArgumentConflict];
+                assert!(!kinds.contains(&error.kind()), "{}: {error}", place.display());
+            }
+        }
+    }
+    assert!(seen > 50, "{seen}");
 }
 
 #[test]
@@ -22,14 +98,14 @@ fn a_tag_has_streams_of_its_own() {
     assert_eq!(streams[1].released, "stream.orders.released:{b}");
     assert_eq!(streams[0].confirmed.as_deref(), Some("stream.orders.confirmed:{a}"));
     assert_eq!(parse("worker").named_streams(), None);
-    assert_eq!(parse("worker").streams_of(None).released, "stream.orders.released");
-    assert_eq!(parse("worker --confirmed=").streams_of(None).confirmed, None);
+    assert_eq!(parse("worker").site.streams_of(None).released, "stream.orders.released");
+    assert_eq!(parse("worker --confirmed=").site.streams_of(None).confirmed, None);
     let one = parse("worker --stream s:{7}").named_streams().unwrap().remove(0);
     assert_eq!(
         (&*one.released, one.confirmed.as_deref()),
         ("s.released:{7}", Some("s.confirmed:{7}"))
     );
-    assert!(parse("worker --tag a}b").check().is_err());
+    assert!(tried("worker --tag a}b").is_err());
     assert!(parse("worker --tag a --stream o{x}").check().is_err());
     assert!(parse("worker --stream a --released a").check().is_err());
     assert!(parse("worker --stream a --confirmed a").check().is_err());

@@ -9,17 +9,17 @@ use super::unread;
 use crate::dead_letter::is_confirmed;
 use crate::halt::Halt;
 use crate::marks::{Mark, Marks, Meaning};
-use crate::options::{Options, Settle};
+use crate::options::Settle;
 use crate::source::Source;
 use crate::store::Store;
 
-pub async fn adopt(options: &Options, wanted: &Settle, store: &Store) -> Result<()> {
-    let streams = options.named_streams().unwrap_or_else(|| vec![options.streams_of(None)]);
-    let [streams] = &streams[..] else { bail!("--adopt-server needs exactly one --tag") };
-    let unasked = |error| Halt::Redis(error).told(options);
-    let mut nodes = Nodes::new(options.server.place()?);
+pub async fn adopt(wanted: &Settle, store: &Store) -> Result<()> {
+    let site = &wanted.site;
+    let streams = site.streams_of(wanted.tag.as_deref());
+    let unasked = |error| Halt::Redis(error).told(site);
+    let mut nodes = Nodes::new(site.server.place()?);
     let connection = nodes.connect(&streams.orders).await.map_err(unasked)?;
-    let mut source = Source::new(connection, streams.clone(), &options.group, "settle");
+    let mut source = Source::new(connection, streams.clone(), &site.group, "settle");
     let marks = Marks::read(&mut source, store).await.map_err(unread)?;
     if let Meaning::Same(_) = marks.meaning() {
         bail!("nothing to adopt: the server has the mark of the rows");
@@ -28,7 +28,7 @@ pub async fn adopt(options: &Options, wanted: &Settle, store: &Store) -> Result<
     let rows = store.row_count().await.map_err(unread)?;
     println!(
         "server {}, {}: mark {}",
-        options.server.without_password(),
+        site.server.without_password(),
         streams.orders,
         of(&marks.server)
     );
@@ -56,7 +56,7 @@ pub async fn adopt(options: &Options, wanted: &Settle, store: &Store) -> Result<
             mark
         }
     };
-    store.set_mark(&streams.orders, &options.group, &mark).await.map_err(unread)?;
+    store.set_mark(&streams.orders, &site.group, &mark).await.map_err(unread)?;
     println!("adopted: mark {mark}");
     store.close().await;
     Ok(())

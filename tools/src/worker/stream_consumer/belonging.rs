@@ -12,7 +12,7 @@ use crate::totals::Part;
 impl StreamConsumer {
     /// Reads nothing from a server that is not the one of the rows.
     pub(super) async fn agree(&mut self, source: &mut Source) -> Result<(), Halt> {
-        if !self.options.unchecked
+        if !self.options.fields.unchecked
             && let Some(text) = source.looks_wrong().await?
         {
             return Err(Halt::Foreign(text));
@@ -33,7 +33,7 @@ impl StreamConsumer {
                  Compare: seckill-worker check"
             ),
             Meaning::OtherServer => {
-                let server = self.options.server.without_password();
+                let server = self.options.site.server.without_password();
                 return Err(Halt::Foreign(marks.why(&server, orders, database)));
             }
         }
@@ -43,7 +43,7 @@ impl StreamConsumer {
 
     /// Entries that another consumer has read and not acknowledged may be stored already.
     async fn warn_of_pending(&self, source: &mut Source) -> Result<(), Halt> {
-        if self.options.statements.is_none() || !source.is_there(Which::Orders).await? {
+        if self.options.shop.statements().is_none() || !source.is_there(Which::Orders).await? {
             return Ok(());
         }
         let pending = source.standing(Which::Orders).await?.pending;

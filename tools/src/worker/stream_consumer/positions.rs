@@ -38,7 +38,7 @@ impl StreamConsumer {
                 continue;
             }
             let store = self.committer.store();
-            match store.position(source.name(which), &self.options.group).await {
+            match store.position(source.name(which), &self.options.site.group).await {
                 Ok(found) => self.seen.extend(found.map(|found| (which, found))),
                 Err(fault) => debug!("no position is known: {}", sanitize(&fault.text())),
             }
@@ -53,7 +53,7 @@ impl StreamConsumer {
             }
             let store = self.committer.store();
             let name = source.name(*which);
-            match store.save_position(name, &self.options.group, passed).await {
+            match store.save_position(name, &self.options.site.group, passed).await {
                 Ok(()) => _ = self.saved.insert(*which, *passed),
                 Err(fault) => debug!("no position is recorded: {}", sanitize(&fault.text())),
             }

@@ -1,0 +1,144 @@
+//! The options of every command: the server, its streams, the database, what to log.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::{ArgAction, Args};
+use domain::hash_tag::{Tagged, tagged};
+use domain::key_names::{Naming, ORDER_STREAM};
+use seckill_tools::server::{ServerOptions, VARIABLES, first_line};
+
+use super::{Streams, text};
+
+const OURS: &str = "
+  SECKILL_DATABASE           the database, as --database
+  SECKILL_DATABASE_PASSWORD  its password, if the URL has none";
+
+#[derive(Args, Clone, Debug)]
+pub struct Site {
+    #[command(flatten)]
+    pub server: ServerOptions,
+
+    /// The stream of orders
+    #[arg(long, value_name = "NAME", default_value = ORDER_STREAM)]
+    pub stream: String,
+
+    /// The stream of releases [default: the one that belongs to --stream]
+    #[arg(long, value_name = "NAME")]
+    pub released: Option<String>,
+
+    /// The stream of confirmed orders; "" reads none [default: the one that belongs to --stream]
+    #[arg(long, value_name = "NAME")]
+    pub confirmed: Option<String>,
+
+    /// The consumer group of all these streams; created if it is missing
+    #[arg(long, default_value = "seckill-worker")]
+    pub group: String,
+
+    /// The database: `sqlite:FILE`, `postgres://user:password@host/name` or `mysql://..`; the
+    /// password can also be in SECKILL_DATABASE_PASSWORD
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "SECKILL_DATABASE",
+        hide_env = true,
+        default_value = "sqlite:seckill.db"
+    )]
+    pub database: String,
+
+    /// A file whose first line is the password of the database
+    #[arg(long, value_name = "FILE")]
+    pub database_password_file: Option<PathBuf>,
+
+    /// Prefix of the names of the worker's tables
+    #[arg(long, value_name = "PREFIX", default_value = "seckill_", value_parser = table_prefix)]
+    pub table_prefix: String,
+
+    /// Log one JSON object per line
+    #[arg(long)]
+    pub log_json: bool,
+
+    /// Log more
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+
+    /// Log only what needs attention
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+}
+
+impl Site {
+    /// Refuses what clap can't check, before connecting to anything.
+    pub fn check(&self, tag: Option<&str>) -> Result<()> {
+        let names = [&self.stream, &self.released(), &self.confirmed()];
+        let differ = names[0] != names[1] && names[1] != names[2] && names[0] != names[2];
+        ensure!(differ, "--stream, --released and --confirmed must be different streams");
+        ensure!(names[..2].iter().all(|name| !name.is_empty()), "a stream must have a name");
+        let braces = tag.is_some() && names.iter().any(|name| name.contains('{'));
+        ensure!(!braces, "with --tag, the streams' names must not have braces");
+        self.server.place().map(|_| ())
+    }
+
+    /// The stream of releases, before a tag.
+    pub fn released(&self) -> String {
+        self.released.clone().unwrap_or_else(|| self.beside(Naming::released_stream))
+    }
+
+    /// The stream of confirmed orders, before a tag; empty: none.
+    pub fn confirmed(&self) -> String {
+        self.confirmed.clone().unwrap_or_else(|| self.beside(Naming::confirmed_stream))
+    }
+
+    /// The name of a stream that belongs to the stream of orders. A tag stays at its end.
+    fn beside(&self, name: fn(Naming<'static>, &[u8]) -> Vec<u8>) -> String {
+        let (base, tag) = match self.stream.find(":{") {
+            Some(at) => self.stream.split_at(at),
+            None => (self.stream.as_str(), ""),
+        };
+        text(name(Naming::Plain(b""), base.as_bytes())) + tag
+    }
+
+    /// The name of the stream of orders has a tag.
+    pub fn is_tagged(&self) -> bool {
+        self.stream.contains(":{")
+    }
+
+    /// The streams of a hash tag, or those without.
+    pub fn streams_of(&self, tag: Option<&str>) -> Streams {
+        let naming = tag.map_or(Naming::Plain(b""), |tag| Naming::Wrapped(tag.as_bytes()));
+        let name = |stream: &String| text(naming.stream(stream.as_bytes()));
+        let confirmed = Some(&self.confirmed()).filter(|name| !name.is_empty()).map(name);
+        Streams { orders: name(&self.stream), released: name(&self.released()), confirmed }
+    }
+
+    /// The password of the database if its URL has none.
+    pub fn database_password(&self) -> Result<Option<String>> {
+        let Some(path) = &self.database_password_file else {
+            let password = std::env::var("SECKILL_DATABASE_PASSWORD").ok();
+            return Ok(password.filter(|password| !password.is_empty()));
+        };
+        let password = first_line(path);
+        password.with_context(|| format!("--database-password-file {}", path.display())).map(Some)
+    }
+}
+
+/// The end of a command's help.
+pub fn help(codes_and_examples: &str) -> String {
+    format!("{codes_and_examples}{VARIABLES}{OURS}")
+}
+
+pub fn tag(text: &str) -> std::result::Result<String, &'static str> {
+    let is_tag = tagged(text.as_bytes()) == Ok(Tagged::Wrapped);
+    is_tag.then(|| text.to_owned()).ok_or("this is not a valid hash tag")
+}
+
+/// A prefix with which the name of a table needs no quotes.
+pub fn table_prefix(text: &str) -> std::result::Result<String, String> {
+    let is_word =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    let begins = text.starts_with(|letter: char| letter.is_ascii_lowercase() || letter == '_');
+    if begins && text.len() <= 32 && text.chars().all(is_word) {
+        return Ok(text.to_owned());
+    }
+    Err("must be 1 to 32 lowercase letters, digits and _, not starting with a digit".to_owned())
+}
