@@ -1,6 +1,8 @@
 //! The shop's statements on MySQL and MariaDB: many orders in one text, with the result of one
 //! order after the other, and with values that stay data.
 
+use sqlx::Row as _;
+
 use crate::databases::{Database, Kind, from_hex};
 use crate::shop::{Shop, random};
 use crate::statements::documented;
@@ -77,6 +79,42 @@ fn statements_that_see_other_orders_run_in_order() {
         shop.drain(&["--statements", &file]);
         let orders: Vec<_> = shop.shop_orders().into_iter().collect();
         assert_eq!(orders, [(1000, 5), (1001, 4), (1002, 3), (1003, 2), (1004, 1)]);
+    }
+}
+
+/// What a text is in one batch, a number may be in the next.
+#[test]
+fn a_text_stays_a_text_in_the_place_of_a_number() {
+    for database in databases() {
+        let mut shop = Shop::open(database);
+        let columns = "order_id VARBINARY(255), user_id VARBINARY(255), voucher_id VARBINARY(255)";
+        shop.sql(&format!("CREATE TABLE told ({columns}, units BIGINT)"));
+        let file = "on_sold = [\"INSERT INTO told (order_id, user_id, voucher_id, units) \
+                    VALUES (:order_id, :user_id, :voucher_id, :units)\"]";
+        let file = shop.with_statements(&[], file);
+        let words = ["007", "abc", "-0"];
+        words.iter().for_each(|voucher| shop.sell(voucher, 100));
+        let (mut wanted, mut worker) = (Vec::new(), shop.worker(&["--statements", &file]));
+        for number in 0..30 {
+            // Of a different number of texts in turn, on each of two connections.
+            let order = format!("{}{number}", ["007", "abc", "-0", "1e", ""][number % 5]);
+            let user = if number % 4 < 2 { order.clone() } else { format!("0{number}") };
+            let voucher = words[number / 4 % 3];
+            shop.buy(voucher, &user, &order);
+            wanted.push([order, user, voucher.to_owned()]);
+            shop.wait_until_drained(&mut worker);
+        }
+        let told = ["order_id", "user_id", "voucher_id"].map(|one| shop.database.kind.hex(one));
+        let told = shop.database.rows(&format!("SELECT {} FROM told", told.join(", ")));
+        let word = |row: &sqlx::any::AnyRow, at: usize| from_hex(&row.get::<String, _>(at));
+        let mut told: Vec<_> = told.iter().map(|row| [0, 1, 2].map(|at| word(row, at))).collect();
+        told.sort();
+        wanted.sort();
+        assert_eq!(told, wanted);
+        words.iter().for_each(|voucher| {
+            let sold = wanted.iter().filter(|order| order[2] == *voucher).count();
+            assert_eq!(shop.units_sold(voucher), sold as i64, "{voucher}");
+        });
     }
 }
 

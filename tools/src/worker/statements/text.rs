@@ -46,7 +46,10 @@ pub const SAVEPOINT: &str = "seckill_worker";
 pub struct Text<'s> {
     pub sql: String,
     pub parts: Vec<Part>,
-    pub values: Vec<Arg<'s>>,
+    /// Those of each kind apart: MySQL 9.7 converts what a prepared statement gets to the kind of
+    /// number that it first got in the same place, so that a text may become 0.
+    texts: Vec<Arg<'s>>,
+    numbers: Vec<Arg<'s>>,
     places: HashMap<Arg<'s>, usize>,
 }
 
@@ -284,17 +287,23 @@ impl<'s> Text<'s> {
 
     /// The statements that set the variables, with these values: few different ones, so that the
     /// database has prepared most of them before.
-    pub fn setting(&self) -> impl Iterator<Item = Statement<'s>> + '_ {
-        let pieces = self.values.chunks(VALUES_MAX).enumerate();
-        pieces.map(|(piece, values)| {
+    pub fn setting(&self) -> Vec<Statement<'s>> {
+        let of_kind = |kind, values: &[Arg<'s>], none: Arg<'s>| {
+            let places = 0..values.len().next_power_of_two();
+            let value = |place| (variable(kind, place), values.get(place).copied().unwrap_or(none));
+            places.map(value).collect::<Vec<_>>()
+        };
+        let mut values = of_kind(TEXT, &self.texts, Arg::MaybeText(None));
+        values.extend(of_kind(NUMBER, &self.numbers, Arg::MaybeInt(None)));
+        let set = |values: &[(String, Arg<'s>)]| {
             let mut statement = Statement::new(Dialect::MySql, "SET ");
-            for place in 0..values.len().next_power_of_two() {
-                let comma = if place == 0 { "" } else { ", " };
-                statement.push(&format!("{comma}{} = ", variable(piece * VALUES_MAX + place)));
-                statement.bind(values.get(place).copied().unwrap_or(Arg::MaybeInt(None)));
+            for (number, (name, value)) in values.iter().enumerate() {
+                let comma = if number == 0 { "" } else { ", " };
+                statement.push(&format!("{comma}{name} = ")).bind(*value);
             }
             statement
-        })
+        };
+        values.chunks(VALUES_MAX).map(set).collect()
     }
 
     fn prepare(&mut self, number: usize, sql: &'s str) {
@@ -319,18 +328,25 @@ impl<'s> Text<'s> {
     }
 
     fn variable(&mut self, value: Arg<'s>) -> String {
-        let next = self.values.len();
+        let (kind, values) = match value {
+            Arg::Text(_) | Arg::MaybeText(_) => (TEXT, &mut self.texts),
+            Arg::Int(_) | Arg::MaybeInt(_) => (NUMBER, &mut self.numbers),
+        };
+        let next = values.len();
         let place = *self.places.entry(value).or_insert(next);
         if place == next {
-            self.values.push(value);
+            values.push(value);
         }
-        variable(place)
+        variable(kind, place)
     }
 }
 
 /// Values that one statement sets.
 const VALUES_MAX: usize = 4_096;
 
-fn variable(place: usize) -> String {
-    format!("@seckill{place}")
+const TEXT: &str = "text";
+const NUMBER: &str = "number";
+
+fn variable(kind: &str, place: usize) -> String {
+    format!("@seckill_{kind}{place}")
 }
