@@ -8,7 +8,7 @@ mod orders;
 mod payments;
 mod words;
 
-pub use self::payments::NOT_REFUNDED;
+pub use self::payments::{Money, NOT_REFUNDED, is_deniable, is_given_back, money};
 use crate::payments::Outcome;
 use crate::projection::Known;
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,8 +153,12 @@ pub enum Kind {
     Contradicts,
     /// A payment on the server's record is not in the rows.
     Money,
-    /// Goods and money: the units of a paid order are not those kept and those on refund lines.
-    Refund,
+    /// An order is kept, and a line gives its payment back.
+    GoodsAndMoney,
+    /// Lines refund more than was paid for an order.
+    Twice,
+    /// An order that was paid is released, and no line refunds all of its units.
+    Owed,
     /// One payment is that of two orders.
     Shared,
     /// A person has kept an order whose units are on sale again.

@@ -34,6 +34,13 @@ impl<N> Known<N> {
     }
 }
 
+impl<N: PartialEq> Known<N> {
+    /// Is this the payment of an order that is released? Then the lines of that refund it.
+    pub fn refunds(&self, payment: Option<&N>) -> bool {
+        payment.is_some() && self.reference.as_ref() == payment && !self.state.is_live()
+    }
+}
+
 impl<N> From<Entry<N>> for Known<N> {
     fn from(entry: Entry<N>) -> Self {
         Self::new(entry.state, entry.was, entry.units.get(), entry.reference)

@@ -3,15 +3,91 @@
 use super::{Doubt, Judgement, Kind, Line, Row, Sale, Server, Use, sum};
 use crate::book::State;
 use crate::payments::Outcome;
+use crate::projection::Known;
 use std::collections::BTreeMap;
 
-/// The word of a line by which a person has said that a kept order is not refunded.
+/// The word of a line by which a person has said that a payment was not refunded, though lines that
+/// are more than was due give it back.
 pub const NOT_REFUNDED: &str = "not refunded";
 
+/// Whether the lines of an order refund what is due of its payment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Money {
+    Fits,
+    /// The order is kept, and a line gives its payment back.
+    GoodsAndMoney,
+    /// Lines refund more than was paid.
+    Twice,
+    /// No line refunds so many units of a release.
+    Owed(i64),
+}
+
+/// What lines refund of a payment of one order.
+struct Refunds {
+    /// Units that were released with the order, and those before.
+    released: i64,
+    reduced: i64,
+    /// A server that had lost the order called the payment late or second: all of it is refunded.
+    is_whole: bool,
+    /// A person has said that it was not.
+    is_denied: bool,
+}
+
+impl Refunds {
+    fn of(reference: &str, lines: &[Line<'_>]) -> Self {
+        let its = || lines.iter().filter(|line| line.reference == reference);
+        let units = |is_its: fn(&str) -> bool| {
+            sum(its().filter(|line| is_its(line.to)).map(|line| line.units))
+        };
+        let whole = [Outcome::Late, Outcome::Second].map(Outcome::word);
+        Self {
+            released: units(|to| matches!(State::parse(to.as_bytes()), Some(State::Released(_)))),
+            reduced: units(|to| to == "reduced"),
+            is_whole: its().any(|line| whole.contains(&line.to)),
+            is_denied: lines.iter().any(|line| line.to == NOT_REFUNDED),
+        }
+    }
+
+    fn give_back(&self) -> bool {
+        !self.is_denied && (self.is_whole || self.released > 0)
+    }
+}
+
+/// Do the lines of an order give this payment back as a whole?
+pub fn is_given_back(reference: &str, lines: &[Line<'_>]) -> bool {
+    Refunds::of(reference, lines).give_back()
+}
+
+/// Can a person say of an order that the lines about its payment are more than was refunded?
+pub fn is_deniable(known: &Known<String>, lines: &[Line<'_>]) -> bool {
+    known.reference.as_ref().is_some_and(|reference| {
+        let refunds = Refunds::of(reference, lines);
+        let is_more = known.state.is_live() || refunds.released > known.units;
+        !refunds.is_denied && (refunds.is_whole || is_more && refunds.released > 0)
+    })
+}
+
+/// Compares the refund lines of an order with what is due: nothing while it is kept, but for what
+/// was reduced, and its units when it is not.
+pub fn money(known: &Known<String>, lines: &[Line<'_>]) -> Money {
+    let Some(reference) = &known.reference else { return Money::Fits };
+    let refunds = Refunds::of(reference, lines);
+    let owed = known.units.saturating_sub(refunds.released);
+    match refunds {
+        _ if known.state.is_live() && refunds.give_back() => Money::GoodsAndMoney,
+        _ if known.state.is_live() => Money::Fits,
+        Refunds { is_denied: false, is_whole: true, released: 0, reduced: 0 } => Money::Fits,
+        Refunds { is_denied: false, is_whole: true, .. } => Money::Twice,
+        _ if owed > 0 => Money::Owed(owed),
+        Refunds { is_denied: false, .. } if owed < 0 => Money::Twice,
+        _ => Money::Fits,
+    }
+}
+
 pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
-    let mut lines: BTreeMap<&str, Vec<&Line<'_>>> = BTreeMap::new();
+    let mut lines: BTreeMap<&str, Vec<Line<'_>>> = BTreeMap::new();
     for line in &sale.lines {
-        lines.entry(line.order).or_default().push(line);
+        lines.entry(line.order).or_default().push(*line);
     }
     let of = |order: &str| lines.get(order).map_or(&[][..], Vec::as_slice);
     for payment in &sale.payments {
@@ -35,7 +111,12 @@ pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
         let is_kept = match payment.outcome {
             // A person has settled that the order has another payment.
             Outcome::First | Outcome::Released => is_its || has_line(Outcome::Second.word()),
-            Outcome::Late | Outcome::Second => has_line(payment.outcome.word()),
+            // The lines of a release refund its payment, whatever a server said of it later.
+            Outcome::Late | Outcome::Second => {
+                let reference = payment.reference.to_owned();
+                has_line(payment.outcome.word())
+                    || row.is_some_and(|row| row.fact.known.refunds(Some(&reference)))
+            }
             Outcome::Unknown => is_its || has_line(Outcome::Late.word()) || has_line("unknown"),
         };
         if !is_kept {
@@ -59,39 +140,20 @@ pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
     }
 }
 
-/// The refund lines of an order that was paid: none while it is kept, and its units when it is not.
-fn refunds(
-    sale: &Sale<'_>,
-    order: &str,
-    row: &Row<'_>,
-    lines: &[&Line<'_>],
-    found: &mut Judgement,
-) {
-    let Some(reference) = &row.fact.known.reference else { return };
-    let mut tell = |server: String, its: String| {
-        let finding = sale.finding(order, row.fact.user, server, its, Kind::Refund);
-        found.findings.insert(finding);
-    };
-    let is_release =
-        |line: &&&Line<'_>| matches!(State::parse(line.to.as_bytes()), Some(State::Released(_)));
-    let its = lines.iter().filter(is_release);
-    let refunded =
-        sum(its.clone().filter(|line| line.reference == *reference).map(|line| line.units));
-    let units = row.fact.known.units;
-    if row.is_live() {
-        let is_again = |line: &&Line<'_>| line.to == NOT_REFUNDED;
-        let gives_back = |line: &&Line<'_>| {
-            let again = [Outcome::Late, Outcome::Second].map(Outcome::word);
-            line.reference == *reference && again.contains(&line.to)
-        };
-        if (refunded > 0 || lines.iter().any(gives_back)) && !lines.iter().any(is_again) {
-            let its = format!("{}, and a line refunds {reference}", row.fact.known.state.word());
-            tell("goods and money".to_owned(), its);
+fn refunds(sale: &Sale<'_>, order: &str, row: &Row<'_>, lines: &[Line<'_>], found: &mut Judgement) {
+    let known = row.fact.known;
+    let reference = known.reference.as_deref().unwrap_or_default();
+    let word = known.state.word();
+    let paid = format!("{word}, {} units paid by {reference}", known.units);
+    let (kind, server, its) = match money(known, lines) {
+        Money::Fits => return,
+        Money::Owed(_) if matches!(sale.server, Server::Older) => return,
+        Money::GoodsAndMoney => {
+            let its = format!("{word}, and a line refunds {reference}");
+            (Kind::GoodsAndMoney, "goods and money".to_owned(), its)
         }
-    } else if refunded != units && !matches!(sale.server, Server::Older) {
-        let word = row.fact.known.state.word();
-        tell(format!("{word}, {units} units paid by {reference}"), {
-            format!("lines refund {refunded} units")
-        });
-    }
+        Money::Twice => (Kind::Twice, paid, "lines refund more".to_owned()),
+        Money::Owed(units) => (Kind::Owed, paid, format!("no line refunds {units} units")),
+    };
+    found.findings.insert(sale.finding(order, row.fact.user, server, its, kind));
 }

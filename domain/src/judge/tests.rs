@@ -163,6 +163,7 @@ fn payments_are_in_a_row_or_on_a_line() {
         (Late, "q", "", Verdict::Different),
         (Late, "q", "late", Verdict::Proved),
         (Second, "q", "late", Verdict::Different),
+        (Late, "p", "", Verdict::Different),
         (Unknown, "q", "unknown", Verdict::Unproved),
         (Unknown, "q", "", Verdict::Different),
         // The server has lost that it paid the order.
@@ -173,6 +174,20 @@ fn payments_are_in_a_row_or_on_a_line() {
         shop.lines.extend(Some(line(to, "q")).filter(|line| !line.to.is_empty()));
         let found = shop.judge();
         assert_eq!(found.verdict(), verdict, "{outcome:?} {reference} {to}: {found:?}");
+    }
+}
+
+#[test]
+fn what_a_release_refunds_is_refunded_once() {
+    use Outcome::{Late, Second};
+    for outcome in [Late, Second] {
+        let mut shop = Shop::of(vec![("1", "ann", known(CANCELLED, 2, "p"))]);
+        shop.payments.push(Payment { reference: "p", outcome, order: "1", use_: Use::None });
+        let cancelled = Line { order: "1", to: "cancelled", units: 2, reference: "p" };
+        shop.lines.push(cancelled);
+        assert_eq!(shop.judge().verdict(), Verdict::Proved, "{outcome:?}");
+        shop.lines.push(Line { to: outcome.word(), units: 1, ..cancelled });
+        assert_eq!(kinds(&shop.judge()), [(Kind::Twice, "1")], "{outcome:?}");
     }
 }
 
@@ -199,10 +214,21 @@ fn nobody_has_goods_and_money() {
         (&kept, vec![line("reduced", 1)], Verdict::Proved),
         (&kept, vec![line("late", 1)], Verdict::Different),
         (&kept, vec![line("cancelled", 2)], Verdict::Different),
-        (&kept, vec![line("late", 1), line(payments::NOT_REFUNDED, 2)], Verdict::Proved),
+        (&kept, vec![line("late", 1), line(NOT_REFUNDED, 2)], Verdict::Proved),
         (&gone, vec![], Verdict::Different),
         (&gone, vec![line("cancelled", 1)], Verdict::Different),
         (&gone, vec![line("reduced", 1), line("cancelled", 2)], Verdict::Proved),
+        (&gone, vec![line("cancelled", 3)], Verdict::Different),
+        (&gone, vec![line("late", 1)], Verdict::Proved),
+        (&gone, vec![line("second", 1), line("cancelled", 2)], Verdict::Different),
+        (&gone, vec![line("reduced", 1), line("late", 1)], Verdict::Different),
+        // It was not refunded as a whole: then its units are.
+        (&gone, vec![line("late", 1), line(NOT_REFUNDED, 2)], Verdict::Different),
+        (
+            &gone,
+            vec![line("late", 1), line(NOT_REFUNDED, 2), line("cancelled", 2)],
+            Verdict::Proved,
+        ),
     ] {
         let mut shop = Shop::of(vec![("1", "ann", known.clone())]);
         shop.lines = lines;

@@ -289,6 +289,21 @@ fn finish(mut plan: Plan, drafts: Drafts<'_>, wants: Steps) -> Result<Plan, TooM
     Ok(plan)
 }
 
+impl Plan {
+    /// A line refunds the payment of its order already: these changes refund nothing.
+    pub fn refunds_nothing(&mut self) {
+        let is_release = |word: &str| {
+            matches!(State::parse(word.as_bytes()), Some(State::Released(_))) || word == "reduced"
+        };
+        for record in self.records.iter_mut().filter(|record| is_release(&record.to)) {
+            record.reference = None;
+        }
+        for step in self.steps.iter_mut().filter(|step| step.change.is_release()) {
+            step.row.known.reference = None;
+        }
+    }
+}
+
 /// The plan for a row that a person settles.
 pub fn settled(
     before: &Row,

@@ -10,7 +10,7 @@ mod payment;
 
 use anyhow::{Context, Result, bail, ensure};
 use domain::book::{Reason, State};
-use domain::judge::NOT_REFUNDED;
+use domain::judge::{Money, NOT_REFUNDED, is_deniable, is_given_back, money};
 use domain::projection::{Book, LOST, project};
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::sanitize::sanitize;
@@ -23,7 +23,7 @@ use crate::marks::{Marks, Meaning};
 use crate::options::Settle;
 use crate::order_events::{Event, Kind};
 use crate::source::Source;
-use crate::store::{Care, Fault, NEEDS_STATEMENTS, Settled, Store, now_ms};
+use crate::store::{Care, Fault, MoneyLine, NEEDS_STATEMENTS, Settled, Store, now_ms};
 use crate::stream_entry::Which;
 use on_server::Stock;
 
@@ -159,9 +159,18 @@ impl Settler<'_> {
         let answer = self.ask(&mut source, &row).await?;
         println!("{}", described(&row));
         println!("the server says now: {}", sanitize(&words(&answer)));
+        let lines = self.store.money_of(&row.key).await.map_err(unread)?;
+        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
+        let money = money(&row.known, &lines);
+        let denied = self.wanted.not_refunded && is_deniable(&row.known, &lines);
+        if denied && !row.is_disputed() && self.wanted.keep == row.known.state.is_live() {
+            self.write(&row, row.clone(), Some(NOT_REFUNDED)).await?;
+            println!("order {}: its payment was not refunded as a whole", sanitize(&row.key.order));
+            return Ok(());
+        }
         let is_lost_hold = row.known.state == State::Held && !matches!(answer, Answer::Has(_));
         let is_kept = row.is_settled && row.disputed != LOST;
-        if !row.is_disputed() && !is_lost_hold && !is_kept {
+        if !row.is_disputed() && !is_lost_hold && !is_kept && money != Money::GoodsAndMoney {
             bail!(
                 "nothing was settled: order {} is {}, and the server does not contradict it",
                 sanitize(&row.key.order),
@@ -170,7 +179,7 @@ impl Settler<'_> {
         }
         match self.wanted.keep {
             true => self.keep(&mut source, row, &answer).await,
-            false => self.release(&mut source, row, &answer).await,
+            false => self.release(&mut source, row, &answer, denied).await,
         }
     }
 
@@ -212,11 +221,9 @@ impl Settler<'_> {
     /// The customer has the order: its units are taken off the sale once.
     async fn keep(&mut self, source: &mut Source, row: Row, answer: &Answer) -> Result<()> {
         let lines = self.store.money_of(&row.key).await.map_err(unread)?;
+        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
         let reference = row.known.reference.as_deref().unwrap_or_default();
-        let refunds = lines.iter().any(|(to, its)| {
-            let is_release = matches!(State::parse(to.as_bytes()), Some(State::Released(_)));
-            its == reference && (is_release || to == "late" || to == "second")
-        });
+        let refunds = is_given_back(reference, &lines);
         ensure!(
             !refunds || self.wanted.not_refunded,
             "nothing was settled: a line of the refunds gives the payment of {} back; if it was \
@@ -284,7 +291,13 @@ impl Settler<'_> {
     }
 
     /// The customer does not have the order: it is cancelled on both sides.
-    async fn release(&mut self, source: &mut Source, row: Row, answer: &Answer) -> Result<()> {
+    async fn release(
+        &mut self,
+        source: &mut Source,
+        row: Row,
+        answer: &Answer,
+        is_denied: bool,
+    ) -> Result<()> {
         if let Answer::Has(fact) = answer
             && fact.user == row.user
             && fact.known.state.is_live()
@@ -319,19 +332,25 @@ impl Settler<'_> {
         released.is_settled = !agrees;
         released.disputed = if agrees { String::new() } else { words(&now) };
         self.refund_other(source, &row, answer).await?;
-        self.write(&row, released.clone(), None).await?;
+        let denied = is_denied.then_some(NOT_REFUNDED);
+        let was_refunded = self.write(&row, released.clone(), denied).await?;
         let units = if row.known.state.is_live() { released.known.units } else { 0 };
-        let refund = match released.known.reference.as_deref().filter(|_| units > 0) {
-            Some(reference) => format!("; refund payment {} of {units} units", sanitize(reference)),
+        let reference = released.known.reference.as_deref().filter(|_| units > 0).map(sanitize);
+        let refund = match reference {
+            Some(reference) if was_refunded => {
+                format!("; a line of the refunds gives payment {reference} back already")
+            }
+            Some(reference) => format!("; refund payment {reference} of {units} units"),
             None => String::new(),
         };
         println!("order {} is released{refund}", sanitize(&released.key.order));
         Ok(())
     }
 
-    async fn write(&self, before: &Row, after: Row, also: Option<&str>) -> Result<()> {
+    /// Returns whether the order's payment was refunded already.
+    async fn write(&self, before: &Row, after: Row, also: Option<&str>) -> Result<bool> {
         match self.store.settle(before, after, also).await.map_err(unread)? {
-            Settled::Written => Ok(()),
+            Settled::Written { was_refunded } => Ok(was_refunded),
             Settled::Changed => bail!("the row has changed meanwhile: look again"),
         }
     }

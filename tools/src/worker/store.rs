@@ -7,6 +7,7 @@ mod lost;
 mod marks;
 mod migrate;
 mod open;
+mod refunds;
 mod shop;
 pub mod statement;
 mod texts;
@@ -38,6 +39,7 @@ use fault::is_of_file;
 pub use look::{Ledger, NEEDS_STATEMENTS, Settled, Sum};
 pub use marks::Closed;
 use open::{FileId, Place, make_file};
+pub use refunds::MoneyLine;
 use statement::{Dialect, ROWS_MAX, Tables, Written};
 use transaction::{Open, Pool};
 

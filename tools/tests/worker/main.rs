@@ -64,6 +64,7 @@ mod moving;
 mod poison;
 mod policy;
 mod pooled;
+mod refunds;
 mod released;
 mod removed;
 mod rows;

@@ -25,17 +25,17 @@ impl Shop {
         text
     }
 
-    fn info(&self, voucher: &str, field: &str) -> String {
+    pub fn info(&self, voucher: &str, field: &str) -> String {
         pairs(self.run(&format!("SECKILL.INFO {voucher}")))[field].clone()
     }
 
-    fn pay(&self, order: &str, reference: &str, answer: i64) {
+    pub fn pay(&self, order: &str, reference: &str, answer: i64) {
         let command = format!("SECKILL.CONFIRM {order} REF {reference}");
         assert_eq!(self.run(&command), Value::Int(answer), "{command}");
     }
 
     /// A sale of five that is on, in rows and server, and saved.
-    fn saved(database: Database, rules: &str) -> Self {
+    pub fn saved(database: Database, rules: &str) -> Self {
         let mut shop = Self::open(database);
         shop.sell_managed("7", 5, rules);
         shop.drain(&[]);
@@ -44,8 +44,8 @@ impl Shop {
     }
 }
 
-const CHECK: [&str; 2] = ["--voucher", "7"];
-const REPAIR: [&str; 3] = ["--voucher", "7", "--repair"];
+pub const CHECK: [&str; 2] = ["--voucher", "7"];
+pub const REPAIR: [&str; 3] = ["--voucher", "7", "--repair"];
 
 #[test]
 fn a_kept_order_is_off_the_sale_once() {
@@ -124,51 +124,6 @@ fn a_release_cancels_on_the_server_what_is_there() {
     }
 }
 
-/// The row had fewer units than the server, where all of them were paid.
-#[test]
-fn a_release_refunds_what_was_paid_on_the_server() {
-    let mut shop = Shop::open(Database::sqlite());
-    let file = shop.with_statements(&[(7, 5)], &documented(shop.database.kind));
-    let statements = ["--statements", &*file];
-    shop.sell_managed("7", 5, "HOLD 600000 LIMIT 5");
-    assert_eq!(shop.run("SECKILL.TRY 7 501 1001 UNITS 3"), Value::Int(0));
-    shop.drain(&statements);
-    shop.run("SAVE");
-    shop.run("SECKILL.CANCEL 7 501 1001 KEEP 1");
-    shop.drain(&statements);
-    shop.returns_to_the_save();
-    shop.pay("7 501 1001", "A", 1);
-    shop.once(&statements).ended();
-    let release = ["1001", "--release", "--statements", &file];
-    shop.settles(&release, 0, &["is released; refund payment A of 3 units"]);
-    shop.once(&statements).ended();
-    let lines = shop.changes("1001");
-    assert_eq!(lines.iter().filter(|line| *line == "cancelled A").count(), 1, "{lines:?}");
-    assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(7)), (4, 5));
-    expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
-}
-
-/// Row and server have two payments of an order: the server's is refunded, whoever has the order.
-#[test]
-fn the_other_payment_of_an_order_is_refunded() {
-    for way in ["--keep", "--release"] {
-        let mut shop = Shop::open(Database::sqlite());
-        shop.sell_managed("7", 5, "HOLD 600000");
-        shop.buy("7", "ann", "1");
-        shop.drain(&[]);
-        shop.run("SAVE");
-        shop.pay("7 ann 1", "A", 1);
-        shop.drain(&[]);
-        shop.returns_to_the_save();
-        shop.pay("7 ann 1", "B", 1);
-        shop.once(&[]).ended();
-        shop.settles(&["1", way], 0, &["refund payment B, of which the row has another one"]);
-        shop.once(&[]).ended();
-        assert!(shop.changes("1").contains(&"second B".to_owned()), "{:?}", shop.changes("1"));
-        expect(&shop, &CHECK, 0, &["\nPROVED: "]);
-    }
-}
-
 #[test]
 fn a_dispute_that_has_healed_ends_by_itself() {
     let mut shop = Shop::saved(Database::sqlite(), "HOLD 600000");
@@ -211,58 +166,6 @@ fn a_held_order_that_the_server_has_lost_ends() {
         shop.drain(&statements);
         assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(7)), (4, 4));
         assert!(shop.changes("1001").contains(&"expired -".to_owned()));
-    }
-}
-
-/// Payments that name no order are refunded by a person, once.
-#[test]
-fn a_payment_of_no_order_is_refunded_once() {
-    let shop = Shop::saved(Database::sqlite(), "HOLD 600000");
-    shop.pay("7 ann 1", "A", 0);
-    shop.drain(&[]);
-    expect(&shop, &CHECK, 3, &["settle --voucher 7 --payment A --refund", "UNPROVED"]);
-    let refund = ["--voucher", "7", "--payment", "A", "--refund"];
-    for _ in 0..2 {
-        shop.settles(&refund, 0, &["refund payment A, which named order 1"]);
-        shop.drain(&[]);
-        let mut changes = shop.changes("1");
-        changes.sort();
-        assert_eq!(changes, ["late A", "unknown A"]);
-    }
-    let (code, told) = checked(&shop, &CHECK);
-    assert_eq!(code, Some(0), "{told}");
-    let none = ["--voucher", "7", "--payment", "B", "--refund"];
-    shop.settles(&none, 1, &["payment B is not on record"]);
-}
-
-/// A payment that the rows have for an order of a lost sale, repeated to the new one.
-#[test]
-fn a_payment_that_the_rows_have_is_not_refunded() {
-    for database in databases() {
-        let mut shop = Shop::saved(database, "HOLD 600000");
-        shop.buy("7", "ann", "1");
-        shop.pay("7 ann 1", "A", 1);
-        shop.drain(&[]);
-        shop.server = Server::with().port().start();
-        shop.settles(&["--adopt-server", "--yes"], 0, &["adopted: "]);
-        shop.sell_managed("7", 5, "HOLD 600000");
-        for order in ["1", "2"] {
-            shop.pay(&format!("7 ann {order}"), "A", 0);
-            shop.once(&[]).ended();
-            let refund = ["--voucher", "7", "--payment", "A", "--refund"];
-            shop.settles(&refund, 1, &["payment A is that of order 1 of voucher 7, sale "]);
-            let (code, told) = checked(&shop, &CHECK);
-            let words = "payment A names it on the server, the payment of order 1 in the rows";
-            assert_eq!(
-                (code, told.contains(words)),
-                match order {
-                    "1" => (Some(3), false),
-                    _ => (Some(1), true),
-                }
-            );
-            assert!(!told.contains("--refund"), "{told}");
-            assert_eq!(shop.changes(order).iter().filter(|one| *one == "late A").count(), 0);
-        }
     }
 }
 

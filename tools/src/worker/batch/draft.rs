@@ -44,7 +44,13 @@ pub fn draft<'e>(
             Some(outcome) => outcome,
             None => match (&event.kind, event.known().or(known.map(|row| row.known.clone()))) {
                 (Kind::Payment(word), _) => {
-                    records.push(record(event, known.map(|row| row.known.state), word, ""));
+                    // What its release refunds is not refunded again.
+                    let is_refunded = |row: &Row| {
+                        row.known.refunds(event.reference.as_ref()) && word != "unknown"
+                    };
+                    if !known.is_some_and(is_refunded) {
+                        records.push(record(event, known.map(|row| row.known.state), word, ""));
+                    }
                     Outcome::Confirmed
                 }
                 (_, Some(told)) => {

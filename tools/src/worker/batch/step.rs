@@ -37,6 +37,11 @@ impl Change {
         }
     }
 
+    /// Units are on sale again.
+    pub fn is_release(self) -> bool {
+        matches!(self, Self::Reduced | Self::Released)
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Self::Sold => "on_sold",

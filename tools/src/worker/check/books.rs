@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::entry_id::EntryId;
-use domain::judge::{self, Doubt, Finding, Judgement, Kind, Line, Live, Payment, Sale, Server};
+use domain::judge::{self, Doubt, Finding, Judgement, Kind, Live, Payment, Sale, Server};
 use domain::payments::Outcome;
 
 use super::facts::{Paid, Sold};
 use super::undone::Undone;
 use crate::batch::{Fact, Row};
-use crate::store::{Closed, Ledger, Sum, Use};
+use crate::store::{Closed, Ledger, MoneyLine, Sum, Use};
 use crate::stream_entry::Which;
 
 /// What was read of some vouchers: those of a sale's shards, or one.
@@ -129,14 +129,7 @@ impl Books {
             server: self.server(voucher, sale),
             rows: rows.iter().map(its).collect(),
             sum,
-            lines: lines
-                .map(|line| Line {
-                    order: &line.order,
-                    to: &line.to,
-                    units: line.units,
-                    reference: &line.reference,
-                })
-                .collect(),
+            lines: lines.map(MoneyLine::told).collect(),
             payments: payments
                 .map(|paid| Payment {
                     reference: &paid.reference,

@@ -54,6 +54,11 @@ impl Repair<'_> {
         }
         let entries = self.entries(&sold, &its).await?;
         for (key, (one, differs)) in its {
+            if differs == Why::from([Differs::Owed]) {
+                let units = self.store.refund_rest(&key).await.map_err(super::unread)?;
+                written += usize::from(units > 0);
+                continue;
+            }
             let events = self.events(&one, &differs, books, (&sold, entries.get(&key)));
             if events.is_empty() {
                 continue;
@@ -213,7 +218,8 @@ impl Repair<'_> {
 
 /// What no look at the server changes.
 fn is_for_a_person(kind: Differs) -> bool {
-    matches!(kind, Differs::Oversold | Differs::Shared | Differs::Refund)
+    use Differs::{GoodsAndMoney, Oversold, Shared, Twice};
+    matches!(kind, Oversold | Shared | GoodsAndMoney | Twice)
 }
 
 fn key(one: &Finding) -> OrderKey {

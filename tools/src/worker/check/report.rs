@@ -10,6 +10,7 @@ use super::references::Reference;
 
 /// Further differences are only counted.
 const LINES_MAX: usize = 20;
+const IF_NOT: &str = "if it was not refunded as a whole";
 
 pub struct Report {
     pub judgement: Judgement,
@@ -162,7 +163,16 @@ fn line(finding: &Finding) -> String {
             "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale}, with --keep \
              or --release"
         ),
-        Kind::Missing | Kind::Behind | Kind::Money => format!("{about}: check --repair"),
+        Kind::GoodsAndMoney | Kind::Twice if !sale.is_empty() => {
+            let settle = format!("seckill-worker settle {order} --voucher {voucher} --sale {sale}");
+            match kind {
+                Kind::Twice => format!("{about}: {settle} --release --not-refunded {IF_NOT}"),
+                _ => format!("{about}: {settle} --release, or --keep --not-refunded {IF_NOT}"),
+            }
+        }
+        Kind::Missing | Kind::Behind | Kind::Money | Kind::Owed => {
+            format!("{about}: check --repair")
+        }
         _ => about,
     }
 }

@@ -155,8 +155,9 @@ pub struct Settle {
     #[arg(long)]
     pub release: bool,
 
-    /// With --keep: its payment was not refunded, and will not be, though a line says so
-    #[arg(long, requires = "keep")]
+    /// With --keep or --release: its payment was not refunded as a whole, and will not be, though a
+    /// line says so
+    #[arg(long, requires = "way", conflicts_with = "refund")]
     pub not_refunded: bool,
 
     /// All disputed orders of a sale

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use domain::judge::{NOT_REFUNDED, is_given_back};
+
+use super::refunds::MoneyLine;
 use super::statement::{Arg, Dialect, ROWS_MAX, Statement, Tables};
 use super::transaction::Open;
 use super::{Closed, Fault, Store, now_ms};
-use crate::batch::{Record, Row, Steps, TooMany, settled};
+use crate::batch::{Row, Steps, TooMany, settled};
 use crate::order_events::OrderKey;
 
 /// Why a change is refused that would not reach the shop's own tables.
@@ -38,18 +41,6 @@ pub struct Sum {
     pub is_partly_without: bool,
 }
 
-/// A change that a refund may be for, or a payment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MoneyLine {
-    pub voucher: String,
-    pub sale: String,
-    pub order: String,
-    pub to: String,
-    pub units: i64,
-    /// Empty without a reference.
-    pub reference: String,
-}
-
 impl Store {
     /// The rows and sums of some vouchers, in all of their sales: read in pieces, so that nobody
     /// waits for a reader.
@@ -79,11 +70,7 @@ impl Store {
         }
         let mut open = pool.begin_reading().await?;
         let lines = open.texts(&self.tables.select_money(vouchers)).await?;
-        let line = |[voucher, sale, order, to, units, reference]: [String; 6]| {
-            let units = units.parse().map_err(|_| Fault::Failed("units are no number".into()))?;
-            Ok(MoneyLine { voucher, sale, order, to, units, reference })
-        };
-        ledger.lines = lines.into_iter().map(line).collect::<Result<_, Fault>>()?;
+        ledger.lines = lines.into_iter().map(MoneyLine::read).collect::<Result<_, Fault>>()?;
         ledger.is_steady = self.sums(&mut open, vouchers).await? == ledger.sums;
         open.commit().await?;
         ledger.closed = self.closed(vouchers).await?;
@@ -159,40 +146,6 @@ impl Store {
         Ok(told.first().and_then(|[count]| count.parse().ok()).unwrap_or(0))
     }
 
-    /// Leaves out lines about payments that are there already: a payment counts once.
-    pub(super) async fn without_known(
-        &self,
-        open: &mut Open,
-        records: Vec<Record>,
-    ) -> Result<Vec<Record>, Fault> {
-        const PAYMENTS: [&str; 3] = ["late", "second", "unknown"];
-        let mut new: Vec<Record> = Vec::with_capacity(records.len());
-        for record in records {
-            let reference = record.reference.as_deref().unwrap_or_default();
-            if PAYMENTS.contains(&&*record.to) && !reference.is_empty() {
-                let known = open.texts(&self.tables.select_money_of(&record.key)).await?;
-                let is_same = |[to, its]: &[String; 2]| *to == record.to && its == reference;
-                let is_here = |other: &Record| {
-                    (&other.key, &other.to, &other.reference)
-                        == (&record.key, &record.to, &record.reference)
-                };
-                if known.iter().any(is_same) || new.iter().any(is_here) {
-                    continue;
-                }
-            }
-            new.push(record);
-        }
-        Ok(new)
-    }
-
-    /// What an order, or its payments, became, each with the reference.
-    pub async fn money_of(&self, key: &OrderKey) -> Result<Vec<(String, String)>, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let lines = open.texts(&self.tables.select_money_of(key)).await?;
-        open.commit().await?;
-        Ok(lines.into_iter().map(|[to, reference]| (to, reference)).collect())
-    }
-
     /// Writes the row that a person has settled, if it is still as it was. `also` is a word for one
     /// more line. A row whose key changes takes its lines along.
     pub async fn settle(
@@ -216,8 +169,16 @@ impl Store {
         let wants = if self.statements.is_empty() { Steps::Unwanted } else { Steps::Wanted };
         // The shop's tables have the order by its id.
         let its = Row { key: row.key.clone(), ..after.clone() };
-        let plan = settled(row, its, now_ms(), wants, also)
+        let lines = self.lines_of(&mut open, &row.key).await?;
+        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
+        let reference = after.known.reference.as_deref();
+        let was_refunded = also != Some(NOT_REFUNDED)
+            && reference.is_some_and(|reference| is_given_back(reference, &lines));
+        let mut plan = settled(row, its, now_ms(), wants, also)
             .map_err(|TooMany| Fault::Failed("the units sold are too many".to_owned()))?;
+        if was_refunded {
+            plan.refunds_nothing();
+        }
         self.write_rows(&mut open, &plan).await?;
         self.tell_shop(&mut open, &plan).await?;
         if after.key != row.key {
@@ -226,20 +187,23 @@ impl Store {
             }
         }
         open.commit().await?;
-        Ok(Settled::Written)
+        Ok(Settled::Written { was_refunded })
     }
 }
 
 /// What became of a row that a person settles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
-    Written,
+    Written {
+        /// A line gave its payment back already, so no other one does.
+        was_refunded: bool,
+    },
     /// It is not any more as it was shown.
     Changed,
 }
 
 /// The condition for one order.
-fn of_key<'a>(statement: &mut Statement<'a>, key: &'a OrderKey) {
+pub(super) fn of_key<'a>(statement: &mut Statement<'a>, key: &'a OrderKey) {
     statement.push("voucher_id = ").bind(Arg::Text(&key.voucher));
     statement.push(" AND sale_id = ").bind(Arg::Text(&key.sale));
     statement.push(" AND order_id = ").bind(Arg::Text(&key.order));
@@ -272,14 +236,6 @@ impl Tables {
     fn select_order<'a>(&self, order: &'a str) -> Statement<'a> {
         let mut statement = self.select_orders();
         statement.push("order_id = ").bind(Arg::Text(order));
-        statement
-    }
-
-    fn select_money_of<'a>(&self, key: &'a OrderKey) -> Statement<'a> {
-        let table = self.order_changes();
-        let mut statement =
-            self.statement(&format!("SELECT to_state, COALESCE(ref, '') FROM {table} WHERE "));
-        of_key(&mut statement, key);
         statement
     }
 
@@ -321,17 +277,6 @@ impl Tables {
     /// The vouchers and sales of rows.
     pub fn select_sales<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
         self.of_vouchers("DISTINCT voucher_id, sale_id", &self.orders(), vouchers)
-    }
-
-    /// Changes that a refund may be for, and payments: all but those of orders that were not paid.
-    fn select_money<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let units = self.as_text("units");
-        let columns =
-            format!("voucher_id, sale_id, order_id, to_state, {units}, COALESCE(ref, '')");
-        let mut statement = self.of_vouchers(&columns, &self.order_changes(), vouchers);
-        statement.push(" AND to_state NOT IN ('sold', 'held', 'disputed', 'settled') AND ");
-        statement.push("(from_state <> 'held' OR ref IS NOT NULL)");
-        statement
     }
 
     /// Lost entries of some vouchers, and those of which nobody knows the voucher.

@@ -1,0 +1,188 @@
+//! A payment is refunded once, whatever was lost: as a whole, or by the units of its order.
+
+use redis::Value;
+
+use crate::check::{checked, expect};
+use crate::databases::Database;
+use crate::harness::Server;
+use crate::settle::{CHECK, REPAIR};
+use crate::shop::{Shop, databases};
+use crate::statements::documented;
+
+/// The row had fewer units than the server, where all of them were paid.
+#[test]
+fn a_release_refunds_what_was_paid_on_the_server() {
+    let mut shop = Shop::open(Database::sqlite());
+    let file = shop.with_statements(&[(7, 5)], &documented(shop.database.kind));
+    let statements = ["--statements", &*file];
+    shop.sell_managed("7", 5, "HOLD 600000 LIMIT 5");
+    assert_eq!(shop.run("SECKILL.TRY 7 501 1001 UNITS 3"), Value::Int(0));
+    shop.drain(&statements);
+    shop.run("SAVE");
+    shop.run("SECKILL.CANCEL 7 501 1001 KEEP 1");
+    shop.drain(&statements);
+    shop.returns_to_the_save();
+    shop.pay("7 501 1001", "A", 1);
+    shop.once(&statements).ended();
+    let release = ["1001", "--release", "--statements", &file];
+    shop.settles(&release, 0, &["is released; refund payment A of 3 units"]);
+    shop.once(&statements).ended();
+    let lines = shop.changes("1001");
+    assert_eq!(lines.iter().filter(|line| *line == "cancelled A").count(), 1, "{lines:?}");
+    assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(7)), (4, 5));
+    expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
+}
+
+/// Row and server have two payments of an order: the server's is refunded, whoever has the order.
+#[test]
+fn the_other_payment_of_an_order_is_refunded() {
+    for way in ["--keep", "--release"] {
+        let mut shop = Shop::open(Database::sqlite());
+        shop.sell_managed("7", 5, "HOLD 600000");
+        shop.buy("7", "ann", "1");
+        shop.drain(&[]);
+        shop.run("SAVE");
+        shop.pay("7 ann 1", "A", 1);
+        shop.drain(&[]);
+        shop.returns_to_the_save();
+        shop.pay("7 ann 1", "B", 1);
+        shop.once(&[]).ended();
+        shop.settles(&["1", way], 0, &["refund payment B, of which the row has another one"]);
+        shop.once(&[]).ended();
+        assert!(shop.changes("1").contains(&"second B".to_owned()), "{:?}", shop.changes("1"));
+        expect(&shop, &CHECK, 0, &["\nPROVED: "]);
+    }
+}
+
+/// The server lost that it had sold the order; its payment, repeated, was too late there.
+#[test]
+fn a_late_payment_is_not_refunded_again_when_its_order_is_released() {
+    for database in databases() {
+        let mut shop = Shop::saved(database, "HOLD 3000");
+        shop.buy("7", "ann", "1");
+        shop.drain(&[]);
+        shop.run("SAVE");
+        shop.pay("7 ann 1", "A", 1);
+        shop.drain(&[]);
+        shop.returns_to_the_save();
+        shop.let_pass(3_100);
+        shop.pay("7 ann 1", "A", 3);
+        shop.once(&[]).ended();
+        shop.settles(&["1", "--keep"], 1, &["gives the payment of 1 back"]);
+        let told = shop.settles(&["1", "--release"], 0, &["order 1 is released"]);
+        assert!(told.contains("a line of the refunds gives payment A back already"), "{told}");
+        let changes = shop.changes("1");
+        assert!(changes.contains(&"late A".to_owned()), "{changes:?}");
+        assert!(changes.contains(&"cancelled -".to_owned()), "{changes:?}");
+        expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
+        // It was not refunded after all: then its units are.
+        let deny = ["1", "--release", "--not-refunded"];
+        shop.settles(&deny, 0, &["was not refunded as a whole"]);
+        expect(&shop, &REPAIR, 0, &["wrote 1 orders", "\nPROVED: 0 units sold"]);
+    }
+}
+
+/// Released first, the payment is refunded by its units; too late then, it is not refunded again.
+#[test]
+fn a_released_payment_that_comes_too_late_is_refunded_once() {
+    let mut shop = Shop::saved(Database::sqlite(), "HOLD 3000");
+    shop.buy("7", "ann", "1");
+    shop.drain(&[]);
+    shop.run("SAVE");
+    shop.pay("7 ann 1", "A", 1);
+    shop.drain(&[]);
+    shop.returns_to_the_save();
+    shop.let_pass(3_100);
+    expect(&shop, &REPAIR, 1, &["1 of ann"]);
+    shop.settles(&["1", "--release"], 0, &["refund payment A of 1 units"]);
+    shop.pay("7 ann 1", "A", 3);
+    shop.drain(&[]);
+    let changes = shop.changes("1");
+    assert!(!changes.contains(&"late A".to_owned()), "{changes:?}");
+    expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
+}
+
+/// What no program writes: lines that someone has deleted, or added.
+#[test]
+fn what_is_due_of_a_payment_is_on_lines_once() {
+    for database in databases() {
+        let shop = Shop::saved(database, "HOLD 600000 LIMIT 5");
+        assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 3"), Value::Int(0));
+        shop.pay("7 ann 1", "A", 1);
+        shop.run("SECKILL.CANCEL 7 ann 1");
+        shop.drain(&[]);
+        let lines = |word: &str| shop.changes("1").iter().filter(|one| *one == word).count();
+        assert_eq!(lines("cancelled A"), 1);
+        shop.database
+            .held("DELETE FROM seckill_order_changes WHERE to_state = 'cancelled'")
+            .end("SELECT 1");
+        expect(&shop, &CHECK, 1, &["no line refunds 3 units in the rows: check --repair"]);
+        expect(&shop, &REPAIR, 0, &["wrote 1 orders", "\nPROVED: 0 units sold"]);
+        assert_eq!(lines("cancelled A"), 1);
+        expect(&shop, &REPAIR, 0, &["\nPROVED: 0 units sold"]);
+        // The whole payment, too: a person says that this was not refunded.
+        let copy = "INSERT INTO seckill_order_changes (voucher_id, sale_id, order_id, entry, \
+                    to_state, from_state, at_ms, units, ref, said) SELECT voucher_id, sale_id, \
+                    order_id, 'x', 'late', from_state, at_ms, units, ref, said FROM \
+                    seckill_order_changes WHERE to_state = 'cancelled'";
+        shop.database.held(copy).end("SELECT 1");
+        let told = expect(&shop, &REPAIR, 1, &["lines refund more in the rows: "]);
+        let at = told.find("seckill-worker settle 1 ").expect("the next step");
+        let step = told[at..].split(" if it was not").next().expect("its words");
+        let words: Vec<&str> = step.split(' ').skip(2).collect();
+        shop.settles(&words, 0, &["was not refunded as a whole"]);
+        expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
+    }
+}
+
+/// Payments that name no order are refunded by a person, once.
+#[test]
+fn a_payment_of_no_order_is_refunded_once() {
+    let shop = Shop::saved(Database::sqlite(), "HOLD 600000");
+    shop.pay("7 ann 1", "A", 0);
+    shop.drain(&[]);
+    expect(&shop, &CHECK, 3, &["settle --voucher 7 --payment A --refund", "UNPROVED"]);
+    let refund = ["--voucher", "7", "--payment", "A", "--refund"];
+    for _ in 0..2 {
+        shop.settles(&refund, 0, &["refund payment A, which named order 1"]);
+        shop.drain(&[]);
+        let mut changes = shop.changes("1");
+        changes.sort();
+        assert_eq!(changes, ["late A", "unknown A"]);
+    }
+    let (code, told) = checked(&shop, &CHECK);
+    assert_eq!(code, Some(0), "{told}");
+    let none = ["--voucher", "7", "--payment", "B", "--refund"];
+    shop.settles(&none, 1, &["payment B is not on record"]);
+}
+
+/// A payment that the rows have for an order of a lost sale, repeated to the new one.
+#[test]
+fn a_payment_that_the_rows_have_is_not_refunded() {
+    for database in databases() {
+        let mut shop = Shop::saved(database, "HOLD 600000");
+        shop.buy("7", "ann", "1");
+        shop.pay("7 ann 1", "A", 1);
+        shop.drain(&[]);
+        shop.server = Server::with().port().start();
+        shop.settles(&["--adopt-server", "--yes"], 0, &["adopted: "]);
+        shop.sell_managed("7", 5, "HOLD 600000");
+        for order in ["1", "2"] {
+            shop.pay(&format!("7 ann {order}"), "A", 0);
+            shop.once(&[]).ended();
+            let refund = ["--voucher", "7", "--payment", "A", "--refund"];
+            shop.settles(&refund, 1, &["payment A is that of order 1 of voucher 7, sale "]);
+            let (code, told) = checked(&shop, &CHECK);
+            let words = "payment A names it on the server, the payment of order 1 in the rows";
+            assert_eq!(
+                (code, told.contains(words)),
+                match order {
+                    "1" => (Some(3), false),
+                    _ => (Some(1), true),
+                }
+            );
+            assert!(!told.contains("--refund"), "{told}");
+            assert_eq!(shop.changes(order).iter().filter(|one| *one == "late A").count(), 0);
+        }
+    }
+}
