@@ -8,7 +8,7 @@ mod orders;
 mod payments;
 mod words;
 
-pub use self::payments::{Money, NOT_REFUNDED, is_deniable, is_given_back, money};
+pub use self::payments::{Money, NOT_REFUNDED, is_deniable, is_given_back, money, refunded};
 use crate::payments::Outcome;
 use crate::projection::Known;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,6 +53,8 @@ pub struct Row<'b> {
     pub disputed: &'b str,
     /// Whether a person has settled that.
     pub is_settled: bool,
+    /// Units of it were released, and nobody has told whether these were paid.
+    pub is_untold: bool,
 }
 
 impl Row<'_> {
@@ -194,6 +196,8 @@ pub enum Doubt {
     Healed { voucher: String, order: String },
     /// A payment of which nobody knows the order.
     Unknown { voucher: String, reference: String, order: String },
+    /// An order of which units were released, and nobody has told whether these were paid.
+    Untold { voucher: String, sale: String, order: String, reference: String, units: i64 },
     /// Orders that another consumer had acknowledged before the rows began.
     Elsewhere { voucher: String, orders: usize },
     /// Units were sold or released while the book was read.

@@ -53,6 +53,12 @@ impl Refunds {
     }
 }
 
+/// Units on lines that refund a part of this payment.
+pub fn refunded(reference: &str, lines: &[Line<'_>]) -> i64 {
+    let Refunds { released, reduced, .. } = Refunds::of(reference, lines);
+    released.saturating_add(reduced)
+}
+
 /// Do the lines of an order give this payment back as a whole?
 pub fn is_given_back(reference: &str, lines: &[Line<'_>]) -> bool {
     Refunds::of(reference, lines).give_back()
@@ -143,6 +149,12 @@ pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
 fn refunds(sale: &Sale<'_>, order: &str, row: &Row<'_>, lines: &[Line<'_>], found: &mut Judgement) {
     let known = row.fact.known;
     let reference = known.reference.as_deref().unwrap_or_default();
+    if row.is_untold && !reference.is_empty() {
+        let [voucher, sale_id] = [sale.voucher, sale.sale].map(str::to_owned);
+        let [order, reference] = [order, reference].map(str::to_owned);
+        let units = row.live_units().saturating_add(refunded(&reference, lines));
+        found.doubts.insert(Doubt::Untold { voucher, sale: sale_id, order, reference, units });
+    }
     let word = known.state.word();
     let paid = format!("{word}, {} units paid by {reference}", known.units);
     let (kind, server, its) = match money(known, lines) {

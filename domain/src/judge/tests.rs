@@ -29,6 +29,7 @@ struct Shop {
     payments: Vec<Payment<'static>>,
     limit: i64,
     left: Option<i64>,
+    is_untold: bool,
 }
 
 impl Shop {
@@ -42,6 +43,7 @@ impl Shop {
             payments: Vec::new(),
             limit: 9,
             left: None,
+            is_untold: false,
         }
     }
 
@@ -69,7 +71,8 @@ impl Shop {
         let row = |one| {
             let (order, fact) = fact(one);
             let disputed = self.kept.get(order).copied().unwrap_or_default();
-            (order, Row { fact, is_note: false, disputed, is_settled: !disputed.is_empty() })
+            let is_settled = !disputed.is_empty();
+            (order, Row { fact, is_note: false, disputed, is_settled, is_untold: self.is_untold })
         };
         Sale {
             voucher: "7",
@@ -234,5 +237,19 @@ fn nobody_has_goods_and_money() {
         shop.lines = lines;
         let found = shop.judge();
         assert_eq!(found.verdict(), verdict, "{known:?} {:?}: {found:?}", shop.lines);
+    }
+}
+
+#[test]
+fn what_nobody_tells_of_a_payment_is_not_proved() {
+    for (state, lines, units) in [(State::Sold, 0, 2), (State::Sold, 1, 3), (CANCELLED, 2, 2)] {
+        let mut shop = Shop::of(vec![("1", "ann", known(state, 2, "p"))]);
+        let to = if state == CANCELLED { "cancelled" } else { "reduced" };
+        shop.lines.push(Line { order: "1", to, units: lines, reference: "p" });
+        shop.is_untold = true;
+        let found = shop.judge();
+        let line = found.doubts.first().expect("a doubt").line();
+        assert_eq!(found.verdict(), Verdict::Unproved, "{found:?}");
+        assert!(line.contains(&format!("for {units} units or more")), "{line}");
     }
 }

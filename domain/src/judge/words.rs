@@ -24,6 +24,7 @@ impl Doubt {
             Self::Lost { .. } => "lost entries".to_owned(),
             Self::Healed { order, .. } => format!("the dispute of {order}"),
             Self::Unknown { reference, .. } => format!("payment {reference}"),
+            Self::Untold { reference, .. } => format!("the units of payment {reference}"),
             Self::Elsewhere { orders, .. } => format!("{orders} orders of another consumer"),
             Self::Changing { .. } => "a sale that is changing".to_owned(),
             Self::WithoutStatements { .. } => "the shop's own tables".to_owned(),
@@ -55,6 +56,11 @@ impl Doubt {
                 "payment {reference} names order {order} of voucher {voucher}, which the server \
                  does not have: repeat SECKILL.CONFIRM if the order is there now, else \
                  seckill-worker settle --voucher {voucher} --payment {reference} --refund"
+            ),
+            Self::Untold { voucher, sale, order, reference, units } => format!(
+                "payment {reference} of order {order} of voucher {voucher} was for {units} units \
+                 or more, the entry that tells is gone: seckill-worker settle {order} --voucher \
+                 {voucher} --sale {sale}, with --paid and the units that the provider has"
             ),
             Self::Elsewhere { voucher, orders } => format!(
                 "{orders} orders of voucher {voucher} were stored by another consumer before the \

@@ -14,12 +14,17 @@ use crate::order_events::{Event, Kind, OrderKey};
 use crate::seen_entries::SeenEntries;
 
 use draft::{Draft, Drafts, draft};
+pub use paid::Paid;
 pub use step::{Change, Step};
 use step::{changes, steps};
 
 /// In place of the id of a confirmation that is only known from the book or from the release of the
 /// order.
 pub const WAS_SOLD: &str = "-";
+
+/// The same of an order of which units were released, and no entry has told yet whether these were
+/// paid.
+pub const UNTOLD: &str = "?";
 
 /// Whether the database must ensure that the user has no other live order of the voucher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +59,11 @@ impl Row {
     /// read.
     pub fn is_note(&self) -> bool {
         self.seen.last_order().is_none()
+    }
+
+    /// It is not known whether units that were released had been paid.
+    pub fn is_untold(&self) -> bool {
+        self.confirmed_id == UNTOLD
     }
 
     /// Nothing changes the row but a person.
@@ -156,6 +166,18 @@ pub struct Record {
     pub said: String,
 }
 
+/// Units are on sale again.
+fn is_release(word: &str) -> bool {
+    matches!(State::parse(word.as_bytes()), Some(State::Released(_))) || word == "reduced"
+}
+
+impl Record {
+    /// It refunds units of the payment of a row.
+    fn is_refund_of(&self, row: &Row) -> bool {
+        self.reference.is_some() && self.reference == row.known.reference && is_release(&self.to)
+    }
+}
+
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Rows that are new.
@@ -197,6 +219,8 @@ pub struct Batch<'b> {
     /// Users in the unique index, as far as they are known: the database finds a conflict with
     /// another user.
     pub holders: &'b Holders,
+    /// Units on lines of the refunds, of orders of whose payment something is not told.
+    pub refunded: &'b HashMap<OrderKey, i64>,
     pub wants: Steps,
 }
 
@@ -292,9 +316,6 @@ fn finish(mut plan: Plan, drafts: Drafts<'_>, wants: Steps) -> Result<Plan, TooM
 impl Plan {
     /// A line refunds the payment of its order already: these changes refund nothing.
     pub fn refunds_nothing(&mut self) {
-        let is_release = |word: &str| {
-            matches!(State::parse(word.as_bytes()), Some(State::Released(_))) || word == "reduced"
-        };
         for record in self.records.iter_mut().filter(|record| is_release(&record.to)) {
             record.reference = None;
         }
@@ -313,7 +334,7 @@ pub fn settled(
     also: Option<&str>,
 ) -> Result<Plan, TooMany> {
     let entry = format!("settle {now_ms}");
-    let mut records = changes(Some(before), &row, None, &entry);
+    let mut records = changes(Some(before), &row, Paid::UNKNOWN, &entry);
     let settled = Record {
         key: before.key.clone(),
         entry,
@@ -325,10 +346,21 @@ pub fn settled(
     };
     records.extend(also.map(|word| Record { to: word.to_owned(), ..settled.clone() }));
     records.push(settled);
-    let draft =
-        Draft { before: Some(before), row, orders: Vec::new(), is_changed: true, paid: None };
+    let draft = Draft { is_changed: true, ..Draft::of(Some(before), row) };
     let plan = Plan { records, ..Plan::default() };
     finish(plan, Drafts::from([(&before.key, draft)]), wants)
+}
+
+/// The plan for what a person tells of the payment of a row.
+pub fn told(row: &Row, paid: Paid, refunded: i64, now_ms: i64) -> Plan {
+    let records = paid::rest(row, paid, refunded, &[], &format!("settle {now_ms}")).0;
+    let after = Row { confirmed_id: WAS_SOLD.to_owned(), ..row.clone() };
+    let mut plan = Plan { records: records.into_iter().collect(), ..Plan::default() };
+    match row.known.state.is_live() {
+        true => plan.updates.push(after),
+        false => plan.releases.push(after),
+    }
+    plan
 }
 
 /// The word of a state, or nothing if there is none yet.

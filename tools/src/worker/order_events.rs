@@ -106,6 +106,11 @@ impl Event {
         matches!(self.kind, Kind::Order { .. })
     }
 
+    /// A check has made it: no entry has such an id.
+    pub fn is_made(&self) -> bool {
+        self.kind == Kind::Look || self.id.ms == 0
+    }
+
     pub fn place_of_entry(&self) -> Place {
         (self.which(), self.id)
     }

@@ -7,6 +7,7 @@
 mod adopt;
 mod on_server;
 mod payment;
+mod texts;
 
 use anyhow::{Context, Result, bail, ensure};
 use domain::book::{Reason, State};
@@ -26,6 +27,7 @@ use crate::source::Source;
 use crate::store::{Care, Fault, MoneyLine, NEEDS_STATEMENTS, Settled, Store, now_ms};
 use crate::stream_entry::Which;
 use on_server::Stock;
+use texts::{confirmation, described, words};
 
 /// What a person needs to settle something.
 struct Settler<'s> {
@@ -156,6 +158,9 @@ impl Settler<'_> {
             true => self.look(&mut source, row).await?,
             false => row.clone(),
         };
+        if let Some(units) = self.wanted.paid {
+            return payment::tell(self, &row, units).await;
+        }
         let answer = self.ask(&mut source, &row).await?;
         println!("{}", described(&row));
         println!("the server says now: {}", sanitize(&words(&answer)));
@@ -354,41 +359,6 @@ impl Settler<'_> {
             Settled::Changed => bail!("the row has changed meanwhile: look again"),
         }
     }
-}
-
-/// The command that confirms the order of a row on the server once more.
-fn confirmation(row: &Row) -> String {
-    let order = format!("SECKILL.CONFIRM {} {} {}", row.key.voucher, row.user, row.key.order);
-    match &row.known.reference {
-        Some(reference) => format!("{order} REF {reference} SALE {}", row.key.sale),
-        None => format!("{order} SALE {}", row.key.sale),
-    }
-}
-
-/// What the server says, in the words of a dispute.
-fn words(answer: &Answer) -> String {
-    match answer {
-        Answer::Has(fact) => Book::Has(fact.known.clone()).words(),
-        Answer::Waits(_) => Book::<String>::Lacks.words(),
-        Answer::Without(book) => book.words(),
-        Answer::Unreadable(why) => why.clone(),
-    }
-}
-
-/// A row, and what the server said of it.
-fn described(row: &Row) -> String {
-    let Row { key, user, known, disputed, .. } = row;
-    let said = if disputed.is_empty() { "nothing that contradicts it" } else { disputed };
-    let reference = known.reference.as_deref().unwrap_or("none");
-    sanitize(&format!(
-        "order {} of {user} for voucher {}, sale {}: the row is {}, units {}, ref {reference}; the \
-         server said: {said}",
-        key.order,
-        key.voucher,
-        key.sale,
-        known.state.word(),
-        known.units
-    ))
 }
 
 fn unread(fault: Fault) -> anyhow::Error {

@@ -39,7 +39,7 @@ use fault::is_of_file;
 pub use look::{Ledger, NEEDS_STATEMENTS, Settled, Sum};
 pub use marks::Closed;
 use open::{FileId, Place, make_file};
-pub use refunds::MoneyLine;
+pub use refunds::{MoneyLine, Told};
 use statement::{Dialect, ROWS_MAX, Tables, Written};
 use transaction::{Open, Pool};
 
@@ -290,12 +290,14 @@ impl Store {
         if let Some((event, _)) = events.first() {
             asker.replicated(event).await.map_err(Fault::Server)?;
         }
+        let refunded = self.refunded(&mut open, events, &rows).await?;
         let is_gone = |event: &Event| gone.contains(&(event.which(), event.id));
         let left_out: Vec<_> =
             events.iter().map(|(event, _)| is_gone(event).then_some(Outcome::Gone)).collect();
         let wants = if self.statements.is_empty() { Steps::Unwanted } else { Steps::Wanted };
         let plan = |answers: &Answers| {
-            let batch = Batch { events, rows: &rows, answers, holders: &holders, wants };
+            let (rows, holders, refunded) = (&rows, &holders, &refunded);
+            let batch = Batch { events, rows, answers, holders, refunded, wants };
             let many = |TooMany| Fault::Failed("the units sold are too many".to_owned());
             plan(&batch, left_out.clone()).map_err(many)
         };

@@ -265,6 +265,18 @@ impl Drill {
                 return true;
             }
             let at = line.find("seckill-worker settle ").expect("it is there");
+            if line.contains(", with --paid ") {
+                let reference = line.split(' ').nth(1).expect("a payment");
+                let units = self.payments[reference].units.expect("it was accepted");
+                let settle = line[at..].split(", with").next().expect("it is there");
+                let said = self.run(&format!("{settle} --paid {units}"));
+                // Goods for more than was paid: the provider does not get these back.
+                if let Some(said) = said.split_once("nothing was settled: ") {
+                    let more = said.1.split(' ').next().expect("units");
+                    self.run(&format!("{settle} --paid {more}"));
+                }
+                return true;
+            }
             let command = line[at..].split(", with ").next().unwrap_or_default();
             let command = command.split(" when units").next().unwrap_or_default().to_owned();
             if line.contains("with --keep or --release") {

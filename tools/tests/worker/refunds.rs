@@ -186,3 +186,66 @@ fn a_payment_that_the_rows_have_is_not_refunded() {
         }
     }
 }
+
+/// Reduced while it was held, then paid, then reduced again; read in parts, or after others.
+#[test]
+fn what_was_reduced_after_the_payment_is_refunded() {
+    for are_others_first in [false, true] {
+        let shop = Shop::saved(Database::sqlite(), "HOLD 600000 LIMIT 5");
+        let others = [("ben", "2"), ("cid", "3")].into_iter().filter(|_| are_others_first);
+        for (user, id) in others.clone() {
+            assert_eq!(shop.run(&format!("SECKILL.TRY 7 {user} {id}")), Value::Int(0));
+        }
+        shop.drain(&[]);
+        for (user, id) in others {
+            shop.pay(&format!("7 {user} {id}"), id, 1);
+            shop.run(&format!("SECKILL.CANCEL 7 {user} {id}"));
+        }
+        assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 3"), Value::Int(0));
+        shop.run("SECKILL.CANCEL 7 ann 1 KEEP 2");
+        shop.pay("7 ann 1", "A", 1);
+        shop.run("SECKILL.CANCEL 7 ann 1 KEEP 1");
+        shop.drain(&["--batch", "1"]);
+        assert_eq!(shop.refunds("A"), 1, "{:?}", shop.changes("1"));
+        expect(&shop, &CHECK, 0, &["\nPROVED: 1 units sold"]);
+    }
+}
+
+/// The entries that tell whether units were paid are gone before the worker reads them.
+#[test]
+fn units_of_which_nobody_tells_whether_they_were_paid_wait_for_a_person() {
+    for database in databases() {
+        let shop = Shop::saved(database, "HOLD 600000 LIMIT 5");
+        assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 3"), Value::Int(0));
+        shop.drain(&[]);
+        shop.run("SECKILL.CANCEL 7 ann 1 KEEP 1");
+        shop.pay("7 ann 1", "A", 1);
+        for stream in ["confirmed", "released"] {
+            shop.run(&format!("XTRIM stream.orders.{stream} MAXLEN 0"));
+        }
+        let told =
+            expect(&shop, &REPAIR, 3, &["payment A of order 1 of voucher 7 was for 1 units"]);
+        let at = told.find("seckill-worker settle 1 ").expect("the next step");
+        let step = told[at..].split(", with --paid ").next().expect("its words");
+        let settle: Vec<&str> = step.split(' ').skip(2).collect();
+        assert_eq!(shop.refunds("A"), 0);
+        let paid = |units| [&settle[..], &["--paid", units]].concat();
+        shop.settles(&paid("3"), 0, &["refund payment A of 2 units"]);
+        assert_eq!(shop.refunds("A"), 2);
+        expect(&shop, &CHECK, 0, &["\nPROVED: 1 units sold"]);
+        shop.settles(&paid("3"), 1, &["nothing was settled: of order 1 it is known"]);
+    }
+}
+
+impl Shop {
+    /// The units that lines refund of a payment.
+    fn refunds(&self, reference: &str) -> i64 {
+        let units = self.database.kind.integer("units");
+        let query = format!(
+            "SELECT {units} FROM seckill_order_changes WHERE ref = '{reference}' AND \
+             to_state IN ('reduced', 'cancelled', 'expired', 'rejected')"
+        );
+        let rows = self.database.rows(&query);
+        rows.iter().map(|row| sqlx::Row::get::<i64, _>(row, 0)).sum()
+    }
+}

@@ -6,8 +6,8 @@ use domain::book::{Reason, State};
 use domain::projection::{Book, Contradiction, Known, LOST, project};
 
 use super::paid::Payments;
-use super::step::changes;
-use super::{Answer, Batch, Outcome, Record, Row, Sole, WAS_SOLD, Why, word};
+use super::step::{changes, is_untold};
+use super::{Answer, Batch, Outcome, Paid, Record, Row, Sole, UNTOLD, WAS_SOLD, Why, word};
 use crate::order_events::{Event, Kind, OrderKey};
 use crate::seen_entries::SeenEntries;
 
@@ -18,8 +18,17 @@ pub struct Draft<'e> {
     /// The indexes of its order events.
     pub orders: Vec<usize>,
     pub is_changed: bool,
-    /// How many units a payment was for, if one of the entries tells.
-    pub paid: Option<i64>,
+    /// How many units a payment was for, as far as the entries tell.
+    pub paid: Paid,
+    /// Units on lines of the refunds, if something is not told of the payment.
+    pub refunded: i64,
+}
+
+impl<'e> Draft<'e> {
+    pub fn of(before: Option<&'e Row>, row: Row) -> Self {
+        let (orders, paid) = (Vec::new(), Paid::UNKNOWN);
+        Self { before, row, orders, is_changed: false, paid, refunded: 0 }
+    }
 }
 
 pub type Drafts<'e> = BTreeMap<&'e OrderKey, Draft<'e>>;
@@ -55,7 +64,7 @@ pub fn draft<'e>(
                 }
                 (_, Some(told)) => {
                     let draft = draft_of(&mut drafts, batch, event, &told, number);
-                    if draft.paid.is_none() {
+                    if draft.paid == Paid::UNKNOWN {
                         draft.paid = payments.of(draft, event);
                     }
                     draft.hear(answer, event, &told, *sole, &mut records)
@@ -117,7 +126,8 @@ fn draft_of<'d, 'e>(
             disputed: String::new(),
             is_settled: false,
         });
-        Draft { before, row, orders: Vec::new(), is_changed: false, paid: None }
+        let refunded = batch.refunded.get(&event.key).copied().unwrap_or(0);
+        Draft { refunded, ..Draft::of(before, row) }
     });
     if matches!(event.kind, Kind::Order { .. }) {
         draft.orders.push(number);
@@ -143,7 +153,7 @@ impl Draft<'_> {
         let before = self.exists().then(|| self.row.clone());
         let is_new = self.note(event, sole);
         if event.kind == Kind::Confirmed {
-            self.paid = Some(event.units);
+            self.paid = Paid::told_by(event).unwrap_or(self.paid);
         }
         let is_healed = self.row.is_disputed() && self.heal(answer);
         if self.row.is_disputed() {
@@ -156,17 +166,25 @@ impl Draft<'_> {
             self.count(event, told);
         }
         self.row.is_confirmed_somehow();
+        let begun = self.begun(before.is_none(), event, told);
+        let from = begun.as_ref().or(before.as_ref());
+        // How many units a note had when it was paid, its own entry tells at most.
+        let was_note = match &before {
+            None => !event.is_order(),
+            Some(before) => before.is_note() && before.known.state == State::Held,
+        };
+        let was_untold = was_note || before.as_ref().is_some_and(Row::is_untold);
+        if was_note || is_untold(from, &self.row, self.paid) {
+            self.row.is_told_by_nobody();
+        }
         let is_changed = before.as_ref().is_none_or(|before| self.row != *before);
         if is_changed && !self.row.is_disputed() {
-            let was_note = before.as_ref().is_some_and(Row::is_note);
-            let begun = self.begun(was_note || before.is_none(), event, told);
-            let from = begun.as_ref().or(before.as_ref());
-            let lines = changes(from, &self.row, self.paid, &event.place());
-            // What else became of the order was recorded with its note.
-            let is_new = |line: &Record| !was_note || begun.is_none() || line.to == "reduced";
-            records.extend(lines.into_iter().filter(is_new));
+            records.extend(changes(from, &self.row, self.paid, &event.place()));
         }
-        self.is_changed |= is_changed;
+        if was_untold && !self.row.is_disputed() {
+            self.explain(event, records);
+        }
+        self.is_changed |= before.as_ref().is_none_or(|before| self.row != *before);
         match event.kind {
             Kind::Order { .. } if !is_new => Outcome::Repeated,
             _ => event.done(),
@@ -197,8 +215,10 @@ impl Draft<'_> {
             Kind::Confirmed => {
                 let id = event.id.to_string();
                 let is_new = row.confirmed_id != id;
-                if row.confirmed_id.is_empty() || row.confirmed_id == WAS_SOLD {
-                    row.confirmed_id = id;
+                match &*row.confirmed_id {
+                    "" if event.is_made() => row.confirmed_id = WAS_SOLD.to_owned(),
+                    "" | WAS_SOLD | UNTOLD if !event.is_made() => row.confirmed_id = id,
+                    _ => {}
                 }
                 is_new
             }
@@ -334,15 +354,6 @@ impl Row {
         let is_rejected = self.known.state == State::Released(Reason::Rejected);
         let release = self.seen.last_release();
         self.is_note() && is_rejected && release.is_some_and(|release| release.ms < order.id.ms)
-    }
-
-    /// A row that is known to have been sold after a hold says so, also if no entry of its
-    /// confirmation was read.
-    fn is_confirmed_somehow(&mut self) {
-        let is_held_first = self.deadline_ms.is_some() || self.is_note();
-        if self.known.was_sold == Some(true) && is_held_first && self.confirmed_id.is_empty() {
-            self.confirmed_id = WAS_SOLD.to_owned();
-        }
     }
 }
 

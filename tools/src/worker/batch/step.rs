@@ -7,7 +7,7 @@
 
 use domain::book::State;
 
-use super::{Record, Row, word};
+use super::{Paid, Record, Row, word};
 
 /// A change of an order's state, with the words of the statements file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,9 +82,9 @@ struct Figures {
     kept: i64,
 }
 
-/// The changes between two states of a row. `paid` is how many units a payment was for, if an entry
-/// tells: fewer than before if some were released while the order was held.
-pub fn steps(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Step> {
+/// The changes between two states of a row. `paid` is how many units a payment was for: fewer than
+/// before if some were released while the order was held.
+pub fn steps(before: Option<&Row>, after: &Row, paid: Paid) -> Vec<Step> {
     let with_row = |Figures { change, old, new, units, kept }| {
         let row = after.clone();
         Step { change, old, new, units, kept, row }
@@ -92,7 +92,17 @@ pub fn steps(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Step> 
     figures(before, after, paid).into_iter().map(with_row).collect()
 }
 
-fn figures(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Figures> {
+/// Whether units were released of an order that was held before and was paid since, and nobody
+/// tells whether before or after that.
+pub fn is_untold(before: Option<&Row>, after: &Row, paid: Paid) -> bool {
+    let held = before.filter(|row| !row.is_note() && row.known.state == State::Held);
+    held.is_some_and(|before| {
+        let told = paid.within(after.known.units, before.known.units);
+        after.known.was_sold == Some(true) && told.least < told.most
+    })
+}
+
+fn figures(before: Option<&Row>, after: &Row, paid: Paid) -> Vec<Figures> {
     let before = before.filter(|row| !row.is_note());
     let mut state = before.map(|row| row.known.state);
     let is_live = |state: Option<State>| state.is_some_and(State::is_live);
@@ -114,7 +124,7 @@ fn figures(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Figures>
         }
     }
     if state == Some(State::Held) && after.known.was_sold == Some(true) {
-        let paid = paid.map_or(had, |paid| paid.clamp(kept.min(had), had));
+        let paid = paid.within(kept, had).least;
         if paid < had {
             go(Change::Reduced, State::Held, (had - paid, paid), &mut state);
             had = paid;
@@ -132,7 +142,9 @@ fn figures(before: Option<&Row>, after: &Row, paid: Option<i64>) -> Vec<Figures>
 
 /// What has become of an order, a line for each change with its own figures. How a row began is in
 /// the row: its entry, when, and its deadline if it was held.
-pub fn changes(before: Option<&Row>, after: &Row, paid: Option<i64>, entry: &str) -> Vec<Record> {
+pub fn changes(before: Option<&Row>, after: &Row, paid: Paid, entry: &str) -> Vec<Record> {
+    // An order can be reduced several times before one entry is read, or is read once more.
+    let place = |kept: i64| format!("{entry} kept {kept}");
     let line = |from, to: &str, units, reference: Option<&str>| Record {
         key: after.key.clone(),
         entry: entry.to_owned(),
@@ -165,12 +177,22 @@ pub fn changes(before: Option<&Row>, after: &Row, paid: Option<i64>, entry: &str
             let reference = known.reference.as_deref();
             let reference = reference.filter(|_| step.change.is_of_paid(step.old));
             lines.push(line(step.old, to, units, reference));
+            if let (Change::Reduced, Some(line)) = (step.change, lines.last_mut()) {
+                line.entry = place(step.kept);
+            }
         }
     }
     let was = before.map(|row| (row.known.state, &row.known.reference));
     if lines.is_empty() && was != Some((known.state, &known.reference)) {
         let from = before.map(|row| row.known.state);
         lines.push(line(from, known.state.word(), known.units, known.reference.as_deref()));
+    }
+    // Of a note that is paid, too.
+    let note = before.filter(|row| row.is_note() && row.known.state == State::Sold);
+    if let Some(note) = note.filter(|note| note.known.units > known.units) {
+        let (from, units) = (Some(State::Sold), note.known.units - known.units);
+        let reduced = line(from, "reduced", units, known.reference.as_deref());
+        lines.push(Record { entry: place(known.units), ..reduced });
     }
     lines
 }

@@ -7,6 +7,7 @@ use super::*;
 use crate::order_events::Kind;
 
 mod by_book;
+mod paid;
 
 fn id(ms: u64) -> EntryId {
     EntryId { ms, seq: 0 }
@@ -69,7 +70,8 @@ impl Rows {
             .filter(|row| row.sole == Sole::Yes)
             .map(|row| (holder(row), row.key.order.clone()));
         let (rows, holders) = (&self.rows, &holders.collect());
-        let batch = Batch { events, rows, answers, holders, wants: Steps::Wanted };
+        let refunded = &self.refunded();
+        let batch = Batch { events, rows, answers, holders, refunded, wants: Steps::Wanted };
         let plan = plan(&batch, vec![None; events.len()]).unwrap();
         for row in plan.inserts {
             assert!(self.rows.insert(row.key.clone(), row).is_none(), "inserted twice");
@@ -101,6 +103,17 @@ impl Rows {
         for row in self.rows.values().filter(|row| !row.known.state.is_live()) {
             assert_eq!(row.sole, Sole::No);
         }
+    }
+
+    /// What the lines refund, as a database has them.
+    fn refunded(&self) -> HashMap<OrderKey, i64> {
+        let mut refunded = HashMap::new();
+        for record in &self.records {
+            if record.is_refund_of(&self.rows[&record.key]) {
+                *refunded.entry(record.key.clone()).or_default() += record.units;
+            }
+        }
+        refunded
     }
 
     fn sold(&self) -> i64 {
@@ -224,7 +237,8 @@ fn sums_beyond_all_bounds_are_found_before_they_are_written() {
     let huge = |order| (order_of("alice", order, 1, i64::MAX), Sole::No);
     let planned = |events: &[Heard]| {
         let (rows, answers, holders) = (&HashMap::new(), &Answers::new(), &Holders::new());
-        let batch = Batch { events, rows, answers, holders, wants: Steps::Wanted };
+        let refunded = &HashMap::new();
+        let batch = Batch { events, rows, answers, holders, refunded, wants: Steps::Wanted };
         plan(&batch, vec![None; events.len()]).map(|_| ())
     };
     assert_eq!(planned(&[huge("1"), huge("2")]), Err(TooMany));
@@ -351,7 +365,8 @@ fn what_frees_units_is_told_before_what_takes_them() {
         [held("bob", "0"), held("carol", "2"), cancel("carol", "2", 3), cancel("alice", "1", 4)];
     let (answers, holders) = (&Answers::new(), &Holders::new());
     let wants = Steps::Wanted;
-    let batch = Batch { events: &events, rows: &rows.rows, answers, holders, wants };
+    let (rows, refunded) = (&rows.rows, &HashMap::new());
+    let batch = Batch { events: &events, rows, answers, holders, refunded, wants };
     let plan = plan(&batch, vec![None; 4]).unwrap();
     let told = plan.steps.iter().map(|step| (&*step.row.key.order, step.change));
     let wanted = [("1", Change::Released), ("0", Change::Held)];

@@ -115,8 +115,9 @@ impl Books {
         let sum = self.ledger.sums.get(&key).map_or(0, |sum: &Sum| sum.units);
         let its = |row: &&'b Row| {
             let fact = judge::Fact { user: &row.user, known: &row.known };
-            let (is_note, is_settled) = (row.is_note(), row.is_settled);
-            (&*row.key.order, judge::Row { fact, is_note, disputed: &row.disputed, is_settled })
+            let (is_note, is_settled, is_untold) = (row.is_note(), row.is_settled, row.is_untold());
+            let disputed = &*row.disputed;
+            (&*row.key.order, judge::Row { fact, is_note, disputed, is_settled, is_untold })
         };
         let lines = self.ledger.lines.iter();
         let lines = lines.filter(|line| line.voucher == voucher && line.sale == sale);

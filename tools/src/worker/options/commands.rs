@@ -133,7 +133,7 @@ pub struct DeadLetter {
 #[derive(Args, Clone, Debug)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(
     ["order", "all", "payment", "adopt_server"]))]
-#[command(group = clap::ArgGroup::new("way").args(["keep", "release", "refund"]))]
+#[command(group = clap::ArgGroup::new("way").args(["keep", "release", "refund", "paid"]))]
 pub struct Settle {
     /// The id of the order; `list` shows all that are disputed
     pub order: Option<String>,
@@ -155,9 +155,14 @@ pub struct Settle {
     #[arg(long)]
     pub release: bool,
 
+    /// Its payment was for so many units, as the provider has it: what is not kept is refunded
+    #[arg(long, value_name = "UNITS", requires = "order", conflicts_with = "all",
+        value_parser = clap::value_parser!(i64).range(1..))]
+    pub paid: Option<i64>,
+
     /// With --keep or --release: its payment was not refunded as a whole, and will not be, though a
     /// line says so
-    #[arg(long, requires = "way", conflicts_with = "refund")]
+    #[arg(long, requires = "way", conflicts_with_all = ["refund", "paid"])]
     pub not_refunded: bool,
 
     /// All disputed orders of a sale
@@ -199,7 +204,8 @@ pub struct Settle {
 impl Settle {
     /// Refuses what clap can't check.
     pub fn check(&self) -> Result<()> {
-        let has_way = self.keep || self.release || self.order.is_none();
+        let has_way = self.keep || self.release || self.paid.is_some();
+        let has_way = has_way || self.order.is_none();
         ensure!(has_way || self.is_list(), "settle needs --keep or --release");
         self.site.check(self.tag.as_deref())
     }

@@ -7,12 +7,12 @@ use seckill_tools::voucher_keys::VoucherKeys;
 
 use super::on_server::refused;
 use super::{Settler, unread};
-use crate::batch::Sole;
+use crate::batch::{Row, Sole};
 use crate::book::Asker;
 use crate::check::{Paid, digest, payments};
 use crate::order_events::{Event, Kind, OrderKey};
 use crate::source::Source;
-use crate::store::{Care, Use};
+use crate::store::{Care, Told, Use};
 
 /// Turns the record from unknown to late on the server, then writes the line.
 pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
@@ -57,6 +57,25 @@ pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
     let order = sanitize(&key.order);
     write(settler, &mut source, "late", key, user, reference).await?;
     println!("refund payment {told}, which named order {order}");
+    Ok(())
+}
+
+/// A person knows from the provider how many units a payment was for.
+pub async fn tell(settler: &Settler<'_>, row: &Row, units: i64) -> Result<()> {
+    let (order, reference) = (sanitize(&row.key.order), row.known.reference.as_deref());
+    let reference = sanitize(reference.unwrap_or_default());
+    match settler.store.tell_paid(row, units).await.map_err(unread)? {
+        Told::Written(0) => println!("order {order}: nothing of payment {reference} is refunded"),
+        Told::Written(due) => println!("refund payment {reference} of {due} units"),
+        Told::Less(counted) => bail!(
+            "nothing was settled: {counted} units of payment {reference} are kept or on lines of \
+             the refunds"
+        ),
+        Told::Known => bail!(
+            "nothing was settled: of order {order} it is known how many units were paid, or it is \
+             not paid"
+        ),
+    }
     Ok(())
 }
 

@@ -13,8 +13,7 @@ impl Event {
     pub fn place(&self) -> String {
         let word = match self.kind {
             Kind::Lost => "lost",
-            // No entry has such an id: a check has made the event.
-            _ if self.kind == Kind::Look || self.id.ms == 0 => "check",
+            _ if self.is_made() => "check",
             _ => self.which().word(),
         };
         format!("{word} {}", self.id)

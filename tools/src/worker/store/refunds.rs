@@ -1,14 +1,16 @@
 //! The lines of the table of changes that are about money: what was paid, and what is refunded.
 
+use std::collections::HashMap;
+
 use domain::book::State;
-use domain::judge::{Line, Money, money};
+use domain::judge::{Line, Money, money, refunded};
 
 use super::look::of_key;
 use super::statement::{Statement, Tables};
 use super::transaction::Open;
 use super::{Fault, Store, now_ms};
-use crate::batch::Record;
-use crate::order_events::OrderKey;
+use crate::batch::{Paid, Record, Row, Sole, told};
+use crate::order_events::{Event, OrderKey};
 
 /// A change that a refund may be for, or a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,16 @@ impl MoneyLine {
         let Self { order, to, units, reference, .. } = self;
         Line { order, to, units: *units, reference }
     }
+}
+
+/// What became of what a person has told of a payment.
+pub enum Told {
+    /// So many units are refunded.
+    Written(i64),
+    /// More units are kept or on lines: so many.
+    Less(i64),
+    /// There is nothing to tell.
+    Known,
 }
 
 impl Store {
@@ -77,6 +89,50 @@ impl Store {
     ) -> Result<Vec<MoneyLine>, Fault> {
         let lines = open.texts(&self.tables.select_money_of(key)).await?;
         lines.into_iter().map(MoneyLine::read).collect()
+    }
+
+    /// Units on lines of the refunds, of rows of whose payment something is not told.
+    pub(super) async fn refunded(
+        &self,
+        open: &mut Open,
+        events: &[(Event, Sole)],
+        rows: &HashMap<OrderKey, Row>,
+    ) -> Result<HashMap<OrderKey, i64>, Fault> {
+        let mut refunded = HashMap::new();
+        for (event, _) in events {
+            if let Some(row) = rows.get(&event.key).filter(|row| row.is_untold())
+                && !refunded.contains_key(&row.key)
+            {
+                let units = self.refunded_of(open, row).await?;
+                refunded.insert(row.key.clone(), units);
+            }
+        }
+        Ok(refunded)
+    }
+
+    /// Writes how many units the payment of an order was for, as a person knows.
+    pub async fn tell_paid(&self, row: &Row, units: i64) -> Result<Told, Fault> {
+        let mut open = self.pool().await?.begin().await?;
+        let rows = open.rows(&self.tables.select_rows([&row.key])).await?;
+        let Some(row) = rows.first().filter(|row| row.is_untold() && !row.is_disputed()) else {
+            return Ok(Told::Known);
+        };
+        let refunded = self.refunded_of(&mut open, row).await?;
+        let counted = row.live_units().saturating_add(refunded);
+        if units < counted {
+            return Ok(Told::Less(counted));
+        }
+        let plan = told(row, Paid::exactly(units), refunded, now_ms());
+        self.write_rows(&mut open, &plan).await?;
+        open.commit().await?;
+        Ok(Told::Written(units - counted))
+    }
+
+    async fn refunded_of(&self, open: &mut Open, row: &Row) -> Result<i64, Fault> {
+        let lines = self.lines_of(open, &row.key).await?;
+        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
+        let reference = row.known.reference.as_deref().unwrap_or_default();
+        Ok(refunded(reference, &lines))
     }
 
     /// Writes a line for the units of a released order that was paid and that no line refunds yet.
