@@ -52,7 +52,10 @@ pub(crate) fn write(ctx: Ctx<'_>, lock: Str<'_>, token: Str<'_>, write: FenceWri
         FenceWrite::Issue { number, until_ms } => {
             let value = OwnedStr::new(&Fence::text(number, token.bytes()));
             let at_ms = until_ms.saturating_add(OUTLIVES_MS);
-            fence.set_string(value.as_str());
+            // A key that is there was seen to be a string. Set anew, it would fire `new` again.
+            if fence.overwrite_string(value.as_str().bytes()).is_err() {
+                fence.set_string(value.as_str());
+            }
             fence.set_end(at_ms);
             drop(fence);
             Effect::Set { key, value: value.as_str(), at_ms }.publish(ctx);

@@ -211,6 +211,11 @@ fn locks_and_their_fences() {
         > LOCK.RENEW lock ann 100000
         PEXPIREAT lock WHEN
         PEXPIREAT lock:fence WHEN
+        > LOCK.RELEASE lock ann
+        DEL lock
+        > LOCK.ACQUIRE lock bob 100000 FENCE
+        SET lock bob PXAT WHEN
+        SET lock:fence WHEN bob PXAT WHEN
         > HSET farm:fence wood 1
         ...
         > LOCK.ACQUIRE farm ann 100000
