@@ -290,4 +290,18 @@ mod tests {
         let found = project(None, Some(&live(HELD, 2)), &Book::Has(paid(SOLD, "a")));
         assert_eq!(found, Ok(Some(paid(SOLD, "a"))));
     }
+
+    #[test]
+    fn what_the_server_says_is_said_in_words() {
+        let words = |known: Known<&str>| {
+            let reference = known.reference.map(str::to_owned);
+            let Known { state, units, was_sold, .. } = known;
+            Book::Has(Known { state, units, was_sold, reference }).words()
+        };
+        assert_eq!(words(live(SOLD, 2)), "sold, units 2, no ref");
+        assert_eq!(words(paid(SOLD, "a")), "sold, units 2, ref a");
+        assert_eq!(words(released(CANCELLED, HELD)), "cancelled, units 2, was held, no ref");
+        assert_eq!(words(released(CANCELLED, SOLD)), "cancelled, units 2, was sold, no ref");
+        assert_eq!(Book::words_of_user("ann"), "the order id is of user ann");
+    }
 }
