@@ -1,7 +1,28 @@
 //! The effects of commands: plain commands that a server without the module repeats, with the
 //! events of these.
 
+use crate::commands::{Row, World, rows};
+use crate::declared::Declared;
 use crate::written::Pair;
+
+/// What the table says of every command.
+#[test]
+fn every_command() {
+    let pair = Pair::start();
+    let declared = pair.unseen(Declared::all);
+    let listed = |name: &str| rows().iter().any(|row| row.name().eq_ignore_ascii_case(name));
+    let missing: Vec<_> = declared.iter().map(|it| &it.name).filter(|name| !listed(name)).collect();
+    assert!(missing.is_empty(), "not in the table: {missing:?}");
+    for Row { call, answer, writes, .. } in rows() {
+        let world = pair.unseen(|server| {
+            server.run("FLUSHALL");
+            World::make(None, |command| server.run(command))
+        });
+        if !answer.starts_with("(error)") {
+            pair.check(&world.named(&format!("> {call}\n{}", writes.join("\n"))));
+        }
+    }
+}
 
 #[test]
 fn an_unmanaged_voucher() {
@@ -10,18 +31,20 @@ fn an_unmanaged_voucher() {
         > SET seckill:stock:7 9
         ...
         > SECKILL.TRY 7 alice o1
-        DECR seckill:stock:7
-        SADD seckill:order:7 alice
-        XADD stream.orders ID userId alice voucherId 7 id o1
+        ...
         > SECKILL.TRY 7 bob o2 UNITS 3
         DECRBY seckill:stock:7 3
         SADD seckill:order:7 bob
         XADD stream.orders ID userId bob voucherId 7 id o2 units 3
         > SECKILL.TRY 7 bob o3
+        > SET stock 9
+        ...
+        > SECKILL.TRYKEYS stock buyers orders 7 bob o2 UNITS 2
+        DECRBY stock 2
+        SADD buyers bob
+        XADD orders ID userId bob voucherId 7 id o2 units 2
         > SECKILL.CANCEL 7 alice o1
-        INCRBY seckill:stock:7 1
-        SREM seckill:order:7 alice
-        XADD stream.orders.released ID userId alice voucherId 7 id o1 reason cancelled
+        ...
         > SECKILL.CANCEL 7 alice o1
         > SET "seckill:stock:\x00\xff" 1 EX 1000
         ...
@@ -30,33 +53,6 @@ fn an_unmanaged_voucher() {
         SADD seckill:order:\x00\xff a\r\nb
         XADD stream.orders ID userId a\r\nb voucherId \x00\xff id :
         "#,
-    );
-}
-
-#[test]
-fn a_try_by_keys_and_a_lock() {
-    Pair::start().check(
-        "
-        > SET stock 9
-        ...
-        > SECKILL.TRYKEYS stock buyers orders 7 alice o1
-        DECR stock
-        SADD buyers alice
-        XADD orders ID userId alice voucherId 7 id o1
-        > SECKILL.TRYKEYS stock buyers orders 7 bob o2 UNITS 2
-        DECRBY stock 2
-        SADD buyers bob
-        XADD orders ID userId bob voucherId 7 id o2 units 2
-        > SECKILL.TRYKEYS stock buyers stock 7 carol o3 NOSTREAM
-        DECR stock
-        SADD buyers carol
-        > SET lock t PX 1000000
-        ...
-        > LOCK.RELEASE lock u
-        > LOCK.RELEASE lock t
-        DEL lock
-        > LOCK.RELEASE lock t
-        ",
     );
 }
 
@@ -140,18 +136,13 @@ fn draws_and_bare_stocks() {
         > PEXPIREAT seckill:codes:7 33333333333333
         ...
         > SECKILL.DRAW 7 alice
-        LPOP seckill:codes:7
-        HSET seckill:winners:7 alice a
-        XADD stream.draws ID userId alice poolId 7 code a
+        ...
         > SECKILL.DRAW 7 alice
         > SECKILL.DRAW 7 bob
         LPOP seckill:codes:7
         HSET seckill:winners:7 bob b
         XADD stream.draws ID userId bob poolId 7 code b
         > SECKILL.DRAW 7 carol
-        > SECKILL.UNDRAW 7 alice
-        LPUSH seckill:codes:7 a
-        HDEL seckill:winners:7 alice
         > SECKILL.UNDRAW 7 bob
         LPUSH seckill:codes:7 b
         HDEL seckill:winners:7 bob
@@ -162,13 +153,8 @@ fn draws_and_bare_stocks() {
         DECR stock
         > SECKILL.DEDUCT stock 1
         DECR stock
-        > SECKILL.DEDUCT stock 8
-        DECRBY stock 8
-        > SECKILL.DEDUCT stock
         > SECKILL.RETURN stock
         INCRBY stock 1
-        > SECKILL.RETURN stock 3
-        INCRBY stock 3
         > SECKILL.DEDUCT stock 100
         > SECKILL.RETURN none
         ",
@@ -196,15 +182,6 @@ fn generated_ids() {
 fn locks_and_their_fences() {
     Pair::start().check(
         "
-        > LOCK.ACQUIRE lock ann 100000
-        SET lock ann PXAT WHEN
-        > LOCK.ACQUIRE lock ann 100000
-        PEXPIREAT lock WHEN
-        > LOCK.ACQUIRE lock bob 100000
-        > LOCK.RENEW lock ann 100000
-        PEXPIREAT lock WHEN
-        > LOCK.RELEASE lock ann
-        DEL lock
         > LOCK.ACQUIRE lock ann 100000 FENCE
         SET lock ann PXAT WHEN
         SET lock:fence WHEN ann PXAT WHEN

@@ -2,11 +2,13 @@
 //! and an error has changed nothing.
 
 use crate::aof::shown;
+use crate::commands::{Row, rows};
 use crate::differential::seed;
 use crate::harness::{Client, Server, wait_for};
 use crate::transcript::argv;
 use domain::book::Entry;
 use redis::Value;
+use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const WORDS: [&[u8]; 24] = [
@@ -36,31 +38,6 @@ const WORDS: [&[u8]; 24] = [
     b"{7}",
 ];
 
-/// The keys of voucher 7, of pool 7, of locks, and those that SECKILL.TRYKEYS and the like name.
-const KEYS: [&[u8]; 21] = [
-    b"seckill:voucher:7",
-    b"seckill:stock:7",
-    b"seckill:order:7",
-    b"seckill:book:7",
-    b"seckill:units:7",
-    b"seckill:hold:7",
-    b"seckill:extra:7",
-    b"seckill:payments:7",
-    b"seckill:outside:7",
-    b"seckill:last:7",
-    b"stream.orders",
-    b"stream.orders.released",
-    b"stream.orders.dlq",
-    b"seckill:codes:7",
-    b"seckill:winners:7",
-    b"stream.draws",
-    b"stock",
-    b"buyers",
-    b"seckill:stock:{7}",
-    b"lock",
-    b"lock:fence",
-];
-
 /// Values that are valid in one of the keys, or nearly.
 const VALUES: [&[u8]; 14] = [
     br#"{"total":9,"begin":null,"end":null,"limit":3,"hold":900000}"#,
@@ -79,66 +56,64 @@ const VALUES: [&[u8]; 14] = [
     b"9",
 ];
 
-/// Commands with plausible arguments by position.
-const COMMANDS: [&str; 31] = [
-    "SECKILL.CREATE 7 9 HOLD 1",
-    "SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000",
-    "SECKILL.ALTER 7 HOLD 900000",
-    "SECKILL.RESTOCK 7 2",
-    "SECKILL.DROP 7",
-    "SECKILL.TRY 7 user o1",
-    "SECKILL.TRY 7 user *",
-    "SECKILL.TRY 7 user o2 UNITS 2",
-    "SECKILL.MTRY 7 user o1 other o3 user *",
-    "SECKILL.TRYKEYS stock buyers stream.orders 7 user o1",
-    "SECKILL.TRYKEYS stock buyers orders 7 user o1 UNITS 2 NOSTREAM",
-    "SECKILL.CONFIRM 7 user o1",
-    "SECKILL.CONFIRM 7 user o1 REF r1",
-    "SECKILL.EXTEND 7 user o1 900000",
-    "SECKILL.CANCEL 7 user o1",
-    "SECKILL.CANCEL 7 user o2 KEEP 1",
-    "SECKILL.REJECT stream.orders g 5-1",
-    "SECKILL.REJECT stream.orders g 5-2 REASON none",
-    "SECKILL.ORDER 7 o1",
-    "SECKILL.STATUS 7 user",
-    "SECKILL.INFO 7",
-    "SECKILL.AUDIT 7",
-    "SECKILL.NEXTID order",
-    "SECKILL.NEXTID order COUNT 5",
-    "SECKILL.DEDUCT stock 2",
-    "SECKILL.RETURN stock 2",
-    "SECKILL.DRAW 7 user",
-    "SECKILL.UNDRAW 7 user",
-    "LOCK.ACQUIRE lock user 1000 BLOCK 5 FENCE",
-    "LOCK.RENEW lock user 1000",
-    "LOCK.RELEASE lock user",
-];
+/// The calls of the table, all on voucher 7 and of one user, and the keys of such commands.
+struct Plausible {
+    calls: Vec<Vec<String>>,
+    keys: Vec<String>,
+    /// Commands that only look.
+    looks: Vec<&'static str>,
+}
 
-/// Commands that only look.
-const LOOKS: [&str; 4] = ["SECKILL.ORDER", "SECKILL.STATUS", "SECKILL.INFO", "SECKILL.AUDIT"];
+impl Plausible {
+    fn of_table() -> Self {
+        let word = |word: &str| match word.trim_end_matches('~') {
+            "@5" | "@6" | "@7" | "@8" | "@9" | "@p" => "7".to_owned(),
+            "alice" | "bob" | "carl" | "zoe" => "user".to_owned(),
+            "MANAGED" => "5-1".to_owned(),
+            "UNMANAGED" => "5-2".to_owned(),
+            word => word.trim_start_matches('@').replace("held", "lock"),
+        };
+        let calls = rows().into_iter().map(|row| row.call.split(' ').map(word).collect());
+        let due = "SECKILL.CREATE 7 9 HOLD 1".split(' ').map(str::to_owned).collect();
+        let keys = rows().into_iter().flat_map(|row| row.needs).filter(|key| key != "COUNTER");
+        let of_seven = |key: String| match key.rsplit_once(':') {
+            Some((kind, _)) if kind.starts_with("seckill:") => format!("{kind}:7"),
+            _ => key,
+        };
+        let keys = keys.map(of_seven).chain(["seckill:stock:{7}".to_owned()]);
+        let looks =
+            |name: &&str| !rows().iter().any(|row| row.name() == *name && !row.writes.is_empty());
+        Self {
+            calls: calls.chain([due]).collect(),
+            keys: keys.collect::<BTreeSet<_>>().into_iter().collect(),
+            looks: rows().iter().map(Row::name).filter(looks).collect(),
+        }
+    }
+}
 
-fn random_arg(random: &mut fastrand::Rng) -> Vec<u8> {
+fn random_arg(random: &mut fastrand::Rng, of: &Plausible) -> Vec<u8> {
     match random.u8(0..20) {
         0..13 => WORDS[random.usize(..WORDS.len())].to_vec(),
-        13..17 => KEYS[random.usize(..KEYS.len())].to_vec(),
+        13..17 => random.choice(&of.keys).expect("one").clone().into_bytes(),
         17 => vec![random.u8(..); random.usize(0..70_000)],
         _ => (0..random.usize(0..40)).map(|_| random.u8(..)).collect(),
     }
 }
 
-fn random_command(random: &mut fastrand::Rng) -> Vec<Vec<u8>> {
-    let plausible = *random.choice(&COMMANDS).expect("one");
-    let mut words = plausible.split(' ').map(|word| word.as_bytes().to_vec());
+fn random_command(random: &mut fastrand::Rng, of: &Plausible) -> Vec<Vec<u8>> {
+    let plausible = random.choice(&of.calls).expect("one");
+    let mut words = plausible.iter().map(|word| word.clone().into_bytes());
     let mut command: Vec<_> = words.next().into_iter().collect();
-    command.extend(words.map(|word| if random.u8(0..5) > 0 { word } else { random_arg(random) }));
+    let word = |word| if random.u8(0..5) > 0 { word } else { random_arg(random, of) };
+    command.extend(words.map(word));
     if random.u8(0..10) == 0 {
-        command.push(random_arg(random));
+        command.push(random_arg(random, of));
     }
     command
 }
 
 /// Gives a key a value of some type, deletes it, or starts again.
-fn disturb(random: &mut fastrand::Rng, client: &mut Client) {
+fn disturb(random: &mut fastrand::Rng, client: &mut Client, of: &Plausible) {
     if random.u8(0..3) == 0 {
         client.run("FLUSHALL");
         match random.u8(0..3) {
@@ -157,7 +132,7 @@ fn disturb(random: &mut fastrand::Rng, client: &mut Client) {
         }
         return;
     }
-    let key = KEYS[random.usize(..KEYS.len())];
+    let key = random.choice(&of.keys).expect("one").as_bytes();
     let value = *random.choice(VALUES.iter().chain(&WORDS).collect::<Vec<_>>()).expect("one");
     let field: &[u8] = random.choice([b"o1".as_slice(), b"o2", b"user", b""]).expect("one");
     let score: &[u8] = random.choice([b"-inf".as_slice(), b"1.5", b"1e18", b"+inf"]).expect("one");
@@ -196,13 +171,16 @@ fn is_due(client: &mut Client) -> bool {
     })
 }
 
-/// Runs a command between two observations, with no timer in between. None if it was refused before
-/// it ran.
+/// Runs a command between two observations, with no timer in between, and no lock that is over.
+/// None if it was refused before it ran.
 fn looked_at(client: &mut Client, command: &[Vec<u8>]) -> Option<[Value; 3]> {
-    let [begin, digest, end] = ["MULTI", "DEBUG DIGEST", "EXEC"].map(argv);
-    let all = [begin, digest.clone(), command.to_vec(), digest, end];
+    let [begin, over, digest, end] = ["MULTI", "EXISTS lock", "DEBUG DIGEST", "EXEC"].map(argv);
+    let all = [begin, over, digest.clone(), command.to_vec(), digest, end];
     match client.together(&all).pop() {
-        Some(Value::Array(replies)) => Some(replies.try_into().expect("three replies")),
+        Some(Value::Array(mut replies)) => {
+            replies.remove(0);
+            Some(replies.try_into().expect("three replies"))
+        }
         aborted => {
             assert!(matches!(aborted, Some(Value::ServerError(_))), "{aborted:?}");
             None
@@ -211,12 +189,12 @@ fn looked_at(client: &mut Client, command: &[Vec<u8>]) -> Option<[Value; 3]> {
 }
 
 /// Does this answer say that nothing was done?
-fn is_lost(name: &str, reply: &Value) -> bool {
+fn is_lost(name: &str, reply: &Value, of: &Plausible) -> bool {
     match (name, reply) {
         (_, Value::ServerError(_)) => true,
         ("SECKILL.TRY" | "SECKILL.TRYKEYS", Value::Int(1..=4)) => true,
         ("SECKILL.TRY" | "SECKILL.DRAW", Value::Array(pair)) => pair[0] != Value::Int(0),
-        _ => LOOKS.contains(&name),
+        _ => of.looks.contains(&name),
     }
 }
 
@@ -225,23 +203,24 @@ fn random_bytes_do_no_harm() {
     let seed = seed();
     println!("SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
+    let of = Plausible::of_table();
     let server = Server::with().aof().config("seckill.lock-wait-ms-max 5").start();
     let mut client = server.client();
     let (mut lost, mut done) = (0, 0);
     for round in 0..10_000 {
         if round % 6 == 0 {
-            disturb(&mut random, &mut client);
+            disturb(&mut random, &mut client, &of);
         }
         if round % 50 == 0 {
             let mode = random.choice(["auto", "yes"]).expect("one");
             client.run(&format!("CONFIG SET seckill.hash-tags {mode}"));
         }
-        let command = random_command(&mut random);
+        let command = random_command(&mut random, &of);
         // Who is refused may first release what is due.
         let nothing_due = !is_due(&mut client);
         let Some([before, reply, after]) = looked_at(&mut client, &command) else { continue };
         let name = String::from_utf8_lossy(&command[0]);
-        if is_lost(&name, &reply) && (nothing_due || LOOKS.contains(&&*name)) {
+        if is_lost(&name, &reply, &of) && (nothing_due || of.looks.contains(&&*name)) {
             assert_eq!(after, before, "SEED={seed} {round}: {reply:?} to {:.300}", shown(&command));
             lost += 1;
         }
@@ -266,18 +245,19 @@ fn random_config_values_do_no_harm() {
     let seed = seed();
     println!("SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
+    let of = Plausible::of_table();
     let server = Server::start();
     let mut client = server.client();
     for _ in 0..2000 {
         let (name, ..) = crate::config::CONFIGS[random.usize(..crate::config::CONFIGS.len())];
         let value = match random.u8(0..3) {
             0 => b"a b c".to_vec(),
-            _ => random_arg(&mut random),
+            _ => random_arg(&mut random, &of),
         };
         client.call(&[b"CONFIG".as_slice(), b"SET", name.as_bytes(), &value]);
         let pair = crate::observe::bytes_list(client.call(&["CONFIG", "GET", name]));
         assert_eq!(pair.len(), 2, "SEED={seed}: {name}");
-        client.call(&random_command(&mut random));
+        client.call(&random_command(&mut random, &of));
     }
     assert_eq!(client.run("PING"), Value::SimpleString("PONG".into()));
 }

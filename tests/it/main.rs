@@ -61,7 +61,8 @@
 //! leaves no trace, which is half of this module's promise: prefer them to comparing replies.
 
 use kit::{
-    aof, declared, faketime, harness, locks_line, observe, slots, transcript, whole_slots, written,
+    aof, commands, declared, faketime, harness, locks_line, observe, slots, transcript,
+    whole_slots, written,
 };
 
 mod adopt;

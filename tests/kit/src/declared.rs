@@ -123,6 +123,14 @@ impl Declared {
         names.into_iter().map(|name| Self::of(server, name)).collect()
     }
 
+    /// The calls of all commands with an argument of this name, which is `@`.
+    pub fn calls_with(server: &Server, argument: &str) -> Vec<String> {
+        let all = Self::all(server);
+        let values = all.iter().flat_map(Self::values);
+        let calls = values.filter(|(_, value)| value.name == argument).map(|(call, _)| call);
+        calls.collect()
+    }
+
     fn of(server: &Server, name: String) -> Self {
         let docs = server.call(&["COMMAND", "DOCS", &name]);
         let arguments = Argument::all(field(&docs, &name).expect("docs"));

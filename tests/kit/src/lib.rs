@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `harness` | starts and ends servers; waiting with a deadline; the library of functions |
 //! | `transcript` | sessions as redis-cli shows them, run and compared |
+//! | `commands` | the table of all commands, from which tests are made that concern each of them |
 //! | `declared` | the module's commands as COMMAND DOCS declares them, written out as calls |
 //! | `observe`, `aof` | visible effects: keys, events, WATCH, invalidations, append-only file |
 //! | `written` | sessions that show which plain commands a command writes |
@@ -19,6 +20,7 @@
 
 pub mod aof;
 pub mod audit;
+pub mod commands;
 pub mod declared;
 pub mod faketime;
 pub mod harness;

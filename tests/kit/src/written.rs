@@ -35,12 +35,11 @@ impl Pair {
     pub fn check(&self, session: &str) {
         for (command, wanted) in exchanges(session) {
             if wanted == ["..."] {
-                let written = self.server.aof_of(|| self.run(command));
-                written.iter().for_each(|argv| drop(self.other.call(argv)));
+                self.unseen(|_| self.answer(command));
                 continue;
             }
             let listeners = [&self.server, &self.other].map(Server::record);
-            let written = self.server.aof_of(|| self.run(command));
+            let written = self.server.aof_of(|| drop(self.answer(command)));
             assert_written(command, &written, &wanted);
             written.iter().for_each(|argv| drop(self.other.call(argv)));
             let [ours, plain] = [&self.server, &self.other];
@@ -51,8 +50,16 @@ impl Pair {
         }
     }
 
+    /// Runs commands on the server, whatever they write.
+    pub fn unseen<T>(&self, act: impl FnOnce(&Server) -> T) -> T {
+        let mut done = None;
+        let written = self.server.aof_of(|| done = Some(act(&self.server)));
+        written.iter().for_each(|argv| drop(self.other.call(argv)));
+        done.expect("it was done")
+    }
+
     /// `LAST` in a command is the id of the last order.
-    fn run(&self, command: &str) {
+    fn answer(&self, command: &str) -> Value {
         let mut words = argv(command);
         for word in words.iter_mut().filter(|word| *word == b"LAST") {
             let last = self.server.run("XREVRANGE stream.orders + - COUNT 1");
@@ -61,6 +68,7 @@ impl Pair {
         }
         let reply = self.server.call(&words);
         assert!(!matches!(reply, Value::ServerError(_)), "{command}: {}", text(&reply));
+        reply
     }
 }
 
