@@ -24,7 +24,7 @@ const ROWS: (&str, &str) = ("rows.md", "From the stream to rows");
 /// page and heading, the row and the column.
 type Quote = (&'static str, &'static str, usize, (&'static str, &'static str), &'static str, usize);
 
-const QUOTES: [Quote; 23] = [
+const QUOTES: [Quote; 30] = [
     ("README.md", "A sold-out try takes {} us", 2, TRY, "sold out", 4),
     ("README.md", "CPU, {} times less than the usual Lua script", 1, TRY, "sold out", 8),
     ("README.md", "answers {} tries per second", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
@@ -66,15 +66,29 @@ const QUOTES: [Quote; 23] = [
     ("docs/sizing.md", "behind 100,000 orders | {} |", 1, LINE, "100,000", 1),
     ("docs/sizing.md", "of these orders served | {} |", 1, LINE, "100,000", 5),
     ("docs/sizing.md", "wrote {} orders per second to SQLite", 0, ROWS, "SQLite 3.46.0", 2),
-    ("docs/sizing.md", "to SQLite and {} to PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 2),
+    ("docs/sizing.md", "to SQLite, {} to MariaDB", 0, ROWS, "MariaDB 10.11.19", 2),
+    ("docs/sizing.md", "to MariaDB, {} to MySQL", 0, ROWS, "MySQL 9.7.4", 2),
+    ("docs/sizing.md", "and {} to PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 2),
+    ("docs/sizing.md", "(worker.md#the-shops-own-tables) {}, ", 0, ROWS, "SQLite 3.46.0", 4),
+    ("docs/sizing.md", "| Rows | 10,000 / {} per second", 0, ROWS, "MariaDB 10.11.19", 4),
     (
-        "docs/alternatives.md",
-        "reached {} orders per second on PostgreSQL",
+        "docs/worker.md",
+        "statements {} orders per second on MariaDB",
         0,
         ROWS,
-        "PostgreSQL 15.18",
+        "MariaDB 10.11.19",
+        4,
+    ),
+    ("docs/worker.md", "on MariaDB, {} times as many", 1, ROWS, "MariaDB 10.11.19", 5),
+    (
+        "docs/alternatives.md",
+        "reached {} orders per second on MariaDB",
+        0,
+        ROWS,
+        "MariaDB 10.11.19",
         1,
     ),
+    ("docs/alternatives.md", "on MySQL, {} on PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 1),
     ("docs/alternatives.md", "PostgreSQL and {} on SQLite", 0, ROWS, "SQLite 3.46.0", 1),
 ];
 
