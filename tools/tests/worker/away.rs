@@ -64,7 +64,7 @@ fn the_database_is_away(kind: Kind) {
     nothing_was_rejected(&shop);
 }
 
-on_databases! { the_database_is_away: postgres Postgres, mariadb MariaDb }
+on_databases! { the_database_is_away: postgres Postgres, mariadb MariaDb, mysql MySql }
 
 #[test]
 fn a_group_or_stream_that_is_gone_or_of_another_type_is_read_when_it_is_back() {

@@ -174,5 +174,6 @@ fn no_order_vanishes_in_a_storm_of_deletions(kind: Kind) {
 }
 
 on_databases! {
-    no_order_vanishes_in_a_storm_of_deletions: sqlite Sqlite, postgres Postgres, mariadb MariaDb
+    no_order_vanishes_in_a_storm_of_deletions:
+        sqlite Sqlite, postgres Postgres, mariadb MariaDb, mysql MySql
 }

@@ -108,5 +108,5 @@ fn an_order_that_comes_before_the_give_back_of_the_last_one(kind: Kind) {
 
 on_databases! {
     an_order_that_comes_before_the_give_back_of_the_last_one:
-        sqlite Sqlite, postgres Postgres, mariadb MariaDb
+        sqlite Sqlite, postgres Postgres, mariadb MariaDb, mysql MySql
 }

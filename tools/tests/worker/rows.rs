@@ -74,7 +74,7 @@ fn an_order_is_looked_up_among_many_without_statistics() {
     assert!(read < 50_000, "{read} entries read");
 }
 
-on_databases! { orders_become_rows: sqlite Sqlite, postgres Postgres, mariadb MariaDb }
+on_databases! { orders_become_rows: sqlite Sqlite, postgres Postgres, mariadb MariaDb, mysql MySql }
 
 /// Neither the tables nor the groups exist, and two workers create them.
 fn two_workers_start_at_once(kind: Kind) {
@@ -93,7 +93,9 @@ fn two_workers_start_at_once(kind: Kind) {
     shop.check();
 }
 
-on_databases! { two_workers_start_at_once: sqlite Sqlite, postgres Postgres, mariadb MariaDb }
+on_databases! {
+    two_workers_start_at_once: sqlite Sqlite, postgres Postgres, mariadb MariaDb, mysql MySql
+}
 
 #[test]
 fn sigterm_finishes_the_batch() {
