@@ -8,7 +8,8 @@ mod orders;
 mod payments;
 mod words;
 
-pub use self::payments::{Money, NOT_REFUNDED, is_deniable, is_given_back, money, refunded};
+pub use self::payments::{Money, NOT_REFUNDED, SHARED};
+pub use self::payments::{is_deniable, is_given_back, money, refunded};
 use crate::payments::Outcome;
 use crate::projection::Known;
 use std::collections::{BTreeMap, BTreeSet};
@@ -163,6 +164,8 @@ pub enum Kind {
     Owed,
     /// One payment is that of two orders.
     Shared,
+    /// A payment names an order, and is that of another one in the rows.
+    Claimed,
     /// A person has kept an order whose units are on sale again.
     Oversold,
 }
@@ -178,6 +181,8 @@ pub struct Finding {
     /// What the server says, and what the rows say.
     pub server: String,
     pub row: String,
+    /// The payment that it is about, or empty.
+    pub reference: String,
     pub kind: Kind,
 }
 

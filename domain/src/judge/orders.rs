@@ -325,6 +325,6 @@ impl Sale<'_> {
     ) -> Finding {
         let [voucher, sale] = [self.voucher, self.sale].map(str::to_owned);
         let [order, user] = [order, user].map(str::to_owned);
-        Finding { voucher, sale, order, user, server, row, kind }
+        Finding { voucher, sale, order, user, server, row, reference: String::new(), kind }
     }
 }

@@ -1,6 +1,6 @@
 //! Compares the payments on the server's record, and the lines of the refunds, with the rows.
 
-use super::{Doubt, Judgement, Kind, Line, Row, Sale, Server, Use, sum};
+use super::{Doubt, Finding, Judgement, Kind, Line, Row, Sale, Server, Use, sum};
 use crate::book::State;
 use crate::payments::Outcome;
 use crate::projection::Known;
@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 /// The word of a line by which a person has said that a payment was not refunded, though lines that
 /// are more than was due give it back.
 pub const NOT_REFUNDED: &str = "not refunded";
+
+/// The word of a line by which a person has said that the payment which names an order is another
+/// order's too: nothing is due of it here.
+pub const SHARED: &str = "shared";
 
 /// Whether the lines of an order refund what is due of its payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ struct Refunds {
     is_whole: bool,
     /// A person has said that it was not.
     is_denied: bool,
+    /// A person has said that it is another order's.
+    is_shared: bool,
 }
 
 impl Refunds {
@@ -45,11 +51,12 @@ impl Refunds {
             reduced: units(|to| to == "reduced"),
             is_whole: its().any(|line| whole.contains(&line.to)),
             is_denied: lines.iter().any(|line| line.to == NOT_REFUNDED),
+            is_shared: its().any(|line| line.to == SHARED),
         }
     }
 
     fn give_back(&self) -> bool {
-        !self.is_denied && (self.is_whole || self.released > 0)
+        !self.is_denied && !self.is_shared && (self.is_whole || self.released > 0)
     }
 }
 
@@ -80,9 +87,10 @@ pub fn money(known: &Known<String>, lines: &[Line<'_>]) -> Money {
     let refunds = Refunds::of(reference, lines);
     let owed = known.units.saturating_sub(refunds.released);
     match refunds {
+        _ if refunds.is_shared => Money::Fits,
         _ if known.state.is_live() && refunds.give_back() => Money::GoodsAndMoney,
         _ if known.state.is_live() => Money::Fits,
-        Refunds { is_denied: false, is_whole: true, released: 0, reduced: 0 } => Money::Fits,
+        Refunds { is_denied: false, is_whole: true, released: 0, reduced: 0, .. } => Money::Fits,
         Refunds { is_denied: false, is_whole: true, .. } => Money::Twice,
         _ if owed > 0 => Money::Owed(owed),
         Refunds { is_denied: false, .. } if owed < 0 => Money::Twice,
@@ -97,23 +105,26 @@ pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
     }
     let of = |order: &str| lines.get(order).map_or(&[][..], Vec::as_slice);
     for payment in &sale.payments {
+        let has_line = |word: &str| {
+            let mut its = of(payment.order).iter();
+            its.any(|line| line.reference == payment.reference && line.to == word)
+        };
         match payment.use_ {
             Use::None => {}
+            Use::Other(_) if has_line(SHARED) => continue,
             Use::Itself => continue,
             Use::Other(order) => {
-                let server = format!("payment {} names it", payment.reference);
+                let reference = payment.reference.to_owned();
+                let server = format!("payment {reference} names it");
                 let its = format!("the payment of order {order}");
-                found.findings.insert(sale.finding(payment.order, "", server, its, Kind::Shared));
+                let finding = sale.finding(payment.order, "", server, its, Kind::Claimed);
+                found.findings.insert(Finding { reference, ..finding });
                 continue;
             }
         }
         let row = sale.rows.get(payment.order);
         let is_its =
             row.is_some_and(|row| row.fact.known.reference.as_deref() == Some(payment.reference));
-        let has_line = |word: &str| {
-            let mut its = of(payment.order).iter();
-            its.any(|line| line.reference == payment.reference && line.to == word)
-        };
         let is_kept = match payment.outcome {
             // A person has settled that the order has another payment.
             Outcome::First | Outcome::Released => is_its || has_line(Outcome::Second.word()),

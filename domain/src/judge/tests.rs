@@ -204,7 +204,7 @@ fn a_payment_of_an_earlier_sale_counts_once() {
     };
     assert_eq!(judged(Use::Itself).verdict(), Verdict::Proved);
     let found = judged(Use::Other("9"));
-    assert_eq!((found.verdict(), kinds(&found)), (Verdict::Different, vec![(Kind::Shared, "1")]));
+    assert_eq!((found.verdict(), kinds(&found)), (Verdict::Different, vec![(Kind::Claimed, "1")]));
 }
 
 #[test]

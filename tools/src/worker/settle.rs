@@ -11,7 +11,7 @@ mod texts;
 
 use anyhow::{Context, Result, bail, ensure};
 use domain::book::{Reason, State};
-use domain::judge::{Money, NOT_REFUNDED, is_deniable, is_given_back, money};
+use domain::judge::{Money, NOT_REFUNDED, SHARED, is_deniable, is_given_back, money};
 use domain::projection::{Book, LOST, project};
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::sanitize::sanitize;
@@ -173,9 +173,21 @@ impl Settler<'_> {
             println!("order {}: its payment was not refunded as a whole", sanitize(&row.key.order));
             return Ok(());
         }
+        let other = self.store.shared_with(&row).await.map_err(unread)?;
+        if let Some(other) = &other
+            && !row.is_disputed()
+            && (self.wanted.keep || !row.known.state.is_live())
+        {
+            return payment::share(self, &row, other).await;
+        }
         let is_lost_hold = row.known.state == State::Held && !matches!(answer, Answer::Has(_));
         let is_kept = row.is_settled && row.disputed != LOST;
-        if !row.is_disputed() && !is_lost_hold && !is_kept && money != Money::GoodsAndMoney {
+        if !row.is_disputed()
+            && !is_lost_hold
+            && !is_kept
+            && other.is_none()
+            && money != Money::GoodsAndMoney
+        {
             bail!(
                 "nothing was settled: order {} is {}, and the server does not contradict it",
                 sanitize(&row.key.order),
@@ -184,7 +196,11 @@ impl Settler<'_> {
         }
         match self.wanted.keep {
             true => self.keep(&mut source, row, &answer).await,
-            false => self.release(&mut source, row, &answer, denied).await,
+            false => {
+                let denied = denied.then_some(NOT_REFUNDED);
+                self.release(&mut source, row, &answer, other.map_or(denied, |_| Some(SHARED)))
+                    .await
+            }
         }
     }
 
@@ -301,7 +317,7 @@ impl Settler<'_> {
         source: &mut Source,
         row: Row,
         answer: &Answer,
-        is_denied: bool,
+        also: Option<&str>,
     ) -> Result<()> {
         if let Answer::Has(fact) = answer
             && fact.user == row.user
@@ -337,11 +353,13 @@ impl Settler<'_> {
         released.is_settled = !agrees;
         released.disputed = if agrees { String::new() } else { words(&now) };
         self.refund_other(source, &row, answer).await?;
-        let denied = is_denied.then_some(NOT_REFUNDED);
-        let was_refunded = self.write(&row, released.clone(), denied).await?;
+        let was_refunded = self.write(&row, released.clone(), also).await?;
         let units = if row.known.state.is_live() { released.known.units } else { 0 };
         let reference = released.known.reference.as_deref().filter(|_| units > 0).map(sanitize);
         let refund = match reference {
+            Some(reference) if also == Some(SHARED) => {
+                format!("; payment {reference} is another order's: nothing is refunded")
+            }
             Some(reference) if was_refunded => {
                 format!("; a line of the refunds gives payment {reference} back already")
             }

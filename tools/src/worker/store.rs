@@ -33,7 +33,7 @@ use crate::order_events::{Event, OrderKey};
 use crate::statements::Statements;
 use crate::statements::text::KnownTable;
 use crate::stream_entry::Which;
-pub use changes::Use;
+pub use changes::{Shared, Use};
 pub use fault::Fault;
 use fault::is_of_file;
 pub use look::{Ledger, NEEDS_STATEMENTS, Settled, Sum};

@@ -127,10 +127,7 @@ fn what_is_due_of_a_payment_is_on_lines_once() {
                     seckill_order_changes WHERE to_state = 'cancelled'";
         shop.database.held(copy).end("SELECT 1");
         let told = expect(&shop, &REPAIR, 1, &["lines refund more in the rows: "]);
-        let at = told.find("seckill-worker settle 1 ").expect("the next step");
-        let step = told[at..].split(" if it was not").next().expect("its words");
-        let words: Vec<&str> = step.split(' ').skip(2).collect();
-        shop.settles(&words, 0, &["was not refunded as a whole"]);
+        shop.settles(&step(&told, "1", " if it was not"), 0, &["was not refunded as a whole"]);
         expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
     }
 }
@@ -182,6 +179,12 @@ fn a_payment_that_the_rows_have_is_not_refunded() {
                 }
             );
             assert!(!told.contains("--refund"), "{told}");
+            if order == "2" {
+                let step = step(&told, "--voucher", "\n");
+                shop.settles(&step, 0, &["payment A stays that of order 1 of voucher 7, sale "]);
+                let (code, told) = checked(&shop, &CHECK);
+                assert_eq!((code, told.contains(words)), (Some(3), false), "{told}");
+            }
             assert_eq!(shop.changes(order).iter().filter(|one| *one == "late A").count(), 0);
         }
     }
@@ -225,9 +228,7 @@ fn units_of_which_nobody_tells_whether_they_were_paid_wait_for_a_person() {
         }
         let told =
             expect(&shop, &REPAIR, 3, &["payment A of order 1 of voucher 7 was for 1 units"]);
-        let at = told.find("seckill-worker settle 1 ").expect("the next step");
-        let step = told[at..].split(", with --paid ").next().expect("its words");
-        let settle: Vec<&str> = step.split(' ').skip(2).collect();
+        let settle = step(&told, "1", ", with --paid ");
         assert_eq!(shop.refunds("A"), 0);
         let paid = |units| [&settle[..], &["--paid", units]].concat();
         shop.settles(&paid("3"), 0, &["refund payment A of 2 units"]);
@@ -235,6 +236,50 @@ fn units_of_which_nobody_tells_whether_they_were_paid_wait_for_a_person() {
         expect(&shop, &CHECK, 0, &["\nPROVED: 1 units sold"]);
         shop.settles(&paid("3"), 1, &["nothing was settled: of order 1 it is known"]);
     }
+}
+
+/// One payment of two orders: it was for both, or for one of them.
+#[test]
+fn a_payment_of_two_orders_counts_once() {
+    for database in databases() {
+        let mut shop = Shop::saved(database, "HOLD 600000");
+        shop.sell_managed("8", 5, "HOLD 600000");
+        for (user, [one, other]) in [("ann", ["1", "2"]), ("ben", ["3", "4"]), ("cid", ["5", "6"])]
+        {
+            for (voucher, order) in [("7", one), ("8", other)] {
+                shop.buy(voucher, user, order);
+                shop.pay(&format!("{voucher} {user} {order}"), user, 1);
+            }
+        }
+        shop.run("SECKILL.CANCEL 7 cid 5");
+        shop.run("SECKILL.CANCEL 8 cid 6");
+        shop.drain(&[]);
+        assert_eq!(shop.refunds("cid"), 2);
+        let told = expect(&shop, &CHECK, 1, &["payment ann on the server, also paid order 2 of"]);
+        let end = ", with --keep or --release: it was for both, or not for this one";
+        let settle = |order: &str, way: &str, words: &str| {
+            shop.settles(&[&step(&told, order, end)[..], &[way]].concat(), 0, &[words]);
+        };
+        settle("1", "--keep", "is kept: its payment is that of order 2 of voucher 8");
+        settle("3", "--release", "order 3 is released; payment ben is another order's");
+        settle("5", "--release", "order 5 is released, and nothing is refunded");
+        shop.drain(&[]);
+        assert_eq!(shop.refunds("ben"), 0);
+        expect(&shop, &CHECK, 0, &["\nPROVED: 1 units sold"]);
+        expect(&shop, &["--voucher", "8"], 0, &["\nPROVED: 2 units sold"]);
+        // It is the other order's alone: its release refunds it.
+        shop.run("SECKILL.CANCEL 8 ben 4");
+        shop.drain(&[]);
+        assert_eq!(shop.refunds("ben"), 1);
+        expect(&shop, &["--voucher", "8"], 0, &["\nPROVED: 1 units sold"]);
+    }
+}
+
+/// The words of the command that a line advises for an order.
+fn step<'t>(told: &'t str, order: &str, end: &str) -> Vec<&'t str> {
+    let at = told.find(&format!("seckill-worker settle {order} ")).expect("the next step");
+    let step = told[at..].split_once(end).expect("its end").0;
+    step.split(' ').skip(2).collect()
 }
 
 impl Shop {

@@ -9,6 +9,7 @@ use domain::payments::Outcome;
 use super::facts::{Paid, Sold};
 use super::undone::Undone;
 use crate::batch::{Fact, Row};
+use crate::order_events::OrderKey;
 use crate::store::{Closed, Ledger, MoneyLine, Sum, Use};
 use crate::stream_entry::Which;
 
@@ -70,14 +71,17 @@ impl Books {
                 found.doubts.insert(Doubt::Lost { stream, entry, cause });
             }
         }
-        for [reference, voucher, sale, order, other] in &self.ledger.shared {
+        for shared in self.ledger.shared.iter().filter(|one| self.is_wanted(&one.key.sale)) {
+            let OrderKey { voucher, sale, order } = shared.key.clone();
+            let reference = shared.reference.clone();
             found.findings.insert(Finding {
-                voucher: voucher.clone(),
-                sale: sale.clone(),
-                order: order.clone(),
+                voucher,
+                sale,
+                order,
                 user: String::new(),
                 server: format!("payment {reference}"),
-                row: format!("also paid {other}"),
+                row: format!("also paid {}", shared.other),
+                reference,
                 kind: Kind::Shared,
             });
         }

@@ -95,6 +95,7 @@ impl Repair<'_> {
             user: user.to_owned(),
             server: String::new(),
             row: String::new(),
+            reference: String::new(),
             kind,
         };
         let mut its: Vec<_> = findings
@@ -218,8 +219,8 @@ impl Repair<'_> {
 
 /// What no look at the server changes.
 fn is_for_a_person(kind: Differs) -> bool {
-    use Differs::{GoodsAndMoney, Oversold, Shared, Twice};
-    matches!(kind, Oversold | Shared | GoodsAndMoney | Twice)
+    use Differs::{Claimed, GoodsAndMoney, Oversold, Shared, Twice};
+    matches!(kind, Oversold | Shared | Claimed | GoodsAndMoney | Twice)
 }
 
 fn key(one: &Finding) -> OrderKey {

@@ -149,7 +149,7 @@ impl Report {
 
 /// What differs about an order, and what to do if a program can't.
 fn line(finding: &Finding) -> String {
-    let Finding { voucher, sale, order, user, server, row, kind } = finding;
+    let Finding { voucher, sale, order, user, server, row, reference, kind } = finding;
     let order = if order.is_empty() { "an order" } else { order };
     let of = if user.is_empty() { String::new() } else { format!(" of {user}") };
     let about =
@@ -162,6 +162,13 @@ fn line(finding: &Finding) -> String {
         Kind::Contradicts if !sale.is_empty() && !order.is_empty() => format!(
             "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale}, with --keep \
              or --release"
+        ),
+        Kind::Shared => format!(
+            "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale}, with --keep \
+             or --release: it was for both, or not for this one"
+        ),
+        Kind::Claimed => format!(
+            "{about}: seckill-worker settle --voucher {voucher} --payment {reference} --keep"
         ),
         Kind::GoodsAndMoney | Kind::Twice if !sale.is_empty() => {
             let settle = format!("seckill-worker settle {order} --voucher {voucher} --sale {sale}");

@@ -146,12 +146,13 @@ pub struct Settle {
     #[arg(long, conflicts_with_all = ["payment", "adopt_server"])]
     pub sale: Option<String>,
 
-    /// The customer has the order: its units are taken off the sale, once
+    /// The customer has the order: its units are taken off the sale, once. If its payment is also
+    /// another order's, it was for both
     #[arg(long)]
     pub keep: bool,
 
     /// The customer does not have the order: it is cancelled on the server and in the rows, with
-    /// the statements for that
+    /// the statements for that. A payment that is also another order's is not refunded
     #[arg(long)]
     pub release: bool,
 
@@ -173,8 +174,10 @@ pub struct Settle {
     #[arg(long, value_name = "N", conflicts_with_all = ["order", "payment", "adopt_server"])]
     pub expect: Option<u64>,
 
-    /// A payment of which nobody knows the order
-    #[arg(long, value_name = "REF", requires_all = ["refund", "voucher"])]
+    /// A payment of which nobody knows the order; with --keep, one that names another order than
+    /// that which it has paid in the rows, and stays that one's
+    #[arg(long, value_name = "REF", requires_all = ["way", "voucher"],
+        conflicts_with_all = ["release", "paid"])]
     pub payment: Option<String>,
 
     /// With --payment: it is refunded

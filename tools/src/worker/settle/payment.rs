@@ -1,6 +1,7 @@
 //! A payment of which nobody knows the order: a person refunds it.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use domain::judge::SHARED;
 use redis::cmd;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::voucher_keys::VoucherKeys;
@@ -33,11 +34,23 @@ pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
     if let Some(one) = uses.iter().find(|one| !is_own(one)) {
         let [order, voucher, sale] =
             [&one.key.order, &one.key.voucher, &one.key.sale].map(|text| sanitize(text));
+        if settler.wanted.keep {
+            let key = OrderKey { voucher: paid.voucher, sale: paid.sale, order: paid.order };
+            let named = sanitize(&key.order);
+            write(settler, &mut source, SHARED, key, paid.user.unwrap_or_default(), reference)
+                .await?;
+            println!(
+                "payment {told} stays that of order {order} of voucher {voucher}, sale {sale}: it \
+                 is not order {named}'s"
+            );
+            return Ok(());
+        }
         bail!(
             "nothing was settled: in the rows, payment {told} is that of order {order} of voucher \
              {voucher}, sale {sale}: money counts once"
         );
     }
+    ensure!(settler.wanted.refund, "nothing was settled: payment {told} is no order's in the rows");
     let Paid { sale, order, user, .. } = paid;
     let Some(user) = user else {
         bail!("nothing was settled: the record of payment {told} has no user: it is an old one");
@@ -57,6 +70,20 @@ pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
     let order = sanitize(&key.order);
     write(settler, &mut source, "late", key, user, reference).await?;
     println!("refund payment {told}, which named order {order}");
+    Ok(())
+}
+
+/// The payment of an order is that of another one too, or alone.
+pub async fn share(settler: &Settler<'_>, row: &Row, other: &str) -> Result<()> {
+    let order = sanitize(&row.key.order);
+    let is_live = row.known.state.is_live();
+    ensure!(
+        is_live || settler.wanted.release,
+        "nothing was settled: the order is over in the rows: --release"
+    );
+    settler.write(row, row.clone(), Some(SHARED)).await?;
+    let is = if is_live { "is kept" } else { "is released, and nothing is refunded" };
+    println!("order {order} {is}: its payment is that of {}", sanitize(other));
     Ok(())
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use domain::judge::{NOT_REFUNDED, is_given_back};
+use domain::judge::{NOT_REFUNDED, SHARED, is_given_back};
 
 use super::refunds::MoneyLine;
 use super::statement::{Arg, Dialect, ROWS_MAX, Statement, Tables};
 use super::transaction::Open;
-use super::{Closed, Fault, Store, now_ms};
+use super::{Closed, Fault, Shared, Store, now_ms};
 use crate::batch::{Row, Steps, TooMany, settled};
 use crate::order_events::OrderKey;
 
@@ -24,9 +24,8 @@ pub struct Ledger {
     /// What is about money in the table of changes.
     pub lines: Vec<MoneyLine>,
     pub closed: Vec<Closed>,
-    /// References that pay two orders: each with the voucher, the sale and the id of the one, and
-    /// the other in words.
-    pub shared: Vec<[String; 5]>,
+    /// Payments of two orders.
+    pub shared: Vec<Shared>,
     /// Entries that ended without a row: the stream, the entry, and why.
     pub lost: Vec<[String; 3]>,
     /// False if the sums have changed while the rows were read.
@@ -51,7 +50,8 @@ impl Store {
         let mut ledger = Ledger { sums, ..Ledger::default() };
         let sales = open.texts(&self.tables.select_sales(vouchers)).await?;
         ledger.lost = open.texts(&self.tables.select_lost(vouchers)).await?;
-        ledger.shared = open.texts(&self.tables.select_shared(vouchers)).await?;
+        ledger.shared = self.shared(&mut open, None).await?;
+        ledger.shared.retain(|one| vouchers.contains(&&*one.key.voucher));
         open.commit().await?;
         for [voucher, sale] in &sales {
             let mut after: Option<String> = None;
@@ -172,11 +172,12 @@ impl Store {
         let lines = self.lines_of(&mut open, &row.key).await?;
         let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
         let reference = after.known.reference.as_deref();
+        let is_shared = also == Some(SHARED);
         let was_refunded = also != Some(NOT_REFUNDED)
             && reference.is_some_and(|reference| is_given_back(reference, &lines));
         let mut plan = settled(row, its, now_ms(), wants, also)
             .map_err(|TooMany| Fault::Failed("the units sold are too many".to_owned()))?;
-        if was_refunded {
+        if was_refunded || is_shared {
             plan.refunds_nothing();
         }
         self.write_rows(&mut open, &plan).await?;
@@ -285,23 +286,6 @@ impl Tables {
         let sql = format!("SELECT stream, entry_id, cause FROM {table} WHERE cause <> 'kept'");
         let mut statement = self.statement(&format!("{sql} AND voucher_id IN "));
         statement.bind_list(vouchers.iter().copied().chain([""]).map(Arg::Text));
-        statement
-    }
-
-    /// References that are on two rows.
-    fn select_shared<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let table = self.orders();
-        let other = match self.dialect {
-            Dialect::MySql => "CONCAT('order ', b.order_id, ' of voucher ', b.voucher_id)",
-            _ => "'order ' || b.order_id || ' of voucher ' || b.voucher_id",
-        };
-        let mut statement = self.statement(&format!(
-            "SELECT a.ref, a.voucher_id, a.sale_id, a.order_id, {other} FROM {table} a JOIN \
-             {table} b ON b.ref = a.ref WHERE a.ref IS NOT NULL AND NOT (a.voucher_id = \
-             b.voucher_id AND a.sale_id = b.sale_id AND a.order_id = b.order_id) AND \
-             a.voucher_id IN "
-        ));
-        statement.bind_list(vouchers.iter().map(|voucher| Arg::Text(voucher)));
         statement
     }
 
