@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use seckill_tools::back_off::back_off;
 use seckill_tools::sanitize::sanitize;
-use tracing::{debug, error, info};
+use tracing::{debug, error, info, warn};
 
 use crate::batch::{Outcome, Row, Why};
 use crate::book::Asker;
@@ -72,6 +72,32 @@ impl Committer {
                 Err(fault) => fault,
             };
             let tries = outage.failed(&fault.text());
+            rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await?;
+        }
+    }
+
+    /// What the rows say, once the database answers. None if it is there, and refuses to say.
+    pub async fn look<T>(
+        &mut self,
+        about: &str,
+        ask: impl AsyncFn(&Store) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Halt> {
+        let part = Part::Database(self.stream.clone());
+        let mut outage = Outage::of("the database", self.store.name(), part, &self.totals);
+        loop {
+            let fault = match ask(&self.store).await {
+                Ok(found) => {
+                    outage.over();
+                    return Ok(Some(found));
+                }
+                Err(fault) => fault,
+            };
+            let Err(down) = self.store.probe().await else {
+                outage.over();
+                warn!("not looked at until later: {about}: {}", sanitize(&fault.text()));
+                return Ok(None);
+            };
+            let tries = outage.failed(&down.text());
             rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await?;
         }
     }

@@ -13,11 +13,11 @@ use tracing::{info, warn};
 
 use crate::batch::{Answer, Row, Sole};
 use crate::book::{Asker, ask};
+use crate::commit::Committer;
 use crate::halt::Halt;
 use crate::hand::Piece;
 use crate::order_events::{Event, Kind};
 use crate::source::Source;
-use crate::store::Store;
 use crate::stream_consumer::StreamConsumer;
 use crate::stream_entry::Which;
 
@@ -25,21 +25,26 @@ use crate::stream_entry::Which;
 const LOST_MAX: u64 = 100;
 
 impl StreamConsumer {
-    /// Looks at rows that are disputed, and at held ones that should be over. The database may be
-    /// down: then they wait.
+    /// Looks at rows that are disputed, and at held ones that should be over.
     pub(crate) async fn tend(&mut self, source: &mut Source) -> Result<(), Halt> {
-        let store = self.committer.store();
-        let Ok(disputed) = store.disputed(None).await else { return Ok(()) };
+        let committer = &mut self.committer;
+        let about = "rows that are disputed";
+        let Some(disputed) = committer.look(about, async |rows| rows.disputed(None).await).await?
+        else {
+            return Ok(());
+        };
         let now_ms = time_ms(source).await?;
         let grace = i64::try_from(millis(self.options.claim_after)).unwrap_or(i64::MAX);
-        let Ok(overdue) = store.overdue(now_ms.saturating_sub(grace)).await else {
+        let (about, before) = ("held rows that should be over", now_ms.saturating_sub(grace));
+        let Some(overdue) = committer.look(about, async |rows| rows.overdue(before).await).await?
+        else {
             return Ok(());
         };
         let is_its = |row: &Row| source.has_stream_of(&row.key);
         let disputed = disputed.iter().filter(|row| is_its(row));
         let mut events: Vec<_> = disputed.map(|row| event(row, now_ms, Kind::Look)).collect();
         let overdue = overdue.into_iter().filter(is_its).collect();
-        events.extend(lost(source, store, overdue, now_ms).await?);
+        events.extend(lost(source, committer, overdue, now_ms).await?);
         let mut asker = Asker { source, are_entries: false, replicas: 0 };
         let batch = self.options.batch as usize;
         while !events.is_empty() {
@@ -55,7 +60,7 @@ impl StreamConsumer {
 /// after them: an older copy of the server lacks them, too.
 async fn lost(
     source: &mut Source,
-    store: &Store,
+    committer: &mut Committer,
     overdue: Vec<Row>,
     now_ms: i64,
 ) -> Result<Vec<(Event, Sole)>, Halt> {
@@ -74,7 +79,12 @@ async fn lost(
     }
     let mut events = Vec::new();
     for ((voucher, sale), rows) in of_sales {
-        let Ok(all) = store.rows_in(voucher, sale).await else { continue };
+        let about = "the number of rows of a sale";
+        let Some(all) =
+            committer.look(about, async |rows| rows.rows_in(voucher, sale).await).await?
+        else {
+            continue;
+        };
         let (count, most) = (rows.len() as u64, (all / 100).clamp(1, LOST_MAX));
         let [voucher, sale] = [voucher, sale].map(sanitize);
         if count > most {

@@ -243,4 +243,11 @@ fn a_state_that_is_none_is_named() {
     assert!(worker.log().contains(words[1]), "{}", worker.log());
     let states: Vec<_> = shop.rows().into_values().map(|row| row.state).collect();
     assert_eq!(states, ["paid", "sold"]);
+    // Other rows that are disputed are not looked at, and the log says so.
+    let dispute = "UPDATE seckill_orders SET disputed = 'held', disputed_ms = 1";
+    shop.database.held(&format!("PRAGMA ignore_check_constraints = ON; {dispute}")).end("SELECT 1");
+    let mut worker = shop.once(&[]);
+    worker.ended();
+    let words = "not looked at until later: rows that are disputed: ";
+    assert!(worker.log().contains(words), "{}", worker.log());
 }
