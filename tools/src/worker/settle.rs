@@ -272,6 +272,12 @@ impl Settler<'_> {
             kept.known.state.is_live(),
             "nothing was settled: the order is over in the rows and on the server"
         );
+        let is_its = matches!(answer, Answer::Has(fact) if fact.user == row.user);
+        ensure!(
+            is_its || kept.known.state != State::Held,
+            "nothing was settled: the server does not hold the order, so nobody can pay it any \
+             more: --release, and the customer can buy again"
+        );
         let is_other = matches!(answer, Answer::Has(fact) if fact.user != row.user);
         if is_other {
             // The id is another user's order: the key of this row has its user from now on.

@@ -161,6 +161,8 @@ fn a_held_order_that_the_server_has_lost_ends() {
         // As long as nothing was sold since, this may be an older copy of the server.
         shop.drain(&statements);
         assert_eq!((shop.shop_orders()[&1001], shop.shop_stock(7)), (1, 4));
+        let keep = ["1001", "--keep", "--statements", &file];
+        shop.settles(&keep, 1, &["nobody can pay it any more: --release"]);
         shop.run("SECKILL.ALTER 7 HOLD 600000");
         assert_eq!(shop.run("SECKILL.TRY 7 502 1002"), Value::Int(0));
         shop.drain(&statements);

@@ -4,10 +4,28 @@ use std::collections::BTreeMap;
 
 use sqlx::Row as _;
 
-use super::{Drill, Loss};
+use redis::Value;
+
+use super::{Drill, Loss, SHOP_STOCK, VOUCHER};
 use crate::databases::from_hex;
+use crate::shop::pairs;
 
 impl Drill {
+    /// The shop's tables are as the rows; no entry waits in the group, and a held order is one that
+    /// the server ends at its deadline.
+    pub fn nothing_is_stuck(&self) {
+        self.shop.check_shop(&[(7, SHOP_STOCK)]);
+        assert!(self.shop.is_drained(), "entries wait");
+        for ((_, order), row) in self.shop.rows() {
+            let held = self.shop.run(&format!("SECKILL.ORDER {VOUCHER} {order}"));
+            let is_held = match held {
+                Value::Array(_) => pairs(held)["state"] == "held",
+                _ => false,
+            };
+            assert!(row.state != "held" || is_held, "{order} is held for ever: {row:?}");
+        }
+    }
+
     /// What rows keep of a payment, and what lines refund of it; a whole payment counts as all.
     pub fn count(&self, loss: Loss, text: &str) {
         let kind = self.shop.database.kind;
