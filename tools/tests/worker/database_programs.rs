@@ -19,7 +19,11 @@ pub fn spawn(kind: Kind, commits: Commits, dir: &Path, args: &[&str]) -> Child {
             command.args(["-D", &show("data"), "-k", &show(""), "-c", "listen_addresses="])
         }
         _ => command
-            .args(if kind == Kind::MySql { &[][..] } else { &["--no-defaults"] })
+            // The second is the default since 11.6, and not known everywhere before.
+            .args(match kind {
+                Kind::MySql => &[][..],
+                _ => &["--no-defaults", "--loose-innodb-snapshot-isolation=ON"],
+            })
             .args(["--skip-networking"])
             .arg(format!("--tmpdir={}", dir.display()))
             .args(["data", "socket", "pid"].map(|name| match name {
