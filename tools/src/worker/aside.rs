@@ -32,6 +32,8 @@ pub struct Tried {
     pub times: u64,
     /// Since when it is refused, or aside.
     pub since: Instant,
+    /// When it was tried the time before.
+    pub before: Instant,
     /// Whether the database or the server refuses it, rather than a rule of the worker.
     pub is_refused: bool,
 }
@@ -40,6 +42,8 @@ pub struct Tried {
 #[derive(Debug)]
 struct Put {
     tried: Tried,
+    /// When it was last tried.
+    last: Instant,
     /// None if it is not tried again.
     due: Option<Instant>,
     /// The voucher of the order; empty if that can't be read.
@@ -76,6 +80,7 @@ impl Aside {
         }
         let put = self.remember(bad.place, bad.voucher(), now, bad.event.as_ref())?;
         put.tried.times += 1;
+        put.tried.before = std::mem::replace(&mut put.last, now);
         put.due = Some(now + back_off(first, put.tried.times).min(most.max(first)));
         put.is_unchanged = is_unchanged;
         let is_refused = matches!(bad.why, Why::Refused(_));
@@ -102,7 +107,8 @@ impl Aside {
             self.counts.insert(voucher.to_owned(), count + 1);
         }
         Some(self.entries.entry(place).or_insert_with(|| Put {
-            tried: Tried { times: 0, since: now, is_refused: false },
+            tried: Tried { times: 0, since: now, before: now, is_refused: false },
+            last: now,
             due: None,
             voucher: voucher.to_owned(),
             is_unchanged: false,

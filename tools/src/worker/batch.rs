@@ -51,6 +51,21 @@ pub struct Row {
 }
 
 impl Row {
+    /// A new row.
+    pub fn new(key: OrderKey, user: String, known: Known<String>) -> Self {
+        Self {
+            key,
+            user,
+            known,
+            deadline_ms: None,
+            sole: Sole::No,
+            seen: SeenEntries::default(),
+            confirmed_id: String::new(),
+            disputed: String::new(),
+            is_settled: false,
+        }
+    }
+
     pub fn live_units(&self) -> i64 {
         if self.known.state.is_live() { self.known.units } else { 0 }
     }

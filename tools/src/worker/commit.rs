@@ -51,11 +51,13 @@ pub struct Committer {
     /// The stream of orders that it commits, for the log.
     stream: String,
     stop: Stop,
+    /// When an order was last written as held orders are.
+    held_at: Option<Instant>,
 }
 
 impl Committer {
     pub fn new(store: Arc<Store>, totals: Arc<Totals>, stream: &str, stop: Stop) -> Self {
-        Self { store, totals, stream: stream.to_owned(), stop }
+        Self { store, totals, stream: stream.to_owned(), stop, held_at: None }
     }
 
     /// Compares the marks of the rows and of the server, and waits while the database is down.
@@ -102,6 +104,11 @@ impl Committer {
         }
     }
 
+    /// Whether an order was written as held orders are, after this moment.
+    pub fn has_held_since(&self, moment: Instant) -> bool {
+        self.held_at >= Some(moment)
+    }
+
     pub fn database(&self) -> &'static str {
         self.store.database()
     }
@@ -128,6 +135,9 @@ impl Committer {
             let fault = match tried {
                 Ok(applied) => {
                     self.count(&applied.outcomes);
+                    if applied.has_held {
+                        self.held_at = Some(Instant::now());
+                    }
                     applied.disputes.iter().for_each(|row| self.tell_dispute(row));
                     applied.healed.iter().for_each(tell_healed);
                     let events = piece.events.into_iter().map(|(event, _)| event);
@@ -145,7 +155,10 @@ impl Committer {
                 let failed = Outcome::Failed(match fault {
                     Fault::Unchanged(text) => Why::Unchanged(text),
                     Fault::Elsewhere(text) => Why::Elsewhere(text),
-                    fault => Why::Refused(format!("the database refuses it: {}", fault.text())),
+                    Fault::Refused(text) => {
+                        Why::Refused(format!("the database refuses it: {text}"))
+                    }
+                    fault => Why::Elsewhere(format!("the database refuses it: {}", fault.text())),
                 });
                 done.extend(piece.events.into_iter().map(|(event, _)| (event, failed.clone())));
             } else {

@@ -163,9 +163,6 @@ impl StreamConsumer {
         }
         let vouchers: BTreeSet<&str> = written().map(|event| &*event.key.voucher).collect();
         self.aside.wake(&vouchers, now);
-        if !vouchers.is_empty() {
-            self.last_written = Some(now);
-        }
         // While all that is read is refused, little is read at a time, but it is read: the next
         // order may be a good one.
         self.count = if vouchers.is_empty() && !done.is_empty() {
@@ -270,10 +267,9 @@ impl StreamConsumer {
         if self.options.once && put.times >= ONCE_TRIES {
             self.aside.leave(bad.place);
         }
-        // The entry is at fault only if the database has accepted others since.
-        let is_hopeless = |after| {
-            put.is_refused && now - put.since >= after && self.last_written >= Some(put.since)
-        };
+        // The order is at fault only if the database has accepted others since the try before.
+        let has_others = self.committer.has_held_since(put.before);
+        let is_hopeless = |after| put.is_refused && now - put.since >= after && has_others;
         if bad.is_held()
             && self.options.reject_after.is_some_and(is_hopeless)
             && source.reject_unsold(bad.place.1, &bad.why.text()).await?

@@ -1,12 +1,14 @@
 //! The database: one transaction reads the rows, plans the changes and writes them.
 
 mod changes;
+mod engine;
 mod fault;
 mod look;
 mod lost;
 mod marks;
 mod migrate;
 mod open;
+mod probe;
 mod refunds;
 mod shop;
 pub mod statement;
@@ -26,7 +28,9 @@ use tokio::sync::RwLock;
 use tokio::time::timeout;
 use tracing::info;
 
-use crate::batch::{Answers, Batch, Holders, Outcome, Plan, Row, Sole, Steps, TooMany, plan};
+use crate::batch::{
+    Answers, Batch, Change, Holders, Outcome, Plan, Row, Sole, Steps, TooMany, plan,
+};
 use crate::book::{Asker, Gone, ask};
 use crate::options::Site;
 use crate::order_events::{Event, OrderKey};
@@ -45,7 +49,6 @@ use transaction::{Open, Pool};
 
 /// A database that has not answered for this long counts as down.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
-const PROBE_WAIT: Duration = Duration::from_secs(10);
 
 /// Whether to look up in advance which users are in the unique index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +65,8 @@ pub struct Applied {
     pub outcomes: Vec<Outcome>,
     pub disputes: Vec<Row>,
     pub healed: Vec<Row>,
+    /// An order was written as held orders are, with the same statements.
+    pub has_held: bool,
 }
 
 pub struct Store {
@@ -244,29 +249,6 @@ impl Store {
         }
     }
 
-    /// Whether the database commits anything at all: then a batch that failed is itself at fault.
-    /// What is written is deleted in the same transaction.
-    pub async fn probe(&self) -> Result<(), Fault> {
-        let probe = async || {
-            let mut open = self.pool().await?.begin().await?;
-            let (version, table) = (fastrand::i64(i64::MIN..0), self.tables.migrations());
-            open.run(&format!("INSERT INTO {table} (version) VALUES ({version})"), &[]).await?;
-            open.run(&format!("DELETE FROM {table} WHERE version = {version}"), &[]).await?;
-            Ok(open.commit().await?)
-        };
-        let within = async || timeout(PROBE_WAIT, probe()).await.unwrap_or_else(|_| Err(silent()));
-        if within().await.is_ok() {
-            return Ok(());
-        }
-        // The batch may have left its connection in a state that nobody can use.
-        self.forget().await;
-        let probed = within().await;
-        if probed.is_err() {
-            self.forget().await;
-        }
-        probed
-    }
-
     /// Applies a batch without the entries that are gone. Nothing is committed if more are.
     async fn apply_to(
         &self,
@@ -324,8 +306,12 @@ impl Store {
         written?;
         self.tell_shop(&mut open, &planned).await?;
         open.commit().await?;
+        let has_held = match wants {
+            Steps::Wanted => planned.steps.iter().any(|step| step.change == Change::Held),
+            Steps::Unwanted => planned.inserts.iter().any(|row| row.known.state.is_live()),
+        };
         let Plan { outcomes, disputes, healed, .. } = planned;
-        Ok(Ok(Applied { outcomes, disputes, healed }))
+        Ok(Ok(Applied { outcomes, disputes, healed, has_held }))
     }
 
     /// The rows of some orders, locked until the transaction ends.
@@ -385,7 +371,7 @@ impl Store {
 }
 
 fn silent() -> Fault {
-    Fault::Failed(format!("no answer in {} s", ANSWER_WAIT.as_secs()))
+    Fault::Elsewhere(format!("no answer in {} s", ANSWER_WAIT.as_secs()))
 }
 
 fn written_rows(rows: &[Row]) -> Vec<Written<'_>> {

@@ -65,8 +65,6 @@ pub struct StreamConsumer {
     saved: Positions,
     /// Since when `--once` waits for entries of other consumers.
     waits_since: Option<Instant>,
-    /// The time of the last successful write.
-    pub(crate) last_written: Option<Instant>,
     pub(crate) streams: Streams,
     consumer: String,
     nodes: Nodes,
@@ -126,7 +124,6 @@ impl StreamConsumer {
             fields: Vec::new(),
             count: options.batch,
             options,
-            last_written: None,
             streams,
             consumer: consumer.to_owned(),
             stop,

@@ -21,6 +21,7 @@
 //! | `poison` | entries that can't become rows |
 //! | `pooled` | PgBouncer between the worker and PostgreSQL |
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
+//! | `spared` | held orders that are not rejected, since their statements are at fault |
 //! | `tables` | the worker's tables next to an application's; two sales of one voucher |
 //! | `statements` | the shop's own statements |
 //! | `blocks` | the shop's own statements, for many orders at once |
@@ -71,6 +72,7 @@ mod rows;
 mod sentinels;
 mod settle;
 mod shop;
+mod spared;
 mod statements;
 mod streams;
 mod tables;

@@ -11,11 +11,11 @@ use crate::shop::{GROUP, Shop, databases, entries};
 use crate::worker::Worker;
 
 const TABLE: &str = "seckill_orders";
-const QUICK: [&str; 4] = ["--retry", "5ms", "--claim-after", "200ms"];
+pub const QUICK: [&str; 4] = ["--retry", "5ms", "--claim-after", "200ms"];
 
 impl Shop {
     /// Makes the table refuse rows for which a condition on `NEW` is true.
-    fn refuse(&self, condition: &str) {
+    pub fn refuse(&self, condition: &str) {
         let usual = if self.database.kind == Kind::Postgres { "P0001" } else { "1644" };
         self.refuse_with(condition, usual);
     }
@@ -45,7 +45,7 @@ impl Shop {
         }
     }
 
-    fn refuse_no_more(&self) {
+    pub fn refuse_no_more(&self) {
         match self.database.kind {
             Kind::Postgres => self.sql(&format!("DROP TRIGGER broken ON {TABLE}")),
             _ => self.sql("DROP TRIGGER broken"),
@@ -85,7 +85,7 @@ impl Shop {
     }
 
     /// Checks that no entry was given up and no unit was released.
-    fn nothing_is_released(&self) {
+    pub fn nothing_is_released(&self) {
         assert_eq!(self.run("EXISTS stream.orders.dlq"), Value::Int(0));
         assert_eq!(entries(&self.server, "stream.orders.released").len(), 0);
     }

@@ -120,6 +120,33 @@ fn two_workers_share_the_connections_of_a_pooler() {
     }
 }
 
+/// The pooler ends a statement that waits for a lock: of the shop's table, which concerns the
+/// orders that are written there; of the worker's own, which is as if the database were down.
+#[test]
+fn what_a_pooler_ends_is_no_fault_of_an_order() {
+    let Some(database) = Database::open(Kind::Postgres) else { return };
+    let mut shop = Shop::open(database);
+    let file = shop.with_held_orders();
+    let Some(pooler) = Pooler::start(&shop.database, "query_timeout = 1") else { return };
+    let options = [&QUICK[..], &["--statements", &file, "--reject-after", "50ms"]].concat();
+    let mut worker = worker_through(&pooler, &shop, &options);
+    shop.wait_until_drained(&mut worker);
+    let locked = |table| format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");
+    let lock = shop.database.held(&locked("held_orders"));
+    shop.stays(&worker, 100, 0..3);
+    lock.end("COMMIT");
+    shop.wait_until_drained(&mut worker);
+    let refused = worker.log().matches("can't be written").count();
+    let lock = shop.database.held(&locked("seckill_orders"));
+    (101..110).for_each(|number| shop.buy("tea", &format!("u{number}"), &number.to_string()));
+    worker.wait_for_word("database is down");
+    lock.end("COMMIT");
+    shop.wait_until_drained(&mut worker);
+    assert_eq!(worker.log().matches("can't be written").count(), refused, "{}", worker.log());
+    assert!(worker.terminate().success(), "{}", worker.log());
+    shop.check();
+}
+
 /// The answer to a statement of another client of the pool, which prepares nothing.
 fn pooled_answer(pooler: &Pooler, shop: &Shop, query: &str) -> String {
     use sqlx::{Connection as _, Executor as _, Row as _};

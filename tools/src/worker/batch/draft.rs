@@ -115,17 +115,8 @@ fn draft_of<'d, 'e>(
 ) -> &'d mut Draft<'e> {
     let draft = drafts.entry(&event.key).or_insert_with(|| {
         let before = batch.rows.get(&event.key);
-        let row = before.cloned().unwrap_or_else(|| Row {
-            key: event.key.clone(),
-            user: event.user.clone(),
-            known: told.clone(),
-            deadline_ms: None,
-            sole: Sole::No,
-            seen: SeenEntries::default(),
-            confirmed_id: String::new(),
-            disputed: String::new(),
-            is_settled: false,
-        });
+        let new = || Row::new(event.key.clone(), event.user.clone(), told.clone());
+        let row = before.cloned().unwrap_or_else(new);
         let refunded = batch.refunded.get(&event.key).copied().unwrap_or(0);
         Draft { refunded, ..Draft::of(before, row) }
     });

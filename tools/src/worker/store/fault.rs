@@ -1,5 +1,6 @@
 //! What went wrong with the database. Whether a batch or the database is at fault is not read from
 //! the error, which every database, trigger and function words in its own way: a probe shows it.
+//! An order's values are at fault only if the error is of a kind that is about values.
 
 use redis::RedisError;
 use seckill_tools::sanitize::sanitize;
@@ -13,6 +14,9 @@ use super::transaction::lends_connections;
 
 #[derive(Debug)]
 pub enum Fault {
+    /// The database refuses these values.
+    Refused(String),
+    /// Nobody knows why.
     Failed(String),
     /// Only a person can fix it. Only at the start does that make a difference.
     Wrong(String),
@@ -27,7 +31,8 @@ pub enum Fault {
 impl Fault {
     pub fn text(&self) -> String {
         match self {
-            Self::Failed(text)
+            Self::Refused(text)
+            | Self::Failed(text)
             | Self::Wrong(text)
             | Self::Unchanged(text)
             | Self::Elsewhere(text) => text.clone(),
@@ -38,6 +43,7 @@ impl Fault {
     /// The fault with what it happened at in its text.
     pub fn about(self, what: &str) -> Self {
         match self {
+            Self::Refused(text) => Self::Refused(format!("{what}: {text}")),
             Self::Failed(text) => Self::Failed(format!("{what}: {text}")),
             Self::Wrong(text) => Self::Wrong(format!("{what}: {text}")),
             Self::Elsewhere(text) => Self::Elsewhere(format!("{what}: {text}")),
@@ -51,6 +57,8 @@ impl From<Error> for Fault {
         let text = one_line(&error);
         if is_elsewhere(&error) {
             Self::Elsewhere(text)
+        } else if is_of_values(&error) {
+            Self::Refused(text)
         } else if needs_a_person(&error, &text) {
             Self::Wrong(text)
         } else {
@@ -88,6 +96,25 @@ fn is_elsewhere(error: &Error) -> bool {
     // prepared statements that a pooler mixed up, a server that only reads, a lock that is awaited.
     ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
         || ["42P05", "26000", "25006", "55P03"].contains(&&*code)
+}
+
+/// Whether an error is about values: those of a wrong kind or size, constraints, and what triggers
+/// refuse.
+fn is_of_values(error: &Error) -> bool {
+    let Error::Database(database) = error else { return false };
+    let code = database.code().unwrap_or_default();
+    #[cfg(feature = "databases")]
+    if let Some(mysql) = database.try_downcast_ref::<MySqlDatabaseError>()
+        && [1265, 1364, 1366, 3819].contains(&mysql.number())
+    {
+        return true;
+    }
+    if database.try_downcast_ref::<SqliteError>().is_some() {
+        // Too big, a constraint, a mismatch.
+        return [18, 19, 20].contains(&(code.parse().unwrap_or(0) & 0xff));
+    }
+    // 45 is what triggers of MySQL and MariaDB raise.
+    ["22", "23", "44", "45"].iter().any(|class| code.starts_with(class)) || code == "P0001"
 }
 
 /// Whether waiting won't help a program that starts: a wrong password, a missing table, a mistake

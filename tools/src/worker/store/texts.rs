@@ -11,7 +11,7 @@ use super::statement::{Arg, ROWS_MAX, Statement};
 use super::transaction::{Answered, Open};
 use super::{Fault, Store};
 use crate::batch::Step;
-use crate::statements::text::{KnownTable, Part, Run, SAVEPOINT, Text, runs};
+use crate::statements::text::{KnownTable, Part, Run, Text, runs};
 use crate::statements::{ShopStatement, is_of_word};
 
 /// Warnings that a value was stored as another one: null as a value, out of range, truncated, not
@@ -90,7 +90,7 @@ impl Store {
                 Ok(()) => return Ok(()),
                 Err(fault) => debug!("run for each order: {}", sanitize(&fault.text())),
             }
-            open.back_to(SAVEPOINT).await?;
+            open.back().await?;
         }
         let was_strict = self.is_strict.load(Ordering::Relaxed);
         let done = self.run_text(open, &all, last, None).await?;
@@ -98,7 +98,7 @@ impl Store {
             return done;
         }
         // Warnings are asked for from now on.
-        open.back_to(SAVEPOINT).await?;
+        open.back().await?;
         self.run_text(open, &all, last, None).await?
     }
 
@@ -201,7 +201,7 @@ impl Store {
                     if is_number {
                         let (of, text) = (about(statement), sanitize(text));
                         let why = format!("{of}, would store another value: {text} as a number");
-                        return Err(Fault::Failed(why));
+                        return Err(Fault::Refused(why));
                     }
                 }
             }
@@ -223,15 +223,14 @@ impl Store {
         if let Some(arg) = args.get_mut(place) {
             *arg = Arg::Text(&no_number);
         }
-        let savepoint = open.results(&format!("SAVEPOINT {SAVEPOINT}")).await;
-        savepoint.map_err(|(_, error)| error)?;
+        open.mark().await?;
         if let Err(fault @ Fault::Elsewhere(_)) =
             open.run(&statement.sql, &args).await.map_err(Fault::from)
         {
             return Err(fault);
         }
         let is_number = stored(&open.warnings().await?).is_err();
-        open.back_to(SAVEPOINT).await?;
+        open.back().await?;
         Ok(is_number)
     }
 
@@ -275,7 +274,7 @@ fn stored(warnings: &[Vec<String>]) -> Result<(), String> {
 }
 
 fn other_value(of: &str, what: &str) -> Fault {
-    Fault::Failed(format!("{of}, stores another value: {what}"))
+    Fault::Refused(format!("{of}, stores another value: {what}"))
 }
 
 fn about(statement: &ShopStatement) -> String {
