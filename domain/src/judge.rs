@@ -154,6 +154,8 @@ pub enum Kind {
     Behind,
     /// A person must look at it.
     Contradicts,
+    /// A held order that the server has lost: nobody can pay it.
+    Unheld,
     /// A payment on the server's record is not in the rows.
     Money,
     /// An order is kept, and a line gives its payment back.

@@ -127,8 +127,29 @@ fn pages_have_the_messages_of_the_sources() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
+/// What a page says that a log has. The other edition has the same code, by a test of its own.
+fn quoted(page: &str) -> impl Iterator<Item = &str> {
+    ["log says `", "log has `"].into_iter().flat_map(|before| {
+        page.split(before).skip(1).map(|rest| rest.split('`').next().unwrap_or_default())
+    })
+}
+
+#[test]
+fn what_other_pages_quote_of_a_log_is_a_message() {
+    let log = fs::read_to_string(root().join(PAGES[0])).expect("the page of messages");
+    let mut count = 0;
+    for (name, page) in files(&["docs"], "md") {
+        for message in quoted(&page) {
+            assert!(log.contains(message), "{name}: no log says {message}");
+            count += 1;
+        }
+    }
+    assert!(count >= 4, "{count}");
+}
+
 #[test]
 fn the_checks_of_this_file_can_fail() {
+    assert_eq!(quoted("The log says `a b` or `c`").collect::<Vec<_>>(), ["a b"]);
     let source = "fn f() { ctx.warn(&format!(\"no {a} \\\n    in {}\", b(\"c\"))); g(\"d e f\"); }";
     assert_eq!(messages("src/a.rs", source), ["no ... in ..."]);
     let source = "warn!(\"{a}: {}\"); error!(\"it is {b:?} here\", \"no such text\");";

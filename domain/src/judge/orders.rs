@@ -267,6 +267,7 @@ fn compare(
     }
     let kind = match (is_lost, &next) {
         (false, Some(_)) => Kind::Behind,
+        (true, _) if known.state == State::Held => Kind::Unheld,
         _ => Kind::Contradicts,
     };
     let (server, its) = match (&said.book, said.other) {

@@ -72,7 +72,7 @@ impl Repair<'_> {
                 Err(fault) => Some(format!("the database refuses it: {}", fault.text())),
             };
             match failed {
-                None => written += usize::from(differs != Why::from([Differs::Contradicts])),
+                None => written += usize::from(!is_told_only(&differs)),
                 Some(why) => lines.push(format!(
                     "{} for voucher {}: {}",
                     sanitize(&one.order),
@@ -158,7 +158,7 @@ impl Repair<'_> {
         let is_missing = differs.contains(&Differs::Missing);
         // The look is first: what it finds is of no old entry, which only tells figures.
         let mut events: Vec<_> = (!is_missing).then(|| Self::look(one)).into_iter().collect();
-        if is_missing || (sold.is_managed && *differs != Why::from([Differs::Contradicts])) {
+        if is_missing || (sold.is_managed && !is_told_only(differs)) {
             events.extend(entries.into_iter().flatten().cloned());
         }
         if is_missing && !events.iter().any(Event::is_order) {
@@ -215,6 +215,11 @@ impl Repair<'_> {
         };
         its.filter_map(event).collect()
     }
+}
+
+/// The row is marked at most.
+fn is_told_only(differs: &Why) -> bool {
+    differs.iter().all(|kind| matches!(kind, Differs::Contradicts | Differs::Unheld))
 }
 
 /// What no look at the server changes.

@@ -163,6 +163,9 @@ fn line(finding: &Finding) -> String {
             "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale}, with --keep \
              or --release"
         ),
+        Kind::Unheld => format!(
+            "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale} --release"
+        ),
         Kind::Shared => format!(
             "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale}, with --keep \
              or --release: it was for both, or not for this one"
@@ -181,5 +184,104 @@ fn line(finding: &Finding) -> String {
             format!("{about}: check --repair")
         }
         _ => about,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+    use domain::judge::Doubt;
+
+    use super::*;
+    use crate::options::Options;
+
+    const KINDS: [Kind; 11] = [
+        Kind::Missing,
+        Kind::Behind,
+        Kind::Contradicts,
+        Kind::Unheld,
+        Kind::Money,
+        Kind::GoodsAndMoney,
+        Kind::Twice,
+        Kind::Owed,
+        Kind::Shared,
+        Kind::Claimed,
+        Kind::Oversold,
+    ];
+
+    fn finding([order, user, server, row]: [&str; 4], kind: Kind) -> Finding {
+        let [order, user, server, row] = [order, user, server, row].map(str::to_owned);
+        let (voucher, sale) = ("7".to_owned(), "1795259348145000".to_owned());
+        Finding { voucher, sale, order, user, server, row, reference: "A".to_owned(), kind }
+    }
+
+    fn page(name: &str) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn the_lines_of_the_page_are_those_that_are_printed() {
+        for name in ["backup.md", "zh-CN/backup.md"] {
+            let page = page(name);
+            for (words, kind) in [
+                (["1001", "alice", "held", "sold"], Kind::Contradicts),
+                (["1003", "carol", "unknown", "held"], Kind::Unheld),
+                (["1005", "dave", "sold", "missing"], Kind::Missing),
+            ] {
+                let line = line(&finding(words, kind));
+                assert!(page.contains(&format!("\n{line}\n")), "{name} lacks {line}");
+            }
+        }
+    }
+
+    /// The commands in a line, each as a person types it.
+    fn commands(line: &str) -> Vec<String> {
+        let Some(at) = line.find("seckill-worker ") else { return Vec::new() };
+        let text = &line[at..];
+        let end = [" if it was", " when units", ": it was"].iter().filter_map(|end| text.find(end));
+        let text = &text[..end.min().unwrap_or(text.len())];
+        let (first, ways) = match text.split_once(", with ").or_else(|| text.split_once(", or ")) {
+            Some((first, ways)) => (first, ways),
+            None => (text, ""),
+        };
+        let more = ways.replace("--paid and the units that the provider has", "--paid 2");
+        let base = first.trim_end_matches(" --release");
+        let ways = more.split(" or ").filter(|way| !way.is_empty());
+        let mut all: Vec<_> = ways.map(|way| format!("{base} {way}")).collect();
+        all.extend((!text.contains(", with ")).then(|| first.to_owned()));
+        all
+    }
+
+    /// Each is one that the program takes, and whose options the page has.
+    #[test]
+    fn what_the_lines_advise_can_be_run() {
+        let [voucher, reference, order, sale] = ["7", "A", "1001", "5"].map(str::to_owned);
+        let doubts = [
+            Doubt::Unknown {
+                voucher: voucher.clone(),
+                reference: reference.clone(),
+                order: order.clone(),
+            },
+            Doubt::Untold { voucher, sale, order, reference, units: 1 },
+        ];
+        let found = KINDS.map(|kind| line(&finding(["1001", "alice", "a", "b"], kind)));
+        let lines: Vec<_> = found.into_iter().chain(doubts.map(|doubt| doubt.line())).collect();
+        let (page, mut count) = (page("worker.md"), 0);
+        for line in &lines {
+            let commands = commands(line);
+            assert!(!commands.is_empty() || line.ends_with(": check --repair"), "{line}");
+            for command in commands {
+                let words = command.split(' ').chain(["--database", "sqlite:a.db"]);
+                let parsed = Options::try_parse_from(words).map(|options| options.check());
+                assert!(matches!(parsed, Ok(Ok(()))), "{command}: {parsed:?}");
+                let option = command.rsplit("--").next().unwrap().split(' ').next().unwrap();
+                assert!(page.contains(&format!("--{option}")), "{option}");
+                count += 1;
+            }
+        }
+        assert_eq!(count, 12, "{lines:#?}");
     }
 }
