@@ -29,18 +29,6 @@ pub const OWN_FIELDS: [&[u8]; 9] =
 /// The prefix of the fields that a dead letter has in addition to those of its entry.
 pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
 
-/// The origin of a dead letter: the stream, the consumer group, and the id of its entry there.
-pub const DEAD_LETTER_STREAM: &[u8] = b"dlqStream";
-pub const DEAD_LETTER_GROUP: &[u8] = b"dlqGroup";
-pub const DEAD_LETTER_ID: &[u8] = b"dlqId";
-/// How often the entry had been delivered.
-pub const DEAD_LETTER_DELIVERIES: &[u8] = b"dlqDeliveries";
-/// What became of its order, and the state that it was in before.
-pub const DEAD_LETTER_ORDER: &[u8] = b"dlqOrder";
-pub const DEAD_LETTER_WAS: &[u8] = b"dlqWas";
-/// Why the consumer gave the entry up.
-pub const DEAD_LETTER_REASON: &[u8] = b"dlqReason";
-
 /// The fields of the entry of a draw.
 pub const DRAW_FIELDS: [&[u8]; 3] = [b"userId", b"poolId", b"code"];
 

@@ -5,12 +5,15 @@
 //! of fields whose names are fixed. Any other field is the shop's own, and ignored. Numbers are
 //! written without sign and leading zeros, and only read so.
 
+use std::borrow::Cow;
+
 use crate::book::{Reason, State};
+use crate::entry_id::EntryId;
 use crate::fields::{
     DEAD_LETTER_PREFIX, DEADLINE, KEPT, OWN_FIELDS, PAYMENT, REASON, REFERENCE, SALE, UNITS,
     WAITED, WAS,
 };
-use crate::integer;
+use crate::integer::{self, Decimal};
 use crate::payments::Outcome;
 use crate::rules::SaleId;
 use crate::sale::Units;
@@ -92,6 +95,19 @@ pub enum Value<V> {
     Number(i64),
     Word(&'static str),
     Text(V),
+    Id(EntryId),
+}
+
+impl<V: AsRef<[u8]>> Value<V> {
+    /// As it is in the stream.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Number(number) => Cow::Owned(Decimal::new(*number).bytes().to_vec()),
+            Self::Word(word) => Cow::Borrowed(word.as_bytes()),
+            Self::Text(text) => Cow::Borrowed(text.as_ref()),
+            Self::Id(id) => Cow::Owned(id.text()),
+        }
+    }
 }
 
 impl<V: Copy> Entry<V> {

@@ -34,7 +34,7 @@ def entry_of(stream, flat):
         if names.count(name) > 1:
             raise ValueError(f"two fields {name}")
     entry = dict(zip(names, flat[1::2]))
-    if "dlqId" in entry:
+    if any(name.startswith("dlq") for name in names):
         raise ValueError("it is a dead letter")
     if stream != RELEASED and "reason" in entry:
         raise ValueError("it is a release")
@@ -55,6 +55,13 @@ def entry_of(stream, flat):
     entry["sale"] = number(entry.get("sale", ""), 1, 2**53 - 1)
     entry["key"] = (entry["voucherId"], str(entry["sale"] or ""), entry["id"])
     return entry
+
+def letter_of(flat):
+    """What a dead letter says of its entry. Its own fields are the last ones."""
+    letter = dict(zip(flat[::2], flat[1::2]))
+    if not re.fullmatch("[0-9]+(-[0-9]+)?", letter.get("dlqId", "")) or "dlqGroup" not in letter:
+        raise ValueError("it names no entry of a group")
+    return letter
 
 def write(stream, entry):
     key, user, units = entry["key"], entry["userId"], entry["units"]

@@ -2,19 +2,15 @@
 
 use crate::config;
 use crate::error::CommandError;
+use crate::keyspace::entries::owned;
 use crate::keyspace::groups::Delivery;
 use crate::keyspace::orders::Orders;
 use crate::server::{Call, Ctx, OwnedStr, Str};
 use crate::typed::{KeyName, Reason};
 use domain::book::State;
-use domain::fields::{
-    DEAD_LETTER_DELIVERIES, DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_ORDER,
-    DEAD_LETTER_REASON, DEAD_LETTER_STREAM, DEAD_LETTER_WAS,
-};
 use domain::hash_tag::StrayBraces;
-use domain::integer::Decimal;
 use domain::key_names::{DEAD_LETTERS_SUFFIX, companion};
-use domain::rejection::Fate;
+use domain::rejection::{Fate, Letter};
 
 /// The reason of a rejection that gives none, or that comes while memory is full.
 const NO_REASON: &[u8] = b"unspecified";
@@ -77,24 +73,18 @@ impl Rejected<'_> {
 
     /// What the dead letter says beside the fields of its entry, names and values in turn.
     pub(super) fn letter(&self, fate: Fate, was: Option<State>) -> Vec<OwnedStr> {
-        let name = OwnedStr::new;
         let reason = self.reason.map_or(NO_REASON, |reason| shortened(reason.0.bytes()));
-        let mut fields = vec![
-            name(DEAD_LETTER_STREAM),
-            OwnedStr::new(self.delivery.stream.0.bytes()),
-            name(DEAD_LETTER_GROUP),
-            OwnedStr::new(self.delivery.group.0.bytes()),
-            name(DEAD_LETTER_ID),
-            OwnedStr::new(&self.delivery.id.text()),
-            name(DEAD_LETTER_DELIVERIES),
-            OwnedStr::new(Decimal::new(self.deliveries).bytes()),
-            name(DEAD_LETTER_REASON),
-            OwnedStr::new(reason),
-            name(DEAD_LETTER_ORDER),
-            OwnedStr::new(fate.word().as_bytes()),
-        ];
-        let was = was.map(|state| OwnedStr::new(state.word().as_bytes()));
-        fields.extend(was.into_iter().flat_map(|was| [name(DEAD_LETTER_WAS), was]));
+        let letter = Letter {
+            stream: Some(self.delivery.stream.0.bytes()),
+            group: self.delivery.group.0.bytes(),
+            id: self.delivery.id,
+            deliveries: Some(self.deliveries),
+            reason: Some(reason),
+            fate: Some(fate),
+            was,
+        };
+        let mut fields = Vec::new();
+        letter.write(|name, value| fields.extend([OwnedStr::new(name), owned(value)]));
         fields
     }
 

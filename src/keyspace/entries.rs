@@ -107,12 +107,7 @@ impl<'a> Sale<'a> {
         let names = self.entry_names().own;
         let mut more = Vec::with_capacity(2);
         Entry { order, says }.write(|name, value| {
-            let value = match value {
-                Value::Number(number) => decimal(number),
-                Value::Word(word) => OwnedStr::new(word.as_bytes()),
-                Value::Text(text) => OwnedStr::new(text),
-            };
-            more.extend(names.own(name).map(|name| (name.as_str(), value)));
+            more.extend(names.own(name).map(|name| (name.as_str(), owned(value))));
         });
         Text::More(more)
     }
@@ -136,5 +131,15 @@ impl<'a> Sale<'a> {
         let [_, _, of_voucher, its_voucher, of_id, ..] = &mut words;
         (*of_voucher, *its_voucher, *of_id) = (voucher_name, voucher, id);
         Ok(Entries { words, letter })
+    }
+}
+
+/// The value of a field, as it is in the stream.
+pub(super) fn owned(value: Value<&[u8]>) -> OwnedStr {
+    match value {
+        Value::Number(number) => decimal(number),
+        Value::Word(word) => OwnedStr::new(word.as_bytes()),
+        Value::Text(text) => OwnedStr::new(text),
+        Value::Id(id) => OwnedStr::new(&id.text()),
     }
 }

@@ -1,6 +1,7 @@
 //! Entries as they are written and read, also as the vectors that other languages test with.
 
 use super::*;
+use crate::rejection::{Fate, Letter};
 use serde_json::{Value as Json, json};
 
 const NAMES: FieldNames<'_> = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
@@ -61,12 +62,44 @@ const ENTRIES: [(Which, &str); 44] = {
     ]
 };
 
+/// Dead letters of the order 1 of u for v, by their own fields.
+const LETTERS: [&str; 11] = [
+    "dlqStream s dlqGroup g dlqId 17-1 dlqDeliveries 3 dlqReason bad dlqOrder rejected dlqWas held",
+    "dlqStream s dlqGroup g dlqId 17-1 dlqDeliveries 3 dlqReason bad dlqOrder released",
+    "dlqStream s dlqGroup g dlqId 17-1 dlqDeliveries 1 dlqReason bad dlqOrder unknown",
+    "dlqGroup g dlqId 17-1",
+    "dlqGroup f dlqId 1-1 dlqReason no dlqGroup g dlqId 17-1 dlqReason bad",
+    "dlqGroup g dlqId 17-1 dlqDeliveries many dlqWas gone",
+    "dlqGroup g dlqId 17-1 dlqMore 1",
+    "dlqGroup g",
+    "dlqId 17-1",
+    "dlqGroup g dlqId *",
+    "",
+];
+
+fn told_of_letter(letter: &Letter<&[u8]>) -> Json {
+    json!({
+        "says": "given up",
+        "stream": letter.stream.map(shown),
+        "group": shown(letter.group),
+        "entry": letter.id.to_string(),
+        "deliveries": letter.deliveries,
+        "reason": letter.reason.map(shown),
+        "order": letter.fate.map(Fate::word),
+        "was": letter.was.map(State::word),
+    })
+}
+
+fn letter_of(text: &str) -> Option<Letter<&[u8]>> {
+    Letter::read(&text.split(' ').map(str::as_bytes).collect::<Vec<_>>())
+}
+
 fn text_of(more: &str) -> String {
     format!("userId u voucherId v id 1 {more}").trim_end().to_owned()
 }
 
 fn told(entry: &Entry<&[u8]>) -> Json {
-    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    let text = shown;
     let order = &entry.order;
     let mut told = json!({
         "user": text(order.user),
@@ -101,20 +134,27 @@ fn told(entry: &Entry<&[u8]>) -> Json {
 
 #[test]
 fn the_vectors_are_what_is_read() {
-    let all: Vec<Json> = ENTRIES
-        .into_iter()
-        .map(|(which, more)| {
-            let text = text_of(more);
-            let words: Vec<&str> = text.split(' ').collect();
-            let fields: Vec<_> = words.chunks(2).collect();
-            let (read, why) = match entry_of(which, &text) {
-                Ok(entry) => (Some(told(&entry)), None),
-                Err(Unread::Garbled(why)) => (None, Some(why)),
-                Err(Unread::Foreign(lacks)) => panic!("{more}: {lacks:?}"),
-            };
-            json!({ "stream": which.word(), "fields": fields, "read": read, "refused": why })
-        })
-        .collect();
+    let vector = |stream: &str, text: &str, read: Result<Json, String>| {
+        let words: Vec<&str> = text.split(' ').collect();
+        let fields: Vec<_> = words.chunks(2).collect();
+        let (read, why) = (read.as_ref().ok(), read.as_ref().err());
+        json!({ "stream": stream, "fields": fields, "read": read, "refused": why })
+    };
+    let entries = ENTRIES.into_iter().map(|(which, more)| {
+        let text = text_of(more);
+        let read = match entry_of(which, &text) {
+            Ok(entry) => Ok(told(&entry)),
+            Err(Unread::Garbled(why)) => Err(why),
+            Err(Unread::Foreign(lacks)) => panic!("{more}: {lacks:?}"),
+        };
+        vector(which.word(), &text, read)
+    });
+    let letters = LETTERS.into_iter().map(|more| {
+        let text = text_of(more);
+        let read = letter_of(&text).ok_or("it names no entry of a group".to_owned());
+        vector("orders.dlq", &text, read.as_ref().map(told_of_letter).map_err(Clone::clone))
+    });
+    let all: Vec<Json> = entries.chain(letters).collect();
     let lines: Vec<_> = all.iter().map(ToString::to_string).collect();
     let text = format!("[\n{}\n]\n", lines.join(",\n"));
     let kept = include_str!("../../vectors/entries.json");
@@ -128,15 +168,30 @@ fn what_is_written_is_read_again() {
         let Ok(entry) = entry_of(which, &text) else { continue };
         let mut again = "userId u voucherId v id 1".to_owned();
         entry.write(|name, value| {
-            let value = match value {
-                Value::Number(number) => number.to_string(),
-                Value::Word(word) => word.to_owned(),
-                Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
-            };
-            again += &format!(" {} {value}", String::from_utf8_lossy(name));
+            let [name, value] = [name, &value.bytes()].map(shown);
+            again += &format!(" {name} {value}");
         });
         assert_eq!(entry_of(which, &again), Ok(entry), "{more}");
     }
+}
+
+#[test]
+fn a_letter_that_is_written_is_read_again() {
+    for more in LETTERS {
+        let text = text_of(more);
+        let Some(letter) = letter_of(&text) else { continue };
+        // Its entry may have been a dead letter, too.
+        let mut again = text_of("dlqGroup f dlqId 1-1");
+        letter.write(|name, value| {
+            let [name, value] = [name, &value.bytes()].map(shown);
+            again += &format!(" {name} {value}");
+        });
+        assert_eq!(letter_of(&again), Some(letter), "{more}");
+        assert!(entry_of(Which::Orders, &again).is_err(), "a dead letter is no order");
+    }
+    assert_eq!(Letter::read(&[&b"dlqGroup"[..], b"g", b"dlqId"]), None);
+    let odd = letter_of("dlqGroup g dlqId 17 dlqOrder lost dlqDeliveries -1").expect("a letter");
+    assert_eq!((odd.id.seq, odd.fate, odd.deliveries), (0, None, None));
 }
 
 #[test]

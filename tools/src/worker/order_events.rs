@@ -146,8 +146,7 @@ impl Event {
 impl StreamEntry {
     /// What the entry says, with the first list of names that fits.
     pub fn read(&self, which: Which, names: &[OrderFields]) -> Result<Entry<&[u8]>, Unfit> {
-        let pairs = self.fields.iter();
-        let fields: Vec<&[u8]> = pairs.flat_map(|(name, value)| [&name[..], value]).collect();
+        let fields = self.flat();
         let has = |name: &str| self.fields.iter().any(|(other, _)| other == name.as_bytes());
         let fits = |names: &&OrderFields| names.all().into_iter().all(has);
         let Some(names) = names.iter().find(fits).or(names.first()) else {

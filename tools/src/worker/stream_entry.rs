@@ -9,3 +9,10 @@ pub struct StreamEntry {
     pub id: EntryId,
     pub fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
+
+impl StreamEntry {
+    /// Names and values in turn.
+    pub fn flat(&self) -> Vec<&[u8]> {
+        self.fields.iter().flat_map(|(name, value)| [&name[..], value]).collect()
+    }
+}

@@ -1,10 +1,12 @@
 //! Entries of streams, as the module writes them and everybody reads them.
 
 use domain::book::{Reason, State};
+use domain::entry_id::EntryId;
 use domain::payments::Outcome;
+use domain::rejection::{Fate, Letter};
 use domain::rules::SaleId;
 use domain::sale::Units;
-use domain::stream_entry::{Entry, FieldNames, OrderEntry, Says, Value, Which, read};
+use domain::stream_entry::{Entry, FieldNames, OrderEntry, Says, Which, read};
 
 use crate::input::Input;
 
@@ -89,9 +91,31 @@ fn written(which: Which, input: &mut Input<'_>) {
             Says::Released { reason, was, kept: Units::new(first), reference }
         }
     };
+    letter(input, &user, &voucher);
     let order = OrderEntry { user: &user[..], voucher: &voucher[..], id: &id[..], units, sale };
     let own: &[u8] = input.rest();
     again(which, &Entry { order, says }, own);
+}
+
+/// A letter behind any fields is read as it was written, and is no order.
+fn letter(input: &mut Input<'_>, stream: &[u8], group: &[u8]) {
+    let [ms, seq, deliveries] = [(); 3].map(|()| input.number());
+    let letter = Letter {
+        stream: input.flag().then_some(stream),
+        group,
+        id: EntryId { ms: ms.unsigned_abs(), seq: seq.unsigned_abs() },
+        deliveries: (deliveries >= 0).then_some(deliveries),
+        reason: input.flag().then_some(group),
+        fate: Fate::ALL.get(usize::from(input.below(4))).copied(),
+        was: State::ALL.get(usize::from(input.below(7))).copied(),
+    };
+    let mut fields: Vec<(Vec<u8>, Vec<u8>)> =
+        IDS.map(|name| (name.into(), input.word().to_vec())).into();
+    letter.write(|name, value| fields.push((name.to_vec(), value.bytes().into_owned())));
+    let flat: Vec<&[u8]> = fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
+    assert_eq!(Letter::read(&flat), Some(letter));
+    assert!(Which::ALL.iter().all(|which| read_all(*which, &fields).is_none()));
+    Letter::read(flat.get(1..).unwrap_or_default());
 }
 
 fn again(which: Which, entry: &Entry<&[u8]>, own: &[u8]) {
@@ -100,12 +124,7 @@ fn again(which: Which, entry: &Entry<&[u8]>, own: &[u8]) {
     let mut fields: Vec<(Vec<u8>, Vec<u8>)> =
         ids.map(|(name, value)| (name.into(), value.to_vec())).collect();
     entry.write(|name, value| {
-        let value = match value {
-            Value::Number(number) => number.to_string().into_bytes(),
-            Value::Word(word) => word.into(),
-            Value::Text(text) => text.to_vec(),
-        };
-        fields.push((name.to_vec(), value));
+        fields.push((name.to_vec(), value.bytes().into_owned()));
     });
     fields.push((b"the shop's own".to_vec(), own.to_vec()));
     assert_eq!(read_all(which, &fields).as_ref(), Some(entry));

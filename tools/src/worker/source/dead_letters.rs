@@ -4,12 +4,8 @@
 use std::collections::BTreeSet;
 
 use domain::entry_id::EntryId;
-use domain::fields::{
-    DEAD_LETTER_DELIVERIES, DEAD_LETTER_GROUP, DEAD_LETTER_ID, DEAD_LETTER_ORDER,
-    DEAD_LETTER_REASON, DEAD_LETTER_STREAM,
-};
 use domain::key_names::DEAD_LETTERS_SUFFIX;
-use domain::rejection::Fate;
+use domain::rejection::{Fate, Letter};
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, cmd};
 
 use super::{PIECE, Source, bytes, reply};
@@ -32,10 +28,16 @@ impl Source {
         for (name, value) in &entry.fields {
             add.arg(name).arg(value);
         }
-        add.arg(DEAD_LETTER_STREAM).arg(self.name(which)).arg(DEAD_LETTER_GROUP).arg(&self.group);
-        add.arg(DEAD_LETTER_ID).arg(entry.id.text());
-        add.arg(DEAD_LETTER_DELIVERIES).arg(deliveries).arg(DEAD_LETTER_REASON).arg(reason);
-        add.arg(DEAD_LETTER_ORDER).arg(Fate::Unknown.word());
+        let letter = Letter {
+            stream: Some(self.name(which).as_bytes()),
+            group: self.group.as_bytes(),
+            id: entry.id,
+            deliveries: i64::try_from(deliveries).ok(),
+            reason: Some(reason.as_bytes()),
+            fate: Some(Fate::Unknown),
+            was: None,
+        };
+        letter.write(|name, value| _ = add.arg(name).arg(&*value.bytes()));
         add
     }
 
@@ -110,14 +112,10 @@ impl Source {
             range.arg(&letters).arg(&end).arg(oldest.to_string()).arg("COUNT").arg(PIECE);
             let page = reply::entries(&self.ask(&range).await?)?;
             for letter in &page {
-                let of = |name: &[u8]| {
-                    // What is ours is always the last.
-                    let mut fields = letter.fields.iter().rev();
-                    fields.find(|(other, _)| other == name).map(|(_, value)| value.as_slice())
-                };
-                let id = of(DEAD_LETTER_ID).and_then(EntryId::parse);
-                let is_ours = of(DEAD_LETTER_GROUP) == Some(self.group.as_bytes());
-                found.extend(id.filter(|id| is_ours && ids.contains(id)));
+                let letter = Letter::read(&letter.flat());
+                let is_ours = |letter: &Letter<&[u8]>| letter.group == self.group.as_bytes();
+                let id = letter.filter(is_ours).map(|letter| letter.id);
+                found.extend(id.filter(|id| ids.contains(id)));
             }
             match page.last() {
                 Some(last) if page.len() == PIECE && found.len() < ids.len() => {

@@ -1,11 +1,14 @@
 package shop;
 
+import static io.github.seckill.client.Commands.deadLetters;
 import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
+import io.github.seckill.client.DeadLetter;
 import io.github.seckill.client.OrderRef;
 import io.github.seckill.spring.listener.*;
 import io.lettuce.core.codec.ByteArrayCodec;
+import java.io.IOException;
 import java.lang.reflect.RecordComponent;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -68,20 +71,51 @@ class EntriesTest {
         return text.toString().getBytes(StandardCharsets.UTF_8);
     }
 
+    /** The vectors of entries, or those of dead letters. */
+    private static List<Map<String, Object>> vectors(boolean letters) throws IOException {
+        String json = Files.readString(Pages.ROOT.resolve("domain/vectors/entries.json"));
+        return new Yaml().<List<Map<String, Object>>>load(json).stream()
+                .filter(vector -> vector.get("stream").equals("orders.dlq") == letters).toList();
+    }
+
+    @SuppressWarnings("unchecked") // of JSON
+    private static byte[][] fields(Map<String, Object> vector) {
+        return ((List<List<Object>>) vector.get("fields")).stream().flatMap(List::stream)
+                .map(EntriesTest::bytes).toArray(byte[][]::new);
+    }
+
     @Test
     @EnabledIf("shop.documented.Pages#areHere")
-    @SuppressWarnings("unchecked") // of JSON
+    void everyDeadLetterIsReadAsByTheModule() throws Exception {
+        List<Map<String, Object>> vectors = vectors(true);
+        try (var raw = shop.lettuce.connect(ByteArrayCodec.INSTANCE)) {
+            byte[] dlq = bytes("stream.orders.dlq");
+            vectors.forEach(vector -> raw.sync().xadd(dlq, (Object[]) fields(vector)));
+        }
+        List<DeadLetter> letters = shop.client.run(deadLetters("stream.orders", "0", 100));
+        assertThat(letters).hasSameSizeAs(vectors);
+        for (int i = 0; i < letters.size(); i++) {
+            DeadLetter letter = letters.get(i);
+            if (vectors.get(i).get("read") instanceof Map<?, ?> read) {
+                assertThat(read.get("stream")).isEqualTo(letter.stream());
+                assertThat(read.get("group")).isEqualTo(letter.group());
+                assertThat(read.get("entry")).isEqualTo(letter.entryId());
+                assertThat(read.get("reason")).isEqualTo(letter.reason());
+                assertThat(read.get("order")).isEqualTo(letter.order());
+            }
+        }
+    }
+
+    @Test
+    @EnabledIf("shop.documented.Pages#areHere")
     void everyVectorIsReadAsByTheModule() throws Exception {
-        String json = Files.readString(Pages.ROOT.resolve("domain/vectors/entries.json"));
         Map<String, Map<String, String>> expected = new HashMap<>();
         Map<String, Map<String, String>> read = new ConcurrentHashMap<>();
         try (var raw = shop.lettuce.connect(ByteArrayCodec.INSTANCE)) {
-            for (Map<String, Object> vector : new Yaml().<List<Map<String, Object>>>load(json)) {
+            for (Map<String, Object> vector : vectors(false)) {
                 String which = "." + vector.get("stream");
                 String stream = "stream.orders" + which.replace(".orders", "");
-                Object[] fields = ((List<List<Object>>) vector.get("fields")).stream()
-                        .flatMap(List::stream).map(EntriesTest::bytes).toArray();
-                String id = raw.sync().xadd(bytes(stream), fields);
+                String id = raw.sync().xadd(bytes(stream), (Object[]) fields(vector));
                 Map<String, String> says = new TreeMap<>();
                 put(says, "refused", vector.get("refused"));
                 if (vector.get("read") instanceof Map<?, ?> values) {

@@ -1,5 +1,6 @@
 package io.github.seckill.client;
 
+import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -10,8 +11,34 @@ import org.jspecify.annotations.Nullable;
  * @param fields all its fields: those of the entry, and those that begin with {@code dlq}
  */
 public record DeadLetter(String id, Map<String, String> fields) {
+    /** With this the names of all that it says beside the fields of its entry begin. */
+    public static final String PREFIX = "dlq";
+
     public DeadLetter {
         fields = Map.copyOf(fields);
+    }
+
+    /** What the dead letter of an entry says that nothing becomes of, behind its fields. */
+    public static Map<String, String> behind(
+            String stream, String group, String entryId, long deliveries, String reason) {
+        Map<String, String> own = new LinkedHashMap<>();
+        own.put("dlqStream", stream);
+        own.put("dlqGroup", group);
+        own.put("dlqId", entryId);
+        own.put("dlqDeliveries", String.valueOf(deliveries));
+        own.put("dlqReason", reason);
+        own.put("dlqOrder", "unknown");
+        return own;
+    }
+
+    /** The stream that its entry was in. */
+    public @Nullable String stream() {
+        return fields.get("dlqStream");
+    }
+
+    /** The group that its consumer was in. */
+    public @Nullable String group() {
+        return fields.get("dlqGroup");
     }
 
     /** Why it was rejected. */

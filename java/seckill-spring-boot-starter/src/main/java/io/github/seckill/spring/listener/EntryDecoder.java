@@ -1,5 +1,6 @@
 package io.github.seckill.spring.listener;
 
+import io.github.seckill.client.DeadLetter;
 import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.OrderState;
 import io.github.seckill.spring.listener.PaymentToRefund.Reason;
@@ -107,7 +108,7 @@ final class EntryDecoder {
     /** Only what is read must be in order: the other fields are the shop's own. */
     private record Fields(Map<byte[], byte[]> raw) {
         boolean ofDeadLetter() {
-            return readable(raw).keySet().stream().anyMatch(name -> name.startsWith("dlq"));
+            return readable(raw).keySet().stream().anyMatch(name -> name.startsWith(DeadLetter.PREFIX));
         }
 
         private List<byte[]> values(String name) {

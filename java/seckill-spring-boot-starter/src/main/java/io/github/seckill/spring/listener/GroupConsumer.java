@@ -1,5 +1,6 @@
 package io.github.seckill.spring.listener;
 
+import io.github.seckill.client.DeadLetter;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.cluster.RedisClusterClient;
 import io.lettuce.core.codec.ByteArrayCodec;
@@ -98,12 +99,8 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
             return false;
         }
         Map<byte[], byte[]> letter = new LinkedHashMap<>(record.getValue());
-        letter.put(bytes("dlqStream"), stream);
-        letter.put(bytes("dlqGroup"), bytes(group));
-        letter.put(bytes("dlqId"), bytes(entry.id()));
-        letter.put(bytes("dlqDeliveries"), bytes(String.valueOf(entry.deliveries())));
-        letter.put(bytes("dlqReason"), bytes(reason));
-        letter.put(bytes("dlqOrder"), bytes("unknown"));
+        DeadLetter.behind(entry.stream(), group, entry.id(), entry.deliveries(), reason)
+                .forEach((name, value) -> letter.put(bytes(name), bytes(value)));
         streams.xAdd(bytes(entry.stream() + ".dlq"), letter);
         Long acknowledged = streams.xAck(stream, group, RecordId.of(entry.id()));
         return acknowledged != null && acknowledged == 1;
