@@ -151,10 +151,17 @@ impl Session {
             }
             Ok(()) => {}
         }
-        let mut names = finder.vouchers();
+        let max = options.vouchers_max as usize;
+        let left_out = finder.vouchers().len().saturating_sub(max);
+        if left_out > 0 {
+            let next = finder.next_stocks();
+            let told = self.ask(&infos(&next)).await?;
+            let left =
+                told.into_iter().map(|reply| replies::voucher(String::new(), reply).info.left);
+            finder.take_stocks(&next, left.collect());
+        }
+        let names = finder.selling(max);
         self.finder = Some(finder);
-        let left_out = names.len().saturating_sub(options.vouchers_max as usize);
-        names.truncate(options.vouchers_max as usize);
         Ok((names, left_out))
     }
 
@@ -165,9 +172,7 @@ impl Session {
         options: &Options,
         notes: &mut Vec<String>,
     ) -> RedisResult<Vec<Voucher>> {
-        let commands: Vec<Cmd> =
-            names.iter().map(|name| cmd("SECKILL.INFO").arg(name).to_owned()).collect();
-        let told = self.ask(&commands).await?;
+        let told = self.ask(&infos(names)).await?;
         let (mut vouchers, mut with_holds) = (Vec::new(), Vec::new());
         for (name, reply) in names.iter().zip(told) {
             let shown_name = sanitize_bytes(name);
@@ -239,4 +244,8 @@ impl Session {
         }
         Ok(streams)
     }
+}
+
+fn infos(vouchers: &[Vec<u8>]) -> Vec<Cmd> {
+    vouchers.iter().map(|name| cmd("SECKILL.INFO").arg(name).to_owned()).collect()
 }

@@ -1,5 +1,7 @@
 //! One frame, as `--once` prints it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use std::fs;
 use std::process::Command;
 
@@ -242,6 +244,32 @@ fn vouchers_and_streams_can_be_named_and_bounded() {
     assert!(named.contains("no voucher no: there is no key seckill:stock:no"), "{named}");
     assert_eq!(words(&named, "other")[1], "1");
     assert!(!named.contains("v10"), "{named}");
+}
+
+#[test]
+fn of_too_many_vouchers_those_that_sell_are_watched() {
+    let server = Server::start();
+    for number in 10..30 {
+        run_all(&server, &[&format!("SET seckill:stock:v{number} 1000000")]);
+    }
+    let is_over = AtomicBool::new(false);
+    let frame = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for user in 0.. {
+                let user = user.to_string();
+                server.call(&["SECKILL.TRY", "v28", &user, &user]);
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        let several = ["--vouchers-max", "3", "--readings", "3", "--interval", "200ms"];
+        let frame = frame(&server, &several);
+        is_over.store(true, Ordering::Relaxed);
+        frame
+    });
+    assert!(frame.contains("v28") && frame.contains("v11") && !frame.contains("v12"), "{frame}");
+    assert!(frame.contains("and 17 more, see --vouchers-max"), "{frame}");
 }
 
 #[test]
