@@ -39,12 +39,14 @@ impl<N: Clone> Found<N> {
     fn sell<F: Facts<Name = N>>(&self, facts: &F) -> Result<Amend<N>, F::Error> {
         facts.writable(self.entry.units)?;
         facts.room(Stream::Confirmed)?;
-        Ok(Amend {
+        let plan = Amend {
             entry: Some(Entry { state: State::Sold, deadline: 0, ..self.entry.clone() }),
             hold: Some(Hold::Lift),
             extra: self.entry.units.beyond_first().saturating_neg(),
             ..self.amend()
-        })
+        };
+        debug_assert!(plan.makes_no_units(&self.entry));
+        Ok(plan)
     }
 }
 

@@ -284,6 +284,7 @@ fn release<F: Facts>(
             entry.clone().released(reason)
         }
     });
+    debug_assert!(plan.makes_no_units(entry));
     Ok(plan)
 }
 

@@ -218,6 +218,21 @@ impl<N> Amend<N> {
     }
 }
 
+impl<N> Amend<N> {
+    /// Do left, held and sold together stay what they were, of an order that the book had so? They
+    /// become less only if the stock can't have back what it gave: it is missing, or was set to
+    /// more.
+    pub(crate) fn makes_no_units(&self, was: &Entry<N>) -> bool {
+        let units = |entry: &Entry<N>| match entry.state {
+            State::Held | State::Sold => entry.units.get(),
+            State::Waiting | State::Released(_) => 0,
+        };
+        let returned = self.stock.map_or(0, |stock| stock.after.saturating_sub(stock.before));
+        let is = self.entry.as_ref().map_or(units(was), units);
+        returned >= 0 && returned.saturating_add(is) <= units(was)
+    }
+}
+
 /// What is on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record<N> {

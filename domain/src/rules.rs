@@ -134,7 +134,9 @@ impl Rules {
     /// The value for the voucher's key.
     pub fn to_json(self) -> String {
         // Only numbers: serialization can't fail.
-        serde_json::to_string(&self).unwrap_or_default()
+        let json = serde_json::to_string(&self);
+        debug_assert!(json.is_ok());
+        json.unwrap_or_default()
     }
 
     /// May a user who has `units` have `more`?

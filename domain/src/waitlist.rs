@@ -125,13 +125,15 @@ impl<N: Clone> Waiter<N> {
         facts.writable(Units::ONE)?;
         facts.line_writable()?;
         let order = Order { user: entry.user.clone(), id, units: entry.units };
-        Ok(Amend {
+        let plan = Amend {
             // Without units on record, none are written.
             units: has.map(|has| has.without(entry.units, true).into()),
-            entry: Some(entry.released(reason)),
+            entry: Some(entry.clone().released(reason)),
             place: Some(Place::Leave),
             ..Amend::about(order, Some(rules.sale))
-        })
+        };
+        debug_assert!(plan.makes_no_units(&entry));
+        Ok(plan)
     }
 
     fn get<F: Facts<Name = N>>(self, facts: &F, stock: Change) -> Result<Plan<N>, F::Error> {

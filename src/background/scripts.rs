@@ -15,7 +15,9 @@ pub(super) fn configure(ctx: Ctx<'_>, memory: &Memory) {
     let setting = if ctx.is_replica() { Vec::new() } else { config::SCRIPTS.with(<[u8]>::to_vec) };
     if !memory.scripts.are_of(&setting) {
         // It was checked when it was set.
-        let scripts = config::parse_scripts(&setting).unwrap_or_default();
+        let scripts = config::parse_scripts(&setting);
+        debug_assert!(scripts.is_ok());
+        let scripts = scripts.unwrap_or_default();
         remember(ctx, memory, setting, scripts);
     }
 }
