@@ -164,6 +164,15 @@ pub trait Facts {
     /// An order in the book.
     fn entry(&self, id: &Self::Name) -> Result<Option<Entry<Self::Name>>, Self::Error>;
 
+    /// The same, if it is this user's.
+    fn entry_of(
+        &self,
+        id: &Self::Name,
+        user: &Self::Name,
+    ) -> Result<Option<Entry<Self::Name>>, Self::Error> {
+        Ok(self.entry(id)?.filter(|entry| entry.user == *user))
+    }
+
     /// Is this key of a managed voucher missing? No, if a person has said to take the sale as it
     /// is.
     fn is_missing(&self, part: Needed) -> Result<bool, Self::Error>;

@@ -71,7 +71,7 @@ pub(crate) fn find<F: Facts>(
     if !request.sale.is(Some(rules.sale)) {
         return Ok(None);
     }
-    let entry = facts.entry(&request.id)?.filter(|entry| entry.user == request.user);
+    let entry = facts.entry_of(&request.id, &request.user)?;
     Ok(entry.map(|entry| {
         let (user, id) = (request.user.clone(), request.id.clone());
         Found { rules, order: Order { user, id, units: entry.units }, entry }

@@ -7,7 +7,7 @@ use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::book::read_extra;
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::entries::{Text, decimal};
+use crate::keyspace::entries::decimal;
 use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Added;
@@ -74,18 +74,21 @@ impl<'a> Sale<'a> {
             self.opened().payments.open(ctx, payments, Kind::Hash)?;
         }
         let appends = plan.appends.all();
-        let texts: Vec<Text<'a>> = appends.iter().map(|it| self.text_of(*it, plan)).collect();
-        let mut entries = self.entries(plan.sale.is_some(), &texts)?;
-        let mut added = Vec::with_capacity(appends.len());
+        let texts = [0, 1].map(|number| Some(self.text_of(*appends.get(number)?, plan)));
+        let mut entries = self.entries(plan.sale.is_some(), texts[0].as_ref())?;
+        let mut added = [None; 2];
         let mut append = || {
-            for (append, text) in appends.iter().zip(&texts) {
-                added.push(self.add(append.stream(), entries.of(order, text))?);
+            for ((append, text), added) in
+                appends.iter().zip(texts.iter().flatten()).zip(&mut added)
+            {
+                *added = self.add(append.stream(), entries.of(order, text))?;
             }
             let is_letter = |it: &Append| matches!(it, Append::DeadLetter { .. });
             if appends.iter().any(is_letter) { self.acknowledge() } else { Ok(()) }
         };
         let appended = append();
-        let added = || added.iter().zip(&texts).filter_map(|(it, text)| Some(((*it)?, text)));
+        let added =
+            || added.iter().zip(&texts).filter_map(|(it, text)| Some(((*it)?, text.as_ref()?)));
         if let Err(error) = appended {
             self.close_streams();
             added().for_each(|(it, text)| it.take_back(ctx, entries.of(order, text)));

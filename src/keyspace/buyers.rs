@@ -4,6 +4,8 @@
 //! publishes them, and only if they changed something.
 
 use crate::error::CommandError;
+use crate::keyspace::names::Name;
+use crate::keyspace::sale::Sale;
 use crate::server::{Call, Ctx, Kind, ReadKey, Str};
 use crate::typed::User;
 
@@ -43,16 +45,20 @@ impl<'a> Buyer<'a> {
     }
 }
 
-/// Which of the users are there, in their order.
-pub(crate) fn have_bought<'a>(
-    ctx: Ctx<'_>,
-    key: Str<'a>,
-    users: impl Iterator<Item = Str<'a>>,
-) -> Result<Vec<bool>, CommandError> {
-    let arguments: Vec<Str<'a>> = [key].into_iter().chain(users).collect();
-    match Call::read_all(ctx, c"SMISMEMBER", &arguments) {
-        Ok(reply) => Ok(reply.integers().map(|is_there| is_there == 1).collect()),
-        Err(error) => Err(CommandError::of_call(error, "SMISMEMBER")),
+impl<'a> Sale<'a> {
+    /// Asks at once which of these users of a batch are among the buyers.
+    pub(crate) fn find_buyers(
+        &self,
+        users: impl Iterator<Item = Str<'a>> + Clone,
+    ) -> Result<(), CommandError> {
+        let key = self.sale_keys()?.buyers;
+        let words: Vec<Str<'a>> = [key].into_iter().chain(users.clone()).collect();
+        let have = Call::read_all(self.ctx, c"SMISMEMBER", &words)
+            .map_err(|error| CommandError::of_call(error, "SMISMEMBER"))?;
+        let bought = users.zip(have.integers()).filter(|(_, is_there)| *is_there == 1);
+        let bought = bought.map(|(user, _)| Name::Given(user)).collect();
+        *self.more().bought.borrow_mut() = Some(bought);
+        Ok(())
     }
 }
 

@@ -18,9 +18,13 @@ const MORE_MAX: usize = 6;
 /// What the entry of a plan says beside the names of its order.
 pub(super) enum Text<'a> {
     /// Names and values.
-    More(Vec<(Str<'a>, OwnedStr)>),
+    More([Option<(Str<'a>, OwnedStr)>; MORE_MAX]),
     /// Beside the entry that is rejected.
     Letter(Vec<OwnedStr>),
+}
+
+impl Text<'_> {
+    const NOTHING: Self = Self::More([const { None }; MORE_MAX]);
 }
 
 /// The fields of the entries of plans, names and values in turn.
@@ -37,10 +41,12 @@ impl<'t> Entries<'t> {
         let Text::More(more) = text else { return &self.letter };
         let [_, user, _, _, _, id, places @ ..] = &mut self.words;
         (*user, *id) = (order.user.as_str(), order.id.as_str());
-        for (place, (name, value)) in places.as_chunks_mut().0.iter_mut().zip(more) {
+        let mut len: usize = 6;
+        for (place, (name, value)) in places.as_chunks_mut().0.iter_mut().zip(more.iter().flatten())
+        {
             *place = [*name, value.as_str()];
+            len = len.saturating_add(2);
         }
-        let len = more.len().saturating_mul(2).saturating_add(6);
         self.words.get(..len).unwrap_or(&self.words)
     }
 }
@@ -84,7 +90,7 @@ impl<'a> Sale<'a> {
         let booked = take.booked.as_ref();
         if booked.is_none() && take.order.units == Units::ONE {
             // Most accepted tries: they say nothing more.
-            return Text::More(Vec::new());
+            return Text::NOTHING;
         }
         let says = Says::Accepted { deadline: booked.and_then(Booked::hold), waited };
         self.text(&take.order, booked.map(|booked| booked.sale), says)
@@ -97,7 +103,7 @@ impl<'a> Sale<'a> {
                 Text::Letter(rejected.letter(fate, was))
             }
             (_, _, Some(says)) => self.text(&plan.order, plan.sale, says),
-            (_, _, None) => Text::More(Vec::new()),
+            (_, _, None) => Text::NOTHING,
         }
     }
 
@@ -105,23 +111,29 @@ impl<'a> Sale<'a> {
         let (user, id, units) = (order.user.as_ref(), order.id.as_ref(), order.units);
         let order = OrderEntry { user, voucher: &[][..], id, units, sale };
         let names = self.entry_names().own;
-        let mut more = Vec::with_capacity(2);
+        let mut more = [const { None }; MORE_MAX];
+        let mut places = more.iter_mut();
         Entry { order, says }.write(|name, value| {
-            more.extend(names.own(name).map(|name| (name.as_str(), owned(value))));
+            let Some(name) = names.own(name) else { return };
+            let place = places.next();
+            debug_assert!(place.is_some(), "an entry says more than there is room for");
+            if let Some(place) = place {
+                *place = Some((name.as_str(), owned(value)));
+            }
         });
         Text::More(more)
     }
 
-    /// The entries of these texts, to be asked for one by one.
+    /// Entries, to be asked for one by one; this is the first text.
     pub(super) fn entries<'t>(
         &self,
         is_managed: bool,
-        texts: &'t [Text<'a>],
+        text: Option<&'t Text<'a>>,
     ) -> Result<Entries<'t>, CommandError>
     where
         'a: 't,
     {
-        let letter = match (self.rejected, texts.first()) {
+        let letter = match (self.rejected, text) {
             (Some(rejected), Some(Text::Letter(own))) => rejected.fields(own),
             _ => Vec::new(),
         };

@@ -47,8 +47,7 @@ impl<'a> Opened<'a> {
         field: Str<'_>,
     ) -> Result<Option<OwnedStr>, CommandError> {
         let Some(hash) = self.reading(ctx, name) else { return Ok(None) };
-        // Cheaper than reading the value, and enough for nearly every try.
-        if hash.hash_has(field)? { Ok(hash.hash_get(field)?) } else { Ok(None) }
+        Ok(hash.hash_get(field)?)
     }
 
     /// Opens the key for writing; an error if it exists and is of another kind.
@@ -63,10 +62,8 @@ impl<'a> Opened<'a> {
             *handle = Handle::Closed;
             *handle = Handle::Writing(WriteKey::open(ctx, name));
         }
-        match &*handle {
-            Handle::Writing(key) if key.kind() == Kind::Empty || key.kind() == wanted => Ok(()),
-            _ => Err(CommandError::WrongType),
-        }
+        let kind = if let Handle::Writing(key) = &*handle { key.kind() } else { Kind::Other };
+        if kind == Kind::Empty || kind == wanted { Ok(()) } else { Err(CommandError::WrongType) }
     }
 
     /// The key, if it is open for writing.

@@ -231,18 +231,6 @@ impl<'a> Sale<'a> {
     fn units_text(&self, user: &Name<'a>) -> Result<Option<OwnedStr>, CommandError> {
         self.opened().units.field(self.ctx, self.managed_keys()?.units, user.as_str())
     }
-
-    /// Asks at once which of these users of a batch are among the buyers.
-    pub(crate) fn find_buyers(
-        &self,
-        users: impl Iterator<Item = Str<'a>> + Clone,
-    ) -> Result<(), CommandError> {
-        let have = buyers::have_bought(self.ctx, self.sale_keys()?.buyers, users.clone())?;
-        let bought = users.zip(have).filter(|(_, has_bought)| *has_bought);
-        *self.more().bought.borrow_mut() =
-            Some(bought.map(|(user, _)| Name::Given(user)).collect());
-        Ok(())
-    }
 }
 
 impl<'a> Facts for Sale<'a> {
@@ -295,6 +283,18 @@ impl<'a> Facts for Sale<'a> {
     fn entry(&self, id: &Name<'a>) -> Result<Option<Entry<Name<'a>>>, CommandError> {
         let Some(text) = self.entry_text(id)? else { return Ok(None) };
         Ok(Some(Entry::parse(text.as_str().bytes())?.map(Name::read)))
+    }
+
+    /// Without a copy of the user.
+    fn entry_of(
+        &self,
+        id: &Name<'a>,
+        user: &Name<'a>,
+    ) -> Result<Option<Entry<Name<'a>>>, CommandError> {
+        let Some(text) = self.entry_text(id)? else { return Ok(None) };
+        let entry = Entry::parse(text.as_str().bytes())?;
+        let name = |it: &[u8]| if it == user.as_ref() { user.clone() } else { Name::read(it) };
+        Ok((entry.user == user.as_ref()).then(|| entry.map(name)))
     }
 
     fn is_missing(&self, part: Needed) -> Result<bool, CommandError> {

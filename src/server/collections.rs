@@ -33,13 +33,10 @@ impl ReadKey<'_> {
 
     /// The value of `field` in a hash.
     pub(crate) fn hash_get(&self, field: Str<'_>) -> Result<Option<OwnedStr>, NotThatKind> {
-        if self.kind() != Kind::Hash {
-            return Err(NotThatKind);
-        }
         let mut value: *mut raw::RedisModuleString = ptr::null_mut();
-        // SAFETY: the handle is open on a hash; one field with its place for the value, then the
-        // null that ends the list.
-        unsafe {
+        // SAFETY: the handle is open, and of another kind than a hash is refused; one field with
+        // its place for the value, then the null that ends the list.
+        let status = unsafe {
             api!(RedisModule_HashGet(
                 self.as_ptr(),
                 raw::REDISMODULE_HASH_NONE as c_int,
@@ -49,24 +46,8 @@ impl ReadKey<'_> {
             ))
         };
         // SAFETY: the value is a new reference of ours, or null when there is no such field.
-        Ok(unsafe { own(value) })
-    }
-
-    /// Does a hash have `field`? Copies nothing.
-    pub(crate) fn hash_has(&self, field: Str<'_>) -> Result<bool, NotThatKind> {
-        let mut exists: c_int = 0;
-        // SAFETY: the handle is open, and of another kind than a hash is refused; one field with,
-        // because of HASH_EXISTS, an int as its place, then the null that ends the list.
-        let status = unsafe {
-            api!(RedisModule_HashGet(
-                self.as_ptr(),
-                raw::REDISMODULE_HASH_EXISTS as c_int,
-                field.as_ptr(),
-                &raw mut exists,
-                ptr::null_mut::<raw::RedisModuleString>(),
-            ))
-        };
-        if status == OK { Ok(exists != 0) } else { Err(NotThatKind) }
+        let value = unsafe { own(value) };
+        if status == OK { Ok(value) } else { Err(NotThatKind) }
     }
 
     /// At most `most` members of a sorted set with their scores, in this range of scores, lowest

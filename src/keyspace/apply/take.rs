@@ -47,7 +47,7 @@ impl<'a> Sale<'a> {
         let Some(first) = takes.first() else { return Ok(Applied::All) };
         debug_assert!(takes.iter().all(|it| it.order.units == first.order.units));
         let text = [self.text_of_take(first, waited)];
-        let mut entries = self.entries(first.booked.is_some(), &text)?;
+        let mut entries = self.entries(first.booked.is_some(), text.first())?;
         let [text] = &text;
         let is_new = self.admit(takes)?;
         if !is_new && first.admit == Some(Admission::Ask) {
