@@ -131,7 +131,7 @@ pub fn begun(stream: &StreamInfo) -> Passed {
 
 /// What is missing for a group that had to be made again, before the greatest id `now`. What was
 /// pending went with the group: it is read again, if it is there. `left` is how many entries there
-/// are after the last that was read, if they were counted.
+/// are after the last that was read, if they were counted: else some of these may be missing.
 pub fn made_again(
     before: &Passed,
     stream: &StreamInfo,
@@ -147,9 +147,12 @@ pub fn made_again(
     let settled = before.settled.unwrap_or(before.at);
     let has_lost_pending =
         settled < before.at && (stream.deleted > settled || !is_there(after_it(settled)));
+    let is_counted = left.is_some() || stream.deleted <= before.at;
     let left = left.unwrap_or(stream.length);
-    let missing =
-        before.number.map(|number| stream.added.saturating_sub(number).saturating_sub(left));
+    let missing = before
+        .number
+        .map(|number| stream.added.saturating_sub(number).saturating_sub(left))
+        .filter(|missing| is_counted || *missing > 0);
     let (after, entries) = match missing {
         _ if has_lost_pending => (settled, None),
         Some(0) => return None,
@@ -285,6 +288,8 @@ mod tests {
         assert_eq!(gap_of(3, Some(3), stream(8, &[2, 3, 4, 6, 8], 7)), Some((3, 8, Some(2))));
         // Too many are left to be counted.
         assert_eq!(gap_of(3, None, stream(8, &[4, 6, 8], 7)), Some((3, 4, Some(2))));
+        assert_eq!(gap_of(3, None, stream(8, &[1, 2, 3, 4, 6, 8], 7)), Some((3, 8, None)));
+        assert_eq!(gap_of(3, None, stream(8, &[1, 3, 4, 5, 6, 7, 8], 2)), None);
         // What was pending is there, or is not.
         assert_eq!(gap(1, stream(8, &[2, 3, 4, 5, 6, 7, 8], 0)), None);
         assert_eq!(gap(1, stream(8, &[3, 4, 5, 6, 7, 8], 0)), Some((1, 3, None)));
