@@ -24,6 +24,8 @@ fn every_command() {
     }
 }
 
+// The next two are tests of the library of functions, too: scripts/functions.
+
 #[test]
 fn an_unmanaged_voucher() {
     Pair::start().check(
@@ -31,20 +33,18 @@ fn an_unmanaged_voucher() {
         > SET seckill:stock:7 9
         ...
         > SECKILL.TRY 7 alice o1
-        ...
+        DECR seckill:stock:7
+        SADD seckill:order:7 alice
+        XADD stream.orders ID userId alice voucherId 7 id o1
         > SECKILL.TRY 7 bob o2 UNITS 3
         DECRBY seckill:stock:7 3
         SADD seckill:order:7 bob
         XADD stream.orders ID userId bob voucherId 7 id o2 units 3
         > SECKILL.TRY 7 bob o3
-        > SET stock 9
-        ...
-        > SECKILL.TRYKEYS stock buyers orders 7 bob o2 UNITS 2
-        DECRBY stock 2
-        SADD buyers bob
-        XADD orders ID userId bob voucherId 7 id o2 units 2
         > SECKILL.CANCEL 7 alice o1
-        ...
+        INCRBY seckill:stock:7 1
+        SREM seckill:order:7 alice
+        XADD stream.orders.released ID userId alice voucherId 7 id o1 reason cancelled
         > SECKILL.CANCEL 7 alice o1
         > SET "seckill:stock:\x00\xff" 1 EX 1000
         ...
@@ -53,6 +53,33 @@ fn an_unmanaged_voucher() {
         SADD seckill:order:\x00\xff a\r\nb
         XADD stream.orders ID userId a\r\nb voucherId \x00\xff id :
         "#,
+    );
+}
+
+#[test]
+fn a_try_by_keys_and_a_lock() {
+    Pair::start().check(
+        "
+        > SET stock 9
+        ...
+        > SECKILL.TRYKEYS stock buyers orders 7 alice o1
+        DECR stock
+        SADD buyers alice
+        XADD orders ID userId alice voucherId 7 id o1
+        > SECKILL.TRYKEYS stock buyers orders 7 bob o2 UNITS 2
+        DECRBY stock 2
+        SADD buyers bob
+        XADD orders ID userId bob voucherId 7 id o2 units 2
+        > SECKILL.TRYKEYS stock buyers stock 7 carol o3 NOSTREAM
+        DECR stock
+        SADD buyers carol
+        > SET lock t PX 1000000
+        ...
+        > LOCK.RELEASE lock u
+        > LOCK.RELEASE lock t
+        DEL lock
+        > LOCK.RELEASE lock t
+        ",
     );
 }
 
