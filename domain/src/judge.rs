@@ -170,6 +170,8 @@ pub enum Kind {
     Claimed,
     /// A person has kept an order whose units are on sale again.
     Oversold,
+    /// So many units are off the sale for an order that is over.
+    Outside(i64),
 }
 
 /// Something that differs, of one order.

@@ -79,6 +79,7 @@ fn of_sale(sale: &Sale<'_>, live: &Live<'_>, found: &mut Judgement, sums: &mut S
                 agreed.settle(sale, live, order, row, found);
             }
         }
+        outside(sale, live, found);
     } else {
         of_users(sale, live, found);
     }
@@ -87,6 +88,18 @@ fn of_sale(sale: &Sale<'_>, live: &Live<'_>, found: &mut Judgement, sums: &mut S
         return;
     }
     agreed.add(sale, live, found, sums);
+}
+
+/// Units are off the sale for orders that the rows keep, and for no other one.
+fn outside(sale: &Sale<'_>, live: &Live<'_>, found: &mut Judgement) {
+    for (order, units) in &live.outside {
+        let row = sale.rows.get(order);
+        if *units > 0 && !row.is_some_and(Row::is_live) {
+            let server = format!("{units} units of it are off the sale");
+            let its = row.map_or("missing", |row| row.fact.known.state.word()).to_owned();
+            found.findings.insert(sale.finding(order, "", server, its, Kind::Outside(*units)));
+        }
+    }
 }
 
 /// What the rows should have, by order: the units and the user. It is what the server has, but for
@@ -261,7 +274,7 @@ fn compare(
         }
         return false;
     }
-    if (is_lost || next.is_none()) && row.is_settled && row.disputed == said.words() {
+    if row.is_settled && row.disputed != LOST && row.disputed == said.words() {
         found.settled = found.settled.saturating_add(1);
         return true;
     }

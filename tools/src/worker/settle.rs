@@ -17,7 +17,7 @@ use seckill_tools::connection::{Connection, Target};
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::voucher_keys::VoucherKeys;
 
-use crate::batch::{Answer, Row, Sole};
+use crate::batch::{Answer, Row, Sole, UNTOLD};
 use crate::book::{self, Asker};
 use crate::check::source_of;
 use crate::marks::{Marks, Meaning};
@@ -243,8 +243,8 @@ impl Settler<'_> {
     async fn keep(&mut self, source: &mut Source, row: Row, answer: &Answer) -> Result<()> {
         let lines = self.store.money_of(&row.key).await.map_err(unread)?;
         let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
-        let reference = row.known.reference.as_deref().unwrap_or_default();
-        let refunds = is_given_back(reference, &lines);
+        let reference = row.known.reference.as_deref();
+        let refunds = reference.is_some_and(|reference| is_given_back(reference, &lines));
         ensure!(
             !refunds || self.wanted.not_refunded,
             "nothing was settled: a line of the refunds gives the payment of {} back; if it was \
@@ -263,6 +263,10 @@ impl Settler<'_> {
                 }
                 if !row.known.state.is_live() {
                     kept.known = fact.known.clone();
+                    // Units may have been released since it was paid.
+                    if fact.known.reference.is_some() && row.known.units.max(fact.known.units) > 1 {
+                        kept.confirmed_id = UNTOLD.to_owned();
+                    }
                 }
                 if fact.known.state.is_live() { fact.known.units } else { 0 }
             }

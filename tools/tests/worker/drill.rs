@@ -248,6 +248,12 @@ impl Drill {
             checked(&self.shop, &words);
             return true;
         }
+        if let Some((_, restock)) =
+            text.lines().find_map(|line| line.split_once(": SECKILL.RESTOCK "))
+        {
+            self.client(&format!("SECKILL.RESTOCK {restock}"));
+            return true;
+        }
         let lines: Vec<&str> =
             text.lines().filter(|line| line.contains("seckill-worker settle ")).collect();
         for line in lines {

@@ -238,6 +238,29 @@ fn units_of_which_nobody_tells_whether_they_were_paid_wait_for_a_person() {
     }
 }
 
+/// A released order that a restored server sold, and of which it released a unit.
+#[test]
+fn what_was_released_of_an_order_before_it_is_kept_is_refunded() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell_managed("7", 5, "HOLD 600000 LIMIT 5");
+    assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 2"), Value::Int(0));
+    shop.drain(&[]);
+    shop.run("SAVE");
+    shop.run("SECKILL.CANCEL 7 ann 1");
+    shop.drain(&[]);
+    shop.returns_to_the_save();
+    shop.pay("7 ann 1", "A", 1);
+    shop.run("SECKILL.CANCEL 7 ann 1 KEEP 1");
+    shop.once(&[]).ended();
+    shop.settles(&["1", "--keep"], 0, &["order 1 is kept, sold"]);
+    shop.once(&[]).ended();
+    let told = expect(&shop, &CHECK, 3, &["payment A of order 1 of voucher 7 was for 1 units"]);
+    let paid = [&step(&told, "1", ", with --paid ")[..], &["--paid", "2"]].concat();
+    shop.settles(&paid, 0, &["refund payment A of 1 units"]);
+    assert_eq!(shop.refunds("A"), 1);
+    expect(&shop, &CHECK, 0, &["\nPROVED: 1 units sold"]);
+}
+
 /// One payment of two orders: it was for both, or for one of them.
 #[test]
 fn a_payment_of_two_orders_counts_once() {

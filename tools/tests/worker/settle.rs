@@ -124,6 +124,32 @@ fn a_release_cancels_on_the_server_what_is_there() {
     }
 }
 
+/// The entry of a release that the person has seen is read after that.
+#[test]
+fn what_a_person_has_kept_is_not_released_by_what_the_server_said_then() {
+    let mut shop = Shop::saved(Database::sqlite(), "HOLD 600000 LIMIT 5");
+    assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 2"), Value::Int(0));
+    shop.pay("7 ann 1", "A", 1);
+    shop.drain(&[]);
+    shop.run("SAVE");
+    shop.run("SECKILL.CANCEL 7 ann 1 KEEP 1");
+    shop.drain(&[]);
+    shop.returns_to_the_save();
+    expect(&shop, &REPAIR, 1, &["2 units on the server, 1 units in the rows"]);
+    shop.run("SECKILL.CANCEL 7 ann 1");
+    shop.settles(&["1", "--keep"], 0, &["order 1 is kept, sold", "took its 1 units off the sale"]);
+    shop.once(&[]).ended();
+    expect(&shop, &REPAIR, 0, &["\nPROVED: 1 units sold"]);
+    assert_eq!(shop.info("7", "left"), "4");
+    // A person takes the row back by other means: the units do not stay off the sale.
+    shop.database.held("UPDATE seckill_orders SET state = 'cancelled'").end("SELECT 1");
+    let told = expect(&shop, &CHECK, 1, &["1 units of it are off the sale on the server"]);
+    let (_, restock) = told.split_once(": SECKILL.RESTOCK ").expect("the next step");
+    let restock = restock.lines().next().expect("its line");
+    assert_eq!(shop.run(&format!("SECKILL.RESTOCK {restock}")), Value::Int(5));
+    assert!(!checked(&shop, &CHECK).1.contains("off the sale"));
+}
+
 #[test]
 fn a_dispute_that_has_healed_ends_by_itself() {
     let mut shop = Shop::saved(Database::sqlite(), "HOLD 600000");

@@ -271,6 +271,11 @@ impl Draft<'_> {
             }
             (None, _) => project(known, Some(told).filter(|_| is_entry), &book),
         };
+        // What a person has settled stands as long as the server says the same.
+        if row.is_settled && row.disputed != LOST && row.disputed == book.words() && other.is_none()
+        {
+            return;
+        }
         match found {
             Ok(known) => {
                 if fact.is_some() {

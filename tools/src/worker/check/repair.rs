@@ -224,8 +224,8 @@ fn is_told_only(differs: &Why) -> bool {
 
 /// What no look at the server changes.
 fn is_for_a_person(kind: Differs) -> bool {
-    use Differs::{Claimed, GoodsAndMoney, Oversold, Shared, Twice};
-    matches!(kind, Oversold | Shared | Claimed | GoodsAndMoney | Twice)
+    use Differs::{Claimed, GoodsAndMoney, Outside, Oversold, Shared, Twice};
+    matches!(kind, Oversold | Outside(_) | Shared | Claimed | GoodsAndMoney | Twice)
 }
 
 fn key(one: &Finding) -> OrderKey {

@@ -163,6 +163,9 @@ fn line(finding: &Finding) -> String {
             "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale}, with --keep \
              or --release"
         ),
+        Kind::Outside(units) => {
+            format!("{about}: SECKILL.RESTOCK {voucher} {units} FOR {order} SALE {sale}")
+        }
         Kind::Unheld => format!(
             "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale} --release"
         ),
@@ -197,7 +200,7 @@ mod tests {
     use super::*;
     use crate::options::Options;
 
-    const KINDS: [Kind; 11] = [
+    const KINDS: [Kind; 12] = [
         Kind::Missing,
         Kind::Behind,
         Kind::Contradicts,
@@ -209,6 +212,7 @@ mod tests {
         Kind::Shared,
         Kind::Claimed,
         Kind::Oversold,
+        Kind::Outside(2),
     ];
 
     fn finding([order, user, server, row]: [&str; 4], kind: Kind) -> Finding {
@@ -272,7 +276,8 @@ mod tests {
         let (page, mut count) = (page("worker.md"), 0);
         for line in &lines {
             let commands = commands(line);
-            assert!(!commands.is_empty() || line.ends_with(": check --repair"), "{line}");
+            let ends = line.ends_with(": check --repair") || line.contains(": SECKILL.RESTOCK ");
+            assert!(!commands.is_empty() || ends, "{line}");
             for command in commands {
                 let words = command.split(' ').chain(["--database", "sqlite:a.db"]);
                 let parsed = Options::try_parse_from(words).map(|options| options.check());
