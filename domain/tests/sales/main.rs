@@ -2,11 +2,13 @@
 //! themselves. `SOAK=1` explores further, `BRIEF=1` less; `-- --nocapture` prints the numbers.
 
 mod actions;
+mod books;
 mod bounds;
 mod canonical;
 mod confirmations;
 mod extremes;
 mod flat;
+mod ledger;
 mod line;
 mod model;
 mod overlays;

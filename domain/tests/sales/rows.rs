@@ -15,8 +15,8 @@ use std::cell::Cell;
 type Entries = [Option<Known<u8>>; 4];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Server {
-    world: World,
+pub struct Server {
+    pub world: World,
     streams: [Entries; ORDERS],
 }
 
@@ -73,7 +73,11 @@ struct Rows {
 const BOUNDS: [(usize, bool); 2] = [(2, false), (1, true)];
 
 impl Server {
-    fn book(&self, id: usize) -> Book<u8> {
+    pub fn new(world: World) -> Self {
+        Self { world, streams: [const { [const { None }; 4] }; ORDERS] }
+    }
+
+    pub fn book(&self, id: usize) -> Book<u8> {
         match (self.world.rules, self.world.book[id]) {
             (None, _) => Book::Over,
             (Some(_), None) => Book::Lacks,
@@ -82,7 +86,7 @@ impl Server {
     }
 
     /// Runs a command; what it appends is in the streams from then on.
-    fn run(&mut self, action: Action) -> Result<(), &'static str> {
+    pub fn run(&mut self, action: Action) -> Result<(), &'static str> {
         let late = None;
         let mut run = Run {
             world: self.world,
@@ -193,9 +197,8 @@ impl Model for Rows {
     type Action = Move;
 
     fn init_states(&self) -> Vec<State> {
-        let streams = [const { [const { None }; 4] }; ORDERS];
         vec![State {
-            server: Server { world: created(sale()), streams },
+            server: Server::new(created(sale())),
             rows: [const { None }; ORDERS],
             disputed: [false; ORDERS],
             slow: None,
