@@ -11,12 +11,13 @@ final class FailureLog {
     private final Map<String, Failing> failing = new LinkedHashMap<>();
     /** Different entries that have failed since one was handled last. */
     private final Set<String> failedInARow = new HashSet<>();
-    private long handled;
+    /** How many entries were handled, by their stream. */
+    private final Map<String, Long> handled = new HashMap<>();
 
     /**
      * How an entry has failed.
      *
-     * @param othersHandled whether others were handled since its first failure
+     * @param othersHandled whether others of its stream were handled since the failure before
      */
     record Failures(long count, Duration time, boolean othersHandled) {}
 
@@ -27,19 +28,21 @@ final class FailureLog {
         if (failedInARow.size() < ENTRIES_MAX) {
             failedInARow.add(key);
         }
+        long handledNow = handled.getOrDefault(stream, 0L);
+        Failing before = failing.get(key);
         Failing known = failing.merge(
-                key, new Failing(nowNanos, handled, 1),
-                (old, now) -> new Failing(old.firstNanos, old.handledBefore, old.count + 1));
+                key, new Failing(nowNanos, handledNow, 1),
+                (old, now) -> new Failing(old.firstNanos, handledNow, old.count + 1));
         if (failing.size() > ENTRIES_MAX) {
             failing.remove(failing.keySet().iterator().next());
         }
         return new Failures(
                 known.count, Duration.ofNanos(nowNanos - known.firstNanos),
-                handled > known.handledBefore);
+                before != null && handledNow > before.handledBefore);
     }
 
     void handled(String stream, String id) {
-        handled++;
+        handled.merge(stream, 1L, Long::sum);
         failedInARow.clear();
         forget(stream, id);
     }

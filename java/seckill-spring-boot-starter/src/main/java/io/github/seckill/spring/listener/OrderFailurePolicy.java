@@ -6,8 +6,9 @@ import java.time.Duration;
  * Decides on an entry that a listener can't handle. A bean of this type is used by all listeners of
  * the application; without one, {@link #retryForever()}.
  *
- * <p>It is asked after a failure only if the same group has handled another entry since this one
- * failed first: while a database is down, or refuses everything, nothing is given up.
+ * <p>It is asked after a failure only if the same consumer has handled another entry of the same
+ * stream since the failure before: while a database is down, or refuses everything, nothing is
+ * given up.
  */
 @FunctionalInterface
 public interface OrderFailurePolicy {
