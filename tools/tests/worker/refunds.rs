@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::check::{checked, expect};
-use crate::databases::Database;
+use crate::databases::{Database, from_hex};
 use crate::harness::Server;
 use crate::settle::{CHECK, REPAIR};
 use crate::shop::{Shop, databases};
@@ -119,6 +119,11 @@ fn what_is_due_of_a_payment_is_on_lines_once() {
         expect(&shop, &CHECK, 1, &["no line refunds 3 units in the rows: check --repair"]);
         expect(&shop, &REPAIR, 0, &["wrote 1 orders", "\nPROVED: 0 units sold"]);
         assert_eq!(lines("cancelled A"), 1);
+        let entry = shop.database.kind.hex("entry");
+        let query = "FROM seckill_order_changes WHERE to_state = 'cancelled'";
+        let entries = shop.database.rows(&format!("SELECT {entry} {query}"));
+        let entry = from_hex(&sqlx::Row::get::<String, _>(&entries[0], 0));
+        assert_eq!(entry, "check 0", "no entry of a stream wrote it");
         expect(&shop, &REPAIR, 0, &["\nPROVED: 0 units sold"]);
         // The whole payment, too: a person says that this was not refunded.
         let copy = "INSERT INTO seckill_order_changes (voucher_id, sale_id, order_id, entry, \
