@@ -5,6 +5,7 @@
 //! the row is written.
 
 mod adopt;
+mod all;
 mod on_server;
 mod payment;
 mod texts;
@@ -61,40 +62,12 @@ impl Settler<'_> {
         if let Some(reference) = &self.wanted.payment {
             return payment::refund(self, reference).await;
         }
-        if !self.wanted.all {
-            let order = self.wanted.order.as_deref().unwrap_or_default();
-            let row = self.one(order).await?;
-            return self.settle(&row).await;
+        if self.wanted.all {
+            return all::settle(self).await;
         }
-        let voucher = self.wanted.voucher.as_deref().unwrap_or_default();
-        let sale = self.wanted.sale.as_deref().unwrap_or_default();
-        let mut rows = self.store.disputed(Some(voucher)).await.map_err(unread)?;
-        rows.retain(|row| row.key.sale == sale);
-        let mut source = self.source(voucher).await?;
-        let mark = self.marks(&mut source).await?;
-        let expected = self.wanted.expect.unwrap_or_default();
-        println!(
-            "{}, mark {}: {} disputed rows of voucher {}, sale {}",
-            self.wanted.site.server.without_password(),
-            sanitize(&mark),
-            rows.len(),
-            sanitize(voucher),
-            sanitize(sale)
-        );
-        ensure!(
-            u64::try_from(rows.len()) == Ok(expected),
-            "--expect {expected}: there are {}, so nothing was settled",
-            rows.len()
-        );
-        let mut failed = 0;
-        for row in &rows {
-            if let Err(error) = self.settle(row).await {
-                failed += 1;
-                println!("{}: {}", sanitize(&row.key.order), sanitize(&format!("{error:#}")));
-            }
-        }
-        ensure!(failed == 0, "{failed} of {} were not settled", rows.len());
-        Ok(())
+        let order = self.wanted.order.as_deref().unwrap_or_default();
+        let row = self.one(order).await?;
+        self.settle(&row).await
     }
 
     /// The row that the options name.

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::book::State;
 use domain::entry_id::EntryId;
 use domain::projection::Book;
-use redis::cmd;
+use redis::{RedisResult, cmd};
 use seckill_tools::duration::millis;
 use seckill_tools::sanitize::sanitize;
 use tracing::{info, warn};
@@ -36,7 +35,8 @@ impl StreamConsumer {
         let now_ms = time_ms(source).await?;
         let grace = i64::try_from(millis(self.options.claim_after)).unwrap_or(i64::MAX);
         let (about, before) = ("held rows that should be over", now_ms.saturating_sub(grace));
-        let Some(overdue) = committer.look(about, async |rows| rows.overdue(before).await).await?
+        let Some(overdue) =
+            committer.look(about, async |rows| rows.overdue(before, None).await).await?
         else {
             return Ok(());
         };
@@ -68,12 +68,10 @@ async fn lost(
         return Ok(Vec::new());
     }
     let last = source.stream(Which::Orders).await?.map_or_else(EntryId::default, |its| its.last);
-    let answers = ask(source, overdue.iter().map(|row| &row.key)).await?;
+    let lacking = lacking(source, overdue).await?;
     let mut of_sales: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
-    for row in &overdue {
-        let lacks = matches!(answers.get(&row.key), Some(Answer::Without(Book::Lacks)));
-        let is_later = row.seen.last_order().is_some_and(|its| its < last);
-        if lacks && is_later && row.known.state == State::Held {
+    for row in &lacking {
+        if row.seen.last_order().is_some_and(|its| its < last) {
             of_sales.entry((&row.key.voucher, &row.key.sale)).or_default().push(row);
         }
     }
@@ -90,7 +88,8 @@ async fn lost(
         if count > most {
             warn!(
                 "{count} held orders of voucher {voucher}, sale {sale}, are unknown to the server, \
-                 of {all}: so many wait for a person: seckill-worker check --voucher {voucher}"
+                 of {all}: so many wait for a person: seckill-worker settle --all --held --release \
+                 --voucher {voucher} --sale {sale} --expect {count}"
             );
             continue;
         }
@@ -106,6 +105,13 @@ async fn lost(
     Ok(events)
 }
 
+/// Those held orders that the server lacks.
+pub async fn lacking(source: &mut Source, mut held: Vec<Row>) -> RedisResult<Vec<Row>> {
+    let answers = ask(source, held.iter().map(|row| &row.key)).await?;
+    held.retain(|row| matches!(answers.get(&row.key), Some(Answer::Without(Book::Lacks))));
+    Ok(held)
+}
+
 fn event(row: &Row, now_ms: i64, kind: Kind) -> (Event, Sole) {
     let id = EntryId { ms: now_ms.unsigned_abs(), seq: 0 };
     let (key, user) = (row.key.clone(), row.user.clone());
@@ -113,7 +119,7 @@ fn event(row: &Row, now_ms: i64, kind: Kind) -> (Event, Sole) {
 }
 
 /// The server's clock, Unix milliseconds.
-async fn time_ms(source: &mut Source) -> Result<i64, Halt> {
+pub async fn time_ms(source: &mut Source) -> RedisResult<i64> {
     let (seconds, micros): (i64, i64) = cmd("TIME").query_async(source.connection()).await?;
     Ok(seconds.saturating_mul(1_000).saturating_add(micros / 1_000))
 }

@@ -215,6 +215,40 @@ fn all_disputes_of_a_sale_are_settled_if_they_are_as_many_as_expected() {
     shop.settles(&["--all", "--keep", "--voucher", "7", "--expect", "3"], 2, &["--sale"]);
 }
 
+#[test]
+fn many_held_orders_that_the_server_has_lost_end_together() {
+    for database in databases() {
+        let mut shop = Shop::saved(database, "HOLD 1000 LIMIT 9");
+        for order in ["1", "2", "3"] {
+            shop.buy("7", "ann", order);
+        }
+        shop.drain(&[]);
+        shop.returns_to_the_save();
+        shop.run("SECKILL.ALTER 7 HOLD 600000");
+        shop.buy("7", "bob", "4");
+        let sale = shop.info("7", "sale");
+        let all = |count| {
+            let of = ["--voucher", "7", "--sale", &*sale, "--expect", count];
+            [&["--all", "--held", "--release"][..], &of].concat()
+        };
+        shop.settles(&all("3"), 1, &["there are 0, so nothing was settled"]);
+        shop.let_pass(1_100);
+        // So many of so few rows don't end by themselves.
+        let (_, told) = shop.asked(&["--once", "--claim-after", "100ms"], "");
+        let (_, advised) = told.split_once("seckill-worker settle ").expect("what to do");
+        let advised: Vec<_> = advised.lines().next().expect("its line").split(' ').collect();
+        assert_eq!(advised, all("3"));
+        shop.settles(&all("2"), 1, &["there are 3, so nothing was settled"]);
+        shop.settles(&advised, 0, &["3 held rows that the server lacks", "order 2 is released"]);
+        shop.settles(&all("0"), 0, &["0 held rows"]);
+        shop.settles(&["--all", "--held", "--keep"], 2, &["--keep"]);
+        assert_eq!(shop.rows()[&("7".to_owned(), "4".to_owned())].state, "held");
+        shop.run("SECKILL.CONFIRM 7 bob 4");
+        shop.drain(&[]);
+        expect(&shop, &CHECK, 0, &["\nPROVED: 1 units sold"]);
+    }
+}
+
 /// The worst that a wrong option can do: nothing ends, and a sentence says what was seen.
 #[test]
 fn a_wrong_server_or_database_changes_nothing() {

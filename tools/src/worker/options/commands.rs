@@ -170,6 +170,11 @@ pub struct Settle {
     #[arg(long, requires_all = ["way", "voucher", "sale", "expect"], conflicts_with = "refund")]
     pub all: bool,
 
+    /// With --all --release: instead of these the held ones that the server has lost, which nobody
+    /// can pay any more
+    #[arg(long, requires_all = ["all", "release"])]
+    pub held: bool,
+
     /// With --all: how many there are
     #[arg(long, value_name = "N", conflicts_with_all = ["order", "payment", "adopt_server"])]
     pub expect: Option<u64>,

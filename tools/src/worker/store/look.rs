@@ -130,10 +130,14 @@ impl Store {
         Ok(told.first().and_then(|[count]| count.parse().ok()).unwrap_or(0))
     }
 
-    /// Held rows whose deadline is before a moment.
-    pub async fn overdue(&self, before_ms: i64) -> Result<Vec<Row>, Fault> {
+    /// Held rows whose deadline is before a moment: some of all, or all of a voucher's sale.
+    pub async fn overdue(
+        &self,
+        before_ms: i64,
+        of: Option<(&str, &str)>,
+    ) -> Result<Vec<Row>, Fault> {
         let mut open = self.pool().await?.begin_reading().await?;
-        let rows = open.rows(&self.tables.select_overdue(before_ms)).await?;
+        let rows = open.rows(&self.tables.select_overdue(before_ms, of)).await?;
         open.commit().await?;
         Ok(rows)
     }
@@ -250,10 +254,18 @@ impl Tables {
         })
     }
 
-    fn select_overdue<'a>(&self, before_ms: i64) -> Statement<'a> {
+    fn select_overdue<'a>(&self, before_ms: i64, of: Option<(&'a str, &'a str)>) -> Statement<'a> {
         let mut statement = self.select_orders();
         statement.push("state = 'held' AND disputed_ms IS NULL AND deadline_ms < ");
-        statement.bind(Arg::Int(before_ms)).push(&format!(" LIMIT {ROWS_MAX}"));
+        statement.bind(Arg::Int(before_ms));
+        match of {
+            None => statement.push(&format!(" LIMIT {ROWS_MAX}")),
+            Some((voucher, sale)) => statement
+                .push(" AND voucher_id = ")
+                .bind(Arg::Text(voucher))
+                .push(" AND sale_id = ")
+                .bind(Arg::Text(sale)),
+        };
         statement
     }
 
