@@ -90,14 +90,24 @@ fn of_sale(sale: &Sale<'_>, live: &Live<'_>, found: &mut Judgement, sums: &mut S
     agreed.add(sale, live, found, sums);
 }
 
-/// Units are off the sale for orders that the rows keep, and for no other one.
+/// Units are off the sale for orders that the rows keep, as many as the server lacks of them.
 fn outside(sale: &Sale<'_>, live: &Live<'_>, found: &mut Judgement) {
-    for (order, units) in &live.outside {
+    for (order, outside) in &live.outside {
         let row = sale.rows.get(order);
-        if *units > 0 && !row.is_some_and(Row::is_live) {
-            let server = format!("{units} units of it are off the sale");
-            let its = row.map_or("missing", |row| row.fact.known.state.word()).to_owned();
-            found.findings.insert(sale.finding(order, "", server, its, Kind::Outside(*units)));
+        let on_server = live.orders.get(order).filter(|fact| {
+            fact.known.state.is_live() && row.is_some_and(|row| row.fact.user == fact.user)
+        });
+        let on_server = on_server.map_or(0, |fact| fact.known.units);
+        let lacking = row.map_or(0, Row::live_units).saturating_sub(on_server).max(0);
+        // The server puts all of them on sale again, or none.
+        if *outside > lacking {
+            let server = format!("{outside} units of it are off the sale");
+            let its = row.map_or("missing", |row| row.fact.known.state.word());
+            let its = match lacking {
+                0 => its.to_owned(),
+                _ => format!("{its}, with {lacking} units that the server lacks"),
+            };
+            found.findings.insert(sale.finding(order, "", server, its, Kind::Outside(*outside)));
         }
     }
 }

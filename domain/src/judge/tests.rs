@@ -141,6 +141,10 @@ fn a_kept_order_must_be_off_the_sale() {
     // The server says something else than what was settled.
     shop.kept.insert("2", "expired, units 1, was held, no ref");
     assert_eq!(kinds(&shop.judge()), [(Kind::Contradicts, "2")]);
+    // The server has it again: its unit is off the sale for nobody.
+    shop.kept.clear();
+    shop.book.push(sold("2", "ben", 1));
+    assert_eq!(kinds(&shop.judge()), [(Kind::Outside(1), "2")]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::rows::Server;
 use domain::book::{Reason, State as OrderState};
 use domain::judge::{self, Fact, Live, Money, Payment, Row, SHARED, Sale, Use, Verdict};
 use domain::payments::Outcome;
-use domain::projection::{Book, Known, project};
+use domain::projection::{Book, Known, LOST, project};
 use domain::sale::Units;
 use domain::sales::Restock;
 use stateright::{Checker, Model, Property};
@@ -31,9 +31,14 @@ enum Move {
     Read(usize),
     Keep(usize),
     Release(usize),
+    /// Settling is killed after what it does on the server.
+    HalfKeep(usize),
+    HalfRelease(usize),
     /// The payment is that of the other order.
     Share(usize),
     Repair(usize),
+    /// A held order that the server has lost ends.
+    Lose(usize),
     /// A person tells how many units were paid.
     Tell(usize),
     /// A person puts units on sale again that are off it for nobody.
@@ -86,7 +91,9 @@ impl State {
             rows.lines.push((paid.outcome.word(), 1));
         }
         let stands = rows.is_settled && rows.disputed == said(&book);
-        match project(rows.row.as_ref(), None, &book) {
+        let has_it_after_all = rows.disputed == LOST && matches!(book, Book::Has(_));
+        let row = rows.row.as_ref().filter(|_| !has_it_after_all);
+        match project(row, None, &book) {
             _ if stands => {}
             Ok(Some(next)) if rows.row.as_ref() != Some(&next) => {
                 (rows.disputed, rows.is_settled) = (String::new(), false);
@@ -142,6 +149,14 @@ impl State {
         let agrees = project(rows.row.as_ref(), None, &book).is_ok();
         let disputed = if agrees { String::new() } else { said(&book) };
         (rows.disputed, rows.is_settled) = (disputed, !agrees);
+    }
+
+    /// Are units off the sale that no kept order has?
+    fn are_off_for_nobody(&self, of: usize) -> bool {
+        let server = &self.servers[of].world;
+        let has = server.book[0].filter(|entry| entry.state.is_live());
+        let lacking = self.rows[of].live() - has.map_or(0, |entry| entry.units.get());
+        server.outside[0].map_or(0, Units::get) > lacking.max(0)
     }
 
     /// Do two orders have the payment, of which nobody has said so?
@@ -252,13 +267,17 @@ impl Model for Books {
                 moves.push(Move::Command(of, Action::Cancel(named, None, Some(Units::ONE))));
             }
             moves.extend([Move::Read(of), Move::Repair(of)]);
-            if !rows.disputed.is_empty() {
-                let is_held = rows.row.as_ref().is_some_and(|row| row.state == OrderState::Held);
+            let is_held = rows.row.as_ref().is_some_and(|row| row.state == OrderState::Held);
+            let is_lost = is_held && server.book(0) == Book::Lacks;
+            if !["", LOST].contains(&&*rows.disputed) {
+                let half = [Move::HalfRelease(of), Move::HalfKeep(of)];
+                moves.extend(half.iter().take(if is_held { 1 } else { 2 }).filter(|_| of == 0));
                 moves.extend((!is_held).then_some(Move::Keep(of)));
                 moves.push(Move::Release(of));
+            } else if is_lost {
+                moves.extend([Move::Lose(of), Move::Release(of)]);
             }
-            let is_off = rows.live() == 0 && server.world.outside[0].is_some();
-            moves.extend(is_off.then_some(Move::PutBack(of)));
+            moves.extend(state.are_off_for_nobody(of).then_some(Move::PutBack(of)));
             moves.extend(rows.is_untold.then_some(Move::Tell(of)));
             if state.is_shared() {
                 moves.push(Move::Share(of));
@@ -277,6 +296,14 @@ impl Model for Books {
             Move::Read(of) => next.read(of),
             Move::Keep(of) => next.keep(of),
             Move::Release(of) => next.release(of),
+            Move::HalfKeep(of) => {
+                next.keep(of);
+                next.rows = last.rows.clone();
+            }
+            Move::HalfRelease(of) => {
+                next.release(of);
+                next.rows = last.rows.clone();
+            }
             Move::Share(of) => next.rows[of].lines.push((SHARED, UNITS)),
             Move::Repair(of) => {
                 let rows = &mut next.rows[of];
@@ -284,6 +311,13 @@ impl Model for Books {
                 if let Money::Owed(units) = owed {
                     rows.lines.push(("cancelled", units));
                 }
+            }
+            Move::Lose(of) => {
+                let rows = &mut next.rows[of];
+                let units = rows.row.as_ref()?.units;
+                let expired = OrderState::Released(Reason::Expired);
+                rows.row = Some(Known::new(expired, None, units, None));
+                (rows.disputed, rows.is_settled) = (LOST.to_owned(), true);
             }
             Move::Tell(of) => {
                 let rows = &mut next.rows[of];
@@ -319,6 +353,10 @@ impl Model for Books {
             Property::sometimes("proved with one payment of two", |_, state: &State| {
                 let is_shared = state.rows.iter().all(Rows::is_paid);
                 is_shared && state.judge(0, Planted::Nothing) == Verdict::Proved
+            }),
+            Property::sometimes("proved after a held order was lost", |_, state: &State| {
+                let is_lost = state.rows[0].disputed == LOST;
+                is_lost && state.judge(0, Planted::Nothing) == Verdict::Proved
             }),
             Property::sometimes("unknown, and then first", |_, state: &State| {
                 state.rows[0].has("unknown")

@@ -25,6 +25,14 @@ impl Shop {
         text
     }
 
+    /// Follows the line of a check about units that are off the sale for nobody.
+    fn puts_back(&self, units: u32) -> Value {
+        let words = format!("{units} units of it are off the sale on the server");
+        let told = expect(self, &CHECK, 1, &[&words]);
+        let (_, restock) = told.split_once(": SECKILL.RESTOCK ").expect("the next step");
+        self.run(&format!("SECKILL.RESTOCK {}", restock.lines().next().expect("its line")))
+    }
+
     pub fn info(&self, voucher: &str, field: &str) -> String {
         pairs(self.run(&format!("SECKILL.INFO {voucher}")))[field].clone()
     }
@@ -143,11 +151,24 @@ fn what_a_person_has_kept_is_not_released_by_what_the_server_said_then() {
     assert_eq!(shop.info("7", "left"), "4");
     // A person takes the row back by other means: the units do not stay off the sale.
     shop.database.held("UPDATE seckill_orders SET state = 'cancelled'").end("SELECT 1");
-    let told = expect(&shop, &CHECK, 1, &["1 units of it are off the sale on the server"]);
-    let (_, restock) = told.split_once(": SECKILL.RESTOCK ").expect("the next step");
-    let restock = restock.lines().next().expect("its line");
-    assert_eq!(shop.run(&format!("SECKILL.RESTOCK {restock}")), Value::Int(5));
+    assert_eq!(shop.puts_back(1), Value::Int(5));
     assert!(!checked(&shop, &CHECK).1.contains("off the sale"));
+}
+
+#[test]
+fn what_was_taken_for_an_order_that_returned_is_put_back() {
+    let mut shop = Shop::saved(Database::sqlite(), "LIMIT 5");
+    assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 2"), Value::Int(0));
+    shop.drain(&[]);
+    shop.returns_to_the_save();
+    expect(&shop, &REPAIR, 1, &["1 of ann for voucher 7"]);
+    // All that `settle --keep` did before it was killed; the client repeats its try.
+    let sale = shop.info("7", "sale");
+    shop.run(&format!("SECKILL.RESTOCK 7 -2 FOR 1 SALE {sale}"));
+    assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 2"), Value::Int(0));
+    shop.drain(&[]);
+    assert_eq!(shop.puts_back(2), Value::Int(3));
+    expect(&shop, &CHECK, 0, &["\nPROVED: 2 units sold"]);
 }
 
 #[test]
