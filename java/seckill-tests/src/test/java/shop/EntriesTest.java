@@ -15,6 +15,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.*;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -27,6 +28,7 @@ import shop.documented.Pages;
 
 /** Any entry is read as the module reads it: the vectors that its own reader has made. */
 class EntriesTest {
+    private static final String MORE = "more";
     private static final StreamEntry ENTRY = new StreamEntry("stream.orders", "rows", "1-1", 1);
     private static final byte[] NO_UTF_8 = {-1};
 
@@ -109,8 +111,21 @@ class EntriesTest {
     @Test
     @EnabledIf("shop.documented.Pages#areHere")
     void everyVectorIsReadAsByTheModule() throws Exception {
-        Map<String, Map<String, String>> expected = new HashMap<>();
         Map<String, Map<String, String>> read = new ConcurrentHashMap<>();
+        Recorder recorder = new Recorder();
+        recorder.refuses = event -> {
+            if (!event.order().orderId().equals(MORE)) {
+                read.put(event.entry().stream() + " " + event.entry().id(), said(event));
+            }
+            return false;
+        };
+        Map<String, String> odd = new ConcurrentHashMap<>();
+        shop.start(failure -> {
+            String why = String.valueOf(failure.cause().getMessage());
+            odd.put(failure.entry().stream() + " " + failure.entry().id(), why);
+            return OrderFailurePolicy.Decision.DEAD_LETTER;
+        }, recorder);
+        Map<String, Map<String, String>> expected = new HashMap<>();
         try (var raw = shop.lettuce.connect(ByteArrayCodec.INSTANCE)) {
             for (Map<String, Object> vector : vectors(false)) {
                 String which = "." + vector.get("stream");
@@ -122,12 +137,16 @@ class EntriesTest {
                     values.forEach((name, value) -> put(says, name.toString(), value));
                 }
                 expected.put(stream + " " + id, says);
+                // A few at a time, or the listener takes the database to be down.
+                if (expected.size() % 5 == 0) {
+                    awaitRead(() -> read.size() + odd.size() == expected.size());
+                }
             }
             Object[] noText = {
                 bytes("userId"), bytes("u"), bytes("voucherId"), bytes("v"), bytes("id"), NO_UTF_8
             };
             raw.sync().xadd(bytes("stream.orders"), noText);
-            // The shop's own fields may be anything. And nothing is given up before one is handled.
+            // The shop's own fields may be anything.
             noText[5] = bytes("last");
             raw.sync().xadd(
                     bytes("stream.orders.released"), Stream.concat(
@@ -135,21 +154,23 @@ class EntriesTest {
                             Stream.of(NO_UTF_8, NO_UTF_8, bytes("reason"), bytes("expired")))
                             .toArray());
         }
-        Recorder recorder = new Recorder();
-        recorder.refuses = event -> {
-            read.put(event.entry().stream() + " " + event.entry().id(), said(event));
-            return false;
-        };
-        Map<String, String> odd = new ConcurrentHashMap<>();
-        shop.start(failure -> {
-            String why = String.valueOf(failure.cause().getMessage());
-            odd.put(failure.entry().stream() + " " + failure.entry().id(), why);
-            return OrderFailurePolicy.Decision.RETRY;
-        }, recorder);
-        await().until(() -> read.size() + odd.size() == expected.size() + 2);
+        awaitRead(() -> read.size() + odd.size() == expected.size() + 2);
         odd.forEach((id, why) -> read.put(id, Map.of("refused", why)));
         assertThat(read).containsAllEntriesOf(expected);
         assertThat(odd).containsValue("id is not UTF-8");
+    }
+
+    /** The policy is only asked of what fails while others of its stream are handled. */
+    private void awaitRead(Callable<Boolean> isRead) {
+        Map<String, String> more = Map.of("userId", "u", "voucherId", "v", "id", MORE);
+        Map<String, String> released = new HashMap<>(more);
+        released.put("reason", "expired");
+        await().until(() -> {
+            shop.redis.opsForStream().add("stream.orders", more);
+            shop.redis.opsForStream().add("stream.orders.confirmed", more);
+            shop.redis.opsForStream().add("stream.orders.released", released);
+            return isRead.call();
+        });
     }
 
     private static String keyOf(String voucher, String orderId) {
