@@ -81,7 +81,7 @@ class OrderFailureTest {
                 .containsEntry("dlqStream", "stream.orders")
                 .containsEntry("dlqGroup", GROUP).containsEntry("dlqOrder", "unknown")
                 .containsKeys("dlqId", "dlqDeliveries", "dlqReason");
-        assertThat(shop.pending(ORDERS)).isEmpty();
+        await("acknowledged").until(() -> shop.pending(ORDERS).isEmpty());
         assertThat(shop.state("a1")).isEqualTo(OrderState.SOLD);
         assertThat(shop.client.run(info("7")).left()).isEqualTo(3);
         assertThat(shop.entries("stream.orders.released")).isEmpty();
