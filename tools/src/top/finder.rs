@@ -60,16 +60,16 @@ impl Finder {
     }
 
     /// All vouchers that it knows of, by name.
-    pub fn vouchers(&self) -> Vec<Vec<u8>> {
-        self.last_round.union(&self.this_round).cloned().collect()
+    pub fn vouchers(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.last_round.union(&self.this_round)
     }
 
     /// The vouchers whose stocks are to be asked for next, in turn: those that sell are found so.
     pub fn next_stocks(&self) -> Vec<Vec<u8>> {
-        let all = self.vouchers();
-        let begin = all.partition_point(|voucher| *voucher <= self.looked_until);
-        let (before, after) = all.split_at(begin);
-        after.iter().chain(before).take(STOCKS_A_LOOK).cloned().collect()
+        let is_before = |voucher: &&Vec<u8>| **voucher <= self.looked_until;
+        let after = self.vouchers().skip_while(is_before);
+        let all = after.chain(self.vouchers().take_while(is_before));
+        all.take(STOCKS_A_LOOK).cloned().collect()
     }
 
     /// Takes how many units these have left. What can't be read has not changed.
@@ -87,12 +87,12 @@ impl Finder {
 
     /// At most so many vouchers, by name: those that have sold last, and then the first by name.
     pub fn selling(&self, max: usize) -> Vec<Vec<u8>> {
-        let mut all = self.vouchers();
+        let mut all: Vec<_> = self.vouchers().collect();
         let sold = |voucher: &Vec<u8>| self.stocks.get(voucher).map_or(0, |(_, look)| *look);
         all.sort_by_key(|voucher| Reverse(sold(voucher)));
         all.truncate(max);
         all.sort();
-        all
+        all.into_iter().cloned().collect()
     }
 
     /// Asks for the next piece of the keys.
@@ -151,7 +151,7 @@ mod tests {
                     break;
                 }
             }
-            finder.vouchers().concat()
+            finder.vouchers().flatten().copied().collect::<Vec<u8>>()
         };
         assert_eq!(look(&mut finder, 1), b"a");
         assert!(!finder.is_whole());

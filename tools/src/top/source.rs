@@ -152,7 +152,7 @@ impl Session {
             Ok(()) => {}
         }
         let max = options.vouchers_max as usize;
-        let left_out = finder.vouchers().len().saturating_sub(max);
+        let left_out = finder.vouchers().count().saturating_sub(max);
         if left_out > 0 {
             let next = finder.next_stocks();
             let told = self.ask(&infos(&next)).await?;

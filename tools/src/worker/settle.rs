@@ -12,7 +12,7 @@ mod texts;
 
 use anyhow::{Context, Result, bail, ensure};
 use domain::book::{Reason, State};
-use domain::judge::{Money, NOT_REFUNDED, SHARED, is_deniable, is_given_back, money};
+use domain::judge::{Line, Money, NOT_REFUNDED, SHARED, is_deniable, is_given_back, money};
 use domain::projection::{Book, LOST, project};
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::sanitize::sanitize;
@@ -168,7 +168,7 @@ impl Settler<'_> {
             );
         }
         match self.wanted.keep {
-            true => self.keep(&mut source, row, &answer).await,
+            true => self.keep(&mut source, row, &answer, &lines).await,
             false => {
                 let denied = denied.then_some(NOT_REFUNDED);
                 self.release(&mut source, row, &answer, other.map_or(denied, |_| Some(SHARED)))
@@ -213,11 +213,15 @@ impl Settler<'_> {
     }
 
     /// The customer has the order: its units are taken off the sale once.
-    async fn keep(&mut self, source: &mut Source, row: Row, answer: &Answer) -> Result<()> {
-        let lines = self.store.money_of(&row.key).await.map_err(unread)?;
-        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
+    async fn keep(
+        &mut self,
+        source: &mut Source,
+        row: Row,
+        answer: &Answer,
+        lines: &[Line<'_>],
+    ) -> Result<()> {
         let reference = row.known.reference.as_deref();
-        let refunds = reference.is_some_and(|reference| is_given_back(reference, &lines));
+        let refunds = reference.is_some_and(|reference| is_given_back(reference, lines));
         ensure!(
             !refunds || self.wanted.not_refunded,
             "nothing was settled: a line of the refunds gives the payment of {} back; if it was \

@@ -299,7 +299,7 @@ impl<'s> Text<'s> {
             let mut statement = Statement::new(Dialect::MySql, "SET ");
             for (number, (name, value)) in values.iter().enumerate() {
                 let comma = if number == 0 { "" } else { ", " };
-                statement.push(&format!("{comma}{name} = ")).bind(*value);
+                statement.push(comma).push(name).push(" = ").bind(*value);
             }
             statement
         };
