@@ -30,14 +30,15 @@ final class FailureLog {
         }
         long handledNow = handled.getOrDefault(stream, 0L);
         Failing before = failing.get(key);
-        Failing known = failing.merge(
-                key, new Failing(nowNanos, handledNow, 1),
-                (old, now) -> new Failing(old.firstNanos, handledNow, old.count + 1));
+        Failing now = before == null
+                ? new Failing(nowNanos, handledNow, 1)
+                : new Failing(before.firstNanos, handledNow, before.count + 1);
+        failing.put(key, now);
         if (failing.size() > ENTRIES_MAX) {
             failing.remove(failing.keySet().iterator().next());
         }
         return new Failures(
-                known.count, Duration.ofNanos(nowNanos - known.firstNanos),
+                now.count, Duration.ofNanos(nowNanos - now.firstNanos),
                 before != null && handledNow > before.handledBefore);
     }
 
