@@ -1,6 +1,6 @@
 //! Where scripts run: a server without the module, watched by MONITOR, and one with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
 use seckill_tools::sanitize::sanitize;
@@ -15,13 +15,22 @@ use crate::wire::Words;
 
 pub struct Bench<'a> {
     pub programs: &'a Programs,
-    plain: Client,
-    monitor: Client,
-    module: Client,
+    plain: Watched,
+    module: Watched,
+    /// Whether the servers are nodes of clusters.
+    pub are_nodes: bool,
+    /// Two nodes, once they are needed.
+    nodes: Option<Box<Bench<'a>>>,
     /// What a command does to keys, as the server says it.
     known: BTreeMap<Words, Vec<Access>>,
     kinds: BTreeMap<String, Vec<String>>,
     _servers: [Server; 2],
+}
+
+/// A server whose calls MONITOR shows.
+struct Watched {
+    client: Client,
+    monitor: Client,
 }
 
 /// A key that a command gets, and what for.
@@ -44,6 +53,15 @@ impl Called {
             .first()
             .map(|name| String::from_utf8_lossy(name).into_owned())
             .unwrap_or_default()
+    }
+
+    pub fn publishes(&self) -> bool {
+        self.words.first().is_some_and(|name| name == b"PUBLISH")
+    }
+
+    /// Whether it writes or publishes.
+    pub fn lasts(&self) -> bool {
+        self.writes() || self.publishes()
     }
 
     pub fn writes(&self) -> bool {
@@ -90,34 +108,54 @@ const END: &[u8] = b"seckill-doctor-end-of-the-run";
 
 impl<'a> Bench<'a> {
     pub fn new(programs: &'a Programs) -> Result<Self> {
-        let plain = Server::start(programs, false)?;
-        let module = Server::start(programs, true)?;
-        let mut monitor = plain.client()?;
-        monitor.must(&["MONITOR"])?;
+        Self::of(programs, false)
+    }
+
+    fn of(programs: &'a Programs, are_nodes: bool) -> Result<Self> {
+        let start = |module| Server::start(programs, module, are_nodes);
+        let servers = [start(false)?, start(true)?];
+        let [plain, module] = [Watched::new(&servers[0])?, Watched::new(&servers[1])?];
+        let (known, kinds) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self {
             programs,
-            plain: plain.client()?,
-            monitor,
-            module: module.client()?,
-            known: BTreeMap::new(),
-            kinds: BTreeMap::new(),
-            _servers: [plain, module],
+            plain,
+            module,
+            are_nodes,
+            nodes: None,
+            known,
+            kinds,
+            _servers: servers,
         })
+    }
+
+    /// The same on nodes of clusters.
+    pub fn nodes(&mut self) -> Result<&mut Self> {
+        if self.nodes.is_none() {
+            self.nodes = Some(Box::new(Self::of(self.programs, true)?));
+        }
+        self.nodes.as_deref_mut().context("nodes")
+    }
+
+    /// The slots of keys; of a cluster.
+    pub fn slots(&mut self, keys: &[Vec<u8>]) -> Result<BTreeSet<Vec<u8>>> {
+        let ask = |key: &Vec<u8>| vec![b"CLUSTER".to_vec(), b"KEYSLOT".to_vec(), key.clone()];
+        let asked: Vec<Words> = keys.iter().map(ask).collect();
+        Ok(self.plain.client.replies(&asked)?.into_iter().map(Reply::bytes).collect())
     }
 
     /// Loads a script or a library into the server without the module; its answer if it refuses.
     pub fn load(&mut self, text: &[u8], function: Option<&str>) -> Result<Result<Entry, Reply>> {
         if let Some(name) = function {
-            let loaded = self.plain.call(&[&b"FUNCTION"[..], b"LOAD", b"REPLACE", text])?;
+            let loaded = self.plain.client.call(&[&b"FUNCTION"[..], b"LOAD", b"REPLACE", text])?;
             let entry = Entry::Function(name.to_owned());
             return Ok(if loaded.refuses() { Err(loaded) } else { Ok(entry) });
         }
-        Ok(loaded(self.plain.call(&[&b"SCRIPT"[..], b"LOAD", text])?))
+        Ok(loaded(self.plain.client.call(&[&b"SCRIPT"[..], b"LOAD", text])?))
     }
 
     /// Loads a line of Lua into the server with the module.
     pub fn load_beside_module(&mut self, text: &[u8]) -> Result<Result<Entry, Reply>> {
-        Ok(loaded(self.module.call(&[&b"SCRIPT"[..], b"LOAD", text])?))
+        Ok(loaded(self.module.client.call(&[&b"SCRIPT"[..], b"LOAD", text])?))
     }
 
     /// Gives the module these settings, and the others their defaults; its answer if it refuses.
@@ -128,67 +166,62 @@ impl<'a> Bench<'a> {
             words.push(name.into());
             words.push(own.map_or_else(|| default.into(), |(_, value)| value.clone().into_bytes()));
         }
-        let reply = self.module.call(&words)?;
+        let reply = self.module.client.call(&words)?;
         Ok(reply.refuses().then_some(reply))
     }
 
-    /// Empties both servers.
+    /// Empties both servers. Nodes have no slots then.
     pub fn clear(&mut self) -> Result<()> {
-        self.plain.must(&["FLUSHALL"])?;
-        self.module.must(&["FLUSHALL"])?;
-        Ok(())
+        self.clear_plain()?;
+        self.module.client.clear(self.are_nodes)
     }
 
     pub fn clear_plain(&mut self) -> Result<()> {
-        self.plain.must(&["FLUSHALL"]).map(drop)
+        self.plain.client.clear(self.are_nodes)
     }
 
     /// Sends commands to both servers.
     pub fn prepare(&mut self, commands: &[Words]) -> Result<()> {
-        self.plain.replies(commands)?;
-        self.module.replies(commands).map(drop)
+        self.plain.client.replies(commands)?;
+        self.module.client.replies(commands).map(drop)
     }
 
     pub fn prepare_plain(&mut self, commands: &[Words]) -> Result<Vec<Reply>> {
-        self.plain.replies(commands)
+        self.plain.client.replies(commands)
     }
 
     pub fn keys(&mut self) -> Result<Keyspace> {
-        Keyspace::read(&mut self.plain)
+        Keyspace::read(&mut self.plain.client)
     }
 
     /// Runs a script on the server without the module, and watches it.
     pub fn run(&mut self, words: &Words) -> Result<Seen> {
-        self.plain.must(&[b"ECHO", BEGIN])?;
-        let reply = self.plain.eval(words)?;
-        self.plain.must(&[b"ECHO", END])?;
-        let (mut calls, mut branches, mut begun) = (Vec::new(), Vec::new(), false);
-        loop {
-            let line = self.monitor.next()?.bytes();
-            let is = |mark: &[u8]| line.windows(mark.len()).any(|part| part == mark);
-            if !begun {
-                begun = is(BEGIN);
-                continue;
-            }
-            let (by_script, call) = parse(&line).context("a line of MONITOR")?;
-            match call.get(1).map(Vec::as_slice) {
-                Some(END) if !by_script => break,
-                _ if !by_script => {}
-                Some(word) if call[0] == b"ECHO" && word.starts_with(MARK.as_bytes()) => {
-                    let number =
-                        String::from_utf8_lossy(word.get(MARK.len() + 1..).unwrap_or_default());
-                    branches.extend(number.parse::<usize>().ok());
-                }
-                _ => calls.push(call),
-            }
-        }
+        let (reply, mut calls) = self.plain.run(words)?;
+        let mut branches = Vec::new();
+        calls.retain(|call| {
+            let mark = call.get(1).filter(|_| call[0] == b"ECHO");
+            let number = mark.and_then(|mark| mark.strip_prefix(MARK.as_bytes()));
+            let number =
+                number.and_then(|number| std::str::from_utf8(number).ok()?.parse::<usize>().ok());
+            branches.extend(number);
+            number.is_none()
+        });
         Ok(Seen { reply, calls: self.with_keys(calls)?, branches, after: self.keys()? })
     }
 
-    /// Runs what replaces the script on the server with the module.
-    pub fn replace(&mut self, words: &Words) -> Result<(Reply, Keyspace)> {
-        let reply = self.module.eval(words)?;
-        Ok((reply, Keyspace::read(&mut self.module)?))
+    /// Runs what replaces the script on the server with the module: the reply, what it published if
+    /// that is asked for, and the keys.
+    pub fn replace(
+        &mut self,
+        words: &Words,
+        publishes: bool,
+    ) -> Result<(Reply, Vec<Words>, Keyspace)> {
+        let (reply, mut calls) = match publishes {
+            true => self.module.run(words)?,
+            false => (self.module.client.eval(words)?, Vec::new()),
+        };
+        calls.retain(|call| call[0] == b"PUBLISH");
+        Ok((reply, calls, Keyspace::read(&mut self.module.client)?))
     }
 
     /// The keys of each call, asked of the server, which knows its commands.
@@ -200,7 +233,7 @@ impl<'a> Bench<'a> {
             name.into_iter().chain((*words).iter().cloned()).collect()
         };
         let asked: Vec<Words> = unknown.iter().map(ask).collect();
-        for (words, reply) in unknown.into_iter().zip(self.plain.replies(&asked)?) {
+        for (words, reply) in unknown.into_iter().zip(self.plain.client.replies(&asked)?) {
             let keys = match reply {
                 Reply::List(keys) => keys.into_iter().map(access).collect::<Result<Vec<_>>>()?,
                 // A command without keys, or one that the server does not have.
@@ -225,12 +258,41 @@ impl<'a> Bench<'a> {
         if let Some(known) = self.kinds.get(name) {
             return Ok(known.clone());
         }
-        let info = self.plain.call(&["COMMAND", "INFO", name])?.items().into_iter().next();
+        let info = self.plain.client.call(&["COMMAND", "INFO", name])?.items().into_iter().next();
         let mut info = info.map(Reply::items).unwrap_or_default();
         let categories = if info.len() > 6 { info.swap_remove(6).items() } else { Vec::new() };
         let kinds: Vec<String> = categories.iter().map(Reply::text).collect();
         self.kinds.insert(name.to_owned(), kinds.clone());
         Ok(kinds)
+    }
+}
+
+impl Watched {
+    fn new(server: &Server) -> Result<Self> {
+        let mut monitor = server.client()?;
+        monitor.must(&["MONITOR"])?;
+        Ok(Self { client: server.client()?, monitor })
+    }
+
+    /// Runs a script: its reply, and what it called.
+    fn run(&mut self, words: &Words) -> Result<(Reply, Vec<Words>)> {
+        self.client.must(&[b"ECHO", BEGIN])?;
+        let reply = self.client.eval(words)?;
+        self.client.must(&[b"ECHO", END])?;
+        let (mut calls, mut begun) = (Vec::new(), false);
+        loop {
+            let line = self.monitor.next()?.bytes();
+            if !begun {
+                begun = line.windows(BEGIN.len()).any(|part| part == BEGIN);
+                continue;
+            }
+            let (by_script, call) = parse(&line).context("a line of MONITOR")?;
+            match call.get(1) {
+                Some(word) if word == END && !by_script => return Ok((reply, calls)),
+                _ if by_script => calls.push(call),
+                _ => {}
+            }
+        }
     }
 }
 

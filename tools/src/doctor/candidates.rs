@@ -67,10 +67,49 @@ pub enum Answer {
     Before,
     /// One of its arguments.
     Argument(Slot),
+    /// The number in another key.
+    Number(Template),
+    /// A number in digits.
+    Digits(Box<Answer>),
+    List(Vec<Answer>),
+}
+
+impl Answer {
+    /// Whether the stock is in it.
+    pub fn counts(&self) -> bool {
+        match self {
+            Self::Left | Self::Before | Self::Number(_) => true,
+            Self::Digits(inner) => inner.counts(),
+            Self::List(all) => all.iter().any(Self::counts),
+            _ => false,
+        }
+    }
+
+    /// The Lua expression for it; `left` has the stock after the call, and before it.
+    fn lua(&self, left: &dyn Fn(bool) -> Option<String>) -> Option<String> {
+        match self {
+            Self::Always(reply) => reply.lua(),
+            Self::Left => left(false),
+            Self::Before => left(true),
+            Self::Argument(slot) => Some(slot.to_string()),
+            Self::Number(key) => Some(number_in(key)),
+            Self::Digits(inner) => Some(format!("tostring({})", inner.lua(left)?)),
+            Self::List(all) => {
+                let all = all.iter().map(|one| one.lua(left)).collect::<Option<Vec<_>>>()?;
+                // Lua ends a list at the first nil, and false is nil for clients.
+                Some(format!("{{{}}}", all.join(", ")))
+            }
+        }
+    }
 }
 
 fn text(text: &str) -> Template {
     Template(vec![Part::Text(text.into())])
+}
+
+/// Lua for the number in a key.
+fn number_in(key: &Template) -> String {
+    format!("tonumber(redis.call('GET', {}) or 0)", key.lua())
 }
 
 fn slot(slot: Slot) -> Template {
@@ -95,6 +134,13 @@ impl Candidate {
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         let extras = self.extras.iter().flatten();
         self.command.words.iter().chain(extras).chain(&self.keys)
+    }
+
+    /// Whether a script that does so also calls PUBLISH.
+    pub fn publishes(&self) -> bool {
+        let is =
+            |words: &Vec<Template>| words.first().and_then(Template::constant) == Some(b"PUBLISH");
+        self.extras.iter().any(is)
     }
 
     fn call(&self) -> String {
@@ -142,7 +188,9 @@ impl Candidate {
             let words: Vec<String> = words.iter().map(Template::lua).collect();
             format!("redis.call({}) ", words.join(", "))
         };
-        format!("if o == 0 then {}end ", self.extras.iter().map(call).collect::<String>())
+        let accepted = i64::from(self.command.name.starts_with("LOCK"));
+        let calls = self.extras.iter().map(call).collect::<String>();
+        format!("if o == {accepted} then {calls}end ")
     }
 
     /// Lua whose reply is the outcome.
@@ -184,32 +232,23 @@ impl Candidate {
         if plain && self.outcome == Outcome::Itself && answers.iter().all(is_own) {
             return Some(format!("return {}", self.call()));
         }
-        let left = |before: bool| match (self.outcome, before) {
-            (Outcome::StockBefore, true) => Some("b".to_owned()),
-            (Outcome::StockBefore, false) => {
+        let left = |code: i64, before: bool| match (self.outcome, before) {
+            (Outcome::StockBefore, true) if code == 0 => Some("b".to_owned()),
+            (Outcome::StockAfter, false) if code == 0 => Some("b".to_owned()),
+            (Outcome::StockBefore, false) if code == 0 => {
                 let units = self.command.words.get(1).map_or_else(|| "1".into(), Template::lua);
                 Some(format!("b - {units}"))
             }
-            (Outcome::StockAfter, false) => Some("b".to_owned()),
-            (_, false) => {
-                Some(format!("tonumber(redis.call('GET', {}))", self.stock.as_ref()?.lua()))
-            }
+            (_, false) => Some(number_in(self.stock.as_ref()?)),
             _ => None,
         };
         let mut lua = self.outcome();
         let (mut table, mut others) = (Vec::new(), Vec::new());
         for (code, answer) in answers {
+            let value = answer.lua(&|before| left(*code, before))?;
             match answer {
-                Answer::Always(reply) => table.push(format!("[{code}] = {}", reply.lua()?)),
-                Answer::Left => {
-                    others.push(format!("if o == {code} then return {} end ", left(false)?))
-                }
-                Answer::Before => {
-                    others.push(format!("if o == {code} then return {} end ", left(true)?))
-                }
-                Answer::Argument(slot) => {
-                    others.push(format!("if o == {code} then return {slot} end "))
-                }
+                Answer::Always(_) => table.push(format!("[{code}] = {value}")),
+                _ => others.push(format!("if o == {code} then return {value} end ")),
             }
         }
         lua.extend(others);
@@ -327,6 +366,8 @@ pub fn of_lock(lock: &Lock) -> Vec<Candidate> {
     let mut one = Candidate::new(command, Outcome::Itself, vec![lock.lock.clone()]);
     one.seconds = seconds;
     one.stock = Some(lock.lock.clone());
+    one.extras.clone_from(&lock.extras);
+    one.keys.extend(lock.extra_keys.iter().cloned());
     let mut other = one.clone();
     other.asks = vec![Ask::Missing];
     vec![one, other]

@@ -23,6 +23,8 @@ pub struct Compared {
     pub calls: usize,
     /// What the histories are about.
     pub about: BTreeSet<&'static str>,
+    /// What was seen on a node of a cluster.
+    pub cluster: String,
     /// Where one of them answers an error, and the other does something else.
     pub refused: BTreeSet<&'static str>,
     /// What was not compared.
@@ -63,6 +65,8 @@ pub struct Comparison<'b, 'a> {
     pub script: &'b Entry,
     pub call: &'b Call,
     pub histories: &'b [History],
+    /// Whether the line publishes something.
+    pub publishes: bool,
 }
 
 impl Comparison<'_, '_> {
@@ -91,12 +95,17 @@ impl Comparison<'_, '_> {
                 let before = if is_strict { None } else { Some(self.bench.keys()?) };
                 let seen = self.bench.run(&words)?;
                 if history.rigor != Rigor::Odd
-                    && let Some(beside) = beside(&seen, self.call, &step.values, keys)
+                    && let Some(beside) = self.beside(&seen, &step.values, keys)
                 {
                     return Ok(Err(Difference::Beside(beside)));
                 }
-                let (reply, after) = self.bench.replace(&step.words(ours, self.call))?;
+                let ours = step.words(ours, self.call);
+                let (reply, published, after) = self.bench.replace(&ours, self.publishes)?;
+                let yours = seen.calls.iter().filter(|call| call.publishes());
                 let what = match seen.after.difference(&after) {
+                    None if self.publishes && !yours.map(|call| &call.words).eq(&published) => {
+                        Some("they publish different messages".to_owned())
+                    }
                     Some(keys) => Some(format!("the keys differ, {keys}")),
                     None => judge(&Side { step, seen: &seen, reply: &reply }),
                 };
@@ -122,11 +131,16 @@ impl Comparison<'_, '_> {
         Ok(Ok(compared))
     }
 
-    /// Branches of the script that no call of these histories takes.
-    pub fn unreached(&mut self, lua: &Lua, function: Option<&str>) -> Result<Vec<usize>> {
+    /// Branches of the script that no call of these histories takes; apart from those that a
+    /// failure of a write would take, of which this says where they are.
+    pub fn unreached(
+        &mut self,
+        lua: &Lua,
+        function: Option<&str>,
+    ) -> Result<(Option<usize>, Vec<String>)> {
         let mut missed: BTreeSet<usize> = (0..lua.branches.len()).collect();
         let marked = self.bench.load(lua.marked.as_bytes(), function)?;
-        let Ok(marked) = marked else { return Ok(missed.into_iter().collect()) };
+        let Ok(marked) = marked else { return Ok((missed.pop_first(), Vec::new())) };
         for history in self.histories {
             self.bench.clear_plain()?;
             for step in &history.steps {
@@ -138,7 +152,34 @@ impl Comparison<'_, '_> {
                 break;
             }
         }
-        Ok(missed.into_iter().collect())
+        let mut failures = Vec::new();
+        for number in &missed {
+            let Some(name) = &lua.branches[*number].checks else { continue };
+            if self.bench.categories(name)?.iter().any(|category| category == "@write") {
+                let lines = lua.lines(*number);
+                failures.push((
+                    *number,
+                    format!("{lines}, after an answer of {name} that no call got"),
+                ));
+            }
+        }
+        missed.retain(|number| !failures.iter().any(|(own, _)| own == number));
+        let failures = failures.into_iter().map(|(_, text)| text).collect();
+        Ok((missed.pop_first(), failures))
+    }
+
+    /// What the script reads or writes that is not among these keys.
+    fn beside(&self, seen: &Seen, values: &Values, keys: &[Template]) -> Option<String> {
+        let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.text(self.call, values)).collect();
+        seen.calls.iter().filter(|call| !(self.publishes && call.publishes())).find_map(|called| {
+            let name = called.name();
+            if called.keys.is_empty() {
+                return Some(format!("it calls {name}"));
+            }
+            let other = called.keys.iter().find(|access| !keys.contains(&access.key))?;
+            let verb = if other.writes { "writes" } else { "reads" };
+            Some(format!("it {verb} {} by {name}", sanitize_bytes(&other.key)))
+        })
     }
 }
 
@@ -148,18 +189,4 @@ fn may_refuse(rigor: Rigor, seen: &Seen, before: &Keyspace) -> bool {
         Rigor::MayRefuse => seen.reply.is_error() || seen.after.is_same(before),
         Rigor::Odd => true,
     }
-}
-
-/// What the script reads or writes that is not among these keys.
-fn beside(seen: &Seen, call: &Call, values: &Values, keys: &[Template]) -> Option<String> {
-    let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.text(call, values)).collect();
-    seen.calls.iter().find_map(|called| {
-        let name = called.name();
-        if called.keys.is_empty() {
-            return Some(format!("it calls {name}"));
-        }
-        let other = called.keys.iter().find(|access| !keys.contains(&access.key))?;
-        let verb = if other.writes { "writes" } else { "reads" };
-        Some(format!("it {verb} {} by {name}", sanitize_bytes(&other.key)))
-    })
 }

@@ -1,8 +1,7 @@
 //! Examines one script: it is run, and what can be shown is said.
 
+mod other;
 mod seen;
-
-use std::collections::BTreeSet;
 
 use anyhow::Result;
 use seckill_tools::sanitize::sanitize;
@@ -98,7 +97,13 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
         lua
     });
     let function = told.and_then(|call| call.function.as_deref());
-    if is_library && function.is_none() {
+    let registers = lua.as_ref().is_some_and(|lua| !lua.functions.is_empty());
+    if registers && !is_library {
+        said.saw(
+            "It registers functions, but FUNCTION LOAD needs a first line #!lua name=<library>.",
+        );
+    }
+    if (is_library || registers) && function.is_none() {
         of_library(&mut said, source, lua.as_ref());
         return Ok(said);
     }
@@ -164,7 +169,7 @@ impl Examination<'_, '_, '_> {
         let mut learned = self.learn(&call)?;
         if !call.is_told && learned.is_empty() && numbers != call {
             let other = self.learn(&numbers)?;
-            if other.sale.is_some() {
+            if !other.is_empty() {
                 (call, learned) = (numbers, other);
             }
         }
@@ -233,9 +238,9 @@ impl Examination<'_, '_, '_> {
             );
             return Ok(false);
         }
-        let histories = Writer::new(call, &self.lua).of_sale(sale);
+        let write = |writer: &mut Writer<'_>| writer.of_sale(sale);
         let candidates = candidates::of_sale(sale);
-        let is_decided = self.compare(call, &histories, &candidates)?;
+        let is_decided = self.compare(call, &write, &candidates)?;
         if is_decided {
             self.by_default_names(call, sale, &candidates)?;
         }
@@ -271,100 +276,30 @@ impl Examination<'_, '_, '_> {
         if let Some(orders) = &mut by_names.orders {
             orders.stream = renamed(&orders.stream);
         }
-        let histories = Writer::new(&named, &self.lua).of_sale(sale);
+        let write = |writer: &mut Writer<'_>| writer.of_sale(sale);
         let mut candidates = candidates::of_sale(&by_names);
         candidates.retain(|one| one.command.name == "SECKILL.TRY");
-        self.compare(&named, &histories, &candidates).map(drop)
-    }
-
-    /// What breaks without a stock that a call takes from.
-    fn of_harm(&mut self, call: &Call, learned: &Learned) -> Result<bool> {
-        let (bench, entry, text) = (&mut *self.bench, &self.entry, self.text);
-        let mut judge = Judge { bench, entry, call, text };
-        let mut session = None;
-        if let Some(failed) = &learned.failed {
-            session = judge.of_failure(failed)?;
-        }
-        for run in &learned.undone {
-            if session.is_none() {
-                session = judge.of_repeat(run)?;
-            }
-        }
-        for run in &learned.added {
-            if session.is_none() {
-                session = judge.of_quota(run)?;
-            }
-        }
-        self.said.sessions.extend(session);
-        Ok(!self.said.sessions.is_empty())
-    }
-
-    /// A fault of the text in which every call ends, in every state that was tried.
-    fn of_fault(&mut self, call: &Call, learned: &Learned) -> Result<bool> {
-        // Words of scripts for other programs.
-        const ELSEWHERE: [&str; 4] = ["require", "ngx", "module", "print"];
-        let text = String::from_utf8_lossy(self.text);
-        if !learned.always_fails || ELSEWHERE.iter().any(|word| text.contains(word)) {
-            return Ok(false);
-        }
-        let (bench, entry, text) = (&mut *self.bench, &self.entry, self.text);
-        let session = Judge { bench, entry, call, text }.of_fault()?;
-        self.said.sessions.extend(session);
-        Ok(!self.said.sessions.is_empty())
-    }
-
-    fn of_lock(&mut self, call: &mut Call, learned: &Learned) -> Result<bool> {
-        let told = call.slots().any(|(_, word)| word.only_role() == Some(Role::Lock));
-        if (told || self.source.is_of_locks()) && !call.args.is_empty() {
-            let locks = learned.deleted.iter();
-            for (key, kind) in locks.filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Hash)) {
-                let (bench, entry, text) = (&mut *self.bench, &self.entry, self.text);
-                let is_sure = told || self.source.name.to_lowercase().contains("unlock");
-                let session = Judge { bench, entry, call, text }.of_lock(key, *kind, is_sure)?;
-                if let Some(session) = session {
-                    self.said.sessions.push(session);
-                    return Ok(true);
-                }
-            }
-        }
-        let mut tried: BTreeSet<String> = BTreeSet::new();
-        for lock in &learned.locks {
-            if !tried.insert(format!("{lock:?}")) || tried.len() > 6 {
-                continue;
-            }
-            let mut call = call.clone();
-            call.learn(lock.token.slot(), Role::Token);
-            call.learn(lock.lease.as_ref().and_then(|(lease, _)| lease.slot()), Role::Lease);
-            let histories = Writer::new(&call, &self.lua).of_lock(lock);
-            let candidates = candidates::of_lock(lock);
-            if self.compare(&call, &histories, &candidates)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn of_return(&mut self, call: &mut Call, learned: &Learned) -> Result<bool> {
-        let Some(returns) = &learned.returns else { return Ok(false) };
-        call.learn(returns.units.ok(), Role::Units);
-        let histories = Writer::new(call, &self.lua).of_return(returns);
-        self.compare(call, &histories, &[candidates::of_return(returns)])
+        self.compare(&named, &write, &candidates).map(drop)
     }
 
     /// Compares candidates, and says where the nearest one differs if all do.
     fn compare(
         &mut self,
         call: &Call,
-        histories: &[History],
+        write: &dyn Fn(&mut Writer<'_>) -> Vec<History>,
         candidates: &[Candidate],
     ) -> Result<bool> {
+        let histories = write(&mut Writer::new(call, &self.lua));
+        let on_nodes = Writer::new(call, &self.lua).for_nodes(write);
         let mut replacer = Replacer {
             bench: self.bench,
             script: &self.entry,
             sha: &self.said.sha1,
+            text: self.text,
             call,
             lua: &self.lua,
-            histories,
+            histories: &histories,
+            on_nodes: &on_nodes,
         };
         match replacer.replacements(candidates)? {
             Ok(found) => {

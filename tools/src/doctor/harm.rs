@@ -163,7 +163,7 @@ impl Judge<'_, '_> {
         let calls = turns.iter().map(|turn| turn.words.clone());
         let mut commands: Vec<Words> = play.setup.iter().cloned().chain(calls).collect();
         commands.extend(shown.iter().map(|cell| look(cell)));
-        let server = Server::start(self.bench.programs, false)?;
+        let server = Server::start(self.bench.programs, false, false)?;
         let mut client = server.client()?;
         if commands.iter().any(|words| words[0] == b"FCALL") {
             client.call(&[&b"FUNCTION"[..], b"LOAD", b"REPLACE", self.text])?;

@@ -66,12 +66,17 @@ impl History {
 }
 
 const STOCKS: [i64; 15] = [0, 1, 2, 3, 4, 5, 9, 10, 11, 15, 20, 99, 100, 101, 1000];
+/// Of how many keys each combination gets a time to live.
+const KEYS_MAX: usize = 4;
+
 const UNITS: [i64; 8] = [1, 2, 3, 5, 9, 10, 11, 20];
 
 /// Makes the histories of one call.
 pub struct Writer<'a> {
     pub call: &'a Call,
     pub lua: &'a Lua,
+    /// Whether the keys of a voucher have one hash tag.
+    pub is_tagged: bool,
     rng: fastrand::Rng,
 }
 
@@ -100,12 +105,27 @@ fn id(ids: Ids, kind: u64, number: u64) -> Vec<u8> {
 
 impl<'a> Writer<'a> {
     pub fn new(call: &'a Call, lua: &'a Lua) -> Self {
-        Self { call, lua, rng: fastrand::Rng::with_seed(44) }
+        Self { call, lua, is_tagged: false, rng: fastrand::Rng::with_seed(44) }
+    }
+
+    /// The first histories that `write` makes, for nodes of clusters.
+    pub fn for_nodes(mut self, write: impl Fn(&mut Self) -> Vec<History>) -> Vec<History> {
+        self.is_tagged = true;
+        let mut all = write(&mut self);
+        all.retain(|history| history.rigor == Rigor::Same);
+        all.truncate(6);
+        all
     }
 
     /// The values of a call: of user `user`, with the order `order`.
     fn values(&self, ids: Ids, voucher: u64, user: u64, order: u64) -> Values {
         let value = |role: Role| match role {
+            Role::Voucher if self.is_tagged => {
+                [b"{", id(ids, 0, voucher + 6).as_slice(), b"}"].concat()
+            }
+            Role::Lock if self.is_tagged => {
+                [b"lock:{", id(ids, 5, voucher).as_slice(), b"}"].concat()
+            }
             Role::Voucher => id(ids, 0, voucher + 6),
             Role::User => id(ids, 1, user),
             Role::Order => id(ids, 2, order),
@@ -152,6 +172,7 @@ impl<'a> Writer<'a> {
         let stream = sale.orders.as_ref().map(|orders| &orders.stream);
         let buyers = sale.buyers.as_ref().map(|(buyers, _)| buyers);
         let keys = [Some(&sale.stock), buyers, stream].into_iter().flatten();
+        let keys = keys.chain(&sale.extra_keys).take(KEYS_MAX);
         keys.map(|key| self.text(key, values)).collect()
     }
 

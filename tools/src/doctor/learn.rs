@@ -8,12 +8,12 @@ use std::collections::{BTreeSet, VecDeque};
 use anyhow::Result;
 use domain::integer;
 
-use crate::bench::{Bench, Entry, Seen};
-use crate::call::{Call, Role, Slot, Values};
+use crate::bench::{Bench, Called, Entry, Seen};
+use crate::call::{Call, Role, Slot, Values, Word};
 use crate::keyspace::{Cell, Keyspace, Kind, planted};
 use crate::lua::Lua;
 use crate::reply::Reply;
-use crate::template::Template;
+use crate::template::{Part, Template};
 use crate::wire::Words;
 
 /// A stock that no mark exceeds, so that any argument can be the units.
@@ -82,6 +82,9 @@ pub struct Lock {
     pub token: Template,
     /// The lease as the script passes it, and whether that is in seconds.
     pub lease: Option<(Template, bool)>,
+    /// What else the call wrote or published, word by word, and its keys.
+    pub extras: Vec<Vec<Template>>,
+    pub extra_keys: Vec<Template>,
 }
 
 /// Units that a call has put back.
@@ -169,7 +172,37 @@ impl Learner<'_, '_> {
                 break;
             }
         }
+        if let Some(sale) = &mut all.sale {
+            self.learn_numbers(sale)?;
+        }
         Ok(all)
+    }
+
+    /// Which arguments the script makes a number of before it writes them: 1e2 is 100 then.
+    fn learn_numbers(&mut self, sale: &mut Sale) -> Result<()> {
+        let written = sale.extras.iter().flatten();
+        let slots: BTreeSet<Slot> = written.filter_map(Template::slot).collect();
+        for slot in slots {
+            let Some(role) = self.call.word(slot).and_then(Word::only_role) else { continue };
+            let mut values = sale.run.values.clone();
+            values.insert(role, b"1e2".to_vec());
+            self.bench.clear_plain()?;
+            self.bench.prepare_plain(&sale.run.setup())?;
+            let seen = self.bench.run(&self.entry.words(self.call, &values))?;
+            for words in &mut sale.extras {
+                let is_number = |at: usize| {
+                    let same = |call: &&Called| {
+                        call.words.len() == words.len()
+                            && words[0].constant() == call.words.first().map(Vec::as_slice)
+                    };
+                    seen.calls.iter().find(same).is_some_and(|call| call.words[at] == b"100")
+                };
+                let own = words.iter().enumerate().filter(|(_, word)| word.slot() == Some(slot));
+                let own: Vec<usize> = own.map(|(at, _)| at).filter(|at| is_number(*at)).collect();
+                own.into_iter().for_each(|at| words[at] = Template(vec![Part::Number(slot)]));
+            }
+        }
+        Ok(())
     }
 
     fn learn_with(&mut self, values: &Values, all: &mut Learned) -> Result<()> {

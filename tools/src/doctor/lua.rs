@@ -2,16 +2,16 @@
 //! its branches. Each branch gets a mark in a copy of the text, so that a run shows which branches
 //! it took. What a script does is not read from its text but seen when it runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
 use full_moon::ast::{self, LuaVersion};
 use full_moon::node::Node;
-use full_moon::tokenizer::{Position, StringLiteralQuoteType, TokenReference, TokenType};
+use full_moon::tokenizer::{StringLiteralQuoteType, TokenReference, TokenType};
 use full_moon::visitors::Visitor;
 
-/// What a marked branch sends: `ECHO <MARK>:<number>`.
-pub const MARK: &str = "seckill-doctor-branch";
+/// What a marked branch sends: `ECHO <MARK><number>`.
+pub const MARK: &str = "seckill-doctor-branch:";
 
 /// The longest text that is read. The parser recurses, at most once in two bytes.
 const LEN_MAX: usize = 16 << 10;
@@ -24,6 +24,8 @@ const STACK_LEN: usize = 1 << 30;
 pub struct Branch {
     pub first_line: usize,
     pub last_line: usize,
+    /// The command of whose answer alone the condition asks whether it is a failure.
+    pub checks: Option<String>,
 }
 
 /// What the text shows.
@@ -65,12 +67,16 @@ impl Lua {
         let mut lua = Self::default();
         lua.read_tables(&tokens);
         lua.read_constants(&tokens);
-        let mut marks = Marks::default();
+        let mut marks = Marks { answers: answers(&tokens), ..Marks::default() };
         marks.visit_ast(&ast);
+        let dead = &marks.dead;
+        marks
+            .places
+            .retain(|place| !dead.iter().any(|(from, to)| (*from..*to).contains(&place.at)));
         marks.places.sort_by_key(|place| place.at);
         let mut rest = 0;
         for (number, Place { at, is_else, branch }) in marks.places.into_iter().enumerate() {
-            let call = format!("redis.call('ECHO','{MARK}:{number}');");
+            let call = format!("redis.call('ECHO','{MARK}{number}');");
             let call = if is_else { format!(" else {call} ") } else { format!(" {call} ") };
             lua.marked += text.get(rest..at)?;
             lua.marked += &call;
@@ -144,6 +150,29 @@ fn string(token: &TokenReference) -> Option<String> {
     }
 }
 
+/// Locals that only ever hold the answer of one command, and its name:
+/// `local left = tonumber(redis.call('DECR', key))`.
+fn answers(tokens: &[&TokenReference]) -> BTreeMap<String, String> {
+    let text =
+        |at: usize| tokens.get(at).map(|token| token.token().to_string()).unwrap_or_default();
+    let mut all = BTreeMap::new();
+    let mut assigned: BTreeMap<String, usize> = BTreeMap::new();
+    for at in 1..tokens.len() {
+        if text(at) != "=" {
+            continue;
+        }
+        *assigned.entry(text(at - 1)).or_default() += 1;
+        let from = if text(at + 1) == "tonumber" { at + 3 } else { at + 1 };
+        let is_call =
+            ["redis", "server"].contains(&&*text(from)) && text(from + 2).ends_with("call");
+        if is_call && let Some(name) = tokens.get(from + 4).and_then(|token| string(token)) {
+            all.insert(text(at - 1), name.to_uppercase());
+        }
+    }
+    all.retain(|name, _| assigned.get(name) == Some(&1));
+    all
+}
+
 struct Place {
     at: usize,
     /// Whether the branch is missing in the text: nothing happens if the condition is false.
@@ -154,53 +183,89 @@ struct Place {
 #[derive(Default)]
 struct Marks {
     places: Vec<Place>,
+    answers: BTreeMap<String, String>,
+    /// From where to where no run can get, since what is before always returns.
+    dead: Vec<(usize, usize)>,
 }
 
 impl Marks {
-    fn block(&mut self, start: &TokenReference, block: &ast::Block) {
-        self.place(start.token().end_position(), block);
-    }
-
-    fn place(&mut self, start: Position, block: &ast::Block) {
+    fn block(&mut self, start: &TokenReference, block: &ast::Block, checks: Option<String>) {
+        let start = start.token().end_position();
         let lines = block.range().map(|(from, to)| (from.line(), to.line()));
         let (first_line, last_line) = lines.unwrap_or((start.line(), start.line()));
-        let branch = Branch { first_line, last_line };
+        let branch = Branch { first_line, last_line, checks };
         self.places.push(Place { at: start.bytes(), is_else: false, branch });
+    }
+
+    /// The command of whose answer a condition asks whether it is nothing, none or below zero.
+    fn checks(&self, condition: &ast::Expression) -> Option<String> {
+        let mut name = None;
+        for token in condition.tokens() {
+            match token.token().to_string().as_str() {
+                "not" | "nil" | "false" | "<" | "<=" | "==" | "~=" | "0" | "1" | "(" | ")" => {}
+                word => name = Some(self.answers.get(word)?.clone()),
+            }
+        }
+        name
     }
 }
 
+/// Whether a run that enters a block returns in it.
+fn returns(block: &ast::Block) -> bool {
+    let mut stmts = block.stmts();
+    matches!(block.last_stmt(), Some(ast::LastStmt::Return(_)))
+        || stmts.any(|stmt| matches!(stmt, ast::Stmt::If(node) if returns_always(node)))
+}
+
+fn returns_always(node: &ast::If) -> bool {
+    let mut others = node.else_if().into_iter().flatten().map(ast::ElseIf::block);
+    returns(node.block()) && others.all(returns) && node.else_block().is_some_and(returns)
+}
+
 impl Visitor for Marks {
-    fn visit_if(&mut self, node: &ast::If) {
-        self.block(node.then_token(), node.block());
-        for other in node.else_if().into_iter().flatten() {
-            self.block(other.then_token(), other.block());
+    fn visit_block(&mut self, node: &ast::Block) {
+        let ends = |stmt: &ast::Stmt| match stmt {
+            ast::Stmt::If(node) if returns_always(node) => node.range().map(|(_, to)| to.bytes()),
+            _ => None,
+        };
+        if let (Some(from), Some((_, to))) = (node.stmts().find_map(ends), node.range()) {
+            self.dead.push((from, to.bytes()));
         }
+    }
+
+    fn visit_if(&mut self, node: &ast::If) {
+        let checks = self.checks(node.condition());
+        self.block(node.then_token(), node.block(), checks.clone());
+        for other in node.else_if().into_iter().flatten() {
+            self.block(other.then_token(), other.block(), None);
+        }
+        let checks = checks.filter(|_| node.else_if().is_none());
         match (node.else_token(), node.else_block()) {
-            (Some(token), Some(block)) => self.block(token, block),
+            (Some(token), Some(block)) => self.block(token, block, checks),
             _ => {
                 let end = node.end_token().token().start_position();
                 let line = end.line();
-                let branch = Branch { first_line: line, last_line: line };
+                let branch = Branch { first_line: line, last_line: line, checks };
                 self.places.push(Place { at: end.bytes(), is_else: true, branch });
             }
         }
     }
 
     fn visit_while(&mut self, node: &ast::While) {
-        self.block(node.do_token(), node.block());
+        self.block(node.do_token(), node.block(), None);
     }
 
     fn visit_numeric_for(&mut self, node: &ast::NumericFor) {
-        self.block(node.do_token(), node.block());
+        self.block(node.do_token(), node.block(), None);
     }
 
     fn visit_generic_for(&mut self, node: &ast::GenericFor) {
-        self.block(node.do_token(), node.block());
+        self.block(node.do_token(), node.block(), None);
     }
 
     fn visit_function_body(&mut self, node: &ast::FunctionBody) {
         let (_, close) = node.parameters_parentheses().tokens();
-        self.block(close, node.block());
+        self.block(close, node.block(), None);
     }
 }
 

@@ -1,13 +1,16 @@
 //! Tries candidates: each is compared with the script, and the first that never differs replaces
-//! it.
+//! it. `answers` are its replies, `node` is what happens in a cluster.
+
+mod answers;
+mod node;
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 
 use crate::bench::{Bench, Entry};
-use crate::call::{Call, Piece, Role, Slot, Values, Word};
-use crate::candidates::{Answer, Candidate, MISSING};
+use crate::call::{Call, Piece, Role, Slot, Word};
+use crate::candidates::{Answer, Candidate};
 use crate::compare::{Compared, Comparison, Difference};
 use crate::conf::Setting;
 use crate::history::History;
@@ -16,6 +19,7 @@ use crate::learn::units_of;
 use crate::lua::Lua;
 use crate::reply::Reply;
 use crate::template::Template;
+use answers::{Sample, ambiguous, answer, is_same};
 
 /// A line that was compared with the script.
 #[derive(Clone, Debug)]
@@ -36,9 +40,12 @@ pub struct Replacer<'b, 'a> {
     pub bench: &'b mut Bench<'a>,
     pub script: &'b Entry,
     pub sha: &'b str,
+    pub text: &'b [u8],
     pub call: &'b Call,
     pub lua: &'b Lua,
     pub histories: &'b [History],
+    /// Those for nodes of clusters.
+    pub on_nodes: &'b [History],
 }
 
 type Seen = BTreeMap<i64, Vec<Sample>>;
@@ -140,15 +147,11 @@ impl Replacer<'_, '_> {
         if let Some(refusal) = self.bench.set(&settings)? {
             return other(format!("the settings are refused: {refusal}"));
         }
-        settings.retain(|(name, _)| *name != "seckill.scripts");
         let (histories, script) = (self.histories, self.script);
-        let mut comparison = Comparison { bench: self.bench, script, call: self.call, histories };
+        let (call, publishes) = (self.call, candidate.publishes());
+        let mut comparison = Comparison { bench: self.bench, script, call, histories, publishes };
         let replies = |yours: &Reply, ours: &Reply| {
-            // Lua rounds numbers of this size; a reply of the command is exact.
-            let rounds = matches!((yours, ours), (Reply::Int(yours), Reply::Int(ours))
-                if ours >= &BEYOND && (yours.abs_diff(*ours) <= 1024 || *yours == i64::MIN));
-            let same = rounds || yours.is_like(ours);
-            (!same).then(|| format!("it replies {yours}, and the line {ours}"))
+            (!is_same(yours, ours)).then(|| format!("it replies {yours}, and the line {ours}"))
         };
         let compared = comparison
             .play(&ours, &candidate.keys, &mut |side| replies(&side.seen.reply, side.reply))?;
@@ -157,12 +160,17 @@ impl Replacer<'_, '_> {
             Err(difference) => return Ok(Err((played + 1, difference))),
         };
         let missed = comparison.unreached(self.lua, self.call.function.as_deref())?;
-        if let Some(number) = missed.first() {
-            let what = format!("no call that was tried reaches {}", self.lua.lines(*number));
+        let (missed, failures) = missed;
+        if let Some(number) = missed {
+            let what = format!("no call that was tried reaches {}", self.lua.lines(number));
             return Ok(Err((played + 2, Difference::Beside(what))));
         }
+        let on_node = self.on_node(&settings, native.is_some(), &lua);
+        compared.cluster = on_node.unwrap_or_else(|error| format!("not compared: {error:#}"));
+        settings.retain(|(name, _)| *name != "seckill.scripts");
         compared.not_compared = candidate.not_compared();
-        if answers.iter().any(|(_, answer)| matches!(answer, Answer::Left | Answer::Before)) {
+        compared.not_compared.extend(failures);
+        if answers.iter().any(|(_, answer)| answer.counts()) {
             compared.not_compared.push("the last digits of replies beyond 2^53".to_owned());
         }
         let notes = candidate.notes();
@@ -185,8 +193,8 @@ impl Replacer<'_, '_> {
         let (call, stock) = (self.call, candidate.stock.clone());
         let units = units(candidate);
         let (mut seen, mut played) = (Seen::new(), 0);
-        let mut comparison =
-            Comparison { bench: self.bench, script: self.script, call, histories: &histories };
+        let (script, histories, publishes) = (self.script, &histories, candidate.publishes());
+        let mut comparison = Comparison { bench: self.bench, script, call, histories, publishes };
         let result = comparison.play(&ours, &candidate.keys, &mut |side| {
             played += 1;
             let values = &side.step.values;
@@ -195,11 +203,16 @@ impl Replacer<'_, '_> {
                     let key = stock.as_ref().map(|stock| stock.text(call, values));
                     let cell = key.map(|key| Cell { key, kind: Kind::Text, item: Vec::new() });
                     let left = cell.and_then(|cell| side.seen.after.number(&cell));
+                    let number = |key: &Template| {
+                        let text = side.seen.after.text(&key.text(call, values));
+                        Some((key.clone(), domain::integer::parse(text?)?))
+                    };
                     let sample = Sample {
                         reply: side.seen.reply.clone(),
                         left,
                         units: units_of(&units, call, values),
                         values: values.clone(),
+                        numbers: candidate.keys.iter().skip(1).filter_map(number).collect(),
                     };
                     seen.entry(*outcome).or_default().push(sample);
                     None
@@ -210,20 +223,6 @@ impl Replacer<'_, '_> {
         })?;
         Ok((result.map(|_| seen), played))
     }
-}
-
-/// From here on Lua's numbers are not exact.
-const BEYOND: i64 = (1 << 53) - 1;
-
-/// A refusal that could be a number of units that are left.
-fn ambiguous(answers: &[(i64, Answer)]) -> Option<&Reply> {
-    let counts = |(_, answer): &(i64, Answer)| matches!(answer, Answer::Left | Answer::Before);
-    let least = |answer: &Answer| i64::from(*answer == Answer::Before);
-    let (_, counting) = answers.iter().find(|answer| counts(answer))?;
-    answers.iter().find_map(|(_, answer)| match answer {
-        Answer::Always(reply @ Reply::Int(number)) if *number >= least(counting) => Some(reply),
-        _ => None,
-    })
 }
 
 /// The argument with the units, if the command has one.
@@ -264,37 +263,4 @@ pub fn with_default_names(call: &Call, candidate: &Candidate) -> Option<Call> {
         };
     }
     Some(call)
-}
-
-/// A reply of the script where the command answered an outcome.
-struct Sample {
-    reply: Reply,
-    /// The stock after the call, and how many units were asked for.
-    left: Option<i64>,
-    units: i64,
-    values: Values,
-}
-
-/// The answer that fits all replies to one outcome; none if they have no such rule.
-fn answer(call: &Call, outcome: i64, seen: &[Sample]) -> Option<Answer> {
-    let first = &seen.first()?.reply;
-    // A script that fails at run time has a fault, unless it has no stock to look at.
-    if outcome != MISSING && seen.iter().any(|one| one.reply.is_error()) {
-        return None;
-    }
-    if seen.iter().all(|one| one.reply.is_like(first)) {
-        return Some(Answer::Always(first.clone()));
-    }
-    let number =
-        |one: &Sample, more: i64| one.left.map(|left| Reply::Int(left.saturating_add(more)));
-    if seen.iter().all(|one| number(one, 0).as_ref() == Some(&one.reply)) {
-        return Some(Answer::Left);
-    }
-    if seen.iter().all(|one| number(one, one.units).as_ref() == Some(&one.reply)) {
-        return Some(Answer::Before);
-    }
-    let mut slots = call.slots();
-    let own = slots
-        .find(|(_, word)| seen.iter().all(|one| one.reply == Reply::Text(word.value(&one.values))));
-    own.map(|(slot, _)| Answer::Argument(slot))
 }

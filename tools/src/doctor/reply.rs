@@ -71,7 +71,7 @@ impl Reply {
         if let Self::List(items) = self { items } else { Vec::new() }
     }
 
-    /// What a script must return for this reply; none for a list.
+    /// What a script must return for this reply.
     pub fn lua(&self) -> Option<String> {
         match self {
             Self::Int(number) => Some(number.to_string()),
@@ -81,7 +81,10 @@ impl Reply {
             Self::Error(text, _) | Self::Refusal(text) => {
                 Some(format!("{{err = {}}}", quoted(text.as_bytes())))
             }
-            Self::List(_) => None,
+            Self::List(all) => {
+                let all = all.iter().map(Self::lua).collect::<Option<Vec<_>>>()?;
+                Some(format!("{{{}}}", all.join(", ")))
+            }
         }
     }
 }

@@ -204,11 +204,9 @@ impl Examined {
                 ),
             );
         }
-        let not = [
-            &["clusters".to_owned(), "the order of the fields in an entry".to_owned()][..],
-            &compared.not_compared,
-        ]
-        .concat();
+        text += &wrapped("  In a cluster: ", &format!("{}.", compared.cluster));
+        let mut not = vec!["the order of the fields in an entry".to_owned()];
+        not.extend(compared.not_compared.iter().cloned());
         text += &wrapped("  Not compared: ", &format!("{}.", not.join("; ")));
         text
     }

@@ -7,6 +7,8 @@ use crate::reply::quoted;
 pub enum Part {
     Text(Vec<u8>),
     Slot(Slot),
+    /// An argument that the script makes a number of.
+    Number(Slot),
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -49,13 +51,18 @@ impl Template {
     pub fn text(&self, call: &Call, values: &Values) -> Vec<u8> {
         let of = |part: &Part| match part {
             Part::Text(text) => text.clone(),
-            Part::Slot(slot) => call.word(*slot).map(|word| word.value(values)).unwrap_or_default(),
+            Part::Slot(slot) | Part::Number(slot) => {
+                call.word(*slot).map(|word| word.value(values)).unwrap_or_default()
+            }
         };
         self.0.iter().flat_map(of).collect()
     }
 
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
-        let slot = |part: &Part| if let Part::Slot(slot) = part { Some(*slot) } else { None };
+        let slot = |part: &Part| match part {
+            Part::Slot(slot) | Part::Number(slot) => Some(*slot),
+            Part::Text(_) => None,
+        };
         self.0.iter().filter_map(slot)
     }
 
@@ -88,6 +95,7 @@ impl Template {
         let of = |part: &Part| match part {
             Part::Text(text) => quoted(text),
             Part::Slot(slot) => slot.to_string(),
+            Part::Number(slot) => format!("tonumber({slot})"),
         };
         self.0.iter().map(of).collect::<Vec<_>>().join(" .. ")
     }

@@ -78,7 +78,7 @@ impl Examination<'_, '_, '_> {
     pub(super) fn shown(&self, call: &Call, template: &Template) -> String {
         let of = |part: &Part| match part {
             Part::Text(text) => sanitize_bytes(text),
-            Part::Slot(slot) => match call.word(*slot) {
+            Part::Slot(slot) | Part::Number(slot) => match call.word(*slot) {
                 Some(word) if word.only_role().is_some() => word.to_string(),
                 _ => slot.to_string(),
             },

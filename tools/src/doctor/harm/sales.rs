@@ -111,10 +111,35 @@ impl Judge<'_, '_> {
                 return self.shown_again(play, at, harm, &[&scene.stock]);
             }
         }
+        if counts
+            && accepted.shape(&scene.stock).is_empty()
+            && let Some(session) = self.of_last(&scene)?
+        {
+            return Ok(Some(session));
+        }
         match self.of_ids(&scene, accepted)? {
             Some(session) => Ok(Some(session)),
             None => self.of_user_limit(&scene),
         }
+    }
+
+    /// A call that takes the last units, which no trace shows, and is answered as one for which
+    /// there are too few, though there are some: 0 is no number of units there.
+    fn of_last(&mut self, scene: &Scene<'_>) -> Result<Option<Session>> {
+        let Some(role) = scene.units else { return Ok(None) };
+        let (setup, mut calls) = scene.calls(3, &[1, 2], Some(3), false);
+        calls[0].insert(role, b"5".to_vec());
+        let play = self.play(&setup, calls)?;
+        let [refused, last] = play.turns.as_slice() else { return Ok(None) };
+        if refused.reply != last.reply || scene.taken(refused) != 0 || scene.taken(last) != 3 {
+            return Ok(None);
+        }
+        let harm = format!(
+            "units are gone: the call that takes the last 3 is answered {}, as the one before, \
+             which gets nothing, and leaves nothing but a smaller stock",
+            last.reply
+        );
+        self.shown_again(play, 1, harm, &[&scene.stock])
     }
 
     /// Whether a call asks for the number in the stock: its reply differs with the number.

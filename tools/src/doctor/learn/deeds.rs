@@ -33,7 +33,7 @@ pub(super) fn sale(run: &Run, slots: &[(Slot, Vec<u8>)]) -> Option<Sale> {
     let by = before.number(stock)?.checked_sub(seen.after.number(stock)?)?;
     let (mut buyers, mut orders, mut is_taken) = (None, None, false);
     let (mut extras, mut extra_keys) = (Vec::new(), Vec::new());
-    for call in seen.calls.iter().filter(|call| call.writes()) {
+    for call in seen.calls.iter().filter(|call| call.lasts()) {
         let words = words(call);
         let name = call.name();
         let user = words.get(2).and_then(Template::slot);
@@ -115,6 +115,7 @@ pub(super) fn grows(run: &Run) -> (bool, bool) {
 
 pub(super) fn locks(before: &Keyspace, seen: &Seen, slots: &[(Slot, Vec<u8>)]) -> Vec<Lock> {
     let template = |text: &[u8]| Template::of(text, slots);
+    let words = |call: &Called| call.words.iter().map(|word| template(word)).collect();
     let is_arg = |value: &Vec<u8>| slots.iter().any(|(_, own)| own == value);
     let keys: BTreeSet<&Vec<u8>> =
         before.cells.keys().chain(seen.after.cells.keys()).map(|cell| &cell.key).collect();
@@ -133,8 +134,17 @@ pub(super) fn locks(before: &Keyspace, seen: &Seen, slots: &[(Slot, Vec<u8>)]) -
         let token = old.or(new).map(|token| template(token));
         let lease =
             seen.calls.iter().filter(|call| call.gets(key)).find_map(|call| lease(call, slots));
+        let others = seen.calls.iter().filter(|call| call.lasts() && !call.gets(key));
+        let extra_keys = others.clone().flat_map(|call| &call.keys);
         if let Some(token) = token {
-            all.push(Lock { deed, lock: template(key), token, lease });
+            all.push(Lock {
+                deed,
+                lock: template(key),
+                token,
+                lease,
+                extra_keys: extra_keys.map(|key| template(&key.key)).collect(),
+                extras: others.map(words).collect(),
+            });
         }
     }
     all

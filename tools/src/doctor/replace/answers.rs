@@ -1,0 +1,97 @@
+//! How a script's replies follow from what a command answers.
+
+use std::collections::BTreeMap;
+
+use crate::call::{Call, Values, Word};
+use crate::candidates::{Answer, MISSING};
+use crate::reply::Reply;
+use crate::template::Template;
+
+/// From here on Lua's numbers are not exact.
+const BEYOND: i64 = (1 << 53) - 1;
+
+/// Lua rounds numbers of this size; a reply of the command is exact.
+pub(super) fn is_same(yours: &Reply, ours: &Reply) -> bool {
+    match (yours, ours) {
+        (Reply::Int(yours), Reply::Int(ours)) if *ours >= BEYOND => {
+            yours.abs_diff(*ours) <= 1024 || *yours == i64::MIN
+        }
+        (Reply::List(yours), Reply::List(ours)) if yours.len() == ours.len() => {
+            yours.iter().zip(ours).all(|(yours, ours)| is_same(yours, ours))
+        }
+        _ => yours.is_like(ours),
+    }
+}
+
+/// A refusal that could be a number of units that are left.
+pub(super) fn ambiguous(answers: &[(i64, Answer)]) -> Option<&Reply> {
+    let counts = |(_, answer): &(i64, Answer)| matches!(answer, Answer::Left | Answer::Before);
+    let least = |answer: &Answer| i64::from(*answer == Answer::Before);
+    let (_, counting) = answers.iter().find(|answer| counts(answer))?;
+    answers.iter().find_map(|(_, answer)| match answer {
+        Answer::Always(reply @ Reply::Int(number)) if *number >= least(counting) => Some(reply),
+        _ => None,
+    })
+}
+
+/// A reply of the script where the command answered an outcome.
+pub(super) struct Sample {
+    pub reply: Reply,
+    /// The stock after the call, and how many units were asked for.
+    pub left: Option<i64>,
+    pub units: i64,
+    pub values: Values,
+    /// Numbers in other keys.
+    pub numbers: BTreeMap<Template, i64>,
+}
+
+/// The answer that fits all replies to one outcome; none if they have no such rule.
+pub(super) fn answer(call: &Call, outcome: i64, seen: &[Sample]) -> Option<Answer> {
+    // A script that fails at run time has a fault, unless it has no stock to look at.
+    if outcome != MISSING && seen.iter().any(|one| one.reply.is_error()) {
+        return None;
+    }
+    rule(call, &seen.iter().map(|one| (&one.reply, one)).collect::<Vec<_>>())
+}
+
+/// The rule by which replies, or one item of each, follow from the stock and the arguments.
+fn rule(call: &Call, seen: &[(&Reply, &Sample)]) -> Option<Answer> {
+    let (first, _) = seen.first()?;
+    if seen.iter().all(|(reply, _)| reply.is_like(first)) {
+        return Some(Answer::Always((*first).clone()));
+    }
+    let fits = |is: &dyn Fn(&Sample) -> Reply| seen.iter().all(|(reply, one)| **reply == is(one));
+    let left = |one: &Sample| one.left.unwrap_or(0);
+    let before = |one: &Sample| left(one).saturating_add(one.units);
+    let digits = |number: i64| Reply::Text(number.to_string().into_bytes());
+    if fits(&|one| Reply::Int(left(one))) {
+        return Some(Answer::Left);
+    }
+    if fits(&|one| Reply::Int(before(one))) {
+        return Some(Answer::Before);
+    }
+    if fits(&|one| digits(left(one))) {
+        return Some(Answer::Digits(Box::new(Answer::Left)));
+    }
+    let own = |word: &Word| fits(&|one| Reply::Text(word.value(&one.values)));
+    if let Some((slot, _)) = call.slots().find(|(_, word)| own(word)) {
+        return Some(Answer::Argument(slot));
+    }
+    let numbers = seen.first()?.1.numbers.keys();
+    let holds = |key: &Template, one: &Sample| one.numbers.get(key).copied().map(Reply::Int);
+    let holds =
+        |key: &Template| seen.iter().all(|(reply, one)| holds(key, one).as_ref() == Some(reply));
+    if let Some(key) = numbers.into_iter().find(|key| holds(key)) {
+        return Some(Answer::Number(key.clone()));
+    }
+    let Reply::List(items) = first else { return None };
+    let item = |at: usize| {
+        let of = |(reply, one): &(&'_ Reply, _)| match reply {
+            Reply::List(all) if all.len() == items.len() => Some((all.get(at)?.clone(), *one)),
+            _ => None,
+        };
+        let all: Vec<(Reply, &Sample)> = seen.iter().map(of).collect::<Option<_>>()?;
+        rule(call, &all.iter().map(|(reply, one)| (reply, *one)).collect::<Vec<_>>())
+    };
+    (0..items.len()).map(item).collect::<Option<Vec<_>>>().map(Answer::List)
+}
