@@ -16,13 +16,35 @@ use seckill_tools::back_off::back_off;
 
 use crate::batch::Why;
 use crate::ending::Place;
-use crate::hand::{Bad, RawOrder};
-use crate::order_events::Event;
+use crate::order_events::{Event, Kind, RawOrder};
 use crate::stream_entry::Which;
 
 /// Entries of one voucher, and of all, that are remembered: these bound the worker's memory.
 const VOUCHER_MAX: usize = 10_000;
 const ASIDE_MAX: usize = 100_000;
+
+/// An entry that can't be written now.
+#[derive(Clone, Debug)]
+pub struct Bad {
+    pub place: Place,
+    /// What it says, if it could be read.
+    pub event: Option<Event>,
+    /// The order that it is about, as the entry has it, if no row can have such ids.
+    pub raw: Option<RawOrder>,
+    pub why: Why,
+}
+
+impl Bad {
+    pub fn voucher(&self) -> &[u8] {
+        let of_event = self.event.as_ref().map(|event| event.key.voucher.as_bytes());
+        of_event.or(self.raw.as_ref().map(|raw| &*raw.voucher)).unwrap_or_default()
+    }
+
+    pub fn is_held(&self) -> bool {
+        let kind = self.event.as_ref().map(|event| &event.kind);
+        matches!(kind, Some(Kind::Order { deadline_ms: Some(_) }))
+    }
+}
 
 /// How an entry was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +259,7 @@ impl Aside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order_events::{Kind, OrderKey};
+    use crate::order_events::OrderKey;
 
     const SECOND: Duration = Duration::from_secs(1);
     const WAITS: (Duration, Duration) = (SECOND, Duration::from_secs(30));

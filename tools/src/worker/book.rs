@@ -10,12 +10,13 @@ use domain::key_names::{BOOK_PREFIX, RULES_PREFIX};
 use domain::projection::Book;
 use domain::rules::Rules;
 use redis::{ErrorKind, RedisError, RedisResult, Value};
+use seckill_tools::duration::millis;
 use seckill_tools::server_errors::{Trouble, told, trouble};
 
 use crate::batch::{Answer, Answers, Fact};
-use crate::hand::RawOrder;
-use crate::order_events::{Event, OrderKey, as_text};
-use crate::source::{Source, bytes, items};
+use crate::letters::buried;
+use crate::order_events::{Event, OrderKey, RawOrder, as_text};
+use crate::source::Source;
 use crate::stream_entry::Which;
 
 /// How long to wait for replicas in one try.
@@ -28,15 +29,28 @@ pub type Gone = BTreeSet<(Which, EntryId)>;
 
 /// Whom a batch asks before it is committed.
 pub struct Asker<'s> {
-    pub source: &'s mut Source,
+    source: &'s mut Source,
     /// Whether the events are entries that this worker must still have; else they are made by a
     /// comparison of rows and orders.
-    pub are_entries: bool,
+    are_entries: bool,
     /// How many replicas must have what is written.
-    pub replicas: u32,
+    replicas: u32,
 }
 
-impl Asker<'_> {
+impl<'s> Asker<'s> {
+    pub fn of_entries(source: &'s mut Source, replicas: u32) -> Self {
+        Self { source, are_entries: true, replicas }
+    }
+
+    /// Of events that are made of rows.
+    pub fn of_rows(source: &'s mut Source) -> Self {
+        Self { source, are_entries: false, replicas: 0 }
+    }
+
+    pub fn source(&mut self) -> &mut Source {
+        self.source
+    }
+
     /// The entries of these events that are not pending for this worker any more: those that are
     /// dead letters, and those that nothing is known of.
     pub async fn gone<'e>(
@@ -50,7 +64,7 @@ impl Asker<'_> {
         let (mut gone, mut unknown) = (Gone::new(), Gone::new());
         for (which, ids) in of {
             let its = self.source.gone(which, &ids).await?;
-            let buried = self.source.buried(which, &its).await?;
+            let buried = buried(self.source, which, &its).await?;
             unknown.extend(its.difference(&buried).map(|id| (which, *id)));
             gone.extend(buried.into_iter().map(|id| (which, id)));
         }
@@ -63,8 +77,13 @@ impl Asker<'_> {
         if self.replicas == 0 || !self.are_entries {
             return Ok(());
         }
-        let place = (event.which(), event.id);
-        let have = self.source.replicas_of(place, self.replicas, REPLICAS_WAIT).await?;
+        let mut both = redis::pipe();
+        // Taking an entry once more is a write, which the replicas have after all that was before.
+        let consumer = self.source.consumer().as_bytes();
+        let mut claim = self.source.claiming(event.which(), consumer, &[event.id]);
+        both.add_command(claim.arg("JUSTID").clone()).ignore();
+        both.cmd("WAIT").arg(self.replicas).arg(millis(REPLICAS_WAIT));
+        let (have,): (u64,) = both.query_async(self.source.connection()).await?;
         if have >= u64::from(self.replicas) {
             return Ok(());
         }
@@ -202,6 +221,22 @@ pub fn fact(entry: &[u8]) -> Option<Fact> {
     let deadline_ms = (entry.state == State::Held).then_some(entry.deadline);
     let user = as_text(entry.user);
     Some(Fact { user, known: entry.map(as_text).into(), deadline_ms })
+}
+
+/// The items of a list.
+fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(items) => items,
+        _ => &[],
+    }
+}
+
+fn bytes(value: &Value) -> &[u8] {
+    match value {
+        Value::BulkString(bytes) => bytes,
+        Value::SimpleString(text) => text.as_bytes(),
+        _ => &[],
+    }
 }
 
 fn unreadable(why: &str) -> Answer {

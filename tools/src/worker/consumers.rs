@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{error, info};
 
-use crate::commit::Committer;
 use crate::gauges;
 use crate::halt::{Halt, Stop, rest};
 use crate::options::{Options, Streams};
@@ -85,10 +84,8 @@ impl Consumers {
             self.measuring.spawn_local(measuring);
         }
         let (store, totals) = (Arc::clone(&self.store), Arc::clone(&self.totals));
-        let stop = self.stop.clone();
-        let committer = Committer::new(store, Arc::clone(&totals), &streams.orders, stop.clone());
-        let options = Arc::clone(&self.options);
-        let consumer = StreamConsumer::new(options, streams, &self.name, committer, totals, stop)?;
+        let (options, stop) = (Arc::clone(&self.options), self.stop.clone());
+        let consumer = StreamConsumer::new(options, streams, &self.name, store, totals, stop)?;
         let (mut opened, mut stop) = (self.opened.clone(), self.stop.clone());
         self.running.spawn_local(async move {
             tokio::select! {

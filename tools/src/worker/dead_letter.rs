@@ -11,6 +11,7 @@ use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use crate::book;
 use crate::ending::Lost;
 use crate::halt::Halt;
+use crate::letters;
 use crate::options::DeadLetter;
 use crate::order_events::{Event, Unfit};
 use crate::settings;
@@ -67,10 +68,12 @@ pub async fn make(wanted: &DeadLetter) -> Result<()> {
         recorded.map_err(|fault| anyhow!("--database: {}", sanitize(&fault.text())))?;
     }
     let is_done = match &order {
-        _ if wanted.keep_units => source.bury(Which::Orders, &entry, &wanted.reason).await,
+        _ if wanted.keep_units => {
+            letters::bury(&mut source, Which::Orders, &entry, &wanted.reason).await
+        }
         // The order may be paid while the operator reads the question.
-        Ok(_) if outlook.held => source.reject_unsold(id, &wanted.reason).await,
-        _ => source.reject(id, &wanted.reason).await,
+        Ok(_) if outlook.held => letters::reject_unsold(&mut source, id, &wanted.reason).await,
+        _ => letters::reject(&mut source, id, &wanted.reason).await,
     };
     let is_done = is_done.map_err(unasked)?;
     ensure!(is_done, "the order or its entry has changed in the meantime: nothing was done");

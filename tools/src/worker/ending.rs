@@ -3,8 +3,8 @@
 
 use domain::entry_id::EntryId;
 
+use crate::intake::gap::Gap;
 use crate::order_events::OrderKey;
-use crate::source::gap::Gap;
 use crate::stream_entry::Which;
 
 /// A stream and an entry of it.

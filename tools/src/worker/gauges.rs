@@ -11,8 +11,8 @@ use tracing::debug;
 
 use crate::halt::{Stop, rest};
 use crate::options::{Options, Streams};
-use crate::source::Source;
-use crate::source::groups::Standing;
+use crate::source::{Source, reply};
+use crate::stream_entry::Which;
 use crate::totals::Totals;
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -46,9 +46,24 @@ pub async fn keep(options: Arc<Options>, streams: Streams, mut nodes: Nodes, mut
 pub async fn measure(source: &mut Source) -> RedisResult<String> {
     let mut words = String::new();
     for which in source.all() {
-        let Standing { lag, pending } = source.standing(which).await?;
+        let (lag, pending) = standing(source, which).await?;
         Totals::stands(source.name(which), lag, pending);
         words += &format!("; {}: lag {lag}, pending {pending}", source.name(which));
     }
     Ok(words)
+}
+
+/// How far the group is behind, and what is pending. The server's own lag also counts entries that
+/// are gone, and it may not know it, after a failover or after unread entries were deleted.
+async fn standing(source: &mut Source, which: Which) -> RedisResult<(u64, u64)> {
+    let stream = reply::stream_info(&source.ask(&source.info("STREAM", which)).await?)?;
+    let Some(group) = source.ours(which).await? else { return Ok((stream.length, 0)) };
+    let last = group.last_delivered;
+    let lag = match group.lag {
+        _ if last >= stream.last => 0,
+        _ if stream.first.is_none_or(|first| first > last) => stream.length,
+        Some(lag) => lag.min(stream.length),
+        None => source.unread(which, last, None).await?,
+    };
+    Ok((lag, group.pending))
 }

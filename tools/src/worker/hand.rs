@@ -1,75 +1,102 @@
 //! What a worker has read and not finished. It outlives connections: an order that was read once is
 //! written, whatever becomes of the consumer's list of pending entries.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
-use crate::batch::{Outcome, Sole, Why};
-use crate::ending::Place;
+use crate::ending::{End, Place};
+use crate::finishing::Finisher;
+use crate::halt::Halt;
+use crate::letters::buried;
 use crate::options::OrderFields;
-use crate::order_events::{Event, Kind};
+use crate::order_events::{Event, RawOrder, Unfit};
+use crate::source::Source;
+use crate::source::reply::Claimed;
 use crate::stream_entry::{StreamEntry, Which};
+use crate::writing::Writer;
 
-/// An entry that can't be written now.
-#[derive(Clone, Debug)]
-pub struct Bad {
-    pub place: Place,
-    /// What it says, if it could be read.
-    pub event: Option<Event>,
-    /// The order that it is about, as the entry has it, if no row can have such ids.
-    pub raw: Option<RawOrder>,
-    pub why: Why,
-}
-
-impl Bad {
-    pub fn voucher(&self) -> &[u8] {
-        let of_event = self.event.as_ref().map(|event| event.key.voucher.as_bytes());
-        of_event.or(self.raw.as_ref().map(|raw| &*raw.voucher)).unwrap_or_default()
-    }
-
-    pub fn is_held(&self) -> bool {
-        let kind = self.event.as_ref().map(|event| &event.kind);
-        matches!(kind, Some(Kind::Order { deadline_ms: Some(_) }))
-    }
-}
-
-/// An order by the bytes of its entry.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RawOrder {
-    pub voucher: Vec<u8>,
-    /// Empty if the entry names no sale.
-    pub sale: String,
-    pub user: Vec<u8>,
-    pub order: Vec<u8>,
-}
-
-impl RawOrder {
-    /// None if it can't be read.
-    pub fn of(which: Which, entry: &StreamEntry, names: &[OrderFields]) -> Option<Self> {
-        let order = entry.read(which, names).ok()?.order;
-        let [voucher, user, id] = [order.voucher, order.user, order.id].map(<[u8]>::to_vec);
-        let sale = order.sale.map_or_else(String::new, |sale| sale.get().to_string());
-        Some(Self { voucher, sale, user, order: id })
-    }
-}
-
-/// A part of a batch that is committed in one transaction.
-#[derive(Debug)]
-pub struct Piece {
-    pub events: Vec<(Event, Sole)>,
-    pub tries: u32,
-}
-
-#[derive(Debug, Default)]
 pub struct Hand {
-    /// Events, before the limits of their vouchers are known.
-    pub read: Vec<Event>,
-    /// To be committed.
-    pub pieces: Vec<Piece>,
-    /// Tried, and not acknowledged.
-    pub done: Vec<(Event, Outcome)>,
-    /// Entries that no command appends.
-    pub malformed: VecDeque<(Which, StreamEntry, String)>,
-    pub bad: VecDeque<Bad>,
-    /// Confirmations and releases whose order can't have a row.
-    pub rowless: Vec<(Place, RawOrder)>,
+    pub writer: Writer,
+    pub finisher: Finisher,
+    /// The names of an entry's fields.
+    pub fields: Vec<OrderFields>,
+}
+
+impl Hand {
+    /// Takes entries in hand, and finishes all that is there. After an error, what is not finished
+    /// stays in hand.
+    pub async fn take(
+        &mut self,
+        source: &mut Source,
+        which: Which,
+        claimed: Claimed,
+    ) -> Result<(), Halt> {
+        for id in claimed.others {
+            self.not_pending(source, (which, id)).await?;
+        }
+        for id in claimed.deleted {
+            self.deleted(source, (which, id)).await?;
+        }
+        claimed.entries.into_iter().for_each(|entry| self.add(which, entry));
+        self.finish(source).await
+    }
+
+    pub fn add(&mut self, which: Which, entry: StreamEntry) {
+        let unfit = match Event::parse(which, &entry, &self.fields) {
+            Ok(event) if self.finisher.joins(&event) => return,
+            Ok(event) => return self.writer.add(event),
+            Err(unfit) => unfit,
+        };
+        let place = (which, entry.id);
+        match unfit {
+            Unfit::Garbled(why) => self.finisher.add_malformed(which, entry, why),
+            Unfit::Foreign(why) => self.finisher.add_unfit(place, None, why),
+            Unfit::Unstorable(why) => {
+                let raw = RawOrder::of(which, &entry, &self.fields);
+                self.finisher.add_unfit(place, raw, why);
+            }
+        }
+    }
+
+    /// Finishes what is in hand, step by step.
+    pub async fn finish(&mut self, source: &mut Source) -> Result<(), Halt> {
+        self.writer.write(source).await?;
+        self.finisher.finish(source, &mut self.writer).await
+    }
+
+    /// An entry that is aside is not pending for this consumer any more. What it says is written,
+    /// unless a person has made it a dead letter.
+    async fn not_pending(&mut self, source: &mut Source, place: Place) -> Result<(), Halt> {
+        let (which, id) = place;
+        if self.writes_aside(place) {
+            Ok(())
+        } else if buried(source, which, &BTreeSet::from([id])).await?.contains(&id) {
+            self.finisher.ended(source, &[(place, End::DeadLetter)]).await
+        } else if let Some(entry) = source.entry(which, id).await? {
+            self.add(which, entry);
+            Ok(())
+        } else if source.deliveries(which, id).await?.is_some() {
+            // Another worker has it.
+            self.finisher.forget(place);
+            Ok(())
+        } else {
+            self.finisher.deleted(source, place).await
+        }
+    }
+
+    /// An entry was deleted from the stream while it was pending. What it says is written if it is
+    /// in hand.
+    async fn deleted(&mut self, source: &mut Source, place: Place) -> Result<(), Halt> {
+        match self.writes_aside(place) {
+            true => Ok(()),
+            false => self.finisher.deleted(source, place).await,
+        }
+    }
+
+    /// Has what is aside written: it is in hand, whatever became of the entry. False if it is not.
+    fn writes_aside(&mut self, place: Place) -> bool {
+        let event = self.finisher.aside().event(place).cloned();
+        let has_it = event.is_some();
+        event.into_iter().for_each(|event| self.writer.add(event));
+        has_it
+    }
 }

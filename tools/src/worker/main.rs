@@ -1,15 +1,17 @@
 //! `seckill-worker`: turns each order of a flash sale into one row of a database, whatever fails in
 //! between.
 //!
-//! `options` is the command line, `order_events` reads each `stream_entry`, `book` asks the server
-//! about their orders, `batch` plans how they change rows, `store` writes that into a database and
-//! runs the shop's own `statements`, `source` reads the streams, `settings` asks for the server's
-//! names, `limits` for how much a user may buy, `commit` writes with retries, `consumers` runs a
-//! `stream_consumer` with `deliver` for each stream that is named or that `tag_finder` finds,
-//! `hand` has what was read and is not finished, `ending` says how it ends,
-//! `aside` has the entries that can't be written, `outage` says what is down, `trim` trims
-//! processed entries, `gauges` measures the lag, `halt` says why a consumer ends, `dead_letter`,
-//! `settle` and `check` are the operator's commands, `totals` counts. Exit codes are in the help.
+//! The way of an entry: `consumers` runs a `stream_consumer` for each stream that is named or that
+//! `tag_finder` finds; its `intake` reads by the commands of `source` and sees what is missing;
+//! `hand` reads the `stream_entry` as one of `order_events`; `writing` has `store` write it, by the
+//! plan of `batch` and by what the server's `book` says; `finishing` ends it, as `ending` says, by
+//! its row, by one of `letters`, or as lost, or puts it `aside`.
+//!
+//! `store` is the database, with the shop's own `statements`. `options` is the command line,
+//! `settings` asks for the server's names, `limits` for how much a user may buy, `marks` tell
+//! whether server and rows belong together, `tend` looks at rows that no entry changes. `outage`
+//! says what is down, `gauges` measures the lag, `halt` says why a consumer ends, `totals` counts.
+//! `dead_letter`, `settle` and `check` are the operator's commands. Exit codes are in the help.
 
 #![cfg_attr(
     not(feature = "databases"),
@@ -20,14 +22,15 @@ mod aside;
 mod batch;
 mod book;
 mod check;
-mod commit;
 mod consumers;
 mod dead_letter;
-mod deliver;
 mod ending;
+mod finishing;
 mod gauges;
 mod halt;
 mod hand;
+mod intake;
+mod letters;
 mod limits;
 mod marks;
 mod options;
@@ -44,7 +47,7 @@ mod stream_entry;
 mod tag_finder;
 mod tend;
 mod totals;
-mod trim;
+mod writing;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

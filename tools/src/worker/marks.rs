@@ -6,9 +6,11 @@ use domain::entry_id::EntryId;
 use domain::info::Names;
 use domain::projection::Book;
 use redis::{RedisResult, cmd};
+use tracing::warn;
 
 use crate::batch::Answer;
 use crate::book::ask;
+use crate::options::Options;
 use crate::order_events::OrderKey;
 use crate::source::Source;
 use crate::store::{Fault, Store};
@@ -34,7 +36,8 @@ impl Mark {
     pub async fn of(source: &mut Source) -> RedisResult<Self> {
         let mut positions = [EntryId::default(); 3];
         for which in source.all() {
-            positions[which as usize] = source.last_delivered(which).await?;
+            let group = source.ours(which).await?;
+            positions[which as usize] = group.unwrap_or_default().last_delivered;
         }
         Ok(Self::new(positions))
     }
@@ -86,10 +89,10 @@ impl Marks {
     /// Asks both. The server's is a field of a hash beside the stream, by group.
     pub async fn read(source: &mut Source, store: &Store) -> Result<Self, Fault> {
         let rows = store.mark(source.name(Which::Orders), source.group()).await?;
-        let server = source.mark().await.map_err(Fault::Server)?;
+        let server = of_server(source).await.map_err(Fault::Server)?;
         let has_sale = rows.is_some() && server.is_none() && {
             let sales = store.last_sales(SALES_MAX).await?;
-            source.has_sale(sales).await.map_err(Fault::Server)?
+            has_sale(source, sales).await.map_err(Fault::Server)?
         };
         Ok(Self { rows, server, has_sale })
     }
@@ -121,115 +124,118 @@ impl Marks {
     }
 }
 
-/// Makes the marks agree at the start of a worker, or says that they don't. Returns what they were.
-pub async fn agree(source: &mut Source, store: &Store) -> Result<(Marks, Meaning), Fault> {
+/// Makes the marks agree at the start of a worker; or says why nothing is read from this server.
+pub async fn agree(
+    source: &mut Source,
+    store: &Store,
+    options: &Options,
+) -> Result<Option<String>, Fault> {
     let marks = Marks::read(source, store).await?;
-    let meaning = marks.meaning();
-    if meaning == Meaning::None {
-        let mark = Mark::of(source).await.map_err(Fault::Server)?.text();
-        // Another worker may be first; and if this one dies now, the rows take the mark later.
-        let kept = source.make_mark(&mark).await.map_err(Fault::Server)?;
-        store.set_mark(source.name(Which::Orders), source.group(), &kept).await?;
+    let [orders, group] = [source.name(Which::Orders), source.group()].map(str::to_owned);
+    let database = store.database();
+    match marks.meaning() {
+        Meaning::Same(_) => {}
+        Meaning::None => {
+            let mark = Mark::of(source).await.map_err(Fault::Server)?.text();
+            // Another worker may be first; and if this one dies now, the rows take the mark later.
+            let kept = make(source, &mark).await.map_err(Fault::Server)?;
+            store.set_mark(&orders, &group, &kept).await?;
+            let ours = source.ours(Which::Orders).await.map_err(Fault::Server)?;
+            let pending = ours.map_or(0, |group| group.pending);
+            // Entries that another consumer has read and not acknowledged may be stored already.
+            if pending > 0 && options.shop.statements().is_some() {
+                warn!(
+                    "{pending} entries of {orders} are pending for another consumer: if it has \
+                     stored them and nothing makes the order id unique in the shop's tables, \
+                     --statements write them a second time"
+                );
+            }
+        }
+        Meaning::RowsLost(mark) => {
+            store.set_mark(&orders, &group, &mark.text()).await?;
+            warn!(
+                "{orders} was written to other rows before: the {database} database was lost, or \
+                 is another one. What the group has acknowledged is not read again: \
+                 seckill-worker check --repair"
+            );
+        }
+        Meaning::Restored(mark) => {
+            make(source, &mark.text()).await.map_err(Fault::Server)?;
+            warn!(
+                "{orders} has no mark of its rows, and the server has a sale of them: it was \
+                 restored to what it was before its first worker; it has the mark from now on. \
+                 Compare: seckill-worker check"
+            );
+        }
+        Meaning::OtherServer => {
+            let server = options.site.server.without_password();
+            return Ok(Some(marks.why(&server, &orders, database)));
+        }
     }
-    if let Meaning::RowsLost(mark) = &meaning {
-        store.set_mark(source.name(Which::Orders), source.group(), &mark.text()).await?;
-    }
-    if let Meaning::Restored(mark) = &meaning {
-        source.make_mark(&mark.text()).await.map_err(Fault::Server)?;
-    }
-    Ok((marks, meaning))
+    Ok(None)
 }
 
-impl Source {
-    /// The hash of marks beside the stream of orders, in its slot.
-    fn mark_key(&self) -> String {
-        let orders = self.name(Which::Orders);
-        let (name, tag) = orders.split_at(orders.find(":{").unwrap_or(orders.len()));
-        format!("{name}.mark{tag}")
-    }
+/// The hash of marks beside the stream of orders, in its slot, and the group's field.
+fn key_and_field(source: &Source) -> (String, String) {
+    let orders = source.name(Which::Orders);
+    let (name, tag) = orders.split_at(orders.find(":{").unwrap_or(orders.len()));
+    (format!("{name}.mark{tag}"), source.group().to_owned())
+}
 
-    pub async fn mark(&mut self) -> RedisResult<Option<String>> {
-        let (key, group) = (self.mark_key(), self.group().to_owned());
-        cmd("HGET").arg(key).arg(group).query_async(self.connection()).await
-    }
+async fn of_server(source: &mut Source) -> RedisResult<Option<String>> {
+    let (key, group) = key_and_field(source);
+    cmd("HGET").arg(key).arg(group).query_async(source.connection()).await
+}
 
-    /// Writes a mark if there is none. Returns the one that is there now.
-    pub async fn make_mark(&mut self, mark: &str) -> RedisResult<String> {
-        let (key, group) = (self.mark_key(), self.group().to_owned());
-        let mut both = redis::pipe();
-        both.atomic().cmd("HSETNX").arg(&key).arg(&group).arg(mark).ignore();
-        both.cmd("HGET").arg(&key).arg(&group);
-        let (kept,): (String,) = both.query_async(self.connection()).await?;
-        Ok(kept)
-    }
+/// Writes a mark on the server if there is none. Returns the one that is there now.
+async fn make(source: &mut Source, mark: &str) -> RedisResult<String> {
+    let (key, group) = key_and_field(source);
+    let mut both = redis::pipe();
+    both.atomic().cmd("HSETNX").arg(&key).arg(&group).arg(mark).ignore();
+    both.cmd("HGET").arg(&key).arg(&group);
+    let (kept,): (String,) = both.query_async(source.connection()).await?;
+    Ok(kept)
+}
 
-    pub async fn set_mark(&mut self, mark: &str) -> RedisResult<()> {
-        let (key, group) = (self.mark_key(), self.group().to_owned());
-        cmd("HSET").arg(key).arg(group).arg(mark).query_async(self.connection()).await
-    }
+/// Writes a mark on the server, instead of the one that is there.
+pub async fn set(source: &mut Source, mark: &str) -> RedisResult<()> {
+    let (key, group) = key_and_field(source);
+    cmd("HSET").arg(key).arg(group).arg(mark).query_async(source.connection()).await
+}
 
-    /// Is one of these sales, each of a voucher, on here?
-    async fn has_sale(&mut self, sales: Vec<OrderKey>) -> RedisResult<bool> {
-        let its: Vec<_> = sales.into_iter().filter(|key| self.has_stream_of(key)).collect();
-        let answers = ask(self, its.iter()).await?;
-        let is_on = |answer: &Answer| match answer {
-            Answer::Has(_) | Answer::Waits(_) | Answer::Without(Book::Lacks) => true,
-            Answer::Without(Book::Has(_) | Book::Older | Book::Over) | Answer::Unreadable(_) => {
-                false
-            }
-        };
-        Ok(answers.values().any(is_on))
-    }
+/// Is one of these sales, each of a voucher, on here?
+async fn has_sale(source: &mut Source, sales: Vec<OrderKey>) -> RedisResult<bool> {
+    let its: Vec<_> = sales.into_iter().filter(|key| source.has_stream_of(&key.voucher)).collect();
+    let answers = ask(source, its.iter()).await?;
+    let is_on = |answer: &Answer| match answer {
+        Answer::Has(_) | Answer::Waits(_) | Answer::Without(Book::Lacks) => true,
+        Answer::Without(Book::Has(_) | Book::Older | Book::Over) | Answer::Unreadable(_) => false,
+    };
+    Ok(answers.values().any(is_on))
+}
 
-    /// Whether the orders of a voucher are in this stream.
-    pub fn has_stream_of(&self, key: &OrderKey) -> bool {
-        let orders = self.name(Which::Orders);
-        let base = orders.split(":{").next().unwrap_or_default();
-        let naming = self.naming(key.voucher.as_bytes());
-        naming.is_ok_and(|naming| naming.stream(base.as_bytes()) == orders.as_bytes())
+/// Why this does not look like the server of a sale; None if it does.
+pub async fn looks_wrong(source: &mut Source) -> RedisResult<Option<String>> {
+    if source.is_there(Which::Orders).await? {
+        return Ok(None);
     }
-
-    /// How far the group has read; the beginning without a stream or a group.
-    pub async fn last_delivered(&mut self, which: Which) -> RedisResult<EntryId> {
-        match self.is_there(which).await? {
-            true => {
-                let groups = self.groups(which).await?;
-                Ok(self.ours(&groups).map_or_else(EntryId::default, |group| group.last_delivered))
-            }
-            false => Ok(EntryId::default()),
-        }
+    let name = source.name(Which::Orders).to_owned();
+    let number = format!("db{}", redis::aio::ConnectionLike::get_db(source.connection()));
+    let mut asked = redis::pipe();
+    asked.cmd("INFO").arg("seckill").cmd("INFO").arg("keyspace");
+    let (ours, databases): (String, String) = asked.query_async(source.connection()).await?;
+    if Names::read(&ours).is_none() {
+        return Ok(Some(format!(
+            "it has neither the module nor a stream {name}: load the module, or name by --stream \
+             the stream that is filled"
+        )));
     }
-
-    /// Is there such a key, whatever it is?
-    pub async fn is_there(&mut self, which: Which) -> RedisResult<bool> {
-        let name = self.name(which).to_owned();
-        let kind: String = cmd("TYPE").arg(name).query_async(self.connection()).await?;
-        Ok(kind != "none")
-    }
-
-    /// Why this does not look like the server of a sale; None if it does.
-    pub async fn looks_wrong(&mut self) -> RedisResult<Option<String>> {
-        if self.is_there(Which::Orders).await? {
-            return Ok(None);
-        }
-        let name = self.name(Which::Orders).to_owned();
-        let number = format!("db{}", redis::aio::ConnectionLike::get_db(self.connection()));
-        let mut asked = redis::pipe();
-        asked.cmd("INFO").arg("seckill").cmd("INFO").arg("keyspace");
-        let (ours, databases): (String, String) = asked.query_async(self.connection()).await?;
-        if Names::read(&ours).is_none() {
-            return Ok(Some(format!(
-                "it has neither the module nor a stream {name}: load the module, or name by \
-                 --stream the stream that is filled"
-            )));
-        }
-        let full = databases.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
-        let full: Vec<&str> = full.filter(|name| name.starts_with("db")).collect();
-        let other = full.first().filter(|_| !full.contains(&&*number));
-        Ok(other.map(|other| {
-            format!("{number} is empty, and {other} is not: name the number at the end of --redis")
-        }))
-    }
+    let full = databases.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+    let full: Vec<&str> = full.filter(|name| name.starts_with("db")).collect();
+    let other = full.first().filter(|_| !full.contains(&&*number));
+    Ok(other.map(|other| {
+        format!("{number} is empty, and {other} is not: name the number at the end of --redis")
+    }))
 }
 
 #[cfg(test)]

@@ -59,6 +59,26 @@ pub enum Kind {
     Lost,
 }
 
+/// An order by the bytes of its entry.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RawOrder {
+    pub voucher: Vec<u8>,
+    /// Empty if the entry names no sale.
+    pub sale: String,
+    pub user: Vec<u8>,
+    pub order: Vec<u8>,
+}
+
+impl RawOrder {
+    /// None if it can't be read.
+    pub fn of(which: Which, entry: &StreamEntry, names: &[OrderFields]) -> Option<Self> {
+        let order = entry.read(which, names).ok()?.order;
+        let [voucher, user, id] = [order.voucher, order.user, order.id].map(<[u8]>::to_vec);
+        let sale = order.sale.map_or_else(String::new, |sale| sale.get().to_string());
+        Some(Self { voucher, sale, user, order: id })
+    }
+}
+
 /// Why an entry can't become a row, however often it is delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {

@@ -182,7 +182,7 @@ impl Settler<'_> {
         let id = domain::entry_id::EntryId { ms: now_ms().unsigned_abs(), seq: 0 };
         let (key, user, kind) = (row.key.clone(), row.user.clone(), Kind::Look);
         let event = Event { id, key, user, units: 1, reference: None, kind };
-        let mut asker = Asker { source, are_entries: false, replicas: 0 };
+        let mut asker = Asker::of_rows(source);
         let looked = self.store.apply(&[(event, Sole::No)], Care::Full, &mut asker).await;
         looked.map_err(unread)?;
         let rows = self.store.rows_of(&row.key.order).await.map_err(unread)?;

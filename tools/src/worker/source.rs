@@ -1,12 +1,9 @@
-//! The streams of a hash tag, read as a consumer of a group.
+//! The streams of a hash tag and a consumer of a group: what a worker tells and asks the server of
+//! them. Each command is here once, and its answer is read typed.
 
-mod dead_letters;
-pub mod gap;
-pub mod groups;
-mod pending;
 pub mod reply;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::entry_id::EntryId;
@@ -18,12 +15,12 @@ use seckill_tools::duration::millis;
 
 use crate::options::Streams;
 use crate::stream_entry::{StreamEntry, Which};
-use gap::{Gap, Positions, must_count, passed};
-use groups::xinfo;
-use reply::Taken;
+use reply::{Claimed, GroupInfo, StreamInfo, Summary};
 
 /// Entries that are asked for at a time.
-const PIECE: usize = 1_000;
+pub const PIECE: usize = 1_000;
+/// Unread entries are counted up to this, if the server can't say how many there are.
+pub const UNREAD_MAX: u64 = 10_000;
 
 pub struct Source {
     connection: MultiplexedConnection,
@@ -35,16 +32,18 @@ pub struct Source {
     owned: BTreeMap<Which, u64>,
 }
 
-/// Delivered entries of streams, in the order of each.
-pub type Delivered = BTreeMap<Which, Vec<StreamEntry>>;
-
-/// What was read, and what was found to be missing before it.
-#[derive(Debug, Default)]
-pub struct Read {
-    pub delivered: Delivered,
-    pub gaps: Vec<(Which, Gap)>,
+/// What a read has delivered of a stream, and what stood there before it.
+#[derive(Debug)]
+pub struct Delivery {
+    pub which: Which,
+    pub entries: Vec<StreamEntry>,
+    pub stream: StreamInfo,
+    pub group: GroupInfo,
+    /// The first entry that was pending.
+    pub pending: Option<EntryId>,
 }
 
+/// The streams themselves, whoever reads them.
 impl Source {
     pub fn new(
         connection: MultiplexedConnection,
@@ -60,6 +59,10 @@ impl Source {
         &self.group
     }
 
+    pub fn consumer(&self) -> &str {
+        &self.consumer
+    }
+
     pub fn name(&self, which: Which) -> &str {
         match which {
             Which::Orders => &self.streams.orders,
@@ -71,6 +74,14 @@ impl Source {
     /// How the keys of a voucher in these streams are named.
     pub fn naming<'v>(&self, voucher: &'v [u8]) -> Result<Naming<'v>, StrayBraces> {
         Naming::of(voucher, self.name(Which::Orders).ends_with('}'))
+    }
+
+    /// Whether the orders of a voucher are in this stream.
+    pub fn has_stream_of(&self, voucher: &str) -> bool {
+        let orders = self.name(Which::Orders);
+        let base = orders.split(":{").next().unwrap_or_default();
+        let naming = self.naming(voucher.as_bytes());
+        naming.is_ok_and(|naming| naming.stream(base.as_bytes()) == orders.as_bytes())
     }
 
     /// The streams that are read.
@@ -85,12 +96,12 @@ impl Source {
         &mut self.connection
     }
 
-    async fn ask(&mut self, command: &Cmd) -> RedisResult<Value> {
+    pub async fn ask(&mut self, command: &Cmd) -> RedisResult<Value> {
         command.query_async(&mut self.connection).await
     }
 
     /// Runs commands in a transaction. None if a watched key has changed.
-    async fn transact(&mut self, commands: &[&Cmd]) -> RedisResult<Option<Vec<Value>>> {
+    pub async fn transact(&mut self, commands: &[&Cmd]) -> RedisResult<Option<Vec<Value>>> {
         let mut all = Pipeline::new();
         all.atomic();
         for command in commands {
@@ -99,76 +110,138 @@ impl Source {
         all.query_async(&mut self.connection).await.map_err(|error| its_reason(&error))
     }
 
-    /// Entries of some streams that no consumer has read, and those that are missing before them:
-    /// later the server can't tell any more what it was.
-    pub async fn read(
+    /// Is there such a key, whatever it is?
+    pub async fn is_there(&mut self, which: Which) -> RedisResult<bool> {
+        let mut kind = cmd("TYPE");
+        let kind: String = kind.arg(self.name(which)).query_async(&mut self.connection).await?;
+        Ok(kind != "none")
+    }
+
+    /// None if there is no such stream.
+    pub async fn stream(&mut self, which: Which) -> RedisResult<Option<StreamInfo>> {
+        match self.ask(&self.info("STREAM", which)).await {
+            Ok(reply) => reply::stream_info(&reply).map(Some),
+            Err(error) if is_no_key(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// None of a stream that is not there.
+    pub async fn groups(&mut self, which: Which) -> RedisResult<Vec<GroupInfo>> {
+        match self.ask(&self.info("GROUPS", which)).await {
+            Ok(reply) => reply::groups(&reply),
+            Err(error) if is_no_key(&error) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The group of this consumer; none if there is no such group, or no such stream.
+    pub async fn ours(&mut self, which: Which) -> RedisResult<Option<GroupInfo>> {
+        let groups = self.groups(which).await?;
+        Ok(groups.into_iter().find(|group| group.name == self.group.as_bytes()))
+    }
+
+    pub fn info(&self, what: &str, which: Which) -> Cmd {
+        let mut info = cmd("XINFO");
+        info.arg(what).arg(self.name(which));
+        info
+    }
+
+    /// An entry of a stream, if the stream still has it.
+    pub async fn entry(&mut self, which: Which, id: EntryId) -> RedisResult<Option<StreamEntry>> {
+        let mut range = cmd("XRANGE");
+        range.arg(self.name(which)).arg(id.to_string()).arg(id.to_string());
+        Ok(reply::entries(&self.ask(&range).await?)?.into_iter().next())
+    }
+
+    /// How many entries are after one, up to another if there is one, counted up to a bound.
+    pub async fn unread(
         &mut self,
-        of: &[Which],
-        count: u32,
-        seen: &mut Positions,
-    ) -> RedisResult<Read> {
+        which: Which,
+        last: EntryId,
+        until: Option<EntryId>,
+    ) -> RedisResult<u64> {
+        let until = until.map_or_else(|| "+".to_owned(), |until| until.to_string());
+        let (mut count, mut from) = (0, last);
+        loop {
+            let mut range = cmd("XRANGE");
+            range.arg(self.name(which)).arg(format!("({from}")).arg(&until).arg("COUNT").arg(PIECE);
+            let page = reply::entries(&self.ask(&range).await?)?;
+            count += page.len() as u64;
+            match page.last() {
+                Some(last) if page.len() == PIECE && count < UNREAD_MAX => from = last.id,
+                _ => return Ok(count),
+            }
+        }
+    }
+
+    /// How many entries are pending, by consumer.
+    pub async fn summary(&mut self, which: Which) -> RedisResult<Summary> {
+        let pending = self.pending(which, self.group.as_bytes());
+        reply::summary(&self.ask(&pending).await?)
+    }
+
+    pub fn pending(&self, which: Which, group: &[u8]) -> Cmd {
+        let mut pending = cmd("XPENDING");
+        pending.arg(self.name(which)).arg(group);
+        pending
+    }
+
+    /// How often a pending entry was delivered; none if it is not pending.
+    pub async fn deliveries(&mut self, which: Which, id: EntryId) -> RedisResult<Option<u64>> {
+        let (text, mut pending) = (id.to_string(), self.pending(which, self.group.as_bytes()));
+        pending.arg(&text).arg(&text).arg(1);
+        match self.ask(&pending).await {
+            Ok(found) => Ok(reply::pending(&found)?.first().map(|pending| pending.deliveries)),
+            Err(error) if error.code() == Some("NOGROUP") => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The entries of this consumer: how they become its own, and are its own no more.
+impl Source {
+    /// Entries of some streams that no consumer has read; in the same step, what stands there:
+    /// later the server can't tell any more what it was.
+    pub async fn read(&mut self, of: &[Which], count: u32) -> RedisResult<Vec<Delivery>> {
         let names: Vec<_> = of.iter().rev().map(|which| self.name(*which)).collect();
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count);
         read.arg("STREAMS").arg(names).arg(vec![">"; of.len()]);
         let looks = |which: &Which| {
-            let name = self.name(*which);
-            [xinfo("STREAM", name), xinfo("GROUPS", name), self.pending(*which)]
+            let pending = self.pending(*which, self.group.as_bytes());
+            [self.info("STREAM", *which), self.info("GROUPS", *which), pending]
         };
         let looks: Vec<_> = of.iter().flat_map(looks).collect();
         let commands: Vec<&Cmd> = looks.iter().chain([&read]).collect();
         let replies = self.transact(&commands).await?.unwrap_or_default();
         let Some((streams, looks)) = replies.split_last() else { return Err(unanswered()) };
-        let mut result = Read::default();
+        let mut delivered = BTreeMap::new();
         for (name, entries) in reply::streams(streams)? {
             let its = of.iter().find(|which| self.name(**which).as_bytes() == name);
             let which = *its.ok_or_else(unanswered)?;
             self.owned.entry(which).and_modify(|owned| *owned += entries.len() as u64);
-            result.delivered.insert(which, entries);
+            delivered.insert(which, entries);
         }
-        for (which, look) in of.iter().zip(looks.chunks_exact(3)) {
+        let with_looks = |(which, look): (&Which, &[Value])| {
+            let (which, entries) = (*which, delivered.remove(which).unwrap_or_default());
             let (stream, groups) = (reply::stream_info(&look[0])?, reply::groups(&look[1])?);
-            let group = self.ours(&groups).ok_or_else(unanswered)?;
-            let pending = reply::summary(&look[2])?.first;
-            let its = result.delivered.get(which).map(Vec::as_slice).unwrap_or_default();
-            let ids: Vec<_> = its.iter().map(|entry| entry.id).collect();
-            let before = seen.get(which);
-            let since = match before.filter(|before| must_count(before, &stream, group)) {
-                Some(before) => self.counted(*which, before.at, stream.last).await?,
-                None => None,
-            };
-            let (look, more) = ((&stream, group), (pending, since));
-            let (now, gap) = passed(before, look, more, &ids, u64::from(count));
-            seen.insert(*which, now);
-            result.gaps.extend(gap.map(|gap| (*which, gap)));
-        }
-        Ok(result)
+            let group = groups.into_iter().find(|group| group.name == self.group.as_bytes());
+            let (group, pending) = (group.ok_or_else(unanswered)?, reply::summary(&look[2])?.first);
+            Ok(Delivery { which, entries, stream, group, pending })
+        };
+        of.iter().zip(looks.chunks_exact(3)).map(with_looks).collect()
     }
 
-    /// Waits until one of these streams has another entry than those that were seen: reading it is
-    /// another step, which also sees what is missing.
-    pub async fn wait(
-        &mut self,
-        of: &[Which],
-        seen: &Positions,
-        wait: Duration,
-    ) -> RedisResult<()> {
-        let names: Vec<_> = of.iter().map(|which| self.name(*which)).collect();
-        let last = |which| seen.get(which).map_or_else(|| "$".to_owned(), |it| it.last.to_string());
-        let mut read = cmd("XREAD");
-        read.arg("COUNT").arg(1).arg("BLOCK").arg(millis(wait).max(1)).arg("STREAMS").arg(names);
-        read.arg(of.iter().map(last).collect::<Vec<_>>());
-        self.ask(&read).await.map(|_| ())
-    }
-
-    /// Takes over entries that were left for `idle`, from `start` on.
+    /// Takes over entries that were left for `idle`, from `start` on. Also where to continue; none
+    /// at the end.
     pub async fn steal(
         &mut self,
         which: Which,
         idle: Duration,
         start: EntryId,
         count: u32,
-    ) -> RedisResult<Taken> {
+    ) -> RedisResult<(Claimed, Option<EntryId>)> {
         let mut claim = cmd("XAUTOCLAIM");
         claim.arg(self.name(which)).arg(&self.group).arg(&self.consumer).arg(millis(idle));
         claim.arg(start.to_string()).arg("COUNT").arg(count);
@@ -176,18 +249,124 @@ impl Source {
         reply::taken(&self.ask(&claim).await?)
     }
 
+    /// Ids greater than `after` that are pending for this consumer.
+    pub async fn own(&mut self, which: Which, after: EntryId) -> RedisResult<Vec<EntryId>> {
+        let pending = self.own_of(which, &format!("({after}"), "+", PIECE);
+        let own = reply::pending(&self.ask(&pending).await?)?;
+        Ok(own.into_iter().map(|pending| pending.id).collect())
+    }
+
+    fn own_of(&self, which: Which, from: &str, to: &str, count: usize) -> Cmd {
+        let mut pending = self.pending(which, self.group.as_bytes());
+        pending.arg(from).arg(to).arg(count).arg(&self.consumer);
+        pending
+    }
+
+    /// Delivers own pending entries again.
+    pub async fn claim(&mut self, which: Which, ids: &[EntryId]) -> RedisResult<Claimed> {
+        let ids: BTreeSet<_> = ids.iter().copied().collect();
+        let own: Vec<_> = self.own_among(which, &ids).await?.into_iter().collect();
+        let mut others: BTreeSet<_> = ids.into_iter().filter(|id| !own.contains(id)).collect();
+        if own.is_empty() {
+            return Ok(Claimed { others, ..Claimed::default() });
+        }
+        self.owned.remove(&which);
+        // What is pending in this step and is not delivered is no longer in the stream.
+        let look = |id: &EntryId| self.own_of(which, &id.to_string(), &id.to_string(), 1);
+        let looks: Vec<_> = own.iter().map(look).collect();
+        let claim = self.claiming(which, self.consumer.as_bytes(), &own);
+        let commands: Vec<&Cmd> = looks.iter().chain([&claim]).collect();
+        let replies = self.transact(&commands).await?.unwrap_or_default();
+        let Some((claimed, looks)) = replies.split_last() else { return Err(unanswered()) };
+        let entries = reply::entries(claimed)?;
+        let has: BTreeSet<_> = entries.iter().map(|entry| entry.id).collect();
+        let mut deleted = Vec::new();
+        for (id, look) in own.into_iter().zip(looks).filter(|(id, _)| !has.contains(id)) {
+            match reply::pending(look)?.is_empty() {
+                true => _ = others.insert(id),
+                false => deleted.push(id),
+            }
+        }
+        Ok(Claimed { entries, deleted, others })
+    }
+
+    /// Gives entries to a consumer, however short they were idle.
+    pub fn claiming(&self, which: Which, consumer: &[u8], ids: &[EntryId]) -> Cmd {
+        let mut claim = cmd("XCLAIM");
+        claim.arg(self.name(which)).arg(&self.group).arg(consumer).arg(0);
+        ids.iter().for_each(|id| _ = claim.arg(id.to_string()));
+        claim
+    }
+
+    /// Those of these entries that were pending for this consumer and are not any more. If as many
+    /// are pending as were read, all of them are, and need not be listed.
+    pub async fn gone(
+        &mut self,
+        which: Which,
+        ids: &BTreeSet<EntryId>,
+    ) -> RedisResult<BTreeSet<EntryId>> {
+        let pending = match self.summary(which).await {
+            Ok(pending) => pending,
+            // The group, or its stream, was deleted.
+            Err(error) if error.code() == Some("NOGROUP") => return Ok(ids.clone()),
+            Err(error) => return Err(error),
+        };
+        let own = pending.of.iter().find(|(name, _)| name == self.consumer.as_bytes());
+        let own = own.map_or(0, |(_, count)| *count);
+        if self.owned.get(&which) == Some(&own) {
+            return Ok(BTreeSet::new());
+        }
+        let pending = self.own_among(which, ids).await?;
+        let gone: BTreeSet<_> = ids.difference(&pending).copied().collect();
+        // What is gone once must be found again when the batch is tried again.
+        match gone.is_empty() {
+            true => self.owned.insert(which, own),
+            false => self.owned.remove(&which),
+        };
+        Ok(gone)
+    }
+
+    /// Those of these entries that are pending for this consumer.
+    async fn own_among(
+        &mut self,
+        which: Which,
+        ids: &BTreeSet<EntryId>,
+    ) -> RedisResult<BTreeSet<EntryId>> {
+        let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
+            return Ok(BTreeSet::new());
+        };
+        let (mut found, mut from) = (BTreeSet::new(), first.to_string());
+        loop {
+            let pending = self.own_of(which, &from, &last.to_string(), PIECE);
+            let page = reply::pending(&self.ask(&pending).await?)?;
+            found.extend(page.iter().map(|pending| pending.id).filter(|id| ids.contains(id)));
+            match page.last() {
+                Some(end) if page.len() == PIECE => from = format!("({}", end.id),
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    pub fn acknowledging(&self, which: Which, ids: &[EntryId]) -> Cmd {
+        let mut ack = cmd("XACK");
+        ack.arg(self.name(which)).arg(&self.group);
+        ids.iter().for_each(|id| _ = ack.arg(id.to_string()));
+        ack
+    }
+
     pub async fn acknowledge(&mut self, which: Which, ids: &[EntryId]) -> RedisResult<()> {
         if ids.is_empty() {
             return Ok(());
         }
-        let mut ack = cmd("XACK");
-        ack.arg(self.name(which)).arg(&self.group);
-        for id in ids {
-            ack.arg(id.to_string());
-        }
+        let ack = self.acknowledging(which, ids);
         let acknowledged = reply::number("XACK", &self.ask(&ack).await?)?;
         self.owned.entry(which).and_modify(|owned| *owned = owned.saturating_sub(acknowledged));
         Ok(())
+    }
+
+    /// Another command than these ends an entry: how many are own is not known any more.
+    pub fn forget_owned(&mut self, which: Which) {
+        self.owned.remove(&which);
     }
 }
 
@@ -201,22 +380,10 @@ fn its_reason(error: &RedisError) -> RedisError {
     group.or(all.first()).unwrap_or(error).clone()
 }
 
-fn unanswered() -> RedisError {
+pub fn unanswered() -> RedisError {
     RedisError::from((ErrorKind::UnexpectedReturnType, "the server's answer lacks what was asked"))
 }
 
-/// The items of a list.
-pub fn items(value: &Value) -> &[Value] {
-    match value {
-        Value::Array(items) => items,
-        _ => &[],
-    }
-}
-
-pub fn bytes(value: &Value) -> &[u8] {
-    match value {
-        Value::BulkString(bytes) => bytes,
-        Value::SimpleString(text) => text.as_bytes(),
-        _ => &[],
-    }
+fn is_no_key(error: &RedisError) -> bool {
+    error.code() == Some("ERR") && error.detail() == Some("no such key")
 }

@@ -263,7 +263,7 @@ impl Store {
         let keys: Vec<&OrderKey> = keys.into_iter().collect();
         // Both at once: what contradicts a row is asked for again below.
         let (rows, answers) =
-            tokio::join!(self.rows(&mut open, &keys), ask(asker.source, keys.iter().copied()));
+            tokio::join!(self.rows(&mut open, &keys), ask(asker.source(), keys.iter().copied()));
         let (rows, mut answers) = (rows?, answers.map_err(Fault::Server)?);
         let holders = match care {
             Care::Usual => Holders::new(),
@@ -287,7 +287,7 @@ impl Store {
         if !planned.disputes.is_empty() {
             // Now that the rows are locked, no other worker writes what the answer is too old for.
             let disputed = planned.disputes.iter().map(|row| &row.key);
-            answers.extend(ask(asker.source, disputed).await.map_err(Fault::Server)?);
+            answers.extend(ask(asker.source(), disputed).await.map_err(Fault::Server)?);
             planned = plan(&answers)?;
         }
         if planned.has_payments {
@@ -299,7 +299,7 @@ impl Store {
         let (written, now_gone) = tokio::join!(rows, asker.gone(all));
         let (mut now_gone, unknown) = now_gone.map_err(Fault::Server)?;
         // All others are in hand, and written.
-        now_gone.extend(self.kept(&mut open, asker.source, unknown).await?);
+        now_gone.extend(self.kept(&mut open, asker.source(), unknown).await?);
         if !now_gone.is_subset(gone) {
             return Ok(Err(now_gone));
         }

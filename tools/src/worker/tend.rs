@@ -11,56 +11,48 @@ use seckill_tools::sanitize::sanitize;
 use tracing::{info, warn};
 
 use crate::batch::{Answer, Row, Sole};
-use crate::book::{Asker, ask};
-use crate::commit::Committer;
+use crate::book::ask;
 use crate::halt::Halt;
-use crate::hand::Piece;
+use crate::options::Options;
 use crate::order_events::{Event, Kind};
 use crate::source::Source;
-use crate::stream_consumer::StreamConsumer;
 use crate::stream_entry::Which;
+use crate::writing::Writer;
 
 /// More lost orders of one sale than this wait for a person; nor more than a hundredth of its rows.
 const LOST_MAX: u64 = 100;
 
-impl StreamConsumer {
-    /// Looks at rows that are disputed, and at held ones that should be over.
-    pub(crate) async fn tend(&mut self, source: &mut Source) -> Result<(), Halt> {
-        let committer = &mut self.committer;
-        let about = "rows that are disputed";
-        let Some(disputed) = committer.look(about, async |rows| rows.disputed(None).await).await?
-        else {
-            return Ok(());
-        };
-        let now_ms = time_ms(source).await?;
-        let grace = i64::try_from(millis(self.options.claim_after)).unwrap_or(i64::MAX);
-        let (about, before) = ("held rows that should be over", now_ms.saturating_sub(grace));
-        let Some(overdue) =
-            committer.look(about, async |rows| rows.overdue(before, None).await).await?
-        else {
-            return Ok(());
-        };
-        let is_its = |row: &Row| source.has_stream_of(&row.key);
-        let disputed = disputed.iter().filter(|row| is_its(row));
-        let mut events: Vec<_> = disputed.map(|row| event(row, now_ms, Kind::Look)).collect();
-        let overdue = overdue.into_iter().filter(is_its).collect();
-        events.extend(lost(source, committer, overdue, now_ms).await?);
-        let mut asker = Asker { source, are_entries: false, replicas: 0 };
-        let batch = self.options.batch as usize;
-        while !events.is_empty() {
-            let events = events.drain(..events.len().min(batch)).collect();
-            let mut left = vec![Piece { events, tries: 0 }];
-            self.committer.commit(&mut asker, &mut left, &mut Vec::new()).await?;
-        }
-        Ok(())
+/// Looks at rows that are disputed, and at held ones that should be over.
+pub async fn tend(source: &mut Source, writer: &mut Writer, options: &Options) -> Result<(), Halt> {
+    let about = "rows that are disputed";
+    let Some(disputed) = writer.look(about, async |rows| rows.disputed(None).await).await? else {
+        return Ok(());
+    };
+    let now_ms = time_ms(source).await?;
+    let grace = i64::try_from(millis(options.claim_after)).unwrap_or(i64::MAX);
+    let (about, before) = ("held rows that should be over", now_ms.saturating_sub(grace));
+    let Some(overdue) = writer.look(about, async |rows| rows.overdue(before, None).await).await?
+    else {
+        return Ok(());
+    };
+    let is_its = |row: &Row| source.has_stream_of(&row.key.voucher);
+    let disputed = disputed.iter().filter(|row| is_its(row));
+    let mut events: Vec<_> = disputed.map(|row| event(row, now_ms, Kind::Look)).collect();
+    let overdue = overdue.into_iter().filter(is_its).collect();
+    events.extend(lost(source, writer, overdue, now_ms).await?);
+    let batch = options.batch as usize;
+    while !events.is_empty() {
+        let some = events.drain(..events.len().min(batch)).collect();
+        writer.write_made(source, some).await?;
     }
+    Ok(())
 }
 
 /// The events that end the held orders which the server lacks. They end only if it has gone on
 /// after them: an older copy of the server lacks them, too.
 async fn lost(
     source: &mut Source,
-    committer: &mut Committer,
+    writer: &mut Writer,
     overdue: Vec<Row>,
     now_ms: i64,
 ) -> Result<Vec<(Event, Sole)>, Halt> {
@@ -78,8 +70,7 @@ async fn lost(
     let mut events = Vec::new();
     for ((voucher, sale), rows) in of_sales {
         let about = "the number of rows of a sale";
-        let Some(all) =
-            committer.look(about, async |rows| rows.rows_in(voucher, sale).await).await?
+        let Some(all) = writer.look(about, async |rows| rows.rows_in(voucher, sale).await).await?
         else {
             continue;
         };

@@ -63,7 +63,7 @@ impl Repair<'_> {
             if events.is_empty() {
                 continue;
             }
-            let mut asker = Asker { source: &mut *self.source, are_entries: false, replicas: 0 };
+            let mut asker = Asker::of_rows(self.source);
             let failed = match self.store.apply(&events, Care::Full, &mut asker).await {
                 Ok(applied) => applied.outcomes.into_iter().find_map(|outcome| match outcome {
                     Outcome::Failed(why) => Some(why.text()),

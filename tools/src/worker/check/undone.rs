@@ -35,7 +35,8 @@ pub async fn undone(source: &mut Source, names: &[OrderFields], voucher: &str) -
         if !source.is_there(which).await.with_context(about)? {
             continue;
         }
-        let read = source.last_delivered(which).await.with_context(about)?;
+        let group = source.ours(which).await.with_context(about)?;
+        let read = group.unwrap_or_default().last_delivered;
         for id in pending(source, which).await.with_context(about)? {
             let entry = entries(source, which, &id.to_string(), &id.to_string()).await?;
             // One that was deleted is not known.

@@ -8,7 +8,7 @@ use seckill_tools::sanitize::sanitize;
 use super::unread;
 use crate::dead_letter::is_confirmed;
 use crate::halt::Halt;
-use crate::marks::{Mark, Marks, Meaning};
+use crate::marks::{self, Mark, Marks, Meaning};
 use crate::options::Settle;
 use crate::source::Source;
 use crate::store::Store;
@@ -52,7 +52,7 @@ pub async fn adopt(wanted: &Settle, store: &Store) -> Result<()> {
         Some(mark) => mark.text(),
         None => {
             let mark = Mark::of(&mut source).await.map_err(unasked)?.text();
-            source.set_mark(&mark).await.map_err(unasked)?;
+            marks::set(&mut source, &mark).await.map_err(unasked)?;
             mark
         }
     };

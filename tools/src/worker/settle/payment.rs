@@ -118,7 +118,7 @@ pub async fn write(
     let id = domain::entry_id::EntryId { ms: 0, seq: digest(reference) };
     let (reference, kind) = (Some(reference.to_owned()), Kind::Payment(word.to_owned()));
     let event = Event { id, key, user, units: 1, reference, kind };
-    let mut asker = Asker { source, are_entries: false, replicas: 0 };
+    let mut asker = Asker::of_rows(source);
     let written = settler.store.apply(&[(event, Sole::No)], Care::Full, &mut asker).await;
     written.map_err(unread)?;
     Ok(())

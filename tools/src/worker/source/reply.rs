@@ -2,6 +2,8 @@
 //!
 //! An answer of another shape is an error: it must not look like one that says nothing.
 
+use std::collections::BTreeSet;
+
 use domain::entry_id::EntryId;
 use domain::integer;
 use redis::{ErrorKind, RedisError, RedisResult, Value};
@@ -60,15 +62,15 @@ pub struct Pending {
     pub deliveries: u64,
 }
 
-/// What `XAUTOCLAIM` took over.
+/// Entries of a stream that were delivered again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// Where to continue; none at the end.
-    pub next: Option<EntryId>,
+pub struct Claimed {
     pub entries: Vec<StreamEntry>,
-    /// Entries that were pending, and that are no longer in the stream. The group has forgotten
-    /// them now.
+    /// Those that were pending, and that are no longer in the stream. The group has forgotten them
+    /// now.
     pub deleted: Vec<EntryId>,
+    /// Those that are not pending for this consumer.
+    pub others: BTreeSet<EntryId>,
 }
 
 fn odd(what: &str, value: &Value) -> RedisError {
@@ -83,7 +85,7 @@ fn list<'v>(what: &str, value: &'v Value) -> RedisResult<&'v [Value]> {
     }
 }
 
-fn bytes<'v>(what: &str, value: &'v Value) -> RedisResult<&'v [u8]> {
+pub fn bytes<'v>(what: &str, value: &'v Value) -> RedisResult<&'v [u8]> {
     match value {
         Value::BulkString(bytes) => Ok(bytes),
         Value::SimpleString(text) => Ok(text.as_bytes()),
@@ -245,12 +247,13 @@ pub fn streams(value: &Value) -> RedisResult<Vec<(&[u8], Vec<StreamEntry>)>> {
     }
 }
 
-pub fn taken(value: &Value) -> RedisResult<Taken> {
+/// What `XAUTOCLAIM` took over, and where to continue.
+pub fn taken(value: &Value) -> RedisResult<(Claimed, Option<EntryId>)> {
     const WHAT: &str = "XAUTOCLAIM";
     let [next, its, deleted] = list(WHAT, value)? else { return Err(odd(WHAT, value)) };
     let next = Some(id(WHAT, next)?).filter(|next| *next != EntryId::default());
-    let deleted = ids(WHAT, deleted)?;
-    Ok(Taken { next, entries: entries(its)?, deleted })
+    let (entries, deleted) = (entries(its)?, ids(WHAT, deleted)?);
+    Ok((Claimed { entries, deleted, ..Claimed::default() }, next))
 }
 
 /// A list of ids.

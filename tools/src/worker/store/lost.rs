@@ -8,8 +8,8 @@ use super::transaction::Open;
 use super::{Fault, Store, now_ms};
 use crate::book::Gone;
 use crate::ending::{KEPT, Lost, Place};
+use crate::intake::gap::Passed;
 use crate::source::Source;
-use crate::source::gap::Passed;
 use crate::stream_entry::Which;
 
 const LOST_COLUMNS: &str = "stream, group_name, entry_id, cause, until_id, entries, voucher_id, \

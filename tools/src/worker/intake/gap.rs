@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use domain::entry_id::EntryId;
 
-use super::reply::{GroupInfo, StreamInfo};
+use crate::source::reply::{GroupInfo, StreamInfo};
 use crate::stream_entry::Which;
 
 /// Entries that no consumer of the group can read any more.

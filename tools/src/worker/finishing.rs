@@ -1,106 +1,127 @@
-//! Handles delivered entries: they are committed and acknowledged, or put aside and tried again.
+//! Ends entries: those that are written are acknowledged, others become dead letters, are over, or
+//! are lost. What can't be written is put aside and tried again.
 //!
 //! An order that can't be written stays pending: only a person gives up a sold order. An entry that
 //! no command appends becomes a dead letter, and nothing is released for it.
 
-use std::collections::BTreeSet;
-use std::time::Instant;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use domain::entry_id::EntryId;
+use redis::{RedisResult, cmd};
+use seckill_tools::duration::millis;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::{Trouble, told, trouble};
 use tracing::{debug, error, info, warn};
 
-use crate::aside::Tried;
-use crate::batch::{Outcome, Sole, Why};
-use crate::book::{self, Asker};
+use crate::aside::{Aside, Bad, Tried};
+use crate::batch::{Outcome, Why};
+use crate::book;
 use crate::ending::{Cause, End, Lost, Place};
 use crate::halt::Halt;
-use crate::hand::{Bad, Piece, RawOrder};
-use crate::order_events::{Event, Unfit};
-use crate::source::{Delivered, Source};
-use crate::stream_consumer::StreamConsumer;
+use crate::intake::Gaps;
+use crate::intake::gap::Gap;
+use crate::letters;
+use crate::options::Options;
+use crate::order_events::{Event, RawOrder};
+use crate::source::{Source, reply};
+use crate::store::Store;
+use crate::stream_consumer::Shared;
 use crate::stream_entry::{StreamEntry, Which};
-use crate::totals::Count;
+use crate::tend::time_ms;
+use crate::totals::{Count, Totals};
+use crate::writing::Writer;
 
 /// How often `--once` tries an entry before it ends.
 const ONCE_TRIES: u64 = 3;
 /// So many entries are read while the database refuses all that are read.
 const REFUSED_BATCH: u32 = 8;
-/// Entries that are delivered again in one step.
-const PIECE: usize = 1_000;
 
-impl StreamConsumer {
-    /// Takes entries in hand, and finishes all that is there. After an error, what is not finished
-    /// stays in hand.
-    pub(crate) async fn handle(
-        &mut self,
-        source: &mut Source,
-        delivered: Delivered,
-    ) -> Result<(), Halt> {
-        let its =
-            |(which, its): (Which, Vec<StreamEntry>)| its.into_iter().map(move |one| (which, one));
-        for (which, entry) in delivered.into_iter().flat_map(its) {
-            self.take(which, entry);
+/// What the finisher has in hand outlives connections.
+pub struct Finisher {
+    options: Arc<Options>,
+    totals: Arc<Totals>,
+    store: Arc<Store>,
+    /// Entries that no command appends.
+    malformed: VecDeque<(Which, StreamEntry, String)>,
+    bad: VecDeque<Bad>,
+    /// Confirmations and releases whose order can't have a row.
+    rowless: Vec<(Place, RawOrder)>,
+    aside: Aside,
+    /// What is lost, and not recorded yet.
+    lost: Vec<Lost>,
+    /// All that was tried last was refused.
+    is_refusing: bool,
+}
+
+impl Finisher {
+    pub fn new((options, totals, store): Shared) -> Self {
+        Self {
+            options,
+            totals,
+            store,
+            malformed: VecDeque::new(),
+            bad: VecDeque::new(),
+            rowless: Vec::new(),
+            aside: Aside::default(),
+            lost: Vec::new(),
+            is_refusing: false,
         }
-        self.finish(source).await
     }
 
-    fn take(&mut self, which: Which, entry: StreamEntry) {
-        let (hand, retry) = (&mut self.hand, self.options.retry);
-        let place = (which, entry.id);
-        let (raw, why) = match Event::parse(which, &entry, &self.fields) {
-            Ok(event) => {
-                if !self.aside.joins(&event, Instant::now(), retry) {
-                    hand.read.push(event);
-                }
-                return;
-            }
-            Err(Unfit::Garbled(why)) => return hand.malformed.push_back((which, entry, why)),
-            Err(Unfit::Foreign(why)) => (None, why),
-            Err(Unfit::Unstorable(why)) => (RawOrder::of(which, &entry, &self.fields), why),
-        };
+    /// The entries that could not be written.
+    pub fn aside(&self) -> &Aside {
+        &self.aside
+    }
+
+    /// Puts an order aside without a try, if another order of its voucher is stuck.
+    pub fn joins(&mut self, event: &Event) -> bool {
+        self.aside.joins(event, Instant::now(), self.options.retry)
+    }
+
+    /// The entries that are to be tried again now.
+    pub fn take_due(&mut self) -> BTreeMap<Which, Vec<EntryId>> {
+        let due = self.aside.take_due(Instant::now(), self.options.retry);
+        self.totals.add(Count::Retries, due.values().map(Vec::len).sum());
+        due
+    }
+
+    /// Another worker has an entry that is aside here.
+    pub fn forget(&mut self, place: Place) {
+        self.aside.forget(place);
+    }
+
+    /// How many entries are to be read at a time. While all that is read is refused, little is read
+    /// at a time, but it is read: the next order may be a good one.
+    pub fn count(&self) -> u32 {
+        if self.is_refusing { REFUSED_BATCH.min(self.options.batch) } else { self.options.batch }
+    }
+
+    /// Takes an entry in hand that no command appends.
+    pub fn add_malformed(&mut self, which: Which, entry: StreamEntry, why: String) {
+        self.malformed.push_back((which, entry, why));
+    }
+
+    /// Takes an entry in hand that can't be a row, with the order that it is about, if that can be
+    /// read.
+    pub fn add_unfit(&mut self, place: Place, raw: Option<RawOrder>, why: String) {
         match raw {
-            Some(raw) if which != Which::Orders => hand.rowless.push((place, raw)),
-            raw => hand.bad.push_back(Bad { place, event: None, raw, why: Why::Unfit(why) }),
+            Some(raw) if place.0 != Which::Orders => self.rowless.push((place, raw)),
+            raw => self.bad.push_back(Bad { place, event: None, raw, why: Why::Unfit(why) }),
         }
     }
 
-    /// Finishes what is in hand, step by step.
-    pub(crate) async fn finish(&mut self, source: &mut Source) -> Result<(), Halt> {
-        self.with_limits(source).await?;
-        let replicas = self.options.replicas;
-        let mut asker = Asker { source: &mut *source, are_entries: true, replicas };
-        self.committer.commit(&mut asker, &mut self.hand.pieces, &mut self.hand.done).await?;
-        self.settle(source).await?;
+    /// Ends what was written and what can't be. After an error, what is not ended stays in hand.
+    pub async fn finish(&mut self, source: &mut Source, writer: &mut Writer) -> Result<(), Halt> {
+        self.acknowledge(source, writer).await?;
         self.bury(source).await?;
         self.release(source).await?;
-        self.put_aside(source).await
-    }
-
-    /// The events, with the limits of vouchers without a book: a book's limits are kept by it.
-    async fn with_limits(&mut self, source: &mut Source) -> Result<(), Halt> {
-        let is_counted = |event: &&Event| event.is_order() && !event.key.is_managed();
-        let read = self.hand.read.iter();
-        let vouchers = read.filter(is_counted).map(|event| &*event.key.voucher);
-        self.limits.ask(source, vouchers.collect::<BTreeSet<_>>()).await?;
-        let with = |event: Event| {
-            let sole = match is_counted(&&event) {
-                true => self.limits.of(&event.key.voucher),
-                false => Sole::No,
-            };
-            (event, sole)
-        };
-        let events: Vec<_> = self.hand.read.drain(..).map(with).collect();
-        self.hand.pieces.push(Piece { events, tries: 0 });
-        Ok(())
+        self.put_aside(source, writer).await
     }
 
     /// The entries leave the worker's hands: there is no other place where they do.
-    pub(crate) async fn ended(
-        &mut self,
-        source: &mut Source,
-        ended: &[(Place, End)],
-    ) -> Result<(), Halt> {
+    pub async fn ended(&mut self, source: &mut Source, ended: &[(Place, End)]) -> Result<(), Halt> {
         for which in source.all() {
             let is_its = |(place, end): &&(Place, End)| {
                 place.0 == which && matches!(end, End::Row | End::Over)
@@ -131,26 +152,26 @@ impl StreamConsumer {
     }
 
     /// Writes what is lost into the table that `check` looks at.
-    pub(crate) async fn save_lost(&mut self) {
+    pub async fn save_lost(&mut self) {
         if self.lost.is_empty() {
             return;
         }
-        match self.committer.store().lose(&self.lost).await {
+        match self.store.lose(&self.lost).await {
             Ok(()) => self.lost.clear(),
             Err(fault) => debug!("lost entries are not recorded yet: {}", sanitize(&fault.text())),
         }
     }
 
     /// Acknowledges what is committed, and wakes what may have waited for it.
-    async fn settle(&mut self, source: &mut Source) -> Result<(), Halt> {
+    async fn acknowledge(&mut self, source: &mut Source, writer: &mut Writer) -> Result<(), Halt> {
         let end = |(event, outcome): &(Event, Outcome)| match outcome {
             Outcome::Failed(_) => None,
             Outcome::Gone => Some((event.place_of_entry(), End::DeadLetter)),
             _ => Some((event.place_of_entry(), End::Row)),
         };
-        let ended: Vec<_> = self.hand.done.iter().filter_map(end).collect();
+        let ended: Vec<_> = writer.done().iter().filter_map(end).collect();
         self.ended(source, &ended).await?;
-        let done = std::mem::take(&mut self.hand.done);
+        let done = writer.take_done();
         let is_written = |outcome: &Outcome| !matches!(outcome, Outcome::Failed(_) | Outcome::Gone);
         let written =
             || done.iter().filter(|(_, outcome)| is_written(outcome)).map(|(event, _)| event);
@@ -163,14 +184,8 @@ impl StreamConsumer {
         }
         let vouchers: BTreeSet<&str> = written().map(|event| &*event.key.voucher).collect();
         self.aside.wake(&vouchers, now);
-        // While all that is read is refused, little is read at a time, but it is read: the next
-        // order may be a good one.
-        self.count = if vouchers.is_empty() && !done.is_empty() {
-            REFUSED_BATCH.min(self.options.batch)
-        } else {
-            self.options.batch
-        };
-        self.hand.bad.extend(done.into_iter().filter_map(|(event, outcome)| match outcome {
+        self.is_refusing = vouchers.is_empty() && !done.is_empty();
+        self.bad.extend(done.into_iter().filter_map(|(event, outcome)| match outcome {
             Outcome::Failed(why) => {
                 Some(Bad { place: event.place_of_entry(), event: Some(event), raw: None, why })
             }
@@ -182,40 +197,40 @@ impl StreamConsumer {
     /// Confirmations and releases that concern no row. An order that no row can have ends with its
     /// release.
     async fn release(&mut self, source: &mut Source) -> Result<(), Halt> {
-        if self.hand.rowless.is_empty() {
+        if self.rowless.is_empty() {
             return Ok(());
         }
-        let rowless = &self.hand.rowless;
+        let rowless = &self.rowless;
         let mut ended: Vec<_> = rowless.iter().map(|(place, _)| (*place, End::Over)).collect();
         let released = rowless.iter().filter(|((which, _), _)| *which == Which::Released);
         let released: BTreeSet<&RawOrder> = released.map(|(_, raw)| raw).collect();
         let is_ended = |bad: &&Bad| bad.raw.as_ref().is_some_and(|raw| released.contains(raw));
-        ended.extend(self.hand.bad.iter().filter(is_ended).map(|bad| (bad.place, End::Over)));
+        ended.extend(self.bad.iter().filter(is_ended).map(|bad| (bad.place, End::Over)));
         ended.extend(self.aside.ended(&released).into_iter().map(|place| (place, End::Over)));
         self.ended(source, &ended).await?;
-        for ((which, _), _) in self.hand.rowless.drain(..) {
+        for ((which, _), _) in self.rowless.drain(..) {
             let count = if which == Which::Released { Count::Released } else { Count::Confirmed };
             self.totals.add(count, 1);
         }
         let ended: BTreeSet<Place> = ended.into_iter().map(|(place, _)| place).collect();
-        self.hand.bad.retain(|bad| !ended.contains(&bad.place));
+        self.bad.retain(|bad| !ended.contains(&bad.place));
         Ok(())
     }
 
     /// Puts entries aside, but for orders that are released: these need no row. One line of the
     /// log per batch says why.
-    async fn put_aside(&mut self, source: &mut Source) -> Result<(), Halt> {
-        let raws: BTreeSet<_> = self.hand.bad.iter().filter_map(|bad| bad.raw.as_ref()).collect();
+    async fn put_aside(&mut self, source: &mut Source, writer: &Writer) -> Result<(), Halt> {
+        let raws: BTreeSet<_> = self.bad.iter().filter_map(|bad| bad.raw.as_ref()).collect();
         let over = book::released(source, &raws).await?;
         let is_over = |bad: &&Bad| bad.raw.as_ref().is_some_and(|raw| over.contains(raw));
         let ended: Vec<_> =
-            self.hand.bad.iter().filter(is_over).map(|bad| (bad.place, End::Over)).collect();
+            self.bad.iter().filter(is_over).map(|bad| (bad.place, End::Over)).collect();
         self.ended(source, &ended).await?;
-        self.hand.bad.retain(|bad| !is_over(&bad));
+        self.bad.retain(|bad| !is_over(&bad));
         let (mut firsts, mut first) = (0, None);
-        while let Some(one) = self.hand.bad.front().cloned() {
-            let put = self.put_one(source, &one).await?;
-            self.hand.bad.pop_front();
+        while let Some(one) = self.bad.front().cloned() {
+            let put = self.put_one(source, writer, &one).await?;
+            self.bad.pop_front();
             let Some(put) = put else { continue };
             let (which, id) = one.place;
             let name = source.name(which);
@@ -249,7 +264,12 @@ impl StreamConsumer {
     }
 
     /// None if the order was rejected instead, or is left to be taken over later.
-    async fn put_one(&mut self, source: &mut Source, bad: &Bad) -> Result<Option<Tried>, Halt> {
+    async fn put_one(
+        &mut self,
+        source: &mut Source,
+        writer: &Writer,
+        bad: &Bad,
+    ) -> Result<Option<Tried>, Halt> {
         let now = Instant::now();
         // It is tried again before another worker takes it over.
         let waits = (self.options.retry, self.options.claim_after / 2);
@@ -268,11 +288,11 @@ impl StreamConsumer {
             self.aside.leave(bad.place);
         }
         // The order is at fault only if the database has accepted others since the try before.
-        let has_others = self.committer.has_held_since(put.before);
+        let has_others = writer.has_held_since(put.before);
         let is_hopeless = |after| put.is_refused && now - put.since >= after && has_others;
         if bad.is_held()
             && self.options.reject_after.is_some_and(is_hopeless)
-            && source.reject_unsold(bad.place.1, &bad.why.text()).await?
+            && letters::reject_unsold(source, bad.place.1, &bad.why.text()).await?
         {
             let (id, name) = (bad.place.1, source.name(bad.place.0));
             warn!("held order {id} of {name} is rejected: {}", sanitize(&bad.why.text()));
@@ -285,9 +305,9 @@ impl StreamConsumer {
 
     /// Makes malformed entries dead letters. Nothing is released, since no try has written them.
     async fn bury(&mut self, source: &mut Source) -> Result<(), Halt> {
-        while let Some((which, entry, reason)) = self.hand.malformed.front() {
+        while let Some((which, entry, reason)) = self.malformed.front() {
             let (place, name) = ((*which, entry.id), source.name(*which).to_owned());
-            match source.bury_in_hand(*which, entry, reason).await {
+            match letters::bury_in_hand(source, *which, entry, reason).await {
                 Ok(is_ours) => {
                     if is_ours {
                         warn!(
@@ -303,11 +323,11 @@ impl StreamConsumer {
                 Err(error) if trouble(&error) == Trouble::Wrong || error.code().is_none() => {
                     let told = format!("{reason}; no dead letter can be made: {}", told(&error));
                     let why = Why::Refused(told);
-                    self.hand.bad.push_back(Bad { place, event: None, raw: None, why });
+                    self.bad.push_back(Bad { place, event: None, raw: None, why });
                 }
                 Err(error) => return Err(error.into()),
             }
-            self.hand.malformed.pop_front();
+            self.malformed.pop_front();
         }
         Ok(())
     }
@@ -320,58 +340,56 @@ impl StreamConsumer {
         }
     }
 
-    /// Tries entries that are due. True if there were any.
-    pub(crate) async fn retry(&mut self, source: &mut Source) -> Result<bool, Halt> {
-        let due = self.aside.take_due(Instant::now(), self.options.retry);
-        let has_any = !due.is_empty();
-        for (which, ids) in due {
-            for ids in ids.chunks((self.options.batch as usize).min(PIECE)) {
-                self.totals.add(Count::Retries, ids.len());
-                let claimed = source.claim(which, ids).await?;
-                for id in claimed.others {
-                    self.not_pending(source, (which, id)).await?;
-                }
-                for id in claimed.deleted {
-                    self.deleted(source, (which, id)).await?;
-                }
-                self.handle(source, Delivered::from([(which, claimed.entries)])).await?;
-            }
-        }
-        Ok(has_any)
-    }
-
-    /// An entry that is aside is not pending for this consumer any more. What it says is written,
-    /// unless a person has made it a dead letter.
-    async fn not_pending(&mut self, source: &mut Source, place: Place) -> Result<(), Halt> {
-        if let Some(event) = self.aside.event(place) {
-            self.hand.read.push(event.clone());
-            return Ok(());
-        }
-        let (which, id) = place;
-        if source.buried(which, &BTreeSet::from([id])).await?.contains(&id) {
-            self.ended(source, &[(place, End::DeadLetter)]).await
-        } else if let Some(entry) = source.entry(which, id).await? {
-            self.take(which, entry);
-            Ok(())
-        } else if source.deliveries(which, id).await?.is_some() {
-            // Another worker has it.
-            self.aside.forget(place);
-            Ok(())
-        } else {
-            self.deleted(source, place).await
-        }
-    }
-
-    /// An entry was deleted from the stream while it was pending. What it says is written if it is
-    /// in hand.
-    pub(crate) async fn deleted(&mut self, source: &mut Source, place: Place) -> Result<(), Halt> {
-        if let Some(event) = self.aside.event(place) {
-            self.hand.read.push(event.clone());
-            return Ok(());
-        }
+    /// An entry was deleted from the stream while it was pending, and it is not in hand.
+    pub async fn deleted(&mut self, source: &mut Source, place: Place) -> Result<(), Halt> {
         // A worker may have died between writing and acknowledging it.
-        let has_row = self.committer.store().has_entry(place).await.unwrap_or(false);
+        let has_row = self.store.has_entry(place).await.unwrap_or(false);
         let end = if has_row { End::Row } else { End::Lost(Cause::Deleted) };
         self.ended(source, &[(place, end)]).await
     }
+
+    /// Entries are missing that nobody has read.
+    pub async fn missing(&mut self, source: &mut Source, gaps: Gaps) -> Result<(), Halt> {
+        let lost = |(which, gap): (Which, Gap)| ((which, gap.after), End::Lost(Cause::Gap(gap)));
+        self.ended(source, &gaps.into_iter().map(lost).collect::<Vec<_>>()).await
+    }
+
+    /// Trims a stream by what every group has acknowledged, and by age. What groups have
+    /// acknowledged stays so, and an id begins with its entry's time: nothing that happens
+    /// meanwhile makes an older entry needed.
+    pub async fn trim(
+        &self,
+        source: &mut Source,
+        which: Which,
+        after: Duration,
+    ) -> RedisResult<()> {
+        let Some(needed) = needed_from(source, which).await? else { return Ok(()) };
+        let now_ms = time_ms(source).await?.unsigned_abs();
+        let old = EntryId { ms: now_ms.saturating_sub(millis(after)).saturating_add(1), seq: 0 };
+        let mut trim = cmd("XTRIM");
+        trim.arg(source.name(which)).arg("MINID").arg("=").arg(needed.min(old).to_string());
+        let trimmed: usize = trim.query_async(source.connection()).await?;
+        self.totals.add(Count::Trimmed, trimmed);
+        Ok(())
+    }
+}
+
+/// Up to where every group has acknowledged all entries: the first id that a group still needs.
+/// None without a group.
+///
+/// A group may acknowledge its last entry between the two looks at it. Then all that it had read at
+/// the first look is acknowledged.
+async fn needed_from(source: &mut Source, which: Which) -> RedisResult<Option<EntryId>> {
+    let mut first: Option<EntryId> = None;
+    for group in source.groups(which).await? {
+        let read = group.last_delivered;
+        let mut needed = EntryId { seq: read.seq.saturating_add(1), ..read };
+        if group.pending > 0 {
+            let pending = source.pending(which, &group.name);
+            let first = reply::summary(&source.ask(&pending).await?)?.first;
+            needed = first.map_or(needed, |first| needed.min(first));
+        }
+        first = Some(first.map_or(needed, |first| first.min(needed)));
+    }
+    Ok(first)
 }

@@ -1,6 +1,7 @@
-//! Commits batches: waits while the database is down, and finds the data that it refuses, so that
+//! Writes batches: waits while the database is down, and finds the data that it refuses, so that
 //! the rest of the batch is committed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,15 +9,17 @@ use seckill_tools::back_off::back_off;
 use seckill_tools::sanitize::sanitize;
 use tracing::{debug, error, info, warn};
 
-use crate::batch::{Outcome, Row, Why};
+use crate::batch::{Outcome, Row, Sole, Why};
 use crate::book::Asker;
-use crate::halt::{Halt, Stop, rest};
-use crate::hand::Piece;
-use crate::marks::{self, Marks, Meaning};
+use crate::halt::{Halt, Stop, Stopped, rest};
+use crate::limits::Limits;
+use crate::marks;
+use crate::options::Options;
 use crate::order_events::Event;
 use crate::outage::Outage;
 use crate::source::Source;
 use crate::store::{Applied, Care, Fault, Store};
+use crate::stream_consumer::Shared;
 use crate::totals::{Count, Part, Totals};
 
 /// The first and the longest wait before a database is tried again.
@@ -29,52 +32,122 @@ const STOP_WAIT: Duration = Duration::from_secs(2);
 const TRIES: u32 = 2;
 const TRIES_ALONE: u32 = 3;
 
-fn tell_healed(row: &Row) {
-    let [order, voucher] = [&row.key.order, &row.key.voucher].map(|text| sanitize(text));
-    let state = row.known.state.word();
-    info!(
-        "order {order} for voucher {voucher} is not disputed any more: the server has it {state}"
-    );
+/// A part of a batch that is committed in one transaction.
+#[derive(Debug)]
+struct Piece {
+    events: Vec<(Event, Sole)>,
+    tries: u32,
 }
 
-/// Ends `STOP_WAIT` after the worker was asked to stop; a commit that still runs is then abandoned.
-/// Whether it succeeds or not, its entries stay pending.
-async fn grace(mut stop: Stop) {
-    let _ = stop.wait_for(|stop| *stop).await;
-    tokio::time::sleep(STOP_WAIT).await;
-}
-
-#[derive(Clone)]
-pub struct Committer {
-    store: Arc<Store>,
+/// What the writer has in hand outlives connections.
+pub struct Writer {
+    options: Arc<Options>,
     totals: Arc<Totals>,
-    /// The stream of orders that it commits, for the log.
+    store: Arc<Store>,
+    /// The stream of orders whose entries it writes.
     stream: String,
     stop: Stop,
+    limits: Limits,
+    /// What entries say, before the limits of their vouchers are known.
+    read: Vec<Event>,
+    /// To be committed.
+    pieces: Vec<Piece>,
+    /// Tried, and not taken yet.
+    done: Vec<(Event, Outcome)>,
     /// When an order was last written as held orders are.
     held_at: Option<Instant>,
 }
 
-impl Committer {
-    pub fn new(store: Arc<Store>, totals: Arc<Totals>, stream: &str, stop: Stop) -> Self {
-        Self { store, totals, stream: stream.to_owned(), stop, held_at: None }
+impl Writer {
+    pub fn new((options, totals, store): Shared, stream: &str, stop: Stop) -> Self {
+        Self {
+            options,
+            totals,
+            store,
+            stream: stream.to_owned(),
+            stop,
+            limits: Limits::default(),
+            read: Vec::new(),
+            pieces: Vec::new(),
+            done: Vec::new(),
+            held_at: None,
+        }
     }
 
-    /// Compares the marks of the rows and of the server, and waits while the database is down.
-    pub async fn agree(&mut self, source: &mut Source) -> Result<(Marks, Meaning), Halt> {
+    /// Whether an order was written as held orders are, after this moment.
+    pub fn has_held_since(&self, moment: Instant) -> bool {
+        self.held_at >= Some(moment)
+    }
+
+    /// Takes what an entry says in hand, to be written.
+    pub fn add(&mut self, event: Event) {
+        self.read.push(event);
+    }
+
+    /// What became of the events that were tried, and that are in hand until they are taken.
+    pub fn done(&self) -> &[(Event, Outcome)] {
+        &self.done
+    }
+
+    pub fn take_done(&mut self) -> Vec<(Event, Outcome)> {
+        std::mem::take(&mut self.done)
+    }
+
+    /// Writes all that is in hand. After an error, what is not written stays there.
+    pub async fn write(&mut self, source: &mut Source) -> Result<(), Halt> {
+        // The limits of vouchers without a book: a book's limits are kept by it.
+        let is_counted = |event: &Event| event.is_order() && !event.key.is_managed();
+        let counted = self.read.iter().filter(|event| is_counted(event));
+        let vouchers: BTreeSet<&str> = counted.map(|event| &*event.key.voucher).collect();
+        self.limits.ask(source, vouchers).await?;
+        let sole = |event: &Event| match is_counted(event) {
+            true => self.limits.of(&event.key.voucher),
+            false => Sole::No,
+        };
+        let events = self.read.drain(..).map(|event| (sole(&event), event));
+        let events = events.map(|(sole, event)| (event, sole)).collect();
+        self.pieces.push(Piece { events, tries: 0 });
+        let mut asker = Asker::of_entries(source, self.options.replicas);
+        let (mut pieces, mut done) =
+            (std::mem::take(&mut self.pieces), std::mem::take(&mut self.done));
+        let committed = self.commit(&mut asker, &mut pieces, &mut done).await;
+        (self.pieces, self.done) = (pieces, done);
+        committed
+    }
+
+    /// Writes events that are no entries, but made of rows.
+    pub async fn write_made(
+        &mut self,
+        source: &mut Source,
+        events: Vec<(Event, Sole)>,
+    ) -> Result<(), Halt> {
+        let mut pieces = vec![Piece { events, tries: 0 }];
+        self.commit(&mut Asker::of_rows(source), &mut pieces, &mut Vec::new()).await
+    }
+
+    fn outage(&self) -> Outage {
         let part = Part::Database(self.stream.clone());
-        let mut outage = Outage::of("the database", self.store.name(), part, &self.totals);
+        Outage::of("the database", self.store.name(), part, &self.totals)
+    }
+
+    /// The database is down: waits before it is tried again.
+    async fn wait(&mut self, outage: &mut Outage, down: &Fault) -> Result<(), Stopped> {
+        let tries = outage.failed(&down.text());
+        rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await
+    }
+
+    /// Makes the marks of the rows and of the server agree, and waits while the database is down.
+    pub async fn agree(&mut self, source: &mut Source) -> Result<(), Halt> {
+        let mut outage = self.outage();
         loop {
-            let fault = match marks::agree(source, &self.store).await {
-                Ok(agreed) => {
+            match marks::agree(source, &self.store, &self.options).await {
+                Ok(foreign) => {
                     outage.over();
-                    return Ok(agreed);
+                    return foreign.map_or(Ok(()), |text| Err(Halt::Foreign(text)));
                 }
                 Err(Fault::Server(error)) => return Err(Halt::Redis(error)),
-                Err(fault) => fault,
-            };
-            let tries = outage.failed(&fault.text());
-            rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await?;
+                Err(fault) => self.wait(&mut outage, &fault).await?,
+            }
         }
     }
 
@@ -84,8 +157,7 @@ impl Committer {
         about: &str,
         ask: impl AsyncFn(&Store) -> Result<T, Fault>,
     ) -> Result<Option<T>, Halt> {
-        let part = Part::Database(self.stream.clone());
-        let mut outage = Outage::of("the database", self.store.name(), part, &self.totals);
+        let mut outage = self.outage();
         loop {
             let fault = match ask(&self.store).await {
                 Ok(found) => {
@@ -99,28 +171,14 @@ impl Committer {
                 warn!("not looked at until later: {about}: {}", sanitize(&fault.text()));
                 return Ok(None);
             };
-            let tries = outage.failed(&down.text());
-            rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await?;
+            self.wait(&mut outage, &down).await?;
         }
-    }
-
-    /// Whether an order was written as held orders are, after this moment.
-    pub fn has_held_since(&self, moment: Instant) -> bool {
-        self.held_at >= Some(moment)
-    }
-
-    pub fn database(&self) -> &'static str {
-        self.store.database()
-    }
-
-    pub fn store(&self) -> &Store {
-        &self.store
     }
 
     /// Commits all events that the database accepts, and appends the outcome of each to `done`.
     /// After an error, `left` has what is to be tried again. The order of events doesn't matter to
     /// the rows, so a batch can be split.
-    pub async fn commit(
+    async fn commit(
         &mut self,
         asker: &mut Asker<'_>,
         left: &mut Vec<Piece>,
@@ -178,8 +236,7 @@ impl Committer {
     ) -> Result<Result<Applied, Fault>, Halt> {
         // A piece that was refused may be of users with other orders, which are looked up then.
         let care = if piece.tries == 0 { Care::Usual } else { Care::Full };
-        let part = Part::Database(self.stream.clone());
-        let mut outage = Outage::of("the database", self.store.name(), part, &self.totals);
+        let mut outage = self.outage();
         loop {
             let began = Instant::now();
             let tried = async {
@@ -194,17 +251,17 @@ impl Committer {
                 tried = tried => tried,
                 () = grace(self.stop.clone()) => return Err(Halt::Stopped),
             };
-            let down = match (applied, probed) {
+            match (applied, probed) {
                 (Err(Fault::Server(error)), _) => return Err(Halt::Redis(error)),
                 (applied, Ok(())) => {
                     outage.over();
                     return Ok(applied);
                 }
-                (_, Err(down)) => down.text(),
-            };
-            let tries = outage.failed(&down);
-            self.totals.add(Count::Retries, 1);
-            rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await?;
+                (_, Err(down)) => {
+                    self.totals.add(Count::Retries, 1);
+                    self.wait(&mut outage, &down).await?;
+                }
+            }
         }
     }
 
@@ -232,4 +289,19 @@ impl Committer {
         self.totals.add(Count::Confirmed, of(Outcome::Confirmed));
         self.totals.add(Count::Released, of(Outcome::Released));
     }
+}
+
+fn tell_healed(row: &Row) {
+    let [order, voucher] = [&row.key.order, &row.key.voucher].map(|text| sanitize(text));
+    let state = row.known.state.word();
+    info!(
+        "order {order} for voucher {voucher} is not disputed any more: the server has it {state}"
+    );
+}
+
+/// Ends `STOP_WAIT` after the worker was asked to stop; a commit that still runs is then abandoned.
+/// Whether it succeeds or not, its entries stay pending.
+async fn grace(mut stop: Stop) {
+    let _ = stop.wait_for(|stop| *stop).await;
+    tokio::time::sleep(STOP_WAIT).await;
 }
