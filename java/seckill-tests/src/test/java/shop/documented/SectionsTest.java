@@ -57,7 +57,7 @@ class SectionsTest {
               RestartTest
             From StringRedisTemplate.execute
               documented.DocumentationTest: theMigratedShopAnswersAsTheOneWithScripts
-              documented.WayBackTest
+              documented.MovingTest
             From RLock
               LocksTest: another_thread_releases_by_the_token_and_no_fence_is_left
               LocksTest: a_lock_is_reentrant_and_keeps_others_out
