@@ -2,12 +2,14 @@
 //! else in a line of Lua that calls it and makes the script's replies. All are proposals until
 //! they have been compared with the script.
 
+mod proposals;
 mod tries;
+
+pub use proposals::{of_lock, of_return, of_sale};
 
 use crate::call::Slot;
 use crate::conf::Setting;
-use crate::learn::{Lock, LockDeed, Return, Sale};
-use crate::reply::Reply;
+use crate::reply::{Reply, quoted};
 use crate::template::{Part, Template};
 
 /// A command with its words, as templates.
@@ -25,10 +27,13 @@ pub enum Ask {
     Bought,
     /// Whether the stock is missing: 9.
     Missing,
+    /// Whether a stock is there, but empty: 8.
+    Empty,
 }
 
 pub const BOUGHT: i64 = 2;
 pub const MISSING: i64 = 9;
+const EMPTY: i64 = 8;
 
 /// How the number that the command answers becomes an outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,8 +74,8 @@ pub enum Answer {
     Argument(Slot),
     /// The number in another key.
     Number(Template),
-    /// A number in digits.
-    Digits(Box<Answer>),
+    /// A number between two texts, such as JSON.
+    Within(Vec<u8>, Box<Answer>, Vec<u8>),
     List(Vec<Answer>),
 }
 
@@ -79,7 +84,7 @@ impl Answer {
     pub fn counts(&self) -> bool {
         match self {
             Self::Left | Self::Before | Self::Number(_) => true,
-            Self::Digits(inner) => inner.counts(),
+            Self::Within(_, inner, _) => inner.counts(),
             Self::List(all) => all.iter().any(Self::counts),
             _ => false,
         }
@@ -93,7 +98,10 @@ impl Answer {
             Self::Before => left(true),
             Self::Argument(slot) => Some(slot.to_string()),
             Self::Number(key) => Some(number_in(key)),
-            Self::Digits(inner) => Some(format!("tostring({})", inner.lua(left)?)),
+            Self::Within(before, inner, after) => {
+                let [before, after] = [before, after].map(|text| quoted(text));
+                Some(format!("{before} .. {} .. {after}", inner.lua(left)?))
+            }
             Self::List(all) => {
                 let all = all.iter().map(|one| one.lua(left)).collect::<Option<Vec<_>>>()?;
                 // Lua ends a list at the first nil, and false is nil for clients.
@@ -153,31 +161,38 @@ impl Candidate {
 
     /// Lua that sets `o` to the outcome.
     fn outcome(&self) -> String {
-        let call = self.call();
-        let mut lua = String::new();
-        let value = match self.outcome {
-            Outcome::Itself => call,
-            Outcome::StockBefore => {
-                lua += &format!("local b = {call} ");
-                format!("b > 0 and 0 or b == 0 and 1 or {MISSING}")
-            }
-            Outcome::StockAfter => {
-                lua += &format!("local b = {call} ");
-                format!("b >= 0 and 0 or {MISSING}")
-            }
-        };
-        let asks = self.asks.iter().filter_map(|ask| match ask {
-            Ask::Bought => {
-                let (buyers, user) = self.buyers.as_ref()?;
+        let stock = self.stock.as_ref().map(Template::lua).unwrap_or_default();
+        let asks = self.asks.iter().map(|ask| match (ask, &self.buyers) {
+            (Ask::Bought, Some((buyers, user))) => {
                 let asked = format!("redis.call('SISMEMBER', {}, {user}) == 1", buyers.lua());
-                Some(format!("{asked} and {BOUGHT} or "))
+                format!("{asked} and {BOUGHT} or ")
             }
-            Ask::Missing => {
-                let stock = self.stock.as_ref()?.lua();
-                Some(format!("redis.call('EXISTS', {stock}) == 0 and {MISSING} or "))
+            (Ask::Bought, None) => String::new(),
+            (Ask::Missing, _) => {
+                format!("redis.call('EXISTS', {stock}) == 0 and {MISSING} or ")
+            }
+            // A number that no command answers.
+            (Ask::Empty, _) => {
+                format!("tonumber(redis.call('GET', {stock}) or 1) <= 0 and -{EMPTY} or ")
             }
         });
-        lua + &format!("local o = {}{value} ", asks.collect::<String>()) + &self.writes()
+        let value = asks.collect::<String>() + &self.call();
+        let empty = if self.asks.contains(&Ask::Empty) {
+            format!("b == -{EMPTY} and {EMPTY} or ")
+        } else {
+            String::new()
+        };
+        let lua = match self.outcome {
+            Outcome::Itself if empty.is_empty() => format!("local o = {value} "),
+            Outcome::Itself => format!("local b = {value} local o = {empty}b "),
+            Outcome::StockBefore => format!(
+                "local b = {value} local o = b > 0 and 0 or b == 0 and 1 or {empty}{MISSING} "
+            ),
+            Outcome::StockAfter => {
+                format!("local b = {value} local o = b >= 0 and 0 or {MISSING} ")
+            }
+        };
+        lua + &self.writes()
     }
 
     fn writes(&self) -> String {
@@ -289,95 +304,4 @@ impl Candidate {
         }
         notes
     }
-}
-
-/// Every order in which a script may ask what the module asks, each with its answer to a missing
-/// stock, and whether a stock of -1 is unlimited.
-const WAYS: [(&[Ask], &str, bool); 9] = [
-    (&[], "error", false),
-    (&[], "sold-out", false),
-    (&[Ask::Bought], "error", false),
-    (&[Ask::Bought], "sold-out", false),
-    (&[Ask::Missing], "error", false),
-    (&[Ask::Bought, Ask::Missing], "error", false),
-    (&[Ask::Missing, Ask::Bought], "error", false),
-    (&[], "error", true),
-    (&[], "sold-out", true),
-];
-
-/// The word for the units, if there is not always one.
-fn units(units: Result<Slot, i64>) -> Option<Template> {
-    match units {
-        Ok(units) => Some(slot(units)),
-        Err(1) => None,
-        Err(count) => Some(text(&count.to_string())),
-    }
-}
-
-pub fn of_sale(sale: &Sale) -> Vec<Candidate> {
-    let units = units(sale.units);
-    let Some((buyers, user)) = &sale.buyers else {
-        let words = std::iter::once(sale.stock.clone()).chain(units).collect();
-        let command = Command { name: "SECKILL.DEDUCT", words, settings: Vec::new() };
-        let mut one = Candidate::new(command, Outcome::StockBefore, vec![sale.stock.clone()]);
-        one.stock = Some(sale.stock.clone());
-        one.extras.clone_from(&sale.extras);
-        one.keys.extend(sale.extra_keys.iter().cloned());
-        return vec![one];
-    };
-    let mut all = Vec::new();
-    for (asks, missing, unlimited) in WAYS {
-        let by_names =
-            tries::by_names(sale, buyers, *user, &units, missing).filter(|_| asks.is_empty());
-        let by_keys = tries::by_keys(sale, buyers, *user, &units, missing);
-        for mut command in by_names.into_iter().chain([by_keys]) {
-            if unlimited {
-                command.settings.push(("seckill.unlimited-stock", "yes".to_owned()));
-            }
-            let stream = sale.orders.as_ref().map(|orders| orders.stream.clone());
-            let mut keys = vec![sale.stock.clone(), buyers.clone()];
-            keys.extend(stream);
-            keys.extend(sale.extra_keys.iter().cloned());
-            let mut one = Candidate::new(command, Outcome::Itself, keys);
-            one.asks = asks.to_vec();
-            one.stock = Some(sale.stock.clone());
-            one.buyers = Some((buyers.clone(), *user));
-            one.extras.clone_from(&sale.extras);
-            all.push(one);
-        }
-    }
-    all
-}
-
-/// A lock as the commands treat it, then with another answer for a lock that is not there.
-pub fn of_lock(lock: &Lock) -> Vec<Candidate> {
-    let mut words = vec![lock.lock.clone(), lock.token.clone()];
-    let mut seconds = None;
-    let name = match (lock.deed, &lock.lease) {
-        (LockDeed::Release, _) => "LOCK.RELEASE",
-        (deed, Some((lease, in_seconds))) => {
-            seconds = in_seconds.then_some(2);
-            words.push(lease.clone());
-            if deed == LockDeed::Renew { "LOCK.RENEW" } else { "LOCK.ACQUIRE" }
-        }
-        (_, None) => return Vec::new(),
-    };
-    let command = Command { name, words, settings: Vec::new() };
-    let mut one = Candidate::new(command, Outcome::Itself, vec![lock.lock.clone()]);
-    one.seconds = seconds;
-    one.stock = Some(lock.lock.clone());
-    one.extras.clone_from(&lock.extras);
-    one.keys.extend(lock.extra_keys.iter().cloned());
-    let mut other = one.clone();
-    other.asks = vec![Ask::Missing];
-    vec![one, other]
-}
-
-pub fn of_return(stock: &Return) -> Candidate {
-    let units = units(stock.units);
-    let words = std::iter::once(stock.stock.clone()).chain(units).collect();
-    let command = Command { name: "SECKILL.RETURN", words, settings: Vec::new() };
-    let mut one = Candidate::new(command, Outcome::StockAfter, vec![stock.stock.clone()]);
-    one.stock = Some(stock.stock.clone());
-    one
 }

@@ -177,9 +177,9 @@ impl<'a> Writer<'a> {
     }
 
     pub fn of_sale(&mut self, sale: &Sale) -> Vec<History> {
-        let mut all = self.sold_out(sale);
+        let mut all = self.missing(sale);
+        all.extend(self.sold_out(sale));
         all.extend(self.amounts(sale));
-        all.extend(self.missing(sale));
         all.extend(self.expiring(sale));
         all.extend(self.constants(sale));
         all.extend(self.damaged_stock(sale));

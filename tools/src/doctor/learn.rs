@@ -105,6 +105,8 @@ pub struct Learned {
     pub always_fails: bool,
     /// What the call did in the state where it did most.
     pub best: Option<Run>,
+    /// A call that failed before it wrote anything, though there was what it looked for.
+    pub stopped: Option<Run>,
     /// A call that wrote and then failed, in the smallest state.
     pub failed: Option<Run>,
     /// Calls that added something, and took nothing.
@@ -226,6 +228,9 @@ impl Learner<'_, '_> {
                 all.best = Some(run.clone());
             }
             if seen.reply.refuses() {
+                if changed == 0 && seen.reply.is_error() && !run.plants.is_empty() {
+                    all.stopped.get_or_insert_with(|| run.clone());
+                }
                 if changed > 0 && all.failed.is_none() {
                     all.failed = Some(run.clone());
                 }

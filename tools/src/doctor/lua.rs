@@ -61,9 +61,7 @@ impl Lua {
 
     fn parsed(text: &str) -> Option<Self> {
         let ast = full_moon::parse_fallible(text, LuaVersion::lua51()).into_result().ok()?;
-        // A pair of brackets comes before what is between them.
-        let mut tokens: Vec<&TokenReference> = ast.nodes().tokens().collect();
-        tokens.sort_by_key(|token| token.token().start_position().bytes());
+        let tokens = in_order(ast.nodes());
         let mut lua = Self::default();
         lua.read_tables(&tokens);
         lua.read_constants(&tokens);
@@ -105,6 +103,8 @@ impl Lua {
                 }
                 "cjson" | "cmsgpack" if !is_field => self.decodes |= is(at + 2, "decode"),
                 "redis" | "server" if !is_field => self.calls_redis = true,
+                // Of a misspelt redis.
+                "call" | "pcall" if is_field => self.calls_redis = true,
                 "register_function" => {
                     // A name in quotes, alone or as a field.
                     let near = (at + 1..at + 8).find_map(|at| string(tokens.get(at)?));
@@ -150,27 +150,40 @@ fn string(token: &TokenReference) -> Option<String> {
     }
 }
 
+/// The tokens of a part of the text. The parser has brackets before what is between them.
+fn in_order(node: &impl Node) -> Vec<&TokenReference> {
+    let mut tokens: Vec<&TokenReference> = node.tokens().collect();
+    tokens.sort_by_key(|token| token.token().start_position().bytes());
+    tokens
+}
+
+/// The name of the command, where tokens begin with its call: `redis.call('DECR'`.
+fn called(tokens: &[&TokenReference]) -> Option<String> {
+    let text = |at: usize| tokens.get(at).map(|token| token.token().to_string());
+    let is = |at: usize, words: &[&str]| text(at).is_some_and(|text| words.contains(&&*text));
+    let is_call = is(0, &["redis", "server"]) && is(2, &["call", "pcall"]) && is(3, &["("]);
+    let name = tokens.get(4).filter(|_| is_call).and_then(|token| string(token))?;
+    Some(name.to_uppercase())
+}
+
 /// Locals that only ever hold the answer of one command, and its name:
 /// `local left = tonumber(redis.call('DECR', key))`.
 fn answers(tokens: &[&TokenReference]) -> BTreeMap<String, String> {
-    let text =
-        |at: usize| tokens.get(at).map(|token| token.token().to_string()).unwrap_or_default();
-    let mut all = BTreeMap::new();
-    let mut assigned: BTreeMap<String, usize> = BTreeMap::new();
+    let text = |at: usize| tokens.get(at).map(|token| token.token().to_string());
+    let mut all: BTreeMap<String, Option<String>> = BTreeMap::new();
     for at in 1..tokens.len() {
-        if text(at) != "=" {
+        if text(at).is_none_or(|text| text != "=") {
             continue;
         }
-        *assigned.entry(text(at - 1)).or_default() += 1;
-        let from = if text(at + 1) == "tonumber" { at + 3 } else { at + 1 };
-        let is_call =
-            ["redis", "server"].contains(&&*text(from)) && text(from + 2).ends_with("call");
-        if is_call && let Some(name) = tokens.get(from + 4).and_then(|token| string(token)) {
-            all.insert(text(at - 1), name.to_uppercase());
-        }
+        let is_number = text(at + 1).is_some_and(|text| text == "tonumber");
+        let from = if is_number { at + 3 } else { at + 1 };
+        let name = tokens.get(from..).and_then(called);
+        let local = text(at - 1).unwrap_or_default();
+        // Not if it gets another value, too.
+        let name = name.filter(|_| !all.contains_key(&local));
+        all.insert(local, name);
     }
-    all.retain(|name, _| assigned.get(name) == Some(&1));
-    all
+    all.into_iter().filter_map(|(local, name)| Some((local, name?))).collect()
 }
 
 struct Place {
@@ -199,14 +212,33 @@ impl Marks {
 
     /// The command of whose answer a condition asks whether it is nothing, none or below zero.
     fn checks(&self, condition: &ast::Expression) -> Option<String> {
-        let mut name = None;
-        for token in condition.tokens() {
+        let tokens = in_order(condition);
+        let (mut name, mut at, mut words) = (None, 0, Vec::new());
+        while let Some(token) = tokens.get(at) {
+            at += 1;
             match token.token().to_string().as_str() {
-                "not" | "nil" | "false" | "<" | "<=" | "==" | "~=" | "0" | "1" | "(" | ")" => {}
+                word @ ("not" | "nil" | "false" | "<" | "<=" | "==" | "~=" | "0" | "1" | ">"
+                | ">=" | "(" | ")" | "tonumber") => words.push(word.to_owned()),
+                "redis" | "server" => {
+                    name = Some(called(&tokens[at - 1..])?);
+                    let mut depth = 0;
+                    while let Some(token) = tokens.get(at).filter(|_| depth >= 0) {
+                        match token.token().to_string().as_str() {
+                            "(" => depth += 1,
+                            ")" if depth == 1 => depth = -1,
+                            ")" => depth -= 1,
+                            _ => {}
+                        }
+                        at += 1;
+                    }
+                }
                 word => name = Some(self.answers.get(word)?.clone()),
             }
         }
-        name
+        // More than one may be a limit.
+        let is_limit =
+            words.iter().any(|word| word.starts_with('>')) && words.iter().any(|word| word == "1");
+        name.filter(|_| !is_limit)
     }
 }
 

@@ -4,7 +4,7 @@
 mod answers;
 mod node;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
@@ -50,6 +50,15 @@ pub struct Replacer<'b, 'a> {
 
 type Seen = BTreeMap<i64, Vec<Sample>>;
 
+/// What the script replies for each outcome, and how many calls showed it.
+type Probed = (Vec<(i64, Answer)>, usize);
+
+/// After how many calls a candidate differs, and where.
+type Differs = (usize, Difference);
+
+/// How many histories are tried first.
+const FEW: usize = 6;
+
 impl Replacer<'_, '_> {
     /// The replacements, the best first, or where the last candidate differs.
     pub fn replacements(
@@ -81,10 +90,7 @@ impl Replacer<'_, '_> {
     }
 
     /// One replacement; or how many candidates' steps it took until it differed, and where.
-    fn replacement(
-        &mut self,
-        candidate: &Candidate,
-    ) -> Result<Result<Replacement, (usize, Difference)>> {
+    fn replacement(&mut self, candidate: &Candidate) -> Result<Result<Replacement, Differs>> {
         let other = |what: String| Ok(Err((0, Difference::Beside(what))));
         let passes =
             |slot: Slot| candidate.templates().any(|word| word.slots().any(|own| own == slot));
@@ -101,27 +107,15 @@ impl Replacer<'_, '_> {
         if let Some(refusal) = self.bench.set(&candidate.command.settings)? {
             return other(format!("the settings are refused: {refusal}"));
         }
-        let (seen, played) = match self.probe(candidate)? {
-            (Ok(seen), played) => (seen, played),
-            (Err(difference), played) => return Ok(Err((played, difference))),
+        // Most candidates differ in the first histories.
+        let few = self.probe(candidate, FEW)?;
+        let (answers, played) = match few {
+            Ok(_) => match self.probe(candidate, usize::MAX)? {
+                Ok(probed) => probed,
+                Err(differs) => return Ok(Err(differs)),
+            },
+            Err(differs) => return Ok(Err(differs)),
         };
-        let mut answers: Vec<(i64, Answer)> = Vec::new();
-        for (outcome, replies) in &seen {
-            let Some(answer) = answer(self.call, *outcome, replies) else {
-                let texts: Vec<String> =
-                    replies.iter().take(3).map(|one| one.reply.to_string()).collect();
-                let what = format!(
-                    "its replies have no rule that a line could follow: {} where the command \
-                     answers {outcome}",
-                    texts.join(", ")
-                );
-                let is_accepted = *outcome == 0 && candidate.command.name.starts_with("SECKILL");
-                let difference =
-                    if is_accepted { Difference::NoRule(what) } else { Difference::Beside(what) };
-                return Ok(Err((played, difference)));
-            };
-            answers.push((*outcome, answer));
-        }
         if let Some(reply) = ambiguous(&answers) {
             let what = format!(
                 "it replies {reply} both when it sells, as the number of units that are left, and \
@@ -178,18 +172,18 @@ impl Replacer<'_, '_> {
         Ok(Ok(Replacement { native, lua, settings, notes, compared, by_names }))
     }
 
-    /// Plays the short histories with a line that replies the command's outcome, to learn what the
-    /// script replies then.
-    fn probe(&mut self, candidate: &Candidate) -> Result<(Result<Seen, Difference>, usize)> {
+    /// Plays the first of the short histories with a line that replies the command's outcome, to
+    /// learn what the script replies then, and after how many calls.
+    fn probe(&mut self, candidate: &Candidate, most: usize) -> Result<Result<Probed, Differs>> {
         let ours = match self.bench.load_beside_module(candidate.probe().as_bytes())? {
             Ok(ours) => ours,
             Err(refusal) => {
                 let what = format!("the line of Lua is refused: {refusal}");
-                return Ok((Err(Difference::Beside(what)), 0));
+                return Ok(Err((0, Difference::Beside(what))));
             }
         };
-        let histories: Vec<History> =
-            self.histories.iter().filter(|history| history.is_probe()).cloned().collect();
+        let histories = self.histories.iter().filter(|history| history.is_probe());
+        let histories: Vec<History> = histories.take(most).cloned().collect();
         let (call, stock) = (self.call, candidate.stock.clone());
         let units = units(candidate);
         let (mut seen, mut played) = (Seen::new(), 0);
@@ -221,8 +215,29 @@ impl Replacer<'_, '_> {
                 refusal => Some(format!("it replies {}, and the line {refusal}", side.seen.reply)),
             }
         })?;
-        Ok((result.map(|_| seen), played))
+        if let Err(difference) = result {
+            return Ok(Err((played, difference)));
+        }
+        let mut answers: Vec<(i64, Answer)> = Vec::new();
+        for (outcome, replies) in &seen {
+            match answer(self.call, *outcome, replies) {
+                Some(answer) => answers.push((*outcome, answer)),
+                None => return Ok(Err((played, no_rule(candidate, *outcome, replies)))),
+            }
+        }
+        Ok(Ok((answers, played)))
     }
+}
+
+fn no_rule(candidate: &Candidate, outcome: i64, replies: &[Sample]) -> Difference {
+    let replies: BTreeSet<&Reply> = replies.iter().map(|one| &one.reply).collect();
+    let texts: Vec<String> = replies.iter().take(3).map(|reply| reply.to_string()).collect();
+    let what = format!(
+        "its replies have no rule that a line could follow: {} where the command answers {outcome}",
+        texts.join(", ")
+    );
+    let is_accepted = outcome == 0 && candidate.command.name.starts_with("SECKILL");
+    if is_accepted { Difference::NoRule(what) } else { Difference::Beside(what) }
 }
 
 /// The argument with the units, if the command has one.

@@ -50,8 +50,22 @@ impl Examination<'_, '_, '_> {
                         seen.reply
                     ));
                 }
-                None => self.said.saw("No call that was tried changed any key."),
+                None => {
+                    self.said.saw("No call that was tried changed any key.");
+                }
             }
+        }
+        let is_barred = match &learned.sale {
+            Some(sale) => !sale.needs.is_empty(),
+            None => learned.best.is_none(),
+        };
+        if let Some(run) = learned.stopped.as_ref().filter(|_| is_barred) {
+            let before: Vec<_> = run.setup().iter().map(|words| shown(words)).collect();
+            self.said.saw(format!(
+                "After {} a call failed: {}.",
+                before.join("; "),
+                self.source.error(&run.seen.reply)
+            ));
         }
         self.said.saw(if learned.sale.is_some() || !learned.locks.is_empty() {
             "No command was found that takes its place."

@@ -10,6 +10,7 @@ use crate::bench::Called;
 use crate::call::{Role, Slot, Values};
 use crate::keyspace::{Cell, Kind, planted};
 use crate::learn::Sale;
+use crate::template::{Part, Template};
 use crate::wire::Words;
 
 /// The stock, the users who try, how many units each wants, and whether the stock expires.
@@ -95,7 +96,8 @@ impl Judge<'_, '_> {
         let sold = accepted.filter(|turn| scene.taken(turn) > 0 && !turn.reply.is_error());
         let Some(accepted) = sold else { return Ok(None) };
         let (setup, calls) = scene.calls(0, &[1], None, false);
-        let refused = self.play(&setup, calls)?.turns.iter().all(|turn| scene.taken(turn) == 0);
+        let none = self.play(&setup, calls)?;
+        let refused = none.turns.iter().all(|turn| scene.taken(turn) == 0);
         let all = &plenty.turns;
         let counts = refused && all.iter().all(|turn| scene.counts(turn));
         let same_reply = all.iter().all(|turn| turn.reply == accepted.reply);
@@ -114,6 +116,11 @@ impl Judge<'_, '_> {
         if counts
             && accepted.shape(&scene.stock).is_empty()
             && let Some(session) = self.of_last(&scene)?
+        {
+            return Ok(Some(session));
+        }
+        if let Some(turn) = none.turns.first().filter(|turn| turn.reply != accepted.reply)
+            && let Some(session) = self.of_too_many(&scene, turn)?
         {
             return Ok(Some(session));
         }
@@ -138,6 +145,27 @@ impl Judge<'_, '_> {
             "units are gone: the call that takes the last 3 is answered {}, as the one before, \
              which gets nothing, and leaves nothing but a smaller stock",
             last.reply
+        );
+        self.shown_again(play, 1, harm, &[&scene.stock])
+    }
+
+    /// A call for more units than there are, that is answered like one without a stock, and takes
+    /// what there is: nobody gets it, and the next call gets nothing.
+    fn of_too_many(&mut self, scene: &Scene<'_>, none: &Turn) -> Result<Option<Session>> {
+        let Some(role) = scene.units else { return Ok(None) };
+        let (setup, mut calls) = scene.calls(3, &[1, 2], None, false);
+        calls[0].insert(role, b"5".to_vec());
+        let play = self.play(&setup, calls)?;
+        let gets_nothing =
+            |turn: &Turn| turn.reply == none.reply && turn.added(&scene.stock).is_empty();
+        let taken = play.turns.first().map_or(0, |turn| scene.taken(turn));
+        if taken != 5 || none.reply.is_error() || !play.turns.iter().all(gets_nothing) {
+            return Ok(None);
+        }
+        let harm = format!(
+            "units are gone: a call for 5 takes the 3 that are there, though it is answered {}, \
+             as calls without a stock are, and the next one for 1 gets nothing",
+            none.reply
         );
         self.shown_again(play, 1, harm, &[&scene.stock])
     }
@@ -324,7 +352,18 @@ impl Model<'_> {
                 };
                 let calls = || again.calls.iter().filter(names);
                 let same = first.after.cells.get(cell) == again.after.cells.get(cell);
-                same && calls().any(|call| call.writes()) && calls().any(|call| !call.writes())
+                // A time that is kept beside the stock is of nobody.
+                let says = |text: &[u8]| {
+                    let mut slots = Template::of(text, &again.slots).0.into_iter();
+                    slots.any(|part| matches!(part, Part::Slot(Slot::Arg(_))))
+                };
+                let value = again.after.cells.get(cell).is_some_and(|value| says(value));
+                let of_user = says(&cell.key)
+                    || says(&cell.item)
+                    || cell.key != self.scene.stock.key && !value;
+                same && of_user
+                    && calls().any(|call| call.writes())
+                    && calls().any(|call| !call.writes())
             };
             let stock = &self.scene.stock;
             users[at - 1] == users[*at]

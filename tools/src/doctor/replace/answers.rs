@@ -54,6 +54,22 @@ pub(super) fn answer(call: &Call, outcome: i64, seen: &[Sample]) -> Option<Answe
     rule(call, &seen.iter().map(|one| (&one.reply, one)).collect::<Vec<_>>())
 }
 
+fn left(one: &Sample) -> i64 {
+    one.left.unwrap_or(0)
+}
+
+fn before(one: &Sample) -> i64 {
+    left(one).saturating_add(one.units)
+}
+
+/// The texts before and after the last place of a number in a reply.
+fn within(reply: &Reply, number: i64) -> Option<(Vec<u8>, Vec<u8>)> {
+    let Reply::Text(text) = reply else { return None };
+    let digits = number.to_string().into_bytes();
+    let at = text.windows(digits.len()).rposition(|part| part == digits)?;
+    Some((text[..at].to_vec(), text[at + digits.len()..].to_vec()))
+}
+
 /// The rule by which replies, or one item of each, follow from the stock and the arguments.
 fn rule(call: &Call, seen: &[(&Reply, &Sample)]) -> Option<Answer> {
     let (first, _) = seen.first()?;
@@ -61,17 +77,21 @@ fn rule(call: &Call, seen: &[(&Reply, &Sample)]) -> Option<Answer> {
         return Some(Answer::Always((*first).clone()));
     }
     let fits = |is: &dyn Fn(&Sample) -> Reply| seen.iter().all(|(reply, one)| **reply == is(one));
-    let left = |one: &Sample| one.left.unwrap_or(0);
-    let before = |one: &Sample| left(one).saturating_add(one.units);
-    let digits = |number: i64| Reply::Text(number.to_string().into_bytes());
     if fits(&|one| Reply::Int(left(one))) {
         return Some(Answer::Left);
     }
     if fits(&|one| Reply::Int(before(one))) {
         return Some(Answer::Before);
     }
-    if fits(&|one| digits(left(one))) {
-        return Some(Answer::Digits(Box::new(Answer::Left)));
+    for (number, answer) in [(left as fn(&Sample) -> i64, Answer::Left), (before, Answer::Before)] {
+        let parts = |(reply, one): &(&Reply, &Sample)| within(reply, number(one));
+        let all: Option<Vec<_>> = seen.iter().map(parts).collect();
+        if let Some(all) = all
+            && let Some((before, after)) =
+                all.first().filter(|one| all.iter().all(|own| own == *one))
+        {
+            return Some(Answer::Within(before.clone(), Box::new(answer), after.clone()));
+        }
     }
     let own = |word: &Word| fits(&|one| Reply::Text(word.value(&one.values)));
     if let Some((slot, _)) = call.slots().find(|(_, word)| own(word)) {

@@ -1,0 +1,4 @@
+if cache.call('GET', KEYS[1]) == ARGV[1] then
+  return cache.call('DEL', KEYS[1])
+end
+return 0
