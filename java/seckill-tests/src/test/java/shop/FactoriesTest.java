@@ -84,6 +84,31 @@ class FactoriesTest {
     }
 
     @Test
+    void whatIsWrongInThePropertiesIsSaidAtTheStart(CapturedOutput output) {
+        assertThat(failure(output, Application.class, "seckill.retry-for=-1s"))
+                .contains("retryFor must not be negative: PT-1S");
+        assertThat(failure(output, Application.class, "seckill.lock.lease=0s"))
+                .contains("lease in ms must be at least 1: 0");
+        assertThat(failure(output, Application.class, "seckill.listener.poll=0s"))
+                .contains("seckill.listener").contains("must be at least 1 ms: PT0S");
+        Application.run(Application.class, SALES, "seckill.comand-timeout=2s").close();
+        assertThat(output).contains("seckill.comand-timeout is not a property of the seckill ")
+                .doesNotContain("seckill.listener.poll is not a property");
+    }
+
+    @Test
+    void aWrongPasswordIsToldFromAServerThatIsDown(CapturedOutput output) throws Exception {
+        String wrong = "spring.data.redis.url=" + SALES.uri().replace("//", "//nobody:wrong@");
+        try (var context = Application.run(Application.class, null, wrong)) {
+            assertThat(output).containsPattern(
+                    "Can't ask the server whether .*WRONGPASS.* Set spring.data.redis.username");
+            await().untilAsserted(() -> assertThat(output).containsPattern(
+                    "The group rows can't read, and tries again: .*WRONGPASS"));
+            assertThat(context.isRunning()).isTrue();
+        }
+    }
+
+    @Test
     void redissonsStarterStaysBesideOurs() throws Exception {
         try (var context = Application.run(
                 Application.class, SALES, "spring.autoconfigure.exclude=")) {

@@ -34,6 +34,16 @@ public final class Printable {
         });
     }
 
+    /** A failure in one line, and behind it what has caused it in the end, which often says why. */
+    public static String why(Throwable failure) {
+        Throwable root = failure;
+        for (int depth = 0; root.getCause() != null && depth < 10; depth++) {
+            root = root.getCause();
+        }
+        String said = failure.toString();
+        return of(said.endsWith(root.toString()) ? said : said + ": " + root);
+    }
+
     /** A failure and its causes, each in one line, with where they came from below. */
     public static String trace(Throwable failure) {
         StringBuilder lines = new StringBuilder();

@@ -100,7 +100,7 @@ public sealed class SeckillException extends RuntimeException {
 
     /** Makes the exception of a command that was not sent, as there is no connection. */
     public static SeckillException notConnected(Throwable cause) {
-        String message = "NOCONNECTION no connection to the server: " + cause.getMessage();
+        String message = "NOCONNECTION no connection to the server: " + Printable.why(cause);
         return new NotNow("NOCONNECTION", message, cause);
     }
 

@@ -1,5 +1,6 @@
 package io.github.seckill.spring.boot;
 
+import io.github.seckill.client.Printable;
 import io.github.seckill.client.Request;
 import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillTransport;
@@ -28,6 +29,9 @@ record ModuleProbe(
     static final String ADVICE =
             "the server lacks the seckill module: add 'loadmodule <path>/libseckill.so' to its"
                     + " redis.conf, or MODULE LOAD it; every try would fail";
+
+    private static final String PASSWORD =
+            " Set spring.data.redis.username and spring.data.redis.password.";
 
     static final String AWAY = "The server can't be asked whether it has the seckill module";
 
@@ -123,7 +127,10 @@ record ModuleProbe(
             without = look(timeout.multipliedBy(CONNECTING)).stream()
                     .filter(found -> !found.hasModule()).map(Found::node).toList();
         } catch (RuntimeException away) {
-            LOG.warn("Can't ask the server whether it has the seckill module: {}", away.toString());
+            String why = Printable.why(away);
+            LOG.warn(
+                    "Can't ask the server whether it has the seckill module: {}{}", why,
+                    why.matches(".*(NOAUTH|WRONGPASS).*") ? PASSWORD : "");
             return;
         }
         if (without.isEmpty()) {
@@ -131,7 +138,8 @@ record ModuleProbe(
         }
         String message = String.join(", ", without) + ": " + ADVICE;
         if (fail) {
-            throw new IllegalStateException(message);
+            throw new ConnectionChoice.Unclear(
+                    message, "Load the module, or set seckill.check-on-start=warn.");
         }
         LOG.error(message);
     }

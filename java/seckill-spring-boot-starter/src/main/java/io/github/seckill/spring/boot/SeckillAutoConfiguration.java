@@ -94,11 +94,13 @@ public class SeckillAutoConfiguration {
                 transport, options.commandTimeout(), connections, listeners::getIfAvailable);
     }
 
-    /** Says at the start that the module is missing. */
+    /** Says at the start that the module is missing, or that a property is no property. */
     @Bean
-    SmartInitializingSingleton seckillStartCheck(ModuleProbe probe, SeckillProperties properties) {
+    SmartInitializingSingleton seckillStartCheck(
+            ModuleProbe probe, SeckillProperties properties, ConfigurableEnvironment environment) {
         CheckOnStart check = properties.checkOnStart();
         return () -> {
+            SeckillProperties.warnOfOthers(environment);
             if (check != CheckOnStart.OFF) {
                 probe.check(check == CheckOnStart.FAIL);
             }

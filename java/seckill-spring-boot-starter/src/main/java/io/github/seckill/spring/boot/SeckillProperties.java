@@ -5,10 +5,16 @@ import io.github.seckill.client.LockOptions;
 import io.github.seckill.client.SeckillOptions;
 import io.github.seckill.spring.listener.OrderListenerOptions;
 import java.time.Duration;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.NestedConfigurationProperty;
-import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.context.properties.bind.*;
+import org.springframework.boot.context.properties.bind.handler.NoUnboundElementsBindHandler;
+import org.springframework.boot.context.properties.source.UnboundElementsSourceFilter;
+import org.springframework.core.env.Environment;
 
 /**
  * How the client, the listeners and the locks behave.
@@ -50,6 +56,7 @@ public record SeckillProperties(
         @DefaultValue Metrics metrics,
         @NestedConfigurationProperty @DefaultValue OrderListenerOptions listener,
         @DefaultValue Lock lock) {
+    private static final Logger LOG = LoggerFactory.getLogger(SeckillProperties.class);
 
     /** What to do at the start if the server lacks the module. */
     public enum CheckOnStart {
@@ -88,15 +95,41 @@ public record SeckillProperties(
             @DefaultValue("true") boolean fenced) {
 
         LockOptions options() {
-            return new LockOptions(lease, renew, session, fenced);
+            return valid(() -> new LockOptions(lease, renew, session, fenced));
         }
     }
 
     SeckillOptions options() {
-        return SeckillOptions.defaults()
+        return valid(() -> SeckillOptions.defaults()
                 .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
                 .coalescingWindow(coalescingWindow).batchMax(batchMax).waitingMax(waitingMax)
                 .rememberSoldOut(rememberSoldOut).soldOutFor(soldOutFor)
-                .stockNames(stockPrefix, hashTags);
+                .stockNames(stockPrefix, hashTags));
+    }
+
+    private static <T> T valid(Supplier<T> values) {
+        try {
+            return values.get();
+        } catch (IllegalArgumentException wrong) {
+            throw new ConnectionChoice.Unclear(
+                    "A property of seckill.* has a wrong value: " + wrong.getMessage() + ".",
+                    "Set it to another one.");
+        }
+    }
+
+    /** What is set and is no property, as a word with a typing error is not. */
+    static void warnOfOthers(Environment environment) {
+        try {
+            Binder.get(environment).bind(
+                    "seckill", Bindable.of(SeckillProperties.class),
+                    new NoUnboundElementsBindHandler(
+                            BindHandler.DEFAULT, new UnboundElementsSourceFilter()));
+        } catch (BindException failed) {
+            if (failed.getCause() instanceof UnboundConfigurationPropertiesException others) {
+                others.getUnboundProperties().forEach(other -> LOG.warn(
+                        "{} is not a property of the seckill starter, and does nothing",
+                        other.getName()));
+            }
+        }
     }
 }

@@ -81,7 +81,7 @@ record EntryHandler(
                 failed.count(), failed.time());
         LOG.warn(
                 "Entry {} of {} failed and stays pending: {}", entry.id(), entry.stream(),
-                Printable.of(cause.toString()));
+                Printable.why(cause));
         if (LOG.isDebugEnabled()) {
             String trace = Printable.trace(cause);
             LOG.debug("Entry {} of {} failed: {}", entry.id(), entry.stream(), trace);

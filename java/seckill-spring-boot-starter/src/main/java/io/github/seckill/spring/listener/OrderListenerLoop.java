@@ -96,7 +96,7 @@ final class OrderListenerLoop implements Runnable {
             } catch (Throwable failed) {
                 // Whatever it is, also an Error: a thread that ends would read nothing for ever.
                 if (isRunning()) {
-                    reads(Printable.of(failed.toString()));
+                    reads(Printable.why(failed));
                     LOG.warn("The group {} can't read, and tries again: {}", group, failure);
                     if (LOG.isDebugEnabled()) {
                         LOG.debug("The group {} can't read: {}", group, Printable.trace(failed));

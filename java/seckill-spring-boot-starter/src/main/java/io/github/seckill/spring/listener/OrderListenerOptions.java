@@ -42,7 +42,9 @@ public record OrderListenerOptions(
         }
         for (Duration time : List.of(poll, claimAfter, retryFirst, retryMost)) {
             if (time.toMillis() < 1) {
-                throw new IllegalArgumentException("must be at least 1 ms: " + time);
+                throw new IllegalArgumentException(
+                        "poll, claim-after, retry-first and retry-most must be at least 1 ms: "
+                                + time);
             }
         }
     }
