@@ -44,6 +44,21 @@ class OrderListenerTest {
         return container;
     }
 
+    /** Behind few entries a read waits 5 ms, so there are no more reads than that time allows. */
+    @Test
+    void entriesThatComeSoonAfterOneAnotherAreReadTogether() {
+        shop.client.run(create("7", 2_000, SaleRules.none()));
+        shop.start(RETRY, recorder);
+        long startNanos = System.nanoTime();
+        long before = shop.calls("xreadgroup");
+        shop.buyAll(1, 2_000);
+        await().until(() -> recorder.handled.size() == 2_000);
+        long reads = shop.calls("xreadgroup") - before;
+        long ms = Duration.ofNanos(System.nanoTime() - startNanos).toMillis();
+        // Others are full, or find nothing until something is acknowledged.
+        assertThat(reads).isLessThan(10 + 2_000 / 50 + ms / 5 + ms / 10);
+    }
+
     @Test
     void everyChangeOfAnOrderIsHandedOverAndAcknowledged() {
         shop.client.run(create("7", 5, HELD));

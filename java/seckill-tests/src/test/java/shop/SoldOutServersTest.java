@@ -17,6 +17,7 @@ import io.lettuce.core.protocol.ProtocolVersion;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -94,6 +95,22 @@ class SoldOutServersTest {
         public void close() {
             client.close();
             lettuce.shutdown(Duration.ZERO, Duration.ofSeconds(2));
+        }
+    }
+
+    @Test
+    void what_is_remembered_is_answered_where_the_server_would_answer_by_its_rules()
+            throws Exception {
+        try (Shop shop = new Shop()) {
+            SeckillClient remembers = shop.selling(Shop.REMEMBER, 1);
+            assertThat(remembers.tryBuy("7", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
+            Shop.awaitMemory(remembers, shop.remembered);
+            SeckillClient asks = shop.client(SeckillOptions.defaults());
+            assertThat(asks.tryBuy("7", "alice", "a2")).isEqualTo(Outcome.AT_LIMIT);
+            assertThat(remembers.tryBuy("7", "alice", "a2")).isEqualTo(Outcome.SOLD_OUT);
+            remembers.run(alter("7", SaleRules.none().end(Instant.ofEpochMilli(1))));
+            assertThat(asks.tryBuy("7", "alice", "a3")).isEqualTo(Outcome.ENDED);
+            assertThat(remembers.tryBuy("7", "alice", "a3")).isEqualTo(Outcome.SOLD_OUT);
         }
     }
 
