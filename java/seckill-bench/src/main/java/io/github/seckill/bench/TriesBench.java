@@ -30,7 +30,7 @@ import org.springframework.data.redis.core.script.DefaultRedisScript;
 
 /**
  * Tries by many threads on one server: the usual script, the same answered natively, tryBuy, tryBuy
- * coalesced, and sold out remembered. Prints the tables of java/README.md, and what it does
+ * coalesced, and sold out remembered. Prints the figures of java/README.md, and what it does
  * meanwhile to the standard error.
  *
  * <p>Arguments: the script, and how many seconds each measurement takes. There are 33, and each is
