@@ -1,9 +1,11 @@
 //! What a script breaks, shown by a session: commands from an empty server to the harm, which are
 //! played again on a fresh server. The harm is judged on keys, by code that knows nothing of the
-//! script. `sales` are the harms to a stock, `limits` to a limit, `locks` to a lock.
+//! script. `sales` are the harms to a stock, as `model` sees them, `limits` those to a limit, and
+//! `locks` those to a lock.
 
 mod limits;
 mod locks;
+mod model;
 mod sales;
 
 use std::collections::BTreeSet;

@@ -94,6 +94,16 @@ impl Source {
             || text.contains('\u{9501}')
     }
 
+    /// Whether its name or text speaks of something sold: a number in a key may be anything.
+    pub fn is_of_stock(&self) -> bool {
+        // The last ones are Chinese, in both ways of writing, and Korean for a stock.
+        const WORDS: &str = "stock inventory sku voucher coupon ticket seat seckill sale goods \
+            product restore rollback refund cancel compensat recover \u{5e93}\u{5b58} \
+            \u{5eab}\u{5b58} \u{c7ac}\u{ace0}";
+        let text = format!("{} {}", self.name, String::from_utf8_lossy(&self.text)).to_lowercase();
+        WORDS.split(' ').any(|word| text.contains(word))
+    }
+
     /// An error of the script with its line, counted from 1, escaped.
     pub fn error(&self, reply: &Reply) -> String {
         let Reply::Error(text, Some(number)) = reply else { return sanitize(&reply.text()) };

@@ -22,7 +22,7 @@ impl Examination<'_, '_, '_> {
             session = judge.of_failure(failed)?;
         }
         for run in &learned.undone {
-            if session.is_none() {
+            if session.is_none() && self.source.is_of_stock() {
                 session = judge.of_repeat(run)?;
             }
         }

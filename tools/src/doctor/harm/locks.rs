@@ -77,7 +77,9 @@ impl Judge<'_, '_> {
         let gone = first.changes().into_iter().find(|cell| {
             first.before.cells.contains_key(cell) && !first.after.cells.contains_key(cell)
         });
-        let (Some(stock), Some(gone)) = (grown, gone.filter(names_slot)) else { return Ok(None) };
+        // The trace of a user in a set, not what was to be done.
+        let gone = gone.filter(|cell| cell.kind == Kind::Set && names_slot(cell));
+        let (Some(stock), Some(gone)) = (grown, gone) else { return Ok(None) };
         let by = first.grew(&stock);
         if by != again.grew(&stock) || again.changes().len() > 1 || again.reply.refuses() {
             return Ok(None);

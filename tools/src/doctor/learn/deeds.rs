@@ -8,6 +8,9 @@ use crate::call::Slot;
 use crate::keyspace::{Cell, Keyspace, Kind, planted};
 use crate::template::Template;
 
+/// More units than a call takes that is not told how many.
+const UNITS_MAX: i64 = 1000;
+
 /// The argument that a change of a number equals, or the number itself.
 fn amount(change: i64, slots: &[(Slot, Vec<u8>)]) -> Result<Slot, i64> {
     let text = change.to_string().into_bytes();
@@ -31,6 +34,10 @@ pub(super) fn sale(run: &Run, slots: &[(Slot, Vec<u8>)]) -> Option<Sale> {
     let template = |text: &[u8]| Template::of(text, slots);
     let words = |call: &Called| call.words.iter().map(|word| template(word)).collect::<Vec<_>>();
     let by = before.number(stock)?.checked_sub(seen.after.number(stock)?)?;
+    let units = amount(by, slots);
+    if units.is_err_and(|count| count > UNITS_MAX) {
+        return None;
+    }
     let (mut buyers, mut orders, mut is_taken) = (None, None, false);
     let (mut extras, mut extra_keys) = (Vec::new(), Vec::new());
     for call in seen.calls.iter().filter(|call| call.lasts()) {
@@ -56,7 +63,7 @@ pub(super) fn sale(run: &Run, slots: &[(Slot, Vec<u8>)]) -> Option<Sale> {
         stock: template(&stock.key),
         kind: stock.kind,
         item: template(&stock.item),
-        units: amount(by, slots),
+        units,
         buyers,
         orders,
         extras,
