@@ -20,6 +20,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** What a client says when no answer comes, and what is sold meanwhile. */
@@ -170,16 +171,23 @@ class TimeoutsTest {
         }
     }
 
-    @Test
-    void without_a_server_nothing_is_unknown() {
-        shop.server.kill();
+    @ParameterizedTest
+    @CsvSource({"true, Connection refused", "false, it took too long"})
+    void without_a_connection_nothing_was_sent_and_it_says_why(boolean dead, String why) {
+        if (dead) {
+            shop.server.kill();
+        } else {
+            shop.server.freeze();
+        }
         RedisClient late = RedisClient.create(shop.server.uri());
-        SeckillOptions options = SHORT.retryFor(Duration.ofMillis(200));
+        SeckillOptions options = SHORT.retryFor(Duration.ofMillis(200))
+                .commandTimeout(Duration.ofMillis(dead ? 60_000 : 100));
         try (late;
                 SeckillClient client = SeckillClient.create(LettuceTransport.of(late), options)) {
             assertThatThrownBy(() -> client.tryBuy("8", "alice", "o1"))
                     .isInstanceOf(SeckillException.NotNow.class)
-                    .hasFieldOrPropertyWithValue("word", "NOCONNECTION");
+                    .hasFieldOrPropertyWithValue("word", "NOCONNECTION")
+                    .hasMessageEndingWith(why);
         }
     }
 

@@ -1,5 +1,6 @@
 package io.github.seckill.client;
 
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -100,7 +101,8 @@ public sealed class SeckillException extends RuntimeException {
 
     /** Makes the exception of a command that was not sent, as there is no connection. */
     public static SeckillException notConnected(Throwable cause) {
-        String message = "NOCONNECTION no connection to the server: " + Printable.why(cause);
+        String why = cause instanceof TimeoutException ? "it took too long" : Printable.why(cause);
+        String message = "NOCONNECTION no connection to the server: " + why;
         return new NotNow("NOCONNECTION", message, cause);
     }
 
