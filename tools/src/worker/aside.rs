@@ -16,8 +16,7 @@ use seckill_tools::back_off::back_off;
 
 use crate::batch::Why;
 use crate::ending::Place;
-use crate::order_events::{Event, Kind, RawOrder};
-use crate::stream_entry::Which;
+use crate::order_events::{Event, Kind, RawOrder, Which};
 
 /// Entries of one voucher, and of all, that are remembered: these bound the worker's memory.
 const VOUCHER_MAX: usize = 10_000;

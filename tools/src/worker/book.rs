@@ -15,9 +15,8 @@ use seckill_tools::server_errors::{Trouble, told, trouble};
 
 use crate::batch::{Answer, Answers, Fact};
 use crate::letters::buried;
-use crate::order_events::{Event, OrderKey, RawOrder, as_text};
+use crate::order_events::{Event, OrderKey, RawOrder, Which, as_text};
 use crate::source::Source;
-use crate::stream_entry::Which;
 
 /// How long to wait for replicas in one try.
 const REPLICAS_WAIT: Duration = Duration::from_secs(1);
@@ -93,48 +92,13 @@ impl<'s> Asker<'s> {
 }
 
 /// What the server says of some orders; nothing of those of unmanaged vouchers.
-///
-/// A voucher's book is asked before its rules: if another sale begins in between, it has none of
-/// the orders yet, since their entries are older.
 pub async fn ask<'k>(
     source: &mut Source,
     keys: impl Iterator<Item = &'k OrderKey>,
 ) -> RedisResult<Answers> {
-    let mut of: BTreeMap<&str, Vec<&OrderKey>> = BTreeMap::new();
-    for key in keys.filter(|key| key.is_managed()) {
-        of.entry(&key.voucher).or_default().push(key);
-    }
-    let (mut asked, mut commands, mut answers) = (Vec::new(), redis::pipe(), Answers::new());
-    for (voucher, keys) in of {
-        let Ok(naming) = source.naming(voucher.as_bytes()) else {
-            let why = "its voucher has braces that are not a hash tag";
-            answers.extend(keys.into_iter().map(|key| (key.clone(), unreadable(why))));
-            continue;
-        };
-        for keys in keys.chunks(PIECE) {
-            commands.cmd("HMGET").arg(naming.key(BOOK_PREFIX));
-            keys.iter().for_each(|key| _ = commands.arg(&key.order));
-            commands.cmd("GET").arg(naming.key(RULES_PREFIX));
-            asked.push(keys.to_vec());
-        }
-    }
-    if asked.is_empty() {
-        return Ok(answers);
-    }
-    let connection = source.connection();
-    let replies: Vec<RedisResult<Value>> = commands.ignore_errors().query_async(connection).await?;
-    for (keys, replies) in asked.into_iter().zip(replies.chunks_exact(2)) {
-        let [book, rules] = replies else { continue };
-        let found = read(book, rules)?;
-        for (at, key) in keys.into_iter().enumerate() {
-            let answer = match &found {
-                Ok((entries, sale)) => answer(key, entries.get(at), *sale),
-                Err(why) => unreadable(why),
-            };
-            answers.insert(key.clone(), answer);
-        }
-    }
-    Ok(answers)
+    let keys = keys.map(|key| (key, key.voucher.as_bytes(), &*key.sale, key.order.as_bytes()));
+    let answers = answers(source, keys).await?.into_iter();
+    Ok(answers.map(|(key, answer)| (key.clone(), answer)).collect())
 }
 
 /// Those of these orders that a book says are released: they need no row.
@@ -142,30 +106,58 @@ pub async fn released(
     source: &mut Source,
     orders: &BTreeSet<&RawOrder>,
 ) -> RedisResult<BTreeSet<RawOrder>> {
-    let (mut asked, mut commands) = (Vec::new(), redis::pipe());
-    let managed = orders.iter().filter(|order| !order.sale.is_empty());
-    for order in managed {
-        let Ok(naming) = source.naming(&order.voucher) else { continue };
-        commands.cmd("HGET").arg(naming.key(BOOK_PREFIX)).arg(&order.order);
-        commands.cmd("GET").arg(naming.key(RULES_PREFIX));
-        asked.push(*order);
+    let keys = orders.iter().map(|raw| (*raw, &*raw.voucher, &*raw.sale, &*raw.order));
+    let is_released = |(raw, answer): &(&RawOrder, Answer)| match answer {
+        Answer::Has(fact) => fact.known.state.is_released() && fact.user == as_text(&raw.user),
+        Answer::Waits(_) | Answer::Without(_) | Answer::Unreadable(_) => false,
+    };
+    let answers = answers(source, keys).await?.into_iter().filter(is_released);
+    Ok(answers.map(|(raw, _)| raw.clone()).collect())
+}
+
+/// An order that is asked for, its sale and its id.
+type Asked<'k, K> = (K, &'k str, &'k [u8]);
+
+/// The answer for each order, that is given by its voucher, its sale and its id. Only orders of
+/// managed vouchers have a sale.
+///
+/// A voucher's book is asked before its rules: if another sale begins in between, it has none of
+/// the orders yet, since their entries are older.
+async fn answers<'k, K: Copy>(
+    source: &mut Source,
+    orders: impl Iterator<Item = (K, &'k [u8], &'k str, &'k [u8])>,
+) -> RedisResult<Vec<(K, Answer)>> {
+    let mut of: BTreeMap<&[u8], Vec<Asked<'_, K>>> = BTreeMap::new();
+    for (its, voucher, sale, id) in orders.filter(|(_, _, sale, _)| !sale.is_empty()) {
+        of.entry(voucher).or_default().push((its, sale, id));
+    }
+    let (mut asked, mut commands, mut answers) = (Vec::new(), redis::pipe(), Vec::new());
+    for (voucher, orders) in of {
+        let Ok(naming) = source.naming(voucher) else {
+            let why = "its voucher has braces that are not a hash tag";
+            answers.extend(orders.into_iter().map(|(its, ..)| (its, unreadable(why))));
+            continue;
+        };
+        for orders in orders.chunks(PIECE) {
+            commands.cmd("HMGET").arg(naming.key(BOOK_PREFIX));
+            orders.iter().for_each(|(_, _, id)| _ = commands.arg(id));
+            commands.cmd("GET").arg(naming.key(RULES_PREFIX));
+            asked.push(orders.to_vec());
+        }
     }
     if asked.is_empty() {
-        return Ok(BTreeSet::new());
+        return Ok(answers);
     }
     let connection = source.connection();
     let replies: Vec<RedisResult<Value>> = commands.ignore_errors().query_async(connection).await?;
-    let mut found = BTreeSet::new();
-    for (order, replies) in asked.into_iter().zip(replies.chunks_exact(2)) {
-        let [Ok(Value::BulkString(entry)), Ok(rules)] = replies else { continue };
-        let is_on =
-            Rules::parse(bytes(rules)).is_ok_and(|on| on.sale.get().to_string() == order.sale);
-        let entry = Entry::parse(entry);
-        if is_on && entry.is_ok_and(|it| it.state.is_released() && it.user == order.user) {
-            found.insert(order.clone());
-        }
+    for (orders, replies) in asked.into_iter().zip(replies.chunks_exact(2)) {
+        let found = read(&replies[0], &replies[1])?;
+        answers.extend(orders.into_iter().enumerate().map(|(at, (its, sale, _))| match &found {
+            Ok((entries, now)) => (its, answer(sale, entries.get(at), *now)),
+            Err(why) => (its, unreadable(why)),
+        }));
     }
-    Ok(found)
+    Ok(answers)
 }
 
 /// The state of a user's order in the book, if that can be read there.
@@ -199,9 +191,9 @@ fn read<'r>(book: &'r RedisResult<Value>, rules: &RedisResult<Value>) -> RedisRe
     Ok(Ok((items(book), sale)))
 }
 
-/// What a voucher's book says of an order, by the order's entry in it and by the sale that is on.
-fn answer(key: &OrderKey, entry: Option<&Value>, sale: Option<i64>) -> Answer {
-    match (sale, key.sale.parse().ok()) {
+/// What a voucher's book says of an order of a sale, by its entry there and by the sale that is on.
+fn answer(its: &str, entry: Option<&Value>, sale: Option<i64>) -> Answer {
+    match (sale, its.parse().ok()) {
         (Some(now), Some(its)) if now == its => match entry {
             None | Some(Value::Nil) => Answer::Without(Book::Lacks),
             Some(entry) => match fact(bytes(entry)) {
@@ -248,7 +240,6 @@ mod tests {
     use super::*;
 
     fn asked(entry: Option<&str>, sale: i64) -> Answer {
-        let key = OrderKey { voucher: "7".into(), sale: "5".into(), order: "1".into() };
         let value =
             |text: Option<&str>| text.map_or(Value::Nil, |text| Value::BulkString(text.into()));
         let rules =
@@ -256,7 +247,7 @@ mod tests {
         let rules = Some(rules.as_str()).filter(|_| sale > 0);
         let book = Ok(Value::Array(vec![value(entry)]));
         let (entries, sale) = read(&book, &Ok(value(rules))).unwrap().unwrap();
-        answer(&key, entries.first(), sale)
+        answer("5", entries.first(), sale)
     }
 
     #[test]

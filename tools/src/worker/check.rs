@@ -28,10 +28,10 @@ use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::marks::{Marks, Meaning};
 use crate::options::{Check, OrderFields, Site};
+use crate::order_events::Which;
 use crate::settings;
 use crate::source::Source;
 use crate::store::{Fault, NEEDS_STATEMENTS, Store};
-use crate::stream_entry::Which;
 use books::Books;
 pub use books::digest;
 use facts::Sold;

@@ -13,11 +13,10 @@ use crate::ending::Lost;
 use crate::halt::Halt;
 use crate::letters;
 use crate::options::DeadLetter;
-use crate::order_events::{Event, Unfit};
+use crate::order_events::{Event, Unfit, Which};
 use crate::settings;
 use crate::source::Source;
 use crate::store::Store;
-use crate::stream_entry::Which;
 
 pub async fn make(wanted: &DeadLetter) -> Result<()> {
     let (site, tag) = (&wanted.site, wanted.tag.as_deref());

@@ -4,8 +4,7 @@
 use domain::entry_id::EntryId;
 
 use crate::intake::gap::Gap;
-use crate::order_events::OrderKey;
-use crate::stream_entry::Which;
+use crate::order_events::{OrderKey, Which};
 
 /// A stream and an entry of it.
 pub type Place = (Which, EntryId);
@@ -54,9 +53,9 @@ impl Cause {
 pub struct Lost {
     pub stream: String,
     pub group: String,
-    pub entry: EntryId,
+    pub entry: String,
     /// The entry itself, or where the gap ends.
-    pub until: EntryId,
+    pub until: String,
     pub word: &'static str,
     pub entries: Option<u64>,
     /// The order, if it is known.
@@ -72,6 +71,7 @@ impl Lost {
             Cause::Deleted => (id, id),
             Cause::Gap(gap) => (gap.after, gap.until),
         };
+        let [entry, until] = [entry, until].map(|id| id.to_string());
         let [stream, group] = [stream, group].map(str::to_owned);
         let (word, entries) = (cause.word(), cause.entries());
         Self { stream, group, entry, until, word, entries, key: None }

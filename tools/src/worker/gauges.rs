@@ -11,8 +11,8 @@ use tracing::debug;
 
 use crate::halt::{Stop, rest};
 use crate::options::{Options, Streams};
+use crate::order_events::Which;
 use crate::source::{Source, reply};
-use crate::stream_entry::Which;
 use crate::totals::Totals;
 
 const EVERY: Duration = Duration::from_secs(1);

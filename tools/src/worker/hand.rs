@@ -8,10 +8,9 @@ use crate::finishing::Finisher;
 use crate::halt::Halt;
 use crate::letters::buried;
 use crate::options::OrderFields;
-use crate::order_events::{Event, RawOrder, Unfit};
+use crate::order_events::{Event, RawOrder, StreamEntry, Unfit, Which};
 use crate::source::Source;
 use crate::source::reply::Claimed;
-use crate::stream_entry::{StreamEntry, Which};
 use crate::writing::Writer;
 
 pub struct Hand {

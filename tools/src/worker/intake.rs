@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::entry_id::EntryId;
-use redis::{RedisResult, cmd, from_redis_value};
+use redis::{RedisResult, cmd};
 use seckill_tools::duration::millis;
 use seckill_tools::sanitize::sanitize;
 use tracing::debug;
@@ -16,11 +16,12 @@ use tracing::debug;
 use crate::halt::{Halt, Stop};
 use crate::hand::Hand;
 use crate::options::{OnNoRow, Options};
+use crate::order_events::{StreamEntry, Which};
 use crate::source::reply::{self, StreamInfo};
 use crate::source::{Delivery, PIECE, Source, UNREAD_MAX, unanswered};
 use crate::store::Store;
 use crate::stream_consumer::Shared;
-use crate::stream_entry::{StreamEntry, Which};
+use crate::tend::time_ms;
 use crate::totals::Totals;
 use gap::{Gap, Positions, begun, made_again, must_count, passed};
 
@@ -118,9 +119,8 @@ impl Intake {
             true => Some(stream.length),
             false => counted(source, which, before.at, stream.last).await?,
         };
-        let (seconds, _): (u64, u64) = from_redis_value(source.ask(&cmd("TIME")).await?)?;
         // The id that an entry would have now, or a greater one.
-        let now = EntryId { ms: seconds.saturating_add(1).saturating_mul(1_000), seq: 0 };
+        let now = EntryId { ms: time_ms(source).await?.unsigned_abs() + 1_000, seq: 0 };
         Ok(made_again(&before, stream, left, now).map(|gap| (which, gap)))
     }
 

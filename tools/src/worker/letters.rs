@@ -8,8 +8,8 @@ use domain::key_names::DEAD_LETTERS_SUFFIX;
 use domain::rejection::{Fate, Letter};
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, cmd};
 
+use crate::order_events::{StreamEntry, Which};
 use crate::source::{PIECE, Source, reply};
-use crate::stream_entry::{StreamEntry, Which};
 
 /// How often a step is tried while others write the same key.
 const TRIES: u32 = 100;

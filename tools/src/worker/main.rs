@@ -3,9 +3,9 @@
 //!
 //! The way of an entry: `consumers` runs a `stream_consumer` for each stream that is named or that
 //! `tag_finder` finds; its `intake` reads by the commands of `source` and sees what is missing;
-//! `hand` reads the `stream_entry` as one of `order_events`; `writing` has `store` write it, by the
-//! plan of `batch` and by what the server's `book` says; `finishing` ends it, as `ending` says, by
-//! its row, by one of `letters`, or as lost, or puts it `aside`.
+//! `hand` reads an entry as one of `order_events`; `writing` has `store` write it, by the plan of
+//! `batch` and by what the server's `book` says; `finishing` ends it, as `ending` says, by its row,
+//! by one of `letters`, or as lost, or puts it `aside`.
 //!
 //! `store` is the database, with the shop's own `statements`. `options` is the command line,
 //! `settings` asks for the server's names, `limits` for how much a user may buy, `marks` tell
@@ -43,7 +43,6 @@ mod source;
 mod statements;
 mod store;
 mod stream_consumer;
-mod stream_entry;
 mod tag_finder;
 mod tend;
 mod totals;
@@ -94,7 +93,7 @@ const KEEP_UP_EVERY: Duration = Duration::from_secs(5);
 fn main() -> ExitCode {
     let options: Options = command_first();
     let (site, statements) = options.site();
-    let checked = options.check().and_then(|()| Store::new(site, statements, 1));
+    let checked = options.check().and_then(|()| Store::new(site, statements, 1, false));
     if let Err(error) = checked {
         return refused("seckill-worker", &error);
     }
@@ -238,9 +237,8 @@ async fn serve_metrics(address: SocketAddr, totals: Arc<Totals>) -> Result<()> {
 async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Result<()> {
     let streams = options.named_streams().map_or(CONNECTIONS_MAX, |streams| streams.len());
     let connections = u32::try_from(streams.min(CONNECTIONS_MAX))?;
-    let mut store = Store::new(&options.site, options.shop.statements(), connections)?;
-    store.migrates = !options.no_migrate;
-    let store = Arc::new(store);
+    let (statements, migrates) = (options.shop.statements(), !options.no_migrate);
+    let store = Arc::new(Store::new(&options.site, statements, connections, migrates)?);
     let (tell, opened) = watch::channel(false);
     let (its_options, its_totals) = (Arc::clone(&options), Arc::clone(&totals));
     let consumers = Consumers::new(its_options, its_totals, store.clone(), opened, stop.clone())?;

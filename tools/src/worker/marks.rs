@@ -11,10 +11,9 @@ use tracing::warn;
 use crate::batch::Answer;
 use crate::book::ask;
 use crate::options::Options;
-use crate::order_events::OrderKey;
+use crate::order_events::{OrderKey, Which};
 use crate::source::Source;
 use crate::store::{Fault, Store};
-use crate::stream_entry::Which;
 
 /// Of this many sales, the last that changed, a server without a mark is asked for.
 const SALES_MAX: u32 = 100;

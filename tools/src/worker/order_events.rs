@@ -6,15 +6,22 @@ use domain::entry_id::EntryId;
 use domain::fields::OWN_FIELDS;
 use domain::projection::Known;
 use domain::sale::Units;
+pub use domain::stream_entry::Which;
 use domain::stream_entry::{Entry, FieldNames, Says, Unread, read};
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::ending::Place;
 use crate::options::OrderFields;
-use crate::stream_entry::{StreamEntry, Which};
 
 /// The longest id in a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
+
+/// An entry of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamEntry {
+    pub id: EntryId,
+    pub fields: Vec<(Vec<u8>, Vec<u8>)>,
+}
 
 /// Identifies an order. An order id is only unique within one sale of one voucher.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -164,6 +171,11 @@ impl Event {
 }
 
 impl StreamEntry {
+    /// Names and values in turn.
+    pub fn flat(&self) -> Vec<&[u8]> {
+        self.fields.iter().flat_map(|(name, value)| [&name[..], value]).collect()
+    }
+
     /// What the entry says, with the first list of names that fits.
     pub fn read(&self, which: Which, names: &[OrderFields]) -> Result<Entry<&[u8]>, Unfit> {
         let fields = self.flat();

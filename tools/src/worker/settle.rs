@@ -23,10 +23,9 @@ use crate::book::{self, Asker};
 use crate::check::source_of;
 use crate::marks::{Marks, Meaning};
 use crate::options::Settle;
-use crate::order_events::{Event, Kind};
+use crate::order_events::{Event, Kind, Which};
 use crate::source::Source;
 use crate::store::{Care, Fault, MoneyLine, NEEDS_STATEMENTS, Settled, Store, now_ms};
-use crate::stream_entry::Which;
 use on_server::Stock;
 use texts::{confirmation, described, words};
 

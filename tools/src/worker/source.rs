@@ -14,7 +14,7 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value, cmd};
 use seckill_tools::duration::millis;
 
 use crate::options::Streams;
-use crate::stream_entry::{StreamEntry, Which};
+use crate::order_events::{StreamEntry, Which};
 use reply::{Claimed, GroupInfo, StreamInfo, Summary};
 
 /// Entries that are asked for at a time.
@@ -149,9 +149,20 @@ impl Source {
 
     /// An entry of a stream, if the stream still has it.
     pub async fn entry(&mut self, which: Which, id: EntryId) -> RedisResult<Option<StreamEntry>> {
+        let id = id.to_string();
+        Ok(self.range(which, &id, &id).await?.pop())
+    }
+
+    /// The first entries of a range.
+    pub async fn range(
+        &mut self,
+        which: Which,
+        from: &str,
+        to: &str,
+    ) -> RedisResult<Vec<StreamEntry>> {
         let mut range = cmd("XRANGE");
-        range.arg(self.name(which)).arg(id.to_string()).arg(id.to_string());
-        Ok(reply::entries(&self.ask(&range).await?)?.into_iter().next())
+        range.arg(self.name(which)).arg(from).arg(to).arg("COUNT").arg(PIECE);
+        reply::entries(&self.ask(&range).await?)
     }
 
     /// How many entries are after one, up to another if there is one, counted up to a bound.
@@ -164,9 +175,7 @@ impl Source {
         let until = until.map_or_else(|| "+".to_owned(), |until| until.to_string());
         let (mut count, mut from) = (0, last);
         loop {
-            let mut range = cmd("XRANGE");
-            range.arg(self.name(which)).arg(format!("({from}")).arg(&until).arg("COUNT").arg(PIECE);
-            let page = reply::entries(&self.ask(&range).await?)?;
+            let page = self.range(which, &format!("({from}"), &until).await?;
             count += page.len() as u64;
             match page.last() {
                 Some(last) if page.len() == PIECE && count < UNREAD_MAX => from = last.id,

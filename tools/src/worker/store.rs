@@ -1,6 +1,7 @@
 //! The database: one transaction reads the rows, plans the changes and writes them.
 
 mod changes;
+mod database;
 mod engine;
 mod fault;
 mod look;
@@ -8,47 +9,30 @@ mod lost;
 mod marks;
 mod migrate;
 mod open;
-mod probe;
 mod refunds;
 mod shop;
 pub mod statement;
-mod texts;
 mod transaction;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io::ErrorKind;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, RwLock as RwLockStd};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Result, ensure};
-use seckill_tools::address;
-use tokio::sync::RwLock;
 use tokio::time::timeout;
-use tracing::info;
 
 use crate::batch::{
     Answers, Batch, Change, Holders, Outcome, Plan, Row, Sole, Steps, TooMany, plan,
 };
 use crate::book::{Asker, Gone, ask};
-use crate::options::Site;
-use crate::order_events::{Event, OrderKey};
-use crate::statements::Statements;
-use crate::statements::text::KnownTable;
-use crate::stream_entry::Which;
+use crate::order_events::{Event, OrderKey, Which};
 pub use changes::{Shared, Use};
+pub use database::Store;
+use database::{ANSWER_WAIT, silent};
 pub use fault::Fault;
-use fault::is_of_file;
 pub use look::{Ledger, NEEDS_STATEMENTS, Settled, Sum};
 pub use marks::Closed;
-use open::{FileId, Place, make_file};
 pub use refunds::{MoneyLine, Told};
-use statement::{Dialect, ROWS_MAX, Tables, Written};
+use statement::{ROWS_MAX, Written};
 use transaction::{Open, Pool};
-
-/// A database that has not answered for this long counts as down.
-const ANSWER_WAIT: Duration = Duration::from_secs(60);
 
 /// Whether to look up in advance which users are in the unique index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,164 +53,7 @@ pub struct Applied {
     pub has_held: bool,
 }
 
-pub struct Store {
-    place: Place,
-    /// The database for messages, without its password.
-    name: String,
-    connections: u32,
-    tables: Tables,
-    statements: Statements,
-    /// Set once the database has refused the block of the statements but accepted them one by one.
-    one_by_one: AtomicBool,
-    /// Whether the database refuses values that a column can't store, as far as is known.
-    is_strict: AtomicBool,
-    /// The tables of the statements of which nothing is unknown.
-    known: RwLockStd<Arc<[KnownTable]>>,
-    /// Whether a statement, by its place, takes an argument, by its place, as a number.
-    numbers: RwLockStd<HashMap<(String, usize), bool>>,
-    /// Whether it may create and change tables.
-    pub migrates: bool,
-    /// None until the schema is checked to be up to date.
-    ready: RwLock<Option<Ready>>,
-}
-
-#[derive(Clone)]
-struct Ready {
-    pool: Pool,
-    file: Option<FileId>,
-}
-
 impl Store {
-    /// A store that creates neither tables nor a file.
-    pub fn to_look_at(site: &Site, statements: Option<&Path>) -> Result<Self> {
-        let store = Self { migrates: false, ..Self::new(site, statements, 1)? };
-        let is_there = store.place.dialect() != Dialect::Sqlite || store.place.file().is_some();
-        ensure!(is_there, "--database: there is no such file");
-        Ok(store)
-    }
-
-    /// The database for messages, without its password.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The kind of database, as text for people.
-    pub fn database(&self) -> &'static str {
-        match self.place.dialect() {
-            Dialect::Sqlite => "SQLite",
-            Dialect::Postgres => "PostgreSQL",
-            Dialect::MySql => "MySQL",
-        }
-    }
-
-    pub fn new(site: &Site, statements: Option<&Path>, connections: u32) -> Result<Self> {
-        let place = Place::parse(&site.database, site.database_password()?)?;
-        let (dialect, prefix) = (place.dialect(), site.table_prefix.clone());
-        let statements = match statements {
-            Some(path) => Statements::read(path, dialect)?,
-            None => Statements::default(),
-        };
-        Ok(Self {
-            place,
-            name: address::shown(&site.database),
-            connections,
-            tables: Tables { dialect, prefix },
-            statements,
-            one_by_one: AtomicBool::new(false),
-            is_strict: AtomicBool::new(true),
-            known: RwLockStd::default(),
-            numbers: RwLockStd::default(),
-            migrates: true,
-            ready: RwLock::new(None),
-        })
-    }
-
-    /// Connects and brings the schema up to date, if that has not been done.
-    pub async fn open(&self) -> Result<(), Fault> {
-        self.pool().await.map(|_| ())
-    }
-
-    async fn pool(&self) -> Result<Pool, Fault> {
-        if let Some(ready) = self.ready.read().await.as_ref()
-            && ready.file == self.place.file()
-        {
-            return Ok(ready.pool.clone());
-        }
-        let mut place = self.ready.write().await;
-        if let Some(ready) = place.as_ref() {
-            if ready.file == self.place.file() {
-                return Ok(ready.pool.clone());
-            }
-            // The file was replaced: the open pool writes to a deleted one.
-            let gone = place.take();
-            tokio::spawn(async move {
-                if let Some(gone) = gone {
-                    gone.pool.close().await;
-                }
-            });
-        }
-        match make_file(&self.place) {
-            Ok(true) => info!("--database: there is no such file, so a new one is made"),
-            Ok(false) => {}
-            Err(error) => {
-                let text = format!("{}: {error}", self.name);
-                let is_full = error.kind() == ErrorKind::StorageFull;
-                return Err(if is_full { Fault::Failed(text) } else { Fault::Wrong(text) });
-            }
-        }
-        let pool = self.place.pool(self.connections);
-        match timeout(ANSWER_WAIT, self.look(&pool)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(fault)) => return Err(fault),
-            Err(_) => return Err(silent()),
-        }
-        *place = Some(Ready { pool: pool.clone(), file: self.place.file() });
-        Ok(pool)
-    }
-
-    /// Brings the schema up to date, and has the database check the statements that will be run.
-    async fn look(&self, pool: &Pool) -> Result<(), Fault> {
-        let others = |fault: Fault| match fault {
-            Fault::Wrong(text) if is_of_file(&text) => Fault::Wrong(text).about(&self.name),
-            Fault::Wrong(_) => fault.about(&format!(
-                "the tables {} and {} are not those of this worker (another --table-prefix?)",
-                self.tables.orders(),
-                self.tables.voucher_sales()
-            )),
-            fault => fault,
-        };
-        self.place.meet_pooler().await?;
-        if self.migrates {
-            self.place.migrate(&self.tables).await.map_err(others)?;
-        }
-        let mut open = pool.begin().await?;
-        let probes = self.tables.probes().into_iter().chain(self.tables.probes_of_marks());
-        for probe in probes {
-            open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
-        }
-        self.get_to_know(&mut open).await?;
-        for statement in self.statements.all() {
-            if let Err(error) = open.prepare(statement).await {
-                return Err(Fault::from(error).about(&format!("--statements, {}", statement.place)));
-            }
-        }
-        Ok(open.commit().await?)
-    }
-
-    /// Drops the connections: the next use connects and checks the schema again.
-    async fn forget(&self) {
-        if let Some(Ready { pool, .. }) = self.ready.write().await.take() {
-            // Not awaited: a hanging connection would block the worker.
-            tokio::spawn(async move { pool.close().await });
-        }
-    }
-
-    pub async fn close(&self) {
-        if let Some(Ready { pool, .. }) = self.ready.write().await.take() {
-            pool.close().await;
-        }
-    }
-
     /// Applies a batch, all or nothing.
     pub async fn apply(
         &self,
@@ -276,7 +103,7 @@ impl Store {
         let is_gone = |event: &Event| gone.contains(&(event.which(), event.id));
         let left_out: Vec<_> =
             events.iter().map(|(event, _)| is_gone(event).then_some(Outcome::Gone)).collect();
-        let wants = if self.statements.is_empty() { Steps::Unwanted } else { Steps::Wanted };
+        let wants = if self.shop().is_empty() { Steps::Unwanted } else { Steps::Wanted };
         let plan = |answers: &Answers| {
             let (rows, holders, refunded) = (&rows, &holders, &refunded);
             let batch = Batch { events, rows, answers, holders, refunded, wants };
@@ -322,7 +149,7 @@ impl Store {
     ) -> Result<HashMap<OrderKey, Row>, Fault> {
         let mut rows = HashMap::new();
         for keys in keys.chunks(ROWS_MAX) {
-            let found = open.rows(&self.tables.select_rows(keys.iter().copied())).await?;
+            let found = open.rows(&self.tables().select_rows(keys.iter().copied())).await?;
             rows.extend(found.into_iter().map(|row| (row.key.clone(), row)));
         }
         Ok(rows)
@@ -337,7 +164,7 @@ impl Store {
         let users: Vec<_> = users.into_iter().collect();
         let mut holders = Holders::new();
         for users in users.chunks(ROWS_MAX) {
-            let found = open.texts(&self.tables.select_holders(users.iter().copied())).await?;
+            let found = open.texts(&self.tables().select_holders(users.iter().copied())).await?;
             holders.extend(
                 found
                     .into_iter()
@@ -348,7 +175,7 @@ impl Store {
     }
 
     async fn write_rows(&self, open: &mut Open, plan: &Plan) -> Result<(), Fault> {
-        let (tables, now_ms) = (&self.tables, now_ms());
+        let (tables, now_ms) = (self.tables(), now_ms());
         for rows in written_rows(&plan.releases).chunks(ROWS_MAX) {
             open.execute(&tables.change(rows, now_ms)).await?;
         }
@@ -368,10 +195,15 @@ impl Store {
         }
         Ok(())
     }
-}
 
-fn silent() -> Fault {
-    Fault::Elsewhere(format!("no answer in {} s", ANSWER_WAIT.as_secs()))
+    /// Runs the shop's statements, and adds to the sums. Workers wait for each other at the row of
+    /// a voucher, so it is written last and locked briefly.
+    async fn tell_shop(&self, open: &mut Open, plan: &Plan) -> Result<(), Fault> {
+        let with_statements = !self.shop().is_empty();
+        let sales = self.tables().sales(&plan.sales, with_statements, now_ms());
+        let sales = Some(&sales).filter(|_| !plan.sales.is_empty());
+        self.shop().tell(open, &plan.steps, sales).await
+    }
 }
 
 fn written_rows(rows: &[Row]) -> Vec<Written<'_>> {

@@ -14,9 +14,8 @@ use crate::batch::{Answer, Row, Sole};
 use crate::book::ask;
 use crate::halt::Halt;
 use crate::options::Options;
-use crate::order_events::{Event, Kind};
+use crate::order_events::{Event, Kind, Which};
 use crate::source::Source;
-use crate::stream_entry::Which;
 use crate::writing::Writer;
 
 /// More lost orders of one sale than this wait for a person; nor more than a hundredth of its rows.

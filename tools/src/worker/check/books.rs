@@ -9,9 +9,8 @@ use domain::payments::Outcome;
 use super::facts::{Paid, Sold};
 use super::undone::Undone;
 use crate::batch::{Fact, Row};
-use crate::order_events::OrderKey;
+use crate::order_events::{OrderKey, Which};
 use crate::store::{Closed, Ledger, MoneyLine, Sum, Use};
-use crate::stream_entry::Which;
 
 /// What was read of some vouchers: those of a sale's shards, or one.
 #[derive(Default)]

@@ -19,9 +19,8 @@ use seckill_tools::voucher_keys::VoucherKeys;
 use crate::batch::Fact;
 use crate::book;
 use crate::options::OrderFields;
-use crate::order_events::{Event, Kind, OrderKey, as_text};
+use crate::order_events::{Event, Kind, OrderKey, Which, as_text};
 use crate::source::reply;
-use crate::stream_entry::Which;
 
 const PIECE: usize = 1_000;
 

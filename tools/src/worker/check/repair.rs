@@ -16,10 +16,9 @@ use super::facts::{Sold, events_of};
 use crate::batch::{Outcome, Sole};
 use crate::book::Asker;
 use crate::options::OrderFields;
-use crate::order_events::{Event, Kind, OrderKey};
+use crate::order_events::{Event, Kind, OrderKey, Which};
 use crate::source::Source;
 use crate::store::{Care, Store, now_ms};
-use crate::stream_entry::Which;
 
 /// The id for an entry that is no longer in its stream, and so is never read.
 const GONE: EntryId = EntryId { ms: 0, seq: 1 };

@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use domain::entry_id::EntryId;
-use redis::{RedisError, Value, cmd};
 
 use crate::options::OrderFields;
-use crate::source::{Source, reply};
-use crate::stream_entry::{StreamEntry, Which};
-
-const PIECE: usize = 1_000;
+use crate::order_events::{StreamEntry, Which};
+use crate::source::{PIECE, Source, reply};
 
 /// Each with the ids of the order that it may be about.
 pub type Undone = BTreeMap<(Which, EntryId), Vec<Vec<u8>>>;
@@ -38,16 +35,16 @@ pub async fn undone(source: &mut Source, names: &[OrderFields], voucher: &str) -
         let group = source.ours(which).await.with_context(about)?;
         let read = group.unwrap_or_default().last_delivered;
         for id in pending(source, which).await.with_context(about)? {
-            let entry = entries(source, which, &id.to_string(), &id.to_string()).await?;
+            let entry = source.entry(which, id).await?;
             // One that was deleted is not known.
-            if entry.first().is_none_or(is_its) {
-                let orders = entry.first().map(|entry| values_of(entry, 2));
+            if entry.as_ref().is_none_or(is_its) {
+                let orders = entry.as_ref().map(|entry| values_of(entry, 2));
                 all.insert((which, id), orders.unwrap_or_default());
             }
         }
         let mut from = format!("({read}");
         loop {
-            let entries = entries(source, which, &from, "+").await?;
+            let entries = source.range(which, &from, "+").await?;
             let its = entries.iter().filter(|entry| is_its(entry));
             all.extend(its.map(|entry| ((which, entry.id), values_of(entry, 2))));
             let Some(last) = entries.last() else { break };
@@ -57,30 +54,15 @@ pub async fn undone(source: &mut Source, names: &[OrderFields], voucher: &str) -
     Ok(all)
 }
 
-async fn entries(
-    source: &mut Source,
-    which: Which,
-    from: &str,
-    to: &str,
-) -> Result<Vec<StreamEntry>> {
-    let mut range = cmd("XRANGE");
-    range.arg(source.name(which)).arg(from).arg(to).arg("COUNT").arg(PIECE);
-    let reply: Value = range.query_async(source.connection()).await?;
-    Ok(reply::entries(&reply)?)
-}
-
 /// All that are pending, for whichever consumer; none without a group.
 async fn pending(source: &mut Source, which: Which) -> Result<Vec<EntryId>> {
     let (mut all, mut from) = (Vec::new(), "-".to_owned());
     loop {
-        let mut pending = cmd("XPENDING");
-        let group = source.group().to_owned();
-        pending.arg(source.name(which)).arg(group).arg(&from).arg("+").arg(PIECE);
-        let reply: Value = match pending.query_async(source.connection()).await {
-            Err(error) if RedisError::code(&error) == Some("NOGROUP") => return Ok(all),
-            reply => reply?,
+        let mut pending = source.pending(which, source.group().as_bytes());
+        let page = match source.ask(pending.arg(&from).arg("+").arg(PIECE)).await {
+            Err(error) if error.code() == Some("NOGROUP") => return Ok(all),
+            reply => reply::pending(&reply?)?,
         };
-        let page = reply::pending(&reply)?;
         all.extend(page.iter().map(|pending| pending.id));
         match all.last() {
             Some(last) if page.len() == PIECE => from = format!("({last}"),

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use domain::entry_id::EntryId;
 
+use crate::order_events::Which;
 use crate::source::reply::{GroupInfo, StreamInfo};
-use crate::stream_entry::Which;
 
 /// Entries that no consumer of the group can read any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

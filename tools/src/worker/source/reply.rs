@@ -8,7 +8,7 @@ use domain::entry_id::EntryId;
 use domain::integer;
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 
-use crate::stream_entry::StreamEntry;
+use crate::order_events::StreamEntry;
 
 /// How much of an answer that is not understood is shown.
 const SHOWN: usize = 200;

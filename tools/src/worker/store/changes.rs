@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use domain::judge::SHARED;
 
-use super::statement::{Arg, Dialect, ROWS_MAX, Statement, Tables};
+use super::statement::{Arg, ROWS_MAX, Statement, Tables};
 use super::transaction::Open;
 use super::{Fault, Store};
 use crate::batch::{Record, Row};
 use crate::order_events::{Event, Kind, OrderKey};
 
-const CHANGE_COLUMNS: &str = "voucher_id, sale_id, order_id, entry, to_state, at_ms, from_state, \
-                              units, ref, said";
+pub const CHANGE_COLUMNS: &str = "voucher_id, sale_id, order_id, entry, to_state, at_ms, \
+                                  from_state, units, ref, said";
 
 impl Event {
     /// Where it is from, for the changes.
@@ -51,7 +51,7 @@ impl Store {
         open: &mut Open,
         reference: Option<&str>,
     ) -> Result<Vec<Shared>, Fault> {
-        let found = open.texts(&self.tables.select_shared(reference)).await?;
+        let found = open.texts(&self.tables().select_shared(reference)).await?;
         let mut by_reference: BTreeMap<String, Vec<OrderKey>> = BTreeMap::new();
         for [reference, voucher, sale, order] in found {
             by_reference.entry(reference).or_default().push(OrderKey { voucher, sale, order });
@@ -72,7 +72,7 @@ impl Store {
     /// The other order that the payment of an order has paid too.
     pub async fn shared_with(&self, row: &Row) -> Result<Option<String>, Fault> {
         let Some(reference) = &row.known.reference else { return Ok(None) };
-        let mut open = self.pool().await?.begin_reading().await?;
+        let mut open = self.begin_reading().await?;
         let shared = self.shared(&mut open, Some(reference)).await?;
         open.commit().await?;
         Ok(shared.into_iter().find(|one| one.key == row.key).map(|one| one.other))
@@ -82,16 +82,14 @@ impl Store {
     pub async fn uses(&self, references: &[&str]) -> Result<Vec<Use>, Fault> {
         let mut uses = Vec::new();
         for some in references.chunks(ROWS_MAX) {
-            let mut open = self.pool().await?.begin_reading().await?;
-            for statement in self.tables.select_uses(some) {
-                let found = open.texts(&statement).await?;
+            for statement in self.tables().select_uses(some) {
+                let found = self.read_texts(&statement).await?;
                 uses.extend(found.into_iter().map(|[reference, voucher, sale, order, line]| Use {
                     reference,
                     key: OrderKey { voucher, sale, order },
                     line,
                 }));
             }
-            open.commit().await?;
         }
         Ok(uses)
     }
@@ -131,12 +129,7 @@ impl Tables {
     }
 
     pub fn order_changes(&self) -> String {
-        format!("{}order_changes", self.prefix)
-    }
-
-    /// Reads no row, and fails if the table is not the worker's.
-    pub fn probe_of_changes(&self) -> String {
-        format!("SELECT {CHANGE_COLUMNS} FROM {} WHERE 1 = 0", self.order_changes())
+        self.named("order_changes")
     }
 
     /// Appends to the changes what is not there yet.
@@ -157,10 +150,7 @@ impl Tables {
                 Arg::Text(&record.said),
             ]
         }));
-        statement.push(match self.dialect {
-            Dialect::MySql => " ON DUPLICATE KEY UPDATE units = units",
-            _ => " ON CONFLICT DO NOTHING",
-        });
+        statement.or_nothing("units");
         statement
     }
 }

@@ -11,6 +11,8 @@ use super::{Closed, Fault, Shared, Store, now_ms};
 use crate::batch::{Row, Steps, TooMany, settled};
 use crate::order_events::OrderKey;
 
+pub const SALES_COLUMNS: &str = "voucher_id, sale_id, units, with_statements, updated_ms";
+
 /// Why a change is refused that would not reach the shop's own tables.
 pub const NEEDS_STATEMENTS: &str = "the rows of this voucher were written with --statements: give \
                                     the same, or the shop's own tables would lack the change";
@@ -44,22 +46,19 @@ impl Store {
     /// The rows and sums of some vouchers, in all of their sales: read in pieces, so that nobody
     /// waits for a reader.
     pub async fn ledger(&self, vouchers: &[&str]) -> Result<Ledger, Fault> {
-        let pool = self.pool().await?;
-        let mut open = pool.begin_reading().await?;
+        let mut open = self.begin_reading().await?;
         let sums = self.sums(&mut open, vouchers).await?;
         let mut ledger = Ledger { sums, ..Ledger::default() };
-        let sales = open.texts(&self.tables.select_sales(vouchers)).await?;
-        ledger.lost = open.texts(&self.tables.select_lost(vouchers)).await?;
+        let sales = open.texts(&self.tables().select_sales(vouchers)).await?;
+        ledger.lost = open.texts(&self.tables().select_lost(vouchers)).await?;
         ledger.shared = self.shared(&mut open, None).await?;
         ledger.shared.retain(|one| vouchers.contains(&&*one.key.voucher));
         open.commit().await?;
         for [voucher, sale] in &sales {
             let mut after: Option<String> = None;
             loop {
-                let mut open = pool.begin_reading().await?;
-                let piece = self.tables.select_piece(voucher, sale, after.as_deref());
-                let rows = open.rows(&piece).await?;
-                open.commit().await?;
+                let piece = self.tables().select_piece(voucher, sale, after.as_deref());
+                let rows = self.read_rows(&piece).await?;
                 let is_last = rows.len() < ROWS_MAX;
                 after = rows.last().map(|row| row.key.order.clone());
                 ledger.rows.extend(rows);
@@ -68,8 +67,8 @@ impl Store {
                 }
             }
         }
-        let mut open = pool.begin_reading().await?;
-        let lines = open.texts(&self.tables.select_money(vouchers)).await?;
+        let mut open = self.begin_reading().await?;
+        let lines = open.texts(&self.tables().select_money(vouchers)).await?;
         ledger.lines = lines.into_iter().map(MoneyLine::read).collect::<Result<_, Fault>>()?;
         ledger.is_steady = self.sums(&mut open, vouchers).await? == ledger.sums;
         open.commit().await?;
@@ -82,7 +81,7 @@ impl Store {
         open: &mut Open,
         vouchers: &[&str],
     ) -> Result<BTreeMap<(String, String), Sum>, Fault> {
-        let sums = open.texts(&self.tables.select_sums(vouchers)).await?;
+        let sums = open.texts(&self.tables().select_sums(vouchers)).await?;
         let sum = |[voucher, sale, units, told]: [String; 4]| {
             let units = units.parse().map_err(|_| Fault::Failed("units are no number".into()))?;
             Ok(((voucher, sale), Sum { units, is_partly_without: told != "1" }))
@@ -92,42 +91,33 @@ impl Store {
 
     /// Whether the shop's statements were run with rows of these vouchers.
     pub async fn ran_statements(&self, vouchers: &[&str]) -> Result<bool, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let told = open.texts::<1>(&self.tables.select_told(vouchers)).await?;
-        open.commit().await?;
+        let told = self.read_texts::<1>(&self.tables().select_told(vouchers)).await?;
         Ok(!told.is_empty())
     }
 
     /// How many rows wait for a person.
     pub async fn disputes(&self) -> Result<u64, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let told = open.texts::<1>(&self.tables.count_disputed()).await?;
-        open.commit().await?;
-        Ok(told.first().and_then(|[count]| count.parse().ok()).unwrap_or(0))
+        let mut disputed = self.tables().count_orders();
+        self.read_count(disputed.push("disputed_ms IS NOT NULL")).await
     }
 
     /// The disputed rows, of a voucher or of all.
     pub async fn disputed(&self, voucher: Option<&str>) -> Result<Vec<Row>, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let mut rows = open.rows(&self.tables.select_disputed()).await?;
-        open.commit().await?;
+        let mut disputed = self.tables().select_orders();
+        disputed.push("disputed_ms IS NOT NULL ORDER BY voucher_id, sale_id, order_id");
+        let mut rows = self.read_rows(&disputed).await?;
         rows.retain(|row| voucher.is_none_or(|voucher| row.key.voucher == voucher));
         Ok(rows)
     }
 
     /// The rows with an order id, of all vouchers and sales.
     pub async fn rows_of(&self, order: &str) -> Result<Vec<Row>, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let rows = open.rows(&self.tables.select_order(order)).await?;
-        open.commit().await?;
-        Ok(rows)
+        let mut its = self.tables().select_orders();
+        self.read_rows(its.push("order_id = ").bind(Arg::Text(order))).await
     }
 
     pub async fn row_count(&self) -> Result<u64, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let told = open.texts::<1>(&self.tables.count_rows()).await?;
-        open.commit().await?;
-        Ok(told.first().and_then(|[count]| count.parse().ok()).unwrap_or(0))
+        self.read_count(self.tables().count_orders().push("1 = 1")).await
     }
 
     /// Held rows whose deadline is before a moment: some of all, or all of a voucher's sale.
@@ -136,18 +126,12 @@ impl Store {
         before_ms: i64,
         of: Option<(&str, &str)>,
     ) -> Result<Vec<Row>, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let rows = open.rows(&self.tables.select_overdue(before_ms, of)).await?;
-        open.commit().await?;
-        Ok(rows)
+        self.read_rows(&self.tables().select_overdue(before_ms, of)).await
     }
 
     /// The number of rows of a sale.
     pub async fn rows_in(&self, voucher: &str, sale: &str) -> Result<u64, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let told = open.texts::<1>(&self.tables.count_sale(voucher, sale)).await?;
-        open.commit().await?;
-        Ok(told.first().and_then(|[count]| count.parse().ok()).unwrap_or(0))
+        self.read_count(self.tables().count_orders().push_sale(voucher, sale)).await
     }
 
     /// Writes the row that a person has settled, if it is still as it was. `also` is a word for one
@@ -158,19 +142,19 @@ impl Store {
         after: Row,
         also: Option<&str>,
     ) -> Result<Settled, Fault> {
-        let mut open = self.pool().await?.begin().await?;
-        let rows = open.rows(&self.tables.select_rows([&before.key])).await?;
+        let mut open = self.begin().await?;
+        let rows = open.rows(&self.tables().select_rows([&before.key])).await?;
         let [row] = &rows[..] else { return Ok(Settled::Changed) };
         if row != before {
             return Ok(Settled::Changed);
         }
-        let lacks_statements = self.statements.is_empty()
+        let lacks_statements = self.shop().is_empty()
             && after.live_units() != row.live_units()
-            && !open.texts::<1>(&self.tables.select_told(&[&row.key.voucher])).await?.is_empty();
+            && !open.texts::<1>(&self.tables().select_told(&[&row.key.voucher])).await?.is_empty();
         if lacks_statements {
             return Err(Fault::Failed(NEEDS_STATEMENTS.to_owned()));
         }
-        let wants = if self.statements.is_empty() { Steps::Unwanted } else { Steps::Wanted };
+        let wants = if self.shop().is_empty() { Steps::Unwanted } else { Steps::Wanted };
         // The shop's tables have the order by its id.
         let its = Row { key: row.key.clone(), ..after.clone() };
         let lines = self.lines_of(&mut open, &row.key).await?;
@@ -187,7 +171,7 @@ impl Store {
         self.write_rows(&mut open, &plan).await?;
         self.tell_shop(&mut open, &plan).await?;
         if after.key != row.key {
-            for statement in self.tables.move_order(&row.key, &after.key.order) {
+            for statement in self.tables().move_order(&row.key, &after.key.order) {
                 open.execute(&statement).await?;
             }
         }
@@ -209,8 +193,7 @@ pub enum Settled {
 
 /// The condition for one order.
 pub(super) fn of_key<'a>(statement: &mut Statement<'a>, key: &'a OrderKey) {
-    statement.push("voucher_id = ").bind(Arg::Text(&key.voucher));
-    statement.push(" AND sale_id = ").bind(Arg::Text(&key.sale));
+    statement.push_sale(&key.voucher, &key.sale);
     statement.push(" AND order_id = ").bind(Arg::Text(&key.order));
 }
 
@@ -223,24 +206,11 @@ impl Tables {
         after: Option<&'a str>,
     ) -> Statement<'a> {
         let mut statement = self.select_orders();
-        statement.push("voucher_id = ").bind(Arg::Text(voucher));
-        statement.push(" AND sale_id = ").bind(Arg::Text(sale));
+        statement.push_sale(voucher, sale);
         if let Some(after) = after {
             statement.push(" AND order_id > ").bind(Arg::Text(after));
         }
         statement.push(&format!(" ORDER BY order_id LIMIT {ROWS_MAX}"));
-        statement
-    }
-
-    fn select_disputed<'a>(&self) -> Statement<'a> {
-        let mut statement = self.select_orders();
-        statement.push("disputed_ms IS NOT NULL ORDER BY voucher_id, sale_id, order_id");
-        statement
-    }
-
-    fn select_order<'a>(&self, order: &'a str) -> Statement<'a> {
-        let mut statement = self.select_orders();
-        statement.push("order_id = ").bind(Arg::Text(order));
         statement
     }
 
@@ -260,31 +230,43 @@ impl Tables {
         statement.bind(Arg::Int(before_ms));
         match of {
             None => statement.push(&format!(" LIMIT {ROWS_MAX}")),
-            Some((voucher, sale)) => statement
-                .push(" AND voucher_id = ")
-                .bind(Arg::Text(voucher))
-                .push(" AND sale_id = ")
-                .bind(Arg::Text(sale)),
+            Some((voucher, sale)) => statement.push(" AND ").push_sale(voucher, sale),
         };
         statement
     }
 
-    fn count_sale<'a>(&self, voucher: &'a str, sale: &'a str) -> Statement<'a> {
+    /// Counts rows, up to the condition.
+    fn count_orders<'a>(&self) -> Statement<'a> {
         let (count, table) = (self.as_text("COUNT(*)"), self.orders());
-        let mut statement = self.statement(&format!("SELECT {count} FROM {table} WHERE "));
-        statement.push("voucher_id = ").bind(Arg::Text(voucher));
-        statement.push(" AND sale_id = ").bind(Arg::Text(sale));
+        self.statement(&format!("SELECT {count} FROM {table} WHERE "))
+    }
+
+    /// Adds to the units sold, by voucher and sale.
+    pub fn sales<'a>(
+        &self,
+        changes: &'a BTreeMap<(String, String), i64>,
+        with_statements: bool,
+        now_ms: i64,
+    ) -> Statement<'a> {
+        let table = self.voucher_sales();
+        let mut statement =
+            self.statement(&format!("INSERT INTO {table} ({SALES_COLUMNS}) VALUES "));
+        statement.bind_rows(changes.iter().map(|((voucher, sale), change)| {
+            let told = Arg::Int(if with_statements { 1 } else { 2 });
+            vec![Arg::Text(voucher), Arg::Text(sale), Arg::Int(*change), told, Arg::Int(now_ms)]
+        }));
+        statement.push(&match self.dialect() {
+            Dialect::MySql => " ON DUPLICATE KEY UPDATE units = units + VALUES(units), \
+                               with_statements = with_statements | VALUES(with_statements), \
+                               updated_ms = VALUES(updated_ms)"
+                .to_owned(),
+            _ => format!(
+                " ON CONFLICT (voucher_id, sale_id) DO UPDATE SET units = {table}.units + \
+                 excluded.units, with_statements = {table}.with_statements | \
+                 excluded.with_statements, updated_ms = excluded.updated_ms"
+            ),
+        });
         statement
-    }
-
-    fn count_rows<'a>(&self) -> Statement<'a> {
-        let count = self.as_text("COUNT(*)");
-        self.statement(&format!("SELECT {count} FROM {}", self.orders()))
-    }
-
-    pub fn count_disputed<'a>(&self) -> Statement<'a> {
-        let (count, table) = (self.as_text("COUNT(*)"), self.orders());
-        self.statement(&format!("SELECT {count} FROM {table} WHERE disputed_ms IS NOT NULL"))
     }
 
     /// The vouchers and sales of rows.
@@ -318,11 +300,6 @@ impl Tables {
         statement.push(" WHERE voucher_id IN ");
         statement.bind_list(vouchers.iter().map(|voucher| Arg::Text(voucher)));
         statement
-    }
-
-    pub(super) fn as_text(&self, column: &str) -> String {
-        let text = if self.dialect == Dialect::MySql { "CHAR" } else { "TEXT" };
-        format!("CAST({column} AS {text})")
     }
 
     /// Voucher, sale, units sold and whether the shop's statements were run, as texts.

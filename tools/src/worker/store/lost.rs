@@ -3,27 +3,26 @@
 
 use domain::entry_id::EntryId;
 
-use super::statement::{Arg, Dialect, ROWS_MAX, Statement, Tables};
+use super::statement::{Arg, ROWS_MAX, Statement, Tables};
 use super::transaction::Open;
 use super::{Fault, Store, now_ms};
 use crate::book::Gone;
 use crate::ending::{KEPT, Lost, Place};
 use crate::intake::gap::Passed;
+use crate::order_events::Which;
 use crate::source::Source;
-use crate::stream_entry::Which;
 
-const LOST_COLUMNS: &str = "stream, group_name, entry_id, cause, until_id, entries, voucher_id, \
-                            sale_id, order_id, at_ms";
+pub const LOST_COLUMNS: &str = "stream, group_name, entry_id, cause, until_id, entries, \
+                                voucher_id, sale_id, order_id, at_ms";
 
-const POSITION_COLUMNS: &str = "stream, group_name, entry_id, last_id, number, added";
+pub const POSITION_COLUMNS: &str = "stream, group_name, entry_id, last_id, number, added";
 
 impl Store {
     /// Records what is lost, or kept; again without effect.
     pub async fn lose(&self, lost: &[Lost]) -> Result<(), Fault> {
-        let mut open = self.pool().await?.begin().await?;
+        let mut open = self.begin().await?;
         for lost in lost.chunks(ROWS_MAX) {
-            let texts: Vec<_> = lost.iter().map(Texts::of).collect();
-            open.execute(&self.tables.insert_lost(lost, &texts, now_ms())).await?;
+            open.execute(&self.tables().insert_lost(lost, now_ms())).await?;
         }
         Ok(open.commit().await?)
     }
@@ -39,7 +38,7 @@ impl Store {
         let texts: Vec<_> = places.iter().map(|(_, id)| id.to_string()).collect();
         for texts in texts.chunks(ROWS_MAX) {
             let stream = source.name(Which::Orders);
-            let found = self.tables.select_kept(stream, source.group(), texts);
+            let found = self.tables().select_kept(stream, source.group(), texts);
             let found = open.texts::<1>(&found).await?;
             let found = found.iter().filter_map(|[id]| EntryId::parse(id.as_bytes()));
             kept.extend(found.map(|id| (Which::Orders, id)));
@@ -49,9 +48,7 @@ impl Store {
 
     /// Where the group was in a stream when a worker last said so.
     pub async fn position(&self, stream: &str, group: &str) -> Result<Option<Passed>, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let found = open.texts::<4>(&self.tables.select_position(stream, group)).await?;
-        open.commit().await?;
+        let found = self.read_texts::<4>(&self.tables().select_position(stream, group)).await?;
         Ok(found.first().and_then(|[at, last, number, added]| {
             let [at, last] = [at, last].map(|id| EntryId::parse(id.as_bytes()));
             let at = at?;
@@ -71,62 +68,39 @@ impl Store {
         let Some(number) = passed.number else { return Ok(()) };
         let [number, added] =
             [number, passed.added].map(|it| i64::try_from(it).unwrap_or(i64::MAX));
-        let ids = [passed.at, passed.last].map(|id| id.to_string());
-        let mut open = self.pool().await?.begin().await?;
-        open.execute(&self.tables.upsert_position(stream, group, &ids, [number, added])).await?;
-        Ok(open.commit().await?)
+        let [at, last] = [passed.at, passed.last].map(|id| id.to_string());
+        let texts = [stream, group, &at, &last].map(Arg::Text);
+        let args = texts.into_iter().chain([number, added].map(Arg::Int)).collect();
+        let tables = self.tables();
+        self.execute(&tables.replace(&tables.positions(), POSITION_COLUMNS, 2, args)).await
     }
 
     /// Whether a row was written from an entry. Reads all rows: only asked for entries that were
     /// deleted while they were pending.
     pub async fn has_entry(&self, (which, id): Place) -> Result<bool, Fault> {
         let id = id.to_string();
-        let mut open = self.pool().await?.begin_reading().await?;
-        let found = open.texts::<1>(&self.tables.select_entry(which, &id)).await?;
-        open.commit().await?;
+        let found = self.read_texts::<1>(&self.tables().select_entry(which, &id)).await?;
         Ok(!found.is_empty())
-    }
-}
-
-/// The ids of a line, as texts.
-pub struct Texts {
-    entry: String,
-    until: String,
-}
-
-impl Texts {
-    fn of(lost: &Lost) -> Self {
-        Self { entry: lost.entry.to_string(), until: lost.until.to_string() }
     }
 }
 
 impl Tables {
     pub fn lost_entries(&self) -> String {
-        format!("{}lost_entries", self.prefix)
+        self.named("lost_entries")
     }
 
-    /// Reads no row, and fails if the table is not the worker's.
-    pub fn probe_of_lost(&self) -> String {
-        format!("SELECT {LOST_COLUMNS} FROM {} WHERE 1 = 0", self.lost_entries())
-    }
-
-    pub fn insert_lost<'a>(
-        &self,
-        lost: &'a [Lost],
-        texts: &'a [Texts],
-        now_ms: i64,
-    ) -> Statement<'a> {
+    fn insert_lost<'a>(&self, lost: &'a [Lost], now_ms: i64) -> Statement<'a> {
         let mut statement = self.statement(&format!("INSERT INTO {} (", self.lost_entries()));
         statement.push(LOST_COLUMNS).push(") VALUES ");
-        statement.bind_rows(lost.iter().zip(texts).map(|(lost, texts)| {
+        statement.bind_rows(lost.iter().map(|lost| {
             let key = lost.key.as_ref();
             let of = |part: Option<&'a String>| Arg::Text(part.map_or("", String::as_str));
             vec![
                 Arg::Text(&lost.stream),
                 Arg::Text(&lost.group),
-                Arg::Text(&texts.entry),
+                Arg::Text(&lost.entry),
                 Arg::Text(lost.word),
-                Arg::Text(&texts.until),
+                Arg::Text(&lost.until),
                 Arg::MaybeInt(lost.entries.map(|count| i64::try_from(count).unwrap_or(i64::MAX))),
                 of(key.map(|key| &key.voucher)),
                 of(key.map(|key| &key.sale)),
@@ -134,20 +108,12 @@ impl Tables {
                 Arg::Int(now_ms),
             ]
         }));
-        statement.push(match self.dialect {
-            Dialect::MySql => " ON DUPLICATE KEY UPDATE at_ms = at_ms",
-            _ => " ON CONFLICT DO NOTHING",
-        });
+        statement.or_nothing("at_ms");
         statement
     }
 
     pub fn positions(&self) -> String {
-        format!("{}positions", self.prefix)
-    }
-
-    /// Reads no row, and fails if the table is not the worker's.
-    pub fn probe_of_positions(&self) -> String {
-        format!("SELECT {POSITION_COLUMNS} FROM {} WHERE 1 = 0", self.positions())
+        self.named("positions")
     }
 
     fn select_position<'a>(&self, stream: &'a str, group: &'a str) -> Statement<'a> {
@@ -157,27 +123,6 @@ impl Tables {
             self.positions()
         ));
         statement.bind(Arg::Text(stream)).push(" AND group_name = ").bind(Arg::Text(group));
-        statement
-    }
-
-    fn upsert_position<'a>(
-        &self,
-        stream: &'a str,
-        group: &'a str,
-        [at, last]: &'a [String; 2],
-        [number, added]: [i64; 2],
-    ) -> Statement<'a> {
-        let mut statement = self.statement(&format!("INSERT INTO {} (", self.positions()));
-        statement.push(POSITION_COLUMNS).push(") VALUES ");
-        let texts = [stream, group, at, last].map(Arg::Text);
-        statement.bind_rows([texts.into_iter().chain([number, added].map(Arg::Int)).collect()]);
-        let columns = ["entry_id", "last_id", "number", "added"];
-        let (change, new) = match self.dialect {
-            Dialect::MySql => ("ON DUPLICATE KEY UPDATE", ["VALUES(", ")"]),
-            _ => ("ON CONFLICT (stream, group_name) DO UPDATE SET", ["excluded.", ""]),
-        };
-        let set = columns.map(|column| format!("{column} = {}{column}{}", new[0], new[1]));
-        statement.push(&format!(" {change} {}", set.join(", ")));
         statement
     }
 

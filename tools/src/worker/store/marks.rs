@@ -1,8 +1,11 @@
 //! The marks that rows have in common with servers, and the sales that checks have closed.
 
-use super::statement::{Arg, Dialect, Statement, Tables};
+use super::statement::{Arg, Statement, Tables};
 use super::{Fault, Store, now_ms};
 use crate::order_events::OrderKey;
+
+pub const MARK_COLUMNS: &str = "stream, group_name, mark, at_ms";
+pub const CLOSED_COLUMNS: &str = "voucher_id, sale_id, units, orders, digest, at_ms";
 
 /// What the rows of a closed sale were.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,32 +20,24 @@ pub struct Closed {
 impl Store {
     /// The mark of a group's stream in the rows, if there is one.
     pub async fn mark(&self, stream: &str, group: &str) -> Result<Option<String>, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let mut found = open.texts::<1>(&self.tables.select_mark(stream, group)).await?;
-        open.commit().await?;
+        let mut found = self.read_texts::<1>(&self.tables().select_mark(stream, group)).await?;
         Ok(found.pop().map(|[mark]| mark))
     }
 
     /// Writes the mark of a group's stream, instead of the one that is there.
     pub async fn set_mark(&self, stream: &str, group: &str, mark: &str) -> Result<(), Fault> {
-        let mut open = self.pool().await?.begin().await?;
-        open.execute(&self.tables.set_mark(stream, group, mark, now_ms())).await?;
-        Ok(open.commit().await?)
+        self.execute(&self.tables().set_mark(stream, group, mark, now_ms())).await
     }
 
     /// The sales whose sums changed last, each as the key of an order without an id.
     pub async fn last_sales(&self, most: u32) -> Result<Vec<OrderKey>, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let found = open.texts(&self.tables.select_last_sales(most)).await?;
-        open.commit().await?;
+        let found = self.read_texts(&self.tables().select_last_sales(most)).await?;
         let key = |[voucher, sale]: [String; 2]| OrderKey { voucher, sale, order: String::new() };
         Ok(found.into_iter().map(key).collect())
     }
 
     pub async fn closed(&self, vouchers: &[&str]) -> Result<Vec<Closed>, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
-        let found = open.texts(&self.tables.select_closed(vouchers)).await?;
-        open.commit().await?;
+        let found = self.read_texts(&self.tables().select_closed(vouchers)).await?;
         let closed = |[voucher, sale, units, orders, digest]: [String; 5]| Closed {
             voucher,
             sale,
@@ -54,30 +49,17 @@ impl Store {
     }
 
     pub async fn close_sale(&self, closed: &Closed) -> Result<(), Fault> {
-        let mut open = self.pool().await?.begin().await?;
-        open.execute(&self.tables.close_sale(closed, now_ms())).await?;
-        Ok(open.commit().await?)
+        self.execute(&self.tables().close_sale(closed, now_ms())).await
     }
 }
 
 impl Tables {
     pub fn marks(&self) -> String {
-        format!("{}marks", self.prefix)
+        self.named("marks")
     }
 
     pub fn closed_sales(&self) -> String {
-        format!("{}closed_sales", self.prefix)
-    }
-
-    /// Read no row, and fail if the tables are not the worker's.
-    pub fn probes_of_marks(&self) -> [String; 2] {
-        [
-            format!("SELECT stream, group_name, mark, at_ms FROM {} WHERE 1 = 0", self.marks()),
-            format!(
-                "SELECT voucher_id, sale_id, units, orders, digest, at_ms FROM {} WHERE 1 = 0",
-                self.closed_sales()
-            ),
-        ]
+        self.named("closed_sales")
     }
 
     fn select_mark<'a>(&self, stream: &'a str, group: &'a str) -> Statement<'a> {
@@ -94,9 +76,8 @@ impl Tables {
         mark: &'a str,
         now_ms: i64,
     ) -> Statement<'a> {
-        let columns = "stream, group_name, mark, at_ms";
         let args = vec![Arg::Text(stream), Arg::Text(group), Arg::Text(mark), Arg::Int(now_ms)];
-        self.replace(&self.marks(), columns, 2, args)
+        self.replace(&self.marks(), MARK_COLUMNS, 2, args)
     }
 
     fn select_last_sales<'a>(&self, most: u32) -> Statement<'a> {
@@ -114,32 +95,10 @@ impl Tables {
     }
 
     fn close_sale<'a>(&self, closed: &'a Closed, now_ms: i64) -> Statement<'a> {
-        let columns = "voucher_id, sale_id, units, orders, digest, at_ms";
         let Closed { voucher, sale, units, orders, digest } = closed;
         let [voucher, sale, digest] = [voucher, sale, digest].map(|text| Arg::Text(text));
         let args =
             vec![voucher, sale, Arg::Int(*units), Arg::Int(*orders), digest, Arg::Int(now_ms)];
-        self.replace(&self.closed_sales(), columns, 2, args)
-    }
-
-    /// Inserts a row, or changes the one with the same key, of which the first columns are.
-    fn replace<'a>(
-        &self,
-        table: &str,
-        columns: &str,
-        keys: usize,
-        args: Vec<Arg<'a>>,
-    ) -> Statement<'a> {
-        let mut statement = self.statement(&format!("INSERT INTO {table} ({columns}) VALUES "));
-        statement.bind_rows([args]);
-        let names: Vec<&str> = columns.split(", ").collect();
-        let (key, others) = names.split_at(keys);
-        let (head, old, new) = match self.dialect {
-            Dialect::MySql => (" ON DUPLICATE KEY UPDATE ".to_owned(), "VALUES(", ")"),
-            _ => (format!(" ON CONFLICT ({}) DO UPDATE SET ", key.join(", ")), "excluded.", ""),
-        };
-        let sets: Vec<_> = others.iter().map(|name| format!("{name} = {old}{name}{new}")).collect();
-        statement.push(&head).push(&sets.join(", "));
-        statement
+        self.replace(&self.closed_sales(), CLOSED_COLUMNS, 2, args)
     }
 }

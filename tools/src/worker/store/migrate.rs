@@ -38,7 +38,7 @@ impl Place {
 
 /// The statements that apply a migration and record it.
 fn statements(tables: &Tables, version: i64, sql: &str) -> Vec<String> {
-    let sql = sql.replace("{prefix}", &tables.prefix);
+    let sql = sql.replace("{prefix}", tables.prefix());
     let parts = sql.split(";\n").map(str::trim).filter(|part| !part.is_empty());
     let mut statements: Vec<String> = parts.map(str::to_owned).collect();
     statements.push(format!("INSERT INTO {} (version) VALUES ({version})", tables.migrations()));
@@ -62,7 +62,7 @@ macro_rules! make {
             .persistent(false)
             .fetch_one(&mut *$connection)
             .await?;
-        for (version, sql) in migrations($tables.dialect) {
+        for (version, sql) in migrations($tables.dialect()) {
             if version > made {
                 for statement in statements($tables, version, sql) {
                     $connection.execute(&*statement).await?;
@@ -85,7 +85,7 @@ async fn migrate_postgres(options: &PgConnectOptions, tables: &Tables) -> Result
     let mut connection = options.connect().await?;
     let mut open = connection.begin().await?;
     let lock = "SELECT pg_advisory_xact_lock(hashtext('seckill-worker'), hashtext($1))";
-    sqlx::query(lock).bind(&tables.prefix).persistent(false).execute(&mut *open).await?;
+    sqlx::query(lock).bind(tables.prefix()).persistent(false).execute(&mut *open).await?;
     make!(&mut *open, tables);
     open.commit().await?;
     Ok(connection.close().await?)
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn every_table_has_the_prefix() {
         for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql] {
-            let tables = Tables { dialect, prefix: "shop_".to_owned() };
+            let tables = Tables::new(dialect, "shop_");
             for (version, sql) in migrations(dialect) {
                 let made = statements(&tables, version, sql);
                 assert!(made.len() >= 3, "{made:?}");

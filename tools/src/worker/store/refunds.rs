@@ -76,7 +76,7 @@ impl Store {
 
     /// What an order, and its payments, became.
     pub async fn money_of(&self, key: &OrderKey) -> Result<Vec<MoneyLine>, Fault> {
-        let mut open = self.pool().await?.begin_reading().await?;
+        let mut open = self.begin_reading().await?;
         let lines = self.lines_of(&mut open, key).await?;
         open.commit().await?;
         Ok(lines)
@@ -87,7 +87,7 @@ impl Store {
         open: &mut Open,
         key: &OrderKey,
     ) -> Result<Vec<MoneyLine>, Fault> {
-        let lines = open.texts(&self.tables.select_money_of(key)).await?;
+        let lines = open.texts(&self.tables().select_money_of(key)).await?;
         lines.into_iter().map(MoneyLine::read).collect()
     }
 
@@ -112,8 +112,8 @@ impl Store {
 
     /// Writes how many units the payment of an order was for, as a person knows.
     pub async fn tell_paid(&self, row: &Row, units: i64) -> Result<Told, Fault> {
-        let mut open = self.pool().await?.begin().await?;
-        let rows = open.rows(&self.tables.select_rows([&row.key])).await?;
+        let mut open = self.begin().await?;
+        let rows = open.rows(&self.tables().select_rows([&row.key])).await?;
         let Some(row) = rows.first().filter(|row| row.is_untold() && !row.is_disputed()) else {
             return Ok(Told::Known);
         };
@@ -138,8 +138,8 @@ impl Store {
     /// Writes a line for the units of a released order that was paid and that no line refunds yet.
     /// Returns how many these are.
     pub async fn refund_rest(&self, key: &OrderKey) -> Result<i64, Fault> {
-        let mut open = self.pool().await?.begin().await?;
-        let rows = open.rows(&self.tables.select_rows([key])).await?;
+        let mut open = self.begin().await?;
+        let rows = open.rows(&self.tables().select_rows([key])).await?;
         let lines = self.lines_of(&mut open, key).await?;
         let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
         let Some(row) = rows.first() else { return Ok(0) };
@@ -154,7 +154,7 @@ impl Store {
             reference: row.known.reference.clone(),
             said: String::new(),
         };
-        open.execute(&self.tables.changes(&[record], now_ms())).await?;
+        open.execute(&self.tables().changes(&[record], now_ms())).await?;
         open.commit().await?;
         Ok(units)
     }

@@ -3,6 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use super::changes::CHANGE_COLUMNS;
+use super::look::SALES_COLUMNS;
+use super::lost::{LOST_COLUMNS, POSITION_COLUMNS};
+use super::marks::{CLOSED_COLUMNS, MARK_COLUMNS};
 use crate::order_events::OrderKey;
 use serde::Serialize;
 
@@ -18,8 +22,8 @@ pub enum Dialect {
 /// The kind of database, and the prefix of its tables' names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tables {
-    pub dialect: Dialect,
-    pub prefix: String,
+    dialect: Dialect,
+    prefix: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -112,6 +116,12 @@ impl<'a> Statement<'a> {
         self
     }
 
+    /// The condition for a sale.
+    pub(super) fn push_sale(&mut self, voucher: &'a str, sale: &'a str) -> &mut Self {
+        self.push("voucher_id = ").bind(Arg::Text(voucher));
+        self.push(" AND sale_id = ").bind(Arg::Text(sale))
+    }
+
     pub(super) fn bind_list(&mut self, args: impl IntoIterator<Item = Arg<'a>>) -> &mut Self {
         self.push("(");
         for (number, arg) in args.into_iter().enumerate() {
@@ -149,39 +159,82 @@ impl<'a> Statement<'a> {
             of_sales.entry((voucher, sale)).or_default().push(Arg::Text(other));
         }
         for (number, ((voucher, sale), others)) in of_sales.into_iter().enumerate() {
-            self.push(if number == 0 { "(voucher_id = " } else { " OR (voucher_id = " });
-            self.bind(Arg::Text(voucher)).push(" AND sale_id = ").bind(Arg::Text(sale));
+            self.push(if number == 0 { "(" } else { " OR (" }).push_sale(voucher, sale);
             self.push(&format!(" AND {column} IN ")).bind_list(others).push(")");
         }
     }
 
-    /// Changes the rows that exist to the values to insert.
-    fn or_change(&mut self) {
+    /// Changes these columns of the rows that exist, by their key, to the values to insert.
+    fn or_change<'n>(&mut self, key: &str, columns: impl Iterator<Item = &'n str>) {
         let (head, old, new) = match self.dialect {
-            Dialect::MySql => (" ON DUPLICATE KEY UPDATE ", "VALUES(", ")"),
-            _ => (" ON CONFLICT (voucher_id, sale_id, order_id) DO UPDATE SET ", "excluded.", ""),
+            Dialect::MySql => (" ON DUPLICATE KEY UPDATE ".to_owned(), "VALUES(", ")"),
+            _ => (format!(" ON CONFLICT ({key}) DO UPDATE SET "), "excluded.", ""),
         };
-        let sets: Vec<_> = changed().map(|name| format!("{name} = {old}{name}{new}")).collect();
-        self.push(head).push(&sets.join(", "));
+        let sets: Vec<_> = columns.map(|name| format!("{name} = {old}{name}{new}")).collect();
+        self.push(&head).push(&sets.join(", "));
+    }
+
+    /// Leaves rows that exist as they are, this column too.
+    pub(super) fn or_nothing(&mut self, column: &str) {
+        match self.dialect {
+            Dialect::MySql => self.push(&format!(" ON DUPLICATE KEY UPDATE {column} = {column}")),
+            _ => self.push(" ON CONFLICT DO NOTHING"),
+        };
     }
 }
 
 impl Tables {
+    pub fn new(dialect: Dialect, prefix: &str) -> Self {
+        Self { dialect, prefix: prefix.to_owned() }
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(super) fn named(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
     pub fn orders(&self) -> String {
-        format!("{}orders", self.prefix)
+        self.named("orders")
     }
 
     pub fn voucher_sales(&self) -> String {
-        format!("{}voucher_sales", self.prefix)
+        self.named("voucher_sales")
     }
 
     /// The table of applied migrations.
     pub fn migrations(&self) -> String {
-        format!("{}migrations", self.prefix)
+        self.named("migrations")
     }
 
     pub(super) fn statement<'a>(&self, sql: &str) -> Statement<'a> {
         Statement::new(self.dialect, sql)
+    }
+
+    /// Inserts a row, or changes the one with the same key, of which the first columns are.
+    pub(super) fn replace<'a>(
+        &self,
+        table: &str,
+        columns: &str,
+        keys: usize,
+        args: Vec<Arg<'a>>,
+    ) -> Statement<'a> {
+        let mut statement = self.statement(&format!("INSERT INTO {table} ({columns}) VALUES "));
+        let names: Vec<&str> = columns.split(", ").collect();
+        let (key, others) = names.split_at(keys);
+        statement.bind_rows([args]).or_change(&key.join(", "), others.iter().copied());
+        statement
+    }
+
+    pub(super) fn as_text(&self, column: &str) -> String {
+        let text = if self.dialect == Dialect::MySql { "CHAR" } else { "TEXT" };
+        format!("CAST({column} AS {text})")
     }
 
     /// Selects rows, up to the condition.
@@ -241,7 +294,7 @@ impl Tables {
     /// Writes existing rows, of which none is ambiguous.
     pub fn change<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
         let mut statement = self.insert_columns(rows, COLUMNS.split(',').count(), now_ms);
-        statement.or_change();
+        statement.or_change("voucher_id, sale_id, order_id", changed());
         statement
     }
 
@@ -260,48 +313,18 @@ impl Tables {
         statement
     }
 
-    /// Adds to the units sold, by voucher and sale.
-    pub fn sales<'a>(
-        &self,
-        changes: &'a BTreeMap<(String, String), i64>,
-        with_statements: bool,
-        now_ms: i64,
-    ) -> Statement<'a> {
-        let table = self.voucher_sales();
-        let mut statement = self.statement(&format!(
-            "INSERT INTO {table} (voucher_id, sale_id, units, with_statements, updated_ms) VALUES "
-        ));
-        statement.bind_rows(changes.iter().map(|((voucher, sale), change)| {
-            let told = Arg::Int(if with_statements { 1 } else { 2 });
-            vec![Arg::Text(voucher), Arg::Text(sale), Arg::Int(*change), told, Arg::Int(now_ms)]
-        }));
-        statement.push(&match self.dialect {
-            Dialect::MySql => " ON DUPLICATE KEY UPDATE units = units + VALUES(units), \
-                               with_statements = with_statements | VALUES(with_statements), \
-                               updated_ms = VALUES(updated_ms)"
-                .to_owned(),
-            _ => format!(
-                " ON CONFLICT (voucher_id, sale_id) DO UPDATE SET units = {table}.units + \
-                 excluded.units, with_statements = {table}.with_statements | \
-                 excluded.with_statements, updated_ms = excluded.updated_ms"
-            ),
-        });
-        statement
-    }
-
     /// Statements that read no row, and fail if the tables are not the worker's.
-    pub fn probes(&self) -> [String; 5] {
+    pub fn probes(&self) -> [String; 7] {
         [
-            self.probe_of_changes(),
-            self.probe_of_lost(),
-            self.probe_of_positions(),
-            format!("SELECT {COLUMNS} FROM {} WHERE 1 = 0", self.orders()),
-            format!(
-                "SELECT voucher_id, sale_id, units, with_statements, updated_ms FROM {} \
-                 WHERE 1 = 0",
-                self.voucher_sales()
-            ),
+            (COLUMNS, self.orders()),
+            (SALES_COLUMNS, self.voucher_sales()),
+            (CHANGE_COLUMNS, self.order_changes()),
+            (LOST_COLUMNS, self.lost_entries()),
+            (POSITION_COLUMNS, self.positions()),
+            (MARK_COLUMNS, self.marks()),
+            (CLOSED_COLUMNS, self.closed_sales()),
         ]
+        .map(|(columns, table)| format!("SELECT {columns} FROM {table} WHERE 1 = 0"))
     }
 }
 
@@ -317,7 +340,7 @@ mod tests {
     }
 
     fn tables(dialect: Dialect) -> Tables {
-        Tables { dialect, prefix: "seckill_".to_owned() }
+        Tables::new(dialect, "seckill_")
     }
 
     #[test]

@@ -1,0 +1,260 @@
+//! The database as a whole: it is opened when it is first needed, and again when it was lost or
+//! replaced. What the worker reads and writes there begins here.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use domain::book::State;
+use domain::projection::Known;
+use seckill_tools::address;
+use tokio::sync::RwLock;
+use tokio::time::timeout;
+use tracing::info;
+
+use super::Fault;
+use super::fault::is_of_file;
+use super::open::{FileId, Place, make_file};
+use super::shop::Shop;
+use super::statement::{Dialect, Statement, Tables};
+use super::transaction::{Open, Pool};
+use crate::batch::{Plan, Row};
+use crate::options::Site;
+use crate::order_events::OrderKey;
+use crate::statements::Statements;
+
+/// A database that has not answered for this long counts as down.
+pub const ANSWER_WAIT: Duration = Duration::from_secs(60);
+const PROBE_WAIT: Duration = Duration::from_secs(10);
+
+pub struct Store {
+    place: Place,
+    /// The database for messages, without its password.
+    name: String,
+    connections: u32,
+    tables: Tables,
+    shop: Shop,
+    /// Whether it may create and change tables.
+    migrates: bool,
+    /// None until the schema is checked to be up to date.
+    ready: RwLock<Option<Ready>>,
+}
+
+#[derive(Clone)]
+struct Ready {
+    pool: Pool,
+    file: Option<FileId>,
+}
+
+impl Store {
+    pub fn new(
+        site: &Site,
+        statements: Option<&Path>,
+        connections: u32,
+        migrates: bool,
+    ) -> Result<Self> {
+        let place = Place::parse(&site.database, site.database_password()?)?;
+        let dialect = place.dialect();
+        let statements = match statements {
+            Some(path) => Statements::read(path, dialect)?,
+            None => Statements::default(),
+        };
+        Ok(Self {
+            place,
+            name: address::shown(&site.database),
+            connections,
+            tables: Tables::new(dialect, &site.table_prefix),
+            shop: Shop::new(dialect, statements),
+            migrates,
+            ready: RwLock::new(None),
+        })
+    }
+
+    /// A store that creates neither tables nor a file.
+    pub fn to_look_at(site: &Site, statements: Option<&Path>) -> Result<Self> {
+        let store = Self::new(site, statements, 1, false)?;
+        let is_there = store.place.dialect() != Dialect::Sqlite || store.place.file().is_some();
+        ensure!(is_there, "--database: there is no such file");
+        Ok(store)
+    }
+
+    /// The database for messages, without its password.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kind of database, as text for people.
+    pub fn database(&self) -> &'static str {
+        match self.place.dialect() {
+            Dialect::Sqlite => "SQLite",
+            Dialect::Postgres => "PostgreSQL",
+            Dialect::MySql => "MySQL",
+        }
+    }
+
+    pub(super) fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    pub(super) fn shop(&self) -> &Shop {
+        &self.shop
+    }
+
+    /// Connects and brings the schema up to date, if that has not been done.
+    pub async fn open(&self) -> Result<(), Fault> {
+        self.pool().await.map(|_| ())
+    }
+
+    pub(super) async fn pool(&self) -> Result<Pool, Fault> {
+        if let Some(ready) = self.ready.read().await.as_ref()
+            && ready.file == self.place.file()
+        {
+            return Ok(ready.pool.clone());
+        }
+        let mut place = self.ready.write().await;
+        if let Some(ready) = place.as_ref() {
+            if ready.file == self.place.file() {
+                return Ok(ready.pool.clone());
+            }
+            // The file was replaced: the open pool writes to a deleted one.
+            let gone = place.take();
+            tokio::spawn(async move {
+                if let Some(gone) = gone {
+                    gone.pool.close().await;
+                }
+            });
+        }
+        match make_file(&self.place) {
+            Ok(true) => info!("--database: there is no such file, so a new one is made"),
+            Ok(false) => {}
+            Err(error) => {
+                let text = format!("{}: {error}", self.name);
+                let is_full = error.kind() == ErrorKind::StorageFull;
+                return Err(if is_full { Fault::Failed(text) } else { Fault::Wrong(text) });
+            }
+        }
+        let pool = self.place.pool(self.connections);
+        match timeout(ANSWER_WAIT, self.look(&pool)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(fault)) => return Err(fault),
+            Err(_) => return Err(silent()),
+        }
+        *place = Some(Ready { pool: pool.clone(), file: self.place.file() });
+        Ok(pool)
+    }
+
+    /// Brings the schema up to date, and has the database check the statements that will be run.
+    async fn look(&self, pool: &Pool) -> Result<(), Fault> {
+        let others = |fault: Fault| match fault {
+            Fault::Wrong(text) if is_of_file(&text) => Fault::Wrong(text).about(&self.name),
+            Fault::Wrong(_) => fault.about(&format!(
+                "the tables {} and {} are not those of this worker (another --table-prefix?)",
+                self.tables.orders(),
+                self.tables.voucher_sales()
+            )),
+            fault => fault,
+        };
+        self.place.meet_pooler().await?;
+        if self.migrates {
+            self.place.migrate(&self.tables).await.map_err(others)?;
+        }
+        let mut open = pool.begin().await?;
+        let probes = self.tables.probes();
+        for probe in probes {
+            open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
+        }
+        self.shop.meet(&mut open).await?;
+        Ok(open.commit().await?)
+    }
+
+    /// Whether the database writes orders, and commits anything at all: then a batch that failed is
+    /// itself at fault. The order is nobody's and is undone; a constraint or a trigger may refuse
+    /// it. What is committed is deleted in the same transaction.
+    pub async fn probe(&self) -> Result<(), Fault> {
+        let [voucher, sale, user] = [const { String::new() }; 3];
+        let key = OrderKey { voucher, sale, order: format!("{:x}", fastrand::u128(..)) };
+        let row = Row::new(key, user, Known::new(State::Sold, None, 1, None));
+        let order = Plan { inserts: vec![row], ..Plan::default() };
+        let probe = async || {
+            let mut open = self.begin().await?;
+            open.mark().await?;
+            match self.write_rows(&mut open, &order).await {
+                Ok(()) | Err(Fault::Refused(_)) => open.back().await?,
+                Err(fault) => return Err(fault),
+            }
+            let (version, table) = (fastrand::i64(i64::MIN..0), self.tables.migrations());
+            open.run(&format!("INSERT INTO {table} (version) VALUES ({version})"), &[]).await?;
+            open.run(&format!("DELETE FROM {table} WHERE version = {version}"), &[]).await?;
+            Ok(open.commit().await?)
+        };
+        let within = async || timeout(PROBE_WAIT, probe()).await.unwrap_or_else(|_| Err(silent()));
+        if within().await.is_ok() {
+            return Ok(());
+        }
+        // The batch may have left its connection in a state that nobody can use.
+        self.forget().await;
+        let probed = within().await;
+        if probed.is_err() {
+            self.forget().await;
+        }
+        probed
+    }
+
+    /// Drops the connections: the next use connects and checks the schema again.
+    async fn forget(&self) {
+        if let Some(Ready { pool, .. }) = self.ready.write().await.take() {
+            // Not awaited: a hanging connection would block the worker.
+            tokio::spawn(async move { pool.close().await });
+        }
+    }
+
+    pub async fn close(&self) {
+        if let Some(Ready { pool, .. }) = self.ready.write().await.take() {
+            pool.close().await;
+        }
+    }
+
+    pub(super) async fn begin(&self) -> Result<Open, Fault> {
+        Ok(self.pool().await?.begin().await?)
+    }
+
+    /// A transaction that only reads, and takes no lock of writers.
+    pub(super) async fn begin_reading(&self) -> Result<Open, Fault> {
+        Ok(self.pool().await?.begin_reading().await?)
+    }
+
+    pub(super) async fn execute(&self, statement: &Statement<'_>) -> Result<(), Fault> {
+        let mut open = self.begin().await?;
+        open.execute(statement).await?;
+        Ok(open.commit().await?)
+    }
+
+    pub(super) async fn read_rows(&self, statement: &Statement<'_>) -> Result<Vec<Row>, Fault> {
+        let mut open = self.begin_reading().await?;
+        let rows = open.rows(statement).await?;
+        open.commit().await?;
+        Ok(rows)
+    }
+
+    pub(super) async fn read_texts<const N: usize>(
+        &self,
+        statement: &Statement<'_>,
+    ) -> Result<Vec<[String; N]>, Fault> {
+        let mut open = self.begin_reading().await?;
+        let texts = open.texts(statement).await?;
+        open.commit().await?;
+        Ok(texts)
+    }
+
+    /// The number that is the only text.
+    pub(super) async fn read_count(&self, statement: &Statement<'_>) -> Result<u64, Fault> {
+        let texts = self.read_texts(statement).await?;
+        let count = texts.first().and_then(|[count]: &[String; 1]| count.parse().ok());
+        count.ok_or_else(|| Fault::Failed("a count is no number".to_owned()))
+    }
+}
+
+pub fn silent() -> Fault {
+    Fault::Elsewhere(format!("no answer in {} s", ANSWER_WAIT.as_secs()))
+}
