@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::bench::{Bench, Entry, Seen, shown};
 use crate::call::{Call, Values};
+use crate::candidates::Candidate;
 use crate::history::{History, Rigor, Step};
 use crate::keyspace::Keyspace;
 use crate::lua::Lua;
@@ -65,8 +66,6 @@ pub struct Comparison<'b, 'a> {
     pub script: &'b Entry,
     pub call: &'b Call,
     pub histories: &'b [History],
-    /// Whether the line publishes something.
-    pub publishes: bool,
 }
 
 impl Comparison<'_, '_> {
@@ -74,7 +73,7 @@ impl Comparison<'_, '_> {
     pub fn play(
         &mut self,
         ours: &Entry,
-        keys: &[Template],
+        candidate: &Candidate,
         judge: &mut dyn FnMut(&Side<'_>) -> Option<String>,
     ) -> Result<Result<Compared, Difference>> {
         let mut compared = Compared { call: self.call.to_string(), ..Compared::default() };
@@ -95,15 +94,16 @@ impl Comparison<'_, '_> {
                 let before = if is_strict { None } else { Some(self.bench.keys()?) };
                 let seen = self.bench.run(&words)?;
                 if history.rigor != Rigor::Odd
-                    && let Some(beside) = self.beside(&seen, &step.values, keys)
+                    && let Some(beside) = self.beside(&seen, &step.values, candidate)
                 {
                     return Ok(Err(Difference::Beside(beside)));
                 }
                 let ours = step.words(ours, self.call);
-                let (reply, published, after) = self.bench.replace(&ours, self.publishes)?;
+                let publishes = candidate.publishes();
+                let (reply, published, after) = self.bench.replace(&ours, publishes)?;
                 let yours = seen.calls.iter().filter(|call| call.publishes());
                 let what = match seen.after.difference(&after) {
-                    None if self.publishes && !yours.map(|call| &call.words).eq(&published) => {
+                    None if publishes && !yours.map(|call| &call.words).eq(&published) => {
                         Some("they publish different messages".to_owned())
                     }
                     Some(keys) => Some(format!("the keys differ, {keys}")),
@@ -168,20 +168,42 @@ impl Comparison<'_, '_> {
         Ok((missed.pop_first(), failures))
     }
 
-    /// What the script reads or writes that is not among these keys.
-    fn beside(&self, seen: &Seen, values: &Values, keys: &[Template]) -> Option<String> {
-        let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.text(self.call, values)).collect();
-        seen.calls.iter().filter(|call| !(self.publishes && call.publishes())).find_map(|called| {
+    /// What the script does that the line has no part in: it gets another key, or looks at one of
+    /// its own in another way than the command does.
+    fn beside(&self, seen: &Seen, values: &Values, candidate: &Candidate) -> Option<String> {
+        let text = |key: &Template| key.text(self.call, values);
+        let keys: Vec<Vec<u8>> = candidate.keys.iter().map(text).collect();
+        let buyers = candidate.buyers.as_ref().map(|(buyers, _)| text(buyers));
+        let mut written: Vec<&[u8]> = Vec::new();
+        for called in &seen.calls {
             let name = called.name();
+            if candidate.publishes() && called.publishes() {
+                continue;
+            }
             if called.keys.is_empty() {
                 return Some(format!("it calls {name}"));
             }
-            let other = called.keys.iter().find(|access| !keys.contains(&access.key))?;
-            let verb = if other.writes { "writes" } else { "reads" };
-            Some(format!("it {verb} {} by {name}", sanitize_bytes(&other.key)))
-        })
+            for access in &called.keys {
+                let key = access.key.as_slice();
+                // A reply may tell what the call has written itself.
+                let may_read = keys.first().is_some_and(|own| own == key)
+                    || written.contains(&key)
+                    || buyers.as_deref() == Some(key) && ASKS.contains(&&*name);
+                if !keys.iter().any(|own| own == key) || !access.writes && !may_read {
+                    let verb = if access.writes { "writes" } else { "reads" };
+                    return Some(format!("it {verb} {} by {name}", sanitize_bytes(key)));
+                }
+                if access.writes {
+                    written.push(key);
+                }
+            }
+        }
+        None
     }
 }
+
+/// How buyers are asked for one of them, or for what says nothing of them.
+const ASKS: [&str; 6] = ["SISMEMBER", "SMISMEMBER", "EXISTS", "TTL", "PTTL", "TYPE"];
 
 fn may_refuse(rigor: Rigor, seen: &Seen, before: &Keyspace) -> bool {
     match rigor {

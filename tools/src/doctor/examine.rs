@@ -158,6 +158,13 @@ impl Examination<'_, '_, '_> {
             self.said.saw("It calls no command of the server.");
             return Ok(self.said);
         }
+        if let Some(name) = self.foreign()? {
+            self.said.saw(format!(
+                "The server that it was run on has no command {name}: name one that has it by \
+                 --server."
+            ));
+            return Ok(self.said);
+        }
         let usual = |has_numbers| Call::usual(self.lua.keys, self.lua.args, has_numbers);
         let mut call = told.cloned().unwrap_or_else(|| usual(false));
         let numbers = usual(true);
@@ -186,6 +193,19 @@ impl Examination<'_, '_, '_> {
             self.undecided(&call, &learned);
         }
         Ok(self.said)
+    }
+
+    /// A command that it calls and that a module, or a newer server, may have.
+    fn foreign(&mut self) -> Result<Option<String>> {
+        const NEWER: &str = "HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HTTL HPTTL HPERSIST HGETEX \
+            HSETEX HGETDEL DELIFEQ DELEX MSETEX DIGEST XACKDEL XDELEX";
+        for name in &self.lua.commands {
+            let may_be = name.contains('.') || NEWER.split(' ').any(|newer| newer == name);
+            if may_be && self.bench.categories(name)?.is_empty() {
+                return Ok(Some(sanitize(name)));
+            }
+        }
+        Ok(None)
     }
 
     fn learn(&mut self, call: &Call) -> Result<Learned> {

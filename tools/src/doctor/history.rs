@@ -1,6 +1,7 @@
 //! The histories in which a script and what replaces it are compared: what is in the keys, and
 //! which calls follow.
 
+mod constants;
 mod damage;
 mod locks;
 
@@ -283,36 +284,6 @@ impl<'a> Writer<'a> {
             all.push(History { about, rigor: Rigor::Same, steps });
         }
         all
-    }
-
-    /// Constants of the script, as the stock and as each argument.
-    fn constants(&mut self, sale: &Sale) -> Vec<History> {
-        let mut steps = Vec::new();
-        for (at, number) in self.numbers().into_iter().enumerate() {
-            let values = self.values(Ids::Small, 1, 2_000 + at as u64, at as u64);
-            let stock = self.planted(sale, &values, number.to_string().as_bytes());
-            steps.push(Step::new(vec![stock], values));
-        }
-        // An order id of * is one that the module makes.
-        let texts = self.lua.texts.iter().filter(|text| text.len() < 40 && *text != "*").take(30);
-        let texts = texts.map(|text| text.clone().into_bytes());
-        let numbers = self.numbers().into_iter().map(|n| n.to_string().into_bytes());
-        let constants: Words = numbers.chain(texts).collect();
-        let is_id = |role: &Role| {
-            matches!(
-                role,
-                Role::User | Role::Order | Role::Voucher | Role::Other(_) | Role::Request
-            )
-        };
-        for role in self.call.roles().into_iter().filter(is_id) {
-            for (at, constant) in constants.iter().enumerate() {
-                let mut values = self.values(Ids::Small, 1, 3_000 + at as u64, at as u64);
-                values.insert(role, constant.clone());
-                let stock = self.planted(sale, &values, b"7");
-                steps.push(Step::new(vec![stock], values));
-            }
-        }
-        in_pieces("each constant of the script as stock and as argument", &steps)
     }
 
     fn damaged_stock(&mut self, sale: &Sale) -> Vec<History> {

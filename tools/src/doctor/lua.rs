@@ -45,6 +45,8 @@ pub struct Lua {
     pub marked: String,
     /// Names of functions that a library registers.
     pub functions: Vec<String>,
+    /// Commands that it calls by name.
+    pub commands: BTreeSet<String>,
     /// Whether it calls redis at all.
     pub calls_redis: bool,
 }
@@ -65,6 +67,7 @@ impl Lua {
         let mut lua = Self::default();
         lua.read_tables(&tokens);
         lua.read_constants(&tokens);
+        lua.commands = (0..tokens.len()).filter_map(|at| called(&tokens[at..])).collect();
         let mut marks = Marks { answers: answers(&tokens), ..Marks::default() };
         marks.visit_ast(&ast);
         let dead = &marks.dead;

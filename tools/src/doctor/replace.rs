@@ -142,13 +142,13 @@ impl Replacer<'_, '_> {
             return other(format!("the settings are refused: {refusal}"));
         }
         let (histories, script) = (self.histories, self.script);
-        let (call, publishes) = (self.call, candidate.publishes());
-        let mut comparison = Comparison { bench: self.bench, script, call, histories, publishes };
+        let call = self.call;
+        let mut comparison = Comparison { bench: self.bench, script, call, histories };
         let replies = |yours: &Reply, ours: &Reply| {
             (!is_same(yours, ours)).then(|| format!("it replies {yours}, and the line {ours}"))
         };
-        let compared = comparison
-            .play(&ours, &candidate.keys, &mut |side| replies(&side.seen.reply, side.reply))?;
+        let compared =
+            comparison.play(&ours, candidate, &mut |side| replies(&side.seen.reply, side.reply))?;
         let mut compared = match compared {
             Ok(compared) => compared,
             Err(difference) => return Ok(Err((played + 1, difference))),
@@ -187,9 +187,9 @@ impl Replacer<'_, '_> {
         let (call, stock) = (self.call, candidate.stock.clone());
         let units = units(candidate);
         let (mut seen, mut played) = (Seen::new(), 0);
-        let (script, histories, publishes) = (self.script, &histories, candidate.publishes());
-        let mut comparison = Comparison { bench: self.bench, script, call, histories, publishes };
-        let result = comparison.play(&ours, &candidate.keys, &mut |side| {
+        let (script, histories) = (self.script, &histories);
+        let mut comparison = Comparison { bench: self.bench, script, call, histories };
+        let result = comparison.play(&ours, candidate, &mut |side| {
             played += 1;
             let values = &side.step.values;
             match side.reply {

@@ -1,6 +1,6 @@
 //! The histories of locks, and of stocks to which units return.
 
-use super::{History, IDS, Ids, Rigor, STOCKS, Step, UNITS, Writer};
+use super::{History, IDS, Ids, Rigor, STOCKS, Step, UNITS, Writer, in_pieces};
 use crate::call::Role;
 use crate::learn::{Lock, Return};
 use crate::wire::Words;
@@ -48,6 +48,24 @@ impl Writer<'_> {
             let about = "locks that are free, held, and held by others, with and without an end";
             all.push(History { about, rigor: Rigor::Same, steps });
         }
+        let mut steps = Vec::new();
+        for role in self.others().into_iter().chain([Role::Token]) {
+            for (at, constant) in self.words().into_iter().enumerate() {
+                let mut values = self.values(Ids::Small, 1, at as u64, 1);
+                values.insert(role, constant);
+                let key = self.text(&lock.lock, &values);
+                let own = self.text(&lock.token, &values);
+                for holder in [b"another".to_vec(), own] {
+                    let before = vec![set(key.clone(), holder, Some(500_000))];
+                    steps.push(Step::new(before, values.clone()));
+                }
+            }
+        }
+        steps.extend(self.equals().into_iter().map(|values| {
+            let key = self.text(&lock.lock, &values);
+            Step::new(vec![set(key, b"another".to_vec(), Some(500_000))], values)
+        }));
+        all.extend(in_pieces("each constant of the script as an argument", &steps));
         let values = self.values(Ids::Small, 1, 1, 1);
         let key = self.text(&lock.lock, &values);
         all.extend(self.wrong_types(&vec![key], &[], &values));

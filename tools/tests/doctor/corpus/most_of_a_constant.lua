@@ -1,8 +1,8 @@
--- At most 40 users, whatever the stock is.
+-- No id is longer than forty letters.
 if tonumber(redis.call('GET', KEYS[1]) or '0') <= 0 then
   return 1
 end
-if redis.call('SCARD', KEYS[2]) >= 40 then
+if string.len(ARGV[1]) > 40 then
   return 1
 end
 if redis.call('SADD', KEYS[2], ARGV[1]) == 0 then
