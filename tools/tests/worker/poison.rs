@@ -176,6 +176,26 @@ fn a_user_has_one_live_row_where_the_limit_is_one() {
     }
 }
 
+/// The server refuses the command that delivers entries again.
+#[test]
+fn what_could_not_be_tried_again_is_tried_later() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 9);
+    shop.drain(&[]);
+    shop.refuse("NEW.voucher_id <> ''");
+    shop.buy_many("phone", 0..3);
+    let mut worker = shop.worker(&["--retry", "100ms"]);
+    worker.wait_for_word("can't be written and stay pending");
+    shop.run("ACL SETUSER default -xclaim");
+    worker.wait_for_word("'xclaim' command");
+    shop.run("ACL SETUSER default +xclaim");
+    shop.refuse_no_more();
+    shop.wait_until_drained(&mut worker);
+    assert!(worker.terminate().success(), "{}", worker.log());
+    shop.check();
+    assert_eq!(shop.row_count(), 3);
+}
+
 /// The streams of a shop that sells with the scripts, without the module.
 #[test]
 fn without_the_module_good_orders_become_rows_and_poison_leaves() {
