@@ -339,14 +339,6 @@ impl Finisher {
         }
     }
 
-    /// An entry was deleted from the stream while it was pending, and it is not in hand.
-    pub async fn deleted(&mut self, source: &mut Source, place: Place) -> Result<(), Halt> {
-        // A worker may have died between writing and acknowledging it.
-        let has_row = self.store.has_entry(place).await.unwrap_or(false);
-        let end = if has_row { End::Row } else { End::Lost(Cause::Deleted) };
-        self.ended(source, &[(place, end)]).await
-    }
-
     /// Entries are missing that nobody has read.
     pub async fn missing(&mut self, source: &mut Source, gaps: Gaps) -> Result<(), Halt> {
         let lost = |(which, gap): (Which, Gap)| ((which, gap.after), End::Lost(Cause::Gap(gap)));

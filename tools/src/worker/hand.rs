@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ending::{End, Place};
+use crate::ending::{Cause, End, Place};
 use crate::finishing::Finisher;
 use crate::halt::Halt;
 use crate::letters::buried;
@@ -18,9 +18,15 @@ pub struct Hand {
     pub finisher: Finisher,
     /// The names of an entry's fields.
     pub fields: Vec<OrderFields>,
+    /// Entries that were deleted while they were pending: the group has forgotten them.
+    deleted: BTreeSet<Place>,
 }
 
 impl Hand {
+    pub fn new(writer: Writer, finisher: Finisher) -> Self {
+        Self { writer, finisher, fields: Vec::new(), deleted: BTreeSet::new() }
+    }
+
     /// Takes entries in hand, and finishes all that is there. After an error, what is not finished
     /// stays in hand.
     pub async fn take(
@@ -29,11 +35,9 @@ impl Hand {
         which: Which,
         claimed: Claimed,
     ) -> Result<(), Halt> {
+        claimed.deleted.into_iter().for_each(|id| self.add_deleted((which, id)));
         for id in claimed.others {
             self.not_pending(source, (which, id)).await?;
-        }
-        for id in claimed.deleted {
-            self.deleted(source, (which, id)).await?;
         }
         claimed.entries.into_iter().for_each(|entry| self.add(which, entry));
         self.finish(source).await
@@ -58,6 +62,7 @@ impl Hand {
 
     /// Finishes what is in hand, step by step.
     pub async fn finish(&mut self, source: &mut Source) -> Result<(), Halt> {
+        self.end_deleted(source).await?;
         self.writer.write(source).await?;
         self.finisher.finish(source, &mut self.writer).await
     }
@@ -78,17 +83,40 @@ impl Hand {
             self.finisher.forget(place);
             Ok(())
         } else {
-            self.finisher.deleted(source, place).await
+            self.add_deleted(place);
+            Ok(())
         }
     }
 
     /// An entry was deleted from the stream while it was pending. What it says is written if it is
     /// in hand.
-    async fn deleted(&mut self, source: &mut Source, place: Place) -> Result<(), Halt> {
-        match self.writes_aside(place) {
-            true => Ok(()),
-            false => self.finisher.deleted(source, place).await,
+    fn add_deleted(&mut self, place: Place) {
+        if !self.writes_aside(place) {
+            self.deleted.insert(place);
         }
+    }
+
+    /// Ends what was deleted: a worker may have died between writing and acknowledging it.
+    async fn end_deleted(&mut self, source: &mut Source) -> Result<(), Halt> {
+        if self.deleted.is_empty() {
+            return Ok(());
+        }
+        let places = &self.deleted;
+        let about = "rows of deleted entries";
+        let looked = self.writer.look(about, async |rows| rows.with_rows(places).await);
+        // A worker that ends meanwhile tells them as lost: nobody else knows of them.
+        let (found, looked) = match looked.await {
+            Ok(found) => (found.unwrap_or_default(), Ok(())),
+            Err(halt) => (BTreeSet::new(), Err(halt)),
+        };
+        let end = |place: &Place| match found.contains(place) {
+            true => (*place, End::Row),
+            false => (*place, End::Lost(Cause::Deleted)),
+        };
+        let ended: Vec<_> = self.deleted.iter().map(end).collect();
+        self.finisher.ended(source, &ended).await?;
+        self.deleted.clear();
+        looked
     }
 
     /// Has what is aside written: it is in hand, whatever became of the entry. False if it is not.

@@ -41,44 +41,52 @@ pub struct Intake {
     seen: Positions,
     /// Those of `seen` that are in the worker's tables.
     saved: Positions,
+    /// What is missing. It is told also if the server fails before.
+    untold: Gaps,
 }
 
 /// Where entries are missing.
 pub type Gaps = Vec<(Which, Gap)>;
 
-/// What was read of some streams, and what was found to be missing before it.
+/// What was read of some streams.
 pub struct Read {
     of: Vec<Which>,
     entries: Vec<(Which, StreamEntry)>,
-    gaps: Gaps,
 }
 
 impl Intake {
     pub fn new((options, totals, store): Shared, stop: Stop) -> Self {
         let (seen, saved) = (Positions::new(), Positions::new());
-        Self { options, totals, store, stop, seen, saved }
+        Self { options, totals, store, stop, seen, saved, untold: Gaps::new() }
     }
 
     /// Joins the groups, and makes those that are missing.
     pub async fn join(&mut self, source: &mut Source, hand: &mut Hand) -> Result<(), Halt> {
-        self.load(source).await;
-        let gaps = self.gaps_of_missing_groups(source).await?;
-        hand.finisher.missing(source, gaps).await?;
-        let gaps = self.make_groups(source).await?;
-        hand.finisher.missing(source, gaps).await
+        self.load(source, hand).await?;
+        self.look_for_groups(source).await?;
+        self.tell(source, hand).await?;
+        self.make_groups(source).await?;
+        self.tell(source, hand).await
+    }
+
+    /// Tells what is missing, once.
+    async fn tell(&mut self, source: &mut Source, hand: &mut Hand) -> Result<(), Halt> {
+        hand.finisher.missing(source, std::mem::take(&mut self.untold)).await
     }
 
     /// Where the group was in the streams, as far as no read has shown it yet.
-    async fn load(&mut self, source: &Source) {
+    async fn load(&mut self, source: &Source, hand: &mut Hand) -> Result<(), Halt> {
         for which in source.all() {
             if self.seen.contains_key(&which) {
                 continue;
             }
-            match self.store.position(source.name(which), source.group()).await {
-                Ok(found) => self.seen.extend(found.map(|found| (which, found))),
-                Err(fault) => debug!("no position is known: {}", sanitize(&fault.text())),
-            }
+            let (stream, group) = (source.name(which), source.group());
+            let found = hand
+                .writer
+                .look("where the group was", async |rows| rows.position(stream, group).await);
+            self.seen.extend(found.await?.flatten().map(|found| (which, found)));
         }
+        Ok(())
     }
 
     /// Says where the group is, if that is not in the tables.
@@ -94,17 +102,16 @@ impl Intake {
         }
     }
 
-    /// What is missing in streams whose group has to be made again. To be told before that: once it
-    /// is made, nobody else knows that it was not.
-    async fn gaps_of_missing_groups(&mut self, source: &mut Source) -> RedisResult<Gaps> {
-        let mut gaps = Gaps::new();
+    /// Sees what is missing in streams whose group has to be made again. To be told before that:
+    /// once it is made, nobody else knows that it was not.
+    async fn look_for_groups(&mut self, source: &mut Source) -> RedisResult<()> {
         for which in source.all() {
             if source.ours(which).await?.is_none() {
                 let stream = source.stream(which).await?.unwrap_or_default();
-                gaps.extend(self.begin(source, which, &stream).await?);
+                self.begin(source, which, &stream).await?;
             }
         }
-        Ok(gaps)
+        Ok(())
     }
 
     /// The group begins in this stream: what it will not read of the one that was there before.
@@ -113,21 +120,24 @@ impl Intake {
         source: &mut Source,
         which: Which,
         stream: &StreamInfo,
-    ) -> RedisResult<Option<(Which, Gap)>> {
-        let Some(before) = self.seen.insert(which, begun(stream)) else { return Ok(None) };
-        let left = match before.at == EntryId::default() {
-            true => Some(stream.length),
-            false => counted(source, which, before.at, stream.last).await?,
-        };
-        // The id that an entry would have now, or a greater one.
-        let now = EntryId { ms: time_ms(source).await?.unsigned_abs() + 1_000, seq: 0 };
-        Ok(made_again(&before, stream, left, now).map(|gap| (which, gap)))
+    ) -> RedisResult<()> {
+        if let Some(before) = self.seen.get(&which).copied() {
+            let left = match before.at == EntryId::default() {
+                true => Some(stream.length),
+                false => counted(source, which, before.at, stream.last).await?,
+            };
+            // The id that an entry would have now, or a greater one.
+            let now = EntryId { ms: time_ms(source).await?.unsigned_abs() + 1_000, seq: 0 };
+            let gap = made_again(&before, stream, left, now);
+            self.untold.extend(gap.map(|gap| (which, gap)));
+        }
+        self.seen.insert(which, begun(stream));
+        Ok(())
     }
 
-    /// Creates missing streams and groups. A new group begins with the first entry. Returns what
-    /// went since the last look.
-    async fn make_groups(&mut self, source: &mut Source) -> RedisResult<Gaps> {
-        let mut gaps = Gaps::new();
+    /// Creates missing streams and groups. A new group begins with the first entry. Sees what went
+    /// since the last look.
+    async fn make_groups(&mut self, source: &mut Source) -> RedisResult<()> {
         for which in source.all() {
             let begins = source.stream(which).await?.and_then(|stream| begun(&stream).number);
             let mut create = cmd("XGROUP");
@@ -140,11 +150,11 @@ impl Intake {
                 Err(error) => return Err(error),
             };
             let stream = reply::stream_info(replies.last().ok_or_else(unanswered)?)?;
-            gaps.extend(self.begin(source, which, &stream).await?);
+            self.begin(source, which, &stream).await?;
             // The stream may have been trimmed, deleted or made in between.
             self.correct(source, which).await?;
         }
-        Ok(gaps)
+        Ok(())
     }
 
     /// Tells the server how many entries the group has passed, if that is known and nobody has read
@@ -215,7 +225,7 @@ impl Intake {
         self.totals.intake(source.name(Which::Orders), is_open);
         let mut of = source.all();
         of.retain(|which| is_open || *which != Which::Orders);
-        let (mut entries, mut gaps, count) = (Vec::new(), Gaps::new(), hand.finisher.count());
+        let (mut entries, count) = (Vec::new(), hand.finisher.count());
         for delivery in source.read(&of, count).await? {
             let Delivery { which, stream, group, pending, .. } = delivery;
             let ids: Vec<_> = delivery.entries.iter().map(|entry| entry.id).collect();
@@ -227,10 +237,10 @@ impl Intake {
             let (look, more) = ((&stream, &group), (pending, since));
             let (now, gap) = passed(before, look, more, &ids, u64::from(count));
             self.seen.insert(which, now);
-            gaps.extend(gap.map(|gap| (which, gap)));
+            self.untold.extend(gap.map(|gap| (which, gap)));
             entries.extend(delivery.entries.into_iter().map(|entry| (which, entry)));
         }
-        Ok(Read { of, entries, gaps })
+        Ok(Read { of, entries })
     }
 
     /// Handles what was read. True if that was anything; otherwise it has waited for some, unless
@@ -239,14 +249,14 @@ impl Intake {
         &mut self,
         source: &mut Source,
         hand: &mut Hand,
-        Read { of, entries, gaps }: Read,
+        Read { of, entries }: Read,
     ) -> Result<bool, Halt> {
         if self.saved.is_empty() {
             self.save(source).await;
         }
         let has_any = !entries.is_empty();
-        let of_gaps: Vec<_> = gaps.iter().map(|(which, _)| *which).collect();
-        hand.finisher.missing(source, gaps).await?;
+        let of_gaps: Vec<_> = self.untold.iter().map(|(which, _)| *which).collect();
+        self.tell(source, hand).await?;
         if has_any {
             entries.into_iter().for_each(|(which, entry)| hand.add(which, entry));
             hand.finish(source).await?;

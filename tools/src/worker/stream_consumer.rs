@@ -95,7 +95,7 @@ impl StreamConsumer {
         Ok(Self {
             nodes: Nodes::new(options.site.server.place()?),
             intake,
-            hand: Hand { writer, finisher, fields: Vec::new() },
+            hand: Hand::new(writer, finisher),
             options,
             totals,
             waits_since: None,

@@ -145,6 +145,27 @@ fn entries_that_are_missing_before_they_are_read_are_counted_once() {
     assert_eq!(shop.row_count(), 20 - 5 - 2 - 2);
 }
 
+/// The server refuses a command while the worker finds that entries are missing.
+#[test]
+fn what_is_missing_is_told_though_the_server_fails_meanwhile() {
+    let mut shop = Shop::open(Database::sqlite());
+    shop.sell("phone", 100);
+    shop.buy_many("phone", 0..3);
+    let mut worker = shop.worker(&[]);
+    shop.wait_until_drained(&mut worker);
+    worker.freeze();
+    shop.buy_many("phone", 3..6);
+    shop.run("ACL SETUSER default -time");
+    shop.run(&format!("DEL {ORDERS}"));
+    worker.thaw();
+    worker.wait_for_word("'time' command");
+    shop.run("ACL SETUSER default +time");
+    worker.wait_for_word("something was lost and has no row");
+    assert!(worker.terminate().success(), "{}", worker.log());
+    assert_eq!(shop.lost(), [("gap".to_owned(), None)]);
+    assert_eq!(shop.row_count(), 3);
+}
+
 #[test]
 fn the_lag_does_not_count_what_is_gone() {
     let mut shop = Shop::open(Database::sqlite());

@@ -1,6 +1,8 @@
 //! The table of entries that ended without a row: what is lost, and what a person has given up.
 //! Only appended. And how far the group has read, to see what is missing.
 
+use std::collections::BTreeSet;
+
 use domain::entry_id::EntryId;
 
 use super::statement::{Arg, ROWS_MAX, Statement, Tables};
@@ -75,12 +77,21 @@ impl Store {
         self.execute(&tables.replace(&tables.positions(), POSITION_COLUMNS, 2, args)).await
     }
 
-    /// Whether a row was written from an entry. Reads all rows: only asked for entries that were
-    /// deleted while they were pending.
-    pub async fn has_entry(&self, (which, id): Place) -> Result<bool, Fault> {
-        let id = id.to_string();
-        let found = self.read_texts::<1>(&self.tables().select_entry(which, &id)).await?;
-        Ok(!found.is_empty())
+    /// Those of these entries from which rows were written. Reads all rows: only asked for entries
+    /// that were deleted while they were pending.
+    pub async fn with_rows(&self, places: &BTreeSet<Place>) -> Result<BTreeSet<Place>, Fault> {
+        let mut found = BTreeSet::new();
+        for which in [Which::Orders, Which::Confirmed, Which::Released] {
+            let its = places.iter().filter(|(of, _)| *of == which);
+            let texts: Vec<_> = its.map(|(_, id)| id.to_string()).collect();
+            for texts in texts.chunks(ROWS_MAX) {
+                let entries = self.tables().select_entries(which, texts);
+                let ids = self.read_texts::<1>(&entries).await?;
+                let ids = ids.iter().filter_map(|[id]| EntryId::parse(id.as_bytes()));
+                found.extend(ids.map(|id| (which, id)));
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -141,14 +152,16 @@ impl Tables {
         statement
     }
 
-    fn select_entry<'a>(&self, which: Which, id: &'a str) -> Statement<'a> {
+    fn select_entries<'a>(&self, which: Which, ids: &'a [String]) -> Statement<'a> {
         let column = match which {
             Which::Orders => "entry_id",
             Which::Confirmed => "confirmed_id",
             Which::Released => "released_id",
         };
-        let mut statement = self.statement(&format!("SELECT {column} FROM {}", self.orders()));
-        statement.push(&format!(" WHERE {column} = ")).bind(Arg::Text(id)).push(" LIMIT 1");
+        let table = self.orders();
+        let mut statement =
+            self.statement(&format!("SELECT {column} FROM {table} WHERE {column} IN "));
+        statement.bind_list(ids.iter().map(|id| Arg::Text(id)));
         statement
     }
 }
