@@ -166,7 +166,8 @@ impl Checker<'_> {
             }
             Meaning::OtherServer => {
                 let server = self.wanted.site.server.without_password();
-                books.marks.insert(marks.why(&server, &stream, self.store.database()));
+                let why = marks.why(&stream, self.store.database());
+                books.marks.insert(format!("{server}: {why}"));
                 EntryId::default()
             }
         };

@@ -102,16 +102,16 @@ impl Consumers {
         let stop = self.stop.clone();
         let mut finder = TagFinder::new(Arc::clone(&self.options), self.nodes.clone(), stop);
         let stream = self.options.site.stream.clone();
-        let mut outage = {
-            let server = self.options.site.server.without_password();
-            Outage::of("the server", &server, Part::Server(stream), &self.totals)
-        };
+        let server = self.options.site.server.without_password();
+        let (part, foreign) = (Part::Server(stream.clone()), Part::Foreign(stream));
+        let mut outage = Outage::of("the server", &server, part, &self.totals);
         let (started, mut was_left_out) = (Instant::now(), 0);
         loop {
             let wait = match finder.look().await {
                 Ok(Found::One(streams)) => return self.start(streams),
                 Ok(Found::New(new, left_out)) => {
                     outage.over();
+                    self.totals.tell(foreign.clone(), None);
                     if left_out != was_left_out {
                         was_left_out = left_out;
                         let text = format!(
@@ -131,6 +131,13 @@ impl Consumers {
                     LOOK_EVERY
                 }
                 Err(Halt::Stopped) => return Ok(()),
+                Err(Halt::Foreign(text)) if !self.options.once => {
+                    outage.over();
+                    if self.totals.tell(foreign.clone(), Some(&text)) {
+                        error!("{server}: {text}");
+                    }
+                    LOOK_EVERY
+                }
                 Err(halt @ (Halt::Settings(_) | Halt::Foreign(_))) => {
                     return Err(halt.told(&self.options.site));
                 }

@@ -5,7 +5,9 @@
 use domain::entry_id::EntryId;
 use domain::info::Names;
 use domain::projection::Book;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{RedisResult, cmd};
+use seckill_tools::server_info::fields;
 use tracing::warn;
 
 use crate::batch::Answer;
@@ -110,13 +112,13 @@ impl Marks {
     }
 
     /// Why nothing may end or be written, for a person.
-    pub fn why(&self, server: &str, stream: &str, database: &str) -> String {
+    pub fn why(&self, stream: &str, database: &str) -> String {
         let has = match &self.server {
             None => "has no mark of its rows".to_owned(),
             Some(_) => "has the mark of other rows".to_owned(),
         };
         format!(
-            "{server}: {stream} {has}: the server is empty, or --redis or --database ({database}) \
+            "{stream} {has}: the server is empty, or --redis or --database ({database}) \
              name another one. Nothing is read. If this is the server from now on: seckill-worker \
              settle --adopt-server"
         )
@@ -166,10 +168,7 @@ pub async fn agree(
                  Compare: seckill-worker check"
             );
         }
-        Meaning::OtherServer => {
-            let server = options.site.server.without_password();
-            return Ok(Some(marks.why(&server, &orders, database)));
-        }
+        Meaning::OtherServer => return Ok(Some(marks.why(&orders, database))),
     }
     Ok(None)
 }
@@ -213,33 +212,72 @@ async fn has_sale(source: &mut Source, sales: Vec<OrderKey>) -> RedisResult<bool
     Ok(answers.values().any(is_on))
 }
 
-/// Why this does not look like the server of a sale; None if it does.
+/// Why this does not look like the server of a sale; None if it does. A stream that never had an
+/// entry says nothing: a worker that once named a wrong database made it there.
 pub async fn looks_wrong(source: &mut Source) -> RedisResult<Option<String>> {
-    if source.is_there(Which::Orders).await? {
+    let stream = source.stream(Which::Orders).await?;
+    if stream.is_some_and(|stream| stream.last != EntryId::default()) {
         return Ok(None);
     }
     let name = source.name(Which::Orders).to_owned();
-    let number = format!("db{}", redis::aio::ConnectionLike::get_db(source.connection()));
-    let mut asked = redis::pipe();
-    asked.cmd("INFO").arg("seckill").cmd("INFO").arg("keyspace");
-    let (ours, databases): (String, String) = asked.query_async(source.connection()).await?;
-    if Names::read(&ours).is_none() {
+    let mut ours = 0;
+    for which in source.all() {
+        ours += u64::from(source.is_there(which).await?);
+    }
+    let mut info = cmd("INFO");
+    let info: String = info.arg("seckill").query_async(source.connection()).await?;
+    if stream.is_none() && Names::read(&info).is_none() {
         return Ok(Some(format!(
             "it has neither the module nor a stream {name}: load the module, or name by --stream \
              the stream that is filled"
         )));
     }
-    let full = databases.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
-    let full: Vec<&str> = full.filter(|name| name.starts_with("db")).collect();
-    let other = full.first().filter(|_| !full.contains(&&*number));
-    Ok(other.map(|other| {
-        format!("{number} is empty, and {other} is not: name the number at the end of --redis")
-    }))
+    other_database(source.connection(), ours).await
+}
+
+/// Whether a sale may be in another database than the named one, which has no more keys than so
+/// many, a worker's own: in words.
+pub async fn other_database(
+    connection: &mut MultiplexedConnection,
+    ours: u64,
+) -> RedisResult<Option<String>> {
+    let number = connection.get_db();
+    let mut info = cmd("INFO");
+    let keyspace: String = info.arg("keyspace").query_async(connection).await?;
+    Ok(fuller(number, &keyspace, ours))
+}
+
+fn fuller(number: i64, keyspace: &str, ours: u64) -> Option<String> {
+    let (databases, this) = (fields(keyspace), format!("db{number}"));
+    let count = |keys: &str| keys.strip_prefix("keys=")?.split(',').next()?.parse().ok();
+    let keys: Option<u64> = databases.get(&*this).map_or(Some(0), |keys| count(keys));
+    let others = databases.keys().filter(|name| name.starts_with("db") && **name != this);
+    let other = others.min().filter(|_| keys.is_some_and(|keys| keys <= ours))?;
+    Some(format!(
+        "{this} has nothing of a sale, and {other} has keys: name the number at the end of --redis"
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_database_is_not_the_named_one_if_another_is_not() {
+        let both = "# Keyspace\r\ndb0:keys=3,expires=0,avg_ttl=0\r\ndb12:keys=1,expires=0\r\n";
+        let told = fuller(0, both, 3).unwrap_or_default();
+        assert!(told.starts_with("db0 has nothing of a sale, and db12 has keys"), "{told}");
+        assert!(fuller(1, both, 0).unwrap_or_default().contains("and db0 has"));
+        for (number, keyspace, ours) in [
+            (0, both, 2),
+            (12, both, 0),
+            (0, "", 0),
+            (0, "db0:keys=1", 1),
+            (0, "db0:x\r\ndb1:y", 9),
+        ] {
+            assert_eq!(fuller(number, keyspace, ours), None, "{number} {keyspace}");
+        }
+    }
 
     #[test]
     fn marks_are_compared() {

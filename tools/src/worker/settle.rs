@@ -106,7 +106,8 @@ impl Settler<'_> {
         match marks.meaning() {
             Meaning::Same(mark) | Meaning::Restored(mark) => Ok(mark.text()),
             Meaning::OtherServer => {
-                bail!("nothing was settled: {}", marks.why(&server, &stream, self.store.database()))
+                let why = marks.why(&stream, self.store.database());
+                bail!("nothing was settled: {server}: {why}")
             }
             Meaning::None | Meaning::RowsLost(_) => bail!(
                 "nothing was settled: {server}: no worker has read {stream} into this database"

@@ -52,8 +52,6 @@ pub struct StreamConsumer {
     has_served: bool,
     /// A group was missing, and none has been read since.
     lacks_group: bool,
-    /// What was told last of a server that is not the one of the rows.
-    foreign: String,
 }
 
 /// Says when a periodic action is due.
@@ -105,7 +103,6 @@ impl StreamConsumer {
             outage,
             has_served: false,
             lacks_group: false,
-            foreign: String::new(),
         })
     }
 
@@ -171,13 +168,11 @@ impl StreamConsumer {
 
     /// It is not the server of the rows: tells it once, and waits for a person.
     async fn foreign(&mut self, text: &str) -> Result<(), Stopped> {
-        let orders = self.streams.orders.clone();
-        if self.foreign != text {
-            error!("{text}");
-            text.clone_into(&mut self.foreign);
+        let orders = &self.streams.orders;
+        self.totals.intake(orders, false);
+        if self.totals.tell(Part::Foreign(orders.clone()), Some(text)) {
+            error!("{}: {text}", self.options.site.server.without_password());
         }
-        self.totals.intake(&orders, false);
-        self.totals.tell(Part::Foreign(orders), Some(text));
         rest(&mut self.stop, CONNECT_MAX).await
     }
 

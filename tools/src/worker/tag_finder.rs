@@ -11,6 +11,7 @@ use seckill_tools::nodes::Nodes;
 use seckill_tools::scan::literal;
 
 use crate::halt::{Halt, Stop, rest};
+use crate::marks::other_database;
 use crate::options::{Options, Streams};
 
 /// The keys that one SCAN looks at, and the pause after it: this takes 1% of a server's time.
@@ -71,6 +72,13 @@ impl TagFinder {
         let mut tags = BTreeSet::new();
         for mut connection in self.connections.clone() {
             self.scan(&mut connection, &mut tags).await?;
+        }
+        if tags.is_empty()
+            && !self.options.fields.unchecked
+            && let [connection] = &mut self.connections[..]
+            && let Some(text) = other_database(connection, 0).await?
+        {
+            return Err(Halt::Foreign(text));
         }
         let mut new: Vec<String> = tags.difference(&self.known).cloned().collect();
         let left_out = new.len().saturating_sub(TAGS_MAX - self.known.len());

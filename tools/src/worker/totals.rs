@@ -150,13 +150,14 @@ impl Totals {
         }
     }
 
-    /// Sets what is wrong with a part, or that it works.
-    pub fn tell(&self, part: Part, trouble: Option<&str>) {
+    /// Sets what is wrong with a part, or that it works. True if that was not known.
+    pub fn tell(&self, part: Part, trouble: Option<&str>) -> bool {
         let mut troubles = locked(&self.troubles);
-        match trouble {
+        let known = match trouble {
             Some(trouble) => troubles.insert(part, trouble.to_owned()),
             None => troubles.remove(&part),
         };
+        known.as_deref() != trouble
     }
 
     /// What is wrong, as a sentence; none if all parts work.

@@ -140,3 +140,34 @@ fn a_tag_that_nobody_writes_is_told() {
     }
     assert_eq!(shop.count("EXISTS stream.orders:{7}"), 0);
 }
+
+/// The number of the database is missing at the end of `--redis`.
+#[test]
+fn a_sale_in_another_database_is_told() {
+    for (tags, tag) in [("auto", ""), ("yes", "phone")] {
+        let server = Server::with().config(format!("seckill.hash-tags {tags}")).start();
+        let mut shop = Shop::on(server, Database::sqlite(), &[tag]);
+        let mut client = shop.server.client();
+        client.call(&["SELECT", "3"]);
+        assert_eq!(client.call(&["SECKILL.CREATE", "phone", "10"]), Value::Okay);
+        assert_eq!(client.call(&["SECKILL.TRY", "phone", "ann", "o1"]), Value::Int(0));
+        let told = "db0 has nothing of a sale, and db3 has keys";
+        shop.ends(&["--once"], 1, told);
+        // Nor does a stream say anything that never had an entry.
+        let tagged = if tag.is_empty() { String::new() } else { format!(":{{{tag}}}") };
+        for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
+            shop.run(&format!("XGROUP CREATE {stream}{tagged} {GROUP} 0 MKSTREAM"));
+        }
+        shop.ends(&["--once"], 1, told);
+        assert_eq!(shop.count("DBSIZE"), 3, "there is no mark");
+        shop.run("FLUSHDB");
+        // A worker goes on once there is a sale.
+        let mut worker = shop.worker(&[]);
+        worker.wait_for_word(told);
+        shop.sell_managed("phone", 10, "");
+        shop.buy("phone", "ben", "o2");
+        shop.wait_until_drained(&mut worker);
+        assert_eq!(shop.row_count(), 1);
+        assert!(worker.terminate().success(), "{}", worker.log());
+    }
+}
