@@ -127,7 +127,7 @@ public record SeckillProperties(
         } catch (BindException failed) {
             if (failed.getCause() instanceof UnboundConfigurationPropertiesException others) {
                 others.getUnboundProperties().forEach(other -> LOG.warn(
-                        "{} is not a property of the seckill starter, and does nothing",
+                        "{} is not a property of the seckill starter, which ignores it",
                         other.getName()));
             }
         }
