@@ -275,7 +275,9 @@ impl Candidate {
     pub fn not_compared(&self) -> Vec<String> {
         let all = match self.command.name {
             "SECKILL.DEDUCT" | "SECKILL.RETURN" => "negative stocks, of which -1 is unlimited",
-            "LOCK.RENEW" | "LOCK.ACQUIRE" => "leases of more than a day, which are refused",
+            "LOCK.RENEW" | "LOCK.ACQUIRE" => {
+                "leases below ten seconds, or of more than a day, which are refused"
+            }
             _ => return Vec::new(),
         };
         vec![all.to_owned()]

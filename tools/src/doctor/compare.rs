@@ -187,6 +187,7 @@ impl Comparison<'_, '_> {
                 let key = access.key.as_slice();
                 // A reply may tell what the call has written itself.
                 let may_read = keys.first().is_some_and(|own| own == key)
+                    && !TIMES.contains(&&*name)
                     || written.contains(&key)
                     || buyers.as_deref() == Some(key) && ASKS.contains(&&*name);
                 if !keys.iter().any(|own| own == key) || !access.writes && !may_read {
@@ -201,6 +202,9 @@ impl Comparison<'_, '_> {
         None
     }
 }
+
+/// How a stock or a lock is asked what no command of the module looks at.
+const TIMES: [&str; 5] = ["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "OBJECT"];
 
 /// How buyers are asked for one of them, or for what says nothing of them.
 const ASKS: [&str; 6] = ["SISMEMBER", "SMISMEMBER", "EXISTS", "TTL", "PTTL", "TYPE"];

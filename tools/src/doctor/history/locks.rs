@@ -15,13 +15,16 @@ impl Writer<'_> {
             }
             words
         };
-        let mut leases: Vec<u64> = vec![20_000, 30_000, 45_000, 80_000];
-        leases.extend(
-            self.numbers()
-                .iter()
-                .filter(|n| (5_000..80_000).contains(*n))
-                .map(|n| n.unsigned_abs()),
-        );
+        // From some seconds on, so that none ends meanwhile, up to a day.
+        let (mut leases, range) = match lock.lease {
+            Some((_, true)) => (vec![20, 40, 100, 800, 5_000, 20_000, 80_000], 10..80_000),
+            _ => (
+                vec![20_000, 30_000, 45_000, 80_000, 800_000, 5_000_000, 80_000_000],
+                10_000..80_000_000,
+            ),
+        };
+        let numbers = self.numbers().into_iter().map(i64::unsigned_abs);
+        leases.extend(numbers.filter(|number| range.contains(number)));
         for ids in IDS {
             let mut steps = Vec::new();
             for number in 0..24_u64 {
