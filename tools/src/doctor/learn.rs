@@ -228,7 +228,7 @@ impl Learner<'_, '_> {
                 all.best = Some(run.clone());
             }
             if seen.reply.refuses() {
-                if changed == 0 && seen.reply.is_error() && !run.plants.is_empty() {
+                if changed == 0 && !run.plants.is_empty() && self.stops(seen)? {
                     all.stopped.get_or_insert_with(|| run.clone());
                 }
                 if changed > 0 && all.failed.is_none() {
@@ -263,6 +263,20 @@ impl Learner<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a call failed by its own doing: a string was planted for a key of which the script
+    /// may want another type, unless it has read it as a string.
+    fn stops(&mut self, seen: &Seen) -> Result<bool> {
+        if !seen.reply.text().starts_with("WRONGTYPE") {
+            return Ok(seen.reply.is_error());
+        }
+        for call in &seen.calls {
+            if self.bench.categories(&call.name())?.iter().any(|kind| kind == "@string") {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What could be planted for each key or field that the run asked for and that was not there.
