@@ -8,7 +8,7 @@ mod orders;
 mod payments;
 mod words;
 
-pub use self::payments::{Money, NOT_REFUNDED, SHARED};
+pub use self::payments::{CLAIMED, Money, NOT_REFUNDED, SHARED};
 pub use self::payments::{is_deniable, is_given_back, money, refunded};
 use crate::payments::Outcome;
 use crate::projection::Known;

@@ -14,6 +14,10 @@ pub const NOT_REFUNDED: &str = "not refunded";
 /// order's too: nothing is due of it here.
 pub const SHARED: &str = "shared";
 
+/// The word of a line about a late or second payment that is another order's too, in its row or on
+/// a line that refunds it: nothing is refunded here until a person says whose it is.
+pub const CLAIMED: &str = "claimed";
+
 /// Whether the lines of an order refund what is due of its payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Money {
@@ -60,10 +64,15 @@ impl Refunds {
     }
 }
 
-/// Units on lines that refund a part of this payment.
-pub fn refunded(reference: &str, lines: &[Line<'_>]) -> i64 {
+/// Units of the payment of an order that lines refund, or that are due.
+pub fn refunded(known: &Known<String>, lines: &[Line<'_>]) -> i64 {
+    let reference = known.reference.as_deref().unwrap_or_default();
     let Refunds { released, reduced, .. } = Refunds::of(reference, lines);
-    released.saturating_add(reduced)
+    let owed = match money(known, lines) {
+        Money::Owed(units) => units,
+        _ => 0,
+    };
+    released.saturating_add(reduced).saturating_add(owed)
 }
 
 /// Do the lines of an order give this payment back as a whole?
@@ -98,12 +107,26 @@ pub fn money(known: &Known<String>, lines: &[Line<'_>]) -> Money {
     }
 }
 
+fn claimed(sale: &Sale<'_>, order: &str, reference: &str, other: &str) -> Finding {
+    let server = format!("payment {reference} names it");
+    let its = format!("the payment of {other}");
+    let finding = sale.finding(order, "", server, its, Kind::Claimed);
+    Finding { reference: reference.to_owned(), ..finding }
+}
+
 pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
     let mut lines: BTreeMap<&str, Vec<Line<'_>>> = BTreeMap::new();
     for line in &sale.lines {
         lines.entry(line.order).or_default().push(*line);
     }
     let of = |order: &str| lines.get(order).map_or(&[][..], Vec::as_slice);
+    for line in sale.lines.iter().filter(|line| line.to == CLAIMED) {
+        let answers = [SHARED, Outcome::Late.word(), Outcome::Second.word()];
+        let mut its = of(line.order).iter().filter(|other| other.reference == line.reference);
+        if !its.any(|other| answers.contains(&other.to)) {
+            found.findings.insert(claimed(sale, line.order, line.reference, "another order"));
+        }
+    }
     for payment in &sale.payments {
         let has_line = |word: &str| {
             let mut its = of(payment.order).iter();
@@ -114,11 +137,8 @@ pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
             Use::Other(_) if has_line(SHARED) => continue,
             Use::Itself => continue,
             Use::Other(order) => {
-                let reference = payment.reference.to_owned();
-                let server = format!("payment {reference} names it");
-                let its = format!("the payment of order {order}");
-                let finding = sale.finding(payment.order, "", server, its, Kind::Claimed);
-                found.findings.insert(Finding { reference, ..finding });
+                let other = format!("order {order}");
+                found.findings.insert(claimed(sale, payment.order, payment.reference, &other));
                 continue;
             }
         }
@@ -132,6 +152,7 @@ pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
             Outcome::Late | Outcome::Second => {
                 let reference = payment.reference.to_owned();
                 has_line(payment.outcome.word())
+                    || has_line(CLAIMED)
                     || row.is_some_and(|row| row.fact.known.refunds(Some(&reference)))
             }
             Outcome::Unknown => is_its || has_line(Outcome::Late.word()) || has_line("unknown"),
@@ -160,10 +181,11 @@ pub fn judge(sale: &Sale<'_>, found: &mut Judgement) {
 fn refunds(sale: &Sale<'_>, order: &str, row: &Row<'_>, lines: &[Line<'_>], found: &mut Judgement) {
     let known = row.fact.known;
     let reference = known.reference.as_deref().unwrap_or_default();
-    if row.is_untold && !reference.is_empty() {
+    let is_others = !known.state.is_live() && Refunds::of(reference, lines).is_shared;
+    if row.is_untold && !reference.is_empty() && !is_others {
         let [voucher, sale_id] = [sale.voucher, sale.sale].map(str::to_owned);
         let [order, reference] = [order, reference].map(str::to_owned);
-        let units = row.live_units().saturating_add(refunded(&reference, lines));
+        let units = row.live_units().saturating_add(refunded(known, lines));
         found.doubts.insert(Doubt::Untold { voucher, sale: sale_id, order, reference, units });
     }
     let word = known.state.word();

@@ -3,7 +3,7 @@
 
 use crate::actions::{Action, Named};
 use crate::bounds::{created, order, sale};
-use crate::ledger::{ORDER, REFERENCE, Rows, UNITS, USER};
+use crate::ledger::{ORDER, REFERENCE, Rows, UNITS, USER, said, text};
 use crate::rows::Server;
 use domain::book::{Reason, State as OrderState};
 use domain::judge::{self, Fact, Live, Money, Payment, Row, SHARED, Sale, Use, Verdict};
@@ -64,24 +64,12 @@ struct Books {
     planted: Planted,
 }
 
-fn text(known: &Known<u8>) -> Known<String> {
-    let Known { state, was_sold, units, reference } = known.clone();
-    Known { state, was_sold, units, reference: reference.map(|_| REFERENCE.to_owned()) }
-}
-
-fn said(book: &Book<u8>) -> String {
-    match book {
-        Book::Has(known) => Book::Has(text(known)).words(),
-        Book::Lacks => Book::<String>::Lacks.words(),
-        Book::Older => Book::<String>::Older.words(),
-        Book::Over => Book::<String>::Over.words(),
-    }
-}
-
 impl State {
     /// What the worker writes of the order and of its payment.
     fn read(&mut self, of: usize) {
+        let is_other = self.rows[1 - of].is_paid() && !self.rows[1 - of].has(SHARED);
         let (server, rows) = (&self.servers[of], &mut self.rows[of]);
+        let is_shared = is_other && !rows.has(SHARED);
         let book = server.book(0);
         if let Some(paid) = server.world.payments[0]
             && !matches!(paid.outcome, Outcome::First | Outcome::Released)
@@ -97,7 +85,7 @@ impl State {
             _ if stands => {}
             Ok(Some(next)) if rows.row.as_ref() != Some(&next) => {
                 (rows.disputed, rows.is_settled) = (String::new(), false);
-                rows.change(next);
+                rows.change(next, is_shared);
             }
             Ok(_) => {}
             Err(_) if rows.disputed == said(&book) => {}
@@ -114,7 +102,11 @@ impl State {
         let kept: Known<u8> = match there {
             Some(there) if !row.state.is_live() => {
                 rows.is_untold = there.reference.is_some();
-                there.into()
+                let mut kept: Known<u8> = there.into();
+                if rows.reduced() > 0 {
+                    kept.units = kept.units.min(row.units);
+                }
+                kept
             }
             Some(there) if there.state != row.state => return,
             None if row.state != OrderState::Sold => return,
@@ -136,6 +128,7 @@ impl State {
 
     /// The customer does not have it: what the other order has paid is not refunded.
     fn release(&mut self, of: usize) {
+        let is_shared = self.is_shared();
         let (server, rows) = (&mut self.servers[of], &mut self.rows[of]);
         let named = Named { user: 0, id: 0, sale: None };
         let _ = server.run(Action::Cancel(named, None, None));
@@ -143,7 +136,9 @@ impl State {
             let _ = server.run(Action::Restock(Restock::For { delta: units.get(), order: 0 }));
         }
         if let Some(row) = rows.row.clone().filter(|row| row.state.is_live()) {
-            rows.change(Known { state: OrderState::Released(Reason::Cancelled), ..row });
+            let released = OrderState::Released(Reason::Cancelled);
+            rows.change(Known { state: released, ..row }, is_shared);
+            rows.lines.extend(is_shared.then_some((SHARED, UNITS)));
         }
         let book = server.book(0);
         let agrees = project(rows.row.as_ref(), None, &book).is_ok();
@@ -266,7 +261,8 @@ impl Model for Books {
             if of == 0 && is_sold {
                 moves.push(Move::Command(of, Action::Cancel(named, None, Some(Units::ONE))));
             }
-            moves.extend([Move::Read(of), Move::Repair(of)]);
+            moves.push(Move::Read(of));
+            moves.extend((!state.is_shared()).then_some(Move::Repair(of)));
             let is_held = rows.row.as_ref().is_some_and(|row| row.state == OrderState::Held);
             let is_lost = is_held && server.book(0) == Book::Lacks;
             if !["", LOST].contains(&&*rows.disputed) {
@@ -322,7 +318,8 @@ impl Model for Books {
             Move::Tell(of) => {
                 let rows = &mut next.rows[of];
                 rows.is_untold = false;
-                let due = UNITS - rows.live() - rows.refunded();
+                let known = text(rows.row.as_ref()?);
+                let due = UNITS - rows.live() - judge::refunded(&known, &rows.lines());
                 rows.lines.extend((due > 0).then_some(("reduced", due)));
             }
             Move::PutBack(of) => {
@@ -344,6 +341,10 @@ impl Model for Books {
             Property::always("what is proved agrees", |model: &Self, state: &State| {
                 let is_proved = |of: &usize| state.judge(*of, model.planted) == Verdict::Proved;
                 VOUCHERS.into_iter().filter(is_proved).all(|of| state.agrees(of))
+            }),
+            Property::always("a payment is refunded once", |_, state: &State| {
+                let is_settled = state.rows.iter().any(|rows| rows.has(SHARED));
+                is_settled || !state.rows.iter().all(|rows| rows.has("cancelled"))
             }),
             // The exploration reaches what it is for.
             Property::sometimes("proved after a person kept it", |_, state: &State| {

@@ -1,7 +1,7 @@
 //! The rows of a voucher of which one order is sold, and the lines about its payment.
 
 use domain::judge::Line;
-use domain::projection::Known;
+use domain::projection::{Book, Known};
 
 /// The units of each order, and the reference of the payment.
 pub const UNITS: i64 = 2;
@@ -53,14 +53,16 @@ impl Rows {
         self.has("late") || self.has("second")
     }
 
-    /// The lines of a change, with its figures.
-    pub fn change(&mut self, next: Known<u8>) {
+    /// The lines of a change, with its figures. A release refunds nothing if the payment is another
+    /// order's too.
+    pub fn change(&mut self, next: Known<u8>, is_shared: bool) {
         if next.reference.is_some() {
             let reduced = UNITS - next.units - self.reduced();
             if reduced > 0 {
                 self.lines.push(("reduced", reduced));
             }
-            if !next.state.is_live() && !self.has("cancelled") && !self.is_whole() {
+            let is_counted = self.has("cancelled") || self.is_whole() || is_shared;
+            if !next.state.is_live() && !is_counted {
                 self.lines.push(("cancelled", next.units));
             }
         }
@@ -69,5 +71,21 @@ impl Rows {
 
     pub fn reduced(&self) -> i64 {
         self.lines.iter().filter(|line| line.0 == "reduced").map(|line| line.1).sum()
+    }
+}
+
+/// What is known, with the reference as the judge has it.
+pub fn text(known: &Known<u8>) -> Known<String> {
+    let Known { state, was_sold, units, reference } = known.clone();
+    Known { state, was_sold, units, reference: reference.map(|_| REFERENCE.to_owned()) }
+}
+
+/// What the server says, in words.
+pub fn said(book: &Book<u8>) -> String {
+    match book {
+        Book::Has(known) => Book::Has(text(known)).words(),
+        Book::Lacks => Book::<String>::Lacks.words(),
+        Book::Older => Book::<String>::Older.words(),
+        Book::Over => Book::<String>::Over.words(),
     }
 }

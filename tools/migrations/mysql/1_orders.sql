@@ -32,7 +32,9 @@ CREATE TABLE IF NOT EXISTS {prefix}orders (
     updated_ms   BIGINT NOT NULL,
     PRIMARY KEY (voucher_id, sale_id, order_id),
     UNIQUE KEY {prefix}orders_only_user (voucher_id, sale_id, only_user_id),
-    KEY {prefix}orders_disputed (disputed_ms)
+    KEY {prefix}orders_disputed (disputed_ms),
+    -- Has another order the same payment?
+    KEY {prefix}orders_ref (ref(128))
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- What is sold of a voucher in a sale: the units of its orders that are held or sold.

@@ -37,6 +37,9 @@ CREATE UNIQUE INDEX IF NOT EXISTS {prefix}orders_only_user
 CREATE INDEX IF NOT EXISTS {prefix}orders_disputed
     ON {prefix}orders (disputed_ms) WHERE disputed_ms IS NOT NULL;
 
+-- Has another order the same payment?
+CREATE INDEX IF NOT EXISTS {prefix}orders_ref ON {prefix}orders (ref) WHERE ref IS NOT NULL;
+
 -- What is sold of a voucher in a sale: the units of its orders that are held or sold.
 CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
     voucher_id TEXT NOT NULL,

@@ -199,7 +199,13 @@ impl Settler<'_> {
             return Ok(());
         }
         payment::write(self, source, "second", row.key.clone(), row.user.clone(), other).await?;
-        println!("refund payment {}, of which the row has another one", sanitize(other));
+        let claimed = self.store.claimed(&row.key.voucher, other).await.map_err(unread)?;
+        match claimed {
+            Some(_) => println!("payment {} is another order's: check", sanitize(other)),
+            None => {
+                println!("refund payment {}, of which the row has another one", sanitize(other))
+            }
+        }
         Ok(())
     }
 
@@ -240,6 +246,10 @@ impl Settler<'_> {
                 }
                 if !row.known.state.is_live() {
                     kept.known = fact.known.clone();
+                    // What a line has refunded, the customer doesn't have.
+                    if lines.iter().any(|line| line.to == "reduced") {
+                        kept.known.units = fact.known.units.min(row.known.units);
+                    }
                     // Units may have been released since it was paid.
                     if fact.known.reference.is_some() && row.known.units.max(fact.known.units) > 1 {
                         kept.confirmed_id = UNTOLD.to_owned();

@@ -117,13 +117,13 @@ impl Store {
             answers.extend(ask(asker.source(), disputed).await.map_err(Fault::Server)?);
             planned = plan(&answers)?;
         }
-        if planned.has_payments {
-            planned.records =
-                self.without_known(&mut open, std::mem::take(&mut planned.records)).await?;
-        }
         let all = events.iter().map(|(event, _)| event);
-        let rows = self.write_rows(&mut open, &planned);
-        let (written, now_gone) = tokio::join!(rows, asker.gone(all));
+        let written = async {
+            self.write_rows(&mut open, &planned).await?;
+            self.withhold(&mut open, &mut planned).await?;
+            self.write_records(&mut open, &planned).await
+        };
+        let (written, now_gone) = tokio::join!(written, asker.gone(all));
         let (mut now_gone, unknown) = now_gone.map_err(Fault::Server)?;
         // All others are in hand, and written.
         now_gone.extend(self.kept(&mut open, asker.source(), unknown).await?);
@@ -190,8 +190,12 @@ impl Store {
         for rows in written_rows(&plan.inserts).chunks(ROWS_MAX) {
             open.execute(&tables.insert(rows, now_ms)).await?;
         }
+        Ok(())
+    }
+
+    async fn write_records(&self, open: &mut Open, plan: &Plan) -> Result<(), Fault> {
         for records in plan.records.chunks(ROWS_MAX) {
-            open.execute(&tables.changes(records, now_ms)).await?;
+            open.execute(&self.tables().changes(records, now_ms())).await?;
         }
         Ok(())
     }

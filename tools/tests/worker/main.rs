@@ -13,6 +13,8 @@
 //! | `chaos` | servers and workers that are killed at random, in the middle of a sale |
 //! | `drill` | losses, and only what the printed lines advise, to the end |
 //! | `settle` | what a person settles after a loss, and wrong options |
+//! | `refunds` | a payment is refunded once, whatever was lost |
+//! | `one_payment` | that of two orders |
 //! | `losses` | servers that lose orders, confirmations or releases |
 //! | `away` | databases, groups and streams that disappear and return |
 //! | `deletions` | a storm of deletions of entries, consumers, groups and streams |
@@ -62,6 +64,7 @@ mod drill;
 mod http;
 mod losses;
 mod moving;
+mod one_payment;
 mod poison;
 mod policy;
 mod pooled;

@@ -2,12 +2,12 @@
 //! so that nothing is refunded that was not, until one tells, or a person. Pure.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use domain::book::State;
 
 use super::draft::Draft;
-use super::{Record, Row, Sole, UNTOLD, WAS_SOLD};
+use super::{Change, Plan, Record, Row, Sole, UNTOLD, WAS_SOLD, is_release};
 use crate::order_events::{Event, Kind, OrderKey};
 
 /// The units of a payment: at least and at most.
@@ -152,4 +152,30 @@ pub fn rest(
         said: String::new(),
     });
     (line, counted.max(told.least))
+}
+
+impl Record {
+    /// It is about a payment that changed no order.
+    pub fn is_of_payment(&self) -> bool {
+        let is_one = ["late", "second", "unknown"].contains(&&*self.to);
+        is_one && self.reference.as_ref().is_some_and(|reference| !reference.is_empty())
+    }
+
+    /// It refunds all units that an order has left.
+    pub fn ends_paid(&self) -> bool {
+        self.reference.is_some() && is_release(&self.to) && self.to != "reduced"
+    }
+}
+
+impl Plan {
+    /// The release of these orders refunds nothing.
+    pub fn withhold(&mut self, keys: &BTreeSet<OrderKey>) {
+        let is_its = |record: &&mut Record| record.ends_paid() && keys.contains(&record.key);
+        self.records.iter_mut().filter(is_its).for_each(|record| record.reference = None);
+        for step in self.steps.iter_mut().filter(|step| step.change == Change::Released) {
+            if keys.contains(&step.row.key) {
+                step.row.known.reference = None;
+            }
+        }
+    }
 }

@@ -73,6 +73,11 @@ impl Books {
         for shared in self.ledger.shared.iter().filter(|one| self.is_wanted(&one.key.sale)) {
             let OrderKey { voucher, sale, order } = shared.key.clone();
             let reference = shared.reference.clone();
+            // Whose the payment is, a person says first.
+            found.findings.retain(|one| {
+                (&one.voucher, &one.sale, &one.order, one.kind)
+                    != (&voucher, &sale, &order, Kind::Owed)
+            });
             found.findings.insert(Finding {
                 voucher,
                 sale,

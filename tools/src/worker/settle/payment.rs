@@ -24,10 +24,13 @@ pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
     let paid = payments(&mut settler.link, keys.first().context("no keys")?).await?;
     let paid = paid.into_iter().find(|paid| paid.reference == reference);
     let told = sanitize(reference);
+    let uses = settler.store.uses(&[reference]).await.map_err(unread)?;
+    if let Some((key, was)) = settler.store.claimed(&voucher, reference).await.map_err(unread)? {
+        return of_another(settler, &mut source, (key, &was), reference, &uses).await;
+    }
     let Some(paid) = paid else {
         bail!("nothing was settled: payment {told} is not on record for this voucher");
     };
-    let uses = settler.store.uses(&[reference]).await.map_err(unread)?;
     // The line of a command that was repeated.
     let is_own =
         |one: &Use| one.key.sale == paid.sale && paid.names(&one.key) && one.line == "late";
@@ -70,6 +73,35 @@ pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
     let order = sanitize(&key.order);
     write(settler, &mut source, "late", key, user, reference).await?;
     println!("refund payment {told}, which named order {order}");
+    Ok(())
+}
+
+/// A late or second payment that was another order's in the rows when it was read. The server's
+/// record of it may be gone.
+async fn of_another(
+    settler: &Settler<'_>,
+    source: &mut Source,
+    (key, was): (OrderKey, &str),
+    reference: &str,
+    uses: &[Use],
+) -> Result<()> {
+    let (told, order, user) = (sanitize(reference), sanitize(&key.order), String::new());
+    let other = uses.iter().find(|one| one.key != key).map(|one| sanitize(&one.key.order));
+    match other {
+        Some(other) if settler.wanted.keep => {
+            write(settler, source, SHARED, key, user, reference).await?;
+            println!("payment {told} stays that of order {other}: it is not order {order}'s");
+        }
+        None if settler.wanted.refund => {
+            write(settler, source, was, key, user, reference).await?;
+            println!("refund payment {told}, which named order {order}");
+        }
+        Some(other) => bail!(
+            "nothing was settled: in the rows, payment {told} is that of order {other}: money \
+             counts once"
+        ),
+        None => bail!("nothing was settled: payment {told} is no order's in the rows: --refund"),
+    }
     Ok(())
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::judge::SHARED;
+use domain::judge::{CLAIMED, SHARED};
 
-use super::statement::{Arg, ROWS_MAX, Statement, Tables};
+use super::statement::{Arg, Dialect, ROWS_MAX, Statement, Tables};
 use super::transaction::Open;
 use super::{Fault, Store};
 use crate::batch::{Record, Row};
@@ -34,6 +34,13 @@ pub struct Use {
     pub line: String,
 }
 
+/// Whether nobody else may write the same payment until the transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    Yes,
+    No,
+}
+
 /// An order whose payment is also that of another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
@@ -44,23 +51,21 @@ pub struct Shared {
 }
 
 impl Store {
-    /// Orders of all vouchers that have one payment, or those with this one. An order of which a
-    /// person has said so is none of them.
+    /// Orders of all vouchers whose payment has another use, or those with one of these payments.
     pub(super) async fn shared(
         &self,
         open: &mut Open,
-        reference: Option<&str>,
+        references: Option<&[&str]>,
     ) -> Result<Vec<Shared>, Fault> {
-        let found = open.texts(&self.tables().select_shared(reference)).await?;
-        let mut by_reference: BTreeMap<String, Vec<OrderKey>> = BTreeMap::new();
-        for [reference, voucher, sale, order] in found {
-            by_reference.entry(reference).or_default().push(OrderKey { voucher, sale, order });
+        let mut by_reference: BTreeMap<String, Vec<Use>> = BTreeMap::new();
+        for one in self.uses_in(open, references, Lock::No).await? {
+            by_reference.entry(one.reference.clone()).or_default().push(one);
         }
         let mut shared = Vec::new();
-        for (reference, keys) in &by_reference {
-            for key in keys {
-                let Some(other) = keys.iter().find(|other| *other != key) else { continue };
-                let OrderKey { voucher, order, .. } = other;
+        for (reference, uses) in &by_reference {
+            for Use { key, .. } in uses.iter().filter(|one| one.line.is_empty()) {
+                let Some(other) = uses.iter().find(|other| other.key != *key) else { continue };
+                let OrderKey { voucher, order, .. } = &other.key;
                 let (reference, other) =
                     (reference.clone(), format!("order {order} of voucher {voucher}"));
                 shared.push(Shared { reference, key: key.clone(), other });
@@ -71,9 +76,9 @@ impl Store {
 
     /// The other order that the payment of an order has paid too.
     pub async fn shared_with(&self, row: &Row) -> Result<Option<String>, Fault> {
-        let Some(reference) = &row.known.reference else { return Ok(None) };
+        let Some(reference) = row.known.reference.as_deref() else { return Ok(None) };
         let mut open = self.begin_reading().await?;
-        let shared = self.shared(&mut open, Some(reference)).await?;
+        let shared = self.shared(&mut open, Some(&[reference])).await?;
         open.commit().await?;
         Ok(shared.into_iter().find(|one| one.key == row.key).map(|one| one.other))
     }
@@ -82,50 +87,102 @@ impl Store {
     pub async fn uses(&self, references: &[&str]) -> Result<Vec<Use>, Fault> {
         let mut uses = Vec::new();
         for some in references.chunks(ROWS_MAX) {
-            for statement in self.tables().select_uses(some) {
-                let found = self.read_texts(&statement).await?;
-                uses.extend(found.into_iter().map(|[reference, voucher, sale, order, line]| Use {
-                    reference,
-                    key: OrderKey { voucher, sale, order },
-                    line,
-                }));
-            }
+            let mut open = self.begin_reading().await?;
+            uses.extend(self.uses_in(&mut open, Some(some), Lock::No).await?);
+            open.commit().await?;
         }
         Ok(uses)
+    }
+
+    /// The order of a voucher that a payment named which is another one's, and what it was.
+    pub async fn claimed(
+        &self,
+        voucher: &str,
+        reference: &str,
+    ) -> Result<Option<(OrderKey, String)>, Fault> {
+        let found = self.read_texts(&self.tables().select_claimed(voucher, reference)).await?;
+        Ok(found
+            .into_iter()
+            .next()
+            .map(|[sale, order, was]| (OrderKey { voucher: voucher.to_owned(), sale, order }, was)))
+    }
+
+    /// The same within a transaction; or the uses of all payments that have several.
+    pub(super) async fn uses_in(
+        &self,
+        open: &mut Open,
+        references: Option<&[&str]>,
+        lock: Lock,
+    ) -> Result<Vec<Use>, Fault> {
+        if lock == Lock::Yes && self.tables().dialect() == Dialect::Postgres {
+            for reference in references.unwrap_or_default() {
+                open.execute(&self.tables().lock_payment(reference)).await?;
+            }
+        }
+        let found = open.texts(&self.tables().select_uses(references, lock)).await?;
+        Ok(found
+            .into_iter()
+            .map(|[reference, voucher, sale, order, line]| Use {
+                reference,
+                key: OrderKey { voucher, sale, order },
+                line,
+            })
+            .collect())
     }
 }
 
 impl Tables {
-    /// One pass over the table: no index has its references, and a join by these would compare each
-    /// with all others.
-    fn select_shared<'a>(&self, reference: Option<&'a str>) -> Statement<'a> {
-        let (table, changes) = (self.orders(), self.order_changes());
-        let mut statement = self.statement(&format!(
-            "SELECT a.ref, a.voucher_id, a.sale_id, a.order_id FROM {table} a JOIN (SELECT ref \
-             FROM {table} WHERE "
-        ));
-        match reference {
-            Some(reference) => statement.push("ref = ").bind(Arg::Text(reference)),
-            None => statement.push("ref IS NOT NULL"),
-        };
-        statement.push(&format!(
-            " GROUP BY ref HAVING COUNT(*) > 1) d ON d.ref = a.ref WHERE NOT EXISTS (SELECT 1 FROM \
-             {changes} c WHERE c.voucher_id = a.voucher_id AND c.sale_id = a.sale_id AND \
-             c.order_id = a.order_id AND c.to_state = '{SHARED}' AND c.ref = a.ref)"
-        ));
+    /// Orders with one of these payments, and lines that refund one as a whole; or those of all
+    /// payments that have several. Not what a person has said to be another order's too.
+    fn select_uses<'a>(&self, references: Option<&[&'a str]>, lock: Lock) -> Statement<'a> {
+        let (orders, changes) = (self.orders(), self.order_changes());
+        // MySQL's snapshot would hide what another worker has just written.
+        let is_locked = lock == Lock::Yes && self.dialect() == Dialect::MySql;
+        let (begin, end) = if is_locked { ("(", " LOCK IN SHARE MODE)") } else { ("", "") };
+        let whole = "to_state IN ('late', 'second')";
+        let mut statement = self.statement("");
+        for (number, (table, line, is_its)) in
+            [(&orders, "''", "1 = 1"), (&changes, "a.to_state", whole)].into_iter().enumerate()
+        {
+            statement.push(if number == 0 { "" } else { " UNION ALL " }).push(&format!(
+                "{begin}SELECT a.ref, a.voucher_id, a.sale_id, a.order_id, {line} FROM {table} a \
+                 WHERE {is_its} AND NOT EXISTS (SELECT 1 FROM {changes} c WHERE c.voucher_id = \
+                 a.voucher_id AND c.sale_id = a.sale_id AND c.order_id = a.order_id AND c.to_state \
+                 = '{SHARED}' AND c.ref = a.ref) AND a.ref IN "
+            ));
+            match references {
+                Some(references) => {
+                    statement.bind_list(references.iter().map(|reference| Arg::Text(reference)))
+                }
+                // One pass over both.
+                None => statement.push(&format!(
+                    "(SELECT ref FROM (SELECT ref FROM {orders} WHERE ref IS NOT NULL UNION ALL \
+                     SELECT ref FROM {changes} WHERE ref IS NOT NULL AND {whole}) u GROUP BY ref \
+                     HAVING COUNT(*) > 1)"
+                )),
+            };
+            statement.push(end);
+        }
         statement
     }
 
-    fn select_uses<'a>(&self, references: &[&'a str]) -> [Statement<'a>; 2] {
-        let of = |line: &str, table: String, end: &str| {
-            let columns = format!("ref, voucher_id, sale_id, order_id, {line}");
-            let mut statement =
-                self.statement(&format!("SELECT {columns} FROM {table} WHERE ref IN "));
-            statement.bind_list(references.iter().map(|reference| Arg::Text(reference))).push(end);
-            statement
-        };
-        let lines = " AND to_state IN ('late', 'second')";
-        [of("''", self.orders(), ""), of("to_state", self.order_changes(), lines)]
+    /// Until the transaction ends: PostgreSQL doesn't lock rows that are not there yet.
+    fn lock_payment<'a>(&self, reference: &'a str) -> Statement<'a> {
+        let mut statement = self.statement("SELECT pg_advisory_xact_lock(hashtext('");
+        statement.push(self.prefix()).push("payment'), hashtext(");
+        statement.bind(Arg::Text(reference)).push("))");
+        statement
+    }
+
+    /// The sale and the order that a payment named which is another one's, and what it was.
+    fn select_claimed<'a>(&self, voucher: &'a str, reference: &'a str) -> Statement<'a> {
+        let table = self.order_changes();
+        let mut statement = self.statement(&format!(
+            "SELECT sale_id, order_id, said FROM {table} WHERE to_state = '{CLAIMED}' AND \
+             voucher_id = "
+        ));
+        statement.bind(Arg::Text(voucher)).push(" AND ref = ").bind(Arg::Text(reference));
+        statement
     }
 
     pub fn order_changes(&self) -> String {

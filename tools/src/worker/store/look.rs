@@ -169,6 +169,7 @@ impl Store {
             plan.refunds_nothing();
         }
         self.write_rows(&mut open, &plan).await?;
+        self.write_records(&mut open, &plan).await?;
         self.tell_shop(&mut open, &plan).await?;
         if after.key != row.key {
             for statement in self.tables().move_order(&row.key, &after.key.order) {

@@ -1,15 +1,16 @@
 //! The lines of the table of changes that are about money: what was paid, and what is refunded.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use domain::book::State;
-use domain::judge::{Line, Money, money, refunded};
+use domain::judge::{CLAIMED, Line, Money, is_given_back, money, refunded};
 
+use super::changes::{Lock, Use};
 use super::look::of_key;
-use super::statement::{Statement, Tables};
+use super::statement::{ROWS_MAX, Statement, Tables};
 use super::transaction::Open;
 use super::{Fault, Store, now_ms};
-use crate::batch::{Paid, Record, Row, Sole, told};
+use crate::batch::{Paid, Plan, Record, Row, Sole, told};
 use crate::order_events::{Event, OrderKey};
 
 /// A change that a refund may be for, or a payment.
@@ -47,18 +48,59 @@ pub enum Told {
 }
 
 impl Store {
-    /// Leaves out lines about payments that are there already: a payment counts once.
-    pub(super) async fn without_known(
+    /// Leaves out lines about payments that are there already: a payment counts once. What would
+    /// refund one that another order has too refunds nothing: a person says whose it is. The rows
+    /// are written, so they are among those that are looked at.
+    pub(super) async fn withhold(&self, open: &mut Open, plan: &mut Plan) -> Result<(), Fault> {
+        if plan.has_payments {
+            let records = std::mem::take(&mut plan.records);
+            plan.records = self.without_known(open, records).await?;
+        }
+        let refunds = plan.records.iter().filter(|one| one.is_of_payment() || one.ends_paid());
+        let references: BTreeSet<&str> =
+            refunds.filter_map(|one| one.reference.as_deref()).collect();
+        let references: Vec<String> = references.into_iter().map(str::to_owned).collect();
+        let references: Vec<&str> = references.iter().map(String::as_str).collect();
+        let mut uses = Vec::new();
+        for some in references.chunks(ROWS_MAX) {
+            uses.extend(self.uses_in(open, Some(some), Lock::Yes).await?);
+        }
+        let mut withheld = BTreeSet::new();
+        for record in &mut plan.records {
+            let Some(reference) = record.reference.clone() else { continue };
+            let its: Vec<&Use> = uses.iter().filter(|one| one.reference == reference).collect();
+            let is_shared = its.iter().any(|one| one.key != record.key);
+            if record.ends_paid() {
+                let is_counted = its.iter().any(|one| one.key == record.key && one.line.is_empty());
+                let lines = self.lines_of(open, &record.key).await?;
+                let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
+                if is_counted && is_shared || is_given_back(&reference, &lines) {
+                    withheld.insert(record.key.clone());
+                }
+            } else if record.is_of_payment() && record.to != "unknown" {
+                if is_shared {
+                    record.said = std::mem::replace(&mut record.to, CLAIMED.to_owned());
+                } else {
+                    let (key, line) = (record.key.clone(), record.to.clone());
+                    uses.push(Use { reference, key, line });
+                }
+            }
+        }
+        plan.withhold(&withheld);
+        Ok(())
+    }
+
+    /// Leaves out lines about payments that are there already.
+    async fn without_known(
         &self,
         open: &mut Open,
         records: Vec<Record>,
     ) -> Result<Vec<Record>, Fault> {
-        const PAYMENTS: [&str; 3] = ["late", "second", "unknown"];
         let mut new: Vec<Record> = Vec::with_capacity(records.len());
         for record in records {
-            let reference = record.reference.as_deref().unwrap_or_default();
-            if PAYMENTS.contains(&&*record.to) && !reference.is_empty() {
+            if record.is_of_payment() {
                 let known = self.lines_of(open, &record.key).await?;
+                let reference = record.reference.as_deref().unwrap_or_default();
                 let is_same =
                     |line: &MoneyLine| line.to == record.to && line.reference == reference;
                 let is_here = |other: &Record| {
@@ -91,7 +133,7 @@ impl Store {
         lines.into_iter().map(MoneyLine::read).collect()
     }
 
-    /// Units on lines of the refunds, of rows of whose payment something is not told.
+    /// Units on lines of the refunds, or due, of rows of whose payment something is not told.
     pub(super) async fn refunded(
         &self,
         open: &mut Open,
@@ -124,6 +166,7 @@ impl Store {
         }
         let plan = told(row, Paid::exactly(units), refunded, now_ms());
         self.write_rows(&mut open, &plan).await?;
+        self.write_records(&mut open, &plan).await?;
         open.commit().await?;
         Ok(Told::Written(units - counted))
     }
@@ -131,8 +174,7 @@ impl Store {
     async fn refunded_of(&self, open: &mut Open, row: &Row) -> Result<i64, Fault> {
         let lines = self.lines_of(open, &row.key).await?;
         let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
-        let reference = row.known.reference.as_deref().unwrap_or_default();
-        Ok(refunded(reference, &lines))
+        Ok(refunded(&row.known, &lines))
     }
 
     /// Writes a line for the units of a released order that was paid and that no line refunds yet.
@@ -144,6 +186,11 @@ impl Store {
         let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
         let Some(row) = rows.first() else { return Ok(0) };
         let Money::Owed(units) = money(&row.known, &lines) else { return Ok(0) };
+        let reference = row.known.reference.as_deref().unwrap_or_default();
+        let uses = self.uses_in(&mut open, Some(&[reference]), Lock::Yes).await?;
+        if uses.iter().any(|one| one.key != *key) {
+            return Ok(0);
+        }
         let record = Record {
             key: key.clone(),
             // Of two that were written at once, the second is none.

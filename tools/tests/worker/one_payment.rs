@@ -1,0 +1,138 @@
+//! One payment of two orders, of any vouchers: it is refunded once at most, and a person says whose
+//! it is.
+
+use redis::Value;
+
+use crate::check::expect;
+use crate::databases::{Database, Kind};
+use crate::refunds::step;
+use crate::settle::CHECK;
+use crate::shop::{Shop, databases};
+
+const OTHER: [&str; 2] = ["--voucher", "8"];
+
+/// One payment of two orders: it was for both, or for one of them.
+#[test]
+fn a_payment_of_two_orders_counts_once() {
+    for database in databases() {
+        let mut shop = Shop::saved(database, "HOLD 600000");
+        shop.sell_managed("8", 5, "HOLD 600000");
+        for (user, [one, other]) in [("ann", ["1", "2"]), ("ben", ["3", "4"]), ("cid", ["5", "6"])]
+        {
+            for (voucher, order) in [("7", one), ("8", other)] {
+                shop.buy(voucher, user, order);
+                shop.pay(&format!("{voucher} {user} {order}"), user, 1);
+            }
+        }
+        shop.run("SECKILL.CANCEL 7 cid 5");
+        shop.run("SECKILL.CANCEL 8 cid 6");
+        shop.drain(&[]);
+        assert_eq!(shop.refunds("cid"), 0);
+        let told = expect(&shop, &CHECK, 1, &["payment ann on the server, also paid order 2 of"]);
+        let end = ", with --keep or --release: it was for both, or not for this one";
+        let settle = |order: &str, way: &str, words: &str| {
+            shop.settles(&[&step(&told, order, end)[..], &[way]].concat(), 0, &[words]);
+        };
+        settle("1", "--keep", "is kept: its payment is that of order 2 of voucher 8");
+        settle("3", "--release", "order 3 is released; payment ben is another order's");
+        settle("5", "--release", "order 5 is released, and nothing is refunded");
+        shop.drain(&[]);
+        assert_eq!((shop.refunds("ben"), shop.refunds("cid")), (0, 0));
+        expect(&shop, &CHECK, 0, &["\nPROVED: 1 units sold"]);
+        // It is that of the other order alone, which is released.
+        expect(&shop, &OTHER, 1, &["6 of cid for voucher 8: ", "no line refunds 1 units"]);
+        expect(&shop, &[&OTHER[..], &["--repair"]].concat(), 0, &["\nPROVED: 2 units sold"]);
+        assert_eq!(shop.refunds("cid"), 1);
+        // It is the other order's alone: its release refunds it.
+        shop.run("SECKILL.CANCEL 8 ben 4");
+        shop.drain(&[]);
+        assert_eq!(shop.refunds("ben"), 1);
+        expect(&shop, &OTHER, 0, &["\nPROVED: 1 units sold"]);
+    }
+}
+
+/// A late payment that is another order's is refunded by nobody, until a person says whose it is;
+/// whether the server's record of it is still there or not.
+#[test]
+fn a_late_payment_of_another_order_waits_for_a_person() {
+    for database in databases() {
+        let mut shop = Shop::saved(database, "HOLD 600000");
+        shop.sell_managed("8", 5, "HOLD 1000");
+        let orders = [("ann", "1", "2"), ("ben", "3", "4"), ("cid", "5", "6")];
+        for (user, one, other) in orders {
+            shop.buy("7", user, one);
+            shop.buy("8", user, other);
+            shop.pay(&format!("7 {user} {one}"), user, 1);
+        }
+        shop.let_pass(1_100);
+        for (user, _, other) in orders {
+            shop.pay(&format!("8 {user} {other}"), user, 3);
+        }
+        shop.drain(&[]);
+        for (user, _, other) in orders {
+            assert!(shop.changes(other).contains(&format!("claimed {user}")), "{user}");
+        }
+        let line = |reference| {
+            format!(
+                "payment {reference} names it on the server, the payment of another order in the \
+             rows: seckill-worker settle --voucher 8 --payment {reference} --keep"
+            )
+        };
+        expect(&shop, &OTHER, 1, &[&line("ann"), &line("ben"), "3 orders"]);
+        let payment =
+            |reference, way: &'static str| ["--voucher", "8", "--payment", reference, way];
+        shop.settles(&payment("ann", "--keep"), 0, &["payment ann stays that of order 1: it is"]);
+        let told = expect(&shop, &OTHER, 1, &["2 orders"]);
+        assert!(!told.contains("ann"), "{told}");
+        shop.run("SECKILL.DROP 8");
+        shop.run("DEL seckill:payments:8");
+        expect(&shop, &OTHER, 1, &[&line("ben")]);
+        shop.settles(&payment("ben", "--refund"), 1, &["that of order 3: money counts once"]);
+        shop.settles(&payment("ben", "--keep"), 0, &["payment ben stays that of order 3"]);
+        shop.settles(&payment("cid", "--keep"), 0, &["payment cid stays that of order 5"]);
+        expect(&shop, &CHECK, 0, &["PROVED: 3 units sold"]);
+        expect(&shop, &OTHER, 3, &["UNPROVED: nothing differs"]);
+        for (user, _, other) in orders {
+            assert!(!shop.changes(other).contains(&format!("late {user}")), "{user}");
+        }
+    }
+}
+
+/// Two workers that read both orders at once.
+fn two_workers_refund_once(kind: Kind) {
+    let Some(database) = Database::open(kind) else { return };
+    let mut shop = Shop::saved(database, "HOLD 600000");
+    let users: Vec<_> = (0..60).map(|number| format!("u{number}")).collect();
+    for voucher in ["8", "9"] {
+        shop.sell_managed(voucher, 60, "HOLD 600000");
+    }
+    for user in &users {
+        for voucher in ["8", "9"] {
+            shop.buy(voucher, user, &format!("{voucher}-{user}"));
+            shop.pay(&format!("{voucher} {user} {voucher}-{user}"), user, 1);
+        }
+    }
+    for user in &users {
+        for voucher in ["8", "9"] {
+            let cancel = format!("SECKILL.CANCEL {voucher} {user} {voucher}-{user}");
+            assert_eq!(shop.run(&cancel), Value::Int(1), "{cancel}");
+        }
+    }
+    let options = ["--batch", "7", "--claim-after", "1s", "--retry", "5ms"];
+    let mut workers = [shop.worker(&options), shop.worker(&options)];
+    for worker in &mut workers {
+        shop.wait_until_drained(worker);
+    }
+    for mut worker in workers {
+        assert!(worker.terminate().success(), "{}", worker.log());
+    }
+    for user in &users {
+        // One may be written before the other is read.
+        assert!(shop.refunds(user) < 2, "{user}");
+    }
+    expect(&shop, &OTHER, 1, &["60 orders"]);
+}
+
+on_databases! {
+    two_workers_refund_once: sqlite Sqlite, postgres Postgres, mariadb MariaDb, mysql MySql
+}
