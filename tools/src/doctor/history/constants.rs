@@ -1,5 +1,7 @@
 //! Constants of the script, and arguments that are the same.
 
+use domain::integer;
+
 use super::{History, Ids, Step, Writer, in_pieces};
 use crate::call::{Role, Values};
 use crate::learn::Sale;
@@ -28,7 +30,7 @@ impl Writer<'_> {
                 let stock = self.planted(sale, &values, b"7");
                 steps.push(Step::new(vec![stock], values.clone()));
                 // A word may let a buyer in again, or without a stock.
-                if matches!(role, Role::Other(_)) {
+                if matches!(role, Role::Other(_)) && self.is_own(constant) {
                     let none = self.planted(sale, &values, b"0");
                     steps.push(Step::new(Vec::new(), values.clone()));
                     steps.push(Step::new(vec![none], values));
@@ -52,6 +54,11 @@ impl Writer<'_> {
         let texts = self.lua.texts.iter().filter(is_word).take(30);
         let texts = texts.map(|text| text.clone().into_bytes());
         self.numbers().into_iter().map(|n| n.to_string().into_bytes()).chain(texts).collect()
+    }
+
+    /// Whether a constant is in the text, not the neighbour of one.
+    fn is_own(&self, constant: &[u8]) -> bool {
+        integer::parse(constant).is_none_or(|number| self.lua.numbers.contains(&number))
     }
 
     /// Calls two of whose arguments are the same.
