@@ -234,46 +234,7 @@ impl Settler<'_> {
              not refunded, and will not be: --not-refunded",
             sanitize(&row.key.order)
         );
-        let mut kept = Row { is_settled: true, ..row.clone() };
-        let on_server = match answer {
-            Answer::Has(fact) if fact.user == row.user => {
-                if fact.known.state == State::Held && row.known.state == State::Sold {
-                    bail!(
-                        "nothing was settled: the server holds the order until its deadline: \
-                         repeat its confirmation, {}",
-                        sanitize(&confirmation(&row))
-                    );
-                }
-                if !row.known.state.is_live() {
-                    kept.known = fact.known.clone();
-                    // What a line has refunded, the customer doesn't have.
-                    if lines.iter().any(|line| line.to == "reduced") {
-                        kept.known.units = fact.known.units.min(row.known.units);
-                    }
-                    // Units may have been released since it was paid.
-                    if fact.known.reference.is_some() && row.known.units.max(fact.known.units) > 1 {
-                        kept.confirmed_id = UNTOLD.to_owned();
-                    }
-                }
-                if fact.known.state.is_live() { fact.known.units } else { 0 }
-            }
-            _ => 0,
-        };
-        ensure!(
-            kept.known.state.is_live(),
-            "nothing was settled: the order is over in the rows and on the server"
-        );
-        let is_its = matches!(answer, Answer::Has(fact) if fact.user == row.user);
-        ensure!(
-            is_its || kept.known.state != State::Held,
-            "nothing was settled: the server does not hold the order, so nobody can pay it any \
-             more: --release, and the customer can buy again"
-        );
-        let is_other = matches!(answer, Answer::Has(fact) if fact.user != row.user);
-        if is_other {
-            // The id is another user's order: the key of this row has its user from now on.
-            kept.key.order = format!("{} of {}", row.key.order, row.user);
-        }
+        let (kept, on_server) = kept(&row, answer, lines)?;
         let units = kept.known.units - on_server;
         if units < 0 {
             on_server::reduce(source, &row, kept.known.units).await?;
@@ -282,10 +243,6 @@ impl Settler<'_> {
         let stock = match units > 0 && is_on {
             true => on_server::take(source, &kept.key, units).await?,
             false => Stock::Untouched,
-        };
-        kept.disputed = match is_other {
-            true => Book::Lacks.words(),
-            false => words(answer),
         };
         let record = if refunds { Some(NOT_REFUNDED) } else { None };
         self.refund_other(source, &row, answer).await?;
@@ -374,6 +331,52 @@ impl Settler<'_> {
             Settled::Changed => bail!("the row has changed meanwhile: look again"),
         }
     }
+}
+
+/// The row of an order that its customer keeps, and how many of its units the server has.
+fn kept(row: &Row, answer: &Answer, lines: &[Line<'_>]) -> Result<(Row, i64)> {
+    let mut kept = Row { is_settled: true, ..row.clone() };
+    let on_server = match answer {
+        Answer::Has(fact) if fact.user == row.user => {
+            if fact.known.state == State::Held && row.known.state == State::Sold {
+                bail!(
+                    "nothing was settled: the server holds the order until its deadline: \
+                     repeat its confirmation, {}",
+                    sanitize(&confirmation(row))
+                );
+            }
+            if !row.known.state.is_live() {
+                kept.known = fact.known.clone();
+                // What a line has refunded, the customer doesn't have.
+                if lines.iter().any(|line| line.to == "reduced") {
+                    kept.known.units = fact.known.units.min(row.known.units);
+                }
+                // Units may have been released since it was paid.
+                if fact.known.reference.is_some() && row.known.units.max(fact.known.units) > 1 {
+                    kept.confirmed_id = UNTOLD.to_owned();
+                }
+            }
+            if fact.known.state.is_live() { fact.known.units } else { 0 }
+        }
+        _ => 0,
+    };
+    ensure!(
+        kept.known.state.is_live(),
+        "nothing was settled: the order is over in the rows and on the server"
+    );
+    let is_its = matches!(answer, Answer::Has(fact) if fact.user == row.user);
+    ensure!(
+        is_its || kept.known.state != State::Held,
+        "nothing was settled: the server does not hold the order, so nobody can pay it any \
+         more: --release, and the customer can buy again"
+    );
+    let is_other = matches!(answer, Answer::Has(fact) if fact.user != row.user);
+    kept.disputed = if is_other { Book::Lacks.words() } else { words(answer) };
+    if is_other {
+        // The id is another user's order: the key of this row has its user from now on.
+        kept.key.order = format!("{} of {}", row.key.order, row.user);
+    }
+    Ok((kept, on_server))
 }
 
 fn unread(fault: Fault) -> anyhow::Error {
