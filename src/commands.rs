@@ -33,6 +33,7 @@ mod seckill_undraw;
 mod tried;
 
 use crate::args::{Args, Arguments};
+use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
 use crate::memory::Memory;
@@ -99,6 +100,9 @@ fn request<'a>(user: User<'a>, id: OrderId<'a>, sale: Option<SaleId>) -> Request
 trait Command {
     type Given<'a>: Arguments<'a>;
 
+    /// The client names the keys, so no setting does.
+    const NAMES_ITS_KEYS: bool = false;
+
     fn run<'a>(
         ctx: Ctx<'a>,
         memory: &'a Memory,
@@ -120,6 +124,12 @@ impl<C: Command> Run for Answering<C> {
             metrics::SCRIPTS_REPLACED.count();
         }
         let given = C::Given::read(Args::new(arguments));
-        given.and_then(|given| C::run(ctx, &memory, given)).unwrap_or_else(Reply::from)
+        let reply = given.and_then(|given| C::run(ctx, &memory, given));
+        reply.unwrap_or_else(|error| match error {
+            CommandError::NoVoucher if !C::NAMES_ITS_KEYS && config::hash_tags() => {
+                Reply::from(CommandError::NoTaggedVoucher)
+            }
+            error => Reply::from(error),
+        })
     }
 }

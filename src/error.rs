@@ -44,6 +44,9 @@ macro_rules! errors {
 errors! {
     /// The voucher has no stock key.
     NoVoucher "NOVOUCHER" "no stock key for this voucher";
+    /// The same where the names of keys carry hash tags, which whoever sets a stock forgets.
+    NoTaggedVoucher "NOVOUCHER"
+        "no stock key for this voucher, whose name has a hash tag here, as seckill:stock:{{9}}";
     /// The voucher is not managed.
     NotManaged "NOVOUCHER" "this voucher is not managed, see SECKILL.CREATE";
     /// The voucher already has keys.

@@ -9,6 +9,7 @@ use crate::keyspace::{book, buyers, stock};
 use crate::memory::Memory;
 use crate::server::{CommandSpec, Ctx, Reply, eviction_of_any_key, handler};
 use crate::typed::Voucher;
+use domain::facts::Refusal;
 use domain::rules::{Rules, Window};
 use domain::sale::Stock;
 
@@ -46,7 +47,7 @@ impl Command for Info {
         let eviction =
             || eviction_of_any_key(ctx).map_or(Reply::Null, |policy| Reply::text(&policy));
         let Some(rules) = keys.rules_in(&memory.vouchers, ctx)? else {
-            let left = left.ok_or(CommandError::NoVoucher)?;
+            let left = left.ok_or(Refusal::NoVoucher)?;
             return Ok(unmanaged(left, buyers, eviction()));
         };
         // Every user with units counts as one unit, since none can have two.

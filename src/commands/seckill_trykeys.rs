@@ -69,6 +69,8 @@ struct TryKeys;
 impl Command for TryKeys {
     type Given<'a> = Given<'a>;
 
+    const NAMES_ITS_KEYS: bool = true;
+
     fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
         let (user, id) = (given.user.0, given.id.0);
         check_storable(user, id)?;
