@@ -64,7 +64,10 @@ CREATE TABLE IF NOT EXISTS {prefix}order_changes (
     ref        MEDIUMBLOB,
     -- What the server said, if that contradicts.
     said       MEDIUMTEXT CHARACTER SET utf8mb4 NOT NULL,
-    PRIMARY KEY (voucher_id, sale_id, order_id, entry, to_state)
+    -- The payment again if the line refunds it as a whole.
+    whole_ref  VARBINARY(128) AS (IF(to_state IN ('late', 'second'), LEFT(ref, 128), NULL)) VIRTUAL,
+    PRIMARY KEY (voucher_id, sale_id, order_id, entry, to_state),
+    KEY {prefix}order_changes_whole (whole_ref)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- Entries that ended without a row: deleted while they were pending, missing before they were read,

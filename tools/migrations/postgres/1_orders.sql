@@ -72,6 +72,10 @@ CREATE TABLE IF NOT EXISTS {prefix}order_changes (
     PRIMARY KEY (voucher_id, sale_id, order_id, entry, to_state)
 );
 
+-- Does a line refund the whole payment?
+CREATE INDEX IF NOT EXISTS {prefix}order_changes_whole
+    ON {prefix}order_changes (ref) WHERE to_state IN ('late', 'second');
+
 -- Entries that ended without a row: deleted while they were pending, missing before they were read,
 -- or kept, given up by a person without releasing their units. Lines are only appended.
 CREATE TABLE IF NOT EXISTS {prefix}lost_entries (

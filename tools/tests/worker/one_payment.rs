@@ -2,6 +2,7 @@
 //! it is.
 
 use redis::Value;
+use sqlx::Row as _;
 
 use crate::check::expect;
 use crate::databases::{Database, Kind};
@@ -135,4 +136,56 @@ fn two_workers_refund_once(kind: Kind) {
 
 on_databases! {
     two_workers_refund_once: sqlite Sqlite, postgres Postgres, mariadb MariaDb, mysql MySql
+}
+
+/// A look for another order with the payment reads no table as a whole.
+fn a_refund_reads_few_rows(kind: Kind) {
+    let Some(database) = Database::open(kind) else { return };
+    let shop = Shop::saved(database, "HOLD 600000");
+    for user in ["ann", "ben"] {
+        shop.buy("7", user, user);
+        shop.drain(&[]);
+        shop.pay(&format!("7 {user} {user}"), user, 1);
+        shop.drain(&[]);
+    }
+    // Twice as many at each turn.
+    let all = "voucher_id, sale_id, order_id, user_id, units, state, deadline_ms, entry_id, \
+               released_id, confirmed_id, ref, created_ms, updated_ms";
+    let lines =
+        "voucher_id, sale_id, order_id, entry, to_state, from_state, at_ms, units, ref, said";
+    for turn in 0..13 {
+        for (table, columns) in [("seckill_orders", all), ("seckill_order_changes", lines)] {
+            let more = |column| format!("CONCAT({column}, '-{turn}')");
+            let values = columns.replace("order_id", &more("order_id"));
+            let values = values.replace(" ref", &format!(" {}", more("ref")));
+            shop.database
+                .rows(&format!("INSERT INTO {table} ({columns}) SELECT {values} FROM {table}"));
+        }
+    }
+    let analyze = if kind == Kind::Postgres { "ANALYZE" } else { "ANALYZE TABLE" };
+    for table in ["seckill_orders", "seckill_order_changes"] {
+        shop.database.rows(&format!("{analyze} {table}"));
+    }
+    let read = || {
+        let query = match kind {
+            Kind::Postgres => "SELECT 'rows', SUM(seq_tup_read)::text FROM pg_stat_user_tables",
+            _ => "SHOW GLOBAL STATUS LIKE 'Handler_read%next'",
+        };
+        let counts = shop.database.rows(query);
+        counts.iter().map(|row| row.get::<String, _>(1).parse::<i64>().expect("a number")).sum()
+    };
+    let drain = || -> i64 {
+        let before: i64 = read();
+        shop.drain(&[]);
+        read() - before
+    };
+    let idle = drain();
+    assert_eq!(shop.run("SECKILL.CANCEL 7 ann ann"), Value::Int(1));
+    let rows = drain();
+    assert!(rows < idle + 8_000, "{rows} rows read, and {idle} by a worker with nothing to do");
+    assert_eq!(shop.refunds("ann"), 1);
+}
+
+on_databases! {
+    a_refund_reads_few_rows: postgres Postgres, mariadb MariaDb, mysql MySql
 }

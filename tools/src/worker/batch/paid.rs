@@ -161,6 +161,11 @@ impl Record {
         is_one && self.reference.as_ref().is_some_and(|reference| !reference.is_empty())
     }
 
+    /// It refunds such a payment.
+    pub fn refunds_whole(&self) -> bool {
+        self.is_of_payment() && self.to != "unknown"
+    }
+
     /// It refunds all units that an order has left.
     pub fn ends_paid(&self) -> bool {
         self.reference.is_some() && is_release(&self.to) && self.to != "reduced"

@@ -56,7 +56,7 @@ impl Store {
             let records = std::mem::take(&mut plan.records);
             plan.records = self.without_known(open, records).await?;
         }
-        let refunds = plan.records.iter().filter(|one| one.is_of_payment() || one.ends_paid());
+        let refunds = plan.records.iter().filter(|one| one.refunds_whole() || one.ends_paid());
         let references: BTreeSet<&str> =
             refunds.filter_map(|one| one.reference.as_deref()).collect();
         let references: Vec<String> = references.into_iter().map(str::to_owned).collect();
@@ -71,13 +71,15 @@ impl Store {
             let its: Vec<&Use> = uses.iter().filter(|one| one.reference == reference).collect();
             let is_shared = its.iter().any(|one| one.key != record.key);
             if record.ends_paid() {
-                let is_counted = its.iter().any(|one| one.key == record.key && one.line.is_empty());
-                let lines = self.lines_of(open, &record.key).await?;
-                let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
-                if is_counted && is_shared || is_given_back(&reference, &lines) {
+                let mut own = its.iter().filter(|one| one.key == record.key);
+                let is_counted = own.clone().any(|one| one.line.is_empty());
+                let is_whole = own.any(|one| !one.line.is_empty());
+                if is_counted && is_shared
+                    || is_whole && self.gives_back(open, &record.key, &reference).await?
+                {
                     withheld.insert(record.key.clone());
                 }
-            } else if record.is_of_payment() && record.to != "unknown" {
+            } else if record.refunds_whole() {
                 if is_shared {
                     record.said = std::mem::replace(&mut record.to, CLAIMED.to_owned());
                 } else {
@@ -88,6 +90,18 @@ impl Store {
         }
         plan.withhold(&withheld);
         Ok(())
+    }
+
+    /// Do the lines of an order give this payment back as a whole?
+    async fn gives_back(
+        &self,
+        open: &mut Open,
+        key: &OrderKey,
+        reference: &str,
+    ) -> Result<bool, Fault> {
+        let lines = self.lines_of(open, key).await?;
+        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
+        Ok(is_given_back(reference, &lines))
     }
 
     /// Leaves out lines about payments that are there already.
