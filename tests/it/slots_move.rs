@@ -225,12 +225,13 @@ impl Moving {
     }
 }
 
-/// Without what a clock says: numbers of thirteen digits or more, waits, and times to live.
+/// Without what a clock says: numbers of thirteen digits or more, what tells entries of one
+/// millisecond apart, waits, and times to live.
 fn masked(text: &str) -> String {
     let mut masked = String::new();
     for part in text.split_inclusive(|it: char| !it.is_ascii_digit()) {
         let digits = part.trim_end_matches(|it: char| !it.is_ascii_digit());
-        let is_span = ["waited ", "ttl "].iter().any(|name| masked.ends_with(name));
+        let is_span = ["#-", "waited ", "ttl "].iter().any(|name| masked.ends_with(name));
         let is_of_clock = digits.len() >= 13 || !digits.is_empty() && is_span;
         masked += if is_of_clock { "#" } else { digits };
         masked += &part[digits.len()..];
