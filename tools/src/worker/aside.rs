@@ -310,6 +310,8 @@ mod tests {
         assert!(!aside.joins(&order(4, "8"), start, SECOND), "another voucher goes on");
         assert_eq!(due(&mut aside, start + SECOND), [1]);
         assert!(aside.has_unchanged());
+        // It was written.
+        aside.forget(place(1));
         assert!(aside.unstick("7") && !aside.has_unchanged());
         aside.wake(&BTreeSet::from(["7"]), start);
         assert_eq!(due(&mut aside, start), [2, 3]);
