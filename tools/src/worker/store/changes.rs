@@ -94,19 +94,6 @@ impl Store {
         Ok(uses)
     }
 
-    /// The order of a voucher that a payment named which is another one's, and what it was.
-    pub async fn claimed(
-        &self,
-        voucher: &str,
-        reference: &str,
-    ) -> Result<Option<(OrderKey, String)>, Fault> {
-        let found = self.read_texts(&self.tables().select_claimed(voucher, reference)).await?;
-        Ok(found
-            .into_iter()
-            .next()
-            .map(|[sale, order, was]| (OrderKey { voucher: voucher.to_owned(), sale, order }, was)))
-    }
-
     /// The same within a transaction; or the uses of all payments that have several.
     pub(super) async fn uses_in(
         &self,
@@ -127,6 +114,19 @@ impl Store {
                 line,
             })
             .collect())
+    }
+
+    /// The order of a voucher that a payment named which is another one's, and what it was.
+    pub async fn claimed(
+        &self,
+        voucher: &str,
+        reference: &str,
+    ) -> Result<Option<(OrderKey, String)>, Fault> {
+        let found = self.read_texts(&self.tables().select_claimed(voucher, reference)).await?;
+        Ok(found
+            .into_iter()
+            .next()
+            .map(|[sale, order, was]| (OrderKey { voucher: voucher.to_owned(), sale, order }, was)))
     }
 }
 

@@ -59,6 +59,9 @@ impl Store {
         let refunds = plan.records.iter().filter(|one| one.refunds_whole() || one.ends_paid());
         let references: BTreeSet<&str> =
             refunds.filter_map(|one| one.reference.as_deref()).collect();
+        if references.is_empty() {
+            return Ok(());
+        }
         let references: Vec<String> = references.into_iter().map(str::to_owned).collect();
         let references: Vec<&str> = references.iter().map(String::as_str).collect();
         let mut uses = Vec::new();
