@@ -148,13 +148,14 @@ fn a_hold_that_falls_due_on_the_move_comes_back_once() {
         "seckill:order:V",
         "stream.orders:V",
         "seckill:extra:V",
+        "seckill:last:V",
     ];
     let mut backwards = keys;
     backwards.reverse();
-    let [a, b, c, d, e, f, g, h] = keys;
+    let [a, b, c, d, e, f, g, h, i] = keys;
     move_with_a_hold(&source, &target, "7", &keys);
     move_with_a_hold(&source, &target, "8", &backwards);
     // The rules and the holds first, the book last.
-    move_with_a_hold(&source, &target, "9", &[b, a, c, f, h, g, e, d]);
+    move_with_a_hold(&source, &target, "9", &[b, a, c, f, h, i, g, e, d]);
     source.check("> DBSIZE\n0");
 }

@@ -57,6 +57,7 @@ impl<'a> Move<'a> {
 
     /// The slot is handed over. Other nodes hear of it a little later.
     pub fn end(&self) {
+        assert_eq!(self.keys(), Vec::<String>::new(), "keys are left at the source");
         let [source, target] = self.nodes;
         self.tell(target, "NODE", target);
         self.tell(source, "NODE", target);
