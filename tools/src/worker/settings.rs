@@ -1,5 +1,7 @@
 //! The server's settings: the names of fields are taken over, those of streams must match.
 
+use std::sync::Once;
+
 use domain::info::Names;
 use domain::key_names::Naming;
 use redis::RedisError;
@@ -58,11 +60,14 @@ pub async fn compare(
                 Settings { has_tags: names.hash_tags, fields }
             }
             None => {
-                warn!(
-                    "this server runs without the module: whatever fills {} is stored, and \
-                     nothing is asked of its book",
-                    site.stream
-                );
+                static TOLD: Once = Once::new();
+                TOLD.call_once(|| {
+                    warn!(
+                        "this server runs without the module: whatever fills {} is stored, and \
+                         nothing is asked of its book",
+                        site.stream
+                    );
+                });
                 unknown(is_node(&fields(&cluster)))
             }
         }),

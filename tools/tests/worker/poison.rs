@@ -211,5 +211,8 @@ fn without_the_module_good_orders_become_rows_and_poison_leaves() {
     shop.wait_until_drained(&mut worker);
     assert_eq!(shop.row_count(), 20);
     assert_eq!(shop.dead_letters().len(), 4);
-    worker.wait_for_word("this server runs without the module");
+    let once = "this server runs without the module";
+    worker.wait_for_word(once);
+    assert!(worker.terminate().success(), "{}", worker.log());
+    assert_eq!(worker.log().matches(once).count(), 1, "{}", worker.log());
 }
