@@ -227,7 +227,8 @@ impl Tables {
 
     fn select_overdue<'a>(&self, before_ms: i64, of: Option<(&'a str, &'a str)>) -> Statement<'a> {
         let mut statement = self.select_orders();
-        statement.push("state = 'held' AND disputed_ms IS NULL AND deadline_ms < ");
+        let indexed = if self.dialect() == Dialect::MySql { "held_until" } else { "deadline_ms" };
+        statement.push("state = 'held' AND disputed_ms IS NULL AND ").push(indexed).push(" < ");
         statement.bind(Arg::Int(before_ms));
         match of {
             None => statement.push(&format!(" LIMIT {ROWS_MAX}")),

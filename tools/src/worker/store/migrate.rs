@@ -15,13 +15,7 @@ use super::fault::Fault;
 use super::open::Place;
 use super::statement::{Dialect, Tables};
 
-fn migrations(dialect: Dialect) -> [(i64, &'static str); 1] {
-    match dialect {
-        Dialect::Sqlite => [(1, include_str!("../../../migrations/sqlite/1_orders.sql"))],
-        Dialect::Postgres => [(1, include_str!("../../../migrations/postgres/1_orders.sql"))],
-        Dialect::MySql => [(1, include_str!("../../../migrations/mysql/1_orders.sql"))],
-    }
-}
+const MIGRATIONS: [(i64, &str); 1] = [(1, include_str!("../../../migrations/1_orders.sql"))];
 
 impl Place {
     /// Brings the schema up to date, over a separate connection.
@@ -36,9 +30,53 @@ impl Place {
     }
 }
 
+/// What a word in braces is.
+fn kind(tables: &Tables, word: &str) -> String {
+    let dialect = tables.dialect();
+    let (name, size) = word.split_once(' ').unwrap_or((word, ""));
+    match (name, dialect) {
+        ("prefix", _) => return tables.prefix().to_owned(),
+        // Compared byte by byte, which no collation that MySQL and MariaDB share does: so these
+        // are binary, and hold UTF-8.
+        ("id", Dialect::MySql) => return format!("VARBINARY({size})"),
+        ("word", Dialect::MySql) => return format!("VARCHAR({size}) CHARACTER SET ascii"),
+        ("id", Dialect::Postgres) => "TEXT COLLATE \"C\"",
+        ("ref", Dialect::MySql) => "MEDIUMBLOB",
+        ("text", Dialect::MySql) => "MEDIUMTEXT CHARACTER SET utf8mb4",
+        ("number", Dialect::Sqlite) => "INTEGER",
+        ("number", _) => "BIGINT",
+        ("end", Dialect::Sqlite) => " STRICT, WITHOUT ROWID",
+        ("end", Dialect::Postgres) => "",
+        ("end", Dialect::MySql) => " ENGINE = InnoDB ROW_FORMAT = DYNAMIC",
+        ("id" | "word" | "ref" | "text", _) => "TEXT",
+        // Which no database accepts.
+        _ => "?",
+    }
+    .to_owned()
+}
+
 /// The statements that apply a migration and record it.
-fn statements(tables: &Tables, version: i64, sql: &str) -> Vec<String> {
-    let sql = sql.replace("{prefix}", tables.prefix());
+fn statements(tables: &Tables, version: i64, template: &str) -> Vec<String> {
+    let name = match tables.dialect() {
+        Dialect::Sqlite => "sqlite",
+        Dialect::Postgres => "postgres",
+        Dialect::MySql => "mysql",
+    };
+    let is_its = |of: &str| of == name || (of == "others" && name != "mysql");
+    let mut sql = String::new();
+    for line in template.lines() {
+        match line.split_once(':') {
+            Some((of, its)) if is_its(of) => sql.push_str(its),
+            Some(("sqlite" | "postgres" | "mysql" | "others", _)) => continue,
+            _ => sql.push_str(line),
+        }
+        sql.push('\n');
+    }
+    while let Some((before, (word, after))) =
+        sql.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    {
+        sql = [before, &kind(tables, word), after].concat();
+    }
     let parts = sql.split(";\n").map(str::trim).filter(|part| !part.is_empty());
     let mut statements: Vec<String> = parts.map(str::to_owned).collect();
     statements.push(format!("INSERT INTO {} (version) VALUES ({version})", tables.migrations()));
@@ -62,7 +100,7 @@ macro_rules! make {
             .persistent(false)
             .fetch_one(&mut *$connection)
             .await?;
-        for (version, sql) in migrations($tables.dialect()) {
+        for (version, sql) in MIGRATIONS {
             if version > made {
                 for statement in statements($tables, version, sql) {
                     $connection.execute(&*statement).await?;
@@ -113,7 +151,7 @@ mod tests {
     fn every_table_has_the_prefix() {
         for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::MySql] {
             let tables = Tables::new(dialect, "shop_");
-            for (version, sql) in migrations(dialect) {
+            for (version, sql) in MIGRATIONS {
                 let made = statements(&tables, version, sql);
                 assert!(made.len() >= 3, "{made:?}");
                 for statement in made {
