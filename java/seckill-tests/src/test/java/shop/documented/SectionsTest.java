@@ -43,7 +43,7 @@ class SectionsTest {
               SecuredServerTest SentinelTest
             Health and metrics
               StarterTest: triesAreMeasuredByOutcomeAndBatch
-              MetersTest
+              MetersTest OrderStreamsTest
               ModuleMissingTest
               ListenersTest: aListenerThatCanNotReadIsDownAndReadsAgain
               OrderFailureTest: whileEverythingFailsNothingIsGivenUpAndReadingStops

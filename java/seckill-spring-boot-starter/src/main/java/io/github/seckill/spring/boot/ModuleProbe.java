@@ -24,7 +24,7 @@ import org.springframework.data.redis.connection.*;
  */
 record ModuleProbe(
         SeckillTransport transport, Duration timeout, ConnectionChoice connections,
-        Supplier<@Nullable OrderListenerContainer> listeners) {
+        Supplier<List<OrderListenerContainer>> listeners) {
     /** What a server that lacks the module needs. */
     static final String ADVICE =
             "the server lacks the seckill module: add 'loadmodule <path>/libseckill.so' to its"
@@ -66,18 +66,36 @@ record ModuleProbe(
         Map<String, Object> details = new LinkedHashMap<>();
         found.forEach(node ->
                 details.put(node.node(), node.hasModule() ? "module loaded" : ADVICE));
-        OrderListenerContainer container = listeners.get();
-        Map<String, String> failures = container == null ? Map.of() : container.failures();
+        boolean loaded = !found.isEmpty() && found.stream().allMatch(Found::hasModule);
+        Map<String, String> failures = new LinkedHashMap<>();
+        listeners.get().forEach(container -> failures.putAll(container.failures()));
         failures.forEach((group, why) -> details.put("listener " + group, "reads nothing: " + why));
-        boolean up = !found.isEmpty() && found.stream().allMatch(Found::hasModule)
-                && failures.isEmpty();
-        return new Health(up ? "UP" : "DOWN", details);
+        if (loaded) {
+            streams(timeout).ifPresent(difference -> details.put("listeners", difference));
+        }
+        return new Health(loaded && failures.isEmpty() ? "UP" : "DOWN", details);
+    }
+
+    /** In a cluster one node is asked: its nodes have the same settings. */
+    private Optional<String> streams(Duration patience) {
+        Set<String> read = new TreeSet<>();
+        listeners.get().forEach(container -> read.addAll(container.streams()));
+        return new OrderStreams((command, argument) -> answer(command, argument, patience))
+                .difference(read).map(Printable::of);
     }
 
     private Found ask(String node, String voucher, Duration patience) {
-        Request info = new Request("SECKILL.INFO", List.of(voucher), true);
+        // NOVOUCHER is expected. NOPERM comes after the command was found, too.
+        boolean lacks = answer("SECKILL.INFO", voucher, patience) instanceof SeckillException error
+                && error.code() == SeckillException.Code.NOMODULE;
+        return new Found(node, !lacks);
+    }
+
+    /** What the server answers, also if that is an error; throws if it can't be asked. */
+    private @Nullable Object answer(String command, String argument, Duration patience) {
         try {
-            transport.send(info, patience).toCompletableFuture().join();
+            return transport.send(new Request(command, List.of(argument), true), patience)
+                    .toCompletableFuture().join();
         } catch (CompletionException failed) {
             if (!(failed.getCause() instanceof SeckillException answer)) {
                 throw failed;
@@ -86,10 +104,8 @@ record ModuleProbe(
                     || answer instanceof SeckillException.NotNow) {
                 throw answer;
             }
-            // NOVOUCHER is expected. NOPERM comes after the command was found, too.
-            return new Found(node, answer.code() != SeckillException.Code.NOMODULE);
+            return answer;
         }
-        return new Found(node, true);
     }
 
     private Map<String, String> vouchersOfNodes() {
@@ -124,8 +140,12 @@ record ModuleProbe(
         List<String> without;
         try {
             // The first connection may take longer than an answer, with TLS above all.
-            without = look(timeout.multipliedBy(CONNECTING)).stream()
+            Duration patience = timeout.multipliedBy(CONNECTING);
+            without = look(patience).stream()
                     .filter(found -> !found.hasModule()).map(Found::node).toList();
+            if (without.isEmpty()) {
+                streams(patience).ifPresent(LOG::warn);
+            }
         } catch (RuntimeException away) {
             String why = Printable.why(away);
             LOG.warn(

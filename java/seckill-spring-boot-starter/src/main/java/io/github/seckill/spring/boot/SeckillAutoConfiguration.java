@@ -91,20 +91,8 @@ public class SeckillAutoConfiguration {
             SeckillTransport transport, SeckillOptions options, ConnectionChoice connections,
             ObjectProvider<OrderListenerContainer> listeners) {
         return new ModuleProbe(
-                transport, options.commandTimeout(), connections, listeners::getIfAvailable);
-    }
-
-    /** Says at the start that the module is missing, or that a property is no property. */
-    @Bean
-    SmartInitializingSingleton seckillStartCheck(
-            ModuleProbe probe, SeckillProperties properties, ConfigurableEnvironment environment) {
-        CheckOnStart check = properties.checkOnStart();
-        return () -> {
-            SeckillProperties.warnOfOthers(environment);
-            if (check != CheckOnStart.OFF) {
-                probe.check(check == CheckOnStart.FAIL);
-            }
-        };
+                transport, options.commandTimeout(), connections,
+                () -> listeners.stream().toList());
     }
 
     /** Serves methods with {@link io.github.seckill.spring.listener.SeckillOrderListener}. */
@@ -122,6 +110,19 @@ public class SeckillAutoConfiguration {
                 factory -> Transports.timeoutOf(factory).dividedBy(2),
                 policy.getIfAvailable(OrderFailurePolicy::retryForever),
                 observer.getIfAvailable(() -> OrderListenerObserver.NONE));
+    }
+
+    /** Says at the start what is missing or set wrong. Behind the listeners, whose streams it is. */
+    @Bean
+    SmartInitializingSingleton seckillStartCheck(
+            ModuleProbe probe, SeckillProperties properties, ConfigurableEnvironment environment) {
+        CheckOnStart check = properties.checkOnStart();
+        return () -> {
+            SeckillProperties.warnOfOthers(environment);
+            if (check != CheckOnStart.OFF) {
+                probe.check(check == CheckOnStart.FAIL);
+            }
+        };
     }
 
     @Configuration(proxyBeanMethods = false)

@@ -70,11 +70,10 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         if (isRunning()) {
             return;
         }
-        List<String> tags = options.tags().isEmpty() ? List.of("") : options.tags();
         String process = process();
         threads = Executors.newCachedThreadPool(new CustomizableThreadFactory("seckill-listener-"));
         groups.forEach((group, methods) -> {
-            for (String tag : tags) {
+            for (String tag : tags()) {
                 for (int i = 1; i <= options.concurrency(); i++) {
                     launch(group, process + "-" + i, tag, methods);
                 }
@@ -94,14 +93,31 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         return host + "-" + ProcessHandle.current().pid() + "-" + random;
     }
 
-    private void launch(
-            String group, String name, String tag, Map<Kind, OrderListenerMethod> methods) {
+    private List<String> tags() {
+        return options.tags().isEmpty() ? List.of("") : options.tags();
+    }
+
+    private Map<String, Kind> streams(Map<Kind, OrderListenerMethod> methods, String tag) {
         Map<String, Kind> streams = new LinkedHashMap<>();
         for (Kind kind : Kind.values()) {
             if (methods.containsKey(kind)) {
                 streams.putIfAbsent(kind.stream(options.stream(), tag), kind);
             }
         }
+        return streams;
+    }
+
+    /** The streams that are read, those of all groups and hash tags. */
+    public synchronized Set<String> streams() {
+        Set<String> streams = new TreeSet<>();
+        groups.values().forEach(methods -> tags().forEach(tag ->
+                streams.addAll(streams(methods, tag).keySet())));
+        return streams;
+    }
+
+    private void launch(
+            String group, String name, String tag, Map<Kind, OrderListenerMethod> methods) {
+        Map<String, Kind> streams = streams(methods, tag);
         EntryHandler handler = new EntryHandler(
                 methods, new EntryDecoder(options.fields()), policy, observer, new FailureLog());
         RedisConnectionFactory factory = connections.get();
