@@ -1,5 +1,7 @@
 //! Lua in the strings of Java, Kotlin and Go.
 
+use regex::{Captures, Regex};
+
 /// Lua in other source text.
 #[derive(Default, Debug)]
 pub struct Found {
@@ -12,112 +14,64 @@ pub struct Found {
     pub is_part: bool,
 }
 
+/// Text blocks, raw strings, and plain strings, with what is between their quotes; and comments and
+/// letters, since what is commented out is not loaded, and a quote between single ones begins no
+/// string.
+const TOKENS: &str = r#"(?xs) """ (.*?) (?: """ | $ ) | ` ([^`]*) (?: ` | $ )
+    | " ( (?: \\. | [^"\\] )* ) (?: " | \\? $ )
+    | ' (?: \\. | [^\\] ) ' | // [^\n]* | /\* .*? (?: \*/ | $ )"#;
+
 /// Strings of Java, Kotlin or Go that call Redis: text blocks, raw strings, and plain strings
 /// joined by `+`. A value joined between two of them is represented by its name.
 pub fn strings(code: &str) -> Vec<Found> {
-    let code = without_comments(code);
-    let code = code.as_str();
-    let mut found = Vec::new();
-    let mut open = Found::default();
-    let mut rest = code;
-    loop {
-        let gap = rest.find(['"', '`']).unwrap_or(rest.len());
-        let (between, quoted) = rest.split_at(gap);
-        let between = between.trim();
-        let value = |c: char| c.is_alphanumeric() || "_.()+".contains(c) || c.is_whitespace();
-        let is_joint = between.is_empty() || between == "+";
-        let is_value = between.len() > 2
-            && between.starts_with('+')
-            && between.ends_with('+')
-            && between.chars().all(value);
-        if is_value && !quoted.is_empty() && open.line > 0 {
-            open.lua += between.trim_matches(|c: char| !c.is_alphanumeric());
-            open.is_joined = true;
-        } else if !is_joint || quoted.is_empty() {
-            open.is_part |= between.starts_with('+');
-            if open.lua.contains("redis.call") || open.lua.contains("redis.pcall") {
-                found.push(std::mem::take(&mut open));
-            }
-            open = Found { is_part: between.ends_with('+'), ..Found::default() };
+    let (tokens, escapes) = (regex(TOKENS), regex(r"(?s)\\(.)"));
+    let unescaped = |escape: &Captures<'_>| match &escape[1] {
+        "n" => "\n".to_owned(),
+        "t" => "\t".to_owned(),
+        "r" => "\r".to_owned(),
+        other => other.to_owned(),
+    };
+    let (mut found, mut open) = (Vec::new(), Found::default());
+    let (mut between, mut end) = (String::new(), 0);
+    for token in tokens.captures_iter(code).map(Some).chain([None]) {
+        let at = token.as_ref().map_or(code.len()..code.len(), |token| token.get_match().range());
+        between += &code[end..at.start];
+        end = at.end;
+        let text = token.as_ref().and_then(|token| {
+            let raw = token.get(1).or(token.get(2)).map(|raw| raw.as_str().into());
+            raw.or_else(|| Some(escapes.replace_all(token.get(3)?.as_str(), unescaped)))
+        });
+        if token.is_some() && text.is_none() {
+            between.push(' ');
+            continue;
         }
-        if quoted.is_empty() {
-            return found;
+        let joint = std::mem::take(&mut between);
+        let joint = joint.trim();
+        let value = |c: char| c.is_alphanumeric() || "_.()+".contains(c) || c.is_whitespace();
+        let is_value = joint.len() > 2
+            && joint.starts_with('+')
+            && joint.ends_with('+')
+            && joint.chars().all(value);
+        if is_value && text.is_some() && open.line > 0 {
+            open.lua += joint.trim_matches(|c: char| !c.is_alphanumeric());
+            open.is_joined = true;
+        } else if !["", "+"].contains(&joint) || text.is_none() {
+            open.is_part |= joint.starts_with('+');
+            if open.lua.contains("redis.call") || open.lua.contains("redis.pcall") {
+                found.push(open);
+            }
+            open = Found { is_part: joint.ends_with('+'), ..Found::default() };
         }
         if open.line == 0 {
-            open.line = code[..code.len() - quoted.len()].matches('\n').count() + 1;
+            open.line = code[..at.start].matches('\n').count() + 1;
         }
-        let block = ["\"\"\"", "`"].into_iter().find(|quote| quoted.starts_with(quote));
-        rest = match block {
-            Some(quote) => {
-                let (text, after) =
-                    quoted[quote.len()..].split_once(quote).unwrap_or((&quoted[quote.len()..], ""));
-                open.lua += text;
-                after
-            }
-            None => plain_string(&quoted[1..], &mut open.lua),
-        };
+        open.lua += &text.unwrap_or_default();
     }
+    found
 }
 
-/// The code with spaces in place of its comments, in the same lines: what is commented out is not
-/// loaded.
-fn without_comments(code: &str) -> String {
-    let mut kept = String::with_capacity(code.len());
-    let mut rest = code;
-    while let Some(first) = rest.chars().next() {
-        let ends = [
-            ("\"\"\"", "\"\"\"", true),
-            ("`", "`", true),
-            ("//", "\n", false),
-            ("/*", "*/", false),
-        ];
-        let found = ends.into_iter().find(|(start, ..)| rest.starts_with(start));
-        let len = match (found, first) {
-            (Some((start, end, _)), _) => {
-                let after = rest[start.len()..].find(end).map(|at| start.len() + at);
-                let close = if end == "\n" { 0 } else { end.len() };
-                after.map_or(rest.len(), |at| at + close)
-            }
-            (None, '"') => rest.len() - plain_string(&rest[1..], &mut String::new()).len(),
-            (None, '\'') => match rest.as_bytes() {
-                [_, b'\\', _, b'\'', ..] => 4,
-                [_, _, b'\'', ..] => 3,
-                _ => 1,
-            },
-            (None, other) => other.len_utf8(),
-        };
-        let len = if rest.is_char_boundary(len) { len } else { first.len_utf8() };
-        let (text, after) = rest.split_at(len);
-        match found {
-            // A quote between single ones begins no string.
-            None if first == '\'' => kept.extend(text.chars().map(|_| ' ')),
-            Some((.., false)) => {
-                kept.extend(text.chars().map(|letter| if letter == '\n' { '\n' } else { ' ' }));
-            }
-            _ => kept.push_str(text),
-        }
-        rest = after;
-    }
-    kept
-}
-
-/// Reads a string with escapes into `into`, and returns the text after its closing quote.
-fn plain_string<'a>(text: &'a str, into: &mut String) -> &'a str {
-    let mut letters = text.char_indices();
-    while let Some((at, letter)) = letters.next() {
-        match letter {
-            '"' => return &text[at + 1..],
-            '\\' => into.push(match letters.next() {
-                Some((_, 'n')) => '\n',
-                Some((_, 't')) => '\t',
-                Some((_, 'r')) => '\r',
-                Some((_, other)) => other,
-                None => ' ',
-            }),
-            other => into.push(other),
-        }
-    }
-    ""
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a pattern of this file")
 }
 
 #[cfg(test)]

@@ -36,15 +36,22 @@ pub struct Keyspace {
     pub ttl: BTreeMap<Vec<u8>, i64>,
 }
 
+/// Each key with its type, its time to live, and its cells: item and value in turn.
 const DUMP: &str = "local out = {} for _, k in ipairs(redis.call('KEYS', '*')) do
   local t, v = redis.call('TYPE', k).ok, {}
-  if t == 'string' then v = {redis.call('GET', k)}
+  local function add(item, value) v[#v + 1] = item v[#v + 1] = value end
+  if t == 'string' then add('', redis.call('GET', k))
   elseif t == 'hash' then v = redis.call('HGETALL', k)
-  elseif t == 'set' then v = redis.call('SMEMBERS', k)
-  elseif t == 'list' then v = redis.call('LRANGE', k, 0, -1)
   elseif t == 'zset' then v = redis.call('ZRANGE', k, 0, -1, 'WITHSCORES')
+  elseif t == 'set' then for _, m in ipairs(redis.call('SMEMBERS', k)) do add(m, '') end
+  elseif t == 'list' then
+    for i, m in ipairs(redis.call('LRANGE', k, 0, -1)) do add(string.format('%06d', i), m) end
   elseif t == 'stream' then
-    for i, e in ipairs(redis.call('XRANGE', k, '-', '+')) do v[i] = e[2] end
+    for i, entry in ipairs(redis.call('XRANGE', k, '-', '+')) do
+      local words, pairs = entry[2], {}
+      for at = 1, #words, 2 do pairs[#pairs + 1] = words[at] .. '=' .. words[at + 1] end
+      table.sort(pairs)
+      add(string.format('%06d', i), table.concat(pairs, ' ')) end
   end
   out[#out + 1] = {k, t, redis.call('PTTL', k), v} end return out";
 
@@ -60,39 +67,18 @@ impl Keyspace {
             if let Some(ttl @ 0..) = ttl {
                 all.ttl.insert(key.clone(), ttl);
             }
-            let cell = |kind, item: Vec<u8>| Cell { key: key.clone(), kind, item };
-            let words =
-                |reply: Reply| -> Words { reply.items().into_iter().map(Reply::bytes).collect() };
-            let cells = &mut all.cells;
-            match kind.text().as_str() {
-                "string" => {
-                    cells.insert(cell(Kind::Text, Vec::new()), words(values).concat());
-                }
-                kind @ ("hash" | "zset") => {
-                    let kind = if kind == "hash" { Kind::Hash } else { Kind::Sorted };
-                    for pair in words(values).chunks(2) {
-                        cells.insert(cell(kind, pair[0].clone()), pair[1].clone());
-                    }
-                }
-                "set" => {
-                    let members = words(values).into_iter();
-                    cells.extend(members.map(|item| (cell(Kind::Set, item), Vec::new())));
-                }
-                "stream" => {
-                    for (number, entry) in values.items().into_iter().enumerate() {
-                        let words = words(entry);
-                        let mut pairs: Words = words.chunks(2).map(|p| p.join(&b"="[..])).collect();
-                        pairs.sort();
-                        let entry = cell(Kind::Stream, format!("{number:06}").into());
-                        cells.insert(entry, pairs.join(&b" "[..]));
-                    }
-                }
-                _ => {
-                    for (number, item) in words(values).into_iter().enumerate() {
-                        cells.insert(cell(Kind::List, format!("{number:06}").into()), item);
-                    }
-                }
-            }
+            let kind = match kind.text().as_str() {
+                "string" => Kind::Text,
+                "hash" => Kind::Hash,
+                "set" => Kind::Set,
+                "zset" => Kind::Sorted,
+                "stream" => Kind::Stream,
+                _ => Kind::List,
+            };
+            let cells: Words = values.items().into_iter().map(Reply::bytes).collect();
+            all.cells.extend(cells.chunks_exact(2).map(|cell| {
+                (Cell { key: key.clone(), kind, item: cell[0].clone() }, cell[1].clone())
+            }));
         }
         Ok(all)
     }

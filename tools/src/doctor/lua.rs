@@ -3,11 +3,12 @@
 //! it took. What a script does is not read from its text but seen when it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::thread;
 
 use full_moon::ast::{self, LuaVersion};
 use full_moon::node::Node;
-use full_moon::tokenizer::{StringLiteralQuoteType, TokenReference, TokenType};
+use full_moon::tokenizer::TokenReference;
 use full_moon::visitors::Visitor;
 
 /// What a marked branch sends: `ECHO <MARK><number>`.
@@ -22,6 +23,10 @@ const STACK_LEN: usize = 1 << 30;
 /// A block of statements that a condition, a loop or a call decides about.
 #[derive(Clone, Debug)]
 pub struct Branch {
+    /// Where in the text it begins.
+    at: usize,
+    /// Whether it is missing in the text: nothing happens if the condition is false.
+    is_else: bool,
     pub first_line: usize,
     pub last_line: usize,
     /// The command of whose answer alone the condition asks whether it is a failure.
@@ -64,144 +69,117 @@ impl Lua {
     fn parsed(text: &str) -> Option<Self> {
         let ast = full_moon::parse_fallible(text, LuaVersion::lua51()).into_result().ok()?;
         let tokens = in_order(ast.nodes());
+        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
         let mut lua = Self::default();
-        lua.read_tables(&tokens);
-        lua.read_constants(&tokens);
-        lua.commands = (0..tokens.len()).filter_map(|at| called(&tokens[at..])).collect();
+        lua.read_tokens(&tokens);
         let mut marks = Marks { answers: answers(&tokens), ..Marks::default() };
         marks.visit_ast(&ast);
-        let dead = &marks.dead;
-        marks
-            .places
-            .retain(|place| !dead.iter().any(|(from, to)| (*from..*to).contains(&place.at)));
-        marks.places.sort_by_key(|place| place.at);
+        let Marks { mut branches, dead, .. } = marks;
+        branches.retain(|branch| !dead.iter().any(|part| part.contains(&branch.at)));
+        branches.sort_by_key(|branch| branch.at);
         let mut rest = 0;
-        for (number, Place { at, is_else, branch }) in marks.places.into_iter().enumerate() {
-            let call = format!("redis.call('ECHO','{MARK}{number}');");
-            let call = if is_else { format!(" else {call} ") } else { format!(" {call} ") };
-            lua.marked += text.get(rest..at)?;
-            lua.marked += &call;
-            rest = at;
-            lua.branches.push(branch);
+        for (number, branch) in branches.iter().enumerate() {
+            let word = if branch.is_else { " else" } else { "" };
+            lua.marked += text.get(rest..branch.at)?;
+            lua.marked += &format!("{word} redis.call('ECHO','{MARK}{number}'); ");
+            rest = branch.at;
         }
         lua.marked += text.get(rest..)?;
+        lua.branches = branches;
         Some(lua)
     }
 
-    fn read_tables(&mut self, tokens: &[&TokenReference]) {
-        let text = |at: usize| tokens.get(at).map(|token| token.token().to_string());
-        let is = |at: usize, word: &str| text(at).is_some_and(|text| text == word);
-        for at in 0..tokens.len() {
-            let is_field = at > 0 && (is(at - 1, ".") || is(at - 1, ":"));
-            match text(at).unwrap_or_default().as_str() {
+    fn read_tokens(&mut self, tokens: &[&str]) {
+        for (at, token) in tokens.iter().enumerate() {
+            let (before, after) = (&tokens[..at], &tokens[at + 1..]);
+            let is_field = matches!(before, [.., "." | ":"]);
+            self.numbers.extend(token.parse::<i64>().ok().filter(|n| *n < 1 << 53));
+            self.texts.extend(string(token));
+            self.commands.extend(called(&tokens[at..]));
+            match *token {
                 name @ ("KEYS" | "ARGV") if !is_field => {
-                    let number = text(at + 2).and_then(|text| text.parse::<usize>().ok());
-                    let is_constant = is(at + 1, "[") && is(at + 3, "]");
                     let highest = if name == "KEYS" { &mut self.keys } else { &mut self.args };
-                    match number.filter(|_| is_constant) {
+                    let number = match after {
+                        ["[", number, "]", ..] => number.parse::<usize>().ok(),
+                        _ => None,
+                    };
+                    match number {
                         Some(number) => *highest = number.max(*highest),
                         // The number of them alone is no use of any.
-                        None => self.computes |= at == 0 || !is(at - 1, "#"),
+                        None => self.computes |= !matches!(before, [.., "#"]),
                     }
                 }
-                "cjson" | "cmsgpack" if !is_field => self.decodes |= is(at + 2, "decode"),
+                "cjson" | "cmsgpack" if !is_field => {
+                    self.decodes |= matches!(after, [_, "decode", ..]);
+                }
                 "redis" | "server" if !is_field => self.calls_redis = true,
                 // Of a misspelt redis.
                 "call" | "pcall" if is_field => self.calls_redis = true,
+                // A name in quotes, alone or as a field.
                 "register_function" => {
-                    // A name in quotes, alone or as a field.
-                    let near = (at + 1..at + 8).find_map(|at| string(tokens.get(at)?));
-                    self.functions.extend(near);
+                    self.functions.extend(after.iter().take(7).find_map(|token| string(token)));
                 }
                 _ => {}
             }
         }
     }
 
-    fn read_constants(&mut self, tokens: &[&TokenReference]) {
-        for token in tokens {
-            match token.token().token_type() {
-                TokenType::Number { text } => {
-                    self.numbers.extend(text.parse::<i64>().ok().filter(|n| *n < 1 << 53));
-                }
-                TokenType::StringLiteral { .. } => self.texts.extend(string(token)),
-                _ => {}
-            }
-        }
-    }
-
-    /// The line numbers of branches, for people.
+    /// The line numbers of a branch, for people.
     pub fn lines(&self, number: usize) -> String {
-        match self.branches.get(number) {
-            Some(branch) if branch.first_line == branch.last_line => {
-                format!("line {}", branch.first_line)
-            }
-            Some(branch) => format!("lines {} to {}", branch.first_line, branch.last_line),
-            None => String::new(),
+        let Branch { first_line, last_line, .. } = self.branches[number];
+        match first_line == last_line {
+            true => format!("line {first_line}"),
+            false => format!("lines {first_line} to {last_line}"),
         }
     }
 }
 
 /// The text between quotes, if it has no escapes.
-fn string(token: &TokenReference) -> Option<String> {
-    match token.token().token_type() {
-        TokenType::StringLiteral { literal, quote_type, .. } => {
-            let is_plain = *quote_type != StringLiteralQuoteType::Brackets;
-            (is_plain && !literal.contains('\\')).then(|| literal.to_string())
+fn string(token: &str) -> Option<String> {
+    let quote = token.chars().next().filter(|quote| ['\'', '"'].contains(quote))?;
+    let text = token.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!text.contains('\\')).then(|| text.to_owned())
+}
+
+/// The tokens of a part of the text. The parser has brackets before what is between them.
+fn in_order(node: &impl Node) -> Vec<String> {
+    let mut tokens: Vec<&TokenReference> = node.tokens().collect();
+    tokens.sort_by_key(|token| token.token().start_position().bytes());
+    tokens.into_iter().map(|token| token.token().to_string()).collect()
+}
+
+/// The name of the command, where tokens begin with its call: `redis.call('DECR'`.
+fn called(tokens: &[&str]) -> Option<String> {
+    match tokens {
+        ["redis" | "server", _, "call" | "pcall", "(", name, ..] => {
+            Some(string(name)?.to_uppercase())
         }
         _ => None,
     }
 }
 
-/// The tokens of a part of the text. The parser has brackets before what is between them.
-fn in_order(node: &impl Node) -> Vec<&TokenReference> {
-    let mut tokens: Vec<&TokenReference> = node.tokens().collect();
-    tokens.sort_by_key(|token| token.token().start_position().bytes());
-    tokens
-}
-
-/// The name of the command, where tokens begin with its call: `redis.call('DECR'`.
-fn called(tokens: &[&TokenReference]) -> Option<String> {
-    let text = |at: usize| tokens.get(at).map(|token| token.token().to_string());
-    let is = |at: usize, words: &[&str]| text(at).is_some_and(|text| words.contains(&&*text));
-    let is_call = is(0, &["redis", "server"]) && is(2, &["call", "pcall"]) && is(3, &["("]);
-    let name = tokens.get(4).filter(|_| is_call).and_then(|token| string(token))?;
-    Some(name.to_uppercase())
-}
-
 /// Locals that only ever hold the answer of one command, and its name:
 /// `local left = tonumber(redis.call('DECR', key))`.
-fn answers(tokens: &[&TokenReference]) -> BTreeMap<String, String> {
-    let text = |at: usize| tokens.get(at).map(|token| token.token().to_string());
+fn answers(tokens: &[&str]) -> BTreeMap<String, String> {
     let mut all: BTreeMap<String, Option<String>> = BTreeMap::new();
     for at in 1..tokens.len() {
-        if text(at).is_none_or(|text| text != "=") {
+        let (["=", "tonumber", _, value @ ..] | ["=", value @ ..]) = &tokens[at..] else {
             continue;
-        }
-        let is_number = text(at + 1).is_some_and(|text| text == "tonumber");
-        let from = if is_number { at + 3 } else { at + 1 };
-        let name = tokens.get(from..).and_then(called);
-        let local = text(at - 1).unwrap_or_default();
+        };
+        let local = tokens[at - 1];
         // Not if it gets another value, too.
-        let name = name.filter(|_| !all.contains_key(&local));
-        all.insert(local, name);
+        let name = called(value).filter(|_| !all.contains_key(local));
+        all.insert(local.to_owned(), name);
     }
     all.into_iter().filter_map(|(local, name)| Some((local, name?))).collect()
 }
 
-struct Place {
-    at: usize,
-    /// Whether the branch is missing in the text: nothing happens if the condition is false.
-    is_else: bool,
-    branch: Branch,
-}
-
 #[derive(Default)]
 struct Marks {
-    places: Vec<Place>,
+    branches: Vec<Branch>,
     answers: BTreeMap<String, String>,
-    /// From where to where no run can get, since what is before always returns.
-    dead: Vec<(usize, usize)>,
+    /// Where no run can get, since what is before always returns.
+    dead: Vec<Range<usize>>,
 }
 
 impl Marks {
@@ -209,38 +187,35 @@ impl Marks {
         let start = start.token().end_position();
         let lines = block.range().map(|(from, to)| (from.line(), to.line()));
         let (first_line, last_line) = lines.unwrap_or((start.line(), start.line()));
-        let branch = Branch { first_line, last_line, checks };
-        self.places.push(Place { at: start.bytes(), is_else: false, branch });
+        let (at, is_else) = (start.bytes(), false);
+        self.branches.push(Branch { at, is_else, first_line, last_line, checks });
     }
 
     /// The command of whose answer a condition asks whether it is nothing, none or below zero.
     fn checks(&self, condition: &ast::Expression) -> Option<String> {
         let tokens = in_order(condition);
-        let (mut name, mut at, mut words) = (None, 0, Vec::new());
-        while let Some(token) = tokens.get(at) {
-            at += 1;
-            match token.token().to_string().as_str() {
-                word @ ("not" | "nil" | "false" | "<" | "<=" | "==" | "~=" | "0" | "1" | ">"
-                | ">=" | "(" | ")" | "tonumber") => words.push(word.to_owned()),
+        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        let (mut name, mut words, mut rest) = (None, Vec::new(), tokens.as_slice());
+        while let [word, after @ ..] = rest {
+            match *word {
+                "not" | "nil" | "false" | "<" | "<=" | "==" | "~=" | "0" | "1" | ">" | ">="
+                | "(" | ")" | "tonumber" => words.push(*word),
                 "redis" | "server" => {
-                    name = Some(called(&tokens[at - 1..])?);
+                    name = Some(called(rest)?);
                     let mut depth = 0;
-                    while let Some(token) = tokens.get(at).filter(|_| depth >= 0) {
-                        match token.token().to_string().as_str() {
-                            "(" => depth += 1,
-                            ")" if depth == 1 => depth = -1,
-                            ")" => depth -= 1,
-                            _ => {}
-                        }
-                        at += 1;
-                    }
+                    let len = rest.iter().position(|token| {
+                        depth += i32::from(*token == "(") - i32::from(*token == ")");
+                        *token == ")" && depth == 0
+                    })?;
+                    rest = &rest[len + 1..];
+                    continue;
                 }
                 word => name = Some(self.answers.get(word)?.clone()),
             }
+            rest = after;
         }
         // More than one may be a limit.
-        let is_limit =
-            words.iter().any(|word| word.starts_with('>')) && words.iter().any(|word| word == "1");
+        let is_limit = words.iter().any(|word| word.starts_with('>')) && words.contains(&"1");
         name.filter(|_| !is_limit)
     }
 }
@@ -264,7 +239,7 @@ impl Visitor for Marks {
             _ => None,
         };
         if let (Some(from), Some((_, to))) = (node.stmts().find_map(ends), node.range()) {
-            self.dead.push((from, to.bytes()));
+            self.dead.push(from..to.bytes());
         }
     }
 
@@ -279,9 +254,9 @@ impl Visitor for Marks {
             (Some(token), Some(block)) => self.block(token, block, checks),
             _ => {
                 let end = node.end_token().token().start_position();
-                let line = end.line();
-                let branch = Branch { first_line: line, last_line: line, checks };
-                self.places.push(Place { at: end.bytes(), is_else: true, branch });
+                let (at, is_else, line) = (end.bytes(), true, end.line());
+                let (first_line, last_line) = (line, line);
+                self.branches.push(Branch { at, is_else, first_line, last_line, checks });
             }
         }
     }

@@ -4,8 +4,8 @@
 //! can end them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
+use std::io::{Read, sink};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ const SCRIPT_DEADLINE: Duration = Duration::from_secs(10);
 const SCRIPT_USER: &str = "script";
 const SCRIPT_RULES: &str = "~* &* +@all -@admin -@dangerous +keys +sort +sort_ro +info";
 
-/// How much of a server's output is kept: its start, and room for a crash report.
+/// How much of a server's output is kept, since a script may log without end.
 const LOG_LEN_MAX: u64 = 1 << 20;
 
 /// The longest file that a server may write.
@@ -105,15 +105,11 @@ impl Server {
             conf += &node_conf(dir.path())?;
         }
         if module {
-            conf += &format!(
-                "loadmodule {}\n",
-                module_for_a_server_in(dir.path(), programs)?.display()
-            );
+            let module = module_for_a_server_in(dir.path(), programs)?;
+            conf += &format!("loadmodule {}\n", module.display());
         }
         fs::write(dir.path().join("redis.conf"), conf)?;
-        let log = dir.path().join("log");
-        let file = File::create(&log)?;
-        let (said, say) = std::io::pipe()?;
+        let (mut said, say) = std::io::pipe()?;
         let mut command = bounded(&programs.server);
         command
             .arg(dir.path().join("redis.conf"))
@@ -122,47 +118,54 @@ impl Server {
             .stdout(say.try_clone()?)
             .stderr(say);
         if is_root() {
-            std::os::unix::fs::chown(dir.path(), Some(NOBODY), Some(NOBODY))?;
+            given_to_nobody(dir.path())?;
             command.uid(NOBODY).gid(NOBODY);
         }
         let child = command.spawn().context("cannot run /bin/sh, which starts the servers")?;
         // It holds an end of the pipe, so the pipe would never close.
         drop(command);
         let id = child.id();
-        let writer = std::thread::spawn(move || keep_the_beginning(said, file));
+        let log = std::thread::spawn(move || {
+            let mut log = Vec::new();
+            // What can't be read is missing in the log.
+            let _ = said.by_ref().take(LOG_LEN_MAX).read_to_end(&mut log);
+            let _ = std::io::copy(&mut said, &mut sink());
+            String::from_utf8_lossy(&log).into_owned()
+        });
         list.insert(id, Running { child, _dir: dir });
         drop(running);
         let server = Self { id, socket };
-        server.wait_until_up(&log, writer)?;
+        server.wait_until_up(log)?;
         if is_node {
             server.client()?.must(&["CLUSTER", "FAILOVER", "TAKEOVER"])?;
         }
         Ok(server)
     }
 
-    fn wait_until_up(&self, log: &Path, writer: JoinHandle<()>) -> Result<()> {
-        wait_for("the doctor's own server to answer", || {
+    fn wait_until_up(&self, log: JoinHandle<String>) -> Result<()> {
+        let start = Instant::now();
+        let answers = || self.client().ok()?.call(&["PING"]).ok();
+        while !answers().is_some_and(|reply| reply.text().contains("PONG")) {
             let ended = match running().as_mut().and_then(|list| list.get_mut(&self.id)) {
                 Some(process) => !matches!(process.child.try_wait(), Ok(None)),
                 None => true,
             };
-            let up =
-                || self.client().ok()?.call(&["PING"]).ok()?.text().contains("PONG").then_some(());
-            if ended { Some(Err(())) } else { up().map(Ok) }
-        })?
-        .or_else(|()| {
-            // The log is complete once the server has closed the pipe.
-            let _ = writer.join();
-            let said = fs::read_to_string(log).unwrap_or_default();
-            let lines: Vec<&str> = said.lines().collect();
-            let last = lines.iter().rev().take(6).rev().copied().collect::<Vec<_>>().join(" | ");
-            let user =
-                if is_root() { " as the user nobody, whom the doctor uses for root" } else { "" };
-            bail!(
-                "the doctor's own server did not start{user}: install redis-server, or name one by \
-                 --server or REDIS_SERVER; its output ends with: {last}"
-            )
-        })
+            if ended {
+                // The log is complete once the server has closed the pipe.
+                let log = log.join().unwrap_or_default();
+                let lines: Vec<&str> = log.lines().collect();
+                let last = lines[lines.len().saturating_sub(6)..].join(" | ");
+                let who = " as the user nobody, whom the doctor uses for root";
+                let user = if is_root() { who } else { "" };
+                bail!(
+                    "the doctor's own server did not start{user}: install redis-server, or name \
+                     one by --server or REDIS_SERVER; its output ends with: {last}"
+                )
+            }
+            ensure!(start.elapsed() < DEADLINE, "the doctor's own server does not answer");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
     }
 
     pub fn client(&self) -> Result<Client> {
@@ -185,7 +188,7 @@ fn node_conf(dir: &Path) -> Result<String> {
     let path = dir.join("nodes.conf");
     fs::write(&path, nodes)?;
     if is_root() {
-        std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY))?;
+        given_to_nobody(&path)?;
     }
     Ok(format!(
         "bind 127.0.0.1\ncluster-enabled yes\ncluster-port {port}\n\
@@ -193,32 +196,17 @@ fn node_conf(dir: &Path) -> Result<String> {
     ))
 }
 
-/// Writes a server's output into its log until the log is full, since a script may log without end.
-fn keep_the_beginning(mut said: std::io::PipeReader, mut log: File) {
-    let mut beginning = (&mut said).take(LOG_LEN_MAX);
-    // After an error the log can't be read, which is reported then.
-    let _ = std::io::copy(&mut beginning, &mut log);
-    let _ = std::io::copy(&mut said, &mut std::io::sink());
-}
-
-/// Limits the size of files for this program and the servers that it starts from now on. To be
-/// called once, at the start.
-pub fn bound_files() -> Result<()> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let most =
-        getrlimit(Resource::Fsize).maximum.map_or(FILE_LEN_MAX, |most| most.min(FILE_LEN_MAX));
-    let bound = Rlimit { current: Some(most), maximum: Some(most) };
-    setrlimit(Resource::Fsize, bound).context("cannot bound the files of servers")
-}
-
-/// A server whose memory is bounded from its first moment, by the shell that becomes the server:
-/// this program keeps its own bounds, and prlimit on a process of the user nobody needs a right
-/// that root lacks in most containers.
+/// A server whose memory and files are bounded from its first moment, by the shell that becomes the
+/// server: this program keeps its own bounds, and prlimit on a process of the user nobody needs a
+/// right that root lacks in most containers.
 fn bounded(server: &Path) -> Command {
     use rustix::process::{Resource, getrlimit};
-    let most = getrlimit(Resource::As).maximum.map_or(MEMORY_MAX, |most| most.min(MEMORY_MAX));
+    let most = |of, ours: u64| getrlimit(of).maximum.map_or(ours, |most| most.min(ours));
+    let memory = most(Resource::As, MEMORY_MAX) >> 10;
+    let blocks = most(Resource::Fsize, FILE_LEN_MAX) >> 9;
+    let bounds = format!("ulimit -v {memory} && ulimit -f {blocks} && exec \"$0\" \"$@\"");
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(format!("ulimit -v {} && exec \"$0\" \"$@\"", most >> 10)).arg(server);
+    command.arg("-c").arg(bounds).arg(server);
     command
 }
 
@@ -290,6 +278,10 @@ impl Client {
 /// Started by root, servers run as this user, who owns no files, since they run unknown scripts.
 const NOBODY: u32 = 65534;
 
+fn given_to_nobody(path: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY))
+}
+
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -305,19 +297,6 @@ fn module_for_a_server_in(dir: &Path, programs: &Programs) -> Result<PathBuf> {
     // The server only loads a module whose file is executable.
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
     Ok(copy)
-}
-
-fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
-    let start = Instant::now();
-    loop {
-        if let Some(answer) = ask() {
-            return Ok(answer);
-        }
-        if start.elapsed() > DEADLINE {
-            bail!("{what} took longer than {} s", DEADLINE.as_secs());
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[cfg(test)]

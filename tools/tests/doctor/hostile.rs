@@ -9,8 +9,8 @@ use crate::doctor::{doctor, run, script};
 use crate::harness::wait_for;
 
 /// Writes a server program that notes, in a file of its own once it has ended, the user it ran as
-/// and the length of its largest file at any moment; that of its log is complete, since the log
-/// stays open here. A look from outside would miss a server that lives for milliseconds.
+/// and the length of its largest file at any moment. A look from outside would miss a server that
+/// lives for milliseconds.
 fn noting_server(folder: &Path, notes: &Path) -> PathBuf {
     let server = std::env::var("REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned());
     let notes = notes.display();
@@ -19,8 +19,8 @@ fn noting_server(folder: &Path, notes: &Path) -> PathBuf {
         "#!/bin/sh\n: > '{notes}'/$$\n(lens=\n\
          while kill -0 $$; do\n\
          lens=\"$lens $(find . -type f ! -name libseckill.so -printf '%s ')\"; sleep 0.01; done\n\
-         greatest=$(printf '%s\\n' $lens $(stat -L -c %s /dev/fd/9) | sort -n | tail -n 1)\n\
-         echo $(id -u) $greatest > '{notes}'/$$) 9< log > /dev/null 2>&1 &\n\
+         greatest=$(printf '%s\\n' 0 $lens | sort -n | tail -n 1)\n\
+         echo $(id -u) $greatest > '{notes}'/$$) > /dev/null 2>&1 &\n\
          exec '{server}' \"$@\"\n"
     );
     fs::write(&program, text).expect("a program");
