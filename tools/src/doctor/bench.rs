@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
+use domain::integer;
 use seckill_tools::sanitize::sanitize;
 
 use crate::call::{Call, Values};
@@ -15,22 +16,21 @@ use crate::wire::Words;
 
 pub struct Bench<'a> {
     pub programs: &'a Programs,
-    plain: Watched,
-    module: Watched,
-    /// Whether the servers are nodes of clusters.
-    pub are_nodes: bool,
-    /// Two nodes, once they are needed.
+    pub plain: Side,
+    pub module: Side,
+    /// The same on two nodes of clusters, once they are needed.
     nodes: Option<Box<Bench<'a>>>,
-    /// What a command does to keys, as the server says it.
-    known: BTreeMap<Words, Vec<Access>>,
-    kinds: BTreeMap<String, Vec<String>>,
-    _servers: [Server; 2],
 }
 
 /// A server whose calls MONITOR shows.
-struct Watched {
+pub struct Side {
     client: Client,
     monitor: Client,
+    is_node: bool,
+    /// What a command does to keys, as the server says it.
+    known: BTreeMap<Words, Vec<Access>>,
+    kinds: BTreeMap<String, Vec<String>>,
+    _server: Server,
 }
 
 /// A key that a command gets, and what for.
@@ -83,6 +83,13 @@ pub struct Seen {
     pub after: Keyspace,
 }
 
+impl Seen {
+    /// What it published.
+    pub fn messages(&self) -> impl Iterator<Item = &Words> {
+        self.calls.iter().filter(|call| call.publishes()).map(|call| &call.words)
+    }
+}
+
 /// How a server is asked to do what the script does.
 #[derive(Clone, Debug)]
 pub enum Entry {
@@ -112,50 +119,15 @@ impl<'a> Bench<'a> {
     }
 
     fn of(programs: &'a Programs, are_nodes: bool) -> Result<Self> {
-        let start = |module| Server::start(programs, module, are_nodes);
-        let servers = [start(false)?, start(true)?];
-        let [plain, module] = [Watched::new(&servers[0])?, Watched::new(&servers[1])?];
-        let (known, kinds) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self {
-            programs,
-            plain,
-            module,
-            are_nodes,
-            nodes: None,
-            known,
-            kinds,
-            _servers: servers,
-        })
+        let side = |module| Side::new(Server::start(programs, module, are_nodes)?, are_nodes);
+        Ok(Self { programs, plain: side(false)?, module: side(true)?, nodes: None })
     }
 
-    /// The same on nodes of clusters.
     pub fn nodes(&mut self) -> Result<&mut Self> {
         if self.nodes.is_none() {
             self.nodes = Some(Box::new(Self::of(self.programs, true)?));
         }
         self.nodes.as_deref_mut().context("nodes")
-    }
-
-    /// The slots of keys; of a cluster.
-    pub fn slots(&mut self, keys: &[Vec<u8>]) -> Result<BTreeSet<Vec<u8>>> {
-        let ask = |key: &Vec<u8>| vec![b"CLUSTER".to_vec(), b"KEYSLOT".to_vec(), key.clone()];
-        let asked: Vec<Words> = keys.iter().map(ask).collect();
-        Ok(self.plain.client.replies(&asked)?.into_iter().map(Reply::bytes).collect())
-    }
-
-    /// Loads a script or a library into the server without the module; its answer if it refuses.
-    pub fn load(&mut self, text: &[u8], function: Option<&str>) -> Result<Result<Entry, Reply>> {
-        if let Some(name) = function {
-            let loaded = self.plain.client.call(&[&b"FUNCTION"[..], b"LOAD", b"REPLACE", text])?;
-            let entry = Entry::Function(name.to_owned());
-            return Ok(if loaded.refuses() { Err(loaded) } else { Ok(entry) });
-        }
-        Ok(loaded(self.plain.client.call(&[&b"SCRIPT"[..], b"LOAD", text])?))
-    }
-
-    /// Loads a line of Lua into the server with the module.
-    pub fn load_beside_module(&mut self, text: &[u8]) -> Result<Result<Entry, Reply>> {
-        Ok(loaded(self.module.client.call(&[&b"SCRIPT"[..], b"LOAD", text])?))
     }
 
     /// Gives the module these settings, and the others their defaults; its answer if it refuses.
@@ -170,58 +142,98 @@ impl<'a> Bench<'a> {
         Ok(reply.refuses().then_some(reply))
     }
 
-    /// Empties both servers. Nodes have no slots then.
     pub fn clear(&mut self) -> Result<()> {
-        self.clear_plain()?;
-        self.module.client.clear(self.are_nodes)
-    }
-
-    pub fn clear_plain(&mut self) -> Result<()> {
-        self.plain.client.clear(self.are_nodes)
+        self.plain.clear()?;
+        self.module.clear()
     }
 
     /// Sends commands to both servers.
     pub fn prepare(&mut self, commands: &[Words]) -> Result<()> {
-        self.plain.client.replies(commands)?;
-        self.module.client.replies(commands).map(drop)
+        self.plain.send(commands)?;
+        self.module.send(commands).map(drop)
+    }
+}
+
+impl Side {
+    fn new(server: Server, is_node: bool) -> Result<Self> {
+        let (client, mut monitor) = (server.client()?, server.client()?);
+        monitor.must(&["MONITOR"])?;
+        let (known, kinds) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { client, monitor, is_node, known, kinds, _server: server })
     }
 
-    pub fn prepare_plain(&mut self, commands: &[Words]) -> Result<Vec<Reply>> {
-        self.plain.client.replies(commands)
+    /// Loads a script, or a library with this function; its answer if it refuses.
+    pub fn load(&mut self, text: &[u8], function: Option<&str>) -> Result<Result<Entry, Reply>> {
+        let words: &[&[u8]] = match function {
+            Some(_) => &[b"FUNCTION", b"LOAD", b"REPLACE", text],
+            None => &[b"SCRIPT", b"LOAD", text],
+        };
+        let loaded = self.client.call(words)?;
+        Ok(match function {
+            _ if loaded.refuses() => Err(loaded),
+            Some(name) => Ok(Entry::Function(name.to_owned())),
+            None => Ok(Entry::Sha(loaded.text())),
+        })
+    }
+
+    /// Removes all keys. A node has no slots then.
+    pub fn clear(&mut self) -> Result<()> {
+        self.client.clear(self.is_node)
+    }
+
+    pub fn send(&mut self, commands: &[Words]) -> Result<Vec<Reply>> {
+        self.client.replies(commands)
     }
 
     pub fn keys(&mut self) -> Result<Keyspace> {
-        Keyspace::read(&mut self.plain.client)
+        Keyspace::read(&mut self.client)
     }
 
-    /// Runs a script on the server without the module, and watches it.
+    /// The slots of keys; of a cluster.
+    pub fn slots(&mut self, keys: &[Vec<u8>]) -> Result<BTreeSet<Vec<u8>>> {
+        let ask = |key: &Vec<u8>| vec![b"CLUSTER".to_vec(), b"KEYSLOT".to_vec(), key.clone()];
+        let asked: Vec<Words> = keys.iter().map(ask).collect();
+        Ok(self.send(&asked)?.into_iter().map(Reply::bytes).collect())
+    }
+
+    /// Runs a script, and watches what it calls.
     pub fn run(&mut self, words: &Words) -> Result<Seen> {
-        let (reply, mut calls) = self.plain.run(words)?;
+        let (reply, mut calls) = self.watched(words)?;
         let mut branches = Vec::new();
         calls.retain(|call| {
             let mark = call.get(1).filter(|_| call[0] == b"ECHO");
             let number = mark.and_then(|mark| mark.strip_prefix(MARK.as_bytes()));
-            let number =
-                number.and_then(|number| std::str::from_utf8(number).ok()?.parse::<usize>().ok());
+            let number = number.and_then(integer::parse).and_then(|n| usize::try_from(n).ok());
             branches.extend(number);
             number.is_none()
         });
         Ok(Seen { reply, calls: self.with_keys(calls)?, branches, after: self.keys()? })
     }
 
-    /// Runs what replaces the script on the server with the module: the reply, what it published if
-    /// that is asked for, and the keys.
-    pub fn replace(
-        &mut self,
-        words: &Words,
-        publishes: bool,
-    ) -> Result<(Reply, Vec<Words>, Keyspace)> {
-        let (reply, mut calls) = match publishes {
-            true => self.module.run(words)?,
-            false => (self.module.client.eval(words)?, Vec::new()),
-        };
-        calls.retain(|call| call[0] == b"PUBLISH");
-        Ok((reply, calls, Keyspace::read(&mut self.module.client)?))
+    /// Runs a script, and does not watch it.
+    pub fn run_blind(&mut self, words: &Words) -> Result<Seen> {
+        let (reply, calls, branches) = (self.client.eval(words)?, Vec::new(), Vec::new());
+        Ok(Seen { reply, calls, branches, after: self.keys()? })
+    }
+
+    fn watched(&mut self, words: &Words) -> Result<(Reply, Vec<Words>)> {
+        self.client.must(&[b"ECHO", BEGIN])?;
+        let reply = self.client.eval(words)?;
+        self.client.must(&[b"ECHO", END])?;
+        let (mut calls, mut begun) = (Vec::new(), false);
+        loop {
+            let line = self.monitor.next()?.bytes();
+            if !begun {
+                begun = line.windows(BEGIN.len()).any(|part| part == BEGIN);
+                continue;
+            }
+            let (by_script, call) = parse(&line).context("a line of MONITOR")?;
+            match call.get(1) {
+                Some(word) if word == END && !by_script => return Ok((reply, calls)),
+                _ if by_script => calls.push(call),
+                _ => {}
+            }
+        }
     }
 
     /// The keys of each call, asked of the server, which knows its commands.
@@ -233,7 +245,7 @@ impl<'a> Bench<'a> {
             name.into_iter().chain((*words).iter().cloned()).collect()
         };
         let asked: Vec<Words> = unknown.iter().map(ask).collect();
-        for (words, reply) in unknown.into_iter().zip(self.plain.client.replies(&asked)?) {
+        for (words, reply) in unknown.into_iter().zip(self.client.replies(&asked)?) {
             let keys = match reply {
                 Reply::List(keys) => keys.into_iter().map(access).collect::<Result<Vec<_>>>()?,
                 // A command without keys, or one that the server does not have.
@@ -258,48 +270,12 @@ impl<'a> Bench<'a> {
         if let Some(known) = self.kinds.get(name) {
             return Ok(known.clone());
         }
-        let info = self.plain.client.call(&["COMMAND", "INFO", name])?.items().into_iter().next();
+        let info = self.client.call(&["COMMAND", "INFO", name])?.items().into_iter().next();
         let mut info = info.map(Reply::items).unwrap_or_default();
         let categories = if info.len() > 6 { info.swap_remove(6).items() } else { Vec::new() };
         let kinds: Vec<String> = categories.iter().map(Reply::text).collect();
         self.kinds.insert(name.to_owned(), kinds.clone());
         Ok(kinds)
-    }
-}
-
-impl Watched {
-    fn new(server: &Server) -> Result<Self> {
-        let mut monitor = server.client()?;
-        monitor.must(&["MONITOR"])?;
-        Ok(Self { client: server.client()?, monitor })
-    }
-
-    /// Runs a script: its reply, and what it called.
-    fn run(&mut self, words: &Words) -> Result<(Reply, Vec<Words>)> {
-        self.client.must(&[b"ECHO", BEGIN])?;
-        let reply = self.client.eval(words)?;
-        self.client.must(&[b"ECHO", END])?;
-        let (mut calls, mut begun) = (Vec::new(), false);
-        loop {
-            let line = self.monitor.next()?.bytes();
-            if !begun {
-                begun = line.windows(BEGIN.len()).any(|part| part == BEGIN);
-                continue;
-            }
-            let (by_script, call) = parse(&line).context("a line of MONITOR")?;
-            match call.get(1) {
-                Some(word) if word == END && !by_script => return Ok((reply, calls)),
-                _ if by_script => calls.push(call),
-                _ => {}
-            }
-        }
-    }
-}
-
-fn loaded(reply: Reply) -> Result<Entry, Reply> {
-    match reply {
-        Reply::Text(sha) => Ok(Entry::Sha(String::from_utf8_lossy(&sha).into_owned())),
-        other => Err(other),
     }
 }
 

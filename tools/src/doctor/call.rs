@@ -1,12 +1,14 @@
 //! How a script is called: what each of KEYS and ARGV is, as the user says it or as one of the
 //! usual calls has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use anyhow::{Result, bail, ensure};
 use domain::integer;
 
+use crate::lua::Lua;
+use crate::template::Pattern;
 use crate::wire::Words;
 
 /// What a part of an argument is. Each call of a history has a value for every role.
@@ -57,71 +59,33 @@ impl fmt::Display for Role {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Piece {
-    Text(String),
-    Role(Role),
-}
-
 /// One of KEYS or ARGV.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Word(pub Vec<Piece>);
+pub type Word = Pattern<Role>;
 
 pub type Values = BTreeMap<Role, Vec<u8>>;
 
 impl Word {
-    pub fn role(role: Role) -> Self {
-        Self(vec![Piece::Role(role)])
-    }
-
     /// From `stock:{voucher}`. Braces around anything else, such as `{7}` or JSON, stay as they
     /// are.
     fn parse(text: &str) -> Self {
-        let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
-        while let Some(letter) = rest.chars().next() {
-            let named = |(name, role): &(&str, Role)| {
-                let after = rest.strip_prefix('{')?.strip_prefix(name)?.strip_prefix('}')?;
-                Some((*role, after))
-            };
-            if let Some((role, after)) = NAMES.iter().find_map(named) {
-                if !plain.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut plain)));
-                }
-                pieces.push(Piece::Role(role));
-                rest = after;
-            } else {
-                plain.push(letter);
-                rest = &rest[letter.len_utf8()..];
-            }
-        }
-        if !plain.is_empty() || pieces.is_empty() {
-            pieces.push(Piece::Text(plain));
-        }
-        Self(pieces)
+        let places = NAMES.map(|(name, role)| (role, format!("{{{name}}}").into_bytes()));
+        Self::of(text.as_bytes(), &places)
     }
 
     /// From one of the words of `--keys` and `--argv`.
     fn of_option(option: &str, word: &str, number: usize) -> Result<Self> {
-        let key = |name: &str| Self(vec![Piece::Text(name.into()), Piece::Role(Role::Voucher)]);
         if let Some(text) = word.strip_prefix('=') {
             return Ok(Self::parse(text));
         }
-        if word.contains('{') {
-            return Ok(Self::parse(word));
-        }
         Ok(match word {
-            "stock" => key("stock:"),
-            "buyers" => key("buyers:"),
-            "stream" => Self(vec![Piece::Text("orders".into())]),
-            "counter" => Self(vec![
-                Piece::Text("counter:".into()),
-                Piece::Role(Role::Voucher),
-                Piece::Text(":".into()),
-                Piece::Role(Role::User),
-            ]),
-            "-" => Self::role(Role::Other(u8::try_from(number)?)),
+            _ if word.contains('{') => Self::parse(word),
+            "stock" => Self::after("stock:", Role::Voucher),
+            "buyers" => Self::after("buyers:", Role::Voucher),
+            "stream" => Self::constant_of("orders"),
+            "counter" => Self::parse("counter:{voucher}:{user}"),
+            "-" => Self::place(Role::Other(u8::try_from(number)?)),
             _ => match NAMES.iter().find(|(name, _)| *name == word) {
-                Some((_, role)) => Self::role(*role),
+                Some((_, role)) => Self::place(*role),
                 None => {
                     let names = NAMES.map(|(name, _)| name).join(" ");
                     bail!("{option}: {word} is none of stock buyers stream counter {names} - =text")
@@ -131,27 +95,7 @@ impl Word {
     }
 
     pub fn value(&self, values: &Values) -> Vec<u8> {
-        let of = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone().into_bytes(),
-            Piece::Role(role) => values.get(role).cloned().unwrap_or_default(),
-        };
-        self.0.iter().flat_map(of).collect()
-    }
-
-    pub fn only_role(&self) -> Option<Role> {
-        match self.0.as_slice() {
-            [Piece::Role(role)] => Some(*role),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Word {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|piece| match piece {
-            Piece::Text(text) => f.write_str(text),
-            Piece::Role(role) => write!(f, "{role}"),
-        })
+        self.filled(|role| values.get(&role).cloned().unwrap_or_default())
     }
 }
 
@@ -216,17 +160,17 @@ impl Call {
 
     /// The calls that are tried if none is told: every key belongs to a voucher, or all but the
     /// first are numbers, and what ARGV is shows when the script runs.
-    pub fn usual(keys: usize, args: usize, has_numbers: bool) -> Self {
+    pub fn usual(lua: &Lua, has_numbers: bool) -> Self {
         let key = |n| match n {
-            2.. if has_numbers => Word::role(Role::Other(FIRST_KEY.saturating_add(n))),
-            _ => Word(vec![Piece::Text(format!("key{n}:")), Piece::Role(Role::Voucher)]),
+            2.. if has_numbers => Word::place(Role::Other(FIRST_KEY.saturating_add(n))),
+            _ => Word::after(&format!("key{n}:"), Role::Voucher),
         };
-        let arg = |n| Word::role(Role::Other(n));
+        let arg = |n| Word::place(Role::Other(n));
         let count = |n: usize| 1..=u8::try_from(n).unwrap_or(u8::MAX);
         Self {
             function: None,
-            keys: count(keys).map(key).collect(),
-            args: count(args).map(arg).collect(),
+            keys: count(lua.keys).map(key).collect(),
+            args: count(lua.args).map(arg).collect(),
             is_told: false,
         }
     }
@@ -250,12 +194,8 @@ impl Call {
 
     /// Every role that the call has a value of.
     pub fn roles(&self) -> Vec<Role> {
-        let pieces = self.slots().flat_map(|(_, word)| &word.0);
-        let role = |piece: &Piece| if let Piece::Role(role) = piece { Some(*role) } else { None };
-        let mut roles: Vec<Role> = pieces.filter_map(role).collect();
-        roles.sort_unstable();
-        roles.dedup();
-        roles
+        let roles: BTreeSet<Role> = self.slots().flat_map(|(_, word)| word.places()).collect();
+        roles.into_iter().collect()
     }
 
     /// Gives an argument of unknown meaning its role.
@@ -266,9 +206,9 @@ impl Call {
             None => None,
         };
         if let Some(word) = word
-            && matches!(word.only_role(), Some(Role::Other(_)))
+            && matches!(word.only(), Some(Role::Other(_)))
         {
-            *word = Word::role(role);
+            *word = Word::place(role);
         }
     }
 

@@ -10,7 +10,7 @@ pub use proposals::{of_lock, of_return, of_sale};
 use crate::call::Slot;
 use crate::conf::Setting;
 use crate::reply::{Reply, quoted};
-use crate::template::{Part, Template};
+use crate::template::Template;
 
 /// A command with its words, as templates.
 #[derive(Clone, Debug)]
@@ -111,17 +111,9 @@ impl Answer {
     }
 }
 
-fn text(text: &str) -> Template {
-    Template(vec![Part::Text(text.into())])
-}
-
 /// Lua for the number in a key.
 fn number_in(key: &Template) -> String {
     format!("tonumber(redis.call('GET', {}) or 0)", key.lua())
-}
-
-fn slot(slot: Slot) -> Template {
-    Template(vec![Part::Slot(slot)])
 }
 
 impl Candidate {

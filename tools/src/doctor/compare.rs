@@ -6,12 +6,11 @@ use anyhow::Result;
 use seckill_tools::sanitize::sanitize_bytes;
 use serde::Serialize;
 
-use crate::bench::{Bench, Entry, Seen, shown};
-use crate::call::{Call, Values};
+use crate::bench::{Entry, Seen, shown};
+use crate::call::Values;
 use crate::candidates::Candidate;
+use crate::examine::Examination;
 use crate::history::{History, Rigor, Step};
-use crate::keyspace::Keyspace;
-use crate::lua::Lua;
 use crate::reply::Reply;
 use crate::template::Template;
 
@@ -33,23 +32,45 @@ pub struct Compared {
 }
 
 /// Why a line does not take the script's place.
-#[derive(Clone, Debug)]
-pub enum Difference {
-    /// The script does something that the line never does.
-    Beside(String),
-    /// Its replies to accepted tries have no rule.
-    NoRule(String),
-    /// In this history, replies or keys differ.
-    Shown { about: &'static str, history: Vec<String>, what: String },
+#[derive(Debug)]
+pub struct Difference {
+    pub why: Why,
+    pub text: String,
+    /// After how many calls it showed.
+    pub played: usize,
 }
 
-impl Difference {
-    pub fn text(&self) -> String {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// The script does something that the line never does.
+    Beside,
+    /// Its replies to accepted tries have no rule.
+    NoRule,
+    /// Replies or keys differ in a history.
+    Shown,
+}
+
+pub enum Failed {
+    Differs(Difference),
+    CouldNotRun(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        Self::CouldNotRun(error)
+    }
+}
+
+impl Failed {
+    pub fn beside(text: impl Into<String>) -> Self {
+        Self::Differs(Difference { why: Why::Beside, text: text.into(), played: 0 })
+    }
+
+    /// The same, after so many calls.
+    pub fn after(self, played: usize) -> Self {
         match self {
-            Self::Beside(what) | Self::NoRule(what) => what.clone(),
-            Self::Shown { about, history, what } => {
-                format!("{about}: after {}: {what}", history.join("; "))
-            }
+            Self::Differs(difference) => Self::Differs(Difference { played, ..difference }),
+            other => other,
         }
     }
 }
@@ -57,27 +78,22 @@ impl Difference {
 /// Where the two sides are after a step.
 pub struct Side<'s> {
     pub step: &'s Step,
-    pub seen: &'s Seen,
-    pub reply: &'s Reply,
+    pub yours: &'s Seen,
+    pub ours: &'s Reply,
 }
 
-pub struct Comparison<'b, 'a> {
-    pub bench: &'b mut Bench<'a>,
-    pub script: &'b Entry,
-    pub call: &'b Call,
-    pub histories: &'b [History],
-}
-
-impl Comparison<'_, '_> {
-    /// Plays all histories. `judge` says how replies differ, if they do.
-    pub fn play(
+impl Examination<'_, '_, '_> {
+    /// Plays all histories beside the line. `judge` says how replies differ, if they do.
+    pub fn play_beside(
         &mut self,
+        histories: &[History],
         ours: &Entry,
         candidate: &Candidate,
         judge: &mut dyn FnMut(&Side<'_>) -> Option<String>,
-    ) -> Result<Result<Compared, Difference>> {
+    ) -> Result<Compared, Failed> {
         let mut compared = Compared { call: self.call.to_string(), ..Compared::default() };
-        for history in self.histories {
+        let publishes = candidate.publishes();
+        for history in histories {
             self.bench.clear()?;
             let mut said = Vec::new();
             compared.histories += 1;
@@ -85,93 +101,87 @@ impl Comparison<'_, '_> {
             for step in &history.steps {
                 compared.calls += 1;
                 said.extend(step.before.iter().map(|words| shown(words)));
-                let words = step.words(self.script, self.call);
+                let words = step.words(&self.entry, &self.call);
                 let mut named = words.clone();
                 named[1] = b"{sha}".to_vec();
                 said.push(shown(&named));
                 self.bench.prepare(&step.before)?;
                 let is_strict = history.rigor == Rigor::Same;
-                let before = if is_strict { None } else { Some(self.bench.keys()?) };
-                let seen = self.bench.run(&words)?;
+                let before = if is_strict { None } else { Some(self.bench.plain.keys()?) };
+                let yours = self.bench.plain.run(&words)?;
                 if history.rigor != Rigor::Odd
-                    && let Some(beside) = self.beside(&seen, &step.values, candidate)
+                    && let Some(beside) = self.beside(&yours, &step.values, candidate)
                 {
-                    return Ok(Err(Difference::Beside(beside)));
+                    return Err(Failed::beside(beside));
                 }
-                let ours = step.words(ours, self.call);
-                let publishes = candidate.publishes();
-                let (reply, published, after) = self.bench.replace(&ours, publishes)?;
-                let yours = seen.calls.iter().filter(|call| call.publishes());
-                let what = match seen.after.difference(&after) {
-                    None if publishes && !yours.map(|call| &call.words).eq(&published) => {
+                let words = step.words(ours, &self.call);
+                let ours = match publishes {
+                    true => self.bench.module.run(&words)?,
+                    false => self.bench.module.run_blind(&words)?,
+                };
+                let what = match yours.after.difference(&ours.after) {
+                    None if publishes && !yours.messages().eq(ours.messages()) => {
                         Some("they publish different messages".to_owned())
                     }
                     Some(keys) => Some(format!("the keys differ, {keys}")),
-                    None => judge(&Side { step, seen: &seen, reply: &reply }),
+                    None => judge(&Side { step, yours: &yours, ours: &ours.reply }),
                 };
                 let Some(what) = what else { continue };
-                let may = before.is_some_and(|before| {
-                    let ours = reply.refuses() && after.is_same(&before);
-                    let yours = seen.reply.is_error();
-                    ours && may_refuse(history.rigor, &seen, &before)
-                        || yours && history.rigor == Rigor::Odd
+                let may_differ = before.is_some_and(|before| {
+                    let refused = ours.reply.refuses() && ours.after.is_same(&before);
+                    let fails = yours.reply.is_error();
+                    refused && (fails || yours.after.is_same(&before))
+                        || history.rigor == Rigor::Odd && (refused || fails)
                 });
-                if may {
+                if may_differ {
                     compared.refused.insert(history.about);
                     break;
                 }
-                let count = said.len().saturating_sub(6);
-                return Ok(Err(Difference::Shown {
-                    about: history.about,
-                    history: said.split_off(count),
-                    what,
-                }));
+                let last = said.split_off(said.len().saturating_sub(6)).join("; ");
+                let text = format!("{}: after {last}: {what}", history.about);
+                return Err(Failed::Differs(Difference { why: Why::Shown, text, played: 0 }));
             }
         }
-        Ok(Ok(compared))
+        Ok(compared)
     }
 
-    /// Branches of the script that no call of these histories takes; apart from those that a
-    /// failure of a write would take, of which this says where they are.
-    pub fn unreached(
-        &mut self,
-        lua: &Lua,
-        function: Option<&str>,
-    ) -> Result<(Option<usize>, Vec<String>)> {
-        let mut missed: BTreeSet<usize> = (0..lua.branches.len()).collect();
-        let marked = self.bench.load(lua.marked.as_bytes(), function)?;
+    /// A branch of the script that no call of these histories takes; and where those are that only
+    /// a failure of a write would take.
+    pub fn unreached(&mut self, histories: &[History]) -> Result<(Option<usize>, Vec<String>)> {
+        let mut missed: BTreeSet<usize> = (0..self.lua.branches.len()).collect();
+        let (bench, function) = (&mut self.bench.plain, self.call.function.as_deref());
+        let marked = bench.load(self.lua.marked.as_bytes(), function)?;
         let Ok(marked) = marked else { return Ok((missed.pop_first(), Vec::new())) };
-        for history in self.histories {
-            self.bench.clear_plain()?;
+        for history in histories {
+            bench.clear()?;
             for step in &history.steps {
-                self.bench.prepare_plain(&step.before)?;
-                let seen = self.bench.run(&step.words(&marked, self.call))?;
+                bench.send(&step.before)?;
+                let seen = bench.run(&step.words(&marked, &self.call))?;
                 missed.retain(|number| !seen.branches.contains(number));
             }
             if missed.is_empty() {
                 break;
             }
         }
-        let mut failures = Vec::new();
-        for number in &missed {
-            let Some(name) = &lua.branches[*number].checks else { continue };
-            if self.bench.categories(name)?.iter().any(|category| category == "@write") {
-                let lines = lua.lines(*number);
-                failures.push((
-                    *number,
-                    format!("{lines}, after an answer of {name} that no call got"),
-                ));
+        let (mut first, mut failures) = (None, Vec::new());
+        for number in missed {
+            let checks = self.lua.branches[number].checks.as_ref();
+            let is_write = |kinds: Vec<String>| kinds.iter().any(|kind| kind == "@write");
+            match checks {
+                Some(name) if is_write(bench.categories(name)?) => {
+                    let lines = self.lua.lines(number);
+                    failures.push(format!("{lines}, after an answer of {name} that no call got"));
+                }
+                _ => first = first.or(Some(number)),
             }
         }
-        missed.retain(|number| !failures.iter().any(|(own, _)| own == number));
-        let failures = failures.into_iter().map(|(_, text)| text).collect();
-        Ok((missed.pop_first(), failures))
+        Ok((first, failures))
     }
 
     /// What the script does that the line has no part in: it gets another key, or looks at one of
     /// its own in another way than the command does.
     fn beside(&self, seen: &Seen, values: &Values, candidate: &Candidate) -> Option<String> {
-        let text = |key: &Template| key.text(self.call, values);
+        let text = |key: &Template| key.text(&self.call, values);
         let keys: Vec<Vec<u8>> = candidate.keys.iter().map(text).collect();
         let buyers = candidate.buyers.as_ref().map(|(buyers, _)| text(buyers));
         let mut written: Vec<&[u8]> = Vec::new();
@@ -208,11 +218,3 @@ const TIMES: [&str; 5] = ["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "OBJECT"];
 
 /// How buyers are asked for one of them, or for what says nothing of them.
 const ASKS: [&str; 6] = ["SISMEMBER", "SMISMEMBER", "EXISTS", "TTL", "PTTL", "TYPE"];
-
-fn may_refuse(rigor: Rigor, seen: &Seen, before: &Keyspace) -> bool {
-    match rigor {
-        Rigor::Same => false,
-        Rigor::MayRefuse => seen.reply.is_error() || seen.after.is_same(before),
-        Rigor::Odd => true,
-    }
-}

@@ -1,23 +1,24 @@
 //! Examines one script: it is run, and what can be shown is said.
 
-mod other;
 mod seen;
+
+use std::collections::BTreeSet;
 
 use anyhow::Result;
 use seckill_tools::sanitize::sanitize;
 
 use crate::bench::{Bench, Entry, shown};
-use crate::call::{Call, Piece, Role, Slot, Word};
+use crate::call::{Call, Role, Slot};
 use crate::candidates::{self, Candidate};
-use crate::compare::Difference;
-use crate::harm::{Judge, Session};
+use crate::compare::Why;
+use crate::harm::Session;
 use crate::history::{History, Writer};
 use crate::keyspace::Kind;
-use crate::learn::{Learned, Learner, Sale};
+use crate::learn::{Learned, Marks, Sale, marks};
 use crate::lua::Lua;
-use crate::replace::{Replacement, Replacer, with_default_names};
+use crate::replace::{Replacement, with_default_names};
 use crate::source::Source;
-use crate::template::{Part, Template};
+use crate::template::Template;
 
 /// What is said of a script.
 #[derive(Default, Debug)]
@@ -107,7 +108,7 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
         of_library(&mut said, source, lua.as_ref());
         return Ok(said);
     }
-    let entry = match bench.load(text, function)? {
+    let entry = match bench.plain.load(text, function)? {
         Ok(entry) => entry,
         Err(refusal) => {
             let part = if source.is_part { "It is a part of a script. " } else { "" };
@@ -125,8 +126,8 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
         said.saw("Its text is too long to be read, or is not of Lua 5.1.");
         return Ok(said);
     };
-    let examination = Examination { bench, source, entry, text, lua, said };
-    examination.run(told)
+    let call = told.cloned().unwrap_or_else(|| Call::usual(&lua, false));
+    Examination { bench, source, text, entry, lua, call, said }.run()
 }
 
 fn of_library(said: &mut Examined, source: &Source, lua: Option<&Lua>) {
@@ -143,17 +144,20 @@ fn of_library(said: &mut Examined, source: &Source, lua: Option<&Lua>) {
     }
 }
 
-struct Examination<'b, 'a, 's> {
-    bench: &'b mut Bench<'a>,
-    source: &'s Source,
-    entry: Entry,
-    text: &'s [u8],
-    lua: Lua,
-    said: Examined,
+/// A script, as the server has it, and what is known and said of it.
+pub struct Examination<'b, 'a, 's> {
+    pub bench: &'b mut Bench<'a>,
+    pub source: &'s Source,
+    pub text: &'s [u8],
+    pub entry: Entry,
+    pub lua: Lua,
+    /// As it is told, or as it is tried and known so far.
+    pub call: Call,
+    pub said: Examined,
 }
 
 impl Examination<'_, '_, '_> {
-    fn run(mut self, told: Option<&Call>) -> Result<Examined> {
+    fn run(mut self) -> Result<Examined> {
         if !self.lua.calls_redis {
             self.said.saw("It calls no command of the server.");
             return Ok(self.said);
@@ -165,34 +169,41 @@ impl Examination<'_, '_, '_> {
             ));
             return Ok(self.said);
         }
-        let usual = |has_numbers| Call::usual(self.lua.keys, self.lua.args, has_numbers);
-        let mut call = told.cloned().unwrap_or_else(|| usual(false));
-        let numbers = usual(true);
-        if !call.is_told && self.lua.computes {
+        if !self.call.is_told && self.lua.computes {
             self.said.saw("It takes a number of keys or arguments that its text does not show.");
-            self.ask(&call);
+            self.ask();
             return Ok(self.said);
         }
-        let mut learned = self.learn(&call)?;
-        if !call.is_told && learned.is_empty() && numbers != call {
-            let other = self.learn(&numbers)?;
-            if !other.is_empty() {
-                (call, learned) = (numbers, other);
+        let mut learned = self.learn()?;
+        let numbers = Call::usual(&self.lua, true);
+        if !self.call.is_told && learned.is_empty() && numbers != self.call {
+            let names = std::mem::replace(&mut self.call, numbers);
+            let other = self.learn()?;
+            if other.is_empty() {
+                self.call = names;
+            } else {
+                learned = other;
             }
         }
-        let is_decided = match &learned {
-            Learned { sale: Some(sale), .. } => self.of_sale(&mut call, sale)?,
-            _ => {
-                self.of_harm(&call, &learned)?
-                    || self.of_lock(&mut call, &learned)?
-                    || self.of_return(&mut call, &learned)?
-                    || self.of_fault(&call, &learned)?
+        let is_decided = match &learned.sale {
+            Some(sale) => self.of_sale(sale)?,
+            None => {
+                self.of_harm(&learned)?
+                    || self.of_lock(&learned)?
+                    || self.of_return(&learned)?
+                    || self.of_fault(&learned)?
             }
         };
         if !is_decided {
-            self.undecided(&call, &learned);
+            self.undecided(&learned)?;
         }
         Ok(self.said)
+    }
+
+    /// Whether there is a session to show.
+    fn shows(&mut self, session: Option<Session>) -> bool {
+        self.said.sessions.extend(session);
+        !self.said.sessions.is_empty()
     }
 
     /// A command that it calls and that a module, or a newer server, may have.
@@ -201,150 +212,175 @@ impl Examination<'_, '_, '_> {
             HSETEX HGETDEL DELIFEQ DELEX MSETEX DIGEST XACKDEL XDELEX";
         for name in &self.lua.commands {
             let may_be = name.contains('.') || NEWER.split(' ').any(|newer| newer == name);
-            if may_be && self.bench.categories(name)?.is_empty() {
+            if may_be && self.bench.plain.categories(name)?.is_empty() {
                 return Ok(Some(sanitize(name)));
             }
         }
         Ok(None)
     }
 
-    fn learn(&mut self, call: &Call) -> Result<Learned> {
-        let mut learner = Learner { bench: self.bench, entry: &self.entry, call, lua: &self.lua };
-        learner.learn()
-    }
-
-    fn of_sale(&mut self, call: &mut Call, sale: &Sale) -> Result<bool> {
-        let (bench, entry, text) = (&mut *self.bench, &self.entry, self.text);
-        let session = Judge { bench, entry, call, text }.of_sale(sale)?;
-        if let Some(session) = session {
-            self.said.sessions.push(session);
+    fn of_sale(&mut self, sale: &Sale) -> Result<bool> {
+        let session = self.harm_of_sale(sale)?;
+        if self.shows(session) {
             return Ok(true);
         }
-        let unknown = call.clone();
-        seen::learn_roles(call, sale);
-        self.said.saw(format!("It takes units from {}.", self.shown(call, &sale.stock)));
-        self.undeclared(&unknown, call, sale);
-        if sale.kind != Kind::Text {
-            self.said.saw("The stock is in a field of a hash: no command takes it from there.");
+        let unknown = self.call.clone();
+        seen::learn_roles(&mut self.call, sale);
+        self.said.saw(format!("It takes units from {}.", self.shown(&sale.stock)));
+        self.undeclared(&unknown, sale);
+        if let Some(why) = obstacle(sale) {
+            self.said.saw(why);
             return Ok(false);
         }
-        if !sale.needs.is_empty() {
-            let needs: Vec<String> = sale.needs.iter().map(|words| shown(words)).collect();
-            self.said.saw(format!(
-                "It did so only after {}: no command looks at that.",
-                needs.join("; ")
-            ));
-            return Ok(false);
-        }
-        let cuts = |words: &Vec<Template>| {
-            let says = |name: &[u8]| {
-                let constants = words.iter().filter_map(Template::constant);
-                constants.map(<[u8]>::to_ascii_uppercase).any(|word| word == name)
-            };
-            says(b"XTRIM") || says(b"XADD") && (says(b"MAXLEN") || says(b"MINID"))
-        };
-        if sale.extras.iter().any(cuts) {
-            self.said.saw(
-                "It cuts old entries off a stream: an order that is not read in time is lost. No \
-                 command does that.",
-            );
-            return Ok(false);
-        }
-        let by_user = |(buyers, user): &(Template, Slot)| buyers.slots().any(|slot| slot == *user);
-        if sale.buyers.as_ref().is_some_and(by_user) {
-            self.said.saw(
-                "The set of buyers is named by the user: a user who has bought one voucher is \
-                 refused every other. No command does that.",
-            );
-            return Ok(false);
-        }
-        let write = |writer: &mut Writer<'_>| writer.of_sale(sale);
         let candidates = candidates::of_sale(sale);
-        let is_decided = self.compare(call, &write, &candidates)?;
-        if is_decided {
-            self.by_default_names(call, sale, &candidates)?;
+        let is_decided = self.compare(&|writer| writer.of_sale(sale), &candidates)?;
+        if is_decided && !self.said.replacements.iter().any(|one| one.by_names) {
+            self.by_default_names(sale, &candidates)?;
         }
         Ok(is_decided)
     }
 
     /// If the caller's keys may have the default names, SECKILL.TRY may replace it, too.
-    fn by_default_names(
-        &mut self,
-        call: &Call,
-        sale: &Sale,
-        candidates: &[Candidate],
-    ) -> Result<()> {
-        let named = candidates.iter().find_map(|one| with_default_names(call, one));
+    fn by_default_names(&mut self, sale: &Sale, candidates: &[Candidate]) -> Result<()> {
+        let named = candidates.iter().find_map(|one| with_default_names(&self.call, one));
         let (Some(named), Some((buyers, user))) = (named, &sale.buyers) else { return Ok(()) };
-        if self.said.replacements.iter().any(|one| one.by_names) {
-            return Ok(());
-        }
-        let Some(voucher) = named
-            .slots()
-            .find_map(|(slot, word)| (word.only_role() == Some(Role::Voucher)).then_some(slot))
-        else {
-            return Ok(());
-        };
-        let renamed = |template: &Template| match template.slot().and_then(|slot| named.word(slot))
-        {
-            Some(Word(pieces)) => prefixed(pieces, voucher),
-            None => template.clone(),
-        };
+        self.call = named;
+        let values = marks(&self.call, Marks::Rising);
+        let mut arguments = self.call.values(&values);
+        arguments.retain(|(slot, _)| matches!(slot, Slot::Arg(_)));
+        let renamed = |key: &Template| Template::of(&key.text(&self.call, &values), &arguments);
         let mut by_names = sale.clone();
         by_names.stock = renamed(&sale.stock);
         by_names.buyers = Some((renamed(buyers), *user));
         if let Some(orders) = &mut by_names.orders {
             orders.stream = renamed(&orders.stream);
         }
-        let write = |writer: &mut Writer<'_>| writer.of_sale(sale);
         let mut candidates = candidates::of_sale(&by_names);
         candidates.retain(|one| one.command.name == "SECKILL.TRY");
-        self.compare(&named, &write, &candidates).map(drop)
+        self.compare(&|writer| writer.of_sale(sale), &candidates).map(drop)
+    }
+
+    /// What breaks without a stock that a call takes from.
+    fn of_harm(&mut self, learned: &Learned) -> Result<bool> {
+        if let Some(run) = learned.failed() {
+            let session = self.harm_of_failure(run)?;
+            if self.shows(session) {
+                return Ok(true);
+            }
+        }
+        for run in learned.grown(true).filter(|_| self.source.is_of_stock()) {
+            let session = self.harm_of_repeat(run)?;
+            if self.shows(session) {
+                return Ok(true);
+            }
+        }
+        for run in learned.grown(false) {
+            let session = self.harm_of_quota(run)?;
+            if self.shows(session) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A fault of the text in which every call ends, in every state that was tried.
+    fn of_fault(&mut self, learned: &Learned) -> Result<bool> {
+        // Words of scripts for other programs.
+        const ELSEWHERE: [&str; 3] = ["require", "ngx", "module"];
+        let text = String::from_utf8_lossy(self.text);
+        let is_for_another = ELSEWHERE.iter().any(|word| text.contains(word))
+            || self.call.slots().next().is_none() && text.contains("print");
+        if !learned.always_fails() || is_for_another {
+            return Ok(false);
+        }
+        let session = self.harm_of_fault()?;
+        Ok(self.shows(session))
+    }
+
+    fn of_lock(&mut self, learned: &Learned) -> Result<bool> {
+        let told = self.call.slots().any(|(_, word)| word.only() == Some(Role::Lock));
+        if (told || self.source.is_of_locks()) && !self.call.args.is_empty() {
+            let is_sure = told || self.source.name.to_lowercase().contains("unlock");
+            for (key, kind) in learned.deleted() {
+                let session = self.harm_of_lock(&key, kind, is_sure)?;
+                if self.shows(session) {
+                    return Ok(true);
+                }
+            }
+        }
+        let unknown = self.call.clone();
+        let mut tried: BTreeSet<String> = BTreeSet::new();
+        for lock in &learned.locks() {
+            if !tried.insert(format!("{lock:?}")) || tried.len() > 6 {
+                continue;
+            }
+            self.call.learn(lock.token.only(), Role::Token);
+            self.call.learn(lock.lease.as_ref().and_then(|(lease, _)| lease.only()), Role::Lease);
+            if self.compare(&|writer| writer.of_lock(lock), &candidates::of_lock(lock))? {
+                return Ok(true);
+            }
+            self.call.clone_from(&unknown);
+        }
+        Ok(false)
+    }
+
+    fn of_return(&mut self, learned: &Learned) -> Result<bool> {
+        let Some(returns) = &learned.returns() else { return Ok(false) };
+        self.call.learn(returns.units.ok(), Role::Units);
+        self.compare(&|writer| writer.of_return(returns), &[candidates::of_return(returns)])
     }
 
     /// Compares candidates, and says where the nearest one differs if all do.
     fn compare(
         &mut self,
-        call: &Call,
         write: &dyn Fn(&mut Writer<'_>) -> Vec<History>,
         candidates: &[Candidate],
     ) -> Result<bool> {
-        let histories = write(&mut Writer::new(call, &self.lua));
-        let on_nodes = Writer::new(call, &self.lua).for_nodes(write);
-        let mut replacer = Replacer {
-            bench: self.bench,
-            script: &self.entry,
-            sha: &self.said.sha1,
-            text: self.text,
-            call,
-            lua: &self.lua,
-            histories: &histories,
-            on_nodes: &on_nodes,
-        };
-        match replacer.replacements(candidates)? {
-            Ok(found) => {
-                self.said.replacements.extend(found);
-                return Ok(true);
-            }
-            Err(Some(difference)) if self.said.replacements.is_empty() => {
-                let name = candidates.first().map(|one| one.command.name).unwrap_or_default();
-                let what = match &difference {
-                    Difference::Shown { .. } => "It differs from a line of",
-                    _ => "No line of",
-                };
-                self.said.saw(format!("{what} {name}: {}.", difference.text()));
-            }
-            Err(_) => {}
+        let histories = write(&mut Writer::new(&self.call, &self.lua));
+        let on_nodes = Writer::new(&self.call, &self.lua).for_nodes(write);
+        let (found, nearest) = self.replacements(candidates, &histories, &on_nodes)?;
+        if let Some(difference) =
+            nearest.filter(|_| found.is_empty() && self.said.replacements.is_empty())
+        {
+            let name = candidates.first().map(|one| one.command.name).unwrap_or_default();
+            let what = match difference.why {
+                Why::Shown => "It differs from a line of",
+                _ => "No line of",
+            };
+            self.said.saw(format!("{what} {name}: {}.", difference.text));
         }
-        Ok(false)
+        let is_decided = !found.is_empty();
+        self.said.replacements.extend(found);
+        Ok(is_decided)
     }
 }
 
-/// The text of a word of the caller, if it is a text followed by the voucher, or a text alone.
-fn prefixed(pieces: &[Piece], voucher: Slot) -> Template {
-    let part = |piece: &Piece| match piece {
-        Piece::Text(text) => Part::Text(text.clone().into_bytes()),
-        Piece::Role(_) => Part::Slot(voucher),
+/// What no command does.
+fn obstacle(sale: &Sale) -> Option<String> {
+    if sale.kind != Kind::Text {
+        return Some("The stock is in a field of a hash: no command takes it from there.".into());
+    }
+    if !sale.needs.is_empty() {
+        let needs: Vec<String> = sale.needs.iter().map(|words| shown(words)).collect();
+        let needs = needs.join("; ");
+        return Some(format!("It did so only after {needs}: no command looks at that."));
+    }
+    let cuts = |words: &Vec<Template>| {
+        let says = |name: &[u8]| {
+            let mut constants = words.iter().filter_map(Template::constant);
+            constants.any(|word| word.eq_ignore_ascii_case(name))
+        };
+        says(b"XTRIM") || says(b"XADD") && (says(b"MAXLEN") || says(b"MINID"))
     };
-    Template(pieces.iter().map(part).collect())
+    if sale.extras.iter().any(cuts) {
+        let text = "It cuts old entries off a stream: an order that is not read in time is lost. \
+            No command does that.";
+        return Some(text.into());
+    }
+    let by_user = |(buyers, user): &(Template, Slot)| buyers.places().any(|slot| slot == *user);
+    sale.buyers.as_ref().is_some_and(by_user).then(|| {
+        "The set of buyers is named by the user: a user who has bought one voucher is refused \
+         every other. No command does that."
+            .into()
+    })
 }

@@ -12,8 +12,9 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use crate::bench::{Bench, Called, Entry};
-use crate::call::{Call, Role, Slot, Values};
+use crate::bench::Entry;
+use crate::call::{Role, Slot, Values};
+use crate::examine::Examination;
 use crate::keyspace::{Cell, Keyspace, Kind};
 use crate::learn::{Marks, Run, is_fault, marks};
 use crate::reply::Reply;
@@ -34,67 +35,13 @@ pub struct Session {
 #[derive(Default)]
 struct Play {
     setup: Vec<Words>,
-    turns: Vec<Turn>,
+    turns: Vec<Run>,
 }
 
-/// One call, with the keys before and after.
-struct Turn {
-    words: Words,
-    reply: Reply,
-    before: Keyspace,
-    after: Keyspace,
-    calls: Vec<Called>,
-    slots: Vec<(Slot, Vec<u8>)>,
-}
-
-impl Turn {
-    fn changes(&self) -> Vec<Cell> {
-        self.before.changes(&self.after)
-    }
-
-    /// By how much a number grew: one that is not there is 0.
-    fn grew(&self, cell: &Cell) -> i64 {
-        let number = |keys: &Keyspace| match keys.cells.contains_key(cell) {
-            true => keys.number(cell),
-            false => Some(0),
-        };
-        number(&self.after).zip(number(&self.before)).map_or(0, |(new, old)| new.wrapping_sub(old))
-    }
-
-    /// The keys that changed, but for one cell: their kinds, and the caller's words in them.
-    fn shape(&self, but: &Cell) -> BTreeSet<(Template, Kind)> {
-        let others = self.changes().into_iter().filter(|cell| cell != but);
-        others.map(|cell| (Template::of(&cell.key, &self.slots), cell.kind)).collect()
-    }
-
-    /// The other cells that were not there before.
-    fn added(&self, but: &Cell) -> Vec<Cell> {
-        let is_new = |cell: &Cell| !self.before.cells.contains_key(cell) && cell != but;
-        self.changes().into_iter().filter(is_new).collect()
-    }
-
-    /// Whether it wrote and then failed.
-    fn halves(&self) -> Option<String> {
-        let changed = self.changes();
-        let first = changed.first().filter(|_| self.reply.is_error())?;
-        Some(format!(
-            "it is written by halves: the call fails ({}), and has changed {first}",
-            self.reply
-        ))
-    }
-}
-
-pub struct Judge<'b, 'a> {
-    pub bench: &'b mut Bench<'a>,
-    pub entry: &'b Entry,
-    pub call: &'b Call,
-    pub text: &'b [u8],
-}
-
-impl Judge<'_, '_> {
+impl Examination<'_, '_, '_> {
     /// A call that writes and then fails, though nothing but a stock was there before: by a fault
     /// of the script, or by the type of a key that it has written itself.
-    pub fn of_failure(&mut self, run: &Run) -> Result<Option<Session>> {
+    pub fn harm_of_failure(&mut self, run: &Run) -> Result<Option<Session>> {
         let is_own = is_fault(&run.seen.reply) || run.seen.reply.text().starts_with("WRONGTYPE");
         let is_expiry = run.seen.reply.text().contains("invalid expire time");
         // A planted key of another type than the script wants is no fault of the script.
@@ -107,17 +54,17 @@ impl Judge<'_, '_> {
             return Ok(None);
         }
         let play = self.play(&run.setup(), vec![run.values.clone()])?;
-        let harm = play.turns.first().and_then(Turn::halves);
+        let harm = play.turns.first().and_then(Run::halves);
         harm.map_or(Ok(None), |harm| self.shown_again(play, 0, harm, &[]))
     }
 
     /// A fault of the text: every call fails.
-    pub fn of_fault(&mut self) -> Result<Option<Session>> {
-        let play = self.play(&[], vec![marks(self.call, Marks::Rising)])?;
-        let Some(turn) = play.turns.first().filter(|turn| is_fault(&turn.reply)) else {
+    pub fn harm_of_fault(&mut self) -> Result<Option<Session>> {
+        let play = self.play(&[], vec![marks(&self.call, Marks::Rising)])?;
+        let Some(turn) = play.turns.first().filter(|turn| is_fault(&turn.seen.reply)) else {
             return Ok(None);
         };
-        let harm = format!("every call fails, whatever is in the keys: {}", turn.reply);
+        let harm = format!("every call fails, whatever is in the keys: {}", turn.seen.reply);
         self.shown_again(play, 0, harm, &[])
     }
 
@@ -126,30 +73,33 @@ impl Judge<'_, '_> {
         let slots = self.call.values(&run.values);
         let written = run.seen.calls.iter().filter(|call| call.writes());
         let words = written.flat_map(|call| &call.words);
-        let found = words.flat_map(|word| Template::of(word, &slots).slots().collect::<Vec<_>>());
+        let found = words.flat_map(|word| Template::of(word, &slots).places().collect::<Vec<_>>());
         let roles = found.filter(|slot| !but.contains(slot));
-        let role = |slot: Slot| self.call.word(slot)?.only_role();
+        let role = |slot: Slot| self.call.word(slot)?.only();
         roles.filter_map(role).filter(|role| *role != Role::Voucher).collect()
     }
 
     fn play(&mut self, setup: &[Words], calls: Vec<Values>) -> Result<Play> {
-        self.bench.clear_plain()?;
-        self.bench.prepare_plain(setup)?;
-        let mut turns: Vec<Turn> = Vec::new();
-        let mut before = self.bench.keys()?;
+        self.bench.plain.clear()?;
+        self.bench.plain.send(setup)?;
+        let mut turns: Vec<Run> = Vec::new();
+        let mut before = self.bench.plain.keys()?;
         for values in calls {
-            let mut words = self.entry.words(self.call, &values);
-            let seen = self.bench.run(&words)?;
-            if let Entry::Sha(_) = self.entry {
-                words[0] = b"EVAL".to_vec();
-                words[1] = self.text.to_vec();
-            }
-            let (after, slots) = (seen.after, self.call.values(&values));
-            let (reply, calls) = (seen.reply, seen.calls);
-            turns.push(Turn { words, reply, before, after: after.clone(), calls, slots });
-            before = after;
+            let turn = self.called(Vec::new(), values, before)?;
+            before = turn.seen.after.clone();
+            turns.push(turn);
         }
         Ok(Play { setup: setup.to_vec(), turns })
+    }
+
+    /// The call, as a person can send it.
+    fn sent(&self, turn: &Run) -> Words {
+        let mut words = self.entry.words(&self.call, &turn.values);
+        if let Entry::Sha(_) = &self.entry {
+            words[0] = b"EVAL".to_vec();
+            words[1] = self.text.to_vec();
+        }
+        words
     }
 
     /// Plays a session again up to a turn, on a server of its own: none if it ends otherwise there.
@@ -162,7 +112,7 @@ impl Judge<'_, '_> {
         shown: &[&Cell],
     ) -> Result<Option<Session>> {
         let turns = play.turns.get(..=last).unwrap_or_default();
-        let calls = turns.iter().map(|turn| turn.words.clone());
+        let calls = turns.iter().map(|turn| self.sent(turn));
         let mut commands: Vec<Words> = play.setup.iter().cloned().chain(calls).collect();
         commands.extend(shown.iter().map(|cell| look(cell)));
         let server = Server::start(self.bench.programs, false, false)?;
@@ -174,8 +124,8 @@ impl Judge<'_, '_> {
             commands.iter().map(|words| client.eval(words)).collect::<Result<Vec<_>>>()?;
         let after = Keyspace::read(&mut client)?;
         let ours = turns.iter().zip(replies.iter().skip(play.setup.len()));
-        let same = ours.into_iter().all(|(turn, reply)| turn.reply == *reply);
-        let end = turns.last().is_some_and(|turn| turn.after.changes(&after).is_empty());
+        let same = ours.into_iter().all(|(turn, reply)| turn.seen.reply == *reply);
+        let end = turns.last().is_some_and(|turn| turn.seen.after.changes(&after).is_empty());
         Ok((same && end).then_some(Session { harm, commands, replies }))
     }
 }

@@ -8,12 +8,12 @@ use std::collections::{BTreeSet, VecDeque};
 use anyhow::Result;
 use domain::integer;
 
-use crate::bench::{Bench, Called, Entry, Seen};
+use crate::bench::{Called, Seen};
 use crate::call::{Call, Role, Slot, Values, Word};
+use crate::examine::Examination;
 use crate::keyspace::{Cell, Keyspace, Kind, planted};
-use crate::lua::Lua;
 use crate::reply::Reply;
-use crate::template::{Part, Template};
+use crate::template::{Part, Pattern, Template};
 use crate::wire::Words;
 
 /// A stock that no mark exceeds, so that any argument can be the units.
@@ -40,11 +40,13 @@ pub struct Sale {
     pub run: Run,
 }
 
-/// One call, and the state in which it was made.
+/// One call, and the keys before and after.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub plants: Plants,
     pub values: Values,
+    /// What each of KEYS and ARGV was.
+    pub slots: Vec<(Slot, Vec<u8>)>,
     pub before: Keyspace,
     pub seen: Seen,
 }
@@ -53,6 +55,39 @@ impl Run {
     /// The commands that make the state.
     pub fn setup(&self) -> Vec<Words> {
         setup(&self.plants)
+    }
+
+    pub fn changes(&self) -> Vec<Cell> {
+        self.before.changes(&self.seen.after)
+    }
+
+    /// By how much a number grew: one that is not there is 0.
+    pub fn grew(&self, cell: &Cell) -> i64 {
+        let number = |keys: &Keyspace| match keys.cells.contains_key(cell) {
+            true => keys.number(cell),
+            false => Some(0),
+        };
+        let numbers = number(&self.seen.after).zip(number(&self.before));
+        numbers.map_or(0, |(new, old)| new.wrapping_sub(old))
+    }
+
+    /// The keys that changed, but for one cell: their kinds, and the caller's words in them.
+    pub fn shape(&self, but: &Cell) -> BTreeSet<(Template, Kind)> {
+        let others = self.changes().into_iter().filter(|cell| cell != but);
+        others.map(|cell| (Template::of(&cell.key, &self.slots), cell.kind)).collect()
+    }
+
+    /// The other cells that were not there before.
+    pub fn added(&self, but: &Cell) -> Vec<Cell> {
+        let is_new = |cell: &Cell| !self.before.cells.contains_key(cell) && cell != but;
+        self.changes().into_iter().filter(is_new).collect()
+    }
+
+    /// Whether it wrote and then failed.
+    pub fn halves(&self) -> Option<String> {
+        let (reply, changed) = (&self.seen.reply, self.changes());
+        let first = changed.first().filter(|_| reply.is_error())?;
+        Some(format!("it is written by halves: the call fails ({reply}), and has changed {first}"))
     }
 }
 
@@ -94,32 +129,59 @@ pub struct Return {
     pub units: Result<Slot, i64>,
 }
 
-#[derive(Default, Debug)]
 pub struct Learned {
     pub sale: Option<Sale>,
-    pub locks: Vec<Lock>,
-    pub returns: Option<Return>,
-    /// Keys that a call deleted.
-    pub deleted: BTreeSet<(Template, Kind)>,
-    /// Whether every call failed by a fault of the script that no argument or key avoids.
-    pub always_fails: bool,
-    /// What the call did in the state where it did most.
-    pub best: Option<Run>,
-    /// A call that failed before it wrote anything, though there was what it looked for.
-    pub stopped: Option<Run>,
-    /// A call that wrote and then failed, in the smallest state.
-    pub failed: Option<Run>,
-    /// Calls that added something, and took nothing.
-    pub added: Vec<Run>,
-    /// Calls that added to a number, and took something else away.
-    pub undone: Vec<Run>,
+    /// All calls, those in the smallest states first.
+    pub runs: Vec<Run>,
 }
 
 impl Learned {
     /// Whether no call did what a command does.
     pub fn is_empty(&self) -> bool {
-        let none = self.sale.is_none() && self.returns.is_none();
-        none && self.locks.is_empty()
+        self.sale.is_none() && self.returns().is_none() && self.locks().is_empty()
+    }
+
+    fn answered(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(|run| !run.seen.reply.refuses())
+    }
+
+    pub fn locks(&self) -> Vec<Lock> {
+        self.answered().flat_map(deeds::locks).collect()
+    }
+
+    pub fn returns(&self) -> Option<Return> {
+        self.answered().find_map(deeds::returns)
+    }
+
+    /// Strings and hashes that a call deleted.
+    pub fn deleted(&self) -> BTreeSet<(Template, Kind)> {
+        let gone = self.answered().flat_map(|run| {
+            let cells = run.before.cells.keys();
+            let gone = cells.filter(|cell| !run.seen.after.has_key(&cell.key));
+            gone.map(|cell| (Template::of(&cell.key, &run.slots), cell.kind))
+        });
+        gone.filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Hash)).collect()
+    }
+
+    /// Calls that added something, and took something else away or nothing.
+    pub fn grown(&self, and_took: bool) -> impl Iterator<Item = &Run> {
+        self.answered().filter(move |run| deeds::grows(run) == (true, and_took)).take(4)
+    }
+
+    /// Whether every call failed by a fault of the script that no argument or key avoids.
+    pub fn always_fails(&self) -> bool {
+        self.runs.iter().all(|run| run.changes().is_empty() && is_fault(&run.seen.reply))
+    }
+
+    /// A call that wrote and then failed, in the smallest state.
+    pub fn failed(&self) -> Option<&Run> {
+        self.runs.iter().find(|run| run.seen.reply.refuses() && !run.changes().is_empty())
+    }
+
+    /// What the call did in the state where it did most.
+    pub fn best(&self) -> Option<&Run> {
+        let changed = self.runs.iter().rev().filter(|run| !run.changes().is_empty());
+        changed.max_by_key(|run| run.seen.calls.len())
     }
 }
 
@@ -158,39 +220,30 @@ pub fn marks(call: &Call, marks: Marks) -> Values {
 
 pub type Plants = Vec<(Cell, Vec<u8>)>;
 
-pub struct Learner<'b, 'a> {
-    pub bench: &'b mut Bench<'a>,
-    pub entry: &'b Entry,
-    pub call: &'b Call,
-    pub lua: &'b Lua,
-}
-
-impl Learner<'_, '_> {
+impl Examination<'_, '_, '_> {
+    /// Makes calls, in more and more states.
     pub fn learn(&mut self) -> Result<Learned> {
-        let mut all = Learned { always_fails: true, ..Learned::default() };
+        let mut runs = Vec::new();
         for order in [Marks::Rising, Marks::Falling, Marks::Small] {
-            self.learn_with(&marks(self.call, order), &mut all)?;
-            if all.sale.is_some() {
-                break;
+            if let Some(mut sale) = self.learn_with(&marks(&self.call, order), &mut runs)? {
+                self.learn_numbers(&mut sale)?;
+                return Ok(Learned { sale: Some(sale), runs });
             }
         }
-        if let Some(sale) = &mut all.sale {
-            self.learn_numbers(sale)?;
-        }
-        Ok(all)
+        Ok(Learned { sale: None, runs })
     }
 
     /// Which arguments the script makes a number of before it writes them: 1e2 is 100 then.
     fn learn_numbers(&mut self, sale: &mut Sale) -> Result<()> {
         let written = sale.extras.iter().flatten();
-        let slots: BTreeSet<Slot> = written.filter_map(Template::slot).collect();
+        let slots: BTreeSet<Slot> = written.filter_map(Template::only).collect();
         for slot in slots {
-            let Some(role) = self.call.word(slot).and_then(Word::only_role) else { continue };
+            let Some(role) = self.call.word(slot).and_then(Word::only) else { continue };
             let mut values = sale.run.values.clone();
             values.insert(role, b"1e2".to_vec());
-            self.bench.clear_plain()?;
-            self.bench.prepare_plain(&sale.run.setup())?;
-            let seen = self.bench.run(&self.entry.words(self.call, &values))?;
+            self.bench.plain.clear()?;
+            self.bench.plain.send(&sale.run.setup())?;
+            let seen = self.bench.plain.run(&self.entry.words(&self.call, &values))?;
             for words in &mut sale.extras {
                 let is_number = |at: usize| {
                     let same = |call: &&Called| {
@@ -199,70 +252,52 @@ impl Learner<'_, '_> {
                     };
                     seen.calls.iter().find(same).is_some_and(|call| call.words[at] == b"100")
                 };
-                let own = words.iter().enumerate().filter(|(_, word)| word.slot() == Some(slot));
+                let own = words.iter().enumerate().filter(|(_, word)| word.only() == Some(slot));
                 let own: Vec<usize> = own.map(|(at, _)| at).filter(|at| is_number(*at)).collect();
-                own.into_iter().for_each(|at| words[at] = Template(vec![Part::Number(slot)]));
+                own.into_iter().for_each(|at| words[at] = Pattern(vec![Part::Number(slot)]));
             }
         }
         Ok(())
     }
 
-    fn learn_with(&mut self, values: &Values, all: &mut Learned) -> Result<()> {
-        let slots = self.call.values(values);
+    fn learn_with(&mut self, values: &Values, runs: &mut Vec<Run>) -> Result<Option<Sale>> {
         let mut queue = VecDeque::from([Plants::new()]);
         let mut tried = BTreeSet::new();
         while let Some(plants) = queue.pop_front() {
             if !tried.insert(plants.clone()) || tried.len() > STATES_MAX {
                 continue;
             }
-            self.bench.clear_plain()?;
-            self.bench.prepare_plain(&setup(&plants))?;
-            let before = self.bench.keys()?;
-            let seen = self.bench.run(&self.entry.words(self.call, values))?;
-            let run = Run { plants, values: values.clone(), before, seen };
-            let (before, seen) = (&run.before, &run.seen);
-            let changed = before.changes(&seen.after).len();
-            all.always_fails &= changed == 0 && is_fault(&seen.reply);
-            let most = all.best.as_ref().map_or(0, |best| best.seen.calls.len() + 1);
-            if changed > 0 && seen.calls.len() + 1 > most {
-                all.best = Some(run.clone());
+            self.bench.plain.clear()?;
+            self.bench.plain.send(&setup(&plants))?;
+            let before = self.bench.plain.keys()?;
+            let run = self.called(plants, values.clone(), before)?;
+            if let Some(sale) = deeds::sale(&run).filter(|_| !run.seen.reply.refuses()) {
+                return Ok(Some(sale));
             }
-            if seen.reply.refuses() {
-                if changed == 0 && !run.plants.is_empty() && self.stops(seen)? {
-                    all.stopped.get_or_insert_with(|| run.clone());
-                }
-                if changed > 0 && all.failed.is_none() {
-                    all.failed = Some(run.clone());
-                }
-            } else {
-                if let Some(sale) = deeds::sale(&run, &slots) {
-                    all.sale = Some(sale);
-                    return Ok(());
-                }
-                all.locks.extend(deeds::locks(before, seen, &slots));
-                let gone = before.cells.keys().filter(|cell| !seen.after.has_key(&cell.key));
-                let gone = gone.map(|cell| (Template::of(&cell.key, &slots), cell.kind));
-                all.deleted.extend(gone);
-                if all.returns.is_none() {
-                    all.returns = deeds::returns(before, seen, &slots);
-                }
-                let kept = match deeds::grows(&run) {
-                    (true, true) => Some(&mut all.undone),
-                    (true, false) => Some(&mut all.added),
-                    _ => None,
-                };
-                if let Some(kept) = kept.filter(|kept| kept.len() < 4) {
-                    kept.push(run.clone());
-                }
-            }
-            for next in self.wanted(&run, &slots)? {
-                let mut plants = run.plants.clone();
-                plants.extend(next);
+            for next in self.wanted(&run)? {
+                let mut plants = [run.plants.clone(), next].concat();
                 plants.sort();
                 queue.push_back(plants);
             }
+            runs.push(run);
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Calls the script.
+    pub fn called(&mut self, plants: Plants, values: Values, before: Keyspace) -> Result<Run> {
+        let seen = self.bench.plain.run(&self.entry.words(&self.call, &values))?;
+        Ok(Run { plants, slots: self.call.values(&values), values, before, seen })
+    }
+
+    /// A call that failed before it wrote anything, though there was what it looked for.
+    pub fn stopped<'l>(&mut self, learned: &'l Learned) -> Result<Option<&'l Run>> {
+        for run in learned.runs.iter().filter(|run| !run.plants.is_empty()) {
+            if run.seen.reply.refuses() && run.changes().is_empty() && self.stops(&run.seen)? {
+                return Ok(Some(run));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a call failed by its own doing: a string was planted for a key of which the script
@@ -272,7 +307,7 @@ impl Learner<'_, '_> {
             return Ok(seen.reply.is_error());
         }
         for call in &seen.calls {
-            if self.bench.categories(&call.name())?.iter().any(|kind| kind == "@string") {
+            if self.bench.plain.categories(&call.name())?.iter().any(|kind| kind == "@string") {
                 return Ok(true);
             }
         }
@@ -280,18 +315,18 @@ impl Learner<'_, '_> {
     }
 
     /// What could be planted for each key or field that the run asked for and that was not there.
-    fn wanted(&mut self, run: &Run, slots: &[(Slot, Vec<u8>)]) -> Result<Vec<Plants>> {
-        let (before, seen) = (&run.before, &run.seen);
+    fn wanted(&mut self, run: &Run) -> Result<Vec<Plants>> {
+        let before = &run.before;
         let mut all = Vec::new();
-        for call in &seen.calls {
-            let categories = self.bench.categories(&call.name())?;
+        for call in &run.seen.calls {
+            let categories = self.bench.plain.categories(&call.name())?;
             let is = |name: &str| categories.iter().any(|own| own == name);
             for access in &call.keys {
                 let key = access.key.clone();
                 let cell = |kind, item: &[u8]| Cell { key: key.clone(), kind, item: item.to_vec() };
                 let missing = !before.has_key(&key);
                 let mut values: Vec<Vec<u8>> = vec![PLENTY.into()];
-                values.extend(slots.iter().map(|(_, value)| value.clone()));
+                values.extend(run.slots.iter().map(|(_, value)| value.clone()));
                 values.push(b"1".to_vec());
                 if is("@hash") {
                     let fields: Words = match call.name().as_str() {

@@ -8,15 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
-use crate::bench::{Bench, Entry};
-use crate::call::{Call, Piece, Role, Slot, Word};
+use crate::bench::Entry;
+use crate::call::{Call, Role, Slot, Word};
 use crate::candidates::{Answer, Candidate};
-use crate::compare::{Compared, Comparison, Difference};
+use crate::compare::{Compared, Difference, Failed, Side, Why};
 use crate::conf::Setting;
+use crate::examine::Examination;
 use crate::history::History;
-use crate::keyspace::{Cell, Kind};
 use crate::learn::units_of;
-use crate::lua::Lua;
 use crate::reply::Reply;
 use crate::template::Template;
 use answers::{Sample, ambiguous, answer, is_same};
@@ -36,130 +35,99 @@ pub struct Replacement {
     pub by_names: bool,
 }
 
-pub struct Replacer<'b, 'a> {
-    pub bench: &'b mut Bench<'a>,
-    pub script: &'b Entry,
-    pub sha: &'b str,
-    pub text: &'b [u8],
-    pub call: &'b Call,
-    pub lua: &'b Lua,
-    pub histories: &'b [History],
-    /// Those for nodes of clusters.
-    pub on_nodes: &'b [History],
-}
-
-type Seen = BTreeMap<i64, Vec<Sample>>;
-
 /// What the script replies for each outcome, and how many calls showed it.
 type Probed = (Vec<(i64, Answer)>, usize);
-
-/// After how many calls a candidate differs, and where.
-type Differs = (usize, Difference);
 
 /// How many histories are tried first.
 const FEW: usize = 6;
 
-impl Replacer<'_, '_> {
-    /// The replacements, the best first, or where the last candidate differs.
+impl Examination<'_, '_, '_> {
+    /// The replacements, the best first; and where the nearest candidate differs, if all do.
     pub fn replacements(
         &mut self,
         candidates: &[Candidate],
-    ) -> Result<Result<Vec<Replacement>, Option<Difference>>> {
-        let (mut found, mut nearest): (Vec<Replacement>, Option<(usize, Difference)>) =
-            (Vec::new(), None);
+        histories: &[History],
+        on_nodes: &[History],
+    ) -> Result<(Vec<Replacement>, Option<Difference>)> {
+        let (mut found, mut nearest): (Vec<Replacement>, Option<Difference>) = (Vec::new(), None);
         for candidate in candidates {
             let by_names = candidate.command.name == "SECKILL.TRY";
             if found.iter().any(|one| one.by_names == by_names || one.settings.is_empty()) {
                 continue;
             }
-            match self.replacement(candidate)? {
+            match self.replacement(candidate, histories, on_nodes) {
                 Ok(one) => found.push(one),
-                Err((played, difference)) => {
-                    let is_final = matches!(&difference, Difference::NoRule(_));
-                    if nearest.as_ref().is_none_or(|(most, _)| played > *most) {
-                        nearest = Some((played, difference));
+                Err(Failed::CouldNotRun(error)) => return Err(error),
+                Err(Failed::Differs(difference)) => {
+                    let why = difference.why;
+                    if nearest.as_ref().is_none_or(|near| difference.played > near.played) {
+                        nearest = Some(difference);
                     }
                     // No other way to ask first changes what an accepted try is answered.
-                    if is_final {
+                    if why == Why::NoRule {
                         break;
                     }
                 }
             }
         }
-        Ok(if found.is_empty() { Err(nearest.map(|(_, near)| near)) } else { Ok(found) })
+        Ok((found, nearest))
     }
 
-    /// One replacement; or how many candidates' steps it took until it differed, and where.
-    fn replacement(&mut self, candidate: &Candidate) -> Result<Result<Replacement, Differs>> {
-        let other = |what: String| Ok(Err((0, Difference::Beside(what))));
+    fn replacement(
+        &mut self,
+        candidate: &Candidate,
+        histories: &[History],
+        on_nodes: &[History],
+    ) -> Result<Replacement, Failed> {
         let passes =
-            |slot: Slot| candidate.templates().any(|word| word.slots().any(|own| own == slot));
+            |slot: Slot| candidate.templates().any(|word| word.places().any(|own| own == slot));
         let is_fixed = |slot: &Slot, word: &Word| {
-            matches!(slot, Slot::Arg(_))
-                && word.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
+            matches!(slot, Slot::Arg(_)) && word.places().next().is_none()
         };
         let fixed = self.call.slots().find(|(slot, word)| is_fixed(slot, word) && !passes(*slot));
         if let Some((slot, _)) = fixed {
-            return other(format!(
+            return Err(Failed::beside(format!(
                 "{slot} was told as a constant, and the line does not pass it on"
-            ));
+            )));
         }
-        if let Some(refusal) = self.bench.set(&candidate.command.settings)? {
-            return other(format!("the settings are refused: {refusal}"));
-        }
+        self.set(&candidate.command.settings)?;
+        let probes = histories.iter().filter(|history| history.is_probe()).cloned();
+        let probes: Vec<History> = probes.collect();
         // Most candidates differ in the first histories.
-        let few = self.probe(candidate, FEW)?;
-        let (answers, played) = match few {
-            Ok(_) => match self.probe(candidate, usize::MAX)? {
-                Ok(probed) => probed,
-                Err(differs) => return Ok(Err(differs)),
-            },
-            Err(differs) => return Ok(Err(differs)),
-        };
+        self.probe(candidate, &probes[..FEW.min(probes.len())])?;
+        let (answers, played) = self.probe(candidate, &probes)?;
         if let Some(reply) = ambiguous(&answers) {
-            let what = format!(
+            let text = format!(
                 "it replies {reply} both when it sells, as the number of units that are left, and \
                  when it refuses"
             );
-            return Ok(Err((played, Difference::NoRule(what))));
+            return Err(Failed::Differs(Difference { why: Why::NoRule, text, played }));
         }
-        let Some(lua) = candidate.lua(&answers) else {
-            return other("its replies can't be made by a line of Lua".to_owned());
-        };
+        let lua = candidate.lua(&answers);
+        let lua =
+            lua.ok_or_else(|| Failed::beside("its replies can't be made by a line of Lua"))?;
         let native = candidate.native(&answers).filter(|_| self.call.function.is_none());
         let mut settings = candidate.command.settings.clone();
         let ours = match &native {
             Some(words) => {
-                settings.push(("seckill.scripts", format!("{} {words}", self.sha)));
-                Entry::Sha(self.sha.to_owned())
+                settings.push(("seckill.scripts", format!("{} {words}", self.said.sha1)));
+                Entry::Sha(self.said.sha1.clone())
             }
-            None => match self.bench.load_beside_module(lua.as_bytes())? {
-                Ok(ours) => ours,
-                Err(refusal) => return other(format!("the line of Lua is refused: {refusal}")),
-            },
+            None => self.line(&lua)?,
         };
-        if let Some(refusal) = self.bench.set(&settings)? {
-            return other(format!("the settings are refused: {refusal}"));
-        }
-        let (histories, script) = (self.histories, self.script);
-        let call = self.call;
-        let mut comparison = Comparison { bench: self.bench, script, call, histories };
-        let replies = |yours: &Reply, ours: &Reply| {
+        self.set(&settings)?;
+        let mut differs = |side: &Side<'_>| {
+            let (yours, ours) = (&side.yours.reply, side.ours);
             (!is_same(yours, ours)).then(|| format!("it replies {yours}, and the line {ours}"))
         };
-        let compared =
-            comparison.play(&ours, candidate, &mut |side| replies(&side.seen.reply, side.reply))?;
-        let mut compared = match compared {
-            Ok(compared) => compared,
-            Err(difference) => return Ok(Err((played + 1, difference))),
-        };
-        let missed = comparison.unreached(self.lua, self.call.function.as_deref())?;
-        let (missed, failures) = missed;
+        let compared = self.play_beside(histories, &ours, candidate, &mut differs);
+        let mut compared = compared.map_err(|failed| failed.after(played + 1))?;
+        let (missed, failures) = self.unreached(histories)?;
         if let Some(number) = missed {
             let what = format!("no call that was tried reaches {}", self.lua.lines(number));
-            return Ok(Err((played + 2, Difference::Beside(what))));
+            return Err(Failed::beside(what).after(played + 2));
         }
-        let on_node = self.on_node(&settings, native.is_some(), &lua);
+        let on_node = self.on_node(on_nodes, &settings, native.is_some(), &lua);
         compared.cluster = on_node.unwrap_or_else(|error| format!("not compared: {error:#}"));
         settings.retain(|(name, _)| *name != "seckill.scripts");
         compared.not_compared = candidate.not_compared();
@@ -169,75 +137,71 @@ impl Replacer<'_, '_> {
         }
         let notes = candidate.notes();
         let by_names = candidate.command.name == "SECKILL.TRY";
-        Ok(Ok(Replacement { native, lua, settings, notes, compared, by_names }))
+        Ok(Replacement { native, lua, settings, notes, compared, by_names })
     }
 
-    /// Plays the first of the short histories with a line that replies the command's outcome, to
-    /// learn what the script replies then, and after how many calls.
-    fn probe(&mut self, candidate: &Candidate, most: usize) -> Result<Result<Probed, Differs>> {
-        let ours = match self.bench.load_beside_module(candidate.probe().as_bytes())? {
-            Ok(ours) => ours,
-            Err(refusal) => {
-                let what = format!("the line of Lua is refused: {refusal}");
-                return Ok(Err((0, Difference::Beside(what))));
-            }
-        };
-        let histories = self.histories.iter().filter(|history| history.is_probe());
-        let histories: Vec<History> = histories.take(most).cloned().collect();
-        let (call, stock) = (self.call, candidate.stock.clone());
-        let units = units(candidate);
-        let (mut seen, mut played) = (Seen::new(), 0);
-        let (script, histories) = (self.script, &histories);
-        let mut comparison = Comparison { bench: self.bench, script, call, histories };
-        let result = comparison.play(&ours, candidate, &mut |side| {
+    fn set(&mut self, settings: &[Setting]) -> Result<(), Failed> {
+        match self.bench.set(settings)? {
+            None => Ok(()),
+            Some(refusal) => Err(Failed::beside(format!("the settings are refused: {refusal}"))),
+        }
+    }
+
+    /// Loads a line beside the module.
+    fn line(&mut self, lua: &str) -> Result<Entry, Failed> {
+        let loaded = self.bench.module.load(lua.as_bytes(), None)?;
+        loaded.map_err(|refusal| Failed::beside(format!("the line of Lua is refused: {refusal}")))
+    }
+
+    /// Plays histories with a line that replies the command's outcome, to learn what the script
+    /// replies then, and after how many calls.
+    fn probe(&mut self, candidate: &Candidate, histories: &[History]) -> Result<Probed, Failed> {
+        let ours = self.line(&candidate.probe())?;
+        let (call, units) = (self.call.clone(), units(candidate));
+        let mut seen: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
+        let mut played = 0;
+        let result = self.play_beside(histories, &ours, candidate, &mut |side| {
             played += 1;
-            let values = &side.step.values;
-            match side.reply {
+            let (values, yours) = (&side.step.values, side.yours);
+            let number = |key: &Template| {
+                let text = yours.after.text(&key.text(&call, values));
+                Some((key.clone(), domain::integer::parse(text?)?))
+            };
+            match side.ours {
                 Reply::Int(outcome) => {
-                    let key = stock.as_ref().map(|stock| stock.text(call, values));
-                    let cell = key.map(|key| Cell { key, kind: Kind::Text, item: Vec::new() });
-                    let left = cell.and_then(|cell| side.seen.after.number(&cell));
-                    let number = |key: &Template| {
-                        let text = side.seen.after.text(&key.text(call, values));
-                        Some((key.clone(), domain::integer::parse(text?)?))
-                    };
-                    let sample = Sample {
-                        reply: side.seen.reply.clone(),
-                        left,
-                        units: units_of(&units, call, values),
+                    let stock = candidate.stock.as_ref().and_then(number);
+                    seen.entry(*outcome).or_default().push(Sample {
+                        reply: yours.reply.clone(),
+                        left: stock.map(|(_, left)| left),
+                        units: units_of(&units, &call, values),
                         values: values.clone(),
                         numbers: candidate.keys.iter().skip(1).filter_map(number).collect(),
-                    };
-                    seen.entry(*outcome).or_default().push(sample);
+                    });
                     None
                 }
-                refusal if side.seen.reply.is_error() && refusal.refuses() => None,
-                refusal => Some(format!("it replies {}, and the line {refusal}", side.seen.reply)),
+                refusal if yours.reply.is_error() && refusal.refuses() => None,
+                refusal => Some(format!("it replies {}, and the line {refusal}", yours.reply)),
             }
-        })?;
-        if let Err(difference) = result {
-            return Ok(Err((played, difference)));
-        }
-        let mut answers: Vec<(i64, Answer)> = Vec::new();
-        for (outcome, replies) in &seen {
-            match answer(self.call, *outcome, replies) {
-                Some(answer) => answers.push((*outcome, answer)),
-                None => return Ok(Err((played, no_rule(candidate, *outcome, replies)))),
-            }
-        }
-        Ok(Ok((answers, played)))
+        });
+        result.map_err(|failed| failed.after(played))?;
+        let answers = seen.iter().map(|(outcome, replies)| {
+            let answer = answer(&call, *outcome, replies).map(|answer| (*outcome, answer));
+            answer.ok_or_else(|| no_rule(candidate, *outcome, replies).after(played))
+        });
+        Ok((answers.collect::<Result<_, _>>()?, played))
     }
 }
 
-fn no_rule(candidate: &Candidate, outcome: i64, replies: &[Sample]) -> Difference {
+fn no_rule(candidate: &Candidate, outcome: i64, replies: &[Sample]) -> Failed {
     let replies: BTreeSet<&Reply> = replies.iter().map(|one| &one.reply).collect();
     let texts: Vec<String> = replies.iter().take(3).map(|reply| reply.to_string()).collect();
-    let what = format!(
+    let text = format!(
         "its replies have no rule that a line could follow: {} where the command answers {outcome}",
         texts.join(", ")
     );
     let is_accepted = outcome == 0 && candidate.command.name.starts_with("SECKILL");
-    if is_accepted { Difference::NoRule(what) } else { Difference::Beside(what) }
+    let why = if is_accepted { Why::NoRule } else { Why::Beside };
+    Failed::Differs(Difference { why, text, played: 0 })
 }
 
 /// The argument with the units, if the command has one.
@@ -247,7 +211,7 @@ fn units(candidate: &Candidate) -> Result<Slot, i64> {
     let at = words.iter().position(is_word).map_or(1, |at| at + 1);
     let is_bare = !candidate.command.name.starts_with("SECKILL.TRY");
     match words.get(at).filter(|_| at > 1 || is_bare) {
-        Some(word) => match (word.slot(), word.constant()) {
+        Some(word) => match (word.only(), word.constant()) {
             (Some(slot), _) => Ok(slot),
             (_, Some(text)) => Err(domain::integer::parse(text).unwrap_or(1)),
             _ => Err(1),
@@ -261,19 +225,17 @@ fn units(candidate: &Candidate) -> Result<Slot, i64> {
 pub fn with_default_names(call: &Call, candidate: &Candidate) -> Option<Call> {
     use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
     let words = &candidate.command.words;
-    let voucher = call.word(words.get(3)?.slot()?)?.only_role()?;
-    if voucher != Role::Voucher || !matches!(words.get(3)?.slot()?, Slot::Arg(_)) {
+    let voucher = call.word(words.get(3)?.only()?)?.only()?;
+    if voucher != Role::Voucher || !matches!(words.get(3)?.only()?, Slot::Arg(_)) {
         return None;
     }
     let mut call = call.clone();
-    let prefixed =
-        |prefix: &str| Word(vec![Piece::Text(prefix.into()), Piece::Role(Role::Voucher)]);
     for (at, word) in call.keys.iter_mut().enumerate() {
         let slot = Some(Slot::Key(at + 1));
         *word = match () {
-            () if words[0].slot() == slot => prefixed(STOCK_PREFIX),
-            () if words[1].slot() == slot => prefixed(BUYERS_PREFIX),
-            () if words[2].slot() == slot => Word(vec![Piece::Text(ORDER_STREAM.into())]),
+            () if words[0].only() == slot => Word::after(STOCK_PREFIX, Role::Voucher),
+            () if words[1].only() == slot => Word::after(BUYERS_PREFIX, Role::Voucher),
+            () if words[2].only() == slot => Word::constant_of(ORDER_STREAM),
             () => return None,
         };
     }

@@ -1,46 +1,53 @@
-//! A text of a run, with the places where the caller's KEYS and ARGV are in it.
+//! Texts with places in them: for what the caller puts into KEYS and ARGV, or for KEYS and ARGV.
+
+use std::fmt;
+
+use seckill_tools::sanitize::sanitize_bytes;
 
 use crate::call::{Call, Slot, Values};
 use crate::reply::quoted;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Part {
+pub enum Part<T> {
     Text(Vec<u8>),
-    Slot(Slot),
+    Place(T),
     /// An argument that the script makes a number of.
-    Number(Slot),
+    Number(T),
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Template(pub Vec<Part>);
+pub struct Pattern<T>(pub Vec<Part<T>>);
+
+/// A text of a run, with the places where the caller's KEYS and ARGV are in it.
+pub type Template = Pattern<Slot>;
 
 /// The shortest value that is recognized inside of another text.
 const MARK_LEN_MIN: usize = 4;
 
-impl Template {
+impl<T: Copy> Pattern<T> {
     /// The longest values are recognized first: a key may contain an argument.
-    pub fn of(text: &[u8], slots: &[(Slot, Vec<u8>)]) -> Self {
-        if let Some((slot, _)) = slots.iter().find(|(_, value)| value == text) {
-            return Self(vec![Part::Slot(*slot)]);
+    pub fn of(text: &[u8], places: &[(T, Vec<u8>)]) -> Self {
+        if let Some((place, _)) = places.iter().find(|(_, value)| value == text) {
+            return Self::place(*place);
         }
         let mut marks: Vec<_> =
-            slots.iter().filter(|(_, value)| value.len() >= MARK_LEN_MIN).collect();
+            places.iter().filter(|(_, value)| value.len() >= MARK_LEN_MIN).collect();
         marks.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
         let (mut parts, mut plain, mut rest) = (Vec::new(), Vec::new(), text);
         while let Some((first, tail)) = rest.split_first() {
-            match marks.iter().find(|(_, value)| rest.starts_with(value)) {
-                Some((slot, value)) => {
-                    if !plain.is_empty() {
-                        parts.push(Part::Text(std::mem::take(&mut plain)));
-                    }
-                    parts.push(Part::Slot(*slot));
-                    rest = rest.get(value.len()..).unwrap_or_default();
-                }
-                None => {
-                    plain.push(*first);
-                    rest = tail;
-                }
+            let found = marks.iter().find_map(|(place, value)| {
+                rest.strip_prefix(value.as_slice()).map(|rest| (*place, rest))
+            });
+            let Some((place, tail)) = found else {
+                plain.push(*first);
+                rest = tail;
+                continue;
+            };
+            if !plain.is_empty() {
+                parts.push(Part::Text(std::mem::take(&mut plain)));
             }
+            parts.push(Part::Place(place));
+            rest = tail;
         }
         if !plain.is_empty() || parts.is_empty() {
             parts.push(Part::Text(plain));
@@ -48,33 +55,43 @@ impl Template {
         Self(parts)
     }
 
-    pub fn text(&self, call: &Call, values: &Values) -> Vec<u8> {
-        let of = |part: &Part| match part {
+    pub fn place(place: T) -> Self {
+        Self(vec![Part::Place(place)])
+    }
+
+    pub fn constant_of(text: &str) -> Self {
+        Self(vec![Part::Text(text.into())])
+    }
+
+    pub fn after(prefix: &str, place: T) -> Self {
+        Self(vec![Part::Text(prefix.into()), Part::Place(place)])
+    }
+
+    pub fn filled(&self, value: impl Fn(T) -> Vec<u8>) -> Vec<u8> {
+        let of = |part: &Part<T>| match part {
             Part::Text(text) => text.clone(),
-            Part::Slot(slot) | Part::Number(slot) => {
-                call.word(*slot).map(|word| word.value(values)).unwrap_or_default()
-            }
+            Part::Place(place) | Part::Number(place) => value(*place),
         };
         self.0.iter().flat_map(of).collect()
     }
 
-    pub fn slots(&self) -> impl Iterator<Item = Slot> {
-        let slot = |part: &Part| match part {
-            Part::Slot(slot) | Part::Number(slot) => Some(*slot),
+    pub fn places(&self) -> impl Iterator<Item = T> {
+        let place = |part: &Part<T>| match part {
+            Part::Place(place) | Part::Number(place) => Some(*place),
             Part::Text(_) => None,
         };
-        self.0.iter().filter_map(slot)
+        self.0.iter().filter_map(place)
     }
 
-    /// The slot, if the template is a single slot.
-    pub fn slot(&self) -> Option<Slot> {
+    /// The place, if there is nothing else.
+    pub fn only(&self) -> Option<T> {
         match self.0.as_slice() {
-            [Part::Slot(slot)] => Some(*slot),
+            [Part::Place(place)] => Some(*place),
             _ => None,
         }
     }
 
-    /// The text, if the template has no slot.
+    /// The text, if there is no place.
     pub fn constant(&self) -> Option<&[u8]> {
         match self.0.as_slice() {
             [Part::Text(text)] => Some(text),
@@ -82,19 +99,34 @@ impl Template {
         }
     }
 
-    /// The prefix and the slot, if the template is a prefix followed by a slot.
-    pub fn prefixed(&self) -> Option<(&[u8], Slot)> {
+    /// The text and the place, if that is all.
+    pub fn prefixed(&self) -> Option<(&[u8], T)> {
         match self.0.as_slice() {
-            [Part::Text(text), Part::Slot(slot)] => Some((text, *slot)),
+            [Part::Text(text), Part::Place(place)] => Some((text, *place)),
             _ => None,
         }
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Pattern<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|part| match part {
+            Part::Text(text) => f.write_str(&sanitize_bytes(text)),
+            Part::Place(place) | Part::Number(place) => write!(f, "{place}"),
+        })
+    }
+}
+
+impl Template {
+    pub fn text(&self, call: &Call, values: &Values) -> Vec<u8> {
+        self.filled(|slot| call.word(slot).map(|word| word.value(values)).unwrap_or_default())
     }
 
     /// The Lua expression for the text.
     pub fn lua(&self) -> String {
-        let of = |part: &Part| match part {
+        let of = |part: &Part<Slot>| match part {
             Part::Text(text) => quoted(text),
-            Part::Slot(slot) => slot.to_string(),
+            Part::Place(slot) => slot.to_string(),
             Part::Number(slot) => format!("tonumber({slot})"),
         };
         self.0.iter().map(of).collect::<Vec<_>>().join(" .. ")
@@ -103,7 +135,7 @@ impl Template {
     /// A word of `seckill.scripts`; none if that can't say it.
     pub fn word(&self) -> Option<String> {
         match self.0.as_slice() {
-            [Part::Slot(slot)] => Some(slot.to_string()),
+            [Part::Place(slot)] => Some(slot.to_string()),
             [Part::Text(text)] => {
                 let is_word = |byte: &u8| byte.is_ascii_graphic() && !b";\"'\\#".contains(byte);
                 let text = std::str::from_utf8(text).ok().filter(|text| !text.is_empty())?;
@@ -127,6 +159,6 @@ mod tests {
         assert_eq!(of("a:stock:83911:b"), "'a:' .. KEYS[1] .. ':b'");
         assert_eq!(of("order:83911"), "'order:' .. ARGV[1]");
         assert_eq!(of(""), "''");
-        assert_eq!(Template::of(b"7", &[(Slot::Arg(2), b"7".to_vec())]).slot(), Some(Slot::Arg(2)));
+        assert_eq!(Template::of(b"7", &[(Slot::Arg(2), b"7".to_vec())]).only(), Some(Slot::Arg(2)));
     }
 }

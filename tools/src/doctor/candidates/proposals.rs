@@ -1,6 +1,6 @@
 //! The candidates for what a script was seen to do.
 
-use super::{Ask, Candidate, Command, Outcome, slot, text, tries};
+use super::{Ask, Candidate, Command, Outcome, tries};
 use crate::call::Slot;
 use crate::learn::{Lock, LockDeed, Return, Sale};
 use crate::template::Template;
@@ -24,9 +24,9 @@ const WAYS: [(&[Ask], &str, bool); 11] = [
 /// The word for the units, if there is not always one.
 fn units(units: Result<Slot, i64>) -> Option<Template> {
     match units {
-        Ok(units) => Some(slot(units)),
+        Ok(units) => Some(Template::place(units)),
         Err(1) => None,
-        Err(count) => Some(text(&count.to_string())),
+        Err(count) => Some(Template::constant_of(&count.to_string())),
     }
 }
 

@@ -3,7 +3,7 @@
 use domain::fields::ORDER_FIELDS;
 use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 
-use super::{Command, slot, text};
+use super::Command;
 use crate::call::Slot;
 use crate::learn::Sale;
 use crate::template::Template;
@@ -28,7 +28,7 @@ pub(super) fn by_names(
     set("seckill.stock-prefix", utf8(stock_prefix)?, STOCK_PREFIX);
     set("seckill.buyers-prefix", utf8(buyers_prefix)?, BUYERS_PREFIX);
     let order = match &sale.orders {
-        Some(orders) if orders.values[1].slot() == Some(voucher) => {
+        Some(orders) if orders.values[1].only() == Some(voucher) => {
             set("seckill.order-stream", utf8(orders.stream.constant()?)?, ORDER_STREAM);
             set("seckill.order-fields", orders.names.join(" "), ORDER_FIELDS);
             orders.values[2].clone()
@@ -36,13 +36,13 @@ pub(super) fn by_names(
         Some(_) => return None,
         None => {
             set("seckill.order-stream", String::new(), ORDER_STREAM);
-            text("0")
+            Template::constant_of("0")
         }
     };
     set("seckill.missing-stock", missing.to_owned(), "error");
-    let mut words = vec![slot(voucher), slot(user), order];
+    let mut words = vec![Template::place(voucher), Template::place(user), order];
     if let Some(units) = units {
-        words.extend([text("UNITS"), units.clone()]);
+        words.extend([Template::constant_of("UNITS"), units.clone()]);
     }
     (voucher == other).then_some(Command { name: "SECKILL.TRY", words, settings })
 }
@@ -61,22 +61,27 @@ pub(super) fn by_keys(
             words.extend([
                 orders.stream.clone(),
                 orders.values[1].clone(),
-                slot(user),
+                Template::place(user),
                 orders.values[2].clone(),
             ]);
         }
-        None => words.extend([sale.stock.clone(), sale.stock.clone(), slot(user), text("0")]),
+        None => words.extend([
+            sale.stock.clone(),
+            sale.stock.clone(),
+            Template::place(user),
+            Template::constant_of("0"),
+        ]),
     }
     if let Some(units) = units {
-        words.extend([text("UNITS"), units.clone()]);
+        words.extend([Template::constant_of("UNITS"), units.clone()]);
     }
     match &sale.orders {
-        None => words.push(text("NOSTREAM")),
+        None => words.push(Template::constant_of("NOSTREAM")),
         Some(orders) => {
-            words.push(text("FIELDS"));
-            words.extend(orders.names.iter().map(|name| text(name)));
+            words.push(Template::constant_of("FIELDS"));
+            words.extend(orders.names.iter().map(|name| Template::constant_of(name)));
         }
     }
-    words.extend([text("MISSING"), text(missing)]);
+    words.extend([Template::constant_of("MISSING"), Template::constant_of(missing)]);
     Command { name: "SECKILL.TRYKEYS", words, settings: Vec::new() }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::Result;
 use seckill_tools::sanitize::sanitize_bytes;
 
 use super::Examination;
@@ -12,7 +13,7 @@ use crate::template::{Part, Template};
 
 impl Examination<'_, '_, '_> {
     /// Keys that the script makes itself: in a cluster no client finds their node.
-    pub(super) fn undeclared(&mut self, unknown: &Call, call: &Call, sale: &Sale) {
+    pub(super) fn undeclared(&mut self, unknown: &Call, sale: &Sale) {
         let slots = unknown.values(&sale.run.values);
         let keys = sale.run.seen.calls.iter().flat_map(|called| &called.keys);
         let made = keys.filter(|access| {
@@ -22,7 +23,7 @@ impl Examination<'_, '_, '_> {
             !slots.iter().any(is_key)
         });
         let made: BTreeSet<String> =
-            made.map(|access| self.shown(call, &Template::of(&access.key, &slots))).collect();
+            made.map(|access| self.shown(&Template::of(&access.key, &slots))).collect();
         if !made.is_empty() {
             let made: Vec<String> = made.into_iter().collect();
             self.said
@@ -30,9 +31,9 @@ impl Examination<'_, '_, '_> {
         }
     }
 
-    pub(super) fn undecided(&mut self, call: &Call, learned: &Learned) {
+    pub(super) fn undecided(&mut self, learned: &Learned) -> Result<()> {
         if learned.sale.is_none() && self.said.seen.is_empty() {
-            match &learned.best {
+            match learned.best() {
                 Some(run) => {
                     let seen = &run.seen;
                     let before: Vec<String> =
@@ -57,9 +58,10 @@ impl Examination<'_, '_, '_> {
         }
         let is_barred = match &learned.sale {
             Some(sale) => !sale.needs.is_empty(),
-            None => learned.best.is_none(),
+            None => learned.best().is_none(),
         };
-        if let Some(run) = learned.stopped.as_ref().filter(|_| is_barred) {
+        let stopped = if is_barred { self.stopped(learned)? } else { None };
+        if let Some(run) = stopped {
             let before: Vec<_> = run.setup().iter().map(|words| shown(words)).collect();
             self.said.saw(format!(
                 "After {} a call failed: {}.",
@@ -67,21 +69,22 @@ impl Examination<'_, '_, '_> {
                 self.source.error(&run.seen.reply)
             ));
         }
-        self.said.saw(if learned.sale.is_some() || !learned.locks.is_empty() {
+        self.said.saw(if learned.sale.is_some() || !learned.locks().is_empty() {
             "No command was found that takes its place."
         } else {
             "No call that was tried did what a command does: none is known that takes its place."
         });
-        if !call.is_told {
-            self.ask(call);
+        if !self.call.is_told {
+            self.ask();
         }
+        Ok(())
     }
 
     /// The line to complete.
-    pub(super) fn ask(&mut self, call: &Call) {
-        let mut text = call.to_string();
-        for (slot, word) in call.slots() {
-            let is_unknown = matches!(word.only_role(), Some(Role::Other(_)));
+    pub(super) fn ask(&mut self) {
+        let mut text = self.call.to_string();
+        for (slot, word) in self.call.slots() {
+            let is_unknown = matches!(word.only(), Some(Role::Other(_)));
             if is_unknown || matches!(slot, Slot::Key(_)) {
                 text = text.replacen(&word.to_string(), "?", 1);
             }
@@ -89,11 +92,11 @@ impl Examination<'_, '_, '_> {
         self.said.asks.push(format!("seckill-doctor --call '{text}' {}", self.source.name));
     }
 
-    pub(super) fn shown(&self, call: &Call, template: &Template) -> String {
-        let of = |part: &Part| match part {
+    pub(super) fn shown(&self, template: &Template) -> String {
+        let of = |part: &Part<Slot>| match part {
             Part::Text(text) => sanitize_bytes(text),
-            Part::Slot(slot) | Part::Number(slot) => match call.word(*slot) {
-                Some(word) if word.only_role().is_some() => word.to_string(),
+            Part::Place(slot) | Part::Number(slot) => match self.call.word(*slot) {
+                Some(word) if word.only().is_some() => word.to_string(),
                 _ => slot.to_string(),
             },
         };
@@ -108,10 +111,10 @@ pub(super) fn learn_roles(call: &mut Call, sale: &Sale) {
     }
     call.learn(sale.units.ok(), Role::Units);
     if let Some(orders) = &sale.orders {
-        call.learn(orders.values[1].slot(), Role::Voucher);
-        call.learn(orders.values[2].slot(), Role::Order);
+        call.learn(orders.values[1].only(), Role::Voucher);
+        call.learn(orders.values[2].only(), Role::Order);
     }
-    let names = sale.stock.slots().filter(|slot| matches!(slot, Slot::Arg(_)));
+    let names = sale.stock.places().filter(|slot| matches!(slot, Slot::Arg(_)));
     for slot in names {
         call.learn(Some(slot), Role::Voucher);
     }

@@ -4,8 +4,9 @@
 use anyhow::Result;
 
 use super::sales::Scene;
-use super::{Judge, Play, Session, Turn};
+use super::{Play, Session};
 use crate::call::{Role, Values};
+use crate::examine::Examination;
 use crate::keyspace::{Cell, planted};
 use crate::learn::{PLENTY, Run};
 
@@ -22,7 +23,7 @@ enum Limit {
 /// Limits, and units of which as many calls go beyond them.
 const BEYOND: [(i64, i64); 6] = [(3, 2), (5, 3), (4, 10), (9, 10), (12, 5), (2, 30)];
 
-impl Judge<'_, '_> {
+impl Examination<'_, '_, '_> {
     fn limits(&self, run: &Run, but: &[Role]) -> Vec<Limit> {
         let roles = self.call.roles().into_iter().filter(|role| !but.contains(role));
         let roles = roles.filter(|role| matches!(role, Role::Other(_)));
@@ -45,8 +46,8 @@ impl Judge<'_, '_> {
                 judge.play(&setup, values)
             };
             let accepted = |play: &Play| {
-                let first = play.turns.first().map(|turn| &turn.reply);
-                let sells = |turn: &&Turn| scene.taken(turn) > 0 && !turn.reply.refuses();
+                let first = play.turns.first().map(|turn| &turn.seen.reply);
+                let sells = |turn: &&Run| scene.taken(turn) > 0 && !turn.seen.reply.refuses();
                 let same = play.turns.iter().take_while(sells).count();
                 let rest = play.turns.iter().skip(same).all(|turn| scene.taken(turn) == 0);
                 (rest && first.is_some()).then_some(same)
@@ -90,16 +91,18 @@ impl Judge<'_, '_> {
                 {
                     continue;
                 }
-                let beyond = |turn: &Turn| {
+                let beyond = |turn: &Run| {
                     let all = turn.changes().into_iter();
                     let mut all = all.filter(|cell| *cell != scene.stock && turn.grew(cell) > 0);
-                    all.find(|cell| turn.after.number(cell).is_some_and(|number| number > most))
-                        .filter(|_| scene.taken(turn) == units && !turn.reply.refuses())
+                    all.find(|cell| {
+                        turn.seen.after.number(cell).is_some_and(|number| number > most)
+                    })
+                    .filter(|_| scene.taken(turn) == units && !turn.seen.reply.refuses())
                 };
                 let at = play.turns.iter().skip(ones).position(|turn| beyond(turn).is_some());
                 let at = at.map(|at| at + ones);
                 if let Some((at, cell)) = at.and_then(|at| Some((at, beyond(&play.turns[at])?))) {
-                    let number = play.turns[at].after.number(&cell).unwrap_or(0);
+                    let number = play.turns[at].seen.after.number(&cell).unwrap_or(0);
                     let harm = format!(
                         "more is sold than the limit says: {cell} is {number}, and calls of one \
                          unit stop at {most}"
@@ -112,7 +115,7 @@ impl Judge<'_, '_> {
     }
 
     /// One more is let in than a quota says: calls of different users, each of which adds.
-    pub fn of_quota(&mut self, run: &Run) -> Result<Option<Session>> {
+    pub fn harm_of_quota(&mut self, run: &Run) -> Result<Option<Session>> {
         for limit in self.limits(run, &[]) {
             let written = match &limit {
                 Limit::Kept(cell) => run.seen.after.cells.get(cell) != run.before.cells.get(cell),
@@ -139,13 +142,14 @@ impl Judge<'_, '_> {
                 let mut setup = run.setup();
                 set_limit(&limit, most, &mut setup, &mut values);
                 let play = self.play(&setup, values)?;
-                let first = play.turns.first().map(|turn| turn.reply.clone()).unwrap_or_default();
-                let lets = |turn: &&Turn| {
+                let first =
+                    play.turns.first().map(|turn| turn.seen.reply.clone()).unwrap_or_default();
+                let lets = |turn: &&Run| {
                     let adds = turn
                         .changes()
                         .iter()
                         .any(|cell| !turn.before.cells.contains_key(cell) || turn.grew(cell) > 0);
-                    adds && turn.reply == first && !turn.reply.refuses()
+                    adds && turn.seen.reply == first && !turn.seen.reply.refuses()
                 };
                 let count = play.turns.iter().take_while(lets).count() as i64;
                 let rest = play.turns.iter().skip(usize::try_from(count)?);

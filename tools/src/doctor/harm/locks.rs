@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 
-use super::{Judge, Session};
+use super::Session;
 use crate::call::Role;
+use crate::examine::Examination;
 use crate::keyspace::{Cell, Kind, planted};
 use crate::learn::{Marks, Run, marks};
 use crate::template::Template;
@@ -19,10 +20,10 @@ const TOKENS: [(&str, &str); 7] = [
     ("client-a", "CLIENT-A"),
 ];
 
-impl Judge<'_, '_> {
+impl Examination<'_, '_, '_> {
     /// A lock of another token that a call deletes, though it looks at the lock. Unless `is_sure`
     /// that it is one, it must spare the lock of another token.
-    pub fn of_lock(
+    pub fn harm_of_lock(
         &mut self,
         key: &Template,
         kind: Kind,
@@ -30,20 +31,20 @@ impl Judge<'_, '_> {
     ) -> Result<Option<Session>> {
         let (mut is_spared, mut first) = (false, None);
         for (own, other) in TOKENS {
-            let mut values = marks(self.call, Marks::Rising);
+            let mut values = marks(&self.call, Marks::Rising);
             for (role, value) in &mut values {
                 if matches!(role, Role::Token | Role::Other(_)) {
                     *value = own.into();
                 }
             }
-            let name = key.text(self.call, &values);
+            let name = key.text(&self.call, &values);
             let item = if kind == Kind::Hash { other.into() } else { Vec::new() };
             let cell = Cell { key: name.clone(), kind, item };
             let value = if kind == Kind::Hash { "1" } else { other };
             let play = self.play(&[planted(&cell, value.as_bytes())], vec![values])?;
             let Some(turn) = play.turns.first() else { continue };
-            let looks = turn.calls.iter().any(|call| !call.writes() && call.gets(&name));
-            let deleted = !turn.after.has_key(&name);
+            let looks = turn.seen.calls.iter().any(|call| !call.writes() && call.gets(&name));
+            let deleted = !turn.seen.after.has_key(&name);
             is_spared |= !deleted;
             if deleted && looks && first.is_none() {
                 let harm =
@@ -59,10 +60,10 @@ impl Judge<'_, '_> {
 
     /// A call that takes something back and puts units into a stock, and puts them there again
     /// when it is repeated, though there is nothing left to take back.
-    pub fn of_repeat(&mut self, run: &Run) -> Result<Option<Session>> {
+    pub fn harm_of_repeat(&mut self, run: &Run) -> Result<Option<Session>> {
         let slots = self.call.values(&run.values);
         let names_slot = |cell: &Cell| {
-            let own = |text: &[u8]| Template::of(text, &slots).slots().next().is_some();
+            let own = |text: &[u8]| Template::of(text, &slots).places().next().is_some();
             !matches!(cell.kind, Kind::List | Kind::Stream) && (own(&cell.item) || own(&cell.key))
         };
         // A stock of four, of which one unit is with a user.
@@ -75,13 +76,13 @@ impl Judge<'_, '_> {
         let [first, again] = play.turns.as_slice() else { return Ok(None) };
         let grown = first.changes().into_iter().find(|cell| first.grew(cell) > 0);
         let gone = first.changes().into_iter().find(|cell| {
-            first.before.cells.contains_key(cell) && !first.after.cells.contains_key(cell)
+            first.before.cells.contains_key(cell) && !first.seen.after.cells.contains_key(cell)
         });
         // The trace of a user in a set, not what was to be done.
         let gone = gone.filter(|cell| cell.kind == Kind::Set && names_slot(cell));
         let (Some(stock), Some(gone)) = (grown, gone) else { return Ok(None) };
         let by = first.grew(&stock);
-        if by != again.grew(&stock) || again.changes().len() > 1 || again.reply.refuses() {
+        if by != again.grew(&stock) || again.changes().len() > 1 || again.seen.reply.refuses() {
             return Ok(None);
         }
         let harm = format!(

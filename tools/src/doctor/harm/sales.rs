@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 
 use super::model::{Model, OVERSOLD};
-use super::{Judge, Play, Session, Turn};
+use super::{Play, Session};
 use crate::bench::Called;
 use crate::call::{Role, Slot, Values};
+use crate::examine::Examination;
 use crate::keyspace::{Cell, Kind, planted};
-use crate::learn::Sale;
+use crate::learn::{Run, Sale};
 use crate::wire::Words;
 
 /// The stock, the users who try, how many units each wants, and whether the stock expires.
@@ -71,36 +72,36 @@ impl Scene<'_> {
         (setup, users.iter().enumerate().map(values_of).collect())
     }
 
-    pub fn taken(&self, turn: &Turn) -> i64 {
+    pub fn taken(&self, turn: &Run) -> i64 {
         let number = |keys: &crate::keyspace::Keyspace| keys.number(&self.stock);
-        number(&turn.before).zip(number(&turn.after)).map_or(0, |(old, new)| old - new)
+        number(&turn.before).zip(number(&turn.seen.after)).map_or(0, |(old, new)| old - new)
     }
 }
 
-impl Judge<'_, '_> {
+impl Examination<'_, '_, '_> {
     /// A session with a harm to a stock, the shortest first.
-    pub fn of_sale(&mut self, sale: &Sale) -> Result<Option<Session>> {
-        let mut fixed: Vec<Slot> = sale.stock.slots().chain(sale.item.slots()).collect();
+    pub fn harm_of_sale(&mut self, sale: &Sale) -> Result<Option<Session>> {
+        let mut fixed: Vec<Slot> = sale.stock.places().chain(sale.item.places()).collect();
         fixed.extend(sale.units.ok());
         let (ids, values) = (self.ids(&sale.run, &fixed), &sale.run.values);
         let stock = Cell {
-            key: sale.stock.text(self.call, values),
+            key: sale.stock.text(&self.call, values),
             kind: sale.kind,
-            item: sale.item.text(self.call, values),
+            item: sale.item.text(&self.call, values),
         };
-        let units = sale.units.ok().and_then(|slot| self.call.word(slot)?.only_role());
+        let units = sale.units.ok().and_then(|slot| self.call.word(slot)?.only());
         let scene = Scene { sale, stock, ids, units };
         let (setup, calls) = scene.calls(1000, &[1, 2], None, false);
         let plenty = self.play(&setup, calls)?;
         let accepted = plenty.turns.first();
-        let sold = accepted.filter(|turn| scene.taken(turn) > 0 && !turn.reply.is_error());
+        let sold = accepted.filter(|turn| scene.taken(turn) > 0 && !turn.seen.reply.is_error());
         let Some(accepted) = sold else { return Ok(None) };
         let (setup, calls) = scene.calls(0, &[1], None, false);
         let none = self.play(&setup, calls)?;
         let refused = none.turns.iter().all(|turn| scene.taken(turn) == 0);
         let all = &plenty.turns;
         let counts = refused && all.iter().all(|turn| scene.counts(turn));
-        let same_reply = all.iter().all(|turn| turn.reply == accepted.reply);
+        let same_reply = all.iter().all(|turn| turn.seen.reply == accepted.seen.reply);
         let looks = self.looks(&scene, accepted)?;
         let model = Model { scene: &scene, accepted, same_reply, counts, looks };
         for (stock, users, units, expires) in PLAYS {
@@ -122,7 +123,7 @@ impl Judge<'_, '_> {
         {
             return Ok(Some(session));
         }
-        if let Some(turn) = none.turns.first().filter(|turn| turn.reply != accepted.reply)
+        if let Some(turn) = none.turns.first().filter(|turn| turn.seen.reply != accepted.seen.reply)
             && let Some(session) = self.of_too_many(&scene, turn)?
         {
             return Ok(Some(session));
@@ -140,15 +141,15 @@ impl Judge<'_, '_> {
         let (setup, mut calls) = scene.calls(1, &users, None, false);
         let stops = |play: &Play| {
             let last = play.turns.last();
-            last.filter(|turn| scene.taken(turn) == 0 && !turn.reply.is_error())
-                .and_then(|turn| turn.after.number(&scene.stock))
+            last.filter(|turn| scene.taken(turn) == 0 && !turn.seen.reply.is_error())
+                .and_then(|turn| turn.seen.after.number(&scene.stock))
         };
         let play = self.play(&setup, calls.clone())?;
         if let Some(number) = stops(&play) {
             return Ok(number < -1);
         }
-        let names = scene.sale.stock.slots().chain(scene.sale.item.slots());
-        let role = |slot| self.call.word(slot)?.only_role();
+        let names = scene.sale.stock.places().chain(scene.sale.item.places());
+        let role = |slot| self.call.word(slot)?.only();
         let kept: Vec<Role> = names.filter_map(role).chain(scene.units).collect();
         for (role, value) in calls.iter_mut().flatten() {
             let is_kept = kept.contains(role) || scene.ids.contains(role);
@@ -168,53 +169,56 @@ impl Judge<'_, '_> {
         calls[0].insert(role, b"5".to_vec());
         let play = self.play(&setup, calls)?;
         let [refused, last] = play.turns.as_slice() else { return Ok(None) };
-        if refused.reply != last.reply || scene.taken(refused) != 0 || scene.taken(last) != 3 {
+        if refused.seen.reply != last.seen.reply
+            || scene.taken(refused) != 0
+            || scene.taken(last) != 3
+        {
             return Ok(None);
         }
         let harm = format!(
             "units are gone: the call that takes the last 3 is answered {}, as the one before, \
              which gets nothing, and leaves nothing but a smaller stock",
-            last.reply
+            last.seen.reply
         );
         self.shown_again(play, 1, harm, &[&scene.stock])
     }
 
     /// A call for more units than there are, that is answered like one without a stock, and takes
     /// what there is: nobody gets it, and the next call gets nothing.
-    fn of_too_many(&mut self, scene: &Scene<'_>, none: &Turn) -> Result<Option<Session>> {
+    fn of_too_many(&mut self, scene: &Scene<'_>, none: &Run) -> Result<Option<Session>> {
         let Some(role) = scene.units else { return Ok(None) };
         let (setup, mut calls) = scene.calls(3, &[1, 2], None, false);
         calls[0].insert(role, b"5".to_vec());
         let play = self.play(&setup, calls)?;
         let gets_nothing =
-            |turn: &Turn| turn.reply == none.reply && turn.added(&scene.stock).is_empty();
+            |turn: &Run| turn.seen.reply == none.seen.reply && turn.added(&scene.stock).is_empty();
         let taken = play.turns.first().map_or(0, |turn| scene.taken(turn));
-        if taken != 5 || none.reply.is_error() || !play.turns.iter().all(gets_nothing) {
+        if taken != 5 || none.seen.reply.is_error() || !play.turns.iter().all(gets_nothing) {
             return Ok(None);
         }
         let harm = format!(
             "units are gone: a call for 5 takes the 3 that are there, though it is answered {}, \
              as calls without a stock are, and the next one for 1 gets nothing",
-            none.reply
+            none.seen.reply
         );
         self.shown_again(play, 1, harm, &[&scene.stock])
     }
 
     /// Whether a call asks for the number in the stock: its reply differs with the number.
-    fn looks(&mut self, scene: &Scene<'_>, accepted: &Turn) -> Result<bool> {
+    fn looks(&mut self, scene: &Scene<'_>, accepted: &Run) -> Result<bool> {
         let reads = |call: &&Called| !call.writes() && call.gets(&scene.stock.key);
         let calls: Vec<Words> =
-            accepted.calls.iter().filter(reads).map(|call| call.words.clone()).collect();
+            accepted.seen.calls.iter().filter(reads).map(|call| call.words.clone()).collect();
         let mut ask = |number: &[u8]| {
-            self.bench.clear_plain()?;
-            self.bench.prepare_plain(&[planted(&scene.stock, number)])?;
-            self.bench.prepare_plain(&calls)
+            self.bench.plain.clear()?;
+            self.bench.plain.send(&[planted(&scene.stock, number)])?;
+            self.bench.plain.send(&calls)
         };
         Ok(ask(b"7")? != ask(b"8")?)
     }
 
     /// Two ids beyond 2^53 that the keys hold as one, or not at all, where smaller ones are kept.
-    fn of_ids(&mut self, scene: &Scene<'_>, small: &Turn) -> Result<Option<Session>> {
+    fn of_ids(&mut self, scene: &Scene<'_>, small: &Run) -> Result<Option<Session>> {
         let (setup, small_calls) = scene.calls(1000, &[1], None, false);
         for role in &scene.ids {
             let (_, mut calls) = scene.calls(1000, &[1, 2], None, false);
@@ -226,9 +230,9 @@ impl Judge<'_, '_> {
             let Some(large) = play.turns.first() else { continue };
             let kept = small_calls.first().and_then(|values| holds(small, values.get(role)?));
             let lost = holds(large, &ids[0]).is_none() && scene.taken(large) > 0;
-            let Some(cell) = kept.filter(|_| lost && !large.reply.refuses()) else { continue };
+            let Some(cell) = kept.filter(|_| lost && !large.seen.reply.refuses()) else { continue };
             let rounded = large.changes().into_iter().find(|own| {
-                let value = large.after.cells.get(own);
+                let value = large.seen.after.cells.get(own);
                 let text = [&own.key, &own.item, value.unwrap_or(&own.item)]
                     .map(|text| String::from_utf8_lossy(text).into_owned());
                 text.iter().any(|text| text.contains("e+18"))
@@ -248,14 +252,14 @@ impl Judge<'_, '_> {
 
 /// The cell that a call changed and that holds an id as a member, a key or a value with the name of
 /// an id.
-fn holds(turn: &Turn, id: &[u8]) -> Option<Cell> {
+fn holds(turn: &Run, id: &[u8]) -> Option<Cell> {
     let has = |text: &[u8]| text.windows(id.len()).any(|part| part == id);
     let is_name = |text: &[u8]| {
         let name = String::from_utf8_lossy(text).to_lowercase();
         ["id", "uid", "no", "order", "user"].iter().any(|end| name.ends_with(end))
     };
     turn.changes().into_iter().find(|cell| {
-        let value = turn.after.cells.get(cell).map(Vec::as_slice).unwrap_or_default();
+        let value = turn.seen.after.cells.get(cell).map(Vec::as_slice).unwrap_or_default();
         let named = |text: &[u8]| {
             let at = text.windows(id.len()).position(|part| part == id);
             let before = at.map(|at| text[..at].trim_ascii_end()).unwrap_or_default();
@@ -278,7 +282,8 @@ fn holds(turn: &Turn, id: &[u8]) -> Option<Cell> {
 
 impl Scene<'_> {
     /// Whether the reply is the number of units that are left.
-    pub fn counts(&self, turn: &Turn) -> bool {
-        turn.after.number(&self.stock).map(crate::reply::Reply::Int).as_ref() == Some(&turn.reply)
+    pub fn counts(&self, turn: &Run) -> bool {
+        turn.seen.after.number(&self.stock).map(crate::reply::Reply::Int).as_ref()
+            == Some(&turn.seen.reply)
     }
 }

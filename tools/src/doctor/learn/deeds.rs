@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Lock, LockDeed, Orders, Return, Run, Sale};
-use crate::bench::{Called, Seen};
+use crate::bench::Called;
 use crate::call::Slot;
-use crate::keyspace::{Cell, Keyspace, Kind, planted};
+use crate::keyspace::{Cell, Kind, planted};
 use crate::template::Template;
 
 /// More units than a call takes that is not told how many.
@@ -19,9 +19,9 @@ fn amount(change: i64, slots: &[(Slot, Vec<u8>)]) -> Result<Slot, i64> {
 }
 
 /// The sale that a run was, if it took from one number and reduced no other.
-pub(super) fn sale(run: &Run, slots: &[(Slot, Vec<u8>)]) -> Option<Sale> {
-    let (before, seen) = (&run.before, &run.seen);
-    let changes = before.changes(&seen.after);
+pub(super) fn sale(run: &Run) -> Option<Sale> {
+    let Run { slots, before, seen, .. } = run;
+    let changes = run.changes();
     let taken = |cell: &&Cell| match (before.number(cell), seen.after.number(cell)) {
         (Some(before), Some(after)) => after < before,
         _ => false,
@@ -43,7 +43,7 @@ pub(super) fn sale(run: &Run, slots: &[(Slot, Vec<u8>)]) -> Option<Sale> {
     for call in seen.calls.iter().filter(|call| call.lasts()) {
         let words = words(call);
         let name = call.name();
-        let user = words.get(2).and_then(Template::slot);
+        let user = words.get(2).and_then(Template::only);
         match name.as_str() {
             _ if !is_taken && call.gets(&stock.key) => is_taken = true,
             "SADD" if buyers.is_none() && words.len() == 3 && user.is_some() => {
@@ -89,7 +89,7 @@ fn is_order(words: &[Template], buyers: &Option<(Template, Slot)>) -> Option<Ord
     if fields.iter().any(bad) || fields[0].0 == fields[1].0 || fields[1].0 == fields[2].0 {
         return None;
     }
-    let at_user = fields.iter().position(|(_, value)| value.slot() == Some(*user))?;
+    let at_user = fields.iter().position(|(_, value)| value.only() == Some(*user))?;
     // Which of the two others is the order: a name shows it, else the last one.
     let others: Vec<usize> = (0..3).filter(|at| *at != at_user).collect();
     let names_voucher = |at: &usize| {
@@ -115,12 +115,13 @@ pub(super) fn grows(run: &Run) -> (bool, bool) {
         (Some(old), Some(new)) => new > old,
         _ => !before.cells.contains_key(cell),
     };
-    let changes = before.changes(after);
+    let changes = run.changes();
     let gone = changes.iter().any(|cell| !after.cells.contains_key(cell));
     (changes.iter().any(more), gone)
 }
 
-pub(super) fn locks(before: &Keyspace, seen: &Seen, slots: &[(Slot, Vec<u8>)]) -> Vec<Lock> {
+pub(super) fn locks(run: &Run) -> Vec<Lock> {
+    let Run { slots, before, seen, .. } = run;
     let template = |text: &[u8]| Template::of(text, slots);
     let words = |call: &Called| call.words.iter().map(|word| template(word)).collect();
     let is_arg = |value: &Vec<u8>| slots.iter().any(|(_, own)| own == value);
@@ -172,8 +173,9 @@ fn lease(call: &Called, slots: &[(Slot, Vec<u8>)]) -> Option<(Template, bool)> {
     }
 }
 
-pub(super) fn returns(before: &Keyspace, seen: &Seen, slots: &[(Slot, Vec<u8>)]) -> Option<Return> {
-    let changes = before.changes(&seen.after);
+pub(super) fn returns(run: &Run) -> Option<Return> {
+    let Run { slots, before, seen, .. } = run;
+    let changes = run.changes();
     let [cell] = changes.as_slice() else { return None };
     let by = seen.after.number(cell)?.checked_sub(before.number(cell)?)?;
     let is_one = cell.kind == Kind::Text && by > 0;
