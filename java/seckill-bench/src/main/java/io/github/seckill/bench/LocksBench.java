@@ -12,7 +12,6 @@ import io.lettuce.core.api.sync.RedisCommands;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -92,7 +91,6 @@ final class LocksBench {
 
     private static String handOvers(
             RedisCommands<String, String> plain, Locker locker, double seconds) throws IOException {
-        AtomicLong acquisitions = new AtomicLong();
         AtomicLong handOvers = new AtomicLong();
         AtomicLong last = new AtomicLong(-1);
         double cpu = TriesBench.cpuSeconds(plain);
@@ -103,7 +101,6 @@ final class LocksBench {
                     Lock lock = locker.locks().apply("handed");
                     while (System.nanoTime() < end) {
                         lock.lock();
-                        acquisitions.incrementAndGet();
                         if (last.getAndSet(number) != number) {
                             handOvers.incrementAndGet();
                         }
@@ -114,8 +111,8 @@ final class LocksBench {
         double took = (System.nanoTime() - started) / 1e9;
         double micros = (TriesBench.cpuSeconds(plain) - cpu) * 1e6 / handOvers.get();
         return String.format(
-                "%.0f hand-overs/s, %.0f acquisitions/s by %d threads, %.1f us of CPU each",
-                handOvers.get() / took, acquisitions.get() / took, THREADS, micros);
+                "%.0f hand-overs/s by %d threads, %.1f us of CPU each",
+                handOvers.get() / took, THREADS, micros);
     }
 
     private static void hold(String name, String uri) throws InterruptedException {
@@ -149,10 +146,8 @@ final class LocksBench {
             millis.add((got.join() - killed) / 1e6);
             holder.waitFor();
         }
-        Collections.sort(millis);
         System.out.printf(
-                "%-9s after kill -9 of the holder, %d times: p50 %.1f ms, p99 %.1f ms%n",
-                locker.name(), kills, millis.get(millis.size() / 2),
-                millis.get((int) (millis.size() * 0.99)));
+                "%-9s after kill -9 of the holder, %d times: p50 %.1f ms%n",
+                locker.name(), kills, TriesBench.median(millis));
     }
 }

@@ -13,13 +13,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.List;
+import java.util.*;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.ToDoubleFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
@@ -49,6 +46,8 @@ final class TriesBench implements AutoCloseable {
     private final StringRedisTemplate template;
     private final AtomicLong users = new AtomicLong();
     private final AtomicLong handled = new AtomicLong();
+    /** Microseconds of the server's CPU per try in each round, by what was measured. */
+    private final Map<String, List<Double>> figures = new LinkedHashMap<>();
     private final String script;
     private final double seconds;
     private int threads;
@@ -74,47 +73,42 @@ final class TriesBench implements AutoCloseable {
         void buy(String user, String orderId);
     }
 
-    /** What one run has measured. */
-    private record Figures(String name, double perSecond, long p50, long p99, double cpuMicros) {}
-
     private void tries() throws Exception {
         threads = 200;
         SeckillOptions options = SeckillOptions.defaults();
         for (boolean soldOut : new boolean[] {false, true}) {
-            List<Figures> all = new ArrayList<>();
             for (int round = 0; round < ROUNDS; round++) {
-                all.add(script("script", soldOut, ""));
-                all.add(script(
+                script("script", soldOut, "");
+                script(
                         "script, answered natively", soldOut,
-                        plain.digest(script) + " SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]"));
-                all.add(client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF), true));
-                all.add(client("`tryBuy`, coalesced", soldOut, options, true));
-                all.add(client("`tryBuy`, coalesced, id of the server", soldOut, options, false));
+                        plain.digest(script) + " SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]");
+                client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF), true);
+                client("`tryBuy`, coalesced", soldOut, options, true);
+                client("`tryBuy`, coalesced, id of the server", soldOut, options, false);
                 if (soldOut) {
-                    all.add(client(
+                    client(
                             "`tryBuy`, coalesced, remembered", true,
-                            options.rememberSoldOut(true), true));
+                            options.rememberSoldOut(true), true);
                 }
             }
-            print(soldOut ? "sold out" : "accepted", all);
+            print(soldOut ? "sold out" : "accepted");
         }
     }
 
     private void purchases() throws Exception {
         for (int buyers : new int[] {1, 50}) {
             threads = buyers;
-            List<Figures> all = new ArrayList<>();
             for (int round = 0; round < ROUNDS; round++) {
-                all.add(withLoop());
-                all.add(withListener());
+                withLoop();
+                withListener();
             }
-            print("purchase with its consumer, buyers: " + buyers, all);
+            print("purchase with its consumer, buyers: " + buyers);
         }
     }
 
     /** The usual shop: an id and a script for each purchase, and a loop that reads one order. */
     @SuppressWarnings("unchecked") // a generic array for varargs
-    private Figures withLoop() throws Exception {
+    private void withLoop() throws Exception {
         reset(false, "");
         DefaultRedisScript<Long> usual = new DefaultRedisScript<>(script, Long.class);
         try (var connection = lettuce.connect()) {
@@ -129,14 +123,14 @@ final class TriesBench implements AutoCloseable {
                             });
                 }
             });
-            return measure("script, loop", (user, orderId) -> {
+            measure("script, loop", (user, orderId) -> {
                 Long id = template.opsForValue().increment("icr:order:2026:11:22");
                 template.execute(usual, List.of(), "7", user, id.toString());
             });
         }
     }
 
-    private Figures withListener() throws Exception {
+    private void withListener() throws Exception {
         reset(false, "");
         DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
         beans.registerSingleton("rows", this);
@@ -150,7 +144,7 @@ final class TriesBench implements AutoCloseable {
         listener.afterSingletonsInstantiated();
         listener.start();
         try (SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce))) {
-            return measure("`tryBuy`, listener", (user, id) -> client.tryBuy("7", user, id));
+            measure("`tryBuy`, listener", (user, id) -> client.tryBuy("7", user, id));
         } finally {
             listener.stop();
         }
@@ -161,37 +155,28 @@ final class TriesBench implements AutoCloseable {
         handled.incrementAndGet();
     }
 
-    /** The median of the rounds of each figure, and the CPU as a ratio to the script's. */
-    private static void print(String title, List<Figures> all) {
+    /** The median of the rounds, and as a ratio to the script's, which is the first. */
+    private void print(String title) {
         System.out.printf(
-                "%n| %s | tries/s | p50 (us) | p99 (us) | CPU per try (us) | of the script's |%n"
-                        + "| --- | --- | --- | --- | --- | --- |%n", title);
-        double base = 0;
-        for (String name : all.stream().map(Figures::name).distinct().toList()) {
-            List<Figures> rounds =
-                    all.stream().filter(figures -> figures.name().equals(name)).toList();
-            double cpu = median(rounds, Figures::cpuMicros);
-            base = base == 0 ? cpu : base;
-            System.out.printf(
-                    "| %s | %,.0f | %,.0f | %,.0f | %.3f | %.3f |%n", name,
-                    median(rounds, Figures::perSecond), median(rounds, Figures::p50),
-                    median(rounds, Figures::p99), cpu, cpu / base);
-        }
+                "%n| %s | CPU per try (us) | of the script's |%n| --- | --- | --- |%n", title);
+        double base = median(figures.values().iterator().next());
+        figures.forEach((name, rounds) -> System.out.printf(
+                "| %s | %.3f | %.3f |%n", name, median(rounds), median(rounds) / base));
+        figures.clear();
     }
 
-    private static double median(List<Figures> rounds, ToDoubleFunction<Figures> figure) {
-        double[] sorted = rounds.stream().mapToDouble(figure).sorted().toArray();
-        return sorted[sorted.length / 2];
+    static double median(List<Double> rounds) {
+        return rounds.stream().sorted().toList().get(rounds.size() / 2);
     }
 
-    private Figures script(String name, boolean soldOut, String natively) throws Exception {
+    private void script(String name, boolean soldOut, String natively) throws Exception {
         reset(soldOut, natively);
         DefaultRedisScript<Long> usual = new DefaultRedisScript<>(script, Long.class);
-        return measure(
+        measure(
                 name, (user, orderId) -> template.execute(usual, List.of(), "7", user, orderId));
     }
 
-    private Figures client(
+    private void client(
             String name, boolean soldOut, SeckillOptions options, boolean ownId) throws Exception {
         reset(soldOut, "");
         AtomicLong sizes = new AtomicLong();
@@ -206,11 +191,10 @@ final class TriesBench implements AutoCloseable {
         try (SeckillClient client =
                 new SeckillClient(LettuceTransport.of(lettuce), options, observer)) {
             Try own = (user, orderId) -> client.tryBuy("7", user, orderId);
-            Figures figures = measure(name, ownId ? own : (user, id) -> client.tryBuy("7", user));
+            measure(name, ownId ? own : (user, id) -> client.tryBuy("7", user));
             System.err.printf(
                     "%s, %s: %d tries sent in %d commands%n",
                     name, soldOut ? "sold out" : "accepted", sizes.get(), batches.get());
-            return figures;
         }
     }
 
@@ -223,19 +207,14 @@ final class TriesBench implements AutoCloseable {
                 StreamOffset.from("stream.orders", "0"), "g1", XGroupCreateArgs.Builder.mkstream());
     }
 
-    private Figures measure(String name, Try attempt) throws Exception {
-        long read = loop(attempt, seconds / 4).length;
-        awaitHandled(read);
-        double before = cpuSeconds(plain);
-        long started = System.nanoTime();
-        long[] micros = loop(attempt, seconds);
-        double elapsed = (System.nanoTime() - started) / 1e9;
-        awaitHandled(read + micros.length);
-        double cpu = cpuSeconds(plain) - before;
-        Arrays.sort(micros);
-        return new Figures(
-                name, micros.length / elapsed, micros[micros.length / 2],
-                micros[(int) (micros.length * 0.99)], cpu * 1e6 / micros.length);
+    private void measure(String name, Try attempt) throws Exception {
+        long before = loop(attempt, seconds / 4);
+        awaitHandled(before);
+        double cpu = cpuSeconds(plain);
+        long tries = loop(attempt, seconds);
+        awaitHandled(before + tries);
+        double micros = (cpuSeconds(plain) - cpu) * 1e6 / tries;
+        figures.computeIfAbsent(name, absent -> new ArrayList<>()).add(micros);
     }
 
     /** Where orders are consumed, their consumer has a part in the price. */
@@ -245,13 +224,13 @@ final class TriesBench implements AutoCloseable {
         }
     }
 
-    /** How long each try has taken. */
-    private long[] loop(Try attempt, double forSeconds) {
+    /** How many tries all threads have made. */
+    private long loop(Try attempt, double forSeconds) {
         long end = System.nanoTime() + (long) (forSeconds * 1e9);
-        List<CompletableFuture<long[]>> parts = IntStream.range(0, threads)
+        List<CompletableFuture<Long>> parts = IntStream.range(0, threads)
                 .mapToObj(i -> supplyAsync(() -> buyUntil(attempt, end), TriesBench::launch))
                 .toList();
-        return parts.stream().map(CompletableFuture::join).flatMapToLong(Arrays::stream).toArray();
+        return parts.stream().mapToLong(CompletableFuture::join).sum();
     }
 
     /** A thread for each piece of work. */
@@ -261,21 +240,13 @@ final class TriesBench implements AutoCloseable {
         thread.start();
     }
 
-    private long[] buyUntil(Try attempt, long end) {
-        long[] micros = new long[1_024];
-        int count = 0;
-        for (long now = System.nanoTime(); now < end; ) {
+    private long buyUntil(Try attempt, long end) {
+        long tries = 0;
+        for (; System.nanoTime() < end; tries++) {
             String user = Long.toString(users.incrementAndGet());
             attempt.buy(user, user);
-            long after = System.nanoTime();
-            if (count == micros.length) {
-                micros = Arrays.copyOf(micros, 2 * count);
-            }
-            micros[count] = (after - now) / 1_000;
-            count++;
-            now = after;
         }
-        return Arrays.copyOf(micros, count);
+        return tries;
     }
 
     /** What the server's main thread has used, by the section {@code cpu} of INFO. */
