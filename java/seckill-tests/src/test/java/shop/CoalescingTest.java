@@ -106,24 +106,16 @@ class CoalescingTest {
     }
 
     @Test
-    void a_member_that_is_cancelled_leaves() {
+    void a_member_that_is_cancelled_leaves_also_by_a_subscriber_of_reactor() {
         buy("u0");
         CompletableFuture<Outcome> left = buy("u1");
         CompletableFuture<Outcome> stays = buy("u2");
         assertThat(left.cancel(false)).isTrue();
+        Mono.fromFuture(() -> client.start(tryBuy("7", "u3", "o-u3"))).subscribe().dispose();
         wire.answer(0, 0L);
         assertThat(wire.arguments(1)).containsExactly("u2", "o-u2");
         wire.answer(1, 1L);
         assertThat(stays.join()).isEqualTo(Outcome.SOLD_OUT);
-    }
-
-    @Test
-    void a_subscriber_of_reactor_that_cancels_leaves_too() {
-        buy("u0");
-        Mono.fromFuture(() -> client.start(tryBuy("7", "u1", "o-u1"))).subscribe().dispose();
-        buy("u2");
-        wire.answer(0, 0L);
-        assertThat(wire.arguments(1)).containsExactly("u2", "o-u2");
     }
 
     @Test

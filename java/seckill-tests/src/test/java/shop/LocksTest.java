@@ -8,19 +8,22 @@ import static shop.Until.await;
 
 import io.github.seckill.client.*;
 import io.github.seckill.client.lettuce.LettuceTransport;
+import io.lettuce.core.ClientOptions;
 import io.lettuce.core.KillArgs;
 import io.lettuce.core.RedisClient;
+import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.api.sync.RedisCommands;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.*;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Locks: the line, reentrancy, and every way to lose one. */
+/** Locks: the line, reentrancy, every way to lose one, and who closes their connections. */
 class LocksTest {
     private static final String KEY = "lock:report";
 
@@ -111,23 +114,95 @@ class LocksTest {
         others.unlock();
     }
 
-    @Test
-    void waiters_are_served_in_the_order_of_arrival() throws Exception {
-        SeckillLock first = client().lock(KEY);
-        first.lock();
-        List<Holder> line = new ArrayList<>();
-        for (int i = 0; i < 4; i++) {
-            line.add(new Holder(client().lock(KEY)));
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void the_line_keeps_its_order_and_outlives_the_time_out(boolean fixed) throws Exception {
+        Duration timeout = Duration.ofMillis(100);
+        TimeoutOptions each =
+                fixed ? TimeoutOptions.enabled(timeout) : TimeoutOptions.enabled();
+        shop.timeOut(timeout, ClientOptions.builder().timeoutOptions(each).build());
+        SeckillClient holder = shop.client(SeckillOptions.defaults());
+        holder.lock(KEY).lock();
+        List<Integer> served = new CopyOnWriteArrayList<>();
+        List<Long> tokens = new CopyOnWriteArrayList<>();
+        List<CompletableFuture<?>> line = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            int number = i;
+            SeckillLock lock = shop.client(SeckillOptions.defaults()).lock(KEY);
+            line.add(Shop.on(() -> {
+                lock.lock();
+                served.add(number);
+                tokens.add(lock.fencingToken());
+                lock.unlock();
+                return null;
+            }));
             shop.awaitInLine(i + 1);
         }
-        first.unlock();
-        long before = 0;
-        for (Holder holder : line) {
-            long token = holder.token();
-            assertThat(token).isGreaterThan(before);
-            before = token;
-            holder.end();
+        // Several time-outs later nobody has left the line.
+        long calls = shop.calls("lock.acquire");
+        long since = System.nanoTime();
+        await().until(() -> System.nanoTime() - since > timeout.multipliedBy(5).toNanos());
+        assertThat(shop.calls("lock.acquire")).isEqualTo(calls);
+        holder.lock(KEY).unlock();
+        Shop.ended(line);
+        assertThat(served).containsExactly(0, 1, 2, 3, 4);
+        assertThat(tokens).isSorted().doesNotHaveDuplicates();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void a_refused_release_leaves_no_connection(boolean session) throws Exception {
+        SeckillOptions options = SeckillOptions.defaults().retryFor(Duration.ofMillis(300));
+        SeckillClient client = shop.client(options);
+        long before = shop.connections();
+        CountDownLatch readOnly = new CountDownLatch(1);
+        List<CompletableFuture<?>> holders = new ArrayList<>();
+        List<SeckillLock> locks = IntStream.range(0, 10).mapToObj(i -> client.lock(
+                KEY + i, LockOptions.defaults().session(session))).toList();
+        CountDownLatch held = new CountDownLatch(locks.size());
+        for (SeckillLock lock : locks) {
+            holders.add(Shop.on(() -> {
+                lock.lock();
+                held.countDown();
+                readOnly.await();
+                assertThatThrownBy(lock::unlock).isInstanceOf(SeckillException.NotNow.class);
+                assertThat(lock.isHeldByCurrentThread()).isFalse();
+                assertThatThrownBy(lock::unlock).isInstanceOf(IllegalMonitorStateException.class);
+                return null;
+            }));
         }
+        held.await();
+        shop.readOnly(true);
+        readOnly.countDown();
+        for (CompletableFuture<?> holder : holders) {
+            holder.get(30, TimeUnit.SECONDS);
+        }
+        // The one for all commands may be new.
+        await().until(() -> shop.connections() <= before + 1);
+        client.close();
+        await().until(() -> shop.connections() == before);
+    }
+
+    @Test
+    void a_lease_that_began_in_the_line_is_not_counted_from_the_answer() throws Exception {
+        SeckillClient holder = shop.client(SeckillOptions.defaults());
+        holder.lock(KEY).lock();
+        SeckillLock brief = shop.client(SeckillOptions.defaults())
+                .lock(KEY, LockOptions.defaults().lease(Duration.ofSeconds(2)).renew(false));
+        CompletableFuture<Boolean> waiter = Shop.on(() -> {
+            brief.lock();
+            boolean held = brief.isHeldByCurrentThread();
+            brief.unlock();
+            return held;
+        });
+        shop.awaitInLine(1);
+        long since = System.nanoTime();
+        await().until(() -> System.nanoTime() - since > Duration.ofMillis(500).toNanos());
+        assertThat(shop.calls("lock.renew")).isZero();
+        holder.lock(KEY).unlock();
+        assertThat(waiter.get(30, TimeUnit.SECONDS)).isTrue();
+        // It was asked for how long it is held from now on.
+        assertThat(shop.calls("lock.renew")).isEqualTo(1);
     }
 
     @Test

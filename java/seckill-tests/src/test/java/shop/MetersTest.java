@@ -11,6 +11,7 @@ import io.github.seckill.spring.listener.OrderFailurePolicy;
 import io.github.seckill.test.SeckillServer;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.Timer;
 import java.nio.file.Files;
 import java.util.*;
 import java.util.regex.MatchResult;
@@ -51,7 +52,7 @@ class MetersTest {
         try (var context = Application.run(GivesUp.class, server, voucherTag)) {
             MeterRegistry meters = context.getBean(MeterRegistry.class);
             SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
-            seckill.run(create("7", 100, SaleRules.none()));
+            seckill.run(create("7", 10, SaleRules.none()));
             seckill.tryBuy("7", "bad", "b0");
             seckill.tryBuy("7", "good", "g0");
             await().until(() -> meters.find("seckill.listener.dead.letters").counter() != null);
@@ -60,6 +61,16 @@ class MetersTest {
             }
             await().until(() -> meters.find("seckill.listener.intake.stopped").gauge() != null);
             assertThat(meters.get("seckill.listener.intake.stopped").gauge().value()).isEqualTo(1);
+            seckill.tryBuy("7", "late", "l1");
+            // The observer may be told a moment after the caller.
+            await().until(() -> tries(meters, "sold_out") == 1);
+            assertThat(tries(meters, "accepted")).isEqualTo(10);
+            assertThat(meters.get("seckill.batch").summary().count()).isEqualTo(11);
+            // Observations are spans where there is tracing, and timers at least.
+            assertThat(meters.get("seckill.command").tag("command", "SECKILL.TRY")
+                    .tag("reply", "sold_out").timer().count()).isEqualTo(1);
+            assertThat(meters.get("seckill.listener.call").tag("group", "rows")
+                    .tag("kind", "placed").timer().count()).isPositive();
             Until.fails(() -> seckill.tryBuy("none", "alice", "a1"), Code.NOVOUCHER);
             await().until(() ->
                     meters.find("seckill.mistakes").tag("code", "NOVOUCHER").counter() != null);
@@ -76,6 +87,11 @@ class MetersTest {
                     .matcher(line.group(2)).results().map(MatchResult::group).toList()));
         }
         assertThat(recorded).isEqualTo(documented);
+    }
+
+    private static long tries(MeterRegistry meters, String outcome) {
+        return meters.find("seckill.tries").tag("outcome", outcome).tag("voucher", "7").timers()
+                .stream().mapToLong(Timer::count).sum();
     }
 
     private static String meterTable() throws Exception {

@@ -6,17 +6,25 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
+import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.spring.SeckillLockRegistry;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisException;
+import io.lettuce.core.RedisURI;
 import io.micrometer.core.instrument.MeterRegistry;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.springframework.context.ConfigurableApplicationContext;
 
-/** A context that is stopped and started again, as the contexts of tests are by Spring 7. */
+/** A context that stops and starts again, and a primary that is killed while it sells. */
 class RestartTest {
     @AutoClose private final SeckillServer server = SeckillServer.start();
 
@@ -87,5 +95,81 @@ class RestartTest {
         assertThat(template.tryBuy(voucher, "bob", "b" + System.nanoTime()))
                 .isEqualTo(Outcome.SOLD_OUT);
         return remembered.count() > before;
+    }
+
+    /** A process that watches a primary and ends with the test. */
+    private record Sentinel(Process process, int port) implements AutoCloseable {
+        static Sentinel of(SeckillServer primary, Path folder) throws IOException {
+            int port = SeckillServer.freePort();
+            Path file = Files.write(folder.resolve("sentinel.conf"), List.of(
+                    "port " + port, "bind 127.0.0.1", "dir " + folder,
+                    "sentinel monitor shop 127.0.0.1 " + primary.port() + " 1",
+                    "sentinel down-after-milliseconds shop 500",
+                    "sentinel failover-timeout shop 5000"));
+            Path log = folder.resolve("sentinel.log");
+            Process process =
+                    new ProcessBuilder(SeckillServer.program(), file.toString(), "--sentinel")
+                            .redirectErrorStream(true).redirectOutput(log.toFile()).start();
+            await().until(() -> Files.readString(log).contains("+monitor"));
+            return new Sentinel(process, port);
+        }
+
+        RedisURI uri() {
+            return RedisURI.create("redis://127.0.0.1:" + port);
+        }
+
+        @Override
+        public void close() {
+            process.destroyForcibly().onExit().join();
+        }
+    }
+
+    private static ConfigurableApplicationContext run(Sentinel sentinel) {
+        return Application.run(
+                Application.class, null, "spring.data.redis.sentinel.master=shop",
+                "spring.data.redis.sentinel.nodes=127.0.0.1:" + sentinel.port(),
+                "seckill.retry-for=60s", "seckill.sold-out-for=1h",
+                "seckill.remember-sold-out=true");
+    }
+
+    @Test
+    void theSaleGoesOnAndWhatWasRememberedIsForgotten(@TempDir Path folder) throws Exception {
+        try (SeckillServer primary = SeckillServer.start();
+                SeckillServer replica = SeckillServer.start(
+                        "--replicaof", primary.host(), String.valueOf(primary.port()),
+                        "--repl-diskless-sync-delay", "0");
+                RedisClient lettuce = RedisClient.create(replica.uri());
+                var connection = lettuce.connect()) {
+            var plain = connection.sync();
+            await().until(() -> plain.info("replication").contains("master_link_status:up"));
+            try (Sentinel sentinel = Sentinel.of(primary, folder);
+                    var watcher = lettuce.connectSentinel(sentinel.uri());
+                    var context = run(sentinel);
+                    SeckillClient office = SeckillClient.create(LettuceTransport.of(lettuce))) {
+                await().until(() -> watcher.sync().replicas("shop").size() == 1);
+                SeckillTemplate template = context.getBean(SeckillTemplate.class);
+                template.run(create("gone", 1, SaleRules.none()));
+                assertThat(template.tryBuy("gone", "first", "first")).isEqualTo(Outcome.ACCEPTED);
+                await().until(() -> remembers(context, "gone"));
+                template.run(create("7", 10_000_000, SaleRules.none()));
+                Crowd buyers = new Crowd(template.client());
+                await().until(() -> "0".equals(plain.get("seckill:stock:gone")));
+                await().until(() -> plain.exists("seckill:stock:7") == 1);
+
+                primary.kill();
+                // Whoever promotes a replica has its connections closed, also this one.
+                await().ignoreExceptionsInstanceOf(RedisException.class)
+                        .until(() -> plain.info("replication").contains("role:master"));
+                // On the new primary, and before the application is connected to it, perhaps.
+                office.run(restock("gone", 1));
+                List<String> later = buyers.awaitMore(20);
+                assertThat(buyers.stop()).containsOnlyKeys(Outcome.ACCEPTED);
+                assertThat(later).hasSizeGreaterThanOrEqualTo(20)
+                        .allSatisfy(order -> assertThat(office.run(order("7", order))).isPresent());
+                assertThat(office.run(audit("7")).isSound()).isTrue();
+                await().until(() ->
+                        template.tryBuy("gone", "second", "second") == Outcome.ACCEPTED);
+            }
+        }
     }
 }

@@ -3,22 +3,23 @@ package shop;
 import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static shop.Until.await;
 
+import io.github.seckill.client.Outcome;
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.spring.SeckillLockRegistry;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.SeckillTemplate.LockedWork;
 import io.github.seckill.spring.test.SeckillServiceConnection;
 import io.github.seckill.test.SeckillServer;
-import io.micrometer.core.instrument.MeterRegistry;
-import io.micrometer.core.instrument.Timer;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.*;
 import java.util.concurrent.locks.Lock;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+import org.junit.jupiter.api.condition.JRE;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.context.ApplicationContext;
@@ -30,36 +31,12 @@ import org.springframework.test.context.TestPropertySource;
 @SeckillServiceConnection(options = {"--hz", "50"})
 @TestPropertySource(properties = {
     "spring.application.name=rows", "seckill.listener.poll=50ms", "seckill.check-on-start=fail",
-    Application.NO_REDISSON
+    "spring.threads.virtual.enabled=true", "seckill.retry-for=60s", Application.NO_REDISSON
 })
 class StarterTest {
     @Autowired private SeckillTemplate template;
     @Autowired private ApplicationContext context;
-
-    @Test
-    void triesAreMeasuredByOutcomeAndBatch() {
-        MeterRegistry meters = context.getBean(MeterRegistry.class);
-        Timer accepted = meters.get("seckill.tries").tag("outcome", "accepted").timer();
-        Timer soldOut = meters.get("seckill.tries").tag("outcome", "sold_out").timer();
-        long acceptedBefore = accepted.count();
-        long soldOutBefore = soldOut.count();
-        long batchesBefore = meters.get("seckill.batch").summary().count();
-        template.run(create("measured", 1, SaleRules.none()));
-        template.tryBuy("measured", "alice", "m1");
-        template.tryBuy("measured", "bob", "m2");
-        // The observer may be told a moment after the caller.
-        await().until(() -> accepted.count() == acceptedBefore + 1);
-        await().until(() -> soldOut.count() == soldOutBefore + 1);
-        assertThat(soldOut.totalTime(TimeUnit.NANOSECONDS)).isPositive();
-        assertThat(meters.get("seckill.batch").summary().count()).isEqualTo(batchesBefore + 2);
-        await().until(() -> meters.find("seckill.listener").tag("group", "rows")
-                .tag("kind", "placed").tag("result", "handled").timer() != null);
-        // Observations are spans where there is tracing, and timers at least.
-        assertThat(meters.get("seckill.command").tag("command", "SECKILL.TRY")
-                .tag("reply", "sold_out").timer().count()).isPositive();
-        await().until(() -> meters.find("seckill.listener.call").tag("group", "rows")
-                .tag("kind", "placed").timer() != null);
-    }
+    private int turns;
 
     @Test
     void theServerIsTheTestsOwn() {
@@ -113,5 +90,29 @@ class StarterTest {
         assertThat(elsewhere("lock:import")).isEmpty();
         lock.unlock();
         assertThat(elsewhere("lock:import")).contains("done");
+    }
+
+    /** Many more buyers and holders of a lock than the machine has threads to carry them. */
+    @Test
+    @EnabledForJreRange(min = JRE.JAVA_21)
+    void virtualThreadsBuyAndTakeTurns() throws Exception {
+        template.run(create("virtual", 200, SaleRules.none()));
+        // Compiled for Java 17.
+        var threads = (ExecutorService)
+                Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+        List<Future<Outcome>> outcomes = IntStream.range(0, 1_000).mapToObj(i ->
+                threads.submit(() -> template.tryBuy("virtual", "b" + i, "b" + i))).toList();
+        var all = IntStream.range(0, 50).mapToObj(i -> threads.submit(() -> template.underLock(
+                "lock:turns", Duration.ofSeconds(60), lock -> turns++))).toList();
+        int accepted = 0;
+        for (Future<Outcome> outcome : outcomes) {
+            accepted += outcome.get() == Outcome.ACCEPTED ? 1 : 0;
+        }
+        for (Future<?> turn : all) {
+            turn.get();
+        }
+        assertThat(accepted).isEqualTo(200);
+        assertThat(turns).isEqualTo(50);
+        assertThat(template.run(audit("virtual")).isSound()).isTrue();
     }
 }

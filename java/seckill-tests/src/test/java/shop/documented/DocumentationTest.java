@@ -8,12 +8,13 @@ import io.github.seckill.client.*;
 import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import java.io.IOException;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Map;
+import java.util.*;
+import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
@@ -25,12 +26,35 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.yaml.snakeyaml.Yaml;
 import shop.Application;
 import shop.documented.first.FirstSale;
 
 /** The code of docs/java.md and docs/clients.md is the code of this folder, and it runs. */
 @EnabledIf("shop.documented.Pages#areHere")
 class DocumentationTest {
+    /** The tests of each section of docs/java.md; those of the sample shop are its own. */
+    private static final String TABLE = """
+            From an empty project to a proved sale: documented.DocumentationTest FactoriesTest \
+              OverridesTest ArgumentsTest CommandsTest RestartTest ClusterTest CoalescingTest
+            Reservations and payments: documented.DocumentationTest CommandsTest
+            Waiting lists: documented.DocumentationTest CommandsTest
+            Outcomes, mistakes, time-outs: CommandsTest TimeoutsTest RepetitionTest WaitsTest
+            Fewer requests: CoalescingTest SoldOutMemoryTest ClusterTest
+            Orders as method calls: OrderListenerTest OrderFailureTest ListenersTest EntriesTest \
+              ClusterTest
+            TLS and rights: SecuredServerTest RestartTest
+            Health and metrics: MetersTest StartChecksTest \
+              ListenersTest OrderFailureTest
+            Locks: LocksTest StarterTest RestartTest WaitsTest ClusterTest
+            A server for your tests: StarterTest RestartTest
+            The sample shop:
+            From StringRedisTemplate.execute: documented.DocumentationTest documented.MovingTest
+            From RLock: LocksTest
+            Properties: documented.DocumentationTest OverridesTest ListenersTest
+            Versions: StarterTest
+            """;
+
     private static final Path ROOT = Pages.ROOT;
     private static final Path HERE =
             ROOT.resolve("java/seckill-tests/src/test/java")
@@ -174,5 +198,52 @@ class DocumentationTest {
     /** Without indentation and blank lines. */
     private static String flat(Stream<String> lines) {
         return String.join("\n", lines.map(String::strip).filter(line -> !line.isEmpty()).toList());
+    }
+
+    @Test
+    void everySectionIsShownByTests() throws Exception {
+        String page = Files.readString(Pages.ROOT.resolve("docs/java.md"));
+        List<String> sections = new ArrayList<>();
+        for (String line : TABLE.lines().toList()) {
+            String[] parts = line.split(": *");
+            sections.add(parts[0]);
+            for (String name : parts.length == 1 ? new String[0] : parts[1].split(" +")) {
+                Class.forName("shop." + name);
+            }
+        }
+        assertThat(Pattern.compile("(?m)(?<=^## ).*$").matcher(page).results().map(MatchResult::group))
+                .containsExactlyElementsOf(sections);
+    }
+
+    @Test
+    void everyPropertyIsOnThePage() throws Exception {
+        Map<String, String> ours = new TreeMap<>();
+        String name = "META-INF/spring-configuration-metadata.json";
+        for (URL file : Collections.list(getClass().getClassLoader().getResources(name))) {
+            if (file.getPath().contains("seckill-spring-boot-starter")) {
+                String json = new String(file.openStream().readAllBytes(), StandardCharsets.UTF_8);
+                var all = new Yaml().<Map<String, List<Map<String, Object>>>>load(json);
+                all.get("properties").forEach(property -> ours.put(
+                        (String) property.get("name"),
+                        String.valueOf(property.getOrDefault("defaultValue", "none"))));
+            }
+        }
+        ours.put("seckill.connection-factory", "the only or primary one");
+        ours.put("seckill.listener.group", "spring.application.name");
+        Map<String, String> documented = new TreeMap<>();
+        String page = Files.readString(Pages.ROOT.resolve("docs/java.md"));
+        for (String line : page.substring(page.indexOf("## Properties")).lines().toList()) {
+            String[] cells = line.split(" \\| ");
+            if (line.startsWith("| `seckill.") && cells.length == 3) {
+                String first = cells[0].substring(2).replace("`", "");
+                String prefix = first.replaceAll("[^.]*(,.*)?$", "");
+                String[] names = first.substring(prefix.length()).split(", ");
+                String[] defaults = cells[1].replace("`", "").split(", ");
+                for (int i = 0; i < names.length; i++) {
+                    documented.put(prefix + names[i], defaults[i]);
+                }
+            }
+        }
+        assertThat(documented).isEqualTo(ours);
     }
 }
