@@ -11,7 +11,7 @@ use domain::payments::Outcome;
 use domain::projection::{Book, Known, LOST, project};
 use domain::sale::Units;
 use domain::sales::Restock;
-use stateright::{Checker, Model, Property};
+use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::collections::{BTreeMap, BTreeSet};
 
 const VOUCHERS: [usize; 2] = [0, 1];
@@ -387,7 +387,8 @@ fn planted_faults_of_a_check_are_found() {
         (Planted::Outside, "units are believed to be off the sale"),
         (Planted::Untold, "what nobody tells of a payment is taken for nothing"),
     ] {
-        let checker = Books { planted }.checker().spawn_bfs().join();
+        let checker = Books { planted }.checker().finish_when(HasDiscoveries::AnyFailures);
+        let checker = checker.spawn_bfs().join();
         let path = checker.discovery("what is proved agrees").unwrap_or_else(|| panic!("{name}"));
         println!("{name}: {} steps", path.into_actions().len());
     }
