@@ -1,14 +1,11 @@
 package io.github.seckill.samples.shop;
 
-import java.io.IOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpRequest.BodyPublishers;
-import java.net.http.HttpResponse.BodyHandlers;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import org.springframework.http.HttpMethod;
+import org.springframework.http.MediaType;
+import org.springframework.web.client.RestClient;
 
 /** A buyer who does what buyers do, and remembers what the shop has answered. */
 final class Buyer implements Callable<Buyer> {
@@ -56,7 +53,7 @@ final class Buyer implements Callable<Buyer> {
     }
 
     @Override
-    public Buyer call() throws Exception {
+    public Buyer call() {
         bought = http.put(order(), "", user);
         if (manner == Manner.PAYS_TWICE && http.put(order(), "", user) == 200) {
             // Also the second of the two may be accepted: units that were sold out may be back.
@@ -87,18 +84,18 @@ final class Buyer implements Callable<Buyer> {
         return this;
     }
 
-    int pay() throws IOException, InterruptedException {
+    int pay() {
         paid = pay("payment-" + orderId);
         return paid;
     }
 
-    private int pay(String reference) throws IOException, InterruptedException {
+    private int pay(String reference) {
         return http.put(
                 order() + "/payment?sale=" + sale + "&reference=" + reference, "", user);
     }
 
-    private void cancel() throws IOException, InterruptedException {
-        cancelled = http.send("DELETE", order(), "", user);
+    private void cancel() {
+        cancelled = http.send(HttpMethod.DELETE, order(), "", user);
     }
 
     private String order() {
@@ -141,26 +138,20 @@ final class Buyer implements Callable<Buyer> {
                 : Optional.empty();
     }
 
-    /** Requests to the shop. */
-    static final class Http {
-        private final HttpClient client =
-                HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
-        private final String shop;
-
+    /** Requests to the shop, each answered by its status. */
+    record Http(RestClient client) {
         Http(int port) {
-            shop = "http://127.0.0.1:" + port;
+            this(RestClient.create("http://127.0.0.1:" + port));
         }
 
-        int put(String path, String json, String user) throws IOException, InterruptedException {
-            return send("PUT", path, json, user);
+        int put(String path, String json, String user) {
+            return send(HttpMethod.PUT, path, json, user);
         }
 
-        int send(String method, String path, String json, String user)
-                throws IOException, InterruptedException {
-            HttpRequest request = HttpRequest.newBuilder(URI.create(shop + path))
-                    .header("X-User", user).header("Content-Type", "application/json")
-                    .method(method, BodyPublishers.ofString(json)).build();
-            return client.send(request, BodyHandlers.ofString()).statusCode();
+        int send(HttpMethod method, String path, String json, String user) {
+            return client.method(method).uri(path).header("X-User", user)
+                    .contentType(MediaType.APPLICATION_JSON).body(json)
+                    .exchange((request, response) -> response.getStatusCode().value());
         }
     }
 }

@@ -22,6 +22,7 @@ import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.context.SpringBootTest.WebEnvironment;
 import org.springframework.data.domain.Range;
 import org.springframework.data.redis.core.StringRedisTemplate;
+import org.springframework.http.HttpMethod;
 import org.springframework.jdbc.core.RowCallbackHandler;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
@@ -65,13 +66,13 @@ class BuyersTest {
         aBuyerWaitsInLine(http);
     }
 
-    private static void aBuyerWaitsInLine(Buyer.Http http) throws Exception {
+    private static void aBuyerWaitsInLine(Buyer.Http http) {
         String last = "/sales/last";
         assertThat(http.put(last, "{\"stock\":1,\"holdSeconds\":600}", "shop")).isEqualTo(201);
         assertThat(http.put(last + "/orders/1?wait=true", "", "ann")).isEqualTo(200);
         assertThat(http.put(last + "/orders/2", "", "ben")).isEqualTo(409);
         assertThat(http.put(last + "/orders/2?wait=true", "", "ben")).isEqualTo(202);
-        assertThat(http.send("DELETE", last + "/orders/1", "", "ann")).isEqualTo(204);
+        assertThat(http.send(HttpMethod.DELETE, last + "/orders/1", "", "ann")).isEqualTo(204);
         assertThat(http.put(last + "/orders/2?wait=true", "", "ben")).isEqualTo(200);
     }
 
