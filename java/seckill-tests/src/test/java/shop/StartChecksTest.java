@@ -5,7 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.seckill.client.SeckillException.Code;
 import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.spring.boot.SeckillProperties;
+import io.github.seckill.spring.listener.OrderFailurePolicy;
+import io.github.seckill.spring.listener.OrderListenerContainer;
+import io.github.seckill.spring.listener.OrderListenerObserver;
 import io.github.seckill.test.SeckillServer;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -14,10 +19,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.core.RedisCallback;
 import org.springframework.data.redis.core.StringRedisTemplate;
 
@@ -126,15 +134,32 @@ class StartChecksTest {
         context.getBean(StringRedisTemplate.class).opsForStream().add(stream, order);
     }
 
+    /** A container of the application's own may read what it wants, and wherever. */
+    static class OwnContainer extends Application {
+        @Bean
+        OrderListenerContainer own(
+                ConfigurableListableBeanFactory beans, RedisConnectionFactory factory,
+                SeckillProperties properties) {
+            return new OrderListenerContainer(
+                    beans, () -> factory, properties.listener(), any -> Duration.ofSeconds(1),
+                    OrderFailurePolicy.retryForever(), OrderListenerObserver.NONE);
+        }
+    }
+
     @Test
-    void aStreamThatOthersWriteIsMeantWhileTheServerWritesNone() {
+    void aStreamThatOthersWriteIsMeantWhileTheServerWritesNone(CapturedOutput output) {
+        String stream = "seckill.listener.stream=own";
         try (SeckillServer server = SeckillServer.start();
-                var context = Application.run(
-                        Application.class, server, "seckill.listener.stream=own")) {
-            add(context, "own");
-            assertThat(Application.health(context)).doesNotContain(SAID);
-            add(context, "stream.orders");
-            assertThat(Application.health(context)).contains(SAID);
+                var own = Application.run(OwnContainer.class, server, stream)) {
+            assertThat(Application.health(own)).startsWith("UP");
+            assertThat(output).doesNotContain(SAID);
+            try (var context = Application.run(Application.class, server, stream)) {
+                add(context, "own");
+                assertThat(Application.health(context)).doesNotContain(SAID);
+                add(context, "stream.orders");
+                assertThat(Application.health(context)).contains(SAID);
+            }
+            assertThat(Application.health(own)).doesNotContain(SAID);
         }
     }
 

@@ -21,10 +21,11 @@ import org.springframework.data.redis.connection.*;
  * @param timeout how long it waits for each answer
  * @param connections know the nodes of a cluster
  * @param listeners know whether they read
+ * @param streams those that the listeners of the starter read
  */
 record ModuleProbe(
         SeckillTransport transport, Duration timeout, ConnectionChoice connections,
-        Supplier<List<OrderListenerContainer>> listeners) {
+        Supplier<List<OrderListenerContainer>> listeners, Supplier<Set<String>> streams) {
     /** What a server that lacks the module needs. */
     static final String ADVICE =
             "the server lacks the seckill module: add 'loadmodule <path>/libseckill.so' to its"
@@ -71,17 +72,15 @@ record ModuleProbe(
         listeners.get().forEach(container -> failures.putAll(container.failures()));
         failures.forEach((group, why) -> details.put("listener " + group, "reads nothing: " + why));
         if (loaded) {
-            streams(timeout).ifPresent(difference -> details.put("listeners", difference));
+            difference(timeout).ifPresent(said -> details.put("listeners", said));
         }
         return new Health(loaded && failures.isEmpty() ? "UP" : "DOWN", details);
     }
 
     /** In a cluster one node is asked: its nodes have the same settings. */
-    private Optional<String> streams(Duration patience) {
-        Set<String> read = new TreeSet<>();
-        listeners.get().forEach(container -> read.addAll(container.streams()));
+    private Optional<String> difference(Duration patience) {
         return new OrderStreams((command, argument) -> answer(command, argument, patience))
-                .difference(read).map(Printable::of);
+                .difference(streams.get()).map(Printable::of);
     }
 
     private Found ask(String node, String voucher, Duration patience) {
@@ -144,7 +143,7 @@ record ModuleProbe(
             without = look(patience).stream()
                     .filter(found -> !found.hasModule()).map(Found::node).toList();
             if (without.isEmpty()) {
-                streams(patience).ifPresent(LOG::warn);
+                difference(patience).ifPresent(LOG::warn);
             }
         } catch (RuntimeException away) {
             String why = Printable.why(away);

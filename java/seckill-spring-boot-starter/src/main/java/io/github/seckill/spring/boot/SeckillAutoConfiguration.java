@@ -9,9 +9,11 @@ import io.github.seckill.spring.listener.OrderListenerContainer;
 import io.github.seckill.spring.listener.OrderListenerObserver;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.observation.ObservationRegistry;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
+import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.actuate.autoconfigure.health.ConditionalOnEnabledHealthIndicator;
 import org.springframework.boot.actuate.health.AbstractHealthIndicator;
@@ -42,6 +44,8 @@ import org.springframework.integration.support.locks.LockRegistry;
 @ConditionalOnProperty(name = "seckill.enabled", havingValue = "true", matchIfMissing = true)
 @EnableConfigurationProperties(SeckillProperties.class)
 public class SeckillAutoConfiguration {
+    private static final String CONTAINER = "seckillOrderListenerContainer";
+
     @Bean(destroyMethod = "close")
     ConnectionChoice seckillConnectionChoice(
             ConfigurableListableBeanFactory beans, ConfigurableEnvironment environment,
@@ -89,14 +93,18 @@ public class SeckillAutoConfiguration {
     @Bean
     ModuleProbe seckillModuleProbe(
             SeckillTransport transport, SeckillOptions options, ConnectionChoice connections,
-            ObjectProvider<OrderListenerContainer> listeners) {
+            ObjectProvider<OrderListenerContainer> listeners,
+            @Qualifier(CONTAINER) ObjectProvider<OrderListenerContainer> ours) {
+        // A container that an application makes may read whatever it wants, and wherever.
         return new ModuleProbe(
                 transport, options.commandTimeout(), connections,
-                () -> listeners.stream().toList());
+                () -> listeners.stream().toList(),
+                () -> ours.stream().findFirst().map(OrderListenerContainer::streams)
+                        .orElse(Set.of()));
     }
 
     /** Serves methods with {@link io.github.seckill.spring.listener.SeckillOrderListener}. */
-    @Bean
+    @Bean(CONTAINER)
     @ConditionalOnMissingBean
     @ConditionalOnProperty(
             name = "seckill.listener.enabled", havingValue = "true", matchIfMissing = true)
