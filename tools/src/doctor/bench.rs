@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
 use domain::integer;
+use itertools::Itertools;
 use seckill_tools::sanitize::sanitize;
 
 use crate::call::{Call, Values};
@@ -338,7 +339,12 @@ pub fn shown(words: &[Vec<u8>]) -> String {
             false => format!("\"{}\"", sanitize(&text).replace('"', "\\\"")),
         }
     };
-    words.iter().map(word).collect::<Vec<_>>().join(" ")
+    words.iter().map(word).join(" ")
+}
+
+/// Commands in one line.
+pub fn shown_all(commands: &[Words]) -> String {
+    commands.iter().map(|words| shown(words)).join("; ")
 }
 
 #[cfg(test)]

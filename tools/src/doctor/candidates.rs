@@ -3,22 +3,15 @@
 //! they have been compared with the script.
 
 mod proposals;
-mod tries;
 
 pub use proposals::{of_lock, of_return, of_sale};
+
+use itertools::Itertools;
 
 use crate::call::Slot;
 use crate::conf::Setting;
 use crate::reply::{Reply, quoted};
 use crate::template::Template;
-
-/// A command with its words, as templates.
-#[derive(Clone, Debug)]
-pub struct Command {
-    pub name: &'static str,
-    pub words: Vec<Template>,
-    pub settings: Vec<Setting>,
-}
 
 /// What a line of Lua asks before it calls the command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,9 +29,10 @@ pub const MISSING: i64 = 9;
 const EMPTY: i64 = 8;
 
 /// How the number that the command answers becomes an outcome.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It is the outcome.
+    #[default]
     Itself,
     /// Above 0 is accepted, 0 is sold out, -1 is missing: SECKILL.DEDUCT.
     StockBefore,
@@ -46,17 +40,20 @@ pub enum Outcome {
     StockAfter,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Candidate {
-    pub command: Command,
+    /// The command, its words and its settings.
+    pub name: &'static str,
+    pub words: Vec<Template>,
+    pub settings: Vec<Setting>,
+    pub units: Option<Template>,
     pub asks: Vec<Ask>,
     pub outcome: Outcome,
-    /// The stock, and who has bought it.
-    pub stock: Option<Template>,
+    /// Who has bought it.
     pub buyers: Option<(Template, Slot)>,
     /// What the script also writes after an accepted try.
     pub extras: Vec<Vec<Template>>,
-    /// All keys that it reads or writes.
+    /// All keys that it reads or writes, the stock or the lock first.
     pub keys: Vec<Template>,
     /// A lease in seconds, which the command takes in ms: the place of the word.
     pub seconds: Option<usize>,
@@ -117,23 +114,15 @@ fn number_in(key: &Template) -> String {
 }
 
 impl Candidate {
-    fn new(command: Command, outcome: Outcome, keys: Vec<Template>) -> Self {
-        Self {
-            command,
-            asks: Vec::new(),
-            outcome,
-            stock: None,
-            buyers: None,
-            extras: Vec::new(),
-            keys,
-            seconds: None,
-        }
+    /// Whether it makes the names of keys from settings.
+    pub fn by_names(&self) -> bool {
+        self.name == "SECKILL.TRY"
     }
 
     /// All words that it passes on.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         let extras = self.extras.iter().flatten();
-        self.command.words.iter().chain(extras).chain(&self.keys)
+        self.words.iter().chain(extras).chain(&self.keys)
     }
 
     /// Whether a script that does so also calls PUBLISH.
@@ -144,16 +133,16 @@ impl Candidate {
     }
 
     fn call(&self) -> String {
-        let mut words: Vec<String> = self.command.words.iter().map(Template::lua).collect();
+        let mut words: Vec<String> = self.words.iter().map(Template::lua).collect();
         if let Some(word) = self.seconds.and_then(|at| words.get_mut(at)) {
             *word = format!("{word} * 1000");
         }
-        format!("redis.call('{}', {})", self.command.name, words.join(", "))
+        format!("redis.call('{}', {})", self.name, words.join(", "))
     }
 
     /// Lua that sets `o` to the outcome.
     fn outcome(&self) -> String {
-        let stock = self.stock.as_ref().map(Template::lua).unwrap_or_default();
+        let stock = self.keys.first().map(Template::lua).unwrap_or_default();
         let asks = self.asks.iter().map(|ask| match (ask, &self.buyers) {
             (Ask::Bought, Some((buyers, user))) => {
                 let asked = format!("redis.call('SISMEMBER', {}, {user}) == 1", buyers.lua());
@@ -192,10 +181,9 @@ impl Candidate {
             return String::new();
         }
         let call = |words: &Vec<Template>| {
-            let words: Vec<String> = words.iter().map(Template::lua).collect();
-            format!("redis.call({}) ", words.join(", "))
+            format!("redis.call({}) ", words.iter().map(Template::lua).join(", "))
         };
-        let accepted = i64::from(self.command.name.starts_with("LOCK"));
+        let accepted = i64::from(self.name.starts_with("LOCK"));
         let calls = self.extras.iter().map(call).collect::<String>();
         format!("if o == {accepted} then {calls}end ")
     }
@@ -227,9 +215,9 @@ impl Candidate {
             _ if self.seconds == Some(at) => None,
             _ => word.word(),
         };
-        let words = self.command.words.iter().enumerate().map(word);
+        let words = self.words.iter().enumerate().map(word);
         let words = words.collect::<Option<Vec<String>>>()?;
-        Some(format!("{} {}", self.command.name, words.join(" ")))
+        Some(format!("{} {}", self.name, words.join(" ")))
     }
 
     /// Lua that does what the script does; none if its replies can't be made.
@@ -243,10 +231,10 @@ impl Candidate {
             (Outcome::StockBefore, true) if code == 0 => Some("b".to_owned()),
             (Outcome::StockAfter, false) if code == 0 => Some("b".to_owned()),
             (Outcome::StockBefore, false) if code == 0 => {
-                let units = self.command.words.get(1).map_or_else(|| "1".into(), Template::lua);
+                let units = self.units.as_ref().map_or_else(|| "1".into(), Template::lua);
                 Some(format!("b - {units}"))
             }
-            (_, false) => Some(number_in(self.stock.as_ref()?)),
+            (_, false) => Some(number_in(self.keys.first()?)),
             _ => None,
         };
         let mut lua = self.outcome();
@@ -265,7 +253,7 @@ impl Candidate {
 
     /// What the histories of such a command leave out.
     pub fn not_compared(&self) -> Vec<String> {
-        let all = match self.command.name {
+        let all = match self.name {
             "SECKILL.DEDUCT" | "SECKILL.RETURN" => "negative stocks, of which -1 is unlimited",
             "LOCK.RENEW" | "LOCK.ACQUIRE" => {
                 "leases below ten seconds, or of more than a day, which are refused"
@@ -278,20 +266,19 @@ impl Candidate {
     /// What follows from the line, for people.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let name = self.command.name;
-        let word = |at: usize| self.command.words.get(at).and_then(Template::constant);
-        if name == "SECKILL.TRYKEYS" {
+        let word = |at: usize| self.words.get(at).and_then(Template::constant);
+        if self.name == "SECKILL.TRYKEYS" {
             let text =
                 "SECKILL.TRYKEYS knows no managed voucher (reservations, limits, begin and end).";
             notes.push(text.to_owned());
         }
-        if name == "SECKILL.TRY" && word(2) == Some(b"0") {
+        if self.by_names() && word(2) == Some(b"0") {
             let text = "The order id is the constant 0, so the line can't be used on a managed \
                 voucher: there one user buys, and everybody else is answered ORDERID. With * in \
                 its place the server makes an id, and the reply becomes a list.";
             notes.push(text.to_owned());
         }
-        if !self.command.settings.is_empty() {
+        if !self.settings.is_empty() {
             let text = "The settings bind every application on this server that calls SECKILL.TRY, \
                 or SECKILL.TRYKEYS without FIELDS and MISSING.";
             notes.push(text.to_owned());

@@ -43,9 +43,3 @@ pub fn conf_line(name: &str, value: &str) -> String {
     };
     format!("{name} \"{}\"", value.chars().map(letter).collect::<String>())
 }
-
-/// A call of CONFIG SET that sets all of these at once.
-pub fn config_set(settings: &[Setting]) -> String {
-    let lines: Vec<String> = settings.iter().map(|(name, value)| conf_line(name, value)).collect();
-    format!("CONFIG SET {}", lines.join(" "))
-}

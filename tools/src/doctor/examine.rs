@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use seckill_tools::sanitize::sanitize;
 
-use crate::bench::{Bench, Entry, shown};
+use crate::bench::{Bench, Entry, shown_all};
 use crate::call::{Call, Role, Slot};
 use crate::candidates::{self, Candidate};
 use crate::compare::Why;
@@ -35,11 +35,12 @@ pub struct Examined {
     pub is_loaded: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The gravest verdict of many decides about the exit code: the last of these.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
-    Broken,
     Replaceable,
     Undecided,
+    Broken,
 }
 
 impl Examined {
@@ -59,6 +60,11 @@ impl Examined {
     fn saw(&mut self, text: impl Into<String>) {
         self.seen.push(text.into());
     }
+
+    fn with(mut self, text: impl Into<String>) -> Self {
+        self.saw(text);
+        self
+    }
 }
 
 /// The mark that some editors put before a text, which no server takes.
@@ -66,37 +72,23 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> Result<Examined> {
     let mut said = Examined::new(source);
-    let text = match source.text.strip_prefix(BYTE_ORDER_MARK) {
-        Some(text) => {
-            said.saw(
-                "It begins with a byte order mark, which no server compiles and many clients \
-                 strip; the text without it was examined.",
-            );
-            text
-        }
-        None => &source.text,
-    };
-    if source.is_joined {
+    let text = source.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&source.text);
+    if text.len() < source.text.len() {
         said.saw(
+            "It begins with a byte order mark, which no server compiles and many clients strip; \
+             the text without it was examined.",
+        );
+    }
+    if source.is_joined {
+        return Ok(said.with(
             "Other source text joins values into it at run time, so the server gets another text: \
              examine that.",
-        );
-        return Ok(said);
+        ));
     }
     let readable = String::from_utf8_lossy(text);
     let first_line = readable.lines().next().unwrap_or_default();
     let is_library = first_line.starts_with("#!") && first_line.contains("name=");
-    let code = if first_line.starts_with("#!") {
-        readable.replacen(first_line, "", 1)
-    } else {
-        readable.clone().into_owned()
-    };
-    let lua = Lua::read(&code).map(|mut lua| {
-        if is_library {
-            lua.marked = format!("{first_line}{}", lua.marked);
-        }
-        lua
-    });
+    let lua = Lua::read(&readable);
     let function = told.and_then(|call| call.function.as_deref());
     let registers = lua.as_ref().is_some_and(|lua| !lua.functions.is_empty());
     if registers && !is_library {
@@ -112,19 +104,16 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
         Ok(entry) => entry,
         Err(refusal) => {
             let part = if source.is_part { "It is a part of a script. " } else { "" };
-            said.saw(format!(
-                "{part}The server does not compile it, so it was not run: {}.",
-                source.error(&refusal)
-            ));
-            return Ok(said);
+            let why = source.error(&refusal);
+            return Ok(said
+                .with(format!("{part}The server does not compile it, so it was not run: {why}.")));
         }
     };
     if let Entry::Sha(sha) = &entry {
         said.sha1.clone_from(sha);
     }
     let Some(lua) = lua else {
-        said.saw("Its text is too long to be read, or is not of Lua 5.1.");
-        return Ok(said);
+        return Ok(said.with("Its text is too long to be read, or is not of Lua 5.1."));
     };
     let call = told.cloned().unwrap_or_else(|| Call::usual(&lua, false));
     Examination { bench, source, text, entry, lua, call, said }.run()
@@ -159,20 +148,18 @@ pub struct Examination<'b, 'a, 's> {
 impl Examination<'_, '_, '_> {
     fn run(mut self) -> Result<Examined> {
         if !self.lua.calls_redis {
-            self.said.saw("It calls no command of the server.");
-            return Ok(self.said);
+            return Ok(self.said.with("It calls no command of the server."));
         }
         if let Some(name) = self.foreign()? {
-            self.said.saw(format!(
+            return Ok(self.said.with(format!(
                 "The server that it was run on has no command {name}: name one that has it by \
                  --server."
-            ));
-            return Ok(self.said);
+            )));
         }
         if !self.call.is_told && self.lua.computes {
-            self.said.saw("It takes a number of keys or arguments that its text does not show.");
             self.ask();
-            return Ok(self.said);
+            let text = "It takes a number of keys or arguments that its text does not show.";
+            return Ok(self.said.with(text));
         }
         let mut learned = self.learn()?;
         let numbers = Call::usual(&self.lua, true);
@@ -200,12 +187,6 @@ impl Examination<'_, '_, '_> {
         Ok(self.said)
     }
 
-    /// Whether there is a session to show.
-    fn shows(&mut self, session: Option<Session>) -> bool {
-        self.said.sessions.extend(session);
-        !self.said.sessions.is_empty()
-    }
-
     /// A command that it calls and that a module, or a newer server, may have.
     fn foreign(&mut self) -> Result<Option<String>> {
         const NEWER: &str = "HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HTTL HPTTL HPERSIST HGETEX \
@@ -220,8 +201,7 @@ impl Examination<'_, '_, '_> {
     }
 
     fn of_sale(&mut self, sale: &Sale) -> Result<bool> {
-        let session = self.harm_of_sale(sale)?;
-        if self.shows(session) {
+        if self.harm_of_sale(sale)? {
             return Ok(true);
         }
         let unknown = self.call.clone();
@@ -235,14 +215,14 @@ impl Examination<'_, '_, '_> {
         let candidates = candidates::of_sale(sale);
         let is_decided = self.compare(&|writer| writer.of_sale(sale), &candidates)?;
         if is_decided && !self.said.replacements.iter().any(|one| one.by_names) {
-            self.by_default_names(sale, &candidates)?;
+            self.by_default_names(sale)?;
         }
         Ok(is_decided)
     }
 
     /// If the caller's keys may have the default names, SECKILL.TRY may replace it, too.
-    fn by_default_names(&mut self, sale: &Sale, candidates: &[Candidate]) -> Result<()> {
-        let named = candidates.iter().find_map(|one| with_default_names(&self.call, one));
+    fn by_default_names(&mut self, sale: &Sale) -> Result<()> {
+        let named = with_default_names(&self.call, sale);
         let (Some(named), Some((buyers, user))) = (named, &sale.buyers) else { return Ok(()) };
         self.call = named;
         let values = marks(&self.call, Marks::Rising);
@@ -256,27 +236,24 @@ impl Examination<'_, '_, '_> {
             orders.stream = renamed(&orders.stream);
         }
         let mut candidates = candidates::of_sale(&by_names);
-        candidates.retain(|one| one.command.name == "SECKILL.TRY");
+        candidates.retain(Candidate::by_names);
         self.compare(&|writer| writer.of_sale(sale), &candidates).map(drop)
     }
 
     /// What breaks without a stock that a call takes from.
     fn of_harm(&mut self, learned: &Learned) -> Result<bool> {
-        if let Some(run) = learned.failed() {
-            let session = self.harm_of_failure(run)?;
-            if self.shows(session) {
-                return Ok(true);
-            }
+        if let Some(run) = learned.failed()
+            && self.harm_of_failure(run)?
+        {
+            return Ok(true);
         }
         for run in learned.grown(true).filter(|_| self.source.is_of_stock()) {
-            let session = self.harm_of_repeat(run)?;
-            if self.shows(session) {
+            if self.harm_of_repeat(run)? {
                 return Ok(true);
             }
         }
         for run in learned.grown(false) {
-            let session = self.harm_of_quota(run)?;
-            if self.shows(session) {
+            if self.harm_of_quota(run)? {
                 return Ok(true);
             }
         }
@@ -290,11 +267,7 @@ impl Examination<'_, '_, '_> {
         let text = String::from_utf8_lossy(self.text);
         let is_for_another = ELSEWHERE.iter().any(|word| text.contains(word))
             || self.call.slots().next().is_none() && text.contains("print");
-        if !learned.always_fails() || is_for_another {
-            return Ok(false);
-        }
-        let session = self.harm_of_fault()?;
-        Ok(self.shows(session))
+        Ok(learned.always_fails() && !is_for_another && self.harm_of_fault()?)
     }
 
     fn of_lock(&mut self, learned: &Learned) -> Result<bool> {
@@ -302,8 +275,7 @@ impl Examination<'_, '_, '_> {
         if (told || self.source.is_of_locks()) && !self.call.args.is_empty() {
             let is_sure = told || self.source.name.to_lowercase().contains("unlock");
             for (key, kind) in learned.deleted() {
-                let session = self.harm_of_lock(&key, kind, is_sure)?;
-                if self.shows(session) {
+                if self.harm_of_lock(&key, kind, is_sure)? {
                     return Ok(true);
                 }
             }
@@ -342,7 +314,7 @@ impl Examination<'_, '_, '_> {
         if let Some(difference) =
             nearest.filter(|_| found.is_empty() && self.said.replacements.is_empty())
         {
-            let name = candidates.first().map(|one| one.command.name).unwrap_or_default();
+            let name = candidates.first().map(|one| one.name).unwrap_or_default();
             let what = match difference.why {
                 Why::Shown => "It differs from a line of",
                 _ => "No line of",
@@ -361,8 +333,7 @@ fn obstacle(sale: &Sale) -> Option<String> {
         return Some("The stock is in a field of a hash: no command takes it from there.".into());
     }
     if !sale.needs.is_empty() {
-        let needs: Vec<String> = sale.needs.iter().map(|words| shown(words)).collect();
-        let needs = needs.join("; ");
+        let needs = shown_all(&sale.needs);
         return Some(format!("It did so only after {needs}: no command looks at that."));
     }
     let cuts = |words: &Vec<Template>| {

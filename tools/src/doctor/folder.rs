@@ -64,8 +64,7 @@ pub fn summary(all: &[Examined]) -> String {
     let mut text = String::from("Summary\n");
     for one in all {
         let harm = one.sessions.first().map(|session| session.harm.as_str());
-        let line =
-            one.replacements.first().map(|one| one.native.as_ref().unwrap_or(&one.lua).as_str());
+        let line = one.replacements.first().map(Replacement::command);
         let why = harm.or(line).or(one.seen.first().map(String::as_str)).unwrap_or_default();
         let why: String = why.chars().take(70).collect();
         text += &format!("  {:<width$}  {:<11}  {why}\n", one.file, one.verdict().word());
@@ -81,7 +80,7 @@ pub fn block(all: &[Examined]) -> Option<Block> {
     let (mut entries, mut block, mut others) = (Vec::new(), Block::default(), Vec::new());
     let (mut fit, unfit): (Vec<&Examined>, Vec<&Examined>) =
         all.iter().partition(|one| !one.replacements.is_empty());
-    fit.sort_by_key(|one| (!one.is_loaded, !one.replacements[0].settings.is_empty()));
+    fit.sort_by_key(|one| (!one.is_loaded, !one.replacements[0].others().is_empty()));
     for one in fit {
         let contradiction = |line: &Replacement| {
             needs(line).into_iter().find_map(|(name, value)| {
@@ -95,7 +94,7 @@ pub fn block(all: &[Examined]) -> Option<Block> {
         };
         let trouble = contradiction(&one.replacements[0]);
         let line = one.replacements.iter().find(|line| contradiction(line).is_none());
-        let entry = line.and_then(|line| line.entry(&one.sha1));
+        let entry = line.and_then(Replacement::entry);
         if let Some(trouble) = trouble {
             let advice = match (line, &entry) {
                 (Some(_), Some(_)) => "SECKILL.TRYKEYS answers it here".to_owned(),

@@ -41,7 +41,7 @@ struct Play {
 impl Examination<'_, '_, '_> {
     /// A call that writes and then fails, though nothing but a stock was there before: by a fault
     /// of the script, or by the type of a key that it has written itself.
-    pub fn harm_of_failure(&mut self, run: &Run) -> Result<Option<Session>> {
+    pub fn harm_of_failure(&mut self, run: &Run) -> Result<bool> {
         let is_own = is_fault(&run.seen.reply) || run.seen.reply.text().starts_with("WRONGTYPE");
         let is_expiry = run.seen.reply.text().contains("invalid expire time");
         // A planted key of another type than the script wants is no fault of the script.
@@ -51,18 +51,18 @@ impl Examination<'_, '_, '_> {
             same && last.is_some_and(|call| call.gets(&cell.key))
         });
         if !is_own && !is_expiry || is_planted || run.plants.len() > 1 {
-            return Ok(None);
+            return Ok(false);
         }
         let play = self.play(&run.setup(), vec![run.values.clone()])?;
         let harm = play.turns.first().and_then(Run::halves);
-        harm.map_or(Ok(None), |harm| self.shown_again(play, 0, harm, &[]))
+        harm.map_or(Ok(false), |harm| self.shown_again(play, 0, harm, &[]))
     }
 
     /// A fault of the text: every call fails.
-    pub fn harm_of_fault(&mut self) -> Result<Option<Session>> {
+    pub fn harm_of_fault(&mut self) -> Result<bool> {
         let play = self.play(&[], vec![marks(&self.call, Marks::Rising)])?;
         let Some(turn) = play.turns.first().filter(|turn| is_fault(&turn.seen.reply)) else {
-            return Ok(None);
+            return Ok(false);
         };
         let harm = format!("every call fails, whatever is in the keys: {}", turn.seen.reply);
         self.shown_again(play, 0, harm, &[])
@@ -102,15 +102,15 @@ impl Examination<'_, '_, '_> {
         words
     }
 
-    /// Plays a session again up to a turn, on a server of its own: none if it ends otherwise there.
-    /// What is in `shown` at the end is read last.
+    /// Plays a session again up to a turn, on a server of its own, and says it unless it ends
+    /// otherwise there. What is in `shown` at the end is read last.
     fn shown_again(
         &mut self,
         play: Play,
         last: usize,
         harm: String,
         shown: &[&Cell],
-    ) -> Result<Option<Session>> {
+    ) -> Result<bool> {
         let turns = play.turns.get(..=last).unwrap_or_default();
         let calls = turns.iter().map(|turn| self.sent(turn));
         let mut commands: Vec<Words> = play.setup.iter().cloned().chain(calls).collect();
@@ -126,8 +126,17 @@ impl Examination<'_, '_, '_> {
         let ours = turns.iter().zip(replies.iter().skip(play.setup.len()));
         let same = ours.into_iter().all(|(turn, reply)| turn.seen.reply == *reply);
         let end = turns.last().is_some_and(|turn| turn.seen.after.changes(&after).is_empty());
-        Ok((same && end).then_some(Session { harm, commands, replies }))
+        if same && end {
+            self.said.sessions.push(Session { harm, commands, replies });
+        }
+        Ok(same && end)
     }
+}
+
+/// An id with a number added, if it is one.
+fn plus(value: &[u8], step: u64) -> Vec<u8> {
+    let number = String::from_utf8_lossy(value).parse::<u64>();
+    number.map_or(value.to_vec(), |number| number.saturating_add(step).to_string().into_bytes())
 }
 
 /// The command that shows a cell.

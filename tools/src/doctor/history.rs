@@ -1,9 +1,8 @@
 //! The histories in which a script and what replaces it are compared: what is in the keys, and
 //! which calls follow.
 
-mod constants;
-mod damage;
 mod locks;
+mod odd;
 
 use crate::bench::Entry;
 use crate::call::{Call, Role, Values};
@@ -59,6 +58,14 @@ pub struct History {
 }
 
 impl History {
+    fn new(about: &'static str, rigor: Rigor, steps: Vec<Step>) -> Self {
+        Self { about, rigor, steps }
+    }
+
+    fn same(about: &'static str, steps: Vec<Step>) -> Self {
+        Self::new(about, Rigor::Same, steps)
+    }
+
     /// Whether it is one of those that show how replies follow from outcomes.
     pub fn is_probe(&self) -> bool {
         let is_long = ["constant", "1 to 20", "2^53"].iter().any(|word| self.about.contains(word));
@@ -125,19 +132,17 @@ impl<'a> Writer<'a> {
 
     /// The values of a call: of user `user`, with the order `order`.
     fn values(&self, ids: Ids, voucher: u64, user: u64, order: u64) -> Values {
+        let tagged = |id: Vec<u8>| match self.is_tagged {
+            true => [b"{", id.as_slice(), b"}"].concat(),
+            false => id,
+        };
         let value = |role: Role| match role {
-            Role::Voucher if self.is_tagged => {
-                [b"{", id(ids, 0, voucher + 6).as_slice(), b"}"].concat()
-            }
-            Role::Lock if self.is_tagged => {
-                [b"lock:{", id(ids, 5, voucher).as_slice(), b"}"].concat()
-            }
-            Role::Voucher => id(ids, 0, voucher + 6),
+            Role::Voucher => tagged(id(ids, 0, voucher + 6)),
             Role::User => id(ids, 1, user),
             Role::Order => id(ids, 2, order),
             Role::Token => id(ids, 3, user),
             Role::Request => id(ids, 4, order),
-            Role::Lock => [b"lock:", id(ids, 5, voucher).as_slice()].concat(),
+            Role::Lock => [b"lock:".to_vec(), tagged(id(ids, 5, voucher))].concat(),
             Role::Units => b"1".to_vec(),
             Role::Lease => b"40000".to_vec(),
             Role::Other(_) => b"90000".to_vec(),
@@ -183,46 +188,41 @@ impl<'a> Writer<'a> {
     }
 
     pub fn of_sale(&mut self, sale: &Sale) -> Vec<History> {
+        let values = self.values(Ids::Small, 1, 1, 1);
+        let keys = self.keys(sale, &values);
         let mut all = self.missing(sale);
         all.extend(self.sold_out(sale));
         all.extend(self.amounts(sale));
-        all.extend(self.expiring(sale));
+        all.extend(self.expiring(sale, &keys));
         all.extend(self.constants(sale));
-        all.extend(self.damaged_stock(sale));
-        let values = self.values(Ids::Small, 1, 1, 1);
-        let keys = self.keys(sale, &values);
-        let stock = self.planted(sale, &values, b"5");
-        all.extend(self.wrong_types(&keys, &[stock], &values));
-        all.extend(self.odd_arguments(|writer, values| vec![writer.planted(sale, values, b"5")]));
-        for ids in IDS {
-            all.push(self.random_sales(sale, ids));
-        }
+        all.extend(self.odd_stocks(sale));
+        all.extend(self.damaged(&keys, |writer, values| writer.planted(sale, values, b"5")));
+        all.extend(IDS.map(|ids| self.random_sales(sale, ids)));
         all
     }
 
-    fn sold_out(&mut self, sale: &Sale) -> Vec<History> {
-        let mut all = Vec::new();
-        for (at, stock) in STOCKS.into_iter().enumerate() {
-            let ids = IDS[at % 3];
-            let tries = usize::try_from(stock.min(11)).unwrap_or(11) + 2;
-            let mut steps: Vec<Step> = (0..tries as u64)
-                .flat_map(|user| [(user, user), (user / 2, 100 + user)])
-                .map(|(user, order)| Step::new(Vec::new(), self.values(ids, 1, user, order)))
-                .collect();
+    fn sold_out(&self, sale: &Sale) -> Vec<History> {
+        let history = |(at, stock): (usize, i64)| {
+            let tries = stock.min(11).unsigned_abs() + 2;
+            let calls = (0..tries).flat_map(|user| [(user, user), (user / 2, 100 + user)]);
+            let mut steps = self.steps(IDS[at % 3], calls);
             let stock = self.planted(sale, &steps[0].values, stock.to_string().as_bytes());
             steps[0].before.push(stock);
-            all.push(History {
-                about: "buyers, repeats and a sold-out stock",
-                rigor: Rigor::Same,
-                steps,
-            });
-        }
-        // A small stock, to show the first difference by a short history.
+            History::same("buyers, repeats and a sold-out stock", steps)
+        };
+        // A small stock first, to show the first difference by a short history.
+        let mut all: Vec<_> = STOCKS.into_iter().enumerate().map(history).collect();
         all.sort_by_key(|history| history.steps.len());
         all
     }
 
-    fn amounts(&mut self, sale: &Sale) -> Vec<History> {
+    /// Calls of users, each with the number of its order, for one voucher.
+    fn steps(&self, ids: Ids, calls: impl IntoIterator<Item = (u64, u64)>) -> Vec<Step> {
+        let values = |(user, order)| self.values(ids, 1, user, order);
+        calls.into_iter().map(|call| Step::new(Vec::new(), values(call))).collect()
+    }
+
+    fn amounts(&self, sale: &Sale) -> Vec<History> {
         if !self.has(Role::Units) {
             return Vec::new();
         }
@@ -241,73 +241,65 @@ impl<'a> Writer<'a> {
         in_pieces("units 1 to 20 of stocks with one to four digits", &steps)
     }
 
-    fn missing(&mut self, sale: &Sale) -> Vec<History> {
-        let mut steps: Vec<Step> = (0..4)
-            .map(|n| Step::new(Vec::new(), self.values(IDS[n as usize % 3], n, n / 2, n)))
-            .collect();
-        let mut all = Vec::new();
+    fn missing(&self, sale: &Sale) -> Vec<History> {
         let about = "a missing stock";
-        all.push(History { about, rigor: Rigor::Same, steps: steps.clone() });
+        let values = |n: u64| self.values(IDS[n as usize % 3], n, n / 2, n);
+        let bare: Vec<Step> = (0..4).map(|n| Step::new(Vec::new(), values(n))).collect();
+        let mut steps = bare.clone();
         for step in &mut steps {
             // Those who have bought, of a stock that has gone.
-            let stock = self.planted(sale, &step.values, b"3");
             let key = self.text(&sale.stock, &step.values);
             let buyers = sale.buyers.as_ref().map(|(buyers, user)| {
-                let user = self.call.word(*user).map(|word| word.value(&step.values));
-                vec![b"SADD".to_vec(), self.text(buyers, &step.values), user.unwrap_or_default()]
+                let user = Template::place(*user);
+                [b"SADD".to_vec(), self.text(buyers, &step.values), self.text(&user, &step.values)]
             });
-            step.before = vec![stock, vec![b"DEL".to_vec(), key]];
-            step.before.extend(buyers);
+            step.before = vec![self.planted(sale, &step.values, b"3"), vec![b"DEL".to_vec(), key]];
+            step.before.extend(buyers.map(Vec::from));
         }
-        all.push(History { about, rigor: Rigor::Same, steps });
-        all
+        vec![History::same(about, bare), History::same(about, steps)]
     }
 
     /// Each key with a time to live, alone and together with the others.
-    fn expiring(&mut self, sale: &Sale) -> Vec<History> {
-        let first = self.values(Ids::Small, 1, 1, 1);
-        let keys = self.keys(sale, &first);
-        let mut all = Vec::new();
-        for choice in 1..1_u32 << keys.len() {
-            let mut steps: Vec<Step> = [(1, 1), (2, 2), (1, 3), (3, 4), (4, 5)]
-                .into_iter()
-                .map(|(user, order)| Step::new(Vec::new(), self.values(Ids::Small, 1, user, order)))
-                .collect();
-            steps[0].before.push(self.planted(sale, &first, b"3"));
-            let expire: Vec<Words> = keys
-                .iter()
-                .enumerate()
-                .filter(|(at, _)| choice >> at & 1 == 1)
-                .map(|(at, key)| {
-                    let ms = (600_000 + at * 100_000).to_string();
-                    vec![b"PEXPIRE".to_vec(), key.clone(), ms.into_bytes()]
-                })
-                .collect();
-            steps[0].before.extend(expire.clone());
+    fn expiring(&self, sale: &Sale, keys: &Words) -> Vec<History> {
+        let history = |choice: u32| {
+            let chosen = keys.iter().enumerate().filter(|(at, _)| choice >> at & 1 == 1);
+            let expire = chosen.map(|(at, key)| {
+                let ms = (600_000 + at * 100_000).to_string();
+                vec![b"PEXPIRE".to_vec(), key.clone(), ms.into_bytes()]
+            });
+            let expire: Vec<Words> = expire.collect();
+            let mut steps = self.steps(Ids::Small, [(1, 1), (2, 2), (1, 3), (3, 4), (4, 5)]);
+            let stock = self.planted(sale, &steps[0].values, b"3");
+            steps[0].before = [vec![stock], expire.clone()].concat();
             steps[1].before = expire;
-            let about = "a time to live on each key";
-            all.push(History { about, rigor: Rigor::Same, steps });
-        }
-        all
+            History::same("a time to live on each key", steps)
+        };
+        (1..1 << keys.len()).map(history).collect()
     }
 
-    fn damaged_stock(&mut self, sale: &Sale) -> Vec<History> {
-        let bare = sale.buyers.is_none();
-        let with = |stock: &str, rigor, about| {
+    fn odd_stocks(&self, sale: &Sale) -> Vec<History> {
+        const KINDS: [(&str, Rigor, &[&str]); 3] = [
+            ("stocks beyond 2^53", Rigor::Same, &["9007199254740993", "9223372036854775807"]),
+            ("negative stocks", Rigor::Same, &["-1", "-5"]),
+            (
+                "stocks that are no integers",
+                Rigor::MayRefuse,
+                &["", "abc", "1.5", "5.0", " 5", "1e3", "99999999999999999999"],
+            ),
+        ];
+        let kinds = KINDS.into_iter().filter(|(about, ..)| {
+            // Of a bare stock, -1 is unlimited.
+            sale.buyers.is_some() || *about != "negative stocks"
+        });
+        let history = |about, rigor, stock: &&str| {
             let values = self.values(Ids::Small, 1, 1, 1);
             let before = vec![self.planted(sale, &values, stock.as_bytes())];
-            History { about, rigor, steps: vec![Step::new(before, values)] }
+            History::new(about, rigor, vec![Step::new(before, values)])
         };
-        let large = ["9007199254740993", "9223372036854775807"];
-        let mut all: Vec<History> =
-            large.iter().map(|n| with(n, Rigor::Same, "stocks beyond 2^53")).collect();
-        if !bare {
-            all.extend(["-1", "-5"].map(|n| with(n, Rigor::Same, "negative stocks")));
-        }
-        let damaged = ["", "abc", "1.5", "5.0", " 5", "1e3", "99999999999999999999"];
-        let about = "stocks that are no integers";
-        all.extend(damaged.iter().map(|text| with(text, Rigor::MayRefuse, about)));
-        all
+        let all = kinds.flat_map(|(about, rigor, stocks)| {
+            stocks.iter().map(move |stock| history(about, rigor, stock))
+        });
+        all.collect()
     }
 
     fn random_sales(&mut self, sale: &Sale, ids: Ids) -> History {
@@ -340,12 +332,11 @@ impl<'a> Writer<'a> {
             }
             steps.push(Step::new(before, values));
         }
-        History { about: "random calls on two vouchers", rigor: Rigor::Same, steps }
+        History::same("random calls on two vouchers", steps)
     }
 }
 
 /// Histories of a few steps each, of steps that do not depend on each other.
 fn in_pieces(about: &'static str, steps: &[Step]) -> Vec<History> {
-    let piece = |steps: &[Step]| History { about, rigor: Rigor::Same, steps: steps.to_vec() };
-    steps.chunks(10).map(piece).collect()
+    steps.chunks(10).map(|steps| History::same(about, steps.to_vec())).collect()
 }

@@ -6,7 +6,6 @@ mod deeds;
 use std::collections::{BTreeSet, VecDeque};
 
 use anyhow::Result;
-use domain::integer;
 
 use crate::bench::{Called, Seen};
 use crate::call::{Call, Role, Slot, Values, Word};
@@ -349,15 +348,12 @@ impl Examination<'_, '_, '_> {
                     let member = call.words.get(2).cloned().unwrap_or_default();
                     all.push(vec![(cell(Kind::Set, &member), Vec::new())]);
                 } else if missing && !is("@sortedset") && !is("@list") && !is("@stream") {
-                    all.extend(
-                        values.into_iter().map(|value| vec![(cell(Kind::Text, b""), value)]),
-                    );
-                    let texts = self.lua.texts.iter().filter(|text| text.len() < 20).take(6);
-                    let texts =
-                        texts.map(|text| vec![(cell(Kind::Text, b""), text.clone().into())]);
                     if is("@string") {
-                        all.extend(texts);
+                        let texts = self.lua.texts.iter().filter(|text| text.len() < 20).take(6);
+                        values.extend(texts.map(|text| text.clone().into_bytes()));
                     }
+                    let plant = |value| vec![(cell(Kind::Text, b""), value)];
+                    all.extend(values.into_iter().map(plant));
                 }
             }
         }
@@ -377,15 +373,4 @@ pub fn is_fault(reply: &Reply) -> bool {
     // Valkey has it.
     let is_known = text.contains("variable 'server'");
     reply.is_error() && !is_known && FAULTS.iter().any(|words| text.contains(words))
-}
-
-/// The units of a call with these values.
-pub fn units_of(units: &Result<Slot, i64>, call: &Call, values: &Values) -> i64 {
-    match units {
-        Err(constant) => *constant,
-        Ok(slot) => {
-            let text = call.word(*slot).map(|word| word.value(values)).unwrap_or_default();
-            integer::parse(&text).unwrap_or(1)
-        }
-    }
 }

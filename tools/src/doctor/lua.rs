@@ -62,8 +62,15 @@ impl Lua {
         if text.len() > LEN_MAX {
             return None;
         }
-        let (builder, text) = (thread::Builder::new().stack_size(STACK_LEN), text.to_owned());
-        builder.spawn(move || Self::parsed(&text)).ok()?.join().ok()?
+        // The first line of a library is none of Lua: it is read as a comment.
+        let is_shebang = text.starts_with("#!");
+        let text = if is_shebang { text.replacen("#!", "--", 1) } else { text.to_owned() };
+        let builder = thread::Builder::new().stack_size(STACK_LEN);
+        let mut lua = builder.spawn(move || Self::parsed(&text)).ok()?.join().ok()??;
+        if is_shebang {
+            lua.marked.replace_range(..2, "#!");
+        }
+        Some(lua)
     }
 
     fn parsed(text: &str) -> Option<Self> {

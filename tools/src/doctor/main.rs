@@ -44,7 +44,7 @@ use seckill_tools::sanitize::told;
 use seckill_tools::signals::asked_to_end;
 use tokio::signal::unix::{SignalKind, signal};
 
-use examine::Verdict;
+use examine::{Examined, Verdict};
 use options::Options;
 use source::Source;
 
@@ -82,13 +82,7 @@ async fn until_asked_to_end(options: Options) -> Result<u8> {
 /// Examines every script. The exit code is that of the gravest verdict.
 fn examine_all(options: &Options) -> Result<u8> {
     let told = options.call()?;
-    let (mut sources, mut skipped) = (Vec::new(), 0);
-    for path in &options.scripts {
-        sources.extend(Source::read(path, options.from_java, &mut skipped)?);
-    }
-    for path in &options.scripts {
-        Source::find_loaded(&mut sources, path)?;
-    }
+    let (sources, skipped) = Source::read_all(&options.scripts, options.from_java)?;
     if skipped > 0 {
         eprintln!("seckill-doctor: {skipped} links, pipes or devices were not followed or read");
     }
@@ -97,8 +91,6 @@ fn examine_all(options: &Options) -> Result<u8> {
         told.is_none() || sources.len() == 1,
         "--call, --keys and --argv are for one script at a time"
     );
-    // What the application loads is shown first.
-    sources.sort_by_key(|source| !source.is_loaded);
     let all = folder::examine_all(&options.programs()?, &sources, told.as_ref())?;
     let mut out = io::stdout().lock();
     let block = folder::block(&all);
@@ -118,6 +110,5 @@ fn examine_all(options: &Options) -> Result<u8> {
         write!(out, "\n{}", folder::summary(&all))?;
         write!(out, "{}", block.as_ref().map(folder::text).unwrap_or_default())?;
     }
-    let has = |verdict: &Verdict| all.iter().any(|one| one.verdict() == *verdict);
-    Ok(Verdict::BY_WEIGHT.into_iter().find(has).map_or(0, Verdict::exit_code))
+    Ok(all.iter().map(Examined::verdict).max().map_or(0, Verdict::exit_code))
 }

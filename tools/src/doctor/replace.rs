@@ -4,9 +4,10 @@
 mod answers;
 mod node;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::Result;
+use itertools::Itertools;
 
 use crate::bench::Entry;
 use crate::call::{Call, Role, Slot, Word};
@@ -15,7 +16,7 @@ use crate::compare::{Compared, Difference, Failed, Side, Why};
 use crate::conf::Setting;
 use crate::examine::Examination;
 use crate::history::History;
-use crate::learn::units_of;
+use crate::learn::Sale;
 use crate::reply::Reply;
 use crate::template::Template;
 use answers::{Sample, ambiguous, answer, is_same};
@@ -27,7 +28,7 @@ pub struct Replacement {
     pub native: Option<String>,
     /// Lua that calls the command.
     pub lua: String,
-    /// Names and values of settings, without `seckill.scripts`.
+    /// Names and values of settings, with the entry of `seckill.scripts` last, if it has one.
     pub settings: Vec<Setting>,
     pub notes: Vec<String>,
     pub compared: Compared,
@@ -41,6 +42,23 @@ type Probed = (Vec<(i64, Answer)>, usize);
 /// How many histories are tried first.
 const FEW: usize = 6;
 
+impl Replacement {
+    /// The entry of `seckill.scripts`.
+    pub fn entry(&self) -> Option<&str> {
+        self.settings.last().filter(|_| self.native.is_some()).map(|(_, entry)| entry.as_str())
+    }
+
+    /// The settings beside that entry.
+    pub fn others(&self) -> &[Setting] {
+        &self.settings[..self.settings.len() - usize::from(self.native.is_some())]
+    }
+
+    /// What the application calls then.
+    pub fn command(&self) -> &str {
+        self.native.as_ref().unwrap_or(&self.lua)
+    }
+}
+
 impl Examination<'_, '_, '_> {
     /// The replacements, the best first; and where the nearest candidate differs, if all do.
     pub fn replacements(
@@ -51,8 +69,8 @@ impl Examination<'_, '_, '_> {
     ) -> Result<(Vec<Replacement>, Option<Difference>)> {
         let (mut found, mut nearest): (Vec<Replacement>, Option<Difference>) = (Vec::new(), None);
         for candidate in candidates {
-            let by_names = candidate.command.name == "SECKILL.TRY";
-            if found.iter().any(|one| one.by_names == by_names || one.settings.is_empty()) {
+            let by_names = candidate.by_names();
+            if found.iter().any(|one| one.by_names == by_names || one.others().is_empty()) {
                 continue;
             }
             match self.replacement(candidate, histories, on_nodes) {
@@ -90,7 +108,7 @@ impl Examination<'_, '_, '_> {
                 "{slot} was told as a constant, and the line does not pass it on"
             )));
         }
-        self.set(&candidate.command.settings)?;
+        self.set(&candidate.settings)?;
         let probes = histories.iter().filter(|history| history.is_probe()).cloned();
         let probes: Vec<History> = probes.collect();
         // Most candidates differ in the first histories.
@@ -107,7 +125,7 @@ impl Examination<'_, '_, '_> {
         let lua =
             lua.ok_or_else(|| Failed::beside("its replies can't be made by a line of Lua"))?;
         let native = candidate.native(&answers).filter(|_| self.call.function.is_none());
-        let mut settings = candidate.command.settings.clone();
+        let mut settings = candidate.settings.clone();
         let ours = match &native {
             Some(words) => {
                 settings.push(("seckill.scripts", format!("{} {words}", self.said.sha1)));
@@ -129,14 +147,13 @@ impl Examination<'_, '_, '_> {
         }
         let on_node = self.on_node(on_nodes, &settings, native.is_some(), &lua);
         compared.cluster = on_node.unwrap_or_else(|error| format!("not compared: {error:#}"));
-        settings.retain(|(name, _)| *name != "seckill.scripts");
         compared.not_compared = candidate.not_compared();
         compared.not_compared.extend(failures);
         if answers.iter().any(|(_, answer)| answer.counts()) {
             compared.not_compared.push("the last digits of replies beyond 2^53".to_owned());
         }
         let notes = candidate.notes();
-        let by_names = candidate.command.name == "SECKILL.TRY";
+        let by_names = candidate.by_names();
         Ok(Replacement { native, lua, settings, notes, compared, by_names })
     }
 
@@ -157,7 +174,7 @@ impl Examination<'_, '_, '_> {
     /// replies then, and after how many calls.
     fn probe(&mut self, candidate: &Candidate, histories: &[History]) -> Result<Probed, Failed> {
         let ours = self.line(&candidate.probe())?;
-        let (call, units) = (self.call.clone(), units(candidate));
+        let call = self.call.clone();
         let mut seen: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
         let mut played = 0;
         let result = self.play_beside(histories, &ours, candidate, &mut |side| {
@@ -169,11 +186,12 @@ impl Examination<'_, '_, '_> {
             };
             match side.ours {
                 Reply::Int(outcome) => {
-                    let stock = candidate.stock.as_ref().and_then(number);
+                    let stock = candidate.keys.first().and_then(number);
+                    let units = candidate.units.as_ref().map(|units| units.text(&call, values));
                     seen.entry(*outcome).or_default().push(Sample {
                         reply: yours.reply.clone(),
                         left: stock.map(|(_, left)| left),
-                        units: units_of(&units, &call, values),
+                        units: units.and_then(|units| domain::integer::parse(&units)).unwrap_or(1),
                         values: values.clone(),
                         numbers: candidate.keys.iter().skip(1).filter_map(number).collect(),
                     });
@@ -193,51 +211,32 @@ impl Examination<'_, '_, '_> {
 }
 
 fn no_rule(candidate: &Candidate, outcome: i64, replies: &[Sample]) -> Failed {
-    let replies: BTreeSet<&Reply> = replies.iter().map(|one| &one.reply).collect();
-    let texts: Vec<String> = replies.iter().take(3).map(|reply| reply.to_string()).collect();
+    let replies = replies.iter().map(|one| &one.reply).sorted().dedup().take(3).join(", ");
     let text = format!(
-        "its replies have no rule that a line could follow: {} where the command answers {outcome}",
-        texts.join(", ")
+        "its replies have no rule that a line could follow: {replies} where the command answers \
+         {outcome}"
     );
-    let is_accepted = outcome == 0 && candidate.command.name.starts_with("SECKILL");
+    let is_accepted = outcome == 0 && candidate.name.starts_with("SECKILL");
     let why = if is_accepted { Why::NoRule } else { Why::Beside };
     Failed::Differs(Difference { why, text, played: 0 })
 }
 
-/// The argument with the units, if the command has one.
-fn units(candidate: &Candidate) -> Result<Slot, i64> {
-    let words = &candidate.command.words;
-    let is_word = |word: &Template| word.constant() == Some(b"UNITS");
-    let at = words.iter().position(is_word).map_or(1, |at| at + 1);
-    let is_bare = !candidate.command.name.starts_with("SECKILL.TRY");
-    match words.get(at).filter(|_| at > 1 || is_bare) {
-        Some(word) => match (word.only(), word.constant()) {
-            (Some(slot), _) => Ok(slot),
-            (_, Some(text)) => Err(domain::integer::parse(text).unwrap_or(1)),
-            _ => Err(1),
-        },
-        None => Err(1),
-    }
-}
-
 /// The call with the names that the module gives to keys by default, if each of the script's keys
 /// is the stock, the buyers or the stream, and an argument is the voucher.
-pub fn with_default_names(call: &Call, candidate: &Candidate) -> Option<Call> {
+pub fn with_default_names(call: &Call, sale: &Sale) -> Option<Call> {
     use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
-    let words = &candidate.command.words;
-    let voucher = call.word(words.get(3)?.only()?)?.only()?;
-    if voucher != Role::Voucher || !matches!(words.get(3)?.only()?, Slot::Arg(_)) {
-        return None;
-    }
+    let ((buyers, _), orders) = sale.buyers.as_ref().zip(sale.orders.as_ref())?;
+    let voucher = orders.values[1].only().filter(|slot| matches!(slot, Slot::Arg(_)))?;
+    call.word(voucher)?.only().filter(|role| *role == Role::Voucher)?;
+    let names = [
+        (&sale.stock, Word::after(STOCK_PREFIX, Role::Voucher)),
+        (buyers, Word::after(BUYERS_PREFIX, Role::Voucher)),
+        (&orders.stream, Word::constant_of(ORDER_STREAM)),
+    ];
     let mut call = call.clone();
     for (at, word) in call.keys.iter_mut().enumerate() {
-        let slot = Some(Slot::Key(at + 1));
-        *word = match () {
-            () if words[0].only() == slot => Word::after(STOCK_PREFIX, Role::Voucher),
-            () if words[1].only() == slot => Word::after(BUYERS_PREFIX, Role::Voucher),
-            () if words[2].only() == slot => Word::constant_of(ORDER_STREAM),
-            () => return None,
-        };
+        let own = |(key, _): &&(&Template, _)| key.only() == Some(Slot::Key(at + 1));
+        word.clone_from(&names.iter().find(own)?.1);
     }
     Some(call)
 }

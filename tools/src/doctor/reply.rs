@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use itertools::Itertools;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -98,8 +99,7 @@ impl fmt::Display for Reply {
             Self::Nil => f.write_str("nil"),
             Self::Error(text, _) | Self::Refusal(text) => write!(f, "error ({})", sanitize(text)),
             Self::List(items) => {
-                let items: Vec<_> = items.iter().map(ToString::to_string).collect();
-                write!(f, "[{}]", items.join(", "))
+                write!(f, "[{}]", items.iter().join(", "))
             }
         }
     }
@@ -109,8 +109,8 @@ impl fmt::Display for Reply {
 fn without_place(text: &str) -> String {
     let text = text.split(" script: ").next().unwrap_or_default();
     let text = text.split(" @user_script").next().unwrap_or_default();
-    let words = text.split_whitespace().filter(|word| !word.starts_with("user_script:"));
-    words.collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
+    let mut words = text.split_whitespace().filter(|word| !word.starts_with("user_script:"));
+    words.join(" ").trim_end_matches('.').to_owned()
 }
 
 /// A string of Lua.

@@ -1,11 +1,14 @@
 //! What is said of a script, for people and for programs.
 
+use std::collections::BTreeMap;
+
 use console::style;
+use itertools::Itertools;
 use seckill_tools::sanitize::{is_hidden, sanitize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::bench::shown;
-use crate::conf::{Setting, conf_line, config_set};
+use crate::conf::{Setting, conf_line};
 use crate::examine::{Examined, Verdict};
 use crate::harm::Session;
 use crate::replace::Replacement;
@@ -26,9 +29,6 @@ impl Verdict {
             Self::Undecided => 3,
         }
     }
-
-    /// The verdict that decides about the exit code of many scripts: the first of these.
-    pub const BY_WEIGHT: [Self; 3] = [Self::Broken, Self::Undecided, Self::Replaceable];
 }
 
 /// JSON in one line, with escapes for the characters that no reader sees.
@@ -62,25 +62,12 @@ fn heading(text: &str) -> String {
 }
 
 impl Replacement {
-    /// Its settings, with the entry of `seckill.scripts` last.
-    pub fn settings_with(&self, sha1: &str) -> Vec<Setting> {
-        let entry = self.entry(sha1).map(|entry| ("seckill.scripts", entry));
-        self.settings.iter().cloned().chain(entry).collect()
-    }
-
-    pub fn entry(&self, sha1: &str) -> Option<String> {
-        self.native.as_ref().map(|words| format!("{sha1} {words}"))
-    }
-
-    fn json(&self, sha1: &str) -> Value {
-        let settings = self.settings_with(sha1);
-        let conf: Vec<String> =
-            settings.iter().map(|(name, value)| conf_line(name, value)).collect();
-        let settings: Map<String, Value> =
-            settings.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    fn json(&self) -> Value {
+        let conf = self.settings.iter().map(|(name, value)| conf_line(name, value));
+        let settings: BTreeMap<_, _> = self.settings.iter().cloned().collect();
         json!({
-            "command": self.native.as_ref().unwrap_or(&self.lua), "lua": self.lua,
-            "settings": settings, "conf": conf, "notes": self.notes, "call": self.compared.call,
+            "command": self.command(), "lua": self.lua, "settings": settings,
+            "conf": conf.collect::<Vec<_>>(), "notes": self.notes, "call": self.compared.call,
         })
     }
 }
@@ -100,9 +87,9 @@ impl Examined {
             "verdict": self.verdict().word(),
             "sessions": self.sessions.iter().map(words).collect::<Vec<_>>(),
             "harms": self.sessions.iter().map(|session| &session.harm).collect::<Vec<_>>(),
-            "replacement": replacement.map(|one| one.json(&self.sha1)),
-            "alternatives": self.replacements.iter().skip(1)
-                .map(|one| one.json(&self.sha1)).collect::<Vec<_>>(),
+            "replacement": replacement.map(Replacement::json),
+            "alternatives": self.replacements.iter().skip(1).map(Replacement::json)
+                .collect::<Vec<_>>(),
             "compared": replacement.map(|one| json!(one.compared)),
             "seen": self.seen,
             "asks": self.asks,
@@ -124,7 +111,7 @@ impl Examined {
             text += &self.session(session);
         }
         for (number, one) in self.replacements.iter().enumerate() {
-            text += &self.replacement(one, number == 0, alone);
+            text += &one.text(number == 0, alone);
         }
         if !self.asks.is_empty() {
             text += &heading("If you know what is passed, complete this line");
@@ -152,62 +139,53 @@ impl Examined {
         }
         text
     }
+}
 
-    fn replacement(&self, one: &Replacement, is_first: bool, alone: bool) -> String {
+impl Replacement {
+    fn text(&self, is_first: bool, alone: bool) -> String {
         let mut text = String::new();
-        if let Some(entry) = one.entry(&self.sha1) {
+        let lines = |settings: &[Setting]| -> Vec<String> {
+            settings.iter().map(|(name, value)| conf_line(name, value)).collect()
+        };
+        if let Some(entry) = self.entry() {
             let or = if is_first { "Change nothing" } else { "Or change nothing" };
             text += &heading(&format!("{or}: let the module answer your script"));
             if alone {
-                for (number, (name, value)) in one.settings_with(&self.sha1).iter().enumerate() {
-                    let word = if number == 0 { "redis.conf" } else { "" };
-                    text += &format!("  {word:<12} {}\n", conf_line(name, value));
-                }
-                let all = one.settings_with(&self.sha1);
-                text += &format!("  or at once   {}\n", config_set(&all));
+                let lines = lines(&self.settings);
+                text += &format!("  redis.conf   {}\n", lines.join("\n               "));
+                text += &format!("  or at once   CONFIG SET {}\n", lines.join(" "));
             } else {
                 text += &format!("  one entry    {entry}\n");
             }
         }
         let head = if text.is_empty() && is_first { "Put this" } else { "Or put this" };
         text += &heading(&format!("{head} in place of your script"));
-        text += &format!("  {}\n", one.lua);
-        if one.native.is_none() {
-            text.extend(
-                one.settings
-                    .iter()
-                    .map(|(name, value)| format!("  with {}\n", conf_line(name, value))),
-            );
+        text += &format!("  {}\n", self.lua);
+        if self.native.is_none() {
+            text.extend(lines(&self.settings).iter().map(|line| format!("  with {line}\n")));
         }
-        for note in &one.notes {
-            text += &wrapped("  ", note);
-        }
-        let compared = &one.compared;
-        let about: Vec<&str> = compared.about.iter().copied().collect();
-        text += &wrapped(
+        text.extend(self.notes.iter().map(|note| wrapped("  ", note)));
+        let compared = &self.compared;
+        let mut say = |first: &str, what: String| text += &wrapped(first, &what);
+        say(
             "  Compared: ",
-            &format!(
+            format!(
                 "{} calls in {} histories, their replies and all keys; {}. The call was {}.",
                 compared.calls,
                 compared.histories,
-                about.join("; "),
+                compared.about.iter().format("; "),
                 compared.call
             ),
         );
         if !compared.refused.is_empty() {
-            let refused: Vec<&str> = compared.refused.iter().copied().collect();
-            text += &wrapped(
-                "  Not the same: ",
-                &format!(
-                    "in {}, one answers an error where the other does something else.",
-                    refused.join(", ")
-                ),
-            );
+            let refused = compared.refused.iter().format(", ");
+            let what = "one answers an error where the other does something else";
+            say("  Not the same: ", format!("in {refused}, {what}."));
         }
-        text += &wrapped("  In a cluster: ", &format!("{}.", compared.cluster));
-        let mut not = vec!["the order of the fields in an entry".to_owned()];
-        not.extend(compared.not_compared.iter().cloned());
-        text += &wrapped("  Not compared: ", &format!("{}.", not.join("; ")));
+        say("  In a cluster: ", format!("{}.", compared.cluster));
+        let not = compared.not_compared.iter().map(String::as_str);
+        let mut not = ["the order of the fields in an entry"].into_iter().chain(not);
+        say("  Not compared: ", format!("{}.", not.join("; ")));
         text
     }
 }

@@ -30,59 +30,57 @@ pub struct Source {
 }
 
 impl Source {
-    /// All scripts of a file or, sorted, of a folder; with `from_java` also those in Java, Kotlin
-    /// and Go. In folders only regular files are read, and what else has such a name is counted.
-    pub fn read(path: &Path, from_java: bool, skipped: &mut usize) -> Result<Vec<Self>> {
-        let kind = fs::symlink_metadata(path).with_context(|| shown(path))?.file_type();
-        if kind.is_dir() {
-            let entries = fs::read_dir(path).with_context(|| shown(path))?;
-            let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-            paths.sort();
-            let mut all = Vec::new();
-            for path in paths {
-                let kind = fs::symlink_metadata(&path).with_context(|| shown(&path))?.file_type();
-                let is_source = has_ending(&path, &["lua"]) || from_java && is_java(&path);
-                if kind.is_dir() || is_source && kind.is_file() {
-                    all.extend(Self::read(&path, from_java, skipped)?);
-                } else if is_source || kind.is_symlink() {
-                    *skipped += 1;
+    /// All scripts of files or, sorted, of folders, those first that a source file in a folder
+    /// names; with `from_java` also those in Java, Kotlin and Go. In folders only regular files are
+    /// read, and what else has such a name is counted.
+    pub fn read_all(given: &[PathBuf], from_java: bool) -> Result<(Vec<Self>, usize)> {
+        let (mut all, mut code, mut skipped) = (Vec::new(), String::new(), 0);
+        let given = given.iter().rev().map(|path| (path.clone(), true));
+        let mut rest: Vec<(PathBuf, bool)> = given.collect();
+        while let Some((path, is_given)) = rest.pop() {
+            let kind = fs::symlink_metadata(&path).with_context(|| shown(&path))?.file_type();
+            let (is_lua, is_java) = (has_ending(&path, &["lua"]), is_java(&path));
+            if kind.is_dir() {
+                let entries = fs::read_dir(&path).with_context(|| shown(&path))?;
+                let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+                paths.sort_by(|one, other| other.cmp(one));
+                rest.extend(paths.into_iter().map(|path| (path, false)));
+            } else if is_given || kind.is_file() && (is_lua || is_java) {
+                let text = match read_regular(&path) {
+                    // It loads nothing that is known.
+                    Err(_) if !is_given && !is_lua && !from_java => continue,
+                    text => text.with_context(|| shown(&path))?,
+                };
+                if is_java && !is_given {
+                    code += &String::from_utf8_lossy(&text);
                 }
+                if is_java && from_java {
+                    all.extend(Self::in_strings(&path, &text));
+                } else if is_lua || is_given {
+                    let name = file_name(&path);
+                    let (is_joined, is_part, is_loaded) = (false, false, false);
+                    all.push(Self { name, text, is_joined, is_part, is_loaded });
+                }
+            } else if kind.is_symlink() || is_lua || is_java && from_java {
+                skipped += 1;
             }
-            return Ok(all);
         }
-        let text = read_regular(path).with_context(|| shown(path))?;
-        let name = sanitize_bytes(path.file_name().unwrap_or(path.as_os_str()).as_bytes());
-        if from_java && is_java(path) {
-            let text = String::from_utf8_lossy(&text);
-            let found = strings(&text).into_iter().map(|found| Self {
-                name: format!("{name}:{}", found.line),
-                text: found.lua.into(),
-                is_joined: found.is_joined,
-                is_part: found.is_part,
-                is_loaded: true,
-            });
-            return Ok(found.collect());
+        for one in &mut all {
+            one.is_loaded |= code.contains(&format!("{}\"", one.name));
         }
-        Ok(vec![Self { name, text, is_joined: false, is_part: false, is_loaded: false }])
+        all.sort_by_key(|one| !one.is_loaded);
+        Ok((all, skipped))
     }
 
-    /// Notes which scripts are named by a source file in a folder.
-    pub fn find_loaded(all: &mut [Self], folder: &Path) -> Result<()> {
-        let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
-        for entry in entries.flatten() {
-            let (path, kind) = (entry.path(), entry.file_type()?);
-            if kind.is_dir() {
-                Self::find_loaded(all, &path)?;
-            } else if kind.is_file() && is_java(&path) {
-                // A file that can't be read loads nothing that is known.
-                let text = read_regular(&path).unwrap_or_default();
-                let text = String::from_utf8_lossy(&text);
-                for one in all.iter_mut() {
-                    one.is_loaded |= text.contains(&format!("{}\"", one.name));
-                }
-            }
-        }
-        Ok(())
+    fn in_strings(path: &Path, text: &[u8]) -> Vec<Self> {
+        let found = strings(&String::from_utf8_lossy(text)).into_iter().map(|found| Self {
+            name: format!("{}:{}", file_name(path), found.line),
+            text: found.lua.into(),
+            is_joined: found.is_joined,
+            is_part: found.is_part,
+            is_loaded: true,
+        });
+        found.collect()
     }
 
     /// Whether a word of its name or text ends in "lock", other than "block" and "clock", or is the
@@ -115,6 +113,10 @@ impl Source {
 
 fn shown(path: &Path) -> String {
     sanitize_bytes(path.as_os_str().as_bytes())
+}
+
+fn file_name(path: &Path) -> String {
+    sanitize_bytes(path.file_name().unwrap_or(path.as_os_str()).as_bytes())
 }
 
 fn has_ending(path: &Path, endings: &[&str]) -> bool {

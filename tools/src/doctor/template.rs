@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use itertools::Itertools;
 use seckill_tools::sanitize::sanitize_bytes;
 
 use crate::call::{Call, Slot, Values};
@@ -129,7 +130,7 @@ impl Template {
             Part::Place(slot) => slot.to_string(),
             Part::Number(slot) => format!("tonumber({slot})"),
         };
-        self.0.iter().map(of).collect::<Vec<_>>().join(" .. ")
+        self.0.iter().map(of).join(" .. ")
     }
 
     /// A word of `seckill.scripts`; none if that can't say it.

@@ -1,6 +1,9 @@
 //! The candidates for what a script was seen to do.
 
-use super::{Ask, Candidate, Command, Outcome, tries};
+use domain::fields::ORDER_FIELDS;
+use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
+
+use super::{Ask, Candidate, Outcome};
 use crate::call::Slot;
 use crate::learn::{Lock, LockDeed, Return, Sale};
 use crate::template::Template;
@@ -32,73 +35,135 @@ fn units(units: Result<Slot, i64>) -> Option<Template> {
 
 pub fn of_sale(sale: &Sale) -> Vec<Candidate> {
     let units = units(sale.units);
+    let keys = |others: &[&Template]| -> Vec<Template> {
+        let others = others.iter().copied().chain(&sale.extra_keys);
+        std::iter::once(&sale.stock).chain(others).cloned().collect()
+    };
+    let extras = sale.extras.clone();
     let Some((buyers, user)) = &sale.buyers else {
-        let words = std::iter::once(sale.stock.clone()).chain(units).collect();
-        let command = Command { name: "SECKILL.DEDUCT", words, settings: Vec::new() };
-        let mut one = Candidate::new(command, Outcome::StockBefore, vec![sale.stock.clone()]);
-        one.stock = Some(sale.stock.clone());
-        one.extras.clone_from(&sale.extras);
-        one.keys.extend(sale.extra_keys.iter().cloned());
-        let mut other = one.clone();
-        other.asks.push(Ask::Empty);
+        let one = Candidate {
+            name: "SECKILL.DEDUCT",
+            words: std::iter::once(sale.stock.clone()).chain(units.clone()).collect(),
+            units,
+            outcome: Outcome::StockBefore,
+            extras,
+            keys: keys(&[]),
+            ..Candidate::default()
+        };
+        let other = Candidate { asks: vec![Ask::Empty], ..one.clone() };
         return if sale.units.is_ok() { vec![one, other] } else { vec![one] };
     };
+    let mut usual = Candidate {
+        name: "SECKILL.TRYKEYS",
+        buyers: Some((buyers.clone(), *user)),
+        units,
+        extras,
+        keys: keys(&[buyers]),
+        ..Candidate::default()
+    };
+    usual.keys.extend(sale.orders.iter().map(|orders| orders.stream.clone()));
     let mut all = Vec::new();
     for (asks, missing, unlimited) in WAYS {
         if asks.contains(&Ask::Empty) && sale.units.is_err() {
             continue;
         }
-        let by_names =
-            tries::by_names(sale, buyers, *user, &units, missing).filter(|_| asks.is_empty());
-        let by_keys = tries::by_keys(sale, buyers, *user, &units, missing);
-        for mut command in by_names.into_iter().chain([by_keys]) {
+        let by_names = by_names(sale, &usual, missing).filter(|_| asks.is_empty());
+        for mut one in by_names.into_iter().chain(by_keys(sale, &usual, missing)) {
             if unlimited {
-                command.settings.push(("seckill.unlimited-stock", "yes".to_owned()));
+                one.settings.push(("seckill.unlimited-stock", "yes".to_owned()));
             }
-            let stream = sale.orders.as_ref().map(|orders| orders.stream.clone());
-            let mut keys = vec![sale.stock.clone(), buyers.clone()];
-            keys.extend(stream);
-            keys.extend(sale.extra_keys.iter().cloned());
-            let mut one = Candidate::new(command, Outcome::Itself, keys);
             one.asks = asks.to_vec();
-            one.stock = Some(sale.stock.clone());
-            one.buyers = Some((buyers.clone(), *user));
-            one.extras.clone_from(&sale.extras);
             all.push(one);
         }
     }
     all
 }
 
+/// SECKILL.TRY, which makes the names of keys from prefixes and the voucher.
+fn by_names(sale: &Sale, usual: &Candidate, missing: &str) -> Option<Candidate> {
+    let (buyers, user) = sale.buyers.as_ref()?;
+    let (stock_prefix, voucher) = sale.stock.prefixed()?;
+    let (buyers_prefix, other) = buyers.prefixed()?;
+    let utf8 = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
+    let mut settings = Vec::new();
+    let mut set = |name, value: String, default: &str| {
+        if value != default {
+            settings.push((name, value));
+        }
+    };
+    set("seckill.stock-prefix", utf8(stock_prefix)?, STOCK_PREFIX);
+    set("seckill.buyers-prefix", utf8(buyers_prefix)?, BUYERS_PREFIX);
+    let order = match &sale.orders {
+        Some(orders) if orders.values[1].only() == Some(voucher) => {
+            set("seckill.order-stream", utf8(orders.stream.constant()?)?, ORDER_STREAM);
+            set("seckill.order-fields", orders.names.join(" "), ORDER_FIELDS);
+            orders.values[2].clone()
+        }
+        Some(_) => return None,
+        None => {
+            set("seckill.order-stream", String::new(), ORDER_STREAM);
+            Template::constant_of("0")
+        }
+    };
+    set("seckill.missing-stock", missing.to_owned(), "error");
+    let mut words = vec![Template::place(voucher), Template::place(*user), order];
+    words.extend(with_units(usual));
+    let one = Candidate { name: "SECKILL.TRY", words, settings, ..usual.clone() };
+    (voucher == other).then_some(one)
+}
+
+/// SECKILL.TRYKEYS, which is told everything.
+fn by_keys(sale: &Sale, usual: &Candidate, missing: &str) -> Option<Candidate> {
+    let (stock, (buyers, user)) = (&sale.stock, sale.buyers.as_ref()?);
+    let (stream, voucher, order) = match &sale.orders {
+        Some(orders) => (&orders.stream, &orders.values[1], orders.values[2].clone()),
+        None => (stock, stock, Template::constant_of("0")),
+    };
+    let mut words = [stock, buyers, stream, voucher].map(Template::clone).to_vec();
+    words.extend([Template::place(*user), order]);
+    words.extend(with_units(usual));
+    let constants = match &sale.orders {
+        None => vec!["NOSTREAM"],
+        Some(orders) => ["FIELDS"].into_iter().chain(orders.names.iter().map(|s| &**s)).collect(),
+    };
+    let constants = constants.into_iter().chain(["MISSING", missing]);
+    words.extend(constants.map(Template::constant_of));
+    Some(Candidate { words, ..usual.clone() })
+}
+
+fn with_units(usual: &Candidate) -> Vec<Template> {
+    let units = usual.units.iter().cloned();
+    units.flat_map(|units| [Template::constant_of("UNITS"), units]).collect()
+}
+
 /// A lock as the commands treat it, then with another answer for a lock that is not there.
 pub fn of_lock(lock: &Lock) -> Vec<Candidate> {
-    let mut words = vec![lock.lock.clone(), lock.token.clone()];
-    let mut seconds = None;
-    let name = match (lock.deed, &lock.lease) {
-        (LockDeed::Release, _) => "LOCK.RELEASE",
-        (deed, Some((lease, in_seconds))) => {
-            seconds = in_seconds.then_some(2);
-            words.push(lease.clone());
-            if deed == LockDeed::Renew { "LOCK.RENEW" } else { "LOCK.ACQUIRE" }
-        }
+    let (name, lease) = match (lock.deed, &lock.lease) {
+        (LockDeed::Release, _) => ("LOCK.RELEASE", None),
+        (LockDeed::Renew, Some(lease)) => ("LOCK.RENEW", Some(lease)),
+        (LockDeed::Acquire, Some(lease)) => ("LOCK.ACQUIRE", Some(lease)),
         (_, None) => return Vec::new(),
     };
-    let command = Command { name, words, settings: Vec::new() };
-    let mut one = Candidate::new(command, Outcome::Itself, vec![lock.lock.clone()]);
-    one.seconds = seconds;
-    one.stock = Some(lock.lock.clone());
-    one.extras.clone_from(&lock.extras);
-    one.keys.extend(lock.extra_keys.iter().cloned());
-    let mut other = one.clone();
-    other.asks = vec![Ask::Missing];
-    vec![one, other]
+    let words = [&lock.lock, &lock.token].into_iter().chain(lease.map(|(lease, _)| lease));
+    let one = Candidate {
+        name,
+        words: words.cloned().collect(),
+        seconds: lease.is_some_and(|(_, in_seconds)| *in_seconds).then_some(2),
+        extras: lock.extras.clone(),
+        keys: std::iter::once(&lock.lock).chain(&lock.extra_keys).cloned().collect(),
+        ..Candidate::default()
+    };
+    vec![one.clone(), Candidate { asks: vec![Ask::Missing], ..one }]
 }
 
 pub fn of_return(stock: &Return) -> Candidate {
     let units = units(stock.units);
-    let words = std::iter::once(stock.stock.clone()).chain(units).collect();
-    let command = Command { name: "SECKILL.RETURN", words, settings: Vec::new() };
-    let mut one = Candidate::new(command, Outcome::StockAfter, vec![stock.stock.clone()]);
-    one.stock = Some(stock.stock.clone());
-    one
+    Candidate {
+        name: "SECKILL.RETURN",
+        words: std::iter::once(stock.stock.clone()).chain(units.clone()).collect(),
+        units,
+        outcome: Outcome::StockAfter,
+        keys: vec![stock.stock.clone()],
+        ..Candidate::default()
+    }
 }

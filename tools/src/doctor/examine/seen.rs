@@ -1,12 +1,11 @@
 //! What was seen of a script, in words, and what is asked about it.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
+use itertools::Itertools;
 use seckill_tools::sanitize::sanitize_bytes;
 
 use super::Examination;
-use crate::bench::shown;
+use crate::bench::{shown, shown_all};
 use crate::call::{Call, Role, Slot};
 use crate::learn::{Learned, Sale};
 use crate::template::{Part, Template};
@@ -22,39 +21,27 @@ impl Examination<'_, '_, '_> {
             };
             !slots.iter().any(is_key)
         });
-        let made: BTreeSet<String> =
-            made.map(|access| self.shown(&Template::of(&access.key, &slots))).collect();
+        let made = made.map(|access| self.shown(&Template::of(&access.key, &slots)));
+        let made = made.sorted().dedup().join(", ");
         if !made.is_empty() {
-            let made: Vec<String> = made.into_iter().collect();
-            self.said
-                .saw(format!("It uses keys that are not among its KEYS: {}.", made.join(", ")));
+            self.said.saw(format!("It uses keys that are not among its KEYS: {made}."));
         }
     }
 
     pub(super) fn undecided(&mut self, learned: &Learned) -> Result<()> {
         if learned.sale.is_none() && self.said.seen.is_empty() {
-            match learned.best() {
+            self.said.saw(match learned.best() {
                 Some(run) => {
-                    let seen = &run.seen;
-                    let before: Vec<String> =
-                        run.setup().iter().map(|words| shown(words)).collect();
-                    let before = if before.is_empty() {
-                        "On an empty server".to_owned()
-                    } else {
-                        format!("After {}", before.join("; "))
+                    let before = match run.plants.is_empty() {
+                        true => "On an empty server".to_owned(),
+                        false => format!("After {}", shown_all(&run.setup())),
                     };
-                    let calls: Vec<String> =
-                        seen.calls.iter().take(8).map(|call| shown(&call.words)).collect();
-                    self.said.saw(format!(
-                        "{before} it called {}, and replied {}.",
-                        calls.join("; "),
-                        seen.reply
-                    ));
+                    let calls = run.seen.calls.iter().take(8);
+                    let calls = calls.map(|call| shown(&call.words)).join("; ");
+                    format!("{before} it called {calls}, and replied {}.", run.seen.reply)
                 }
-                None => {
-                    self.said.saw("No call that was tried changed any key.");
-                }
-            }
+                None => "No call that was tried changed any key.".to_owned(),
+            });
         }
         let is_barred = match &learned.sale {
             Some(sale) => !sale.needs.is_empty(),
@@ -62,12 +49,8 @@ impl Examination<'_, '_, '_> {
         };
         let stopped = if is_barred { self.stopped(learned)? } else { None };
         if let Some(run) = stopped {
-            let before: Vec<_> = run.setup().iter().map(|words| shown(words)).collect();
-            self.said.saw(format!(
-                "After {} a call failed: {}.",
-                before.join("; "),
-                self.source.error(&run.seen.reply)
-            ));
+            let (before, why) = (shown_all(&run.setup()), self.source.error(&run.seen.reply));
+            self.said.saw(format!("After {before} a call failed: {why}."));
         }
         self.said.saw(if learned.sale.is_some() || !learned.locks().is_empty() {
             "No command was found that takes its place."

@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 
-use super::Session;
 use crate::call::Role;
 use crate::examine::Examination;
 use crate::keyspace::{Cell, Kind, planted};
@@ -23,12 +22,7 @@ const TOKENS: [(&str, &str); 7] = [
 impl Examination<'_, '_, '_> {
     /// A lock of another token that a call deletes, though it looks at the lock. Unless `is_sure`
     /// that it is one, it must spare the lock of another token.
-    pub fn harm_of_lock(
-        &mut self,
-        key: &Template,
-        kind: Kind,
-        is_sure: bool,
-    ) -> Result<Option<Session>> {
+    pub fn harm_of_lock(&mut self, key: &Template, kind: Kind, is_sure: bool) -> Result<bool> {
         let (mut is_spared, mut first) = (false, None);
         for (own, other) in TOKENS {
             let mut values = marks(&self.call, Marks::Rising);
@@ -54,13 +48,13 @@ impl Examination<'_, '_, '_> {
         }
         match first.filter(|_| is_sure || is_spared) {
             Some((play, harm, cell)) => self.shown_again(play, 0, harm, &[&cell]),
-            None => Ok(None),
+            None => Ok(false),
         }
     }
 
     /// A call that takes something back and puts units into a stock, and puts them there again
     /// when it is repeated, though there is nothing left to take back.
-    pub fn harm_of_repeat(&mut self, run: &Run) -> Result<Option<Session>> {
+    pub fn harm_of_repeat(&mut self, run: &Run) -> Result<bool> {
         let slots = self.call.values(&run.values);
         let names_slot = |cell: &Cell| {
             let own = |text: &[u8]| Template::of(text, &slots).places().next().is_some();
@@ -73,17 +67,17 @@ impl Examination<'_, '_, '_> {
         });
         let setup: Vec<_> = plants.collect();
         let play = self.play(&setup, vec![run.values.clone(), run.values.clone()])?;
-        let [first, again] = play.turns.as_slice() else { return Ok(None) };
+        let [first, again] = play.turns.as_slice() else { return Ok(false) };
         let grown = first.changes().into_iter().find(|cell| first.grew(cell) > 0);
         let gone = first.changes().into_iter().find(|cell| {
             first.before.cells.contains_key(cell) && !first.seen.after.cells.contains_key(cell)
         });
         // The trace of a user in a set, not what was to be done.
         let gone = gone.filter(|cell| cell.kind == Kind::Set && names_slot(cell));
-        let (Some(stock), Some(gone)) = (grown, gone) else { return Ok(None) };
+        let (Some(stock), Some(gone)) = (grown, gone) else { return Ok(false) };
         let by = first.grew(&stock);
         if by != again.grew(&stock) || again.changes().len() > 1 || again.seen.reply.refuses() {
-            return Ok(None);
+            return Ok(false);
         }
         let harm = format!(
             "units are put back twice: the same call again adds {by} to {stock}, though {gone} \

@@ -1,20 +1,12 @@
 //! The histories of locks, and of stocks to which units return.
 
-use super::{History, IDS, Ids, Rigor, STOCKS, Step, UNITS, Writer, in_pieces};
+use super::{History, IDS, Ids, STOCKS, Step, UNITS, Writer, in_pieces};
 use crate::call::Role;
 use crate::learn::{Lock, Return};
 use crate::wire::Words;
 
 impl Writer<'_> {
     pub fn of_lock(&mut self, lock: &Lock) -> Vec<History> {
-        let mut all = Vec::new();
-        let set = |key: Vec<u8>, value: Vec<u8>, ttl: Option<u64>| {
-            let mut words: Words = vec![b"SET".to_vec(), key, value];
-            if let Some(ms) = ttl {
-                words.extend([b"PX".to_vec(), ms.to_string().into_bytes()]);
-            }
-            words
-        };
         // From some seconds on, so that none ends meanwhile, up to a day.
         let (mut leases, range) = match lock.lease {
             Some((_, true)) => (vec![20, 40, 100, 800, 5_000, 20_000, 80_000], 10..80_000),
@@ -25,56 +17,51 @@ impl Writer<'_> {
         };
         let numbers = self.numbers().into_iter().map(i64::unsigned_abs);
         leases.extend(numbers.filter(|number| range.contains(number)));
+        let mut all = Vec::new();
         for ids in IDS {
             let mut steps = Vec::new();
-            for number in 0..24_u64 {
+            for number in 0..24 {
                 let (user, name) = (self.rng.u64(..3), self.rng.u64(..2));
                 let mut values = self.values(ids, name, user, number);
                 let lease = leases[self.rng.usize(..leases.len())];
                 for role in self.others().into_iter().chain([Role::Lease]) {
                     values.insert(role, lease.to_string().into_bytes());
                 }
-                let key = self.text(&lock.lock, &values);
-                let own = self.text(&lock.token, &values);
+                let (key, own) = (self.text(&lock.lock, &values), self.text(&lock.token, &values));
                 let before = match self.rng.u32(..8) {
                     0 => vec![vec![b"DEL".to_vec(), key]],
-                    1 => vec![set(key, own, Some(500_000))],
-                    2 => vec![set(key, own, None)],
-                    3 => vec![set(key, [own.as_slice(), b"0"].concat(), Some(500_000))],
-                    4 => vec![set(key, [b"0", own.as_slice()].concat(), None)],
-                    5 => vec![set(key, Vec::new(), None)],
-                    6 => vec![set(key, own.to_ascii_uppercase(), Some(500_000))],
+                    1 => vec![held(key, own, true)],
+                    2 => vec![held(key, own, false)],
+                    3 => vec![held(key, [&*own, b"0"].concat(), true)],
+                    4 => vec![held(key, [b"0", &*own].concat(), false)],
+                    5 => vec![held(key, Vec::new(), false)],
+                    6 => vec![held(key, own.to_ascii_uppercase(), true)],
                     _ => Vec::new(),
                 };
                 steps.push(Step::new(before, values));
             }
             let about = "locks that are free, held, and held by others, with and without an end";
-            all.push(History { about, rigor: Rigor::Same, steps });
+            all.push(History::same(about, steps));
         }
         let mut steps = Vec::new();
         for role in self.others().into_iter().chain([Role::Token]) {
             for (at, constant) in self.words().into_iter().enumerate() {
                 let mut values = self.values(Ids::Small, 1, at as u64, 1);
                 values.insert(role, constant);
-                let key = self.text(&lock.lock, &values);
-                let own = self.text(&lock.token, &values);
-                for holder in [b"another".to_vec(), own] {
-                    let before = vec![set(key.clone(), holder, Some(500_000))];
+                for holder in [b"another".to_vec(), self.text(&lock.token, &values)] {
+                    let before = vec![held(self.text(&lock.lock, &values), holder, true)];
                     steps.push(Step::new(before, values.clone()));
                 }
             }
         }
         steps.extend(self.equals().into_iter().map(|values| {
             let key = self.text(&lock.lock, &values);
-            Step::new(vec![set(key, b"another".to_vec(), Some(500_000))], values)
+            Step::new(vec![held(key, b"another".to_vec(), true)], values)
         }));
         all.extend(in_pieces("each constant of the script as an argument", &steps));
-        let values = self.values(Ids::Small, 1, 1, 1);
-        let key = self.text(&lock.lock, &values);
-        all.extend(self.wrong_types(&vec![key], &[], &values));
-        all.extend(self.odd_arguments(|writer, values| {
-            let (key, own) = (writer.text(&lock.lock, values), writer.text(&lock.token, values));
-            vec![set(key, own, Some(500_000))]
+        let key = self.text(&lock.lock, &self.values(Ids::Small, 1, 1, 1));
+        all.extend(self.damaged(&vec![key], |writer, values| {
+            held(writer.text(&lock.lock, values), writer.text(&lock.token, values), true)
         }));
         all
     }
@@ -98,17 +85,18 @@ impl Writer<'_> {
             };
             steps.push(Step::new(before, values));
         }
-        let mut all = vec![History {
-            about: "stocks of every size, missing ones, and times to live",
-            rigor: Rigor::Same,
-            steps,
-        }];
-        let values = self.values(Ids::Small, 1, 1, 1);
-        let key = self.text(&stock.stock, &values);
-        all.extend(self.wrong_types(&vec![key], &[], &values));
-        all.extend(
-            self.odd_arguments(|writer, values| vec![set(writer.text(&stock.stock, values), "5")]),
-        );
-        all
+        let about = "stocks of every size, missing ones, and times to live";
+        let key = self.text(&stock.stock, &self.values(Ids::Small, 1, 1, 1));
+        let plant = |writer: &Self, values: &_| set(writer.text(&stock.stock, values), "5");
+        let damaged = self.damaged(&vec![key], plant);
+        std::iter::once(History::same(about, steps)).chain(damaged).collect()
     }
+}
+
+fn held(key: Vec<u8>, holder: Vec<u8>, expires: bool) -> Words {
+    let mut words = vec![b"SET".to_vec(), key, holder];
+    if expires {
+        words.extend([b"PX".to_vec(), b"500000".to_vec()]);
+    }
+    words
 }

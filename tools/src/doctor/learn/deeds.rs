@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use domain::fields::check_order_fields;
+use itertools::Itertools;
+
 use super::{Lock, LockDeed, Orders, Return, Run, Sale};
 use crate::bench::Called;
 use crate::call::Slot;
@@ -21,19 +24,15 @@ fn amount(change: i64, slots: &[(Slot, Vec<u8>)]) -> Result<Slot, i64> {
 /// The sale that a run was, if it took from one number and reduced no other.
 pub(super) fn sale(run: &Run) -> Option<Sale> {
     let Run { slots, before, seen, .. } = run;
-    let changes = run.changes();
-    let taken = |cell: &&Cell| match (before.number(cell), seen.after.number(cell)) {
-        (Some(before), Some(after)) => after < before,
-        _ => false,
+    let taken = |cell: &Cell| {
+        let numbers = before.number(cell).zip(seen.after.number(cell));
+        numbers.and_then(|(before, after)| before.checked_sub(after)).filter(|taken| *taken > 0)
     };
-    let mut stocks = changes.iter().filter(taken);
-    let stock = stocks.next()?;
-    if stocks.next().is_some() {
-        return None;
-    }
+    let changes = run.changes();
+    let (stock, by) =
+        changes.iter().filter_map(|cell| Some((cell, taken(cell)?))).exactly_one().ok()?;
     let template = |text: &[u8]| Template::of(text, slots);
     let words = |call: &Called| call.words.iter().map(|word| template(word)).collect::<Vec<_>>();
-    let by = before.number(stock)?.checked_sub(seen.after.number(stock)?)?;
     let units = amount(by, slots);
     if units.is_err_and(|count| count > UNITS_MAX) {
         return None;
@@ -49,8 +48,8 @@ pub(super) fn sale(run: &Run) -> Option<Sale> {
             "SADD" if buyers.is_none() && words.len() == 3 && user.is_some() => {
                 buyers = Some((words[1].clone(), user?));
             }
-            "XADD" if orders.is_none() && is_order(&words, &buyers).is_some() => {
-                orders = is_order(&words, &buyers);
+            "XADD" if orders.is_none() && order(&words, &buyers).is_some() => {
+                orders = order(&words, &buyers);
             }
             _ => {
                 extra_keys.extend(call.keys.iter().map(|key| template(&key.key)));
@@ -75,20 +74,15 @@ pub(super) fn sale(run: &Run) -> Option<Sale> {
 
 /// The fields of an order, if an entry is that of the module: `XADD stream * name value`, with
 /// three values, one of them the user.
-fn is_order(words: &[Template], buyers: &Option<(Template, Slot)>) -> Option<Orders> {
+fn order(words: &[Template], buyers: &Option<(Template, Slot)>) -> Option<Orders> {
     let (_, user) = buyers.as_ref()?;
     if words.len() != 9 || words[2].constant() != Some(b"*") {
         return None;
     }
     let name = |at: usize| String::from_utf8(words[at].constant()?.to_vec()).ok();
     let fields = [(name(3)?, &words[4]), (name(5)?, &words[6]), (name(7)?, &words[8])];
-    // Names that the module has for other fields.
-    const TAKEN: [&str; 9] =
-        ["units", "deadline", "reason", "was", "sale", "ref", "payment", "kept", "waited"];
-    let bad = |(name, _): &(String, _)| TAKEN.contains(&&**name) || name.starts_with("dlq");
-    if fields.iter().any(bad) || fields[0].0 == fields[1].0 || fields[1].0 == fields[2].0 {
-        return None;
-    }
+    let [one, two, three] = &fields;
+    check_order_fields([one, two, three].map(|(name, _)| name.as_bytes())).ok()?;
     let at_user = fields.iter().position(|(_, value)| value.only() == Some(*user))?;
     // Which of the two others is the order: a name shows it, else the last one.
     let others: Vec<usize> = (0..3).filter(|at| *at != at_user).collect();

@@ -1,8 +1,9 @@
-//! Constants of the script, and arguments that are the same.
+//! Constants of the script, arguments that are the same or odd, damaged keys, and calls that forget
+//! some of their arguments.
 
 use domain::integer;
 
-use super::{History, Ids, Step, Writer, in_pieces};
+use super::{History, Ids, Rigor, Step, Writer, in_pieces};
 use crate::call::{Role, Values};
 use crate::learn::Sale;
 use crate::wire::Words;
@@ -17,12 +18,8 @@ impl Writer<'_> {
             steps.push(Step::new(vec![stock], values));
         }
         let constants = self.words();
-        let is_id = |role: &Role| {
-            matches!(
-                role,
-                Role::User | Role::Order | Role::Voucher | Role::Other(_) | Role::Request
-            )
-        };
+        let is_id =
+            |role: &Role| !matches!(role, Role::Units | Role::Token | Role::Lock | Role::Lease);
         for role in self.call.roles().into_iter().filter(is_id) {
             for (at, constant) in constants.iter().enumerate() {
                 let mut values = self.values(Ids::Small, 1, 3_000 + at as u64, at as u64);
@@ -74,5 +71,62 @@ impl Writer<'_> {
             values
         };
         pairs.enumerate().map(call).collect()
+    }
+
+    /// Each key of every type, and each argument empty, negative, fractional, a text or missing,
+    /// where a usual call finds what `plant` makes.
+    pub(super) fn damaged(
+        &self,
+        keys: &Words,
+        plant: impl Fn(&Self, &Values) -> Words,
+    ) -> Vec<History> {
+        let usual = self.values(Ids::Small, 1, 1, 1);
+        let mut all = Vec::new();
+        for key in keys {
+            for words in self.of_every_type(key, &usual) {
+                let usual_key = Some(plant(self, &usual)).filter(|words| words[1] != *key);
+                let before = usual_key.into_iter().chain([words]).collect();
+                let steps = vec![Step::new(before, usual.clone())];
+                all.push(History::new("keys of other types", Rigor::MayRefuse, steps));
+            }
+        }
+        for role in self.call.roles() {
+            for odd in ["", "0", "-1", "1.5", "abc", "1e2", " 1", "99999999999999999999"] {
+                let mut values = usual.clone();
+                values.insert(role, odd.into());
+                let steps = vec![Step::new(vec![plant(self, &values)], values)];
+                all.push(History::new("odd arguments", Rigor::Odd, steps));
+            }
+        }
+        let (keys, args) = (self.call.keys.len(), self.call.args.len());
+        let forgets = (1..=args).map(|args| (0, args)).chain((1..=keys).map(|keys| (keys, 0)));
+        all.extend(forgets.map(|forgets| {
+            let (before, values) = (vec![plant(self, &usual)], usual.clone());
+            let steps = vec![Step { before, values, forgets }];
+            History::new("calls with fewer keys or arguments", Rigor::Odd, steps)
+        }));
+        all
+    }
+
+    /// Commands that make a key of every type, with the arguments as its members.
+    fn of_every_type(&self, key: &[u8], values: &Values) -> Vec<Words> {
+        let members = self.call.args.iter().map(|word| word.value(values));
+        let mut members: Words = members.filter(|member| !member.is_empty()).collect();
+        if members.is_empty() {
+            members.push(b"1".to_vec());
+        }
+        let one = b"1".to_vec();
+        let items = |of: &dyn Fn(&Vec<u8>) -> Words| members.iter().flat_map(of).collect::<Words>();
+        let types: [(&str, Words); 6] = [
+            ("SET", vec![b"5".to_vec()]),
+            ("HSET", items(&|member| vec![member.clone(), one.clone()])),
+            ("SADD", members.clone()),
+            ("ZADD", items(&|member| vec![one.clone(), member.clone()])),
+            ("RPUSH", members.clone()),
+            ("XADD", ["*", "a", "b"].map(Into::into).to_vec()),
+        ];
+        let command =
+            |(name, items): (&str, Words)| [vec![name.into(), key.to_vec()], items].concat();
+        types.map(command).to_vec()
     }
 }
