@@ -3,6 +3,7 @@ package shop;
 import io.github.seckill.spring.listener.OrderEvent;
 import io.github.seckill.spring.listener.SeckillOrderListener;
 import io.github.seckill.test.SeckillServer;
+import jakarta.annotation.PreDestroy;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.util.ArrayList;
 import java.util.List;
@@ -59,6 +60,11 @@ public class Application {
     @Bean
     SimpleMeterRegistry meterRegistry() {
         return new SimpleMeterRegistry();
+    }
+
+    @PreDestroy
+    void workAsUsual() {
+        work = event -> {};
     }
 
     @SeckillOrderListener

@@ -16,7 +16,6 @@ import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -33,11 +32,6 @@ import org.springframework.data.redis.core.StringRedisTemplate;
 @ExtendWith(OutputCaptureExtension.class)
 class ListenersTest {
     @AutoClose private final SeckillServer server = SeckillServer.start();
-
-    @AfterEach
-    void workAsUsual() {
-        Application.work = event -> {};
-    }
 
     private static Application shop(ApplicationContext context) {
         return context.getBean(Application.class);

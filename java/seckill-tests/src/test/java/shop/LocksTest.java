@@ -50,26 +50,21 @@ class LocksTest {
     private static final class Holder {
         private final CountDownLatch letGo = new CountDownLatch(1);
         private final CompletableFuture<Long> token = new CompletableFuture<>();
-        private final CompletableFuture<Void> ended = new CompletableFuture<>();
-        private final Thread thread;
+        private final List<Thread> threads = new ArrayList<>();
+        private final CompletableFuture<?> ended;
 
         Holder(SeckillLock lock) {
-            thread = new Thread(() -> hold(lock));
-            thread.setDaemon(true);
-            thread.start();
-        }
-
-        private void hold(SeckillLock lock) {
-            try {
+            ended = Shop.on(() -> {
                 lock.lockInterruptibly();
                 token.complete(lock.fencingToken());
                 letGo.await();
                 lock.unlock();
-                ended.complete(null);
-            } catch (InterruptedException | RuntimeException failed) {
+                return null;
+            }, threads);
+            ended.exceptionally(failed -> {
                 token.completeExceptionally(failed);
-                ended.completeExceptionally(failed);
-            }
+                return null;
+            });
         }
 
         long token() throws Exception {
@@ -211,7 +206,7 @@ class LocksTest {
         first.lock();
         Holder waiter = new Holder(client().lock(KEY));
         shop.awaitInLine(1);
-        waiter.thread.interrupt();
+        waiter.threads.forEach(Thread::interrupt);
         assertThatThrownBy(waiter::token)
                 .isInstanceOf(ExecutionException.class)
                 .hasCauseInstanceOf(InterruptedException.class);

@@ -16,7 +16,6 @@ import java.nio.file.Files;
 import java.util.*;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
@@ -33,11 +32,6 @@ class MetersTest {
         OrderFailurePolicy policy() {
             return failure -> OrderFailurePolicy.Decision.DEAD_LETTER;
         }
-    }
-
-    @AfterEach
-    void workAsUsual() {
-        Application.work = event -> {};
     }
 
     @Test

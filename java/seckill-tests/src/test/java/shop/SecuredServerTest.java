@@ -27,7 +27,6 @@ import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.io.TempDir;
@@ -72,11 +71,6 @@ class SecuredServerTest {
         };
         return Application.run(
                 Application.class, null, properties.toArray(String[]::new));
-    }
-
-    @AfterEach
-    void workAsUsual() {
-        Application.work = event -> {};
     }
 
     @Test

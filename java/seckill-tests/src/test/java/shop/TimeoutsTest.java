@@ -68,50 +68,47 @@ class TimeoutsTest {
 
     @Test
     void a_managed_try_is_repeated_and_sells_once() throws Exception {
-        try (SeckillClient client = shop.client(SHORT)) {
-            openSale(client);
-            shop.server.freeze();
-            thawLater();
-            assertThat(client.tryBuy("7", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
-            assertThat(plain.get("seckill:stock:7")).isEqualTo("4");
-            assertThat(plain.xlen("stream.orders")).isEqualTo(1);
-            assertThat(shop.repeated).hasValueGreaterThan(0);
-        }
+        SeckillClient client = shop.client(SHORT);
+        openSale(client);
+        shop.server.freeze();
+        thawLater();
+        assertThat(client.tryBuy("7", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
+        assertThat(plain.get("seckill:stock:7")).isEqualTo("4");
+        assertThat(plain.xlen("stream.orders")).isEqualTo(1);
+        assertThat(shop.repeated).hasValueGreaterThan(0);
     }
 
     @Test
     void an_unmanaged_try_is_sent_once_and_unknown() throws Exception {
         plain.set("seckill:stock:8", "5");
-        try (SeckillClient client = shop.client(SHORT)) {
-            awaitAnswer(client, "8");
-            shop.server.freeze();
-            // Repeated is only the question whether the voucher is managed.
-            thawLater();
-            assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
-            await("sold").until(() -> "4".equals(plain.get("seckill:stock:8")));
-            // Whoever had sent it again would have been told: at the limit.
-            assertThat(plain.info("commandstats"))
-                    .contains("cmdstat_seckill.try:calls=1,").doesNotContain("rejected_calls=1");
-        }
+        SeckillClient client = shop.client(SHORT);
+        awaitAnswer(client, "8");
+        shop.server.freeze();
+        // Repeated is only the question whether the voucher is managed.
+        thawLater();
+        assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
+        await("sold").until(() -> "4".equals(plain.get("seckill:stock:8")));
+        // Whoever had sent it again would have been told: at the limit.
+        assertThat(plain.info("commandstats"))
+                .contains("cmdstat_seckill.try:calls=1,").doesNotContain("rejected_calls=1");
     }
 
     @Test
     void what_cannot_be_repeated_says_so() throws Exception {
-        try (SeckillClient client = shop.client(SHORT.retryFor(Duration.ofMillis(400)))) {
-            openSale(client);
-            plain.set("bare", "5");
-            shop.server.freeze();
-            assertThatThrownBy(() -> client.run(restock("7", 1)))
-                    .isInstanceOf(SeckillException.NoAnswer.class);
-            assertThat(client.run(deduct("bare", 1))).isEqualTo(new Deduction.Unknown());
-            assertThat(client.tryBuy("7", "alice")).isEqualTo(new Purchase.Unknown());
-            assertThat(client.tryBuy("7", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
-            assertThat(client.run(reserve("7", "alice", "o1")))
-                    .isEqualTo(new Reservation.Unknown());
-            assertThatThrownBy(() -> client.run(confirm(OrderRef.of("7", "alice", "o1"))))
-                    .isInstanceOf(SeckillException.NoAnswer.class);
-            shop.server.thaw();
-        }
+        SeckillClient client = shop.client(SHORT.retryFor(Duration.ofMillis(400)));
+        openSale(client);
+        plain.set("bare", "5");
+        shop.server.freeze();
+        assertThatThrownBy(() -> client.run(restock("7", 1)))
+                .isInstanceOf(SeckillException.NoAnswer.class);
+        assertThat(client.run(deduct("bare", 1))).isEqualTo(new Deduction.Unknown());
+        assertThat(client.tryBuy("7", "alice")).isEqualTo(new Purchase.Unknown());
+        assertThat(client.tryBuy("7", "alice", "o1")).isEqualTo(Outcome.UNKNOWN);
+        assertThat(client.run(reserve("7", "alice", "o1")))
+                .isEqualTo(new Reservation.Unknown());
+        assertThatThrownBy(() -> client.run(confirm(OrderRef.of("7", "alice", "o1"))))
+                .isInstanceOf(SeckillException.NoAnswer.class);
+        shop.server.thaw();
     }
 
     /** Lettuce writes again what had no answer when its connection was lost: not these. */
@@ -121,26 +118,25 @@ class TimeoutsTest {
         plain.set("bare", "1000");
         SeckillOptions patient = SeckillOptions.defaults()
                 .coalescing(Coalescing.OFF).commandTimeout(Duration.ofSeconds(15));
-        try (SeckillClient client = shop.client(patient)) {
-            for (int round = 0; round < 20; round++) {
-                client.run(info("8"));
-                long stock = Long.parseLong(plain.get("seckill:stock:8"));
-                long bare = Long.parseLong(plain.get("bare"));
-                List<CompletableFuture<Outcome>> tries = startTries(client, "8", round, 10);
-                List<CompletableFuture<Deduction>> deductions = IntStream.range(0, 10)
-                        .mapToObj(i -> client.start(deduct("bare", 1))).toList();
-                plain.clientKill(KillArgs.Builder.typeNormal().skipme());
-                List<Outcome> outcomes = answers(tries);
-                assertThat(outcomes).isSubsetOf(Outcome.ACCEPTED, Outcome.UNKNOWN);
-                long accepted = Collections.frequency(outcomes, Outcome.ACCEPTED);
-                assertThat(stock - Long.parseLong(plain.get("seckill:stock:8")))
-                        .isBetween(accepted, 10L);
-                List<Deduction> taken = new ArrayList<>(answers(deductions));
-                taken.removeIf(Deduction.Unknown.class::isInstance);
-                assertThat(taken).hasOnlyElementsOfType(Deduction.Taken.class);
-                assertThat(bare - Long.parseLong(plain.get("bare")))
-                        .isBetween((long) taken.size(), 10L);
-            }
+        SeckillClient client = shop.client(patient);
+        for (int round = 0; round < 20; round++) {
+            client.run(info("8"));
+            long stock = Long.parseLong(plain.get("seckill:stock:8"));
+            long bare = Long.parseLong(plain.get("bare"));
+            List<CompletableFuture<Outcome>> tries = startTries(client, "8", round, 10);
+            List<CompletableFuture<Deduction>> deductions = IntStream.range(0, 10)
+                    .mapToObj(i -> client.start(deduct("bare", 1))).toList();
+            plain.clientKill(KillArgs.Builder.typeNormal().skipme());
+            List<Outcome> outcomes = answers(tries);
+            assertThat(outcomes).isSubsetOf(Outcome.ACCEPTED, Outcome.UNKNOWN);
+            long accepted = Collections.frequency(outcomes, Outcome.ACCEPTED);
+            assertThat(stock - Long.parseLong(plain.get("seckill:stock:8")))
+                    .isBetween(accepted, 10L);
+            List<Deduction> taken = new ArrayList<>(answers(deductions));
+            taken.removeIf(Deduction.Unknown.class::isInstance);
+            assertThat(taken).hasOnlyElementsOfType(Deduction.Taken.class);
+            assertThat(bare - Long.parseLong(plain.get("bare")))
+                    .isBetween((long) taken.size(), 10L);
         }
     }
 
@@ -159,16 +155,15 @@ class TimeoutsTest {
     @EnumSource(Coalescing.class)
     void a_killed_connection_sells_each_order_once(Coalescing coalescing) {
         SeckillOptions options = SeckillOptions.defaults().coalescing(coalescing);
-        try (SeckillClient client = shop.client(options)) {
-            client.run(create("7", 100_000, SaleRules.none()));
-            for (int round = 0; round < 10; round++) {
-                List<CompletableFuture<Outcome>> tries = startTries(client, "7", round, 500);
-                plain.clientKill(KillArgs.Builder.typeNormal().skipme());
-                assertThat(answers(tries)).containsOnly(Outcome.ACCEPTED);
-            }
-            assertThat(plain.get("seckill:stock:7")).isEqualTo("95000");
-            assertThat(plain.xlen("stream.orders")).isEqualTo(5_000);
+        SeckillClient client = shop.client(options);
+        client.run(create("7", 100_000, SaleRules.none()));
+        for (int round = 0; round < 10; round++) {
+            List<CompletableFuture<Outcome>> tries = startTries(client, "7", round, 500);
+            plain.clientKill(KillArgs.Builder.typeNormal().skipme());
+            assertThat(answers(tries)).containsOnly(Outcome.ACCEPTED);
         }
+        assertThat(plain.get("seckill:stock:7")).isEqualTo("95000");
+        assertThat(plain.xlen("stream.orders")).isEqualTo(5_000);
     }
 
     @ParameterizedTest
@@ -196,17 +191,16 @@ class TimeoutsTest {
     void while_the_connection_is_lost_nothing_is_unknown() throws Exception {
         plain.set("seckill:stock:8", "5");
         SeckillOptions once = SeckillOptions.defaults().retryFor(Duration.ZERO);
-        try (SeckillClient client = shop.client(once)) {
-            assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
-            shop.server.kill();
-            await("not sent").until(() -> {
-                try {
-                    assertThat(client.tryBuy("8", "bob", "o2")).isEqualTo(Outcome.UNKNOWN);
-                    return false;
-                } catch (SeckillException.NotNow notSent) {
-                    return notSent.word().equals("NOCONNECTION");
-                }
-            });
-        }
+        SeckillClient client = shop.client(once);
+        assertThat(client.tryBuy("8", "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
+        shop.server.kill();
+        await("not sent").until(() -> {
+            try {
+                assertThat(client.tryBuy("8", "bob", "o2")).isEqualTo(Outcome.UNKNOWN);
+                return false;
+            } catch (SeckillException.NotNow notSent) {
+                return notSent.word().equals("NOCONNECTION");
+            }
+        });
     }
 }
