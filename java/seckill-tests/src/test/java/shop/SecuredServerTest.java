@@ -16,12 +16,7 @@ import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.GeneralSecurityException;
-import java.security.KeyStore;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.ConcurrentHashMap;
@@ -175,38 +170,18 @@ class SecuredServerTest {
      * @param tlsPort a port that was free
      */
     private record Certificate(Path certificate, Path key, int tlsPort) {
-        private static final String PASSWORD = "changeit";
-
-        static Certificate make(Path folder)
-                throws IOException, GeneralSecurityException, InterruptedException {
-            Path store = folder.resolve("store.p12");
-            List<String> line = List.of(
-                    Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
-                    "-genkeypair", "-alias", "shop", "-keyalg", "EC", "-groupname", "secp256r1",
-                    "-dname", "CN=shop", "-ext", "san=ip:127.0.0.1", "-ext", "bc=ca:true",
-                    "-startdate", "-1d", "-validity", "3", "-storetype", "PKCS12",
-                    "-keystore", store.toString(), "-storepass", PASSWORD);
-            Process keytool = new ProcessBuilder(line).redirectErrorStream(true).start();
-            String printed =
-                    new String(keytool.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            if (keytool.waitFor() != 0) {
-                throw new IOException("keytool failed: " + printed);
-            }
-            KeyStore keys = KeyStore.getInstance("PKCS12");
-            try (InputStream in = Files.newInputStream(store)) {
-                keys.load(in, PASSWORD.toCharArray());
-            }
-            byte[] key = keys.getKey("shop", PASSWORD.toCharArray()).getEncoded();
-            byte[] certificate = keys.getCertificate("shop").getEncoded();
-            return new Certificate(
-                    Files.writeString(folder.resolve("cert.pem"), pem("CERTIFICATE", certificate)),
-                    Files.writeString(folder.resolve("key.pem"), pem("PRIVATE KEY", key)),
-                    SeckillServer.freePort());
-        }
-
-        private static String pem(String label, byte[] content) {
-            String text = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(content);
-            return "-----BEGIN " + label + "-----\n" + text + "\n-----END " + label + "-----\n";
+        static Certificate make(Path folder) throws IOException, InterruptedException {
+            Path certificate = folder.resolve("cert.pem");
+            Path key = folder.resolve("key.pem");
+            Process openssl = new ProcessBuilder(
+                            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                            "ec_paramgen_curve:prime256v1", "-nodes", "-days", "3", "-subj",
+                            "/CN=shop", "-addext", "subjectAltName=IP:127.0.0.1",
+                            "-keyout", key.toString(), "-out", certificate.toString())
+                    .redirectErrorStream(true).start();
+            byte[] printed = openssl.getInputStream().readAllBytes();
+            assertThat(openssl.waitFor()).as(new String(printed)).isZero();
+            return new Certificate(certificate, key, SeckillServer.freePort());
         }
 
         /** With which a server listens for TLS, too, and wants to see this certificate. */
