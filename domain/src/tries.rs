@@ -223,5 +223,3 @@ fn overdue_of<F: Facts>(facts: &F, user: &F::Name) -> Result<Vec<F::Name>, F::Er
     let others = due.iter().filter(|due| due.id != latest).map(|due| due.id.clone());
     Ok(is_overdue.then(|| latest.clone()).into_iter().chain(others).collect())
 }
-// x
-// x
