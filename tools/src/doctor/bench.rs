@@ -50,14 +50,11 @@ pub struct Called {
 
 impl Called {
     pub fn name(&self) -> String {
-        self.words
-            .first()
-            .map(|name| String::from_utf8_lossy(name).into_owned())
-            .unwrap_or_default()
+        String::from_utf8_lossy(&self.words[0]).into_owned()
     }
 
     pub fn publishes(&self) -> bool {
-        self.words.first().is_some_and(|name| name == b"PUBLISH")
+        self.words[0] == b"PUBLISH"
     }
 
     /// Whether it writes or publishes.

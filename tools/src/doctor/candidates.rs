@@ -193,19 +193,22 @@ impl Candidate {
         self.outcome() + "return o"
     }
 
+    /// Whether the command alone does all and answers so.
+    fn is_own(&self, answers: &[(i64, Answer)]) -> bool {
+        let own = |outcome: i64| match (self.outcome, outcome) {
+            (Outcome::StockBefore, 0) => Answer::Before,
+            (Outcome::StockBefore, 1) => Answer::Always(Reply::Int(0)),
+            (Outcome::StockAfter, 0) => Answer::Left,
+            (Outcome::StockBefore | Outcome::StockAfter, _) => Answer::Always(Reply::Int(-1)),
+            (Outcome::Itself, code) => Answer::Always(Reply::Int(code)),
+        };
+        let is_plain = self.asks.is_empty() && self.extras.is_empty();
+        is_plain && answers.iter().all(|(outcome, answer)| *answer == own(*outcome))
+    }
+
     /// The words of `seckill.scripts` after the sha1, if the script's replies are the command's.
     pub fn native(&self, answers: &[(i64, Answer)]) -> Option<String> {
-        let is_own = |(outcome, answer): &(i64, Answer)| match (self.outcome, outcome) {
-            (Outcome::StockBefore, 0) => *answer == Answer::Before,
-            (Outcome::StockBefore, 1) => *answer == Answer::Always(Reply::Int(0)),
-            (Outcome::StockAfter, 0) => *answer == Answer::Left,
-            (Outcome::StockBefore | Outcome::StockAfter, _) => {
-                *answer == Answer::Always(Reply::Int(-1))
-            }
-            (Outcome::Itself, code) => *answer == Answer::Always(Reply::Int(*code)),
-        };
-        let plain = self.asks.is_empty() && self.extras.is_empty();
-        if !plain || !answers.iter().all(is_own) {
+        if !self.is_own(answers) {
             return None;
         }
         let word = |(at, word): (usize, &Template)| match word.constant() {
@@ -222,9 +225,7 @@ impl Candidate {
 
     /// Lua that does what the script does; none if its replies can't be made.
     pub fn lua(&self, answers: &[(i64, Answer)]) -> Option<String> {
-        let is_own = |(code, answer): &(i64, Answer)| *answer == Answer::Always(Reply::Int(*code));
-        let plain = self.asks.is_empty() && self.extras.is_empty();
-        if plain && self.outcome == Outcome::Itself && answers.iter().all(is_own) {
+        if self.outcome == Outcome::Itself && self.is_own(answers) {
             return Some(format!("return {}", self.call()));
         }
         let left = |code: i64, before: bool| match (self.outcome, before) {

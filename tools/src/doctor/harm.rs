@@ -11,6 +11,7 @@ mod sales;
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use itertools::Itertools;
 
 use crate::bench::Entry;
 use crate::call::{Role, Slot, Values};
@@ -54,29 +55,27 @@ impl Examination<'_, '_, '_> {
             return Ok(false);
         }
         let play = self.play(&run.setup(), vec![run.values.clone()])?;
-        let harm = play.turns.first().and_then(Run::halves);
+        let harm = play.turns[0].halves();
         harm.map_or(Ok(false), |harm| self.shown_again(play, 0, harm, &[]))
     }
 
     /// A fault of the text: every call fails.
     pub fn harm_of_fault(&mut self) -> Result<bool> {
         let play = self.play(&[], vec![marks(&self.call, Marks::Rising)])?;
-        let Some(turn) = play.turns.first().filter(|turn| is_fault(&turn.seen.reply)) else {
-            return Ok(false);
-        };
-        let harm = format!("every call fails, whatever is in the keys: {}", turn.seen.reply);
-        self.shown_again(play, 0, harm, &[])
+        let reply = &play.turns[0].seen.reply;
+        let harm = format!("every call fails, whatever is in the keys: {reply}");
+        Ok(is_fault(reply) && self.shown_again(play, 0, harm, &[])?)
     }
 
     /// Roles that are ids: their values were in a key, a member or a value that was written.
     fn ids(&self, run: &Run, but: &[Slot]) -> BTreeSet<Role> {
-        let slots = self.call.values(&run.values);
         let written = run.seen.calls.iter().filter(|call| call.writes());
         let words = written.flat_map(|call| &call.words);
-        let found = words.flat_map(|word| Template::of(word, &slots).places().collect::<Vec<_>>());
-        let roles = found.filter(|slot| !but.contains(slot));
-        let role = |slot: Slot| self.call.word(slot)?.only();
-        roles.filter_map(role).filter(|role| *role != Role::Voucher).collect()
+        let found = words.map(|word| Template::of(word, &run.slots));
+        let slots: BTreeSet<Slot> = found.flat_map(|word| word.places().collect_vec()).collect();
+        let slots = slots.into_iter().filter(|slot| !but.contains(slot));
+        let roles = slots.filter_map(|slot| self.call.word(slot)?.only());
+        roles.filter(|role| *role != Role::Voucher).collect()
     }
 
     fn play(&mut self, setup: &[Words], calls: Vec<Values>) -> Result<Play> {

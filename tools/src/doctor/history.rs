@@ -178,18 +178,10 @@ impl<'a> Writer<'a> {
         planted(&Cell { key, kind: sale.kind, item }, stock)
     }
 
-    /// The keys of a sale, with the member that would be theirs.
-    fn keys(&self, sale: &Sale, values: &Values) -> Words {
-        let stream = sale.orders.as_ref().map(|orders| &orders.stream);
-        let buyers = sale.buyers.as_ref().map(|(buyers, _)| buyers);
-        let keys = [Some(&sale.stock), buyers, stream].into_iter().flatten();
-        let keys = keys.chain(&sale.extra_keys).take(KEYS_MAX);
-        keys.map(|key| self.text(key, values)).collect()
-    }
-
     pub fn of_sale(&mut self, sale: &Sale) -> Vec<History> {
         let values = self.values(Ids::Small, 1, 1, 1);
-        let keys = self.keys(sale, &values);
+        let keys = sale.keys().take(KEYS_MAX);
+        let keys: Words = keys.map(|key| self.text(key, &values)).collect();
         let mut all = self.missing(sale);
         all.extend(self.sold_out(sale));
         all.extend(self.amounts(sale));

@@ -39,6 +39,15 @@ pub struct Sale {
     pub run: Run,
 }
 
+impl Sale {
+    /// Its keys, the stock first.
+    pub fn keys(&self) -> impl Iterator<Item = &Template> {
+        let stream = self.orders.iter().map(|orders| &orders.stream);
+        let buyers = self.buyers.iter().map(|(buyers, _)| buyers);
+        std::iter::once(&self.stock).chain(buyers).chain(stream).chain(&self.extra_keys)
+    }
+}
+
 /// One call, and the keys before and after.
 #[derive(Clone, Debug)]
 pub struct Run {

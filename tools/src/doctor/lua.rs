@@ -41,8 +41,6 @@ pub struct Lua {
     pub args: usize,
     /// Whether it uses an index of KEYS or ARGV that is computed: `ARGV[i]`, `unpack(KEYS)`.
     pub computes: bool,
-    /// Whether it decodes JSON, so that arguments must be JSON.
-    pub decodes: bool,
     pub texts: BTreeSet<String>,
     pub numbers: BTreeSet<i64>,
     pub branches: Vec<Branch>,
@@ -115,9 +113,6 @@ impl Lua {
                         // The number of them alone is no use of any.
                         None => self.computes |= !matches!(before, [.., "#"]),
                     }
-                }
-                "cjson" | "cmsgpack" if !is_field => {
-                    self.decodes |= matches!(after, [_, "decode", ..]);
                 }
                 "redis" | "server" if !is_field => self.calls_redis = true,
                 // Of a misspelt redis.

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use itertools::Itertools;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
@@ -42,9 +43,8 @@ impl Source {
             let (is_lua, is_java) = (has_ending(&path, &["lua"]), is_java(&path));
             if kind.is_dir() {
                 let entries = fs::read_dir(&path).with_context(|| shown(&path))?;
-                let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-                paths.sort_by(|one, other| other.cmp(one));
-                rest.extend(paths.into_iter().map(|path| (path, false)));
+                let paths = entries.flatten().map(|entry| entry.path()).sorted().rev();
+                rest.extend(paths.map(|path| (path, false)));
             } else if is_given || kind.is_file() && (is_lua || is_java) {
                 let text = match read_regular(&path) {
                     // It loads nothing that is known.
@@ -52,7 +52,8 @@ impl Source {
                     text => text.with_context(|| shown(&path))?,
                 };
                 if is_java && !is_given {
-                    code += &String::from_utf8_lossy(&text);
+                    let text = String::from_utf8_lossy(&text);
+                    code.extend(text.lines().filter(|line| line.contains(".lua\"")));
                 }
                 if is_java && from_java {
                     all.extend(Self::in_strings(&path, &text));

@@ -1,11 +1,11 @@
 //! The candidates for what a script was seen to do.
 
 use domain::fields::ORDER_FIELDS;
-use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 
 use super::{Ask, Candidate, Outcome};
 use crate::call::Slot;
-use crate::learn::{Lock, LockDeed, Return, Sale};
+use crate::conf::defaults;
+use crate::learn::{Lock, LockDeed, Orders, Return, Sale};
 use crate::template::Template;
 
 /// Every order in which a script may ask what the module asks, each with its answer to a missing
@@ -35,11 +35,7 @@ fn units(units: Result<Slot, i64>) -> Option<Template> {
 
 pub fn of_sale(sale: &Sale) -> Vec<Candidate> {
     let units = units(sale.units);
-    let keys = |others: &[&Template]| -> Vec<Template> {
-        let others = others.iter().copied().chain(&sale.extra_keys);
-        std::iter::once(&sale.stock).chain(others).cloned().collect()
-    };
-    let extras = sale.extras.clone();
+    let (extras, keys) = (sale.extras.clone(), sale.keys().cloned().collect());
     let Some((buyers, user)) = &sale.buyers else {
         let one = Candidate {
             name: "SECKILL.DEDUCT",
@@ -47,21 +43,20 @@ pub fn of_sale(sale: &Sale) -> Vec<Candidate> {
             units,
             outcome: Outcome::StockBefore,
             extras,
-            keys: keys(&[]),
+            keys,
             ..Candidate::default()
         };
         let other = Candidate { asks: vec![Ask::Empty], ..one.clone() };
         return if sale.units.is_ok() { vec![one, other] } else { vec![one] };
     };
-    let mut usual = Candidate {
+    let usual = Candidate {
         name: "SECKILL.TRYKEYS",
         buyers: Some((buyers.clone(), *user)),
         units,
         extras,
-        keys: keys(&[buyers]),
+        keys,
         ..Candidate::default()
     };
-    usual.keys.extend(sale.orders.iter().map(|orders| orders.stream.clone()));
     let mut all = Vec::new();
     for (asks, missing, unlimited) in WAYS {
         if asks.contains(&Ask::Empty) && sale.units.is_err() {
@@ -85,27 +80,21 @@ fn by_names(sale: &Sale, usual: &Candidate, missing: &str) -> Option<Candidate> 
     let (stock_prefix, voucher) = sale.stock.prefixed()?;
     let (buyers_prefix, other) = buyers.prefixed()?;
     let utf8 = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
-    let mut settings = Vec::new();
-    let mut set = |name, value: String, default: &str| {
-        if value != default {
-            settings.push((name, value));
-        }
-    };
-    set("seckill.stock-prefix", utf8(stock_prefix)?, STOCK_PREFIX);
-    set("seckill.buyers-prefix", utf8(buyers_prefix)?, BUYERS_PREFIX);
-    let order = match &sale.orders {
-        Some(orders) if orders.values[1].only() == Some(voucher) => {
-            set("seckill.order-stream", utf8(orders.stream.constant()?)?, ORDER_STREAM);
-            set("seckill.order-fields", orders.names.join(" "), ORDER_FIELDS);
-            orders.values[2].clone()
+    let (stream, fields, order) = match &sale.orders {
+        Some(Orders { stream, names, values }) if values[1].only() == Some(voucher) => {
+            (utf8(stream.constant()?)?, names.join(" "), values[2].clone())
         }
         Some(_) => return None,
-        None => {
-            set("seckill.order-stream", String::new(), ORDER_STREAM);
-            Template::constant_of("0")
-        }
+        None => (String::new(), ORDER_FIELDS.to_owned(), Template::constant_of("0")),
     };
-    set("seckill.missing-stock", missing.to_owned(), "error");
+    let mut settings = vec![
+        ("seckill.stock-prefix", utf8(stock_prefix)?),
+        ("seckill.buyers-prefix", utf8(buyers_prefix)?),
+        ("seckill.order-stream", stream),
+        ("seckill.order-fields", fields),
+        ("seckill.missing-stock", missing.to_owned()),
+    ];
+    settings.retain(|(name, value)| !defaults().contains(&(*name, value.as_str())));
     let mut words = vec![Template::place(voucher), Template::place(*user), order];
     words.extend(with_units(usual));
     let one = Candidate { name: "SECKILL.TRY", words, settings, ..usual.clone() };
@@ -124,7 +113,10 @@ fn by_keys(sale: &Sale, usual: &Candidate, missing: &str) -> Option<Candidate> {
     words.extend(with_units(usual));
     let constants = match &sale.orders {
         None => vec!["NOSTREAM"],
-        Some(orders) => ["FIELDS"].into_iter().chain(orders.names.iter().map(|s| &**s)).collect(),
+        Some(orders) => {
+            let names = orders.names.iter().map(String::as_str);
+            std::iter::once("FIELDS").chain(names).collect()
+        }
     };
     let constants = constants.into_iter().chain(["MISSING", missing]);
     words.extend(constants.map(Template::constant_of));

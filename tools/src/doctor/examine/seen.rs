@@ -15,13 +15,11 @@ impl Examination<'_, '_, '_> {
     pub(super) fn undeclared(&mut self, unknown: &Call, sale: &Sale) {
         let slots = unknown.values(&sale.run.values);
         let keys = sale.run.seen.calls.iter().flat_map(|called| &called.keys);
-        let made = keys.filter(|access| {
-            let is_key = |(slot, value): &(Slot, Vec<u8>)| {
-                matches!(slot, Slot::Key(_)) && *value == access.key
-            };
-            !slots.iter().any(is_key)
-        });
-        let made = made.map(|access| self.shown(&Template::of(&access.key, &slots)));
+        let is_declared = |key: &Vec<u8>| {
+            slots.iter().any(|(slot, value)| matches!(slot, Slot::Key(_)) && value == key)
+        };
+        let made = keys.map(|access| &access.key).filter(|key| !is_declared(key));
+        let made = made.map(|key| self.shown(&Template::of(key, &slots)));
         let made = made.sorted().dedup().join(", ");
         if !made.is_empty() {
             self.said.saw(format!("It uses keys that are not among its KEYS: {made}."));

@@ -145,7 +145,7 @@ impl Examination<'_, '_, '_> {
                     && turn.changes().iter().any(is_more)
             };
             if let Some((1, play)) = self.let_in((&limit, &[1, 2, 4]), &calls, &adds)? {
-                let grown = play.turns.first().and_then(|turn| turn.changes().into_iter().next());
+                let grown = play.turns[0].changes().into_iter().next();
                 let harm = "more is let in than the limit says: 2 of 1".to_owned();
                 return self.shown_again(play, 1, harm, &grown.iter().collect::<Vec<_>>());
             }

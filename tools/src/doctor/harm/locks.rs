@@ -36,7 +36,7 @@ impl Examination<'_, '_, '_> {
             let cell = Cell { key: name.clone(), kind, item };
             let value = if kind == Kind::Hash { "1" } else { other };
             let play = self.play(&[planted(&cell, value.as_bytes())], vec![values])?;
-            let Some(turn) = play.turns.first() else { continue };
+            let turn = &play.turns[0];
             let looks = turn.seen.calls.iter().any(|call| !call.writes() && call.gets(&name));
             let deleted = !turn.seen.after.has_key(&name);
             is_spared |= !deleted;
@@ -55,11 +55,6 @@ impl Examination<'_, '_, '_> {
     /// A call that takes something back and puts units into a stock, and puts them there again
     /// when it is repeated, though there is nothing left to take back.
     pub fn harm_of_repeat(&mut self, run: &Run) -> Result<bool> {
-        let slots = self.call.values(&run.values);
-        let names_slot = |cell: &Cell| {
-            let own = |text: &[u8]| Template::of(text, &slots).places().next().is_some();
-            !matches!(cell.kind, Kind::List | Kind::Stream) && (own(&cell.item) || own(&cell.key))
-        };
         // A stock of four, of which one unit is with a user.
         let plants = run.plants.iter().map(|(cell, value)| {
             let is_stock = run.before.number(cell) < run.seen.after.number(cell);
@@ -67,14 +62,17 @@ impl Examination<'_, '_, '_> {
         });
         let setup: Vec<_> = plants.collect();
         let play = self.play(&setup, vec![run.values.clone(), run.values.clone()])?;
-        let [first, again] = play.turns.as_slice() else { return Ok(false) };
-        let grown = first.changes().into_iter().find(|cell| first.grew(cell) > 0);
-        let gone = first.changes().into_iter().find(|cell| {
-            first.before.cells.contains_key(cell) && !first.seen.after.cells.contains_key(cell)
-        });
+        let (first, again) = (&play.turns[0], &play.turns[1]);
+        let mut changes = first.changes().into_iter();
+        let grown = changes.clone().find(|cell| first.grew(cell) > 0);
+        let gone = changes.find(|cell| !first.seen.after.cells.contains_key(cell));
         // The trace of a user in a set, not what was to be done.
-        let gone = gone.filter(|cell| cell.kind == Kind::Set && names_slot(cell));
-        let (Some(stock), Some(gone)) = (grown, gone) else { return Ok(false) };
+        let is_trace = |cell: &Cell| {
+            let mut words = [&cell.item, &cell.key].into_iter();
+            let names = |word: &Vec<u8>| Template::of(word, &run.slots).places().next().is_some();
+            cell.kind == Kind::Set && words.any(names)
+        };
+        let (Some(stock), Some(gone)) = (grown, gone.filter(is_trace)) else { return Ok(false) };
         let by = first.grew(&stock);
         if by != again.grew(&stock) || again.changes().len() > 1 || again.seen.reply.refuses() {
             return Ok(false);

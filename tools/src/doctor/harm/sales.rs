@@ -109,11 +109,9 @@ impl Examination<'_, '_, '_> {
         let (setup, mut calls) = scene.calls(3, &[1, 2], Some(3), false);
         calls[0].insert(role, b"5".to_vec());
         let play = self.play(&setup, calls)?;
-        let [refused, last] = play.turns.as_slice() else { return Ok(false) };
-        if refused.seen.reply != last.seen.reply
-            || scene.taken(refused) != 0
-            || scene.taken(last) != 3
-        {
+        let (refused, last) = (&play.turns[0], &play.turns[1]);
+        let taken = [refused, last].map(|turn| scene.taken(turn));
+        if refused.seen.reply != last.seen.reply || taken != [0, 3] {
             return Ok(false);
         }
         let harm = format!(
@@ -134,7 +132,7 @@ impl Examination<'_, '_, '_> {
         let play = self.play(&setup, calls)?;
         let gets_nothing =
             |turn: &Run| turn.seen.reply == none.seen.reply && turn.added(&scene.stock).is_empty();
-        let taken = play.turns.first().map_or(0, |turn| scene.taken(turn));
+        let taken = scene.taken(&play.turns[0]);
         if taken != 5 || none.seen.reply.is_error() || !play.turns.iter().all(gets_nothing) {
             return Ok(false);
         }
@@ -168,7 +166,7 @@ impl Examination<'_, '_, '_> {
             }
             let ids: Vec<Vec<u8>> = calls.iter().filter_map(|v| v.get(role).cloned()).collect();
             let play = self.play(&setup, calls)?;
-            let Some(large) = play.turns.first() else { continue };
+            let large = &play.turns[0];
             let small = &scene.accepted;
             let kept = small.values.get(role).and_then(|id| holds(small, id));
             let lost = holds(large, &ids[0]).is_none() && scene.taken(large) > 0;

@@ -169,9 +169,8 @@ fn lease(call: &Called, slots: &[(Slot, Vec<u8>)]) -> Option<(Template, bool)> {
 
 pub(super) fn returns(run: &Run) -> Option<Return> {
     let Run { slots, before, seen, .. } = run;
-    let changes = run.changes();
-    let [cell] = changes.as_slice() else { return None };
-    let by = seen.after.number(cell)?.checked_sub(before.number(cell)?)?;
+    let cell = run.changes().into_iter().exactly_one().ok()?;
+    let by = seen.after.number(&cell)?.checked_sub(before.number(&cell)?)?;
     let is_one = cell.kind == Kind::Text && by > 0;
     is_one.then(|| Return { stock: Template::of(&cell.key, slots), units: amount(by, slots) })
 }
