@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use domain::integer;
+use itertools::Itertools;
 use seckill_tools::sanitize::sanitize_bytes;
 
 use crate::reply::Reply;
@@ -75,10 +76,8 @@ impl Keyspace {
                 "stream" => Kind::Stream,
                 _ => Kind::List,
             };
-            let cells: Words = values.items().into_iter().map(Reply::bytes).collect();
-            all.cells.extend(cells.chunks_exact(2).map(|cell| {
-                (Cell { key: key.clone(), kind, item: cell[0].clone() }, cell[1].clone())
-            }));
+            let cell = |(item, value)| (Cell { key: key.clone(), kind, item }, value);
+            all.cells.extend(values.items().into_iter().map(Reply::bytes).tuples().map(cell));
         }
         Ok(all)
     }

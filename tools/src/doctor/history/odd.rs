@@ -2,6 +2,7 @@
 //! some of their arguments.
 
 use domain::integer;
+use itertools::Itertools;
 
 use super::{History, Ids, Rigor, Step, Writer, in_pieces};
 use crate::call::{Role, Values};
@@ -60,11 +61,7 @@ impl Writer<'_> {
 
     /// Calls two of whose arguments are the same.
     pub(super) fn equals(&self) -> Vec<Values> {
-        let roles = self.call.roles();
-        let pairs = roles.iter().enumerate().flat_map(|(at, one)| {
-            let others = roles.iter().skip(at + 1);
-            others.map(move |other| (*one, *other))
-        });
+        let pairs = self.call.roles().into_iter().tuple_combinations();
         let call = |(number, (one, other)): (usize, (Role, Role))| {
             let mut values = self.values(Ids::Small, 1, 5_000 + number as u64, number as u64);
             values.insert(other, values.get(&one).cloned().unwrap_or_default());
