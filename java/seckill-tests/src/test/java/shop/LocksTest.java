@@ -4,9 +4,12 @@ import static io.github.seckill.client.Commands.acquire;
 import static io.github.seckill.client.Commands.release;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.mockito.AdditionalAnswers.delegatesTo;
+import static org.mockito.Mockito.*;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
+import io.github.seckill.client.SeckillTransport.LockConnection;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.KillArgs;
@@ -198,6 +201,38 @@ class LocksTest {
         assertThat(waiter.get(30, TimeUnit.SECONDS)).isTrue();
         // It was asked for how long it is held from now on.
         assertThat(shop.calls("lock.renew")).isEqualTo(1);
+    }
+
+    @Test
+    void what_releases_an_unanswered_grant_releases_no_later_one() throws Exception {
+        LettuceTransport real = LettuceTransport.of(shop.lettuce, shop.uri);
+        SeckillTransport transport = mock(SeckillTransport.class, delegatesTo(real));
+        List<Runnable> late = new CopyOnWriteArrayList<>();
+        doAnswer(opening -> {
+            LockConnection opened = real.openLockConnection(KEY, Duration.ofSeconds(10));
+            if (!late.isEmpty()) {
+                return opened;
+            }
+            LockConnection losing = mock(LockConnection.class);
+            doAnswer(call -> {
+                opened.call(call.getArgument(0), call.getArgument(1));
+                throw new SeckillException.NoAnswer("NOANSWER the answer is lost", null);
+            }).when(losing).call(any(), any());
+            doAnswer(call -> {
+                late.add(() -> opened.abandon(call.getArgument(0)));
+                return null;
+            }).when(losing).abandon(any());
+            return losing;
+        }).when(transport).openLockConnection(any(), any());
+        try (SeckillClient client = SeckillClient.create(transport)) {
+            SeckillLock lock = client.lock(KEY);
+            lock.lock();
+            long before = shop.calls("lock.release");
+            late.get(0).run();
+            await("released late").until(() -> shop.calls("lock.release") > before);
+            assertThat(client().lock(KEY).tryLock()).isFalse();
+            lock.unlock();
+        }
     }
 
     @Test

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** What the locks of one client share: who holds which, and how one is acquired and released. */
@@ -56,34 +57,29 @@ final class Locks implements AutoCloseable {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
-        String token = UUID.randomUUID().toString();
         long started = System.nanoTime();
-        boolean unanswered = false;
-        LockHold hold = null;
         Outage outage = new Outage(started, waitNanos);
-        try {
-            while (true) {
-                long asked = System.nanoTime();
-                long left = waitNanos - (asked - started);
-                long waitMs = Math.min(ROUND_MS, Math.max(0, left / 1_000_000));
-                try {
-                    hold = ask(lock, token, waitMs);
-                    if (hold != null || System.nanoTime() - started >= waitNanos) {
-                        return hold;
-                    }
-                    outage.ended();
-                } catch (SeckillException failed) {
-                    unanswered |= failed instanceof SeckillException.NoAnswer;
-                    if (!mayPass(failed) || !outage.goesOn(asked)) {
-                        throw failed;
-                    }
-                    TimeUnit.MILLISECONDS.sleep(outage.pauseMs());
+        while (true) {
+            // Another one each time: what releases an unanswered grant may come late.
+            String token = UUID.randomUUID().toString();
+            long asked = System.nanoTime();
+            long left = waitNanos - (asked - started);
+            long waitMs = Math.min(ROUND_MS, Math.max(0, left / 1_000_000));
+            try {
+                LockHold hold = ask(lock, token, waitMs);
+                if (hold != null || System.nanoTime() - started >= waitNanos) {
+                    return hold;
                 }
-            }
-        } finally {
-            if (unanswered && hold == null) {
-                // Granted without anybody knowing, it would be held for its whole lease.
-                sender.call(Commands.releaseOf(lock.key(), token), () -> {});
+                outage.ended();
+            } catch (SeckillException failed) {
+                if (failed instanceof SeckillException.NoAnswer) {
+                    // Granted without anybody knowing, it would be held for its whole lease.
+                    sender.call(Commands.releaseOf(lock.key(), token), () -> {});
+                }
+                if (!mayPass(failed) || !outage.goesOn(asked)) {
+                    throw failed;
+                }
+                TimeUnit.MILLISECONDS.sleep(outage.pauseMs());
             }
         }
     }
@@ -123,7 +119,7 @@ final class Locks implements AutoCloseable {
         }
     }
 
-    /** Whether the lock may be asked for again: the token makes sure that it is acquired once. */
+    /** Whether the lock may be asked for again: what was granted unseen is released. */
     private static boolean mayPass(SeckillException failed) {
         return failed instanceof SeckillException.NotNow
                 || failed instanceof SeckillException.NoAnswer
@@ -134,6 +130,7 @@ final class Locks implements AutoCloseable {
             throws InterruptedException {
         LockConnection connection = transport.openLockConnection(lock.key(), timeout);
         boolean answered = false;
+        AtomicBoolean inLine = new AtomicBoolean(true);
         ScheduledFuture<?> looks = null;
         try {
             long began = System.nanoTime();
@@ -141,10 +138,11 @@ final class Locks implements AutoCloseable {
             Duration patience = timeout.plusMillis(waitMs);
             if (waitMs > LOOK_MS) {
                 looks = timer.scheduleWithFixedDelay(
-                        () -> look(connection, lock, token), LOOK_MS, LOOK_MS,
+                        () -> look(connection, lock, token, inLine), LOOK_MS, LOOK_MS,
                         TimeUnit.MILLISECONDS);
             }
             long reply = acquire.read(connection.call(acquire.request(), patience));
+            inLine.set(false);
             Duration lease = lock.options().lease();
             if (reply != 0 && System.nanoTime() - began > lease.toNanos() / LEASE_PARTS) {
                 // Granted at some moment of the wait, and for how long is left nobody knows.
@@ -179,10 +177,12 @@ final class Locks implements AutoCloseable {
     }
 
     /** A server that is gone without a word is not waited for: renewing says whether it answers. */
-    private void look(LockConnection connection, SeckillLock lock, String token) {
+    private void look(
+            LockConnection connection, SeckillLock lock, String token, AtomicBoolean inLine) {
         sender.call(Commands.renew(lock.key(), token, lock.options().lease()), () -> {})
                 .whenComplete((renewed, failed) -> {
-                    if (failed != null && mayPass(Sender.unwrapped(failed))) {
+                    // Later it would close what may be another lock's connection.
+                    if (failed != null && mayPass(Sender.unwrapped(failed)) && inLine.get()) {
                         connection.close();
                     }
                 });
