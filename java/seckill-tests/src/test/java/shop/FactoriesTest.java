@@ -99,7 +99,8 @@ class FactoriesTest {
     @Test
     void aWrongPasswordIsToldFromAServerThatIsDown(CapturedOutput output) throws Exception {
         String wrong = "spring.data.redis.url=" + SALES.uri().replace("//", "//nobody:wrong@");
-        try (var context = Application.run(Application.class, null, wrong)) {
+        String patience = "seckill.command-timeout=20s"; // A busy machine takes long to connect.
+        try (var context = Application.run(Application.class, null, wrong, patience)) {
             assertThat(output).containsPattern(
                     "Can't ask the server whether .*WRONGPASS.* Set spring.data.redis.username");
             await().untilAsserted(() -> assertThat(output).containsPattern(

@@ -33,7 +33,7 @@ class RestartTest {
     private ConfigurableApplicationContext run() {
         return Application.run(
                 Application.class, server, "seckill.retry-for=100ms",
-                "seckill.command-timeout=10s", // A busy machine takes long to connect.
+                "seckill.command-timeout=60s", // A busy machine takes long to connect.
                 "seckill.sold-out-for=10m", "seckill.remember-sold-out=true",
                 "seckill.lock.session=false", "seckill.lock.lease=1h");
     }
