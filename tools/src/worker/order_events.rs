@@ -12,6 +12,7 @@ use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::ending::Place;
 use crate::options::OrderFields;
+use crate::store::now_ms;
 
 /// The longest id in a row: two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
@@ -127,6 +128,12 @@ impl Event {
         };
         let (units, reference) = (order.units.get(), reference.map(as_text));
         Ok(Self { id: entry.id, key, user, units, reference, kind })
+    }
+
+    /// A look at an order, which is compared with the server.
+    pub fn look(key: OrderKey, user: String) -> Self {
+        let id = EntryId { ms: now_ms().unsigned_abs(), seq: 0 };
+        Self { id, key, user, units: 1, reference: None, kind: Kind::Look }
     }
 
     pub fn is_order(&self) -> bool {

@@ -23,9 +23,9 @@ use crate::book::{self, Asker};
 use crate::check::source_of;
 use crate::marks::{Marks, Meaning};
 use crate::options::Settle;
-use crate::order_events::{Event, Kind, Which};
+use crate::order_events::{Event, Which};
 use crate::source::Source;
-use crate::store::{Care, Fault, MoneyLine, NEEDS_STATEMENTS, Settled, Store, now_ms};
+use crate::store::{Care, Fault, NEEDS_STATEMENTS, Settled, Store, told_of};
 use on_server::Stock;
 use texts::{confirmation, described, words};
 
@@ -138,7 +138,7 @@ impl Settler<'_> {
         println!("{}", described(&row));
         println!("the server says now: {}", sanitize(&words(&answer)));
         let lines = self.store.money_of(&row.key).await.map_err(unread)?;
-        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
+        let lines = told_of(&lines);
         let money = money(&row.known, &lines);
         let denied = self.wanted.not_refunded && is_deniable(&row.known, &lines);
         if denied && !row.is_disputed() && self.wanted.keep == row.known.state.is_live() {
@@ -179,9 +179,7 @@ impl Settler<'_> {
 
     /// Has the row follow the server where that does not contradict it.
     async fn look(&self, source: &mut Source, row: &Row) -> Result<Row> {
-        let id = domain::entry_id::EntryId { ms: now_ms().unsigned_abs(), seq: 0 };
-        let (key, user, kind) = (row.key.clone(), row.user.clone(), Kind::Look);
-        let event = Event { id, key, user, units: 1, reference: None, kind };
+        let event = Event::look(row.key.clone(), row.user.clone());
         let mut asker = Asker::of_rows(source);
         let looked = self.store.apply(&[(event, Sole::No)], Care::Full, &mut asker).await;
         looked.map_err(unread)?;

@@ -30,7 +30,7 @@ use database::{ANSWER_WAIT, silent};
 pub use fault::Fault;
 pub use look::{Ledger, NEEDS_STATEMENTS, Settled, Sum};
 pub use marks::Closed;
-pub use refunds::{MoneyLine, Told};
+pub use refunds::{MoneyLine, Told, told_of};
 use statement::{ROWS_MAX, Written};
 use transaction::{Open, Pool};
 

@@ -18,7 +18,7 @@ use crate::book::Asker;
 use crate::options::OrderFields;
 use crate::order_events::{Event, Kind, OrderKey, Which};
 use crate::source::Source;
-use crate::store::{Care, Store, now_ms};
+use crate::store::{Care, Store};
 
 /// The id for an entry that is no longer in its stream, and so is never read.
 const GONE: EntryId = EntryId { ms: 0, seq: 1 };
@@ -156,7 +156,8 @@ impl Repair<'_> {
     ) -> Vec<(Event, Sole)> {
         let is_missing = differs.contains(&Differs::Missing);
         // The look is first: what it finds is of no old entry, which only tells figures.
-        let mut events: Vec<_> = (!is_missing).then(|| Self::look(one)).into_iter().collect();
+        let mut events: Vec<_> =
+            (!is_missing).then(|| Event::look(key(one), one.user.clone())).into_iter().collect();
         if is_missing || (sold.is_managed && !is_told_only(differs)) {
             events.extend(entries.into_iter().flatten().cloned());
         }
@@ -184,13 +185,6 @@ impl Repair<'_> {
         let kind = Kind::Order { deadline_ms: fact.deadline_ms };
         let (user, units) = (fact.user.clone(), fact.known.units);
         Some(Event { id: GONE, key: key(one), user, units, reference: None, kind })
-    }
-
-    /// An order that is compared with the server.
-    fn look(one: &Finding) -> Event {
-        let id = EntryId { ms: now_ms().unsigned_abs(), seq: 0 };
-        let user = one.user.clone();
-        Event { id, key: key(one), user, units: 1, reference: None, kind: Kind::Look }
     }
 
     /// The payments of an order that are on the server's record, as their entries would tell them.

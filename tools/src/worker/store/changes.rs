@@ -122,7 +122,10 @@ impl Store {
         voucher: &str,
         reference: &str,
     ) -> Result<Option<(OrderKey, String)>, Fault> {
-        let found = self.read_texts(&self.tables().select_claimed(voucher, reference)).await?;
+        let sql = "SELECT sale_id, order_id, said FROM {order_changes} WHERE to_state = ? AND \
+                   voucher_id = ? AND ref = ?";
+        let claimed = self.tables().sql(sql, [CLAIMED, voucher, reference].map(Arg::Text));
+        let found = self.read_texts(&claimed).await?;
         Ok(found
             .into_iter()
             .next()
@@ -134,14 +137,14 @@ impl Tables {
     /// Orders with one of these payments, and lines that refund one as a whole; or those of all
     /// payments that have several. Not what a person has said to be another order's too.
     fn select_uses<'a>(&self, references: Option<&[&'a str]>, lock: Lock) -> Statement<'a> {
-        let (orders, changes) = (self.orders(), self.order_changes());
         // MySQL's snapshot would hide what another worker has just written.
         let is_locked = lock == Lock::Yes && self.dialect() == Dialect::MySql;
         let (begin, end) = if is_locked { ("(", " LOCK IN SHARE MODE)") } else { ("", "") };
         let whole = "to_state IN ('late', 'second')";
-        let mut statement = self.statement("");
+        let mut statement = self.sql("", []);
         // MySQL has no index of some rows, so a column has only those.
         let indexed = if self.dialect() == Dialect::MySql { "whole_ref" } else { "ref" };
+        let [orders, changes] = ["orders", "order_changes"].map(|name| self.named(name));
         let both = [(&orders, "''", "1 = 1", "ref"), (&changes, "a.to_state", whole, indexed)];
         for (number, (table, line, is_its, reference)) in both.into_iter().enumerate() {
             statement.push(if number == 0 { "" } else { " UNION ALL " }).push(&format!(
@@ -169,34 +172,17 @@ impl Tables {
     /// Until the transaction ends, in the order of `references`: PostgreSQL doesn't lock rows that
     /// are not there yet.
     fn lock_payments<'a>(&self, references: &[&'a str]) -> Statement<'a> {
-        let lock = "SELECT pg_advisory_xact_lock(hashtext('seckill-payment'), hashtext(r)) FROM";
-        let mut statement = self.statement(lock);
-        statement.push(" (VALUES ");
+        let lock = "SELECT pg_advisory_xact_lock(hashtext('seckill-payment'), hashtext(r)) FROM \
+                    (VALUES ";
+        let mut statement = self.sql(lock, []);
         statement.bind_rows(references.iter().map(|reference| vec![Arg::Text(reference)]));
         statement.push(") v (r)");
         statement
     }
 
-    /// The sale and the order that a payment named which is another one's, and what it was.
-    fn select_claimed<'a>(&self, voucher: &'a str, reference: &'a str) -> Statement<'a> {
-        let table = self.order_changes();
-        let mut statement = self.statement(&format!(
-            "SELECT sale_id, order_id, said FROM {table} WHERE to_state = '{CLAIMED}' AND \
-             voucher_id = "
-        ));
-        statement.bind(Arg::Text(voucher)).push(" AND ref = ").bind(Arg::Text(reference));
-        statement
-    }
-
-    pub fn order_changes(&self) -> String {
-        self.named("order_changes")
-    }
-
     /// Appends to the changes what is not there yet.
     pub fn changes<'a>(&self, records: &'a [Record], now_ms: i64) -> Statement<'a> {
-        let mut statement = self.statement(&format!("INSERT INTO {} (", self.order_changes()));
-        statement.push(CHANGE_COLUMNS).push(") VALUES ");
-        statement.bind_rows(records.iter().map(|record| {
+        let rows = records.iter().map(|record| {
             vec![
                 Arg::Text(&record.key.voucher),
                 Arg::Text(&record.key.sale),
@@ -209,7 +195,8 @@ impl Tables {
                 Arg::MaybeText(record.reference.as_deref()),
                 Arg::Text(&record.said),
             ]
-        }));
+        });
+        let mut statement = self.insert_into("order_changes", CHANGE_COLUMNS, rows);
         statement.or_nothing("units");
         statement
     }

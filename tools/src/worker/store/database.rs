@@ -14,10 +14,14 @@ use tokio::time::timeout;
 use tracing::info;
 
 use super::Fault;
+use super::changes::CHANGE_COLUMNS;
 use super::fault::is_of_file;
+use super::look::SALES_COLUMNS;
+use super::lost::{LOST_COLUMNS, POSITION_COLUMNS};
+use super::marks::{CLOSED_COLUMNS, MARK_COLUMNS};
 use super::open::{FileId, Place, make_file};
 use super::shop::Shop;
-use super::statement::{Dialect, Statement, Tables};
+use super::statement::{Arg, COLUMNS, Dialect, Statement, Tables};
 use super::transaction::{Open, Pool};
 use crate::batch::{Plan, Row};
 use crate::options::Site;
@@ -150,8 +154,8 @@ impl Store {
             Fault::Wrong(text) if is_of_file(&text) => Fault::Wrong(text).about(&self.name),
             Fault::Wrong(_) => fault.about(&format!(
                 "the tables {} and {} are not those of this worker (another --table-prefix?)",
-                self.tables.orders(),
-                self.tables.voucher_sales()
+                self.tables.named("orders"),
+                self.tables.named("voucher_sales")
             )),
             fault => fault,
         };
@@ -160,12 +164,27 @@ impl Store {
             self.place.migrate(&self.tables).await.map_err(others)?;
         }
         let mut open = pool.begin().await?;
-        let probes = self.tables.probes();
-        for probe in probes {
+        for probe in self.probes() {
             open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
         }
         self.shop.meet(&mut open).await?;
         Ok(open.commit().await?)
+    }
+
+    /// Statements that read no row, and fail if the tables are not the worker's.
+    fn probes(&self) -> [String; 7] {
+        [
+            (COLUMNS, "orders"),
+            (SALES_COLUMNS, "voucher_sales"),
+            (CHANGE_COLUMNS, "order_changes"),
+            (LOST_COLUMNS, "lost_entries"),
+            (POSITION_COLUMNS, "positions"),
+            (MARK_COLUMNS, "marks"),
+            (CLOSED_COLUMNS, "closed_sales"),
+        ]
+        .map(|(columns, name)| {
+            format!("SELECT {columns} FROM {} WHERE 1 = 0", self.tables.named(name))
+        })
     }
 
     /// Whether the database writes orders, and commits anything at all: then a batch that failed is
@@ -183,7 +202,7 @@ impl Store {
                 Ok(()) | Err(Fault::Refused(_)) => open.back().await?,
                 Err(fault) => return Err(fault),
             }
-            let (version, table) = (fastrand::i64(i64::MIN..0), self.tables.migrations());
+            let (version, table) = (fastrand::i64(i64::MIN..0), self.tables.named("migrations"));
             open.run(&format!("INSERT INTO {table} (version) VALUES ({version})"), &[]).await?;
             open.run(&format!("DELETE FROM {table} WHERE version = {version}"), &[]).await?;
             Ok(open.commit().await?)
@@ -247,9 +266,14 @@ impl Store {
         Ok(texts)
     }
 
-    /// The number that is the only text.
-    pub(super) async fn read_count(&self, statement: &Statement<'_>) -> Result<u64, Fault> {
-        let texts = self.read_texts(statement).await?;
+    /// How many rows of orders there are for which a condition is true.
+    pub(super) async fn count<'a>(
+        &self,
+        condition: &str,
+        args: impl IntoIterator<Item = Arg<'a>>,
+    ) -> Result<u64, Fault> {
+        let sql = format!("SELECT [COUNT(*)] FROM {{orders}} WHERE {condition}");
+        let texts = self.read_texts(&self.tables.sql(&sql, args)).await?;
         let count = texts.first().and_then(|[count]: &[String; 1]| count.parse().ok());
         count.ok_or_else(|| Fault::Failed("a count is no number".to_owned()))
     }

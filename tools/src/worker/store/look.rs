@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use domain::judge::{NOT_REFUNDED, SHARED, is_given_back};
+use domain::judge::{NOT_REFUNDED, SHARED};
 
 use super::refunds::MoneyLine;
-use super::statement::{Arg, Dialect, ROWS_MAX, Statement, Tables};
+use super::statement::{Arg, Dialect, OF_KEY, ROWS_MAX, Statement, Tables};
 use super::transaction::Open;
 use super::{Closed, Fault, Shared, Store, now_ms};
 use crate::batch::{Row, Steps, TooMany, settled};
@@ -49,18 +49,25 @@ impl Store {
         let mut open = self.begin_reading().await?;
         let sums = self.sums(&mut open, vouchers).await?;
         let mut ledger = Ledger { sums, ..Ledger::default() };
-        let sales = open.texts(&self.tables().select_sales(vouchers)).await?;
+        let sales = self.tables().of_vouchers("DISTINCT voucher_id, sale_id", "orders", vouchers);
+        let sales: Vec<[String; 2]> = open.texts(&sales).await?;
         ledger.lost = open.texts(&self.tables().select_lost(vouchers)).await?;
         ledger.shared = self.shared(&mut open, None).await?;
         ledger.shared.retain(|one| vouchers.contains(&&*one.key.voucher));
         open.commit().await?;
         for [voucher, sale] in &sales {
-            let mut after: Option<String> = None;
+            // An id may be empty.
+            let (mut than, mut after) = (">=", String::new());
             loop {
-                let piece = self.tables().select_piece(voucher, sale, after.as_deref());
-                let rows = self.read_rows(&piece).await?;
+                let sql = format!(
+                    "voucher_id = ? AND sale_id = ? AND order_id {than} ? ORDER BY order_id LIMIT \
+                     {ROWS_MAX}"
+                );
+                let args = [voucher, sale, &after].map(|text| Arg::Text(text));
+                let rows = self.read_rows(&self.tables().select_orders(&sql, args)).await?;
                 let is_last = rows.len() < ROWS_MAX;
-                after = rows.last().map(|row| row.key.order.clone());
+                than = ">";
+                after = rows.last().map(|row| row.key.order.clone()).unwrap_or_default();
                 ledger.rows.extend(rows);
                 if is_last {
                     break;
@@ -68,8 +75,7 @@ impl Store {
             }
         }
         let mut open = self.begin_reading().await?;
-        let lines = open.texts(&self.tables().select_money(vouchers)).await?;
-        ledger.lines = lines.into_iter().map(MoneyLine::read).collect::<Result<_, Fault>>()?;
+        ledger.lines = self.lines_about(&mut open, vouchers).await?;
         ledger.is_steady = self.sums(&mut open, vouchers).await? == ledger.sums;
         open.commit().await?;
         ledger.closed = self.closed(vouchers).await?;
@@ -81,12 +87,13 @@ impl Store {
         open: &mut Open,
         vouchers: &[&str],
     ) -> Result<BTreeMap<(String, String), Sum>, Fault> {
-        let sums = open.texts(&self.tables().select_sums(vouchers)).await?;
+        let columns = "voucher_id, sale_id, [units], [with_statements]";
+        let sums = self.tables().of_vouchers(columns, "voucher_sales", vouchers);
         let sum = |[voucher, sale, units, told]: [String; 4]| {
             let units = units.parse().map_err(|_| Fault::Failed("units are no number".into()))?;
             Ok(((voucher, sale), Sum { units, is_partly_without: told != "1" }))
         };
-        sums.into_iter().map(sum).collect()
+        open.texts(&sums).await?.into_iter().map(sum).collect()
     }
 
     /// Whether the shop's statements were run with rows of these vouchers.
@@ -97,27 +104,24 @@ impl Store {
 
     /// How many rows wait for a person.
     pub async fn disputes(&self) -> Result<u64, Fault> {
-        let mut disputed = self.tables().count_orders();
-        self.read_count(disputed.push("disputed_ms IS NOT NULL")).await
+        self.count("disputed_ms IS NOT NULL", []).await
     }
 
     /// The disputed rows, of a voucher or of all.
     pub async fn disputed(&self, voucher: Option<&str>) -> Result<Vec<Row>, Fault> {
-        let mut disputed = self.tables().select_orders();
-        disputed.push("disputed_ms IS NOT NULL ORDER BY voucher_id, sale_id, order_id");
-        let mut rows = self.read_rows(&disputed).await?;
+        let disputed = "disputed_ms IS NOT NULL ORDER BY voucher_id, sale_id, order_id";
+        let mut rows = self.read_rows(&self.tables().select_orders(disputed, [])).await?;
         rows.retain(|row| voucher.is_none_or(|voucher| row.key.voucher == voucher));
         Ok(rows)
     }
 
     /// The rows with an order id, of all vouchers and sales.
     pub async fn rows_of(&self, order: &str) -> Result<Vec<Row>, Fault> {
-        let mut its = self.tables().select_orders();
-        self.read_rows(its.push("order_id = ").bind(Arg::Text(order))).await
+        self.read_rows(&self.tables().select_orders("order_id = ?", [Arg::Text(order)])).await
     }
 
     pub async fn row_count(&self) -> Result<u64, Fault> {
-        self.read_count(self.tables().count_orders().push("1 = 1")).await
+        self.count("1 = 1", []).await
     }
 
     /// Held rows whose deadline is before a moment: some of all, or all of a voucher's sale.
@@ -126,12 +130,25 @@ impl Store {
         before_ms: i64,
         of: Option<(&str, &str)>,
     ) -> Result<Vec<Row>, Fault> {
-        self.read_rows(&self.tables().select_overdue(before_ms, of)).await
+        let indexed = match self.tables().dialect() {
+            Dialect::MySql => "held_until",
+            _ => "deadline_ms",
+        };
+        let held = format!("state = 'held' AND disputed_ms IS NULL AND {indexed} < ?");
+        let before = Arg::Int(before_ms);
+        self.read_rows(&match of {
+            None => self.tables().select_orders(&format!("{held} LIMIT {ROWS_MAX}"), [before]),
+            Some((voucher, sale)) => self.tables().select_orders(
+                &format!("{held} AND voucher_id = ? AND sale_id = ?"),
+                [before, Arg::Text(voucher), Arg::Text(sale)],
+            ),
+        })
+        .await
     }
 
     /// The number of rows of a sale.
     pub async fn rows_in(&self, voucher: &str, sale: &str) -> Result<u64, Fault> {
-        self.read_count(self.tables().count_orders().push_sale(voucher, sale)).await
+        self.count("voucher_id = ? AND sale_id = ?", [voucher, sale].map(Arg::Text)).await
     }
 
     /// Writes the row that a person has settled, if it is still as it was. `also` is a word for one
@@ -157,23 +174,26 @@ impl Store {
         let wants = if self.shop().is_empty() { Steps::Unwanted } else { Steps::Wanted };
         // The shop's tables have the order by its id.
         let its = Row { key: row.key.clone(), ..after.clone() };
-        let lines = self.lines_of(&mut open, &row.key).await?;
-        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
-        let reference = after.known.reference.as_deref();
-        let is_shared = also == Some(SHARED);
-        let was_refunded = also != Some(NOT_REFUNDED)
-            && reference.is_some_and(|reference| is_given_back(reference, &lines));
+        let was_refunded = match after.known.reference.as_deref() {
+            Some(reference) if also != Some(NOT_REFUNDED) => {
+                self.gives_back(&mut open, &row.key, reference).await?
+            }
+            _ => false,
+        };
         let mut plan = settled(row, its, now_ms(), wants, also)
             .map_err(|TooMany| Fault::Failed("the units sold are too many".to_owned()))?;
-        if was_refunded || is_shared {
+        if was_refunded || also == Some(SHARED) {
             plan.refunds_nothing();
         }
         self.write_rows(&mut open, &plan).await?;
         self.write_records(&mut open, &plan).await?;
         self.tell_shop(&mut open, &plan).await?;
         if after.key != row.key {
-            for statement in self.tables().move_order(&row.key, &after.key.order) {
-                open.execute(&statement).await?;
+            let OrderKey { voucher, sale, order } = &row.key;
+            for table in ["{orders}", "{order_changes}"] {
+                let sql = format!("UPDATE {table} SET order_id = ? WHERE {OF_KEY}");
+                let args = [&after.key.order, voucher, sale, order].map(|text| Arg::Text(text));
+                open.execute(&self.tables().sql(&sql, args)).await?;
             }
         }
         open.commit().await?;
@@ -192,57 +212,7 @@ pub enum Settled {
     Changed,
 }
 
-/// The condition for one order.
-pub(super) fn of_key<'a>(statement: &mut Statement<'a>, key: &'a OrderKey) {
-    statement.push_sale(&key.voucher, &key.sale);
-    statement.push(" AND order_id = ").bind(Arg::Text(&key.order));
-}
-
 impl Tables {
-    /// Rows of a sale in the order of their ids, after one.
-    pub fn select_piece<'a>(
-        &self,
-        voucher: &'a str,
-        sale: &'a str,
-        after: Option<&'a str>,
-    ) -> Statement<'a> {
-        let mut statement = self.select_orders();
-        statement.push_sale(voucher, sale);
-        if let Some(after) = after {
-            statement.push(" AND order_id > ").bind(Arg::Text(after));
-        }
-        statement.push(&format!(" ORDER BY order_id LIMIT {ROWS_MAX}"));
-        statement
-    }
-
-    /// Gives a row, and the lines about it, another order id.
-    fn move_order<'a>(&self, key: &'a OrderKey, order: &'a str) -> [Statement<'a>; 2] {
-        [self.orders(), self.order_changes()].map(|table| {
-            let mut statement = self.statement(&format!("UPDATE {table} SET order_id = "));
-            statement.bind(Arg::Text(order)).push(" WHERE ");
-            of_key(&mut statement, key);
-            statement
-        })
-    }
-
-    fn select_overdue<'a>(&self, before_ms: i64, of: Option<(&'a str, &'a str)>) -> Statement<'a> {
-        let mut statement = self.select_orders();
-        let indexed = if self.dialect() == Dialect::MySql { "held_until" } else { "deadline_ms" };
-        statement.push("state = 'held' AND disputed_ms IS NULL AND ").push(indexed).push(" < ");
-        statement.bind(Arg::Int(before_ms));
-        match of {
-            None => statement.push(&format!(" LIMIT {ROWS_MAX}")),
-            Some((voucher, sale)) => statement.push(" AND ").push_sale(voucher, sale),
-        };
-        statement
-    }
-
-    /// Counts rows, up to the condition.
-    fn count_orders<'a>(&self) -> Statement<'a> {
-        let (count, table) = (self.as_text("COUNT(*)"), self.orders());
-        self.statement(&format!("SELECT {count} FROM {table} WHERE "))
-    }
-
     /// Adds to the units sold, by voucher and sale.
     pub fn sales<'a>(
         &self,
@@ -250,44 +220,31 @@ impl Tables {
         with_statements: bool,
         now_ms: i64,
     ) -> Statement<'a> {
-        let table = self.voucher_sales();
-        let mut statement =
-            self.statement(&format!("INSERT INTO {table} ({SALES_COLUMNS}) VALUES "));
-        statement.bind_rows(changes.iter().map(|((voucher, sale), change)| {
+        let rows = changes.iter().map(|((voucher, sale), change)| {
             let told = Arg::Int(if with_statements { 1 } else { 2 });
             vec![Arg::Text(voucher), Arg::Text(sale), Arg::Int(*change), told, Arg::Int(now_ms)]
-        }));
-        statement.push(&match self.dialect() {
-            Dialect::MySql => " ON DUPLICATE KEY UPDATE units = units + VALUES(units), \
-                               with_statements = with_statements | VALUES(with_statements), \
-                               updated_ms = VALUES(updated_ms)"
-                .to_owned(),
-            _ => format!(
-                " ON CONFLICT (voucher_id, sale_id) DO UPDATE SET units = {table}.units + \
-                 excluded.units, with_statements = {table}.with_statements | \
-                 excluded.with_statements, updated_ms = excluded.updated_ms"
-            ),
         });
+        let mut statement = self.insert_into("voucher_sales", SALES_COLUMNS, rows);
+        let table = self.named("voucher_sales");
+        let sum = [("units", "+"), ("with_statements", "|")];
+        let sets = sum.map(|(name, and)| (name, format!("{table}.{name} {and} "))).into_iter();
+        let sets = sets.chain([("updated_ms", String::new())]);
+        statement.or_change("voucher_id, sale_id", sets);
         statement
-    }
-
-    /// The vouchers and sales of rows.
-    pub fn select_sales<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        self.of_vouchers("DISTINCT voucher_id, sale_id", &self.orders(), vouchers)
     }
 
     /// Lost entries of some vouchers, and those of which nobody knows the voucher.
     fn select_lost<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let table = self.lost_entries();
-        let sql = format!("SELECT stream, entry_id, cause FROM {table} WHERE cause <> 'kept'");
-        let mut statement = self.statement(&format!("{sql} AND voucher_id IN "));
+        let sql = "SELECT stream, entry_id, cause FROM {lost_entries} WHERE cause <> 'kept' AND \
+                   voucher_id IN ";
+        let mut statement = self.sql(sql, []);
         statement.bind_list(vouchers.iter().copied().chain([""]).map(Arg::Text));
         statement
     }
 
     /// A row for each sale with which the shop's statements were run.
     pub fn select_told<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let mut statement = self.of_vouchers("sale_id", &self.voucher_sales(), vouchers);
+        let mut statement = self.of_vouchers("sale_id", "voucher_sales", vouchers);
         statement.push(" AND with_statements IN (1, 3)");
         statement
     }
@@ -298,16 +255,9 @@ impl Tables {
         table: &str,
         vouchers: &[&'a str],
     ) -> Statement<'a> {
-        let mut statement = self.statement(&format!("SELECT {columns} FROM {table}"));
-        statement.push(" WHERE voucher_id IN ");
+        let sql = format!("SELECT {columns} FROM {{{table}}} WHERE voucher_id IN ");
+        let mut statement = self.sql(&sql, []);
         statement.bind_list(vouchers.iter().map(|voucher| Arg::Text(voucher)));
         statement
-    }
-
-    /// Voucher, sale, units sold and whether the shop's statements were run, as texts.
-    pub fn select_sums<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let [units, told] = ["units", "with_statements"].map(|column| self.as_text(column));
-        let columns = format!("voucher_id, sale_id, {units}, {told}");
-        self.of_vouchers(&columns, &self.voucher_sales(), vouchers)
     }
 }

@@ -40,7 +40,10 @@ impl Store {
         let texts: Vec<_> = places.iter().map(|(_, id)| id.to_string()).collect();
         for texts in texts.chunks(ROWS_MAX) {
             let stream = source.name(Which::Orders);
-            let found = self.tables().select_kept(stream, source.group(), texts);
+            let sql = "SELECT entry_id FROM {lost_entries} WHERE stream = ? AND group_name = ? AND \
+                       cause = ? AND entry_id IN ";
+            let mut found = self.tables().sql(sql, [stream, source.group(), KEPT].map(Arg::Text));
+            found.bind_list(texts.iter().map(|entry| Arg::Text(entry)));
             let found = open.texts::<1>(&found).await?;
             let found = found.iter().filter_map(|[id]| EntryId::parse(id.as_bytes()));
             kept.extend(found.map(|id| (Which::Orders, id)));
@@ -50,7 +53,10 @@ impl Store {
 
     /// Where the group was in a stream when a worker last said so.
     pub async fn position(&self, stream: &str, group: &str) -> Result<Option<Passed>, Fault> {
-        let found = self.read_texts::<4>(&self.tables().select_position(stream, group)).await?;
+        let sql = "SELECT entry_id, last_id, [number], [added] FROM {positions} WHERE stream = ? \
+                   AND group_name = ?";
+        let position = self.tables().sql(sql, [stream, group].map(Arg::Text));
+        let found = self.read_texts::<4>(&position).await?;
         Ok(found.first().and_then(|[at, last, number, added]| {
             let [at, last] = [at, last].map(|id| EntryId::parse(id.as_bytes()));
             let at = at?;
@@ -73,19 +79,24 @@ impl Store {
         let [at, last] = [passed.at, passed.last].map(|id| id.to_string());
         let texts = [stream, group, &at, &last].map(Arg::Text);
         let args = texts.into_iter().chain([number, added].map(Arg::Int)).collect();
-        let tables = self.tables();
-        self.execute(&tables.replace(&tables.positions(), POSITION_COLUMNS, 2, args)).await
+        self.execute(&self.tables().replace("positions", POSITION_COLUMNS, 2, args)).await
     }
 
     /// Those of these entries from which rows were written. Reads all rows: only asked for entries
     /// that were deleted while they were pending.
     pub async fn with_rows(&self, places: &BTreeSet<Place>) -> Result<BTreeSet<Place>, Fault> {
         let mut found = BTreeSet::new();
-        for which in [Which::Orders, Which::Confirmed, Which::Released] {
+        for (which, column) in [
+            (Which::Orders, "entry_id"),
+            (Which::Confirmed, "confirmed_id"),
+            (Which::Released, "released_id"),
+        ] {
             let its = places.iter().filter(|(of, _)| *of == which);
             let texts: Vec<_> = its.map(|(_, id)| id.to_string()).collect();
             for texts in texts.chunks(ROWS_MAX) {
-                let entries = self.tables().select_entries(which, texts);
+                let sql = format!("SELECT {column} FROM {{orders}} WHERE {column} IN ");
+                let mut entries = self.tables().sql(&sql, []);
+                entries.bind_list(texts.iter().map(|id| Arg::Text(id)));
                 let ids = self.read_texts::<1>(&entries).await?;
                 let ids = ids.iter().filter_map(|[id]| EntryId::parse(id.as_bytes()));
                 found.extend(ids.map(|id| (which, id)));
@@ -96,14 +107,8 @@ impl Store {
 }
 
 impl Tables {
-    pub fn lost_entries(&self) -> String {
-        self.named("lost_entries")
-    }
-
     fn insert_lost<'a>(&self, lost: &'a [Lost], now_ms: i64) -> Statement<'a> {
-        let mut statement = self.statement(&format!("INSERT INTO {} (", self.lost_entries()));
-        statement.push(LOST_COLUMNS).push(") VALUES ");
-        statement.bind_rows(lost.iter().map(|lost| {
+        let rows = lost.iter().map(|lost| {
             let key = lost.key.as_ref();
             let of = |part: Option<&'a String>| Arg::Text(part.map_or("", String::as_str));
             vec![
@@ -118,50 +123,9 @@ impl Tables {
                 of(key.map(|key| &key.order)),
                 Arg::Int(now_ms),
             ]
-        }));
+        });
+        let mut statement = self.insert_into("lost_entries", LOST_COLUMNS, rows);
         statement.or_nothing("at_ms");
-        statement
-    }
-
-    pub fn positions(&self) -> String {
-        self.named("positions")
-    }
-
-    fn select_position<'a>(&self, stream: &'a str, group: &'a str) -> Statement<'a> {
-        let [number, added] = ["number", "added"].map(|column| self.as_text(column));
-        let mut statement = self.statement(&format!(
-            "SELECT entry_id, last_id, {number}, {added} FROM {} WHERE stream = ",
-            self.positions()
-        ));
-        statement.bind(Arg::Text(stream)).push(" AND group_name = ").bind(Arg::Text(group));
-        statement
-    }
-
-    fn select_kept<'a>(
-        &self,
-        stream: &'a str,
-        group: &'a str,
-        entries: &'a [String],
-    ) -> Statement<'a> {
-        let table = self.lost_entries();
-        let mut statement = self.statement(&format!("SELECT entry_id FROM {table}"));
-        statement.push(" WHERE stream = ").bind(Arg::Text(stream));
-        statement.push(" AND group_name = ").bind(Arg::Text(group));
-        statement.push(" AND cause = ").bind(Arg::Text(KEPT)).push(" AND entry_id IN ");
-        statement.bind_list(entries.iter().map(|entry| Arg::Text(entry)));
-        statement
-    }
-
-    fn select_entries<'a>(&self, which: Which, ids: &'a [String]) -> Statement<'a> {
-        let column = match which {
-            Which::Orders => "entry_id",
-            Which::Confirmed => "confirmed_id",
-            Which::Released => "released_id",
-        };
-        let table = self.orders();
-        let mut statement =
-            self.statement(&format!("SELECT {column} FROM {table} WHERE {column} IN "));
-        statement.bind_list(ids.iter().map(|id| Arg::Text(id)));
         statement
     }
 }

@@ -79,17 +79,18 @@ fn statements(tables: &Tables, version: i64, template: &str) -> Vec<String> {
     }
     let parts = sql.split(";\n").map(str::trim).filter(|part| !part.is_empty());
     let mut statements: Vec<String> = parts.map(str::to_owned).collect();
-    statements.push(format!("INSERT INTO {} (version) VALUES ({version})", tables.migrations()));
+    statements
+        .push(format!("INSERT INTO {} (version) VALUES ({version})", tables.named("migrations")));
     statements
 }
 
 fn table_of_migrations(tables: &Tables) -> String {
-    let table = tables.migrations();
+    let table = tables.named("migrations");
     format!("CREATE TABLE IF NOT EXISTS {table} (version BIGINT NOT NULL PRIMARY KEY)")
 }
 
 fn last_made(tables: &Tables) -> String {
-    format!("SELECT COALESCE(MAX(version), 0) FROM {}", tables.migrations())
+    format!("SELECT COALESCE(MAX(version), 0) FROM {}", tables.named("migrations"))
 }
 
 /// Applies the missing migrations on a connection; no other worker may migrate meanwhile.

@@ -6,12 +6,14 @@ use domain::book::State;
 use domain::judge::{CLAIMED, Line, Money, is_given_back, money, refunded};
 
 use super::changes::{Lock, Use};
-use super::look::of_key;
-use super::statement::{ROWS_MAX, Statement, Tables};
+use super::statement::{Arg, OF_KEY, ROWS_MAX};
 use super::transaction::Open;
 use super::{Fault, Store, now_ms};
 use crate::batch::{Paid, Plan, Record, Row, Sole, told};
 use crate::order_events::{Event, OrderKey};
+
+/// The columns of a line about money, as texts.
+const MONEY: &str = "voucher_id, sale_id, order_id, to_state, [units], COALESCE(ref, '')";
 
 /// A change that a refund may be for, or a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +28,13 @@ pub struct MoneyLine {
 }
 
 impl MoneyLine {
-    pub fn read([voucher, sale, order, to, units, reference]: [String; 6]) -> Result<Self, Fault> {
-        let units = units.parse().map_err(|_| Fault::Failed("units are no number".into()))?;
-        Ok(Self { voucher, sale, order, to, units, reference })
+    /// Reads what was selected of `MONEY`.
+    fn read(lines: Vec<[String; 6]>) -> Result<Vec<Self>, Fault> {
+        let read = |[voucher, sale, order, to, units, reference]: [String; 6]| {
+            let units = units.parse().map_err(|_| Fault::Failed("units are no number".into()))?;
+            Ok(Self { voucher, sale, order, to, units, reference })
+        };
+        lines.into_iter().map(read).collect()
     }
 
     pub fn told(&self) -> Line<'_> {
@@ -96,15 +102,13 @@ impl Store {
     }
 
     /// Do the lines of an order give this payment back as a whole?
-    async fn gives_back(
+    pub(super) async fn gives_back(
         &self,
         open: &mut Open,
         key: &OrderKey,
         reference: &str,
     ) -> Result<bool, Fault> {
-        let lines = self.lines_of(open, key).await?;
-        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
-        Ok(is_given_back(reference, &lines))
+        Ok(is_given_back(reference, &told_of(&self.lines_of(open, key).await?)))
     }
 
     /// Leaves out lines about payments that are there already.
@@ -146,8 +150,24 @@ impl Store {
         open: &mut Open,
         key: &OrderKey,
     ) -> Result<Vec<MoneyLine>, Fault> {
-        let lines = open.texts(&self.tables().select_money_of(key)).await?;
-        lines.into_iter().map(MoneyLine::read).collect()
+        let of_key = [&key.voucher, &key.sale, &key.order].map(|text| Arg::Text(text));
+        let sql = format!("SELECT {MONEY} FROM {{order_changes}} WHERE {OF_KEY}");
+        MoneyLine::read(open.texts(&self.tables().sql(&sql, of_key)).await?)
+    }
+
+    /// Changes of some vouchers that a refund may be for, and payments: all but those of orders
+    /// that were not paid.
+    pub(super) async fn lines_about(
+        &self,
+        open: &mut Open,
+        vouchers: &[&str],
+    ) -> Result<Vec<MoneyLine>, Fault> {
+        let mut lines = self.tables().of_vouchers(MONEY, "order_changes", vouchers);
+        lines.push(
+            " AND to_state NOT IN ('sold', 'held', 'disputed', 'settled') AND (from_state <> \
+             'held' OR ref IS NOT NULL)",
+        );
+        MoneyLine::read(open.texts(&lines).await?)
     }
 
     /// Units on lines of the refunds, or due, of rows of whose payment something is not told.
@@ -189,9 +209,7 @@ impl Store {
     }
 
     async fn refunded_of(&self, open: &mut Open, row: &Row) -> Result<i64, Fault> {
-        let lines = self.lines_of(open, &row.key).await?;
-        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
-        Ok(refunded(&row.known, &lines))
+        Ok(refunded(&row.known, &told_of(&self.lines_of(open, &row.key).await?)))
     }
 
     /// Writes a line for the units of a released order that was paid and that no line refunds yet.
@@ -199,10 +217,9 @@ impl Store {
     pub async fn refund_rest(&self, key: &OrderKey) -> Result<i64, Fault> {
         let mut open = self.begin().await?;
         let rows = open.rows(&self.tables().select_rows([key])).await?;
-        let lines = self.lines_of(&mut open, key).await?;
-        let lines: Vec<_> = lines.iter().map(MoneyLine::told).collect();
         let Some(row) = rows.first() else { return Ok(0) };
-        let Money::Owed(units) = money(&row.known, &lines) else { return Ok(0) };
+        let lines = self.lines_of(&mut open, key).await?;
+        let Money::Owed(units) = money(&row.known, &told_of(&lines)) else { return Ok(0) };
         let reference = row.known.reference.as_deref().unwrap_or_default();
         let uses = self.uses_in(&mut open, Some(&[reference]), Lock::Yes).await?;
         if uses.iter().any(|one| one.key != *key) {
@@ -224,25 +241,7 @@ impl Store {
     }
 }
 
-impl Tables {
-    fn money_columns(&self) -> String {
-        let units = self.as_text("units");
-        format!("voucher_id, sale_id, order_id, to_state, {units}, COALESCE(ref, '')")
-    }
-
-    fn select_money_of<'a>(&self, key: &'a OrderKey) -> Statement<'a> {
-        let (columns, table) = (self.money_columns(), self.order_changes());
-        let mut statement = self.statement(&format!("SELECT {columns} FROM {table} WHERE "));
-        of_key(&mut statement, key);
-        statement
-    }
-
-    /// Changes that a refund may be for, and payments: all but those of orders that were not paid.
-    pub(super) fn select_money<'a>(&self, vouchers: &[&'a str]) -> Statement<'a> {
-        let mut statement =
-            self.of_vouchers(&self.money_columns(), &self.order_changes(), vouchers);
-        statement.push(" AND to_state NOT IN ('sold', 'held', 'disputed', 'settled') AND ");
-        statement.push("(from_state <> 'held' OR ref IS NOT NULL)");
-        statement
-    }
+/// The lines as the judge reads them.
+pub fn told_of(lines: &[MoneyLine]) -> Vec<Line<'_>> {
+    lines.iter().map(MoneyLine::told).collect()
 }

@@ -3,10 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use super::changes::CHANGE_COLUMNS;
-use super::look::SALES_COLUMNS;
-use super::lost::{LOST_COLUMNS, POSITION_COLUMNS};
-use super::marks::{CLOSED_COLUMNS, MARK_COLUMNS};
 use crate::order_events::OrderKey;
 use serde::Serialize;
 
@@ -50,6 +46,8 @@ pub const COLUMNS: &str = "voucher_id, sale_id, order_id, user_id, units, state,
                            updated_ms, disputed, disputed_ms";
 /// How many of these a row has that nothing contradicts.
 const UNDISPUTED: usize = 14;
+/// The condition for one order.
+pub(super) const OF_KEY: &str = "voucher_id = ? AND sale_id = ? AND order_id = ?";
 
 /// Those that change when a row does: all but its key and when it was made.
 fn changed() -> impl Iterator<Item = &'static str> {
@@ -116,12 +114,6 @@ impl<'a> Statement<'a> {
         self
     }
 
-    /// The condition for a sale.
-    pub(super) fn push_sale(&mut self, voucher: &'a str, sale: &'a str) -> &mut Self {
-        self.push("voucher_id = ").bind(Arg::Text(voucher));
-        self.push(" AND sale_id = ").bind(Arg::Text(sale))
-    }
-
     pub(super) fn bind_list(&mut self, args: impl IntoIterator<Item = Arg<'a>>) -> &mut Self {
         self.push("(");
         for (number, arg) in args.into_iter().enumerate() {
@@ -159,18 +151,25 @@ impl<'a> Statement<'a> {
             of_sales.entry((voucher, sale)).or_default().push(Arg::Text(other));
         }
         for (number, ((voucher, sale), others)) in of_sales.into_iter().enumerate() {
-            self.push(if number == 0 { "(" } else { " OR (" }).push_sale(voucher, sale);
+            self.push(if number == 0 { "(voucher_id = " } else { " OR (voucher_id = " });
+            self.bind(Arg::Text(voucher)).push(" AND sale_id = ").bind(Arg::Text(sale));
             self.push(&format!(" AND {column} IN ")).bind_list(others).push(")");
         }
     }
 
-    /// Changes these columns of the rows that exist, by their key, to the values to insert.
-    fn or_change<'n>(&mut self, key: &str, columns: impl Iterator<Item = &'n str>) {
-        let (head, old, new) = match self.dialect {
+    /// Changes these columns of the rows that exist, by their key, to the values to insert, which
+    /// come after what is said of a column.
+    pub(super) fn or_change<'n>(
+        &mut self,
+        key: &str,
+        columns: impl Iterator<Item = (&'n str, String)>,
+    ) {
+        let (head, begin, end) = match self.dialect {
             Dialect::MySql => (" ON DUPLICATE KEY UPDATE ".to_owned(), "VALUES(", ")"),
             _ => (format!(" ON CONFLICT ({key}) DO UPDATE SET "), "excluded.", ""),
         };
-        let sets: Vec<_> = columns.map(|name| format!("{name} = {old}{name}{new}")).collect();
+        let sets: Vec<_> =
+            columns.map(|(name, old)| format!("{name} = {old}{begin}{name}{end}")).collect();
         self.push(&head).push(&sets.join(", "));
     }
 
@@ -200,21 +199,39 @@ impl Tables {
         format!("{}{name}", self.prefix)
     }
 
-    pub fn orders(&self) -> String {
-        self.named("orders")
+    /// A statement in which `{orders}` is such a table, `[units]` such a column as text, and each
+    /// question mark takes the next argument.
+    pub(super) fn sql<'a>(
+        &self,
+        template: &str,
+        args: impl IntoIterator<Item = Arg<'a>>,
+    ) -> Statement<'a> {
+        let mut args = args.into_iter();
+        let mut statement = Statement::new(self.dialect, "");
+        for one in template.chars() {
+            match (one, self.dialect) {
+                ('{', _) => statement.sql.push_str(&self.prefix),
+                ('}', _) => {}
+                ('[', _) => statement.sql.push_str("CAST("),
+                (']', Dialect::MySql) => statement.sql.push_str(" AS CHAR)"),
+                (']', _) => statement.sql.push_str(" AS TEXT)"),
+                ('?', _) => args.next().into_iter().for_each(|arg| _ = statement.bind(arg)),
+                _ => statement.sql.push(one),
+            }
+        }
+        statement
     }
 
-    pub fn voucher_sales(&self) -> String {
-        self.named("voucher_sales")
-    }
-
-    /// The table of applied migrations.
-    pub fn migrations(&self) -> String {
-        self.named("migrations")
-    }
-
-    pub(super) fn statement<'a>(&self, sql: &str) -> Statement<'a> {
-        Statement::new(self.dialect, sql)
+    /// Inserts rows of some columns.
+    pub(super) fn insert_into<'a>(
+        &self,
+        table: &str,
+        columns: &str,
+        rows: impl IntoIterator<Item = Vec<Arg<'a>>>,
+    ) -> Statement<'a> {
+        let mut statement = self.sql(&format!("INSERT INTO {{{table}}} ({columns}) VALUES "), []);
+        statement.bind_rows(rows);
+        statement
     }
 
     /// Inserts a row, or changes the one with the same key, of which the first columns are.
@@ -225,27 +242,25 @@ impl Tables {
         keys: usize,
         args: Vec<Arg<'a>>,
     ) -> Statement<'a> {
-        let mut statement = self.statement(&format!("INSERT INTO {table} ({columns}) VALUES "));
+        let mut statement = self.insert_into(table, columns, [args]);
         let names: Vec<&str> = columns.split(", ").collect();
         let (key, others) = names.split_at(keys);
-        statement.bind_rows([args]).or_change(&key.join(", "), others.iter().copied());
+        statement.or_change(&key.join(", "), others.iter().map(|name| (*name, String::new())));
         statement
     }
 
-    pub(super) fn as_text(&self, column: &str) -> String {
-        let text = if self.dialect == Dialect::MySql { "CHAR" } else { "TEXT" };
-        format!("CAST({column} AS {text})")
-    }
-
-    /// Selects rows, up to the condition.
-    pub(super) fn select_orders<'a>(&self) -> Statement<'a> {
-        let columns = COLUMNS;
-        self.statement(&format!("SELECT {columns} FROM {} WHERE ", self.orders()))
+    /// The rows for which a condition is true.
+    pub(super) fn select_orders<'a>(
+        &self,
+        condition: &str,
+        args: impl IntoIterator<Item = Arg<'a>>,
+    ) -> Statement<'a> {
+        self.sql(&format!("SELECT {COLUMNS} FROM {{orders}} WHERE {condition}"), args)
     }
 
     /// The rows of some keys, locked until the transaction ends.
     pub fn select_rows<'a>(&self, keys: impl IntoIterator<Item = &'a OrderKey>) -> Statement<'a> {
-        let mut statement = self.select_orders();
+        let mut statement = self.select_orders("", []);
         let key = |key: &'a OrderKey| (&*key.voucher, &*key.sale, &*key.order);
         statement.bind_triples("order_id", keys.into_iter().map(key));
         // Always in this order, so that two workers can't deadlock. SQLite has only one writer.
@@ -261,8 +276,7 @@ impl Tables {
         users: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>,
     ) -> Statement<'a> {
         let columns = "voucher_id, sale_id, only_user_id, order_id";
-        let mut statement =
-            self.statement(&format!("SELECT {columns} FROM {} WHERE ", self.orders()));
+        let mut statement = self.sql(&format!("SELECT {columns} FROM {{orders}} WHERE "), []);
         statement.bind_triples("only_user_id", users);
         statement
     }
@@ -280,10 +294,8 @@ impl Tables {
         now_ms: i64,
     ) -> Statement<'a> {
         let columns: Vec<&str> = COLUMNS.split(", ").take(count).collect();
-        let mut statement = self.statement(&format!("INSERT INTO {} (", self.orders()));
-        statement.push(&columns.join(", ")).push(") VALUES ");
-        statement.bind_rows(rows.iter().map(|row| row.args(now_ms)[..count].to_vec()));
-        statement
+        let rows = rows.iter().map(|row| row.args(now_ms)[..count].to_vec());
+        self.insert_into("orders", &columns.join(", "), rows)
     }
 
     /// Whether MySQL, which checks all indexes, could take another row for this one.
@@ -294,37 +306,21 @@ impl Tables {
     /// Writes existing rows, of which none is ambiguous.
     pub fn change<'a>(&self, rows: &'a [Written<'_>], now_ms: i64) -> Statement<'a> {
         let mut statement = self.insert_columns(rows, COLUMNS.split(',').count(), now_ms);
-        statement.or_change("voucher_id, sale_id, order_id", changed());
+        let changed = changed().map(|name| (name, String::new()));
+        statement.or_change("voucher_id, sale_id, order_id", changed);
         statement
     }
 
     /// Writes an existing row.
     pub fn update<'a>(&self, row: &'a Written<'_>, now_ms: i64) -> Statement<'a> {
         let [voucher, sale, order, args @ ..] = row.args(now_ms);
-        let names = COLUMNS.split(", ").skip(3);
-        let args = names.zip(args).filter(|(name, _)| *name != "created_ms");
-        let mut statement = self.statement(&format!("UPDATE {} SET ", self.orders()));
-        for (number, (column, arg)) in args.enumerate() {
-            let comma = if number == 0 { "" } else { ", " };
-            statement.push(&format!("{comma}{column} = ")).bind(arg);
-        }
-        statement.push(" WHERE voucher_id = ").bind(voucher);
-        statement.push(" AND sale_id = ").bind(sale).push(" AND order_id = ").bind(order);
-        statement
-    }
-
-    /// Statements that read no row, and fail if the tables are not the worker's.
-    pub fn probes(&self) -> [String; 7] {
-        [
-            (COLUMNS, self.orders()),
-            (SALES_COLUMNS, self.voucher_sales()),
-            (CHANGE_COLUMNS, self.order_changes()),
-            (LOST_COLUMNS, self.lost_entries()),
-            (POSITION_COLUMNS, self.positions()),
-            (MARK_COLUMNS, self.marks()),
-            (CLOSED_COLUMNS, self.closed_sales()),
-        ]
-        .map(|(columns, table)| format!("SELECT {columns} FROM {table} WHERE 1 = 0"))
+        let names = COLUMNS.split(", ").skip(3).zip(args);
+        let (sets, args): (Vec<_>, Vec<_>) = names
+            .filter(|(name, _)| *name != "created_ms")
+            .map(|(name, arg)| (format!("{name} = ?"), arg))
+            .unzip();
+        let sql = format!("UPDATE {{orders}} SET {} WHERE {OF_KEY}", sets.join(", "));
+        self.sql(&sql, args.into_iter().chain([voucher, sale, order]))
     }
 }
 
