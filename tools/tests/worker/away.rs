@@ -68,8 +68,7 @@ on_databases! { the_database_is_away: postgres Postgres, mariadb MariaDb, mysql 
 
 #[test]
 fn a_group_or_stream_that_is_gone_or_of_another_type_is_read_when_it_is_back() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 100_000);
+    let shop = Shop::of("phone 100000");
     let mut worker = shop.worker(&IMPATIENT);
     shop.buy("phone", "u1", "o1");
     shop.wait_until_drained(&mut worker);
@@ -92,8 +91,7 @@ fn a_group_or_stream_that_is_gone_or_of_another_type_is_read_when_it_is_back() {
 /// The lag of the rows must be visible while the database hangs.
 #[test]
 fn the_lag_is_measured_while_the_database_is_locked() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 100_000);
+    let shop = Shop::of("phone 100000");
     let port = Port::free();
     let address = format!("127.0.0.1:{}", port.number);
     let mut worker = shop.worker(&["--metrics", &address]);

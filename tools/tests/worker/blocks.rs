@@ -16,18 +16,12 @@ fn postgres_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
     shop.sell("1", 100);
     let mut buyers = 0;
     let mut batch = |statements: &str| {
-        for number in buyers..buyers + 5 {
-            shop.buy("1", &format!("{}", 500 + number), &format!("{}", 1_000 + number));
-        }
+        shop.buy_numbered("1", buyers..buyers + 5);
         let file = shop.statements(statements);
         assert_eq!(shop.drain(&["--statements", &file])["batches"], 1);
-        let asked = format!(
-            "SELECT COUNT(*), COUNT(DISTINCT asked) FROM tb_voucher_order \
-                             WHERE id >= {}",
-            1_000 + buyers
-        );
+        let its = format!("FROM tb_voucher_order WHERE id >= {}", 1_000 + buyers);
         buyers += 5;
-        shop.numbers(&asked)[0]
+        shop.database.numbers(["COUNT(*)", "COUNT(DISTINCT asked)"], &its)[0]
     };
     let statements = std::fs::read_to_string(file).expect("the file");
     assert_eq!(batch(&statements), [5, 1]);
@@ -59,7 +53,8 @@ fn sqlite_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
         let mut worker = shop.once(&["--statements", &file]);
         assert!(worker.ended().success(), "{}", worker.log());
         assert_eq!(worker.log().contains("run one by one"), says_so, "{}", worker.log());
-        let [told, moments] = shop.numbers("SELECT COUNT(*), COUNT(DISTINCT asked) FROM told")[0];
+        let [told, moments] =
+            shop.database.numbers(["COUNT(*)", "COUNT(DISTINCT asked)"], "FROM told")[0];
         assert_eq!(told, i64::from(MANY), "{statement}");
         shop.sql("DELETE FROM told");
         moments
@@ -93,7 +88,7 @@ fn sqlite_compares_values_in_a_batch_as_it_does_alone() {
         shop.buy("7", "alice", "1");
         shop.buy("7", "Bob", "2");
         shop.drain(&["--statements", &file, "--batch", batch]);
-        let visits = shop.numbers("SELECT SUM(number), COUNT(*) FROM visits");
+        let visits = shop.database.numbers(["SUM(number)", "COUNT(*)"], "FROM visits");
         assert_eq!(visits, [[2, 2]], "batches of {batch}");
     }
 }
@@ -108,9 +103,7 @@ fn an_order_that_ends_the_transaction_on_sqlite_holds_no_other_up() {
          SELECT RAISE(ROLLBACK, 'never the third'); END",
     );
     shop.sell("1", 100);
-    for number in 0..5 {
-        shop.buy("1", &format!("50{number}"), &format!("100{number}"));
-    }
+    shop.buy_numbered("1", 0..5);
     let worker = shop.worker(&[&QUICK[..], &["--statements", &file]].concat());
     shop.wait_for_pending(&worker, 1);
     worker.wait_for_word("on_sold, statement 1: never the third");

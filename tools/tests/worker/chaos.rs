@@ -9,10 +9,9 @@ use std::fs::{self, File};
 
 use domain::book::{Entry, Reason, State};
 use redis::Value;
-use sqlx::Row as _;
 
 use crate::check::checked;
-use crate::databases::{Database, Kind, from_hex};
+use crate::databases::{Database, Kind};
 use crate::harness::{Server, last_appended, wait_for};
 use crate::shop::{OrderId, Shop, pairs, random};
 use crate::statements::documented;
@@ -236,24 +235,15 @@ impl Chaos {
     }
 
     fn rows(&self) -> BTreeMap<OrderId, Said> {
-        let kind = self.shop.database.kind;
-        let texts = ["voucher_id", "order_id", "state", "COALESCE(ref, '')"];
-        let texts = texts.map(|column| kind.hex(column)).join(", ");
         let disputed = "CASE WHEN disputed_ms IS NULL THEN 0 ELSE 1 END";
-        let [units, disputed] = ["units", disputed].map(|column| kind.integer(column));
-        let query = format!("SELECT {texts}, {units}, {disputed} FROM seckill_orders");
-        let rows = self.shop.database.rows(&query);
-        let said = |row: &sqlx::any::AnyRow| {
-            let text = |at: usize| from_hex(&row.get::<String, _>(at));
-            let said = Said {
-                state: State::parse(text(2).as_bytes()).expect("a state"),
-                units: row.get(4),
-                reference: text(3),
-                is_disputed: row.get::<i64, _>(5) == 1,
-            };
-            ((text(0), text(1)), said)
-        };
-        rows.iter().map(said).collect()
+        let columns = ["voucher_id", "order_id", "state", "COALESCE(ref, '')", "units", disputed];
+        let rows = self.shop.database.texts(columns, "FROM seckill_orders").into_iter();
+        rows.map(|[voucher, order, state, reference, units, disputed]| {
+            let state = State::parse(state.as_bytes()).expect("a state");
+            let units = units.parse().expect("units");
+            ((voucher, order), Said { state, units, reference, is_disputed: disputed == "1" })
+        })
+        .collect()
     }
 
     /// No row says less than when it was looked at before.

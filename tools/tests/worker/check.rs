@@ -1,11 +1,10 @@
 //! `seckill-worker check`: which orders differ, and what it writes.
 
 use redis::Value;
-use sqlx::Row as _;
 
 use crate::databases::Database;
 use crate::harness::{Server, text};
-use crate::shop::{Shop, databases};
+use crate::shop::Shop;
 
 /// Runs the check; returns its exit code and its output.
 pub fn checked(shop: &Shop, options: &[&str]) -> (Option<i32>, String) {
@@ -23,21 +22,19 @@ pub fn expect(shop: &Shop, options: &[&str], code: i32, words: &[&str]) -> Strin
 
 #[test]
 fn rows_are_compared_with_the_server() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sell("phone", 200);
+    for shop in Shop::on_each("phone 200") {
         shop.buy_many("phone", 0..200);
         shop.drain(&[]);
         let options = ["--voucher", "phone", "--stock", "200"];
         expect(&shop, &options, 0, &["\nPROVED: 200 units sold in Redis, 200 orders in "]);
-        shop.database.held("DELETE FROM seckill_orders WHERE units = 1").end("SELECT 1");
+        shop.sql("DELETE FROM seckill_orders WHERE units = 1");
         let words =
             ["orders                           200          0  DIFFERS", "and 180 more: --json"];
         expect(&shop, &options, 1, &words);
         // Repaired from the entries of the stream, with the sums as before.
         let repaired = [&options[..], &["--repair"]].concat();
         expect(&shop, &repaired, 1, &["wrote 200 orders", "DIFFERENT: units in the sums\n"]);
-        shop.database.held("UPDATE seckill_voucher_sales SET units = 200").end("SELECT 1");
+        shop.sql("UPDATE seckill_voucher_sales SET units = 200");
         expect(&shop, &options, 0, &["PROVED: 200 units"]);
         shop.check();
     }
@@ -46,9 +43,7 @@ fn rows_are_compared_with_the_server() {
 /// Orders that the streams no longer have are in the book of a managed voucher.
 #[test]
 fn a_managed_sale_is_repaired_from_its_book() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sell_managed("tea", 10, "LIMIT 3 HOLD 600000");
+    for shop in Shop::on_each("tea 10 LIMIT 3 HOLD 600000") {
         for (user, order) in [("ann", "o1"), ("ben", "o2"), ("cid", "o3"), ("dan", "o4")] {
             shop.buy("tea", user, order);
         }
@@ -84,9 +79,7 @@ fn a_managed_sale_is_repaired_from_its_book() {
 /// An entry that no worker has read yet is written once, by the repair or by the worker.
 #[test]
 fn entries_that_come_after_a_repair_change_nothing() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 50);
-    shop.sell_managed("tea", 10, "LIMIT 1 HOLD 600000");
+    let shop = Shop::of("phone 50, tea 10 LIMIT 1 HOLD 600000");
     shop.buy("phone", "ann", "o1");
     shop.buy("tea", "ann", "t1");
     shop.drain(&[]);
@@ -115,9 +108,7 @@ fn entries_that_come_after_a_repair_change_nothing() {
 /// A person has to decide about these.
 #[test]
 fn what_was_sold_is_never_released() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 50);
-    shop.sell_managed("tea", 10, "LIMIT 1");
+    let shop = Shop::of("phone 50, tea 10 LIMIT 1");
     for voucher in ["phone", "tea"] {
         shop.buy(voucher, "ann", &format!("{voucher}-1"));
     }
@@ -127,7 +118,7 @@ fn what_was_sold_is_never_released() {
     let sql = "INSERT INTO seckill_orders SELECT voucher_id, sale_id, 'x', 'eve', units, state, \
                deadline_ms, NULL, entry_id, released_id, confirmed_id, NULL, NULL, NULL, 0, 0 FROM \
                seckill_orders WHERE voucher_id = 'tea'";
-    shop.database.held(sql).end("SELECT 1");
+    shop.sql(sql);
     let words = ["phone-1 of ann for voucher phone: cancelled on the server, sold in"];
     expect(
         &shop,
@@ -163,7 +154,7 @@ fn all_shards_of_a_sale_are_compared() {
     shop.drain(&[]);
     let told = expect(&shop, &["--voucher", "7"], 0, &["PROVED: 6 units sold"]);
     assert!(told.contains("orders                             6          6  ok"), "{told}");
-    shop.database.held("DELETE FROM seckill_orders WHERE order_id = 'o3'").end("SELECT 1");
+    shop.sql("DELETE FROM seckill_orders WHERE order_id = 'o3'");
     let words = ["o3 of u3 for voucher 7#1: sold on the server, missing in the rows"];
     expect(&shop, &["--voucher", "7"], 1, &words);
     let (code, json) = checked(&shop, &["--voucher", "7", "--json"]);
@@ -175,8 +166,7 @@ fn all_shards_of_a_sale_are_compared() {
 /// One sentence, exit code 2, and nothing is created.
 #[test]
 fn what_can_not_be_compared_is_told() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 50);
+    let shop = Shop::of("phone 50");
     let no_file = ["--voucher", "phone"];
     let told = expect(&shop, &no_file, 2, &["no such file"]);
     assert_eq!(told.lines().count(), 1, "{told}");
@@ -189,15 +179,10 @@ fn what_can_not_be_compared_is_told() {
 /// SECKILL.EXTEND appends no entry: the row has the later deadline once it is written again.
 #[test]
 fn a_later_deadline_is_in_the_row_when_it_is_written_again() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sell_managed("tea", 10, "HOLD 600000 LIMIT 3");
+    for shop in Shop::on_each("tea 10 HOLD 600000 LIMIT 3") {
         assert_eq!(shop.run("SECKILL.TRY tea ann o1 UNITS 3"), Value::Int(0));
         shop.drain(&[]);
-        let in_row = || {
-            let column = shop.database.kind.integer("deadline_ms");
-            shop.database.rows(&format!("SELECT {column} FROM seckill_orders"))[0].get::<i64, _>(0)
-        };
+        let in_row = || shop.database.numbers(["deadline_ms"], "FROM seckill_orders")[0][0];
         let in_book = || {
             let entry = text(&shop.run("HGET seckill:book:tea o1"));
             entry.split(':').nth(2).and_then(|ms| ms.parse::<i64>().ok()).expect("a deadline")
@@ -221,14 +206,13 @@ fn a_later_deadline_is_in_the_row_when_it_is_written_again() {
 /// Another program's word in a row is not taken for anything: no command goes on.
 #[test]
 fn a_state_that_is_none_is_named() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell_managed("tea", 10, "HOLD 600000");
+    let shop = Shop::of("tea 10 HOLD 600000");
     shop.buy("tea", "ann", "o1");
     shop.buy("tea", "ben", "o2");
     shop.drain(&[]);
     let spoil = "PRAGMA ignore_check_constraints = ON; UPDATE seckill_orders SET state = 'paid' \
                  WHERE order_id = 'o1'";
-    shop.database.held(spoil).end("SELECT 1");
+    shop.sql(spoil);
     let words =
         ["the row of order o1 of voucher tea, sale ", ", has the state paid, which is none"];
     expect(&shop, &["--voucher", "tea"], 2, &words);
@@ -245,7 +229,7 @@ fn a_state_that_is_none_is_named() {
     assert_eq!(states, ["paid", "sold"]);
     // Other rows that are disputed are not looked at, and the log says so.
     let dispute = "UPDATE seckill_orders SET disputed = 'held', disputed_ms = 1";
-    shop.database.held(&format!("PRAGMA ignore_check_constraints = ON; {dispute}")).end("SELECT 1");
+    shop.sql(&format!("PRAGMA ignore_check_constraints = ON; {dispute}"));
     let mut worker = shop.once(&[]);
     worker.ended();
     let words = "not looked at until later: rows that are disputed: ";

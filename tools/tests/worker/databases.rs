@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, Connection, Executor};
+use sqlx::{AnyConnection, Connection, Executor, Row as _};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -35,17 +35,17 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A text column as hexadecimal digits, which every driver returns as text.
-    pub fn hex(self, column: &str) -> String {
+    /// A column's text as hexadecimal digits, which every driver returns as text.
+    fn hex(self, column: &str) -> String {
         match self {
-            Self::Postgres => format!("encode(convert_to({column}, 'UTF8'), 'hex')"),
+            Self::Postgres => {
+                format!("encode(convert_to(CAST({column} AS TEXT), 'UTF8'), 'hex')")
+            }
             Self::Sqlite => format!("hex({column})"),
-            Self::MariaDb | Self::MySql => format!("CAST(hex({column}) AS CHAR(2048))"),
+            Self::MariaDb | Self::MySql => {
+                format!("CAST(hex(CAST({column} AS BINARY)) AS CHAR(8192))")
+            }
         }
-    }
-
-    pub fn integer(self, column: &str) -> String {
-        format!("CAST({column} AS {})", if self.is_mysql() { "SIGNED" } else { "BIGINT" })
     }
 
     pub fn is_mysql(self) -> bool {
@@ -139,6 +139,20 @@ impl Database {
             connection.close().await?;
             Ok(rows)
         })
+    }
+
+    /// Columns of any kind as texts. `rest` begins with FROM.
+    pub fn texts<const N: usize>(&self, columns: [&str; N], rest: &str) -> Vec<[String; N]> {
+        let hex = columns.map(|column| self.kind.hex(column)).join(", ");
+        let rows = self.rows(&format!("SELECT {hex} {rest}"));
+        let text = |row: &AnyRow, column| from_hex(&row.get::<String, _>(column));
+        rows.iter().map(|row| std::array::from_fn(|column| text(row, column))).collect()
+    }
+
+    /// Likewise, numbers.
+    pub fn numbers<const N: usize>(&self, columns: [&str; N], rest: &str) -> Vec<[i64; N]> {
+        let number = |text: String| text.parse().unwrap_or_else(|_| panic!("{text} {rest}"));
+        self.texts(columns, rest).into_iter().map(|row| row.map(number)).collect()
     }
 
     /// Runs a statement on a connection that is open as long as the returned value.
@@ -340,7 +354,7 @@ impl Drop for DatabaseServer {
 }
 
 /// The text of hexadecimal digits.
-pub fn from_hex(digits: &str) -> String {
+fn from_hex(digits: &str) -> String {
     let digits: Vec<u8> =
         digits.chars().map(|digit| digit.to_digit(16).expect("a digit") as u8).collect();
     let bytes = digits.chunks(2).map(|pair| pair[0] * 16 + pair[1]).collect();

@@ -2,9 +2,8 @@
 //! the server. In the end every accepted order is a row, a dead letter, or was told as lost.
 
 use domain::entry_id::EntryId;
-use sqlx::Row as _;
 
-use crate::databases::{Database, Kind, from_hex};
+use crate::databases::{Database, Kind};
 use crate::harness::Server;
 use crate::shop::{GROUP, OrderId, Shop, entries, random};
 use crate::worker::Worker;
@@ -128,11 +127,9 @@ impl Storm {
 
     /// From which entry to which something was lost, as the rows tell.
     fn lost(&self) -> Vec<(EntryId, EntryId)> {
-        let kind = self.shop.database.kind;
-        let [from, until] = ["entry_id", "until_id"].map(|column| kind.hex(column));
-        let query = format!("SELECT {from}, {until} FROM seckill_lost_entries");
-        let id = |row: &sqlx::any::AnyRow, at| entry_id(&from_hex(&row.get::<String, _>(at)));
-        self.shop.database.rows(&query).iter().map(|row| (id(row, 0), id(row, 1))).collect()
+        let database = &self.shop.database;
+        let lost = database.texts(["entry_id", "until_id"], "FROM seckill_lost_entries");
+        lost.iter().map(|[from, until]| (entry_id(from), entry_id(until))).collect()
     }
 
     fn check(mut self) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kit::pages::{check_help, check_options, options, page};
 use redis::Value;
 
-use crate::databases::{Database, Kind};
+use crate::databases::Kind;
 use crate::shop::{Shop, databases};
 use crate::statements::documented;
 
@@ -15,9 +15,7 @@ fn the_user_of_the_page_has_the_rights_that_it_takes() {
     let page = page("docs/SECURITY.md");
     let line = page.lines().find(|line| line.starts_with("ACL SETUSER seckill-worker on "));
     let rights = line.expect("a user").split(" >change-me-8 ").nth(1).expect("rights");
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 5);
-    shop.sell_managed("tea", 5, "HOLD 60000");
+    let shop = Shop::of("phone 5, tea 5 HOLD 60000");
     shop.buy("phone", "ann", "o1");
     shop.buy("phone", "ben", "o2");
     shop.buy("tea", "ann", "o3");
@@ -73,16 +71,14 @@ fn a_running_consumer_is_replaced_as_the_page_says() {
     let commands = page("docs/cut-over.md");
     let commands = commands.lines().filter(|line| line.starts_with("XGROUP CREATE stream."));
     let commands: Vec<&str> = commands.take(3).collect();
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 50);
+    let shop = Shop::of("phone 50");
     shop.buy("phone", "old", "o1");
     commands.iter().for_each(|command| _ = shop.run(command));
     shop.buy("phone", "new", "o2");
     shop.drain(&[]);
     assert_eq!((shop.row_count(), shop.accepted_count()), (1, 2));
     // The other way: entries that the shop's consumer had, and those that it had not.
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 50);
+    let shop = Shop::of("phone 50");
     shop.buy_many("phone", 0..6);
     shop.run("XGROUP CREATE stream.orders g1 0");
     shop.run("XREADGROUP GROUP g1 c1 COUNT 4 STREAMS stream.orders >");

@@ -11,10 +11,9 @@ use std::fs::{self, File};
 
 use kit::harness::last_appended;
 use redis::Value;
-use sqlx::Row as _;
 
 use crate::check::checked;
-use crate::databases::{Database, Kind, from_hex};
+use crate::databases::{Database, Kind};
 use crate::harness::Server;
 use crate::shop::{Shop, random};
 use crate::statements::documented;
@@ -204,10 +203,9 @@ impl Drill {
 
     /// Clients that got no answer repeat what they sent.
     fn repeat(&mut self) {
-        let reference = self.shop.database.kind.hex("ref");
-        let rows = format!("SELECT {reference} FROM seckill_orders WHERE ref IS NOT NULL");
-        let rows = self.shop.database.rows(&rows);
-        self.known = rows.iter().map(|row| from_hex(&row.get::<String, _>(0))).collect();
+        let rows = "FROM seckill_orders WHERE ref IS NOT NULL";
+        let rows = self.shop.database.texts(["ref"], rows);
+        self.known = rows.into_iter().map(|[reference]| reference).collect();
         for (reference, paid) in self.payments.clone() {
             if self.random.bool() {
                 let id: usize = paid.order.parse().expect("an id");

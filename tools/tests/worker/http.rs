@@ -3,7 +3,6 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use crate::databases::Database;
 use crate::harness::{DEADLINE, Port, wait_for};
 use crate::shop::Shop;
 use crate::worker::Worker;
@@ -37,8 +36,7 @@ pub fn metric(page: &str, words: &str) -> Option<f64> {
 /// A fixed fault: no rows were written for 8 s, and no client was ever disconnected.
 #[test]
 fn slow_clients_hurt_neither_rows_nor_others() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 1_000);
+    let shop = Shop::of("phone 1000");
     let port = Port::free();
     let mut args = shop.worker_args();
     args.extend(["--metrics".to_owned(), format!("127.0.0.1:{}", port.number)]);
@@ -65,8 +63,7 @@ fn slow_clients_hurt_neither_rows_nor_others() {
 
 #[test]
 fn health_says_what_is_away() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 1_000);
+    let mut shop = Shop::of("phone 1000");
     let port = Port::free();
     let mut worker = shop.worker(&["--metrics", &format!("127.0.0.1:{}", port.number)]);
     let wait = |worker: &Worker, status: u16, words: &str| {

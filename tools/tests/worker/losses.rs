@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use redis::Value;
 
 use crate::check::expect;
-use crate::databases::{Database, Kind, from_hex};
+use crate::databases::{Database, Kind};
 use crate::harness::Server;
 use crate::shop::{Shop, databases};
 use crate::statements::documented;
@@ -24,18 +24,11 @@ impl Shop {
 
     /// What the changes table has become of an order, in order.
     pub fn changes(&self, order: &str) -> Vec<String> {
-        let columns = ["to_state", "COALESCE(ref, '-')"];
-        let [to, reference] = columns.map(|column| self.database.kind.hex(column));
-        let query = format!(
-            "SELECT {to}, {reference} FROM seckill_order_changes WHERE order_id = '{order}' \
-             ORDER BY at_ms, entry, to_state"
+        let rest = format!(
+            "FROM seckill_order_changes WHERE order_id = '{order}' ORDER BY at_ms, entry, to_state"
         );
-        let rows = self.database.rows(&query);
-        let line = |row: &sqlx::any::AnyRow| {
-            let text = |column| from_hex(&sqlx::Row::get::<String, _>(row, column));
-            format!("{} {}", text(0), text(1))
-        };
-        rows.iter().map(line).collect()
+        let lines = self.database.texts(["to_state", "COALESCE(ref, '-')"], &rest);
+        lines.iter().map(|line| line.join(" ")).collect()
     }
 }
 
@@ -47,9 +40,7 @@ fn paid_orders_that_the_server_has_forgotten_stay_paid() {
         let file = shop.with_statements(&[(2, 100)], &documented(shop.database.kind));
         let statements = ["--statements", &*file];
         shop.sell_managed("2", 100, "HOLD 4000");
-        for number in 0..20 {
-            shop.buy("2", &format!("{}", 500 + number), &format!("{}", 1_000 + number));
-        }
+        shop.buy_numbered("2", 0..20);
         shop.drain(&statements);
         shop.run("SAVE");
         for number in 0..20 {
@@ -108,10 +99,7 @@ fn an_order_that_was_lost_repeated_and_cancelled_is_cancelled() {
 /// Payments that come too late, twice, or for nothing: kept, and nothing is sold for them.
 #[test]
 fn payments_to_refund_are_kept() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sell_managed("tea", 9, "HOLD 600000 LIMIT 5");
-        shop.sell_managed("cup", 9, "LIMIT 5");
+    for shop in Shop::on_each("tea 9 HOLD 600000 LIMIT 5, cup 9 LIMIT 5") {
         for (voucher, id) in [("tea", "o1"), ("tea", "o2"), ("cup", "o3")] {
             shop.buy(voucher, "ann", id);
         }
@@ -202,8 +190,7 @@ fn the_time_zone_is_the_databases() {
         shop.sell("1", 9);
         shop.buy("1", "501", "1001");
         shop.drain(&["--statements", &file]);
-        let zones = shop.database.rows("SELECT zone, modes FROM zones");
-        let [zone, modes] = [0, 1].map(|column| sqlx::Row::get::<String, _>(&zones[0], column));
+        let [zone, modes] = shop.database.texts(["zone", "modes"], "FROM zones").remove(0);
         let wanted = if kind == Kind::Postgres { "Asia/Shanghai" } else { "+08:00" };
         assert_eq!(zone, wanted);
         assert!(!modes.contains("PIPES_AS_CONCAT"), "{modes}");

@@ -151,10 +151,7 @@ fn once_ends_though_there_is_poison() {
 /// No command sells like this: another client writes to the stream.
 #[test]
 fn a_user_has_one_live_row_where_the_limit_is_one() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sell("phone", 10);
-        shop.sell_managed("tea", 10, "LIMIT 2");
+    for shop in Shop::on_each("phone 10, tea 10 LIMIT 2") {
         shop.buy("phone", "alice", "a1");
         for id in ["a1", "a2"] {
             shop.buy("tea", "alice", id);
@@ -179,8 +176,7 @@ fn a_user_has_one_live_row_where_the_limit_is_one() {
 /// The server refuses the command that delivers entries again.
 #[test]
 fn what_could_not_be_tried_again_is_tried_later() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 9);
+    let shop = Shop::of("phone 9");
     shop.drain(&[]);
     shop.refuse("NEW.voucher_id <> ''");
     shop.buy_many("phone", 0..3);

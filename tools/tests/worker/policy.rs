@@ -7,7 +7,7 @@ use redis::Value;
 
 use crate::databases::{Database, Kind};
 use crate::harness::{Server, text, wait_for};
-use crate::shop::{GROUP, Shop, databases, entries};
+use crate::shop::{GROUP, Shop, entries};
 use crate::worker::Worker;
 
 const TABLE: &str = "seckill_orders";
@@ -115,8 +115,7 @@ fn the_names_of_fields_are_the_servers_also_when_they_change() {
 /// The shop's script names fields as the server's settings don't.
 #[test]
 fn an_entry_with_other_fields_stays_until_the_worker_knows_them() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 50);
+    let shop = Shop::of("phone 50");
     for number in 0..30 {
         shop.run(&format!("XADD stream.orders * userId u{number} voucherId 7 orderId o{number}"));
     }
@@ -140,8 +139,7 @@ fn an_entry_with_other_fields_stays_until_the_worker_knows_them() {
 
 #[test]
 fn settings_that_may_not_be_read_are_asked_for() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 10);
+    let shop = Shop::of("phone 10");
     shop.buy("phone", "ann", "o1");
     shop.run("ACL SETUSER default -info");
     shop.ends(&["--once"], 1, "+info");
@@ -154,10 +152,7 @@ fn settings_that_may_not_be_read_are_asked_for() {
 /// is not the orders' fault, and not that of others.
 #[test]
 fn what_refuses_some_orders_stops_no_others() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sell("phone", 1_000);
-        shop.sell_managed("tea", 100, "HOLD 600000");
+    for shop in Shop::on_each("phone 1000, tea 100 HOLD 600000") {
         shop.drain(&[]);
         let errors: &[&str] = match shop.database.kind {
             Kind::Sqlite => &[""],
@@ -188,8 +183,7 @@ fn what_refuses_some_orders_stops_no_others() {
 /// An order is given up while the worker has it, and the database refuses another of its batch.
 #[test]
 fn what_was_given_up_is_not_written_when_its_batch_is_tried_again() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("tea", 9);
+    let shop = Shop::of("tea 9");
     shop.buy("tea", "eve", "t0");
     let mut worker = shop.worker(&QUICK);
     shop.wait_until_drained(&mut worker);
@@ -210,9 +204,7 @@ fn what_was_given_up_is_not_written_when_its_batch_is_tried_again() {
 /// A worker has the order in hand, and can't find the letter any more.
 #[test]
 fn what_a_person_keeps_is_not_written_though_its_letter_is_trimmed() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sell("phone", 9);
+    for shop in Shop::on_each("phone 9") {
         shop.drain(&[]);
         shop.refuse("NEW.order_id IN ('kept', 'sold')");
         shop.buy("phone", "ann", "kept");
@@ -237,11 +229,7 @@ fn what_a_person_keeps_is_not_written_though_its_letter_is_trimmed() {
 /// or not, never.
 #[test]
 fn only_a_held_order_is_rejected_and_only_when_asked_for() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sell("phone", 1_000_000);
-        shop.sell_managed("tea", 100, "HOLD 600000");
-        shop.sell_managed("cup", 100, "LIMIT 1");
+    for shop in Shop::on_each("phone 1000000, tea 100 HOLD 600000, cup 100 LIMIT 1") {
         shop.drain(&[]);
         shop.refuse("NEW.units > 0 AND NEW.order_id IN ('paid', 'held', 'sold', 'plain')");
         for (voucher, id) in [("tea", "paid"), ("tea", "held"), ("cup", "sold"), ("phone", "plain")]
@@ -282,8 +270,7 @@ fn only_a_held_order_is_rejected_and_only_when_asked_for() {
 /// The fault of an entry must be recorded, but the dead letters can't be written.
 #[test]
 fn a_dead_letter_that_is_refused_loses_nothing() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 10);
+    let shop = Shop::of("phone 10");
     shop.buy("phone", "ann", "o1");
     shop.run("XADD stream.orders.released * userId ann voucherId phone id o1 reason whim");
     shop.run("SET stream.orders.released.dlq nonsense");
@@ -302,8 +289,7 @@ fn a_dead_letter_that_is_refused_loses_nothing() {
 
 #[test]
 fn a_person_is_asked_before_anything_is_given_up() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell_managed("tea", 100, "HOLD 600000 LIMIT 5");
+    let shop = Shop::of("tea 100 HOLD 600000 LIMIT 5");
     shop.drain(&[]);
     shop.refuse("NEW.units > 0");
     for id in ["paid", "held", "kept\u{202e}"] {

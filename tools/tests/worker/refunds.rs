@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::check::{checked, expect};
-use crate::databases::{Database, from_hex};
+use crate::databases::Database;
 use crate::harness::Server;
 use crate::settle::{CHECK, REPAIR};
 use crate::shop::{Shop, databases};
@@ -37,8 +37,7 @@ fn a_release_refunds_what_was_paid_on_the_server() {
 #[test]
 fn the_other_payment_of_an_order_is_refunded() {
     for way in ["--keep", "--release"] {
-        let mut shop = Shop::open(Database::sqlite());
-        shop.sell_managed("7", 5, "HOLD 600000");
+        let mut shop = Shop::of("7 5 HOLD 600000");
         shop.buy("7", "ann", "1");
         shop.drain(&[]);
         shop.run("SAVE");
@@ -113,24 +112,20 @@ fn what_is_due_of_a_payment_is_on_lines_once() {
         shop.drain(&[]);
         let lines = |word: &str| shop.changes("1").iter().filter(|one| *one == word).count();
         assert_eq!(lines("cancelled A"), 1);
-        shop.database
-            .held("DELETE FROM seckill_order_changes WHERE to_state = 'cancelled'")
-            .end("SELECT 1");
+        shop.sql("DELETE FROM seckill_order_changes WHERE to_state = 'cancelled'");
         expect(&shop, &CHECK, 1, &["no line refunds 3 units in the rows: check --repair"]);
         expect(&shop, &REPAIR, 0, &["wrote 1 orders", "\nPROVED: 0 units sold"]);
         assert_eq!(lines("cancelled A"), 1);
-        let entry = shop.database.kind.hex("entry");
-        let query = "FROM seckill_order_changes WHERE to_state = 'cancelled'";
-        let entries = shop.database.rows(&format!("SELECT {entry} {query}"));
-        let entry = from_hex(&sqlx::Row::get::<String, _>(&entries[0], 0));
-        assert_eq!(entry, "check 0", "no entry of a stream wrote it");
+        let cancelled = "FROM seckill_order_changes WHERE to_state = 'cancelled'";
+        let entries = shop.database.texts(["entry"], cancelled);
+        assert_eq!(entries, [["check 0"]], "no entry of a stream wrote it");
         expect(&shop, &REPAIR, 0, &["\nPROVED: 0 units sold"]);
         // The whole payment, too: a person says that this was not refunded.
         let copy = "INSERT INTO seckill_order_changes (voucher_id, sale_id, order_id, entry, \
                     to_state, from_state, at_ms, units, ref, said) SELECT voucher_id, sale_id, \
                     order_id, 'x', 'late', from_state, at_ms, units, ref, said FROM \
                     seckill_order_changes WHERE to_state = 'cancelled'";
-        shop.database.held(copy).end("SELECT 1");
+        shop.sql(copy);
         let told = expect(&shop, &REPAIR, 1, &["lines refund more in the rows: "]);
         shop.settles(&step(&told, "1", " if it was not"), 0, &["was not refunded as a whole"]);
         expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
@@ -246,8 +241,7 @@ fn units_of_which_nobody_tells_whether_they_were_paid_wait_for_a_person() {
 /// A released order that a restored server sold, and of which it released a unit.
 #[test]
 fn what_was_released_of_an_order_before_it_is_kept_is_refunded() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell_managed("7", 5, "HOLD 600000 LIMIT 5");
+    let mut shop = Shop::of("7 5 HOLD 600000 LIMIT 5");
     assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 2"), Value::Int(0));
     shop.drain(&[]);
     shop.run("SAVE");
@@ -297,12 +291,10 @@ pub fn step<'t>(told: &'t str, order: &str, end: &str) -> Vec<&'t str> {
 impl Shop {
     /// The units that lines refund of a payment.
     pub fn refunds(&self, reference: &str) -> i64 {
-        let units = self.database.kind.integer("units");
-        let query = format!(
-            "SELECT {units} FROM seckill_order_changes WHERE ref = '{reference}' AND \
-             to_state IN ('reduced', 'cancelled', 'expired', 'rejected')"
+        let lines = format!(
+            "FROM seckill_order_changes WHERE ref = '{reference}' AND to_state IN ('reduced', \
+             'cancelled', 'expired', 'rejected')"
         );
-        let rows = self.database.rows(&query);
-        rows.iter().map(|row| sqlx::Row::get::<i64, _>(row, 0)).sum()
+        self.database.numbers(["units"], &lines).iter().map(|[units]| units).sum()
     }
 }

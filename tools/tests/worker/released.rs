@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::databases::{Database, Kind};
-use crate::shop::{GROUP, Shop, databases};
+use crate::shop::{GROUP, Shop};
 use crate::worker::until;
 
 const RELEASED: &str = "stream.orders.released";
@@ -35,11 +35,7 @@ impl Shop {
 
 #[test]
 fn cancelled_expired_and_bought_again() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sell("phone", 10);
-        shop.sell_managed("tea", 10, "LIMIT 1");
-        shop.sell_managed("cup", 10, "LIMIT 1 HOLD 30");
+    for shop in Shop::on_each("phone 10, tea 10 LIMIT 1, cup 10 LIMIT 1 HOLD 30") {
         let mut worker = shop.worker(&["--retry", "5ms"]);
         for voucher in ["phone", "tea", "cup"] {
             shop.buy(voucher, "alice", "a1");

@@ -150,7 +150,7 @@ fn what_a_person_has_kept_is_not_released_by_what_the_server_said_then() {
     expect(&shop, &REPAIR, 0, &["\nPROVED: 1 units sold"]);
     assert_eq!(shop.info("7", "left"), "4");
     // A person takes the row back by other means: the units do not stay off the sale.
-    shop.database.held("UPDATE seckill_orders SET state = 'cancelled'").end("SELECT 1");
+    shop.sql("UPDATE seckill_orders SET state = 'cancelled'");
     assert_eq!(shop.puts_back(1), Value::Int(5));
     assert!(!checked(&shop, &CHECK).1.contains("off the sale"));
 }
@@ -343,9 +343,7 @@ fn a_person_adopts_an_empty_server() {
 /// A backup that is older than the first worker has no mark, but the sale of the rows.
 #[test]
 fn a_server_from_before_its_first_worker_is_known_by_its_sale() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
-        shop.sell_managed("7", 5, "HOLD 600000");
+    for mut shop in Shop::on_each("7 5 HOLD 600000") {
         shop.run("SAVE");
         shop.buy("7", "ann", "1");
         shop.pay("7 ann 1", "A", 1);
@@ -380,7 +378,7 @@ fn a_closed_sale_stays_proved_until_its_rows_change() {
         expect(&shop, &close, 0, &["closed sale ", "1 orders, 1 units", "\nPROVED"]);
         shop.run("SECKILL.DROP 7");
         expect(&shop, &CHECK, 0, &["\nPROVED"]);
-        shop.database.held("UPDATE seckill_orders SET ref = 'x'").end("SELECT 1");
+        shop.sql("UPDATE seckill_orders SET ref = 'x'");
         expect(&shop, &CHECK, 3, &["no book of this sale", "UNPROVED"]);
     }
 }

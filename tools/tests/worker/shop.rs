@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use redis::{ConnectionAddr, Value};
-use sqlx::Row as _;
 
-use crate::databases::{Database, Kind, from_hex};
+use crate::databases::{Database, Kind};
 use crate::harness::{Server, text, wait_for};
 use crate::worker::{Worker, asked};
 
@@ -38,6 +37,30 @@ pub struct Shop {
 impl Shop {
     pub fn open(database: Database) -> Self {
         Self::on(Server::start(), database, &[""])
+    }
+
+    /// One on SQLite with these sales, such as `phone 9, tea 100 HOLD 600000`: those with rules are
+    /// managed.
+    pub fn of(sales: &str) -> Self {
+        Self::open(Database::sqlite()).selling(sales)
+    }
+
+    /// One on each database that is installed.
+    pub fn on_each(sales: &str) -> impl Iterator<Item = Self> {
+        databases().map(move |database| Self::open(database).selling(sales))
+    }
+
+    pub fn selling(mut self, sales: &str) -> Self {
+        for sale in sales.split(", ") {
+            let mut words = sale.splitn(3, ' ');
+            let voucher = words.next().expect("a voucher");
+            let stock = words.next().and_then(|stock| stock.parse().ok()).expect("a stock");
+            match words.next() {
+                Some(rules) => self.sell_managed(voucher, stock, rules),
+                None => self.sell(voucher, stock),
+            }
+        }
+        self
     }
 
     pub fn on(server: Server, database: Database, tags: &[&str]) -> Self {
@@ -88,6 +111,12 @@ impl Shop {
         numbers.for_each(|n| self.buy(voucher, &format!("u{n}"), &format!("o{n}")));
     }
 
+    /// Those of users 500, 501, .. with the order ids 1000, 1001, ..
+    pub fn buy_numbered(&self, voucher: &str, numbers: Range<u32>) {
+        let id = |first: u32, n: u32| (first + n).to_string();
+        numbers.for_each(|n| self.buy(voucher, &id(500, n), &id(1_000, n)));
+    }
+
     pub fn accept(&self, voucher: &str, user: &str, id: &str, units: i64) {
         let order = ((voucher.to_owned(), id.to_owned()), user.to_owned());
         let before = self.accepted.lock().expect("nobody panicked").insert(order, units);
@@ -117,9 +146,8 @@ impl Shop {
 
     /// A worker for this shop, with further options.
     pub fn worker(&self, options: &[&str]) -> Worker {
-        let mut args = self.worker_args();
-        args.extend(options.iter().map(|option| (*option).to_owned()));
-        Worker::start(&args, self.server.dir())
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        Worker::start(&[self.worker_args(), options].concat(), self.server.dir())
     }
 
     /// Runs a worker that ends on its own, with this exit code and these words.
@@ -220,18 +248,22 @@ impl Shop {
 
     /// Has a consumer read orders that are not done?
     pub fn has_pending(&self) -> bool {
-        let group = self.group("stream.orders", GROUP);
-        group.is_some_and(|group| group["pending"] != "0")
+        self.group("stream.orders", GROUP).is_some_and(|group| group["pending"] != "0")
     }
 
     pub fn stream_field(&self, stream: &str, field: &str) -> String {
-        let fields = pairs(self.run(&format!("XINFO STREAM {stream}")));
-        fields[field].clone()
+        pairs(self.run(&format!("XINFO STREAM {stream}")))[field].clone()
     }
 
     /// All rows of the table of orders.
     pub fn rows(&self) -> BTreeMap<OrderId, Row> {
-        self.database.rows(&orders_query(self.database.kind)).iter().map(row).collect()
+        let columns = ["voucher_id", "order_id", "user_id", "units", "state"];
+        let rows = self.database.texts(columns, "FROM seckill_orders").into_iter();
+        rows.map(|[voucher, order, user, units, state]| {
+            let units = units.parse().expect("units");
+            ((voucher, order), Row { user, units, state })
+        })
+        .collect()
     }
 
     /// The number of rows, 0 before there is a table.
@@ -299,12 +331,9 @@ impl Shop {
 
     /// The sold units of a voucher according to the database.
     pub fn units_sold(&self, voucher: &str) -> i64 {
-        let kind = self.database.kind;
-        let hex = kind.hex("voucher_id");
-        let query = format!("SELECT {hex}, {} FROM seckill_voucher_sales", kind.integer("units"));
-        let rows = self.database.rows(&query);
-        let of_it = rows.iter().find(|row| from_hex(&row.get::<String, _>(0)) == voucher);
-        of_it.map_or(0, |row| row.get(1))
+        let rows = self.database.texts(["voucher_id", "units"], "FROM seckill_voucher_sales");
+        let of_it = rows.iter().find(|[of, _]| of == voucher);
+        of_it.map_or(0, |[_, units]| units.parse().expect("units"))
     }
 
     pub fn accepted_count(&self) -> usize {
@@ -350,16 +379,6 @@ pub fn pairs(reply: Value) -> BTreeMap<String, String> {
         other => text(other),
     };
     items.chunks(2).map(|pair| (show(&pair[0]), show(&pair[1]))).collect()
-}
-
-fn orders_query(kind: Kind) -> String {
-    let hex = ["voucher_id", "order_id", "user_id"].map(|column| kind.hex(column)).join(", ");
-    format!("SELECT {hex}, {}, state FROM seckill_orders", kind.integer("units"))
-}
-
-fn row(row: &sqlx::any::AnyRow) -> (OrderId, Row) {
-    let id = |column: usize| from_hex(&row.get::<String, _>(column));
-    ((id(0), id(1)), Row { user: id(2), units: row.get(3), state: row.get(4) })
 }
 
 /// The generator of a random test; its seed is printed, and set by `SEED=<n> cargo test`.

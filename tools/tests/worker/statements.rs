@@ -48,23 +48,16 @@ impl Shop {
         path.display().to_string()
     }
 
-    pub fn numbers(&self, query: &str) -> Vec<[i64; 2]> {
-        let rows = self.database.rows(query);
-        rows.iter().map(|row| [0, 1].map(|column| sqlx::Row::get::<i64, _>(row, column))).collect()
-    }
-
     /// The shop's own stock of a voucher.
     pub fn shop_stock(&self, voucher: u32) -> i64 {
-        let [stock, zero] = ["stock", "0"].map(|value| self.database.kind.integer(value));
         let of = format!("FROM tb_seckill_voucher WHERE voucher_id = {voucher}");
-        self.numbers(&format!("SELECT {stock}, {zero} {of}"))[0][0]
+        self.database.numbers(["stock"], &of)[0][0]
     }
 
     /// The status of each order in the shop's own table.
     pub fn shop_orders(&self) -> BTreeMap<i64, i64> {
-        let status = self.database.kind.integer("status");
-        let query = format!("SELECT id, {status} FROM tb_voucher_order");
-        self.numbers(&query).into_iter().map(|[id, status]| (id, status)).collect()
+        let orders = self.database.numbers(["id", "status"], "FROM tb_voucher_order");
+        orders.into_iter().map(|[id, status]| (id, status)).collect()
     }
 
     /// Checks that the shop's tables agree with the rows.
@@ -129,9 +122,7 @@ fn a_statement_that_changes_no_row_puts_its_vouchers_orders_aside_and_says_where
         // Held: such orders could be rejected.
         shop.sell_managed("1", 100, "HOLD 600000");
         shop.sell("2", 9);
-        for number in 0..5 {
-            shop.buy("1", &format!("50{number}"), &format!("100{number}"));
-        }
+        shop.buy_numbered("1", 0..5);
         let options = [&QUICK[..], &["--statements", &file, "--reject-after", "1ms"]].concat();
         let mut worker = shop.worker(&options);
         worker.wait_for_word("--statements, on_held, statement 2, changed no row for order 100");
@@ -209,9 +200,7 @@ fn an_order_that_the_shops_table_refuses_holds_no_other_up() {
         shop.sql("CREATE UNIQUE INDEX one_each ON tb_voucher_order (user_id, voucher_id)");
         shop.sql("INSERT INTO tb_voucher_order VALUES (77, 501, 1, 2)");
         shop.sell("1", 100);
-        for number in 0..5 {
-            shop.buy("1", &format!("50{number}"), &format!("100{number}"));
-        }
+        shop.buy_numbered("1", 0..5);
         let worker = shop.worker(&[&QUICK[..], &["--statements", &file]].concat());
         shop.wait_for_pending(&worker, 1);
         assert_eq!((shop.row_count(), shop.shop_stock(1)), (4, 96));

@@ -21,8 +21,7 @@ fn wait_for_length(shop: &Shop, worker: &Worker, length: usize) {
 
 #[test]
 fn trimming_removes_only_what_every_group_has_acknowledged() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 100);
+    let shop = Shop::of("phone 100");
     shop.buy_many("phone", 0..10);
     let all = ids(&shop);
     shop.run("XGROUP CREATE stream.orders mail 0");
@@ -52,8 +51,7 @@ fn trimming_removes_only_what_every_group_has_acknowledged() {
 
 #[test]
 fn what_is_young_stays_and_releases_are_trimmed_too() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 100);
+    let shop = Shop::of("phone 100");
     shop.buy("phone", "alice", "a1");
     shop.run("SECKILL.CANCEL phone alice a1");
     let summary = shop.drain(&["--trim-after", "1h"]);

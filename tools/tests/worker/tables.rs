@@ -1,6 +1,5 @@
 //! Where the rows are: in the worker's own tables, next to those of an application.
 
-use crate::databases::Database;
 use crate::shop::{Shop, databases};
 
 impl Shop {
@@ -52,8 +51,7 @@ fn tables_that_are_others_end_the_worker_in_a_sentence() {
 /// The file is named, and no table is blamed for it.
 #[test]
 fn a_file_that_can_not_be_written_is_named() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 10);
+    let mut shop = Shop::of("phone 10");
     for path in ["nosuch/seckill.db", "."] {
         let path = shop.server.dir().join(path);
         shop.database.url = format!("sqlite:{}", path.display());
@@ -64,8 +62,7 @@ fn a_file_that_can_not_be_written_is_named() {
 
 #[test]
 fn no_table_is_made_when_that_is_not_wanted() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 10);
+    let shop = Shop::of("phone 10");
     shop.buy("phone", "ann", "o1");
     shop.ends(&["--no-migrate"], 1, "seckill_orders");
     assert_eq!(shop.database.rows("SELECT 1 FROM sqlite_master").len(), 0);
@@ -80,8 +77,7 @@ fn no_table_is_made_when_that_is_not_wanted() {
 #[test]
 fn a_sqlite_file_is_its_owners() {
     use std::os::unix::fs::PermissionsExt;
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 10);
+    let shop = Shop::of("phone 10");
     shop.buy("phone", "ann", "o1");
     shop.ends(&["--once"], 0, "there is no such file, so a new one is made");
     let path = shop.database.url.trim_start_matches("sqlite:");
@@ -104,10 +100,8 @@ fn an_order_of_another_sale_overwrites_nothing() {
         shop.run(&format!("XADD stream.orders.released * {fields}"));
         for _ in 0..2 {
             shop.drain(&[]);
-            let states = shop.database.rows("SELECT state FROM seckill_orders ORDER BY sale_id");
-            let states: Vec<String> =
-                states.iter().map(|row| sqlx::Row::get::<String, _>(row, 0)).collect();
-            assert_eq!(states, ["held", "expired", "sold"]);
+            let states = shop.database.texts(["state"], "FROM seckill_orders ORDER BY sale_id");
+            assert_eq!(states, [["held"], ["expired"], ["sold"]]);
             shop.read_again();
         }
         let units = "SELECT 1 FROM seckill_voucher_sales WHERE units = 1";

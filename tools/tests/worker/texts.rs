@@ -1,9 +1,7 @@
 //! The shop's statements on MySQL and MariaDB: many orders in one text, with the result of one
 //! order after the other, and with values that stay data.
 
-use sqlx::Row as _;
-
-use crate::databases::{Database, Kind, from_hex};
+use crate::databases::{Database, Kind};
 use crate::shop::{Shop, random};
 use crate::statements::documented;
 
@@ -34,11 +32,8 @@ fn orders_of_a_batch_are_written_together_unless_a_trigger_would_see_it() {
         shop.sql("ALTER TABLE tb_voucher_order ADD COLUMN asked DATETIME(6) DEFAULT NOW(6)");
         shop.sell_managed("1", 100, "HOLD 600000");
         let moments = |shop: &Shop, first: u32| {
-            let of = format!(
-                "SELECT COUNT(*), COUNT(DISTINCT asked) FROM tb_voucher_order WHERE id >= {}",
-                1_000 + first
-            );
-            shop.numbers(&of)[0]
+            let its = format!("FROM tb_voucher_order WHERE id >= {}", 1_000 + first);
+            shop.database.numbers(["COUNT(*)", "COUNT(DISTINCT asked)"], &its)[0]
         };
         shop.buy_ten(0);
         assert_eq!(shop.drain(&["--statements", &file])["batches"], 1);
@@ -53,7 +48,7 @@ fn orders_of_a_batch_are_written_together_unless_a_trigger_would_see_it() {
         assert_eq!(shop.drain(&["--statements", &file])["batches"], 1);
         let [told, moments] = moments(&shop, 10);
         assert!(told == 10 && moments > 1, "one order after the other: {moments}");
-        let seen = shop.numbers("SELECT COUNT(DISTINCT stock), MAX(stock) FROM seen");
+        let seen = shop.database.numbers(["COUNT(DISTINCT stock)", "MAX(stock)"], "FROM seen");
         assert_eq!(seen, [[10, 90]]);
         shop.run("SECKILL.CANCEL 1 503 1003");
         shop.drain(&["--statements", &file]);
@@ -73,9 +68,7 @@ fn statements_that_see_other_orders_run_in_order() {
             \"UPDATE tb_voucher_order SET status = status + 1 WHERE voucher_id = :voucher_id\"]";
         let file = shop.with_statements(&[(1, 100)], file);
         shop.sell("1", 100);
-        for number in 0..5 {
-            shop.buy("1", &format!("50{number}"), &format!("100{number}"));
-        }
+        shop.buy_numbered("1", 0..5);
         shop.drain(&["--statements", &file]);
         let orders: Vec<_> = shop.shop_orders().into_iter().collect();
         assert_eq!(orders, [(1000, 5), (1001, 4), (1002, 3), (1003, 2), (1004, 1)]);
@@ -104,10 +97,7 @@ fn a_text_stays_a_text_in_the_place_of_a_number() {
             wanted.push([order, user, voucher.to_owned()]);
             shop.wait_until_drained(&mut worker);
         }
-        let told = ["order_id", "user_id", "voucher_id"].map(|one| shop.database.kind.hex(one));
-        let told = shop.database.rows(&format!("SELECT {} FROM told", told.join(", ")));
-        let word = |row: &sqlx::any::AnyRow, at: usize| from_hex(&row.get::<String, _>(at));
-        let mut told: Vec<_> = told.iter().map(|row| [0, 1, 2].map(|at| word(row, at))).collect();
+        let mut told = shop.database.texts(["order_id", "user_id", "voucher_id"], "FROM told");
         told.sort();
         wanted.sort();
         assert_eq!(told, wanted);
@@ -191,14 +181,13 @@ fn any_statements_leave_what_they_leave_one_after_the_other() {
                 let path = shop.statements(&file);
                 shop.drain(&["--statements", &path]);
             }
-            for query in [
-                "SELECT id, n FROM a ORDER BY 1, 2",
-                "SELECT id, m FROM a ORDER BY 1, 2",
-                "SELECT id, n FROM b ORDER BY 1, 2",
-                "SELECT id, stock FROM s ORDER BY 1, 2",
-            ] {
-                let [wanted, told] = [0, 1].map(|place: usize| shops[place].numbers(query));
-                assert_eq!(told, wanted, "{query}\n{file}\n{steps:?}");
+            for (table, column) in [("a", "n"), ("a", "m"), ("b", "n"), ("s", "stock")] {
+                let [wanted, told] = [&shops[0], &shops[1]].map(|shop| {
+                    let mut rows = shop.database.numbers(["id", column], &format!("FROM {table}"));
+                    rows.sort();
+                    rows
+                });
+                assert_eq!(told, wanted, "{table} {column}\n{file}\n{steps:?}");
             }
         }
     }
@@ -268,20 +257,14 @@ fn a_value_is_data_in_every_mode() {
                     let [user, order] = [(); 2].map(|()| letters(&mut random, wanted.len(), set));
                     shop.server.call(&["SECKILL.TRY", "1", &user, &order]);
                     shop.accept("1", &user, &order, 1);
-                    wanted.push((order, user));
+                    wanted.push([order, user]);
                 }
                 shop.drain(&["--statements", &file]);
             }
         }
-        let hex = |column: &str| format!("CAST(HEX({column}) AS CHAR(2048))");
-        let [id, who] = [hex("id"), hex("CONVERT(who USING utf8mb4)")];
-        let of = |set| shop.database.rows(&format!("SELECT {id}, {who} FROM told_{set}"));
-        let rows: Vec<_> = ["utf8mb4", "gbk"].into_iter().flat_map(of).collect();
-        let read = |row: &sqlx::any::AnyRow| {
-            let text = |column| from_hex(&sqlx::Row::get::<String, _>(row, column));
-            (text(0), text(1))
-        };
-        let mut told: Vec<_> = rows.iter().map(read).collect();
+        let columns = ["id", "CONVERT(who USING utf8mb4)"];
+        let of = |set| shop.database.texts(columns, &format!("FROM told_{set}"));
+        let mut told: Vec<_> = ["utf8mb4", "gbk"].into_iter().flat_map(of).collect();
         told.sort();
         wanted.sort();
         assert_eq!(told, wanted);
@@ -316,9 +299,8 @@ fn a_value_that_a_column_would_change_is_not_stored() {
             }
             written += 2;
             shop.once(&["--statements", &file]).summary_with(3);
-            let ids = shop.numbers(&format!(
-                "SELECT id, CAST(user_id AS SIGNED) FROM o WHERE id >= {first} ORDER BY id"
-            ));
+            let its = format!("FROM o WHERE id >= {first} ORDER BY id");
+            let ids = shop.database.numbers(["id", "user_id"], &its);
             let right = [[first, first], [first + 3, first + 3]];
             assert_eq!(ids, right, "modes {modes}{more}");
         }
@@ -328,7 +310,8 @@ fn a_value_that_a_column_would_change_is_not_stored() {
             shop.statements("on_sold = [\"INSERT INTO texts VALUES (:order_id, :user_id)\"]");
         shop.drain(&["--statements", &file, "--group", "texts", "--table-prefix", "texts_"]);
         assert_eq!(
-            shop.numbers("SELECT COUNT(*), COUNT(CASE WHEN id = '0100' THEN 1 END) FROM texts"),
+            shop.database
+                .numbers(["COUNT(*)", "COUNT(CASE WHEN id = '0100' THEN 1 END)"], "FROM texts"),
             [[15, 1]]
         );
     }
@@ -341,15 +324,16 @@ fn a_statement_that_is_sent_alone_is_named_at_the_start() {
         shop.sql("CREATE TABLE told (id VARCHAR(64))");
         shop.sql("CREATE PROCEDURE tell(id VARCHAR(64)) INSERT INTO told VALUES (id)");
         shop.sell("1", 100);
-        for number in 0..5 {
-            shop.buy("1", &format!("u{number}"), &format!("o{number}"));
-        }
+        shop.buy_many("1", 0..5);
         let file = shop.statements("on_sold = [\"CALL tell(:order_id)\"]");
         let mut worker = shop.once(&["--statements", &file]);
         assert!(worker.ended().success(), "{}", worker.log());
         let words = "on_sold, statement 1 is sent for each order alone";
         assert_eq!(worker.log().matches(words).count(), 1, "{}", worker.log());
-        assert_eq!(shop.numbers("SELECT COUNT(*), COUNT(DISTINCT id) FROM told"), [[5, 5]]);
+        assert_eq!(
+            shop.database.numbers(["COUNT(*)", "COUNT(DISTINCT id)"], "FROM told"),
+            [[5, 5]]
+        );
         shop.check();
     }
 }

@@ -2,9 +2,8 @@
 //! is told that it is lost.
 
 use redis::Value;
-use sqlx::Row as _;
 
-use crate::databases::{Database, from_hex};
+use crate::databases::Database;
 use crate::harness::{Port, Server};
 use crate::http::{http_get, metric};
 use crate::removed::proxy;
@@ -16,14 +15,9 @@ const ORDERS: &str = "stream.orders";
 impl Shop {
     /// The cause of each line of lost entries, and how many it is about.
     fn lost(&self) -> Vec<(String, Option<i64>)> {
-        let (kind, table) = (self.database.kind, "seckill_lost_entries");
-        let count = kind.integer("COALESCE(entries, -1)");
-        let query = format!("SELECT {}, {count} FROM {table} ORDER BY 1, 2", kind.hex("cause"));
-        let line = |row: &sqlx::any::AnyRow| {
-            let count: i64 = row.get(1);
-            (from_hex(&row.get::<String, _>(0)), (count >= 0).then_some(count))
-        };
-        self.database.rows(&query).iter().map(line).collect()
+        let rest = "FROM seckill_lost_entries ORDER BY cause, entries";
+        let lines = self.database.texts(["cause", "COALESCE(entries, -1)"], rest).into_iter();
+        lines.map(|[cause, count]| (cause, count.parse().ok().filter(|n| *n >= 0))).collect()
     }
 
     /// A consumer that read this many orders, and died.
@@ -86,8 +80,7 @@ fn orders_in_hand_are_written_though_their_stream_is_deleted() {
 
 #[test]
 fn an_entry_that_is_deleted_while_it_is_pending_is_told_as_lost() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 9);
+    let shop = Shop::of("phone 9");
     shop.run(&format!("XGROUP CREATE {ORDERS} {GROUP} 0 MKSTREAM"));
     shop.buy_many("phone", 0..3);
     shop.left_by_the_dead(1);
@@ -104,8 +97,7 @@ fn an_entry_that_is_deleted_while_it_is_pending_is_told_as_lost() {
 /// The row was written, and the worker died before it acknowledged the entry.
 #[test]
 fn a_deleted_entry_that_has_its_row_is_not_lost() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 9);
+    let shop = Shop::of("phone 9");
     shop.buy_many("phone", 0..3);
     shop.drain(&[]);
     shop.run(&format!("XGROUP SETID {ORDERS} {GROUP} 0"));
@@ -118,8 +110,7 @@ fn a_deleted_entry_that_has_its_row_is_not_lost() {
 
 #[test]
 fn entries_that_are_missing_before_they_are_read_are_counted_once() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 100);
+    let shop = Shop::of("phone 100");
     shop.drain(&[]);
     let gap = |count| ("gap".to_owned(), Some(count));
     shop.buy_many("phone", 0..8);
@@ -148,8 +139,7 @@ fn entries_that_are_missing_before_they_are_read_are_counted_once() {
 /// The server refuses a command while the worker finds that entries are missing.
 #[test]
 fn what_is_missing_is_told_though_the_server_fails_meanwhile() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 100);
+    let shop = Shop::of("phone 100");
     shop.buy_many("phone", 0..3);
     let mut worker = shop.worker(&[]);
     shop.wait_until_drained(&mut worker);
@@ -168,8 +158,7 @@ fn what_is_missing_is_told_though_the_server_fails_meanwhile() {
 
 #[test]
 fn the_lag_does_not_count_what_is_gone() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 100);
+    let shop = Shop::of("phone 100");
     shop.drain(&[]);
     shop.buy_many("phone", 0..8);
     shop.run(&format!("XTRIM {ORDERS} MAXLEN 3"));
@@ -188,8 +177,7 @@ fn the_lag_does_not_count_what_is_gone() {
 
 #[test]
 fn once_takes_over_what_the_dead_have_left_or_says_that_it_is_pending() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 9);
+    let shop = Shop::of("phone 9");
     shop.run(&format!("XGROUP CREATE {ORDERS} {GROUP} 0 MKSTREAM"));
     shop.buy_many("phone", 0..3);
     shop.left_by_the_dead(1);
@@ -233,9 +221,7 @@ fn a_group_that_acknowledges_meanwhile_still_bounds_the_trimming() {
 /// Orders whose ids no database can store end with their release; other vouchers go on.
 #[test]
 fn an_order_that_no_row_can_have_ends_with_its_release() {
-    let mut shop = Shop::open(Database::sqlite());
-    shop.sell("phone", 9);
-    shop.sell_managed("tea", 40, "HOLD 600000 LIMIT 5");
+    let shop = Shop::of("phone 9, tea 40 HOLD 600000 LIMIT 5");
     let call = |words: &[&[u8]]| shop.server.call(words);
     for number in 0..20 {
         let id = format!("\0{number}").into_bytes();

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::Row as _;
-
 use redis::Value;
 
 use super::{Drill, Loss, SHOP_STOCK, VOUCHER};
-use crate::databases::from_hex;
 use crate::shop::pairs;
 
 impl Drill {
@@ -28,25 +25,14 @@ impl Drill {
 
     /// What rows keep of a payment, and what lines refund of it; a whole payment counts as all.
     pub fn count(&self, loss: Loss, text: &str) {
-        let kind = self.shop.database.kind;
-        let [reference, order] = ["ref", "order_id"].map(|column| kind.hex(column));
-        let units = kind.integer("units");
-        let of = |query: &str| -> Vec<(String, String, i64, String)> {
-            let rows = self.shop.database.rows(query);
-            let text = |row: &sqlx::any::AnyRow, at| from_hex(&row.get::<String, _>(at));
-            let one = |row| (text(row, 0), text(row, 1), row.get::<i64, _>(2), text(row, 3));
-            rows.iter().map(one).collect()
+        let of = |state, table| {
+            let rest = format!("FROM seckill_{table} WHERE ref IS NOT NULL");
+            let rows = self.shop.database.texts(["ref", "order_id", "units", state], &rest);
+            let units = |units: String| units.parse::<i64>().expect("units");
+            let rows = rows.into_iter().map(|[one, order, n, word]| (one, order, units(n), word));
+            rows.collect::<Vec<_>>()
         };
-        let state = kind.hex("state");
-        let rows = of(&format!(
-            "SELECT {reference}, {order}, {units}, {state} FROM seckill_orders \
-             WHERE ref IS NOT NULL"
-        ));
-        let to = kind.hex("to_state");
-        let lines = of(&format!(
-            "SELECT {reference}, {order}, {units}, {to} FROM seckill_order_changes \
-             WHERE ref IS NOT NULL"
-        ));
+        let (rows, lines) = (of("state", "orders"), of("to_state", "order_changes"));
         for (reference, paid) in &self.payments {
             let its = rows.iter().filter(|row| row.0 == *reference && row.3 == "sold");
             let kept: i64 = its.map(|row| row.2).sum();
