@@ -154,34 +154,27 @@ fn line(finding: &Finding) -> String {
     let of = if user.is_empty() { String::new() } else { format!(" of {user}") };
     let about =
         format!("{order}{of} for voucher {voucher}: {server} on the server, {row} in the rows");
+    let settle = format!("seckill-worker settle {order} --voucher {voucher} --sale {sale}");
     match kind {
-        Kind::Oversold => format!(
-            "{about}: repeat seckill-worker settle {order} --voucher {voucher} --sale {sale} \
-             --keep when units are left"
-        ),
-        Kind::Contradicts if !sale.is_empty() && !order.is_empty() => format!(
-            "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale}, with --keep \
-             or --release"
-        ),
+        Kind::Oversold => format!("{about}: repeat {settle} --keep when units are left"),
+        Kind::Contradicts if !sale.is_empty() && !finding.order.is_empty() => {
+            format!("{about}: {settle}, with --keep or --release")
+        }
         Kind::Outside(units) => {
             format!("{about}: SECKILL.RESTOCK {voucher} {units} FOR {order} SALE {sale}")
         }
-        Kind::Unheld => format!(
-            "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale} --release"
-        ),
+        Kind::Unheld => format!("{about}: {settle} --release"),
         Kind::Shared => format!(
-            "{about}: seckill-worker settle {order} --voucher {voucher} --sale {sale}, with --keep \
-             or --release: it was for both, or not for this one"
+            "{about}: {settle}, with --keep or --release: it was for both, or not for this one"
         ),
         Kind::Claimed => format!(
             "{about}: seckill-worker settle --voucher {voucher} --payment {reference} --keep"
         ),
-        Kind::GoodsAndMoney | Kind::Twice if !sale.is_empty() => {
-            let settle = format!("seckill-worker settle {order} --voucher {voucher} --sale {sale}");
-            match kind {
-                Kind::Twice => format!("{about}: {settle} --release --not-refunded {IF_NOT}"),
-                _ => format!("{about}: {settle} --release, or --keep --not-refunded {IF_NOT}"),
-            }
+        Kind::Twice if !sale.is_empty() => {
+            format!("{about}: {settle} --release --not-refunded {IF_NOT}")
+        }
+        Kind::GoodsAndMoney if !sale.is_empty() => {
+            format!("{about}: {settle} --release, or --keep --not-refunded {IF_NOT}")
         }
         Kind::Missing | Kind::Behind | Kind::Money | Kind::Owed => {
             format!("{about}: check --repair")
