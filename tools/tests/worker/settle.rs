@@ -239,13 +239,12 @@ fn all_disputes_of_a_sale_are_settled_if_they_are_as_many_as_expected() {
 #[test]
 fn many_held_orders_that_the_server_has_lost_end_together() {
     for database in databases() {
-        let mut shop = Shop::saved(database, "HOLD 1000 LIMIT 9");
+        let mut shop = Shop::saved(database, "HOLD 600000 LIMIT 9");
         for order in ["1", "2", "3"] {
             shop.buy("7", "ann", order);
         }
         shop.drain(&[]);
         shop.returns_to_the_save();
-        shop.run("SECKILL.ALTER 7 HOLD 600000");
         shop.buy("7", "bob", "4");
         let sale = shop.info("7", "sale");
         let all = |count| {
@@ -253,7 +252,7 @@ fn many_held_orders_that_the_server_has_lost_end_together() {
             [&["--all", "--held", "--release"][..], &of].concat()
         };
         shop.settles(&all("3"), 1, &["there are 0, so nothing was settled"]);
-        shop.let_pass(1_100);
+        shop.sql("UPDATE seckill_orders SET deadline_ms = 1 WHERE order_id <> '4'");
         // So many of so few rows don't end by themselves.
         let (_, told) = shop.asked(&["--once", "--claim-after", "100ms"], "");
         let (_, advised) = told.split_once("seckill-worker settle ").expect("what to do");
