@@ -31,32 +31,39 @@ local FENCE_OUTLIVES_MS = 86400000
 
 local WRONGTYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value'
 local STOCK_NOT_INTEGER = 'ERR stock is not an integer or out of range'
-local SAME_KEYS = 'ERR the keys of a voucher must all be different'
 local GENERATED_ID = 'ERR orderid * is for SECKILL.TRY and SECKILL.MTRY, give an id here'
 
+-- Ends a function with an error.
 local function fail(text)
-    return redis.error_reply(text)
+    error(redis.error_reply(text))
 end
 
--- The module's error for a command that the server refused before anything was written.
-local function refused(reply)
+-- The reply of a command. One that the server refuses ends the function, with the module's error:
+-- nothing was written before it.
+local function ask(...)
+    local reply = redis.pcall(...)
+    if type(reply) ~= 'table' or not reply.err then
+        return reply
+    end
     if string.find(reply.err, '^WRONGTYPE') then
-        return fail(WRONGTYPE)
+        fail(WRONGTYPE)
     end
     if string.find(reply.err, 'XADD must be greater', 1, true)
         or string.find(reply.err, 'exhausted the last possible ID', 1, true) then
-        return fail('ERR the order stream has used up its ids')
+        fail('ERR the order stream has used up its ids')
     end
-    return reply
+    error(reply)
 end
 
--- The reply of a command; nil and the error if the command is refused.
-local function ask(...)
-    local reply = redis.pcall(...)
-    if type(reply) == 'table' and reply.err then
-        return nil, refused(reply)
-    end
-    return reply
+-- The error that a function has ended with, of which the pcall of Redis has the text alone.
+local function caught(reply)
+    return type(reply) == 'table' and reply or redis.error_reply(reply)
+end
+
+-- What a function returns; nil where it fails.
+local function maybe(run, ...)
+    local is_done, value = pcall(run, ...)
+    return is_done and value or nil
 end
 
 -- The digits of an integer, and whether it has a minus; nil if INCRBY would refuse the text.
@@ -82,57 +89,44 @@ local function at_least(digits, others)
     return digits >= others
 end
 
-local function argument_error(name, max, unit)
-    return fail('ERR ' .. name .. ' must be 1 to ' .. max .. (unit or ''))
-end
-
--- An argument from 1 to max, as digits.
-local function positive(text, max)
+-- An argument from 1 to max, as digits; or from 0, if that is the least.
+local function positive(text, name, max, unit, least)
     local digits, minus = integer(text or '')
-    if not digits or minus or digits == '0' or not at_least(max, digits) then
-        return nil
+    if not digits or minus or (digits == '0' and not least) or not at_least(max, digits) then
+        fail('ERR ' .. name .. ' must be ' .. (least or 1) .. ' to ' .. max .. (unit or ''))
     end
     return digits
 end
 
 -- Redis stops a function at the first command that the user may not send, and keeps what earlier
 -- commands wrote. So the rights to all commands are checked first.
-local function lacks_right(commands)
+local function check_rights(commands)
     for _, command in ipairs(commands) do
         if not redis.acl_check_cmd(unpack(command)) then
-            return fail('NOPERM the user needs ' .. command[1] .. ' on the key to run this function')
+            fail('NOPERM the user needs ' .. command[1] .. ' on the key to run this function')
         end
     end
-    return nil
 end
 
--- Runs all commands, or none and returns an error. The entry of a stream, if there is one, is
--- appended first, because no other write can be refused.
+-- Runs all commands, or none. The entry of a stream, if there is one, is appended first, because no
+-- other write can be refused.
 local function write_all(commands, entry)
-    local bad = lacks_right(commands) or (entry and lacks_right({entry}))
-    if bad then
-        return bad
-    end
+    check_rights(commands)
     if entry then
-        local _, refusal = ask(unpack(entry))
-        if refusal then
-            return refusal
-        end
+        check_rights({entry})
+        ask(unpack(entry))
     end
     for _, command in ipairs(commands) do
         redis.call(unpack(command))
     end
-    return nil
 end
 
--- The error of the first argument that is too long; nil when there is none.
-local function too_long(args, names)
+local function check_lengths(args, names)
     for position, name in ipairs(names) do
         if #args[position] > ID_LEN_MAX then
-            return fail('ERR ' .. name .. ' must be at most ' .. ID_LEN_MAX .. ' bytes long')
+            fail('ERR ' .. name .. ' must be at most ' .. ID_LEN_MAX .. ' bytes long')
         end
     end
-    return nil
 end
 
 local function have_equals(keys)
@@ -146,24 +140,27 @@ local function have_equals(keys)
     return false
 end
 
+local function check_keys(keys)
+    if have_equals(keys) then
+        fail('ERR the keys of a voucher must all be different')
+    end
+end
+
 local UNLIMITED = 'unlimited'
 
--- How many units a stock has, as digits, or UNLIMITED; or nil and the error. `missing` is the
--- answer to a missing stock, if the call has the option MISSING.
+-- How many units a stock has, as digits, or UNLIMITED. `missing` is the answer to a missing stock,
+-- if the call has the option MISSING.
 local function available(stock, missing)
-    local left, bad = ask('GET', stock)
-    if bad then
-        return nil, bad
-    end
+    local left = ask('GET', stock)
     if not left then
         if missing == 'SOLD-OUT' or (not missing and MISSING_STOCK_IS_SOLD_OUT) then
             return '0'
         end
-        return nil, fail('NOVOUCHER no stock key for this voucher')
+        fail('NOVOUCHER no stock key for this voucher')
     end
     local digits, minus = integer(left)
     if not digits then
-        return nil, fail(STOCK_NOT_INTEGER)
+        fail(STOCK_NOT_INTEGER)
     end
     if MINUS_ONE_IS_UNLIMITED and left == '-1' then
         return UNLIMITED
@@ -196,53 +193,45 @@ local function bad_fields(names)
     return nil
 end
 
--- How to read each option after `voucher user orderid`: its value and how many arguments it took,
--- or nil and an error.
+-- How to read each option after `voucher user orderid`: its value and how many arguments it took.
 local TRY_OPTIONS = {
     UNITS = function(args, at)
         if not args[at] then
-            return nil, fail('ERR UNITS needs n')
+            fail('ERR UNITS needs n')
         end
-        local units = positive(args[at], INTEGER_MAX)
-        if not units then
-            return nil, argument_error('units', INTEGER_MAX)
-        end
-        return units, 1
+        return positive(args[at], 'units', INTEGER_MAX), 1
     end,
     FIELDS = function(args, at)
         local names = {args[at], args[at + 1], args[at + 2]}
         if #names < 3 then
-            return nil, fail('ERR FIELDS needs user-field voucher-field id-field')
+            fail('ERR FIELDS needs user-field voucher-field id-field')
         end
         local bad = bad_fields(names)
         if bad then
-            return nil, fail('ERR FIELDS ' .. bad)
+            fail('ERR FIELDS ' .. bad)
         end
         return names, 3
     end,
     MISSING = function(args, at)
         local answer = string.upper(args[at] or '')
         if answer ~= 'ERROR' and answer ~= 'SOLD-OUT' then
-            return nil, fail('ERR MISSING needs error|sold-out')
+            fail('ERR MISSING needs error|sold-out')
         end
         return answer, 1
     end,
 }
 
--- The options by name, or nil and an error.
+-- The options by name.
 local function try_options(args)
     local options = {}
     local at = 4
     while args[at] do
         local name = string.upper(args[at])
         if not TRY_OPTIONS[name] or options[name] then
-            return nil, fail('ERR syntax error')
+            fail('ERR syntax error')
         end
-        local value, took = TRY_OPTIONS[name](args, at + 1)
-        if not value then
-            return nil, took
-        end
-        options[name] = value
+        local took
+        options[name], took = TRY_OPTIONS[name](args, at + 1)
         at = at + 1 + took
     end
     return options
@@ -253,32 +242,18 @@ end
 local function try(keys, args)
     local stock, buyers, orders = keys[1], keys[2], keys[3]
     local voucher, user, id = args[1], args[2], args[3]
-    local options, wrong = try_options(args)
-    if not options then
-        return wrong
-    end
+    local options = try_options(args)
     local units = options.UNITS or '1'
     if id == '*' then
-        return fail(GENERATED_ID)
+        fail(GENERATED_ID)
     end
-    if have_equals(keys) then
-        return fail(SAME_KEYS)
-    end
+    check_keys(keys)
 
-    local left, bad = available(stock, options.MISSING)
-    if bad then
-        return bad
-    end
+    local left = available(stock, options.MISSING)
     if left ~= UNLIMITED and not at_least(left, units) then
         return 1
     end
-
-    local has_bought
-    has_bought, bad = ask('SISMEMBER', buyers, user)
-    if bad then
-        return bad
-    end
-    if has_bought == 1 then
+    if ask('SISMEMBER', buyers, user) == 1 then
         return 2
     end
 
@@ -291,21 +266,22 @@ local function try(keys, args)
     if units ~= '1' then
         fields[7], fields[8] = 'units', units
     end
-    return write_all(writes, orders and {'XADD', orders, '*', unpack(fields)}) or 0
+    write_all(writes, orders and {'XADD', orders, '*', unpack(fields)})
+    return 0
 end
 
--- The users and the order ids that follow the voucher; or nil and the error.
+-- The users and the order ids that follow the voucher.
 local function pairs_of(args)
     if #args % 2 == 0 then
-        return nil, fail("ERR wrong number of arguments for 'seckill_mtry' function")
+        fail("ERR wrong number of arguments for 'seckill_mtry' function")
     end
     if #args > 1 + 2 * PAIRS_MAX then
-        return nil, fail('ERR at most ' .. PAIRS_MAX .. ' pairs of user and orderid are allowed')
+        fail('ERR at most ' .. PAIRS_MAX .. ' pairs of user and orderid are allowed')
     end
     local users, ids = {}, {}
     for place = 2, #args, 2 do
         if args[place + 1] == '*' then
-            return nil, fail(GENERATED_ID)
+            fail(GENERATED_ID)
         end
         users[#users + 1], ids[#ids + 1] = args[place], args[place + 1]
     end
@@ -318,20 +294,13 @@ end
 local function mtry(keys, args)
     local stock, buyers, orders = keys[1], keys[2], keys[3]
     local users, ids = pairs_of(args)
-    if not users then
-        return ids
-    end
-    if have_equals(keys) then
-        return fail(SAME_KEYS)
-    end
-    local left, bad = available(stock)
-    if bad then
-        return bad
-    end
+    check_keys(keys)
+    local left = available(stock)
     local is_unlimited = left == UNLIMITED
     local answers = {}
     for number, user in ipairs(users) do
-        answers[number] = too_long({user, ids[number]}, {'user', 'orderid'})
+        local is_short, bad = pcall(check_lengths, {user, ids[number]}, {'user', 'orderid'})
+        answers[number] = not is_short and caught(bad) or nil
     end
     if left == '0' then
         for number = 1, #users do
@@ -339,11 +308,7 @@ local function mtry(keys, args)
         end
         return answers
     end
-    local bought
-    bought, bad = ask('SMISMEMBER', buyers, unpack(users))
-    if bad then
-        return bad
-    end
+    local bought = ask('SMISMEMBER', buyers, unpack(users))
     local accepted, seen = {}, {}
     for number, user in ipairs(users) do
         if answers[number] then
@@ -356,21 +321,18 @@ local function mtry(keys, args)
             local entry = orders
                 and {'XADD', orders, '*', USER, user, VOUCHER, args[1], ID, ids[number]}
             if #accepted == 0 then
-                local rest = {{'SADD', buyers, user}, {'DECR', stock}, {'DECRBY', stock, '2'}}
-                local lack = lacks_right(rest) or (entry and lacks_right({entry}))
-                if lack then
-                    return lack
-                end
+                check_rights({{'SADD', buyers, user}, {'DECR', stock}, {'DECRBY', stock, '2'}})
+                check_rights({entry})
             end
-            local added, refusal = true, nil
+            local is_added, refusal = true, nil
             if entry then
-                added, refusal = ask(unpack(entry))
+                is_added, refusal = pcall(ask, unpack(entry))
             end
-            if not added and #accepted == 0 then
-                return refusal
+            if not is_added and #accepted == 0 then
+                error(refusal, 0)
             end
-            if not added then
-                answers[number] = refusal
+            if not is_added then
+                answers[number] = caught(refusal)
             else
                 answers[number] = 0
                 seen[user] = true
@@ -393,26 +355,16 @@ end
 local function cancel(keys, args)
     local stock, buyers, released = keys[1], keys[2], keys[3]
     local voucher, user, id = args[1], args[2], args[3]
-    if have_equals(keys) then
-        return fail(SAME_KEYS)
-    end
-    local has_bought, bad = ask('SISMEMBER', buyers, user)
-    if bad then
-        return bad
-    end
-    if has_bought == 0 then
+    check_keys(keys)
+    if ask('SISMEMBER', buyers, user) == 0 then
         return 0
     end
-    local left
-    left, bad = ask('GET', stock)
-    if bad then
-        return bad
-    end
+    local left = ask('GET', stock)
     if left and not integer(left) then
-        return fail(STOCK_NOT_INTEGER)
+        fail(STOCK_NOT_INTEGER)
     end
     if left == INTEGER_MAX then
-        return fail('ERR stock or total would be out of range')
+        fail('ERR stock or total would be out of range')
     end
     local fields = {USER, user, VOUCHER, voucher, ID, id, 'reason', 'cancelled'}
     local writes = {{'SREM', buyers, user}}
@@ -420,7 +372,8 @@ local function cancel(keys, args)
     if left and not (MINUS_ONE_IS_UNLIMITED and left == '-1') then
         writes[2] = {'INCRBY', stock, '1'}
     end
-    return write_all(writes, released and {'XADD', released, '*', unpack(fields)}) or 1
+    write_all(writes, released and {'XADD', released, '*', unpack(fields)})
+    return 1
 end
 
 local function now_ms()
@@ -432,61 +385,55 @@ local function whole(number)
     return string.format('%.0f', number)
 end
 
--- The last fencing token as text, or nil; an error, if there is one; the lock's token that it was
--- issued to, or nil. The fence key holds both, with a space between, or the number alone.
+-- The last fencing token as text, or nil; the lock's token that it was issued to, or nil. The fence
+-- key holds both, with a space between, or the number alone.
 local function last_fence(fence)
-    local value, bad = ask('GET', fence)
+    local value = ask('GET', fence)
     if not value then
-        return nil, bad
+        return nil
     end
     local space = string.find(value, ' ', 1, true)
     local last = space and string.sub(value, 1, space - 1) or value
     if not integer(last) then
-        return nil, fail('ERR fencing token is not an integer or out of range')
+        fail('ERR fencing token is not an integer or out of range')
     end
-    return last, nil, space and string.sub(value, space + 1)
+    return last, space and string.sub(value, space + 1)
 end
 
 -- A fencing token as a number, or an error if Lua's number would not be exact.
 local function same_fence(last)
     if at_least((integer(last)), EXACT_MAX) then
-        return nil, fail('ERR the fencing tokens of this lock are used up')
+        fail('ERR the fencing tokens of this lock are used up')
     end
     return tonumber(last)
 end
 
--- The next fencing token, or an error.
 local function next_fence(last, now)
-    if not last then
-        return now
-    end
-    local number, bad = same_fence(last)
-    if bad then
-        return nil, bad
-    end
-    return math.max(number + 1, now)
+    return last and math.max(same_fence(last) + 1, now) or now
 end
 
 -- Moves the end of a lock's lease, and the expiry of its fence key if it has one.
 local function extend(lock, fence, ends_at)
-    local last = fence and last_fence(fence)
+    local last = fence and maybe(last_fence, fence)
     local writes = {{'PEXPIREAT', lock, whole(ends_at)}}
     -- A fence key always has a time to live. A key without one is another key of that name.
-    if last and (ask('PTTL', fence) or 0) > 0 then
+    if last and (maybe(ask, 'PTTL', fence) or 0) > 0 then
         writes[2] = {'PEXPIREAT', fence, whole(ends_at + FENCE_OUTLIVES_MS)}
     end
-    return write_all(writes)
+    write_all(writes)
+    return 1
 end
 
 -- Writes the lock by `write`, and its fencing token with the token that it is issued to.
 local function acquire_fenced(write, fence, number, token, ends_at)
     local outlives = whole(ends_at + FENCE_OUTLIVES_MS)
     local remember = {'SET', fence, whole(number) .. ' ' .. token, 'PXAT', outlives}
-    return write_all({write, remember}) or number
+    write_all({write, remember})
+    return number
 end
 
--- Whether FENCE follows `token lease-ms`; or nil and an error. A function can't block, so BLOCK has
--- no effect, and it has no connection, so SESSION is refused, as in a script that calls the module.
+-- Whether FENCE follows `token lease-ms`. A function can't block, so BLOCK has no effect, and it
+-- has no connection, so SESSION is refused, as in a script that calls the module.
 local function acquire_options(args)
     local with_fence, with_wait, with_session = false, false, false
     local at = 3
@@ -500,74 +447,61 @@ local function acquire_options(args)
             with_wait = true
             at = at + 1
             if not args[at] then
-                return nil, fail('ERR BLOCK needs ms')
+                fail('ERR BLOCK needs ms')
             end
-            if args[at] ~= '0' and not positive(args[at], WAIT_MS_MAX) then
-                return nil, fail('ERR wait-ms must be 0 to ' .. WAIT_MS_MAX .. ' ms')
-            end
+            positive(args[at], 'wait-ms', WAIT_MS_MAX, ' ms', 0)
         else
-            return nil, fail('ERR syntax error')
+            fail('ERR syntax error')
         end
         at = at + 1
     end
     if with_session then
-        return nil, fail('ERR SESSION needs a client connection, and a script has none')
+        fail('ERR SESSION needs a client connection, and a script has none')
     end
     return with_fence
 end
 
--- Nobody holds a lock by it: clients that never set their token would all be the holder.
-local NO_TOKEN = 'ERR token must not be empty'
+-- The lease of `token lease-ms`, as digits.
+local function lease_of(args)
+    -- Nobody holds a lock by it: clients that never set their token would all be the holder.
+    if args[1] == '' then
+        fail('ERR token must not be empty')
+    end
+    return positive(args[2], 'lease-ms', LEASE_MS_MAX, ' ms')
+end
+
+local function check_fence(keys)
+    if keys[1] == keys[2] then
+        fail('ERR lock and fence must be different keys')
+    end
+end
 
 -- keys: lock [fence]. args: token lease-ms [BLOCK ms] [FENCE].
 local function acquire(keys, args)
     local lock, fence = keys[1], keys[2]
-    local token, lease = args[1], positive(args[2], LEASE_MS_MAX)
-    if token == '' then
-        return fail(NO_TOKEN)
-    end
-    if not lease then
-        return argument_error('lease-ms', LEASE_MS_MAX, ' ms')
-    end
-    local with_fence, bad = acquire_options(args)
-    if bad then
-        return bad
-    end
+    local token, lease = args[1], lease_of(args)
+    local with_fence = acquire_options(args)
     if with_fence and not fence then
-        return fail('ERR FENCE needs a second key, the fence key')
+        fail('ERR FENCE needs a second key, the fence key')
     end
-    if lock == fence then
-        return fail('ERR lock and fence must be different keys')
-    end
+    check_fence(keys)
 
-    local holder, wrong = ask('GET', lock)
-    if wrong then
-        return wrong
-    end
+    local holder = ask('GET', lock)
     local now = now_ms()
     local ends_at = now + tonumber(lease)
-    local last, owner, number
+    local number
     if with_fence then
-        last, bad, owner = last_fence(fence)
-        if bad then
-            return bad
-        end
+        local last, owner = last_fence(fence)
         -- A number is repeated only to the token that it was issued to.
-        if holder == token and owner == token then
-            number, bad = same_fence(last)
-        else
-            number, bad = next_fence(last, now)
-        end
-        if bad then
-            return bad
-        end
+        local is_same = holder == token and owner == token
+        number = is_same and same_fence(last) or next_fence(last, now)
     end
     if holder == token then
         if with_fence then
             local write = {'PEXPIREAT', lock, whole(ends_at)}
             return acquire_fenced(write, fence, number, token, ends_at)
         end
-        return extend(lock, fence, ends_at) or 1
+        return extend(lock, fence, ends_at)
     end
     if holder then
         return 0
@@ -576,54 +510,37 @@ local function acquire(keys, args)
     if with_fence then
         return acquire_fenced(take, fence, number, token, ends_at)
     end
-    return write_all({take}) or 1
+    write_all({take})
+    return 1
 end
 
 -- keys: lock. args: token.
 local function release(keys, args)
-    local holder, wrong = ask('GET', keys[1])
-    if wrong then
-        return wrong
-    end
-    if holder ~= args[1] then
+    if ask('GET', keys[1]) ~= args[1] then
         return 0
     end
-    return write_all({{'DEL', keys[1]}}) or 1
+    write_all({{'DEL', keys[1]}})
+    return 1
 end
 
 -- keys: lock [fence]. args: token lease-ms.
 local function renew(keys, args)
-    local lease = positive(args[2], LEASE_MS_MAX)
-    if args[1] == '' then
-        return fail(NO_TOKEN)
-    end
-    if not lease then
-        return argument_error('lease-ms', LEASE_MS_MAX, ' ms')
-    end
-    if keys[1] == keys[2] then
-        return fail('ERR lock and fence must be different keys')
-    end
-    local holder, wrong = ask('GET', keys[1])
-    if wrong then
-        return wrong
-    end
-    if holder ~= args[1] then
+    local lease = lease_of(args)
+    check_fence(keys)
+    if ask('GET', keys[1]) ~= args[1] then
         return 0
     end
-    return extend(keys[1], keys[2], now_ms() + tonumber(lease)) or 1
+    return extend(keys[1], keys[2], now_ms() + tonumber(lease))
 end
 
 -- keys: lock [fence]. Flat pairs on both protocols.
 local function info(keys, args)
-    local holder, wrong = ask('GET', keys[1])
-    if wrong then
-        return wrong
-    end
+    local holder = ask('GET', keys[1])
     if not holder then
         return false
     end
     local ttl = redis.call('PTTL', keys[1])
-    local last = keys[2] and last_fence(keys[2])
+    local last = keys[2] and maybe(last_fence, keys[2])
     local fence = false
     if last then
         -- A token that Lua's numbers can't hold exactly is returned as text.
@@ -632,27 +549,33 @@ local function info(keys, args)
     return {'token', holder, 'ttl', ttl >= 0 and ttl, 'fence', fence, 'waiters', 0}
 end
 
-local function is_within(count, bounds)
-    return count >= bounds[1] and count <= bounds[2]
-end
-
 -- Registers a function that refuses other numbers of keys and arguments.
 local function define(one)
+    local keys_min, keys_max = one.keys[1], one.keys[2]
+    local args_min, args_max = one.args[1], one.args[2]
+    local do_run, names = one.run, one.names or {}
+    local function run(keys, args)
+        if #keys < keys_min or #keys > keys_max then
+            fail('ERR ' .. one.name .. ' takes ' .. one.takes)
+        end
+        if #args < args_min or #args > args_max then
+            fail("ERR wrong number of arguments for '" .. one.name .. "' function")
+        end
+        check_lengths(args, names)
+        if one.hands_on and string.sub(keys[1], -6) == ':fence' then
+            fail('ERR key must not end in :fence, where fencing tokens are kept')
+        end
+        return do_run(keys, args)
+    end
     redis.register_function{
         function_name = one.name,
         flags = one.flags or {},
         callback = function(keys, args)
-            if not is_within(#keys, one.keys) then
-                return fail('ERR ' .. one.name .. ' takes ' .. one.takes)
+            local is_done, reply = pcall(run, keys, args)
+            if is_done then
+                return reply
             end
-            if not is_within(#args, one.args) then
-                return fail("ERR wrong number of arguments for '" .. one.name .. "' function")
-            end
-            local bad = too_long(args, one.names or {})
-            if not bad and one.hands_on and string.sub(keys[1], -6) == ':fence' then
-                bad = fail('ERR key must not end in :fence, where fencing tokens are kept')
-            end
-            return bad or one.run(keys, args)
+            return caught(reply)
         end,
     }
 end
