@@ -10,7 +10,7 @@ use crate::harness::{Builder, Server, wait_for};
 use crate::wire::{Lanes, Load};
 
 /// The usual script of flash sales, and that one as a single call of SECKILL.TRY.
-pub const BUY: &str = include_str!("../../tests/it/seckill.lua");
+pub const BUY: &str = include_str!("../../tools/src/rush/seckill.lua");
 pub const BUY_ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
 /// The usual script with its keys declared, as a cluster demands.
 pub const BUY_DECLARED: &str = include_str!("scripts/try_declared.lua");

@@ -68,7 +68,7 @@ fn a_batch_is_decided_as_its_tries_one_after_the_other() {
     let first = seed();
     println!("SEED={first}");
     let servers = [0; 3].map(|_| Server::with().without_module().start());
-    let mut usual = Side::of(&servers[0], include_str!("seckill.lua"));
+    let mut usual = Side::of(&servers[0], include_str!("../../tools/src/rush/seckill.lua"));
     let mut declared =
         Side::of(&servers[1], include_str!("../../benches/side_by_side/scripts/try_declared.lua"));
     let mut batch =

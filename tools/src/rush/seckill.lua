@@ -1,16 +1,16 @@
--- The decision as it is usually made without the module, for comparison.
--- ARGV: voucher, user, order id. Replies 0 accepted, 1 sold out, 2 already bought.
+-- The usual script of flash sales, in our own words: the reference for an unmanaged voucher.
+-- ARGV: voucher, user, order id. Replies 0 (sold), 1 (sold out) or 2 (already bought).
 local voucher, user, order = ARGV[1], ARGV[2], ARGV[3]
-local stock_key = 'seckill:stock:' .. voucher
-local buyers_key = 'seckill:order:' .. voucher
+local stock = 'seckill:stock:' .. voucher
+local buyers = 'seckill:order:' .. voucher
 
-if tonumber(redis.call('get', stock_key)) <= 0 then
-    return 1
+if tonumber(redis.call('GET', stock)) <= 0 then
+  return 1
 end
-if redis.call('sismember', buyers_key, user) == 1 then
-    return 2
+if redis.call('SISMEMBER', buyers, user) == 1 then
+  return 2
 end
-redis.call('incrby', stock_key, -1)
-redis.call('sadd', buyers_key, user)
-redis.call('xadd', 'stream.orders', '*', 'userId', user, 'voucherId', voucher, 'id', order)
+redis.call('INCRBY', stock, -1)
+redis.call('SADD', buyers, user)
+redis.call('XADD', 'stream.orders', '*', 'userId', user, 'voucherId', voucher, 'id', order)
 return 0
