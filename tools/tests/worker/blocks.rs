@@ -40,9 +40,8 @@ const MANY: u32 = 200;
 /// By SQLite's clock, everything within one statement has one time stamp.
 #[test]
 fn sqlite_is_asked_once_for_a_batch_and_one_by_one_where_it_must_be() {
-    let mut shop = Shop::open(Database::sqlite());
+    let shop = Shop::of("1 1000");
     shop.sql("CREATE TABLE told (id TEXT, asked REAL DEFAULT (julianday('now')))");
-    shop.sell("1", 1_000);
     let mut buyers = 0;
     let mut moments = |statement: &str, says_so: bool| {
         for number in buyers..buyers + MANY {

@@ -7,17 +7,11 @@ use redis::Value;
 use crate::check::expect;
 use crate::databases::{Database, Kind};
 use crate::harness::Server;
-use crate::shop::{Shop, databases};
+use crate::shop::Shop;
 use crate::statements::documented;
 use crate::worker::{Worker, until};
 
 impl Shop {
-    /// The server dies and returns with what it had at the last SAVE.
-    fn loses_since_the_save(&mut self) {
-        self.server.kill9();
-        self.server.start_again();
-    }
-
     fn states(&self) -> BTreeSet<String> {
         self.rows().into_values().map(|row| row.state).collect()
     }
@@ -35,11 +29,9 @@ impl Shop {
 /// Confirmations are lost, the holds expire: twenty paid orders, which the server releases.
 #[test]
 fn paid_orders_that_the_server_has_forgotten_stay_paid() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
+    for mut shop in Shop::on_each("2 100 HOLD 4000") {
         let file = shop.with_statements(&[(2, 100)], &documented(shop.database.kind));
         let statements = ["--statements", &*file];
-        shop.sell_managed("2", 100, "HOLD 4000");
         shop.buy_numbered("2", 0..20);
         shop.drain(&statements);
         shop.run("SAVE");
@@ -50,7 +42,7 @@ fn paid_orders_that_the_server_has_forgotten_stay_paid() {
         }
         shop.drain(&statements);
         assert_eq!(shop.states(), BTreeSet::from(["sold".to_owned()]));
-        shop.loses_since_the_save();
+        shop.returns_to_the_save();
         until("the holds to expire", || shop.count("XLEN stream.orders.released") == 20);
         let summary = shop.once(&statements).summary_with(4);
         assert_eq!((&summary["disputed"], &summary["released"]), (&20.into(), &20.into()));
@@ -69,16 +61,11 @@ fn paid_orders_that_the_server_has_forgotten_stay_paid() {
 /// The server forgets an order, its buyer asks again, and cancels: two entries, one release.
 #[test]
 fn an_order_that_was_lost_repeated_and_cancelled_is_cancelled() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
+    for mut shop in Shop::on_each("2 100 LIMIT 1") {
         let file = shop.with_statements(&[(2, 100)], &documented(shop.database.kind));
         let statements = ["--statements", &*file];
-        shop.sell_managed("2", 100, "LIMIT 1");
         shop.drain(&statements);
-        shop.run("SAVE");
-        shop.buy("2", "501", "1001");
-        shop.drain(&statements);
-        shop.loses_since_the_save();
+        shop.loses(&statements, |shop| shop.buy("2", "501", "1001"));
         assert_eq!(shop.run("SECKILL.TRY 2 501 1001"), Value::Int(0));
         assert_eq!(shop.run("SECKILL.CANCEL 2 501 1001"), Value::Int(1));
         // The shop's tables would lack what is written without their statements.

@@ -12,16 +12,12 @@ use crate::statements::documented;
 /// The row had fewer units than the server, where all of them were paid.
 #[test]
 fn a_release_refunds_what_was_paid_on_the_server() {
-    let mut shop = Shop::open(Database::sqlite());
+    let mut shop = Shop::of("7 5 HOLD 600000 LIMIT 5");
     let file = shop.with_statements(&[(7, 5)], &documented(shop.database.kind));
     let statements = ["--statements", &*file];
-    shop.sell_managed("7", 5, "HOLD 600000 LIMIT 5");
     assert_eq!(shop.run("SECKILL.TRY 7 501 1001 UNITS 3"), Value::Int(0));
     shop.drain(&statements);
-    shop.run("SAVE");
-    shop.run("SECKILL.CANCEL 7 501 1001 KEEP 1");
-    shop.drain(&statements);
-    shop.returns_to_the_save();
+    shop.loses(&statements, |shop| _ = shop.run("SECKILL.CANCEL 7 501 1001 KEEP 1"));
     shop.pay("7 501 1001", "A", 1);
     shop.once(&statements).ended();
     let release = ["1001", "--release", "--statements", &file];
@@ -40,10 +36,7 @@ fn the_other_payment_of_an_order_is_refunded() {
         let mut shop = Shop::of("7 5 HOLD 600000");
         shop.buy("7", "ann", "1");
         shop.drain(&[]);
-        shop.run("SAVE");
-        shop.pay("7 ann 1", "A", 1);
-        shop.drain(&[]);
-        shop.returns_to_the_save();
+        shop.loses(&[], |shop| shop.pay("7 ann 1", "A", 1));
         shop.pay("7 ann 1", "B", 1);
         shop.once(&[]).ended();
         shop.settles(&["1", way], 0, &["refund payment B, of which the row has another one"]);
@@ -60,10 +53,7 @@ fn a_late_payment_is_not_refunded_again_when_its_order_is_released() {
         let mut shop = Shop::saved(database, "HOLD 3000");
         shop.buy("7", "ann", "1");
         shop.drain(&[]);
-        shop.run("SAVE");
-        shop.pay("7 ann 1", "A", 1);
-        shop.drain(&[]);
-        shop.returns_to_the_save();
+        shop.loses(&[], |shop| shop.pay("7 ann 1", "A", 1));
         shop.let_pass(3_100);
         shop.pay("7 ann 1", "A", 3);
         shop.once(&[]).ended();
@@ -87,10 +77,7 @@ fn a_released_payment_that_comes_too_late_is_refunded_once() {
     let mut shop = Shop::saved(Database::sqlite(), "HOLD 3000");
     shop.buy("7", "ann", "1");
     shop.drain(&[]);
-    shop.run("SAVE");
-    shop.pay("7 ann 1", "A", 1);
-    shop.drain(&[]);
-    shop.returns_to_the_save();
+    shop.loses(&[], |shop| shop.pay("7 ann 1", "A", 1));
     shop.let_pass(3_100);
     expect(&shop, &REPAIR, 1, &["1 of ann"]);
     shop.settles(&["1", "--release"], 0, &["refund payment A of 1 units"]);
@@ -244,10 +231,7 @@ fn what_was_released_of_an_order_before_it_is_kept_is_refunded() {
     let mut shop = Shop::of("7 5 HOLD 600000 LIMIT 5");
     assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 2"), Value::Int(0));
     shop.drain(&[]);
-    shop.run("SAVE");
-    shop.run("SECKILL.CANCEL 7 ann 1");
-    shop.drain(&[]);
-    shop.returns_to_the_save();
+    shop.loses(&[], |shop| _ = shop.run("SECKILL.CANCEL 7 ann 1"));
     shop.pay("7 ann 1", "A", 1);
     shop.run("SECKILL.CANCEL 7 ann 1 KEEP 1");
     shop.once(&[]).ended();

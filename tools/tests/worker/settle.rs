@@ -15,6 +15,14 @@ impl Shop {
         self.server.start_again();
     }
 
+    /// Something is done that becomes rows, and that the server loses.
+    pub fn loses(&mut self, options: &[&str], act: impl FnOnce(&Self)) {
+        self.run("SAVE");
+        act(self);
+        self.drain(options);
+        self.returns_to_the_save();
+    }
+
     /// Runs `settle` with this exit code; returns what it says.
     pub fn settles(&self, options: &[&str], code: i32, words: &[&str]) -> String {
         let (found, text) = self.asked(&[&["settle"], options].concat(), "");
@@ -89,9 +97,7 @@ fn a_kept_order_is_off_the_sale_once() {
 #[test]
 fn an_order_whose_units_are_sold_again_is_oversold_until_one_is_left() {
     let mut shop = Shop::saved(Database::sqlite(), "LIMIT 5");
-    shop.buy("7", "ann", "1");
-    shop.drain(&[]);
-    shop.returns_to_the_save();
+    shop.loses(&[], |shop| shop.buy("7", "ann", "1"));
     assert_eq!(shop.run("SECKILL.TRY 7 ben 2 UNITS 5"), Value::Int(0));
     shop.drain(&[]);
     expect(&shop, &REPAIR, 1, &["1 of ann"]);
@@ -105,16 +111,11 @@ fn an_order_whose_units_are_sold_again_is_oversold_until_one_is_left() {
 
 #[test]
 fn a_release_cancels_on_the_server_what_is_there() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
+    for mut shop in Shop::on_each("7 5 HOLD 600000") {
         let file = shop.with_statements(&[(7, 5)], &documented(shop.database.kind));
-        shop.sell_managed("7", 5, "HOLD 600000");
         shop.buy("7", "501", "1001");
         shop.drain(&["--statements", &file]);
-        shop.run("SAVE");
-        shop.pay("7 501 1001", "A", 1);
-        shop.drain(&["--statements", &file]);
-        shop.returns_to_the_save();
+        shop.loses(&["--statements", &file], |shop| shop.pay("7 501 1001", "A", 1));
         expect(&shop, &["--voucher", "7", "--repair", "--statements", &file], 1, &["held on the"]);
         // Kept, it must be confirmed there again; the line says how.
         let told = shop.settles(&["1001", "--keep"], 1, &["repeat its confirmation, "]);
@@ -139,10 +140,7 @@ fn what_a_person_has_kept_is_not_released_by_what_the_server_said_then() {
     assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 2"), Value::Int(0));
     shop.pay("7 ann 1", "A", 1);
     shop.drain(&[]);
-    shop.run("SAVE");
-    shop.run("SECKILL.CANCEL 7 ann 1 KEEP 1");
-    shop.drain(&[]);
-    shop.returns_to_the_save();
+    shop.loses(&[], |shop| _ = shop.run("SECKILL.CANCEL 7 ann 1 KEEP 1"));
     expect(&shop, &REPAIR, 1, &["2 units on the server, 1 units in the rows"]);
     shop.run("SECKILL.CANCEL 7 ann 1");
     shop.settles(&["1", "--keep"], 0, &["order 1 is kept, sold", "took its 1 units off the sale"]);
@@ -158,9 +156,7 @@ fn what_a_person_has_kept_is_not_released_by_what_the_server_said_then() {
 #[test]
 fn what_was_taken_for_an_order_that_returned_is_put_back() {
     let mut shop = Shop::saved(Database::sqlite(), "LIMIT 5");
-    assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 2"), Value::Int(0));
-    shop.drain(&[]);
-    shop.returns_to_the_save();
+    shop.loses(&[], |shop| assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 2"), Value::Int(0)));
     expect(&shop, &REPAIR, 1, &["1 of ann for voucher 7"]);
     // All that `settle --keep` did before it was killed; the client repeats its try.
     let sale = shop.info("7", "sale");
@@ -194,16 +190,13 @@ fn a_dispute_that_has_healed_ends_by_itself() {
 
 #[test]
 fn a_held_order_that_the_server_has_lost_ends() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
+    for mut shop in Shop::on_each("7 5 HOLD 3000 LIMIT 9") {
         let file = shop.with_statements(&[(7, 5)], &documented(shop.database.kind));
         let statements = ["--statements", &*file];
-        shop.sell_managed("7", 5, "HOLD 3000 LIMIT 9");
         shop.drain(&statements);
-        shop.run("SAVE");
-        assert_eq!(shop.run("SECKILL.TRY 7 501 1001"), Value::Int(0));
-        shop.drain(&statements);
-        shop.returns_to_the_save();
+        shop.loses(&statements, |shop| {
+            assert_eq!(shop.run("SECKILL.TRY 7 501 1001"), Value::Int(0))
+        });
         shop.let_pass(3_100);
         // As long as nothing was sold since, this may be an older copy of the server.
         shop.drain(&statements);

@@ -87,11 +87,8 @@ impl Shop {
 
 #[test]
 fn the_documented_statements_keep_the_usual_shops_tables() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
+    for shop in Shop::on_each("1 100, 2 100 HOLD 600000 LIMIT 3") {
         let file = shop.with_statements(&[(1, 100), (2, 100)], &documented(shop.database.kind));
-        shop.sell("1", 100);
-        shop.sell_managed("2", 100, "HOLD 600000 LIMIT 3");
         shop.buy("1", "501", "1001");
         for order in ["2001", "2002", "2003"] {
             shop.buy("2", "501", order);
@@ -116,12 +113,9 @@ fn the_documented_statements_keep_the_usual_shops_tables() {
 /// The shop's own stock is smaller than the stock on sale: its voucher's orders wait, others don't.
 #[test]
 fn a_statement_that_changes_no_row_puts_its_vouchers_orders_aside_and_says_where() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
+    for shop in Shop::on_each("1 100 HOLD 600000, 2 9") {
         let file = shop.with_statements(&[(1, 3), (2, 9)], &documented(shop.database.kind));
         // Held: such orders could be rejected.
-        shop.sell_managed("1", 100, "HOLD 600000");
-        shop.sell("2", 9);
         shop.buy_numbered("1", 0..5);
         let options = [&QUICK[..], &["--statements", &file, "--reject-after", "1ms"]].concat();
         let mut worker = shop.worker(&options);
@@ -146,10 +140,8 @@ fn a_statement_that_changes_no_row_puts_its_vouchers_orders_aside_and_says_where
 
 #[test]
 fn a_statement_that_changes_no_row_stops_all_orders_if_that_is_wanted() {
-    let mut shop = Shop::open(Database::sqlite());
+    let shop = Shop::of("1 100, 2 9");
     let file = shop.with_statements(&[(1, 0), (2, 9)], &documented(shop.database.kind));
-    shop.sell("1", 100);
-    shop.sell("2", 9);
     shop.buy("1", "501", "1001");
     let port = Port::free();
     let address = format!("127.0.0.1:{}", port.number);
@@ -194,12 +186,10 @@ fn statements_are_looked_at_before_anything_is_read() {
 /// A value that a column refuses is the order's fault: other orders continue.
 #[test]
 fn an_order_that_the_shops_table_refuses_holds_no_other_up() {
-    for database in databases() {
-        let mut shop = Shop::open(database);
+    for shop in Shop::on_each("1 100") {
         let file = shop.with_statements(&[(1, 100)], &documented(shop.database.kind));
         shop.sql("CREATE UNIQUE INDEX one_each ON tb_voucher_order (user_id, voucher_id)");
         shop.sql("INSERT INTO tb_voucher_order VALUES (77, 501, 1, 2)");
-        shop.sell("1", 100);
         shop.buy_numbered("1", 0..5);
         let worker = shop.worker(&[&QUICK[..], &["--statements", &file]].concat());
         shop.wait_for_pending(&worker, 1);

@@ -27,10 +27,9 @@ impl Shop {
 #[test]
 fn orders_of_a_batch_are_written_together_unless_a_trigger_would_see_it() {
     for database in databases() {
-        let mut shop = Shop::open(database);
+        let shop = Shop::open(database).selling("1 100 HOLD 600000");
         let file = shop.with_statements(&[(1, 100)], &documented(shop.database.kind));
         shop.sql("ALTER TABLE tb_voucher_order ADD COLUMN asked DATETIME(6) DEFAULT NOW(6)");
-        shop.sell_managed("1", 100, "HOLD 600000");
         let moments = |shop: &Shop, first: u32| {
             let its = format!("FROM tb_voucher_order WHERE id >= {}", 1_000 + first);
             shop.database.numbers(["COUNT(*)", "COUNT(DISTINCT asked)"], &its)[0]
@@ -320,10 +319,9 @@ fn a_value_that_a_column_would_change_is_not_stored() {
 #[test]
 fn a_statement_that_is_sent_alone_is_named_at_the_start() {
     for database in databases() {
-        let mut shop = Shop::open(database);
+        let shop = Shop::open(database).selling("1 100");
         shop.sql("CREATE TABLE told (id VARCHAR(64))");
         shop.sql("CREATE PROCEDURE tell(id VARCHAR(64)) INSERT INTO told VALUES (id)");
-        shop.sell("1", 100);
         shop.buy_many("1", 0..5);
         let file = shop.statements("on_sold = [\"CALL tell(:order_id)\"]");
         let mut worker = shop.once(&["--statements", &file]);
