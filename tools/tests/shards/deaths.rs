@@ -24,8 +24,7 @@ fn die_at_every_step(shop: &Shop, words: &str, mut after: impl FnMut(u32)) -> u3
 
 #[test]
 fn an_opening_that_dies_anywhere_goes_on() {
-    for managed in [false, true] {
-        let shop = Shop::open(1, 5, managed);
+    for shop in Shop::of_both_kinds(1, 5) {
         let shop = Shop { shards: 5, stock: 23, ..shop };
         assert_eq!(shop.run("drop"), "dropped 1 shards\n");
         let deaths = die_at_every_step(&shop, &shop.opening(), |_| {});
@@ -37,7 +36,7 @@ fn an_opening_that_dies_anywhere_goes_on() {
         assert_eq!(shop.try_as("alice"), 0);
         assert_eq!(shop.run(&shop.opening()), "opened 0 of 5 shards\n");
         // A known order id: on a managed shard it is a retry.
-        assert_eq!(shop.try_as("alice"), if managed { 0 } else { 2 });
+        assert_eq!(shop.try_as("alice"), if shop.managed { 0 } else { 2 });
         let other = Shop { stock: 24, ..shop };
         let refused = other.start(&other.opening(), None).refused();
         let told = "BUSYKEY the sale was opened with 5 shards and 23 units, you asked for 5 and 24";
@@ -48,8 +47,7 @@ fn an_opening_that_dies_anywhere_goes_on() {
 
 #[test]
 fn a_move_that_dies_anywhere_is_finished_by_the_next() {
-    for managed in [false, true] {
-        let shop = Shop::open(3, 300, managed);
+    for shop in Shop::of_both_kinds(3, 300) {
         let deaths = die_at_every_step(&shop, "move --from 0 --to 2 --units 7", |moment| {
             shop.check();
             if moment % 2 == 0 {
@@ -69,8 +67,7 @@ fn a_move_that_dies_anywhere_is_finished_by_the_next() {
 
 #[test]
 fn a_finish_that_dies_anywhere_is_finished_too() {
-    for managed in [false, true] {
-        let shop = Shop::open(3, 300, managed);
+    for shop in Shop::of_both_kinds(3, 300) {
         // It dies right after the first step; the journal and `show` have the units on their way.
         shop.start("move --from 1 --to 2 --units 50", Some(2)).output();
         assert!(shop.run("show").contains("300 units were put on sale, 50 are on their way"));
@@ -83,8 +80,7 @@ fn a_finish_that_dies_anywhere_is_finished_too() {
 
 #[test]
 fn units_that_cannot_be_put_come_back() {
-    for managed in [false, true] {
-        let shop = Shop::open(2, 100, managed);
+    for shop in Shop::of_both_kinds(2, 100) {
         shop.start("move --from 0 --to 1 --units 20", Some(2)).output();
         // The other shard does not exist when they arrive.
         let gone = shop.left(1);
@@ -102,8 +98,7 @@ fn units_that_cannot_be_put_come_back() {
 #[test]
 fn a_mover_that_comes_back_from_the_dead_changes_nothing() {
     let seed = seed();
-    for managed in [false, true] {
-        let shop = Shop::open(4, 400, managed);
+    for shop in Shop::of_both_kinds(4, 400) {
         let mut random = fastrand::Rng::with_seed(seed);
         for _ in 0..25 {
             let (from, to) = (random.u32(0..4), random.u32(1..4));
@@ -129,8 +124,7 @@ fn a_mover_that_comes_back_from_the_dead_changes_nothing() {
 
 #[test]
 fn a_drop_that_dies_anywhere_goes_on() {
-    for managed in [false, true] {
-        let shop = Shop::open(4, 8, managed);
+    for shop in Shop::of_both_kinds(4, 8) {
         let mut moment = 0;
         let last = loop {
             moment += 1;
@@ -188,8 +182,7 @@ fn wakes_behind_a_drop(shop: &Shop, replica: &Server, then: &str) -> String {
 
 #[test]
 fn a_mover_that_wakes_behind_a_drop_makes_no_units() {
-    for managed in [false, true] {
-        let shop = Shop::open(2, 10, managed);
+    for shop in Shop::of_both_kinds(2, 10) {
         let replica = Server::with().port().replica_of(&shop.server).start();
         // On a slow machine the replica may be late: then the mover takes no further step.
         let woken = |then: &str| {
@@ -217,10 +210,9 @@ fn a_mover_that_wakes_behind_a_drop_makes_no_units() {
 
 #[test]
 fn a_take_that_a_failover_has_lost_is_put_nowhere() {
-    for managed in [false, true] {
-        let shop = Shop::open(3, 30, managed);
+    for shop in Shop::of_both_kinds(3, 30) {
         let replica = Server::with().port().replica_of(&shop.server).start();
-        let change = |units: i64| match managed {
+        let change = |units: i64| match shop.managed {
             true => shop.ask(&format!("SECKILL.RESTOCK 7#1 {units}")),
             false => shop.ask(&format!("INCRBY seckill:stock:{{7#1}} {units}")),
         };
@@ -250,10 +242,9 @@ fn a_take_that_a_failover_has_lost_is_put_nowhere() {
 
 #[test]
 fn a_mover_that_lacks_a_right_changes_nothing() {
-    for managed in [false, true] {
-        let shop = Shop::open(2, 10, managed);
+    for shop in Shop::of_both_kinds(2, 10) {
         let few = format!("redis://few:word@127.0.0.1:{}", shop.server.port());
-        let add = if managed { "seckill.restock" } else { "incrby" };
+        let add = if shop.managed { "seckill.restock" } else { "incrby" };
         let try_without = |command: &str, words: &str| {
             shop.ask("ACL DELUSER few");
             shop.ask(&format!("ACL SETUSER few on >word ~* +@all -{command}"));
@@ -261,7 +252,7 @@ fn a_mover_that_lacks_a_right_changes_nothing() {
             let refused = refused.to_lowercase();
             assert!(refused.contains(&format!("the user needs {command} on")), "{refused}");
         };
-        let take = if managed { "seckill.restock" } else { "decrby" };
+        let take = if shop.managed { "seckill.restock" } else { "decrby" };
         for command in ["hset", take] {
             try_without(command, "move --from 0 --to 1 --units 1");
             assert_eq!((shop.left(0), shop.left(1)), (5, 5));
@@ -286,7 +277,7 @@ fn a_mover_that_lacks_a_right_changes_nothing() {
             try_without(command, "drop");
         }
         shop.run("drop");
-        let make = if managed { "seckill.create" } else { "set" };
+        let make = if shop.managed { "seckill.create" } else { "set" };
         for command in [make, "hset", "del"] {
             try_without(command, &shop.opening());
             shop.assert_gone();

@@ -177,10 +177,9 @@ fn a_dead_primary_loses_no_move_that_its_replica_has_heard_of() {
 
 #[test]
 fn a_rush_beside_a_mover_is_proved() {
-    for managed in [false, true] {
-        let shop = Shop::open(16, 500, managed);
+    for shop in Shop::of_both_kinds(16, 500) {
         let mover = shop.start("level --every 1ms --until-sold-out", None);
-        let keep = if managed { " --managed" } else { "" };
+        let keep = if shop.managed { " --managed" } else { "" };
         let words = format!(
             "--voucher 7 --shards 16 --stock 500 --tries 30000 --connections 4 --json --keep{keep}"
         );
@@ -258,8 +257,7 @@ fn a_shard_without_its_stock_is_told() {
 fn the_rights_that_the_page_names_are_enough() {
     let page = include_str!("../../../docs/SECURITY.md");
     let rights = page.lines().find(|line| line.starts_with("ACL SETUSER seckill-shards "));
-    for managed in [false, true] {
-        let shop = Shop::open(2, 10, managed);
+    for shop in Shop::of_both_kinds(2, 10) {
         shop.ask(rights.expect("the rights"));
         let url = format!("redis://seckill-shards:change-me-10@127.0.0.1:{}", shop.server.port());
         let start = |words: &str| Program::shards(&url, &format!("--voucher 7 {words}"), None);

@@ -25,6 +25,11 @@ impl Shop {
         shop
     }
 
+    /// A sale of unmanaged vouchers, and one of managed ones.
+    pub fn of_both_kinds(shards: u32, stock: i64) -> impl Iterator<Item = Self> {
+        [false, true].into_iter().map(move |managed| Self::open(shards, stock, managed))
+    }
+
     /// Nothing is left of the sale but the id that its next one has to exceed.
     pub fn assert_gone(&self) {
         let Value::Array(keys) = self.ask("KEYS *") else { panic!("keys") };
