@@ -138,22 +138,16 @@ type RangeNodes = Vec<(String, u16)>;
 /// The ranges in a reply of CLUSTER SLOTS: from, to, and nodes of host, port, and more.
 fn ranges_of(slots: &Value) -> Vec<RangeNodes> {
     let node = |node: &Value| {
-        let [host, Value::Int(port), ..] = items(node) else { return None };
+        let [host, Value::Int(port), ..] = node.as_sequence()? else { return None };
         let host = match host {
             Value::BulkString(host) => String::from_utf8_lossy(host).into_owned(),
             _ => String::new(),
         };
         Some((host, u16::try_from(*port).ok()?))
     };
-    let nodes = |range| items(range).iter().skip(2).filter_map(node).collect();
-    items(slots).iter().map(nodes).collect()
-}
-
-fn items(value: &Value) -> &[Value] {
-    match value {
-        Value::Array(items) => items,
-        _ => &[],
-    }
+    let ranges = slots.as_sequence().unwrap_or_default().iter();
+    let nodes = ranges.map(|range| range.as_sequence().unwrap_or_default().iter().skip(2));
+    nodes.map(|nodes| nodes.filter_map(node).collect()).collect()
 }
 
 #[cfg(test)]

@@ -188,7 +188,7 @@ fn read<'r>(book: &'r RedisResult<Value>, rules: &RedisResult<Value>) -> RedisRe
             Err(_) => return Ok(Err("the rules of its voucher can't be read".to_owned())),
         },
     };
-    Ok(Ok((items(book), sale)))
+    Ok(Ok((book.as_sequence().unwrap_or_default(), sale)))
 }
 
 /// What a voucher's book says of an order of a sale, by its entry there and by the sale that is on.
@@ -213,14 +213,6 @@ pub fn fact(entry: &[u8]) -> Option<Fact> {
     let deadline_ms = (entry.state == State::Held).then_some(entry.deadline);
     let user = as_text(entry.user);
     Some(Fact { user, known: entry.map(as_text).into(), deadline_ms })
-}
-
-/// The items of a list.
-fn items(value: &Value) -> &[Value] {
-    match value {
-        Value::Array(items) => items,
-        _ => &[],
-    }
 }
 
 fn bytes(value: &Value) -> &[u8] {

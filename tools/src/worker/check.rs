@@ -31,7 +31,7 @@ use crate::options::{Check, OrderFields, Site};
 use crate::order_events::Which;
 use crate::settings;
 use crate::source::Source;
-use crate::store::{Fault, NEEDS_STATEMENTS, Store};
+use crate::store::{NEEDS_STATEMENTS, Store};
 use books::Books;
 pub use books::digest;
 use facts::Sold;
@@ -129,8 +129,8 @@ impl Checker<'_> {
         }
         let unknown = books.payments.iter().filter(|paid| paid.outcome == Outcome::Unknown);
         let unknown: Vec<&str> = unknown.map(|paid| &*paid.reference).collect();
-        books.uses = self.store.uses(&unknown).await.map_err(unread)?;
-        books.ledger = self.store.ledger(&self.vouchers()).await.map_err(unread)?;
+        books.uses = self.store.uses(&unknown).await?;
+        books.ledger = self.store.ledger(&self.vouchers()).await?;
         let is_known = !books.sold.is_empty()
             || !books.ledger.rows.is_empty()
             || !books.payments.is_empty()
@@ -147,7 +147,7 @@ impl Checker<'_> {
         }
         let voucher = self.keys[number].voucher.clone();
         let mut source = self.source(number).await?;
-        let marks = Marks::read(&mut source, &self.store).await.map_err(unread)?;
+        let marks = Marks::read(&mut source, &self.store).await?;
         let (stream, group) = (source.name(Which::Orders).to_owned(), &self.wanted.site.group);
         let began = match marks.meaning() {
             Meaning::Same(mark) | Meaning::Restored(mark) => mark.position(Which::Orders),
@@ -201,7 +201,7 @@ impl Checker<'_> {
             bail!("--repair writes nothing: {text}");
         }
         let has_statements = self.wanted.shop.statements().is_some();
-        let were_run = self.store.ran_statements(&self.vouchers()).await.map_err(unread)?;
+        let were_run = self.store.ran_statements(&self.vouchers()).await?;
         ensure!(has_statements || !were_run, NEEDS_STATEMENTS);
         let mut written = 0;
         for number in 0..self.keys.len() {
@@ -235,7 +235,7 @@ impl Checker<'_> {
                 continue;
             }
             let closed = books.closing(&sold.voucher, &sold.sale);
-            self.store.close_sale(&closed).await.map_err(unread)?;
+            self.store.close_sale(&closed).await?;
             println!(
                 "closed sale {sale} of voucher {voucher}: {} orders, {} units",
                 closed.orders, closed.units
@@ -259,11 +259,4 @@ pub async fn source_of(site: &Site, keys: &VoucherKeys) -> Result<Source> {
     let mut nodes = Nodes::new(site.server.place()?);
     let connection = nodes.connect(&keys.book).await.context("the streams")?;
     Ok(Source::new(connection, streams, &site.group, ""))
-}
-
-fn unread(fault: Fault) -> anyhow::Error {
-    match fault {
-        Fault::Server(error) => error.into(),
-        fault => anyhow::anyhow!("--database: {}", sanitize(&fault.text())),
-    }
 }

@@ -66,7 +66,6 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
 use consumers::Consumers;
-use domain::judge::Verdict;
 use halt::{Stop, rest};
 use options::{Command, Options, Site};
 use outage::Outage;
@@ -108,27 +107,10 @@ fn main() -> ExitCode {
             runtime.shutdown_background();
             worked
         });
-    match worked {
-        Ok(Ended::Well) => ExitCode::SUCCESS,
-        Ok(Ended::Judged(verdict)) => ExitCode::from(verdict.code()),
-        Ok(Ended::Unchecked(error)) => refused("seckill-worker", &error),
-        Ok(Ended::Refused) => {
-            eprintln!("seckill-worker: orders are not written; they are pending, see the log");
-            ExitCode::from(REFUSED)
-        }
-        Ok(Ended::Lost) => {
-            eprintln!("seckill-worker: entries are lost: see the log, and seckill-worker check");
-            ExitCode::from(LOST)
-        }
-        Ok(Ended::Disputed) => {
-            eprintln!("seckill-worker: the server contradicts rows: see seckill-worker settle");
-            ExitCode::from(DISPUTED)
-        }
-        Err(error) => {
-            eprintln!("seckill-worker: {}", told(&error));
-            ExitCode::FAILURE
-        }
-    }
+    worked.unwrap_or_else(|error| {
+        eprintln!("seckill-worker: {}", told(&error));
+        ExitCode::FAILURE
+    })
 }
 
 fn log_to_stderr(site: &Site) {
@@ -148,36 +130,19 @@ fn log_to_stderr(site: &Site) {
     }
 }
 
-/// How the program ended, if without an error.
-enum Ended {
-    Well,
-    /// The rows and the server's orders were compared.
-    Judged(Verdict),
-    /// They could not be compared.
-    Unchecked(anyhow::Error),
-    /// Orders that can't be written are pending.
-    Refused,
-    /// Entries were deleted before they became rows.
-    Lost,
-    /// Rows are disputed.
-    Disputed,
-}
-
-async fn work(options: Arc<Options>) -> Result<Ended> {
+async fn work(options: Arc<Options>) -> Result<ExitCode> {
     match &options.command {
         None => {}
         Some(Command::DeadLetter(wanted)) => {
-            dead_letter::make(wanted).await?;
-            return Ok(Ended::Well);
+            return dead_letter::make(wanted).await.map(|()| ExitCode::SUCCESS);
         }
         Some(Command::Settle(wanted)) => {
-            settle::settle(wanted).await?;
-            return Ok(Ended::Well);
+            return settle::settle(wanted).await.map(|()| ExitCode::SUCCESS);
         }
         Some(Command::Check(wanted)) => {
             return Ok(match check::check(wanted).await {
-                Ok(verdict) => Ended::Judged(verdict),
-                Err(error) => Ended::Unchecked(error),
+                Ok(verdict) => ExitCode::from(verdict.code()),
+                Err(error) => refused("seckill-worker", &error),
             });
         }
     }
@@ -207,12 +172,18 @@ async fn work(options: Arc<Options>) -> Result<Ended> {
     }
     let is_left = summary.refused > 0 || totals.has_left_some();
     let is_refused = totals.is_intake_stopped() || (options.once && is_left);
-    Ok(match is_refused {
-        _ if options.once && summary.lost > 0 => Ended::Lost,
-        true => Ended::Refused,
-        false if summary.disputed > 0 => Ended::Disputed,
-        false => Ended::Well,
-    })
+    let (code, told) = match is_refused {
+        _ if options.once && summary.lost > 0 => {
+            (LOST, "entries are lost: see the log, and seckill-worker check")
+        }
+        true => (REFUSED, "orders are not written; they are pending, see the log"),
+        false if summary.disputed > 0 => {
+            (DISPUTED, "the server contradicts rows: see seckill-worker settle")
+        }
+        false => return Ok(ExitCode::SUCCESS),
+    };
+    eprintln!("seckill-worker: {told}");
+    Ok(ExitCode::from(code))
 }
 
 /// Serves metrics from now on, in separate threads.

@@ -90,10 +90,10 @@ impl Marks {
     /// Asks both. The server's is a field of a hash beside the stream, by group.
     pub async fn read(source: &mut Source, store: &Store) -> Result<Self, Fault> {
         let rows = store.mark(source.name(Which::Orders), source.group()).await?;
-        let server = of_server(source).await.map_err(Fault::Server)?;
+        let server = of_server(source).await?;
         let has_sale = rows.is_some() && server.is_none() && {
             let sales = store.last_sales(SALES_MAX).await?;
-            has_sale(source, sales).await.map_err(Fault::Server)?
+            has_sale(source, sales).await?
         };
         Ok(Self { rows, server, has_sale })
     }
@@ -137,11 +137,11 @@ pub async fn agree(
     match marks.meaning() {
         Meaning::Same(_) => {}
         Meaning::None => {
-            let mark = Mark::of(source).await.map_err(Fault::Server)?.text();
+            let mark = Mark::of(source).await?.text();
             // Another worker may be first; and if this one dies now, the rows take the mark later.
-            let kept = make(source, &mark).await.map_err(Fault::Server)?;
+            let kept = make(source, &mark).await?;
             store.set_mark(&orders, &group, &kept).await?;
-            let ours = source.ours(Which::Orders).await.map_err(Fault::Server)?;
+            let ours = source.ours(Which::Orders).await?;
             let pending = ours.map_or(0, |group| group.pending);
             // Entries that another consumer has read and not acknowledged may be stored already.
             if pending > 0 && options.shop.statements().is_some() {
@@ -161,7 +161,7 @@ pub async fn agree(
             );
         }
         Meaning::Restored(mark) => {
-            make(source, &mark.text()).await.map_err(Fault::Server)?;
+            make(source, &mark.text()).await?;
             warn!(
                 "{orders} has no mark of its rows, and the server has a sale of them: it was \
                  restored to what it was before its first worker; it has the mark from now on. \

@@ -25,7 +25,7 @@ use crate::marks::{Marks, Meaning};
 use crate::options::Settle;
 use crate::order_events::{Event, Which};
 use crate::source::Source;
-use crate::store::{Care, Fault, NEEDS_STATEMENTS, Settled, Store, told_of};
+use crate::store::{Care, NEEDS_STATEMENTS, Settled, Store, told_of};
 use on_server::Stock;
 use texts::{confirmation, described, words};
 
@@ -39,7 +39,7 @@ struct Settler<'s> {
 pub async fn settle(wanted: &Settle) -> Result<()> {
     let store = Store::to_look_at(&wanted.site, wanted.shop.statements())?;
     if wanted.is_list() {
-        let rows = store.disputed(wanted.voucher.as_deref()).await.map_err(unread)?;
+        let rows = store.disputed(wanted.voucher.as_deref()).await?;
         rows.iter().for_each(|row| println!("{}", described(row)));
         println!("{} rows are disputed", rows.len());
         store.close().await;
@@ -72,7 +72,7 @@ impl Settler<'_> {
     /// The row that the options name.
     async fn one(&self, order: &str) -> Result<Row> {
         let Settle { voucher, sale, .. } = self.wanted;
-        let mut rows = self.store.rows_of(order).await.map_err(unread)?;
+        let mut rows = self.store.rows_of(order).await?;
         rows.retain(|row| voucher.as_ref().is_none_or(|voucher| row.key.voucher == *voucher));
         rows.retain(|row| sale.as_ref().is_none_or(|sale| row.key.sale == *sale));
         let order = sanitize(order);
@@ -100,7 +100,7 @@ impl Settler<'_> {
 
     /// Nothing is settled by another server. Returns the mark.
     async fn marks(&self, source: &mut Source) -> Result<String> {
-        let marks = Marks::read(source, &self.store).await.map_err(unread)?;
+        let marks = Marks::read(source, &self.store).await?;
         let stream = source.name(Which::Orders).to_owned();
         let server = self.wanted.site.server.without_password();
         match marks.meaning() {
@@ -123,7 +123,7 @@ impl Settler<'_> {
         );
         let mut source = self.source(&row.key.voucher).await?;
         self.marks(&mut source).await?;
-        let were_run = self.store.ran_statements(&[&row.key.voucher]).await.map_err(unread)?;
+        let were_run = self.store.ran_statements(&[&row.key.voucher]).await?;
         let has_statements = self.wanted.shop.statements().is_some() || !were_run;
         ensure!(self.wanted.keep || has_statements, NEEDS_STATEMENTS);
         // A dispute that has healed ends, and a row that is behind follows.
@@ -137,7 +137,7 @@ impl Settler<'_> {
         let answer = self.ask(&mut source, &row).await?;
         println!("{}", described(&row));
         println!("the server says now: {}", sanitize(&words(&answer)));
-        let lines = self.store.money_of(&row.key).await.map_err(unread)?;
+        let lines = self.store.money_of(&row.key).await?;
         let lines = told_of(&lines);
         let money = money(&row.known, &lines);
         let denied = self.wanted.not_refunded && is_deniable(&row.known, &lines);
@@ -146,7 +146,7 @@ impl Settler<'_> {
             println!("order {}: its payment was not refunded as a whole", sanitize(&row.key.order));
             return Ok(());
         }
-        let other = self.store.shared_with(&row).await.map_err(unread)?;
+        let other = self.store.shared_with(&row).await?;
         if let Some(other) = &other
             && !row.is_disputed()
             && (self.wanted.keep || !row.known.state.is_live())
@@ -182,8 +182,8 @@ impl Settler<'_> {
         let event = Event::look(row.key.clone(), row.user.clone());
         let mut asker = Asker::of_rows(source);
         let looked = self.store.apply(&[(event, Sole::No)], Care::Full, &mut asker).await;
-        looked.map_err(unread)?;
-        let rows = self.store.rows_of(&row.key.order).await.map_err(unread)?;
+        looked?;
+        let rows = self.store.rows_of(&row.key.order).await?;
         rows.into_iter().find(|its| its.key == row.key).context("the row is gone")
     }
 
@@ -197,7 +197,7 @@ impl Settler<'_> {
             return Ok(());
         }
         payment::write(self, source, "second", row.key.clone(), row.user.clone(), other).await?;
-        let claimed = self.store.claimed(&row.key.voucher, other).await.map_err(unread)?;
+        let claimed = self.store.claimed(&row.key.voucher, other).await?;
         match claimed {
             Some(_) => println!("payment {} is another order's: check", sanitize(other)),
             None => {
@@ -235,7 +235,8 @@ impl Settler<'_> {
         let (kept, on_server) = kept(&row, answer, lines)?;
         let units = kept.known.units - on_server;
         if units < 0 {
-            on_server::reduce(source, &row, kept.known.units).await?;
+            // It has more of the order than the row, which was released before.
+            on_server::cancel(source, &row, "KEEP", &kept.known.units.to_string()).await?;
         }
         let is_on = !matches!(answer, Answer::Without(Book::Over | Book::Older));
         let stock = match units > 0 && is_on {
@@ -275,7 +276,7 @@ impl Settler<'_> {
             && fact.user == row.user
             && fact.known.state.is_live()
         {
-            on_server::cancel(source, &row.key, &row.user, fact.known.state).await?;
+            on_server::cancel(source, &row, "IF", fact.known.state.word()).await?;
         }
         on_server::undo(source, &row.key).await?;
         let now = self.ask(source, &row).await?;
@@ -324,7 +325,7 @@ impl Settler<'_> {
 
     /// Returns whether the order's payment was refunded already.
     async fn write(&self, before: &Row, after: Row, also: Option<&str>) -> Result<bool> {
-        match self.store.settle(before, after, also).await.map_err(unread)? {
+        match self.store.settle(before, after, also).await? {
             Settled::Written { was_refunded } => Ok(was_refunded),
             Settled::Changed => bail!("the row has changed meanwhile: look again"),
         }
@@ -375,11 +376,4 @@ fn kept(row: &Row, answer: &Answer, lines: &[Line<'_>]) -> Result<(Row, i64)> {
         kept.key.order = format!("{} of {}", row.key.order, row.user);
     }
     Ok((kept, on_server))
-}
-
-fn unread(fault: Fault) -> anyhow::Error {
-    match fault {
-        Fault::Server(error) => error.into(),
-        fault => anyhow::anyhow!("--database: {}", sanitize(&fault.text())),
-    }
 }

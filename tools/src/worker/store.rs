@@ -91,13 +91,13 @@ impl Store {
         // Both at once: what contradicts a row is asked for again below.
         let (rows, answers) =
             tokio::join!(self.rows(&mut open, &keys), ask(asker.source(), keys.iter().copied()));
-        let (rows, mut answers) = (rows?, answers.map_err(Fault::Server)?);
+        let (rows, mut answers) = (rows?, answers?);
         let holders = match care {
             Care::Usual => Holders::new(),
             Care::Full => self.holders(&mut open, events).await?,
         };
         if let Some((event, _)) = events.first() {
-            asker.replicated(event).await.map_err(Fault::Server)?;
+            asker.replicated(event).await?;
         }
         let refunded = self.refunded(&mut open, events, &rows).await?;
         let is_gone = |event: &Event| gone.contains(&(event.which(), event.id));
@@ -114,7 +114,7 @@ impl Store {
         if !planned.disputes.is_empty() {
             // Now that the rows are locked, no other worker writes what the answer is too old for.
             let disputed = planned.disputes.iter().map(|row| &row.key);
-            answers.extend(ask(asker.source(), disputed).await.map_err(Fault::Server)?);
+            answers.extend(ask(asker.source(), disputed).await?);
             planned = plan(&answers)?;
         }
         let all = events.iter().map(|(event, _)| event);
@@ -124,7 +124,7 @@ impl Store {
             self.write_records(&mut open, &planned).await
         };
         let (written, now_gone) = tokio::join!(written, asker.gone(all));
-        let (mut now_gone, unknown) = now_gone.map_err(Fault::Server)?;
+        let (mut now_gone, unknown) = now_gone?;
         // All others are in hand, and written.
         now_gone.extend(self.kept(&mut open, asker.source(), unknown).await?);
         if !now_gone.is_subset(gone) {

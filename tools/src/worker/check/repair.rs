@@ -54,7 +54,7 @@ impl Repair<'_> {
         let entries = self.entries(&sold, &its).await?;
         for (key, (one, differs)) in its {
             if differs == Why::from([Differs::Owed]) {
-                let units = self.store.refund_rest(&key).await.map_err(super::unread)?;
+                let units = self.store.refund_rest(&key).await?;
                 written += usize::from(units > 0);
                 continue;
             }

@@ -5,7 +5,6 @@ use domain::entry_id::EntryId;
 use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::sanitize;
 
-use super::unread;
 use crate::dead_letter::is_confirmed;
 use crate::halt::Halt;
 use crate::marks::{self, Mark, Marks, Meaning};
@@ -20,12 +19,12 @@ pub async fn adopt(wanted: &Settle, store: &Store) -> Result<()> {
     let mut nodes = Nodes::new(site.server.place()?);
     let connection = nodes.connect(&streams.orders).await.map_err(unasked)?;
     let mut source = Source::new(connection, streams.clone(), &site.group, "settle");
-    let marks = Marks::read(&mut source, store).await.map_err(unread)?;
+    let marks = Marks::read(&mut source, store).await?;
     if let Meaning::Same(_) = marks.meaning() {
         bail!("nothing to adopt: the server has the mark of the rows");
     }
     let of = |mark: &Option<String>| mark.as_deref().map_or("none".to_owned(), sanitize);
-    let rows = store.row_count().await.map_err(unread)?;
+    let rows = store.row_count().await?;
     println!(
         "server {}, {}: mark {}",
         site.server.without_password(),
@@ -56,7 +55,7 @@ pub async fn adopt(wanted: &Settle, store: &Store) -> Result<()> {
             mark
         }
     };
-    store.set_mark(&streams.orders, &site.group, &mark).await.map_err(unread)?;
+    store.set_mark(&streams.orders, &site.group, &mark).await?;
     println!("adopted: mark {mark}");
     store.close().await;
     Ok(())

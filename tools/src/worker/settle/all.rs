@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use seckill_tools::sanitize::sanitize;
 
-use super::{Settler, unread};
+use super::Settler;
 use crate::tend::{lacking, time_ms};
 
 pub async fn settle(settler: &mut Settler<'_>) -> Result<()> {
@@ -13,10 +13,10 @@ pub async fn settle(settler: &mut Settler<'_>) -> Result<()> {
     let mark = settler.marks(&mut source).await?;
     let rows = if wanted.held {
         let now_ms = time_ms(&mut source).await?;
-        let held = settler.store.overdue(now_ms, Some((voucher, sale))).await.map_err(unread)?;
+        let held = settler.store.overdue(now_ms, Some((voucher, sale))).await?;
         lacking(&mut source, held).await?
     } else {
-        let mut rows = settler.store.disputed(Some(voucher)).await.map_err(unread)?;
+        let mut rows = settler.store.disputed(Some(voucher)).await?;
         rows.retain(|row| row.key.sale == sale);
         rows
     };

@@ -1,9 +1,8 @@
 //! What settling does on the server. Each command is safe to repeat.
 
 use anyhow::{Result, anyhow, bail};
-use domain::book::State;
 use domain::key_names::OUTSIDE_PREFIX;
-use redis::{Cmd, RedisError, cmd};
+use redis::{RedisError, cmd};
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::told;
 
@@ -52,33 +51,19 @@ async fn restock(source: &mut Source, key: &OrderKey, units: i64) -> Result<i64,
     restock.query_async(source.connection()).await
 }
 
-/// Cancels an order if it is still in this state.
-pub async fn cancel(source: &mut Source, key: &OrderKey, user: &str, state: State) -> Result<()> {
-    let mut cancel: Cmd = cmd("SECKILL.CANCEL");
-    cancel.arg(&key.voucher).arg(user).arg(&key.order).arg("IF").arg(state.word());
-    cancel.arg("SALE").arg(&key.sale);
-    let answer: i64 = match cancel.query_async(source.connection()).await {
-        Ok(answer) => answer,
-        Err(error) => return Err(refused("SECKILL.CANCEL", &error)),
-    };
-    match answer {
-        1 => Ok(()),
-        answer => bail!(
-            "nothing was settled: the server has changed, SECKILL.CANCEL was answered {answer}: \
-             look again"
-        ),
-    }
-}
-
-/// Releases what the server has more of an order than its row, which was released before.
-pub async fn reduce(source: &mut Source, row: &Row, units: i64) -> Result<()> {
+/// Cancels the order of a row, or what is above some units, under a condition: `IF` it is still in
+/// a state, or `KEEP` so many.
+pub async fn cancel(source: &mut Source, row: &Row, word: &str, value: &str) -> Result<()> {
     let Row { key, user, .. } = row;
-    let mut cancel: Cmd = cmd("SECKILL.CANCEL");
-    cancel.arg(&key.voucher).arg(user).arg(&key.order).arg("KEEP").arg(units);
+    let mut cancel = cmd("SECKILL.CANCEL");
+    cancel.arg(&key.voucher).arg(user).arg(&key.order).arg(word).arg(value);
     cancel.arg("SALE").arg(&key.sale);
     match cancel.query_async::<i64>(source.connection()).await {
         Ok(1) => Ok(()),
-        Ok(answer) => bail!("nothing was settled: SECKILL.CANCEL was answered {answer}"),
+        Ok(answer) => bail!(
+            "nothing was settled: the server has changed, SECKILL.CANCEL was answered {answer}: \
+             look again"
+        ),
         Err(error) => Err(refused("SECKILL.CANCEL", &error)),
     }
 }

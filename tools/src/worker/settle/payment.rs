@@ -6,8 +6,8 @@ use redis::cmd;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::voucher_keys::VoucherKeys;
 
+use super::Settler;
 use super::on_server::refused;
-use super::{Settler, unread};
 use crate::batch::{Row, Sole};
 use crate::book::Asker;
 use crate::check::{Paid, digest, payments};
@@ -24,8 +24,8 @@ pub async fn refund(settler: &mut Settler<'_>, reference: &str) -> Result<()> {
     let paid = payments(&mut settler.link, keys.first().context("no keys")?).await?;
     let paid = paid.into_iter().find(|paid| paid.reference == reference);
     let told = sanitize(reference);
-    let uses = settler.store.uses(&[reference]).await.map_err(unread)?;
-    if let Some((key, was)) = settler.store.claimed(&voucher, reference).await.map_err(unread)? {
+    let uses = settler.store.uses(&[reference]).await?;
+    if let Some((key, was)) = settler.store.claimed(&voucher, reference).await? {
         return of_another(settler, &mut source, (key, &was), reference, &uses).await;
     }
     let Some(paid) = paid else {
@@ -123,7 +123,7 @@ pub async fn share(settler: &Settler<'_>, row: &Row, other: &str) -> Result<()> 
 pub async fn tell(settler: &Settler<'_>, row: &Row, units: i64) -> Result<()> {
     let (order, reference) = (sanitize(&row.key.order), row.known.reference.as_deref());
     let reference = sanitize(reference.unwrap_or_default());
-    match settler.store.tell_paid(row, units).await.map_err(unread)? {
+    match settler.store.tell_paid(row, units).await? {
         Told::Written(0) => println!("order {order}: nothing of payment {reference} is refunded"),
         Told::Written(due) => println!("refund payment {reference} of {due} units"),
         Told::Less(counted) => bail!(
@@ -152,6 +152,6 @@ pub async fn write(
     let event = Event { id, key, user, units: 1, reference, kind };
     let mut asker = Asker::of_rows(source);
     let written = settler.store.apply(&[(event, Sole::No)], Care::Full, &mut asker).await;
-    written.map_err(unread)?;
+    written?;
     Ok(())
 }

@@ -52,6 +52,22 @@ impl Fault {
     }
 }
 
+impl From<RedisError> for Fault {
+    fn from(error: RedisError) -> Self {
+        Self::Server(error)
+    }
+}
+
+/// For the commands of a person.
+impl From<Fault> for anyhow::Error {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Server(error) => error.into(),
+            fault => Self::msg(format!("--database: {}", sanitize(&fault.text()))),
+        }
+    }
+}
+
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         let text = one_line(&error);
