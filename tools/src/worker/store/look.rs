@@ -17,6 +17,15 @@ pub const SALES_COLUMNS: &str = "voucher_id, sale_id, units, with_statements, up
 pub const NEEDS_STATEMENTS: &str = "the rows of this voucher were written with --statements: give \
                                     the same, or the shop's own tables would lack the change";
 
+/// The rows that wait for a person.
+pub(super) const DISPUTED: &str = "disputed_ms IS NOT NULL";
+
+/// The held rows with a deadline before a moment.
+pub(super) fn held_before(dialect: Dialect) -> String {
+    let indexed = if dialect == Dialect::MySql { "held_until" } else { "deadline_ms" };
+    format!("state = 'held' AND disputed_ms IS NULL AND {indexed} < ?")
+}
+
 /// The tables' contents for some vouchers.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -104,14 +113,15 @@ impl Store {
 
     /// How many rows wait for a person.
     pub async fn disputes(&self) -> Result<u64, Fault> {
-        self.count("disputed_ms IS NOT NULL", []).await
+        self.count(DISPUTED, []).await
     }
 
     /// The disputed rows, of a voucher or of all.
     pub async fn disputed(&self, voucher: Option<&str>) -> Result<Vec<Row>, Fault> {
-        let disputed = "disputed_ms IS NOT NULL ORDER BY voucher_id, sale_id, order_id";
-        let mut rows = self.read_rows(&self.tables().select_orders(disputed, [])).await?;
+        let mut rows = self.read_rows(&self.tables().select_orders(DISPUTED, [])).await?;
         rows.retain(|row| voucher.is_none_or(|voucher| row.key.voucher == voucher));
+        // By the database, SQLite would read all rows in this order.
+        rows.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(rows)
     }
 
@@ -130,11 +140,7 @@ impl Store {
         before_ms: i64,
         of: Option<(&str, &str)>,
     ) -> Result<Vec<Row>, Fault> {
-        let indexed = match self.tables().dialect() {
-            Dialect::MySql => "held_until",
-            _ => "deadline_ms",
-        };
-        let held = format!("state = 'held' AND disputed_ms IS NULL AND {indexed} < ?");
+        let held = held_before(self.tables().dialect());
         let before = Arg::Int(before_ms);
         self.read_rows(&match of {
             None => self.tables().select_orders(&format!("{held} LIMIT {ROWS_MAX}"), [before]),

@@ -147,6 +147,8 @@ async fn migrate_mysql(options: &MySqlConnectOptions, tables: &Tables) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::look::{DISPUTED, held_before};
+    use crate::store::statement::Arg;
 
     #[test]
     fn every_table_has_the_prefix() {
@@ -170,6 +172,28 @@ mod tests {
                     assert!(!statement.contains('{'), "{statement}");
                 }
             }
+        }
+    }
+
+    /// What a worker asks for again and again. The tests of the worker count the rows that other
+    /// databases read.
+    #[tokio::test]
+    async fn sqlite_looks_up_by_an_index_what_is_overdue_or_disputed() {
+        let mut database = SqliteConnectOptions::new().connect().await.unwrap();
+        let tables = Tables::new(Dialect::Sqlite, "");
+        database.execute(&*table_of_migrations(&tables)).await.unwrap();
+        for (version, sql) in MIGRATIONS {
+            for statement in statements(&tables, version, sql) {
+                database.execute(&*statement).await.unwrap();
+            }
+        }
+        for condition in [DISPUTED.to_owned(), held_before(Dialect::Sqlite)] {
+            let sql = tables.select_orders(&condition, [Arg::Int(1)]).sql;
+            let sql = format!("EXPLAIN QUERY PLAN {sql}");
+            let plan: Vec<(i64, i64, i64, String)> =
+                sqlx::query_as(&sql).fetch_all(&mut database).await.unwrap();
+            let steps: Vec<_> = plan.iter().map(|step| step.3.split(' ').next().unwrap()).collect();
+            assert_eq!(steps, ["SEARCH"], "{plan:?}");
         }
     }
 }
