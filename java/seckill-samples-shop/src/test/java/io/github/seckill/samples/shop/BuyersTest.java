@@ -57,9 +57,9 @@ class BuyersTest {
                 assertThat(buyer.pay()).as(buyer.orderId()).isEqualTo(409);
             }
         }
-        // What was released is on sale again.
-        assertThat(phones().left()).isPositive();
         buyers.addAll(run(http, "second", 1_000));
+        // What was released was on sale again.
+        assertThat(buyers.stream().filter(Buyer::accepted).count()).isGreaterThan(STOCK);
         await().atMost(SETTLED).until(() -> phones().held() == 0);
 
         prove(buyers, seckill.run(audit("phone")));
