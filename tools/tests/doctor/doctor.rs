@@ -13,8 +13,10 @@ pub fn corpus() -> PathBuf {
 
 /// A script of the corpus, or one of the two usual scripts.
 pub fn script(name: &str) -> PathBuf {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = match name {
-        "seckill" | "unlock" => Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/it"),
+        "seckill" => tools.join("src/rush"),
+        "unlock" => tools.join("../tests/it"),
         _ => corpus(),
     };
     folder.join(name).with_extension("lua")
