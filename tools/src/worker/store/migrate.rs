@@ -187,8 +187,9 @@ mod tests {
                 database.execute(&*statement).await.unwrap();
             }
         }
-        for condition in [DISPUTED.to_owned(), held_before(Dialect::Sqlite)] {
-            let sql = tables.select_orders(&condition, [Arg::Int(1)]).sql;
+        let held = held_before(Dialect::Sqlite);
+        for (condition, args) in [(DISPUTED, vec![]), (&*held, vec![Arg::Int(1)])] {
+            let sql = tables.select_orders(condition, args).sql;
             let sql = format!("EXPLAIN QUERY PLAN {sql}");
             let plan: Vec<(i64, i64, i64, String)> =
                 sqlx::query_as(&sql).fetch_all(&mut database).await.unwrap();

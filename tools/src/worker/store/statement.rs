@@ -1,7 +1,7 @@
 //! The statements, as text and arguments. The databases differ in five places, which are all here.
 //! Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::order_events::OrderKey;
 use serde::Serialize;
@@ -200,13 +200,14 @@ impl Tables {
     }
 
     /// A statement in which `{orders}` is such a table, `[units]` such a column as text, and each
-    /// question mark takes the next argument.
+    /// question mark takes the next argument: there are as many of both.
     pub(super) fn sql<'a>(
         &self,
         template: &str,
         args: impl IntoIterator<Item = Arg<'a>>,
     ) -> Statement<'a> {
-        let mut args = args.into_iter();
+        let mut args: VecDeque<Arg<'a>> = args.into_iter().collect();
+        debug_assert_eq!(template.matches('?').count(), args.len(), "{template}");
         let mut statement = Statement::new(self.dialect, "");
         for one in template.chars() {
             match (one, self.dialect) {
@@ -215,7 +216,7 @@ impl Tables {
                 ('[', _) => statement.sql.push_str("CAST("),
                 (']', Dialect::MySql) => statement.sql.push_str(" AS CHAR)"),
                 (']', _) => statement.sql.push_str(" AS TEXT)"),
-                ('?', _) => args.next().into_iter().for_each(|arg| _ = statement.bind(arg)),
+                ('?', _) => args.pop_front().into_iter().for_each(|arg| _ = statement.bind(arg)),
                 _ => statement.sql.push(one),
             }
         }
