@@ -19,6 +19,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus::TextEncoder;
+use prometheus::proto::MetricFamily;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
@@ -48,6 +50,14 @@ pub struct Page {
 impl Page {
     pub fn found(text: String) -> Self {
         Self { status: 200, text }
+    }
+
+    /// A page of `/metrics`, in the text format of Prometheus.
+    pub fn of_metrics(metrics: prometheus::Result<Vec<MetricFamily>>) -> Self {
+        match metrics.and_then(|metrics| TextEncoder::new().encode_to_string(&metrics)) {
+            Ok(text) => Self::found(text),
+            Err(error) => Self { status: 500, text: format!("{error}\n") },
+        }
     }
 
     /// A page of `/healthz`: a sentence that says what is wrong, or none.
@@ -163,49 +173,4 @@ fn response(page: Page) -> Response<Full<Bytes>> {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     }
     response
-}
-
-/// A page of metrics whose metrics, and whose labels, are in the same order each time.
-pub fn in_order(page: &str) -> String {
-    let mut metrics: Vec<&str> = page.split("\n\n").map(str::trim).collect();
-    metrics.retain(|metric| !metric.is_empty());
-    metrics.sort_unstable();
-    let mut sorted = String::new();
-    for metric in metrics {
-        let (comments, mut samples): (Vec<&str>, Vec<&str>) =
-            metric.lines().partition(|line| line.starts_with('#'));
-        // The buckets of a histogram keep their order, which is that of numbers.
-        samples.sort_by_cached_key(|line| {
-            let (_, labels) = line.split_once('{').unwrap_or_default();
-            let labels = labels.rsplit_once('}').unwrap_or_default().0;
-            let is_bucket =
-                |label: &&str| label.starts_with("le=") || label.starts_with("quantile=");
-            labels.split(',').filter(|label| !is_bucket(label)).collect::<Vec<_>>().join(",")
-        });
-        for line in comments.into_iter().chain(samples) {
-            sorted += line;
-            sorted.push('\n');
-        }
-        sorted.push('\n');
-    }
-    sorted
-}
-
-#[cfg(test)]
-mod tests {
-    use super::in_order;
-
-    #[test]
-    fn metrics_have_an_order() {
-        let page = "# TYPE b histogram\nb_bucket{s=\"2\",le=\"9\"} 1\n\
-                    b_bucket{s=\"2\",le=\"10\"} 1\n\
-                    b_sum{s=\"2\"} 3\nb_bucket{s=\"1\",le=\"9\"} 1\n\n\
-                    # TYPE a gauge\na{v=\"y\"} 1\na{v=\"x\"} 2\n\n";
-        let sorted = "# TYPE a gauge\na{v=\"x\"} 2\na{v=\"y\"} 1\n\n\
-                      # TYPE b histogram\nb_bucket{s=\"1\",le=\"9\"} 1\n\
-                      b_bucket{s=\"2\",le=\"9\"} 1\nb_bucket{s=\"2\",le=\"10\"} 1\n\
-                      b_sum{s=\"2\"} 3\n\n";
-        assert_eq!(in_order(page), sorted);
-        assert_eq!(in_order(sorted), sorted);
-    }
 }

@@ -11,7 +11,7 @@ use seckill_tools::signals::asked_to_end;
 use tokio::sync::Mutex;
 
 use crate::options::Options;
-use crate::page::page;
+use crate::page::metrics;
 use crate::reading::Reading;
 use crate::source::Source;
 
@@ -34,7 +34,7 @@ pub async fn serve(options: &Options, address: SocketAddr) -> Result<()> {
                 "/metrics" => {
                     let mut latest = latest.lock().await;
                     latest.refresh().await;
-                    Page::found(page(latest.reading.as_ref()))
+                    Page::of_metrics(metrics(latest.reading.as_ref()))
                 }
                 "/healthz" => {
                     let mut latest = latest.lock().await;

@@ -79,8 +79,9 @@ impl Consumers {
         self.totals.intake(&streams.orders, true);
         self.totals.refused(&streams.orders, 0);
         if self.options.metrics.is_some() {
+            let (options, totals) = (Arc::clone(&self.options), Arc::clone(&self.totals));
             let (nodes, stop) = (self.nodes.clone(), self.stop.clone());
-            let measuring = gauges::keep(Arc::clone(&self.options), streams.clone(), nodes, stop);
+            let measuring = gauges::keep(options, totals, streams.clone(), nodes, stop);
             self.measuring.spawn_local(measuring);
         }
         let (store, totals) = (Arc::clone(&self.store), Arc::clone(&self.totals));

@@ -18,11 +18,17 @@ use crate::totals::Totals;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Sets the gauges of some streams until asked to stop.
-pub async fn keep(options: Arc<Options>, streams: Streams, mut nodes: Nodes, mut stop: Stop) {
+pub async fn keep(
+    options: Arc<Options>,
+    totals: Arc<Totals>,
+    streams: Streams,
+    mut nodes: Nodes,
+    mut stop: Stop,
+) {
     let mut source: Option<Source> = None;
     loop {
         let measured = match &mut source {
-            Some(source) => measure(source).await.map(|_| ()),
+            Some(source) => measure(source, &totals).await.map(|_| ()),
             None => match nodes.connect(&streams.orders).await {
                 Ok(connection) => {
                     source =
@@ -43,11 +49,11 @@ pub async fn keep(options: Arc<Options>, streams: Streams, mut nodes: Nodes, mut
 }
 
 /// Sets lag and pending entries of the streams as gauges, and returns them in words.
-pub async fn measure(source: &mut Source) -> RedisResult<String> {
+pub async fn measure(source: &mut Source, totals: &Totals) -> RedisResult<String> {
     let mut words = String::new();
     for which in source.all() {
         let (lag, pending) = standing(source, which).await?;
-        Totals::stands(source.name(which), lag, pending);
+        totals.stands(source.name(which), lag, pending);
         words += &format!("; {}: lag {lag}, pending {pending}", source.name(which));
     }
     Ok(words)

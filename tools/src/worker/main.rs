@@ -87,7 +87,6 @@ const LOST: u8 = 5;
 const OPEN_WAIT: Duration = Duration::from_secs(1);
 /// How often disputed rows are counted: a person or another worker may have changed some.
 const COUNT_EVERY: Duration = Duration::from_secs(10);
-const KEEP_UP_EVERY: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let options: Options = command_first();
@@ -148,7 +147,7 @@ async fn work(options: Arc<Options>) -> Result<ExitCode> {
     }
     let (stopper, stop) = watch::channel(false);
     let waits = asked_to_end()?;
-    let totals = Arc::new(Totals::new(options.metrics.is_some())?);
+    let totals = Arc::new(Totals::new()?);
     if let Some(address) = options.metrics {
         serve_metrics(address, Arc::clone(&totals)).await?;
     }
@@ -186,21 +185,13 @@ async fn work(options: Arc<Options>) -> Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// Serves metrics from now on, in separate threads.
+/// Serves metrics from now on, in another thread.
 async fn serve_metrics(address: SocketAddr, totals: Arc<Totals>) -> Result<()> {
     let (listener, _) = http::listen(address).await?;
-    let page_totals = Arc::clone(&totals);
     tokio::spawn(http::serve(listener, move |path| {
-        let page = page_totals.page(&path);
+        let page = totals.page(&path);
         async move { page }
     }));
-    tokio::spawn(async move {
-        let mut ticks = tokio::time::interval(KEEP_UP_EVERY);
-        loop {
-            ticks.tick().await;
-            totals.keep_up();
-        }
-    });
     Ok(())
 }
 

@@ -274,7 +274,7 @@ impl StreamConsumer {
 
     async fn report(&mut self, source: &mut Source) -> Result<(), Halt> {
         self.intake.save(source).await;
-        let stands = measure(source).await?;
+        let stands = measure(source, &self.totals).await?;
         let done = self.totals.summary();
         info!(
             "{} orders, {} rows, {} confirmed, {} released, {} dead letters, {} refused{stands}",

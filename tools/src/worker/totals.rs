@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use seckill_tools::http::{Page, in_order};
+use prometheus::core::Collector;
+use prometheus::{Histogram, HistogramOpts, IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
+use seckill_tools::http::Page;
 use serde::Serialize;
 
 /// Something that is counted, in the order of the summary.
@@ -41,13 +41,7 @@ const COUNTS: [(&str, &str); 11] = [
     ("seckill_worker_trimmed_total", "Entries that were trimmed from the streams"),
     ("seckill_worker_retries_total", "Entries and batches that were tried again"),
 ];
-const LAG: &str = "seckill_worker_lag";
-const PENDING: &str = "seckill_worker_pending";
-const REFUSED: &str = "seckill_worker_refused";
-const STOPPED: &str = "seckill_worker_intake_stopped";
-const DISPUTED: &str = "seckill_worker_disputed";
-const COMMIT_TIME: &str = "seckill_worker_commit_seconds";
-/// The upper bounds of its buckets, in seconds.
+/// The upper bounds of the buckets of the time of a commit, in seconds.
 const COMMIT_TIMES: [f64; 12] =
     [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 60.0];
 
@@ -68,14 +62,20 @@ pub enum Part {
 
 pub struct Totals {
     started: Instant,
-    counts: [AtomicU64; COUNTS.len()],
+    registry: Registry,
+    /// By `Count`.
+    counts: Vec<IntCounter>,
+    lag: IntGaugeVec,
+    pending: IntGaugeVec,
+    stopped: IntGaugeVec,
+    disputed: IntGauge,
+    commit_time: Histogram,
     /// How many entries are refused, by stream of orders.
     refused: Mutex<BTreeMap<String, u64>>,
+    refused_gauge: IntGaugeVec,
     troubles: Mutex<BTreeMap<Part, String>>,
-    disputed: AtomicU64,
     /// Entries that `--once` has left to other consumers.
     others: AtomicU64,
-    page: Option<PrometheusHandle>,
 }
 
 /// The work of a worker so far.
@@ -102,51 +102,54 @@ pub struct Summary {
 }
 
 impl Totals {
-    /// With a page, all counters are on it, even those at zero.
-    pub fn new(has_page: bool) -> Result<Self> {
-        let page = if has_page {
-            let builder = PrometheusBuilder::new();
-            let of = Matcher::Full(COMMIT_TIME.to_owned());
-            let builder = builder.set_buckets_for_metric(of, &COMMIT_TIMES).context("metrics")?;
-            Some(builder.install_recorder().context("metrics")?)
-        } else {
-            None
+    pub fn new() -> Result<Self> {
+        let registry = Registry::new();
+        let of_streams = |name: &str, meaning: &str| {
+            let gauge = IntGaugeVec::new(Opts::new(name, meaning), &["stream"]);
+            registered(&registry, gauge)
         };
-        for (name, meaning) in COUNTS {
-            describe_counter!(name, meaning);
-            counter!(name).absolute(0);
-        }
-        describe_gauge!(LAG, "Entries that no worker of the group has read");
-        describe_gauge!(PENDING, "Entries that were read and are not acknowledged");
-        describe_gauge!(REFUSED, "Entries that can't be written, and that are pending");
-        describe_gauge!(STOPPED, "1 while no more orders are read, until a person has looked");
-        describe_gauge!(DISPUTED, "Rows that the server contradicts, until a person settles them");
-        gauge!(DISPUTED).set(0.0);
-        describe_histogram!(COMMIT_TIME, "Seconds that a transaction took, committed or refused");
+        let counts = COUNTS
+            .into_iter()
+            .map(|(name, meaning)| registered(&registry, IntCounter::new(name, meaning)));
+        let disputed = "Rows that the server contradicts, until a person settles them";
+        let commit_time = HistogramOpts::new(
+            "seckill_worker_commit_seconds",
+            "Seconds that a transaction took, committed or refused",
+        );
         Ok(Self {
             started: Instant::now(),
-            counts: Default::default(),
+            counts: counts.collect::<Result<_>>()?,
+            lag: of_streams("seckill_worker_lag", "Entries that no worker of the group has read")?,
+            pending: of_streams(
+                "seckill_worker_pending",
+                "Entries that were read and are not acknowledged",
+            )?,
+            stopped: of_streams(
+                "seckill_worker_intake_stopped",
+                "1 while no more orders are read, until a person has looked",
+            )?,
+            disputed: registered(&registry, IntGauge::new("seckill_worker_disputed", disputed))?,
+            commit_time: registered(
+                &registry,
+                Histogram::with_opts(commit_time.buckets(COMMIT_TIMES.to_vec())),
+            )?,
             refused: Mutex::default(),
+            refused_gauge: of_streams(
+                "seckill_worker_refused",
+                "Entries that can't be written, and that are pending",
+            )?,
             troubles: Mutex::default(),
-            disputed: AtomicU64::new(0),
             others: AtomicU64::new(0),
-            page,
+            registry,
         })
     }
 
     /// The reply to GET.
     pub fn page(&self, path: &str) -> Page {
-        match (path, &self.page) {
-            ("/metrics", Some(page)) => Page::found(in_order(&page.render())),
-            ("/healthz", _) => Page::of_health(self.trouble()),
+        match path {
+            "/metrics" => Page::of_metrics(Ok(self.registry.gather())),
+            "/healthz" => Page::of_health(self.trouble()),
             _ => Page::not_found(),
-        }
-    }
-
-    /// Has the recorder aggregate what it has collected, which must be done now and then.
-    pub fn keep_up(&self) {
-        if let Some(page) = &self.page {
-            page.run_upkeep();
         }
     }
 
@@ -176,20 +179,17 @@ impl Totals {
 
     /// Records how long the database took for a transaction.
     pub fn took(&self, time: Duration) {
-        histogram!(COMMIT_TIME).record(time.as_secs_f64());
+        self.commit_time.observe(time.as_secs_f64());
     }
 
     pub fn add(&self, count: Count, number: usize) {
-        let number = u64::try_from(number).unwrap_or(u64::MAX);
-        let index = count as usize;
-        self.counts[index].fetch_add(number, Relaxed);
-        counter!(COUNTS[index].0).increment(number);
+        self.counts[count as usize].inc_by(u64::try_from(number).unwrap_or(u64::MAX));
     }
 
     /// Sets how many entries of a stream the database refuses now.
     pub fn refused(&self, stream: &str, number: usize) {
         let number = u64::try_from(number).unwrap_or(u64::MAX);
-        gauge!(REFUSED, "stream" => stream.to_owned()).set(approximate(number));
+        set(&self.refused_gauge, stream, number);
         locked(&self.refused).insert(stream.to_owned(), number);
     }
 
@@ -204,18 +204,17 @@ impl Totals {
 
     /// Sets how many rows are disputed.
     pub fn disputed(&self, number: u64) {
-        self.disputed.store(number, Relaxed);
-        gauge!(DISPUTED).set(approximate(number));
+        self.disputed.set(signed(number));
     }
 
     /// One more row is disputed.
     pub fn disputed_more(&self) {
-        self.disputed(self.disputed.load(Relaxed).saturating_add(1));
+        self.disputed.inc();
     }
 
     /// Sets whether new entries of a stream are read.
     pub fn intake(&self, stream: &str, is_open: bool) {
-        gauge!(STOPPED, "stream" => stream.to_owned()).set(if is_open { 0.0 } else { 1.0 });
+        set(&self.stopped, stream, u64::from(!is_open));
         self.tell(Part::Intake(stream.to_owned()), (!is_open).then_some(""));
     }
 
@@ -224,14 +223,13 @@ impl Totals {
     }
 
     /// Sets the lag and the pending entries of a stream's group.
-    pub fn stands(stream: &str, lag: u64, pending: u64) {
-        let labels = [("stream", stream.to_owned())];
-        gauge!(LAG, &labels).set(approximate(lag));
-        gauge!(PENDING, &labels).set(approximate(pending));
+    pub fn stands(&self, stream: &str, lag: u64, pending: u64) {
+        set(&self.lag, stream, lag);
+        set(&self.pending, stream, pending);
     }
 
     pub fn summary(&self) -> Summary {
-        let count = |count: Count| self.counts[count as usize].load(Relaxed);
+        let count = |count: Count| self.counts[count as usize].get();
         let seconds = self.started.elapsed().as_secs_f64();
         Summary {
             orders: count(Count::Orders),
@@ -246,7 +244,7 @@ impl Totals {
             trimmed: count(Count::Trimmed),
             retries: count(Count::Retries),
             refused: locked(&self.refused).values().sum(),
-            disputed: self.disputed.load(Relaxed),
+            disputed: u64::try_from(self.disputed.get()).unwrap_or_default(),
             seconds: (seconds * 1_000.0).round() / 1_000.0,
         }
     }
@@ -256,9 +254,21 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "gauges are floating-point numbers")]
-fn approximate(number: u64) -> f64 {
-    number as f64
+fn registered<C: Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: prometheus::Result<C>,
+) -> Result<C> {
+    let metric = metric.context("metrics")?;
+    registry.register(Box::new(metric.clone())).context("metrics")?;
+    Ok(metric)
+}
+
+fn set(gauge: &IntGaugeVec, stream: &str, number: u64) {
+    gauge.with_label_values(&[stream]).set(signed(number));
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 impl Summary {
@@ -285,7 +295,7 @@ mod tests {
 
     #[test]
     fn health_is_told_in_one_sentence() {
-        let totals = Totals::new(false).unwrap();
+        let totals = Totals::new().unwrap();
         assert_eq!(totals.page("/healthz"), Page { status: 200, text: "ok\n".to_owned() });
         totals.tell(Part::Database("s".to_owned()), Some("no answer"));
         let page = totals.page("/healthz");
@@ -300,7 +310,7 @@ mod tests {
 
     #[test]
     fn all_counts_are_in_the_summary() {
-        let totals = Totals::new(false).unwrap();
+        let totals = Totals::new().unwrap();
         totals.add(Count::Orders, 6);
         totals.add(Count::Inserted, 3);
         totals.add(Count::Repeated, 2);

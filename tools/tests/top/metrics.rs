@@ -103,13 +103,13 @@ fn figures_are_those_of_the_sale() {
         ("seckill_voucher_buyers{voucher=\"phone\"}", 2.0),
         ("seckill_voucher_waiting{voucher=\"phone\"}", 0.0),
         ("seckill_voucher_left{voucher=\"tea\"}", 0.0),
-        ("seckill_voucher_state{voucher=\"tea\",state=\"soldout\"}", 1.0),
+        ("seckill_voucher_state{state=\"soldout\",voucher=\"tea\"}", 1.0),
         ("seckill_stream_entries{stream=\"stream.orders\"}", 3.0),
         ("seckill_voucher_hold_overdue_seconds{voucher=\"phone\"}", 0.0),
         ("seckill_server_saved{kind=\"aof\"}", 1.0),
         ("seckill_server_memory_max_bytes", 0.0),
-        ("seckill_group_lag{stream=\"stream.orders\",group=\"g1\"}", 2.0),
-        ("seckill_group_pending{stream=\"stream.orders\",group=\"g1\"}", 1.0),
+        ("seckill_group_lag{group=\"g1\",stream=\"stream.orders\"}", 2.0),
+        ("seckill_group_pending{group=\"g1\",stream=\"stream.orders\"}", 1.0),
     ] {
         assert_eq!(samples.get(name), Some(&want), "{name} in {samples:#?}");
     }
