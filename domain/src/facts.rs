@@ -154,9 +154,7 @@ pub trait Facts {
     fn stock(&self) -> Result<Stock, Self::Error>;
 
     /// Is the user among the buyers? None if adding the user is the cheapest way to find out.
-    fn known_buyer(&self, _user: &Self::Name) -> Result<Option<bool>, Self::Error> {
-        Ok(None)
-    }
+    fn known_buyer(&self, user: &Self::Name) -> Result<Option<bool>, Self::Error>;
 
     /// Is the user among the buyers?
     fn is_buyer(&self, user: &Self::Name) -> Result<bool, Self::Error>;

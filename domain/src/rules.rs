@@ -255,7 +255,7 @@ mod tests {
         }
         let after = |now, last| SaleId(now).after(last).map(SaleId::get);
         assert_eq!(after(17, None), Some(17));
-        assert_eq!(after(17, Some(SaleId(16))), Some(17));
+        assert_eq!([5, 16].map(|last| after(17, Some(SaleId(last)))), [Some(17); 2]);
         assert_eq!([17, 20].map(|last| after(17, Some(SaleId(last)))), [Some(18), Some(21)]);
         assert_eq!(after(17, Some(SaleId(SaleId::MAX))), None);
         assert_eq!(SaleId::created_at(-5).get(), 1);

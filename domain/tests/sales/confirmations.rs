@@ -1,16 +1,17 @@
 //! What every confirmation must keep: each payment is recorded and announced once.
 
 use crate::actions::{Action, Answer, Named};
-use crate::extremes::{asked, plan, request, with_order};
+use crate::extremes::{asked, plan, refused, request, with_order};
 use crate::properties::{Checked, Step, ensure};
 use crate::world::{Error, NOW, World};
 use domain::book::{Entry, State};
-use domain::confirm::Confirmation;
+use domain::confirm::{self, Confirmation, Given};
 use domain::facts::Refusal;
-use domain::orders;
+use domain::orders::{self, Request};
 use domain::payments::{Outcome as Paid, Payment};
-use domain::rules::SaleId;
-use domain::sales::Restock;
+use domain::plan::{Decision, Plan};
+use domain::rules::{Meant, SaleId};
+use domain::sales::{self, Restock};
 
 impl World {
     pub fn units_outside(&self) -> i64 {
@@ -251,5 +252,44 @@ fn only_the_payment_of_a_released_order_is_refunded() {
         world.payments[0] = Some(Payment { sale, user: Some(0), id, outcome: Paid::First });
         let plan = plan(asked(world, |facts| orders::cancel(facts, &request(), None, None)));
         assert_eq!(plan.payment.is_some(), is_refunded, "{sale:?} {id}");
+    }
+}
+
+/// An earlier version recorded payments without their users: the book tells whose they are, while
+/// their sale is on.
+#[test]
+fn a_payment_without_a_user_is_that_of_its_order() {
+    let sold = with_order(State::Sold, 1, Some(1), 2);
+    let sale = sold.sale().unwrap();
+    let earlier = SaleId::new(sale.get() + 1).unwrap();
+    let again = Ok(Confirmation::WasSold);
+    for (paid, user, meant, want) in [
+        (sale, 0, Meant::Any, again),
+        (sale, 1, Meant::Any, refused(Refusal::Reference)),
+        (earlier, 1, Meant::Sale(earlier), again),
+        (earlier, 1, Meant::Any, refused(Refusal::Reference)),
+    ] {
+        let mut world = sold;
+        world.payments[0] = Some(Payment { sale: paid, user: None, id: 0, outcome: Paid::First });
+        let request = Request { user, id: 0, sale: meant };
+        let given = Given { reference: 0, is_refunded: false };
+        let decided = asked(world, |facts| confirm::confirm(facts, &request, Some(given)));
+        let answer = decided.map(|decision| match decision {
+            Decision::Do(answer, Plan::Repeat(_)) => answer,
+            _ => panic!("{decision:?}"),
+        });
+        assert_eq!(answer, want, "{paid:?} {user} {meant:?}");
+    }
+}
+
+/// Units off the sale return once, and none that were never off.
+#[test]
+fn units_that_were_not_off_the_sale_do_not_return() {
+    let world = with_order(State::Sold, 1, Some(1), 2);
+    for delta in [0, 1] {
+        let restock = Restock::For { delta, order: 1 };
+        let (left, plan) =
+            asked(world, |facts| sales::restock(facts, Meant::Any, restock)).unwrap();
+        assert_eq!((left, plan.stock, plan.outside, plan.rules), (1, None, None, world.rules));
     }
 }

@@ -2,6 +2,7 @@
 //! themselves. `SOAK=1` explores further, `BRIEF=1` less; `-- --nocapture` prints the numbers.
 
 mod actions;
+mod arrivals;
 mod books;
 mod bounds;
 mod canonical;

@@ -28,6 +28,10 @@ fn an_overlay_knows_plans_that_are_not_applied() {
         overlay.push(take);
     }
     assert!(!overlay.is_empty());
+    // The next question of the sale fails. That for room of their entries was answered.
+    asked.set(view.fails);
+    assert_eq!(overlay.room(Stream::Orders), Ok(()));
+    assert_eq!(overlay.room(Stream::Released), Err(Error::Fault));
     let units = |units, latest| UserUnits { units: Units::new(units).unwrap(), waiting: 0, latest };
     assert_eq!(overlay.user_units(&1), Ok(Some(units(2, 1))));
     assert_eq!(overlay.user_units(&0), Ok(Some(units(3, 2))));
@@ -45,11 +49,12 @@ fn an_overlay_knows_plans_that_are_not_applied() {
 
 #[test]
 fn an_overlay_passes_on_what_it_does_not_know() {
-    let world = with_order(State::Held, 1, Some(5), 6);
+    let mut world = with_order(State::Held, 1, Some(5), 6);
+    (world.last, world.outside[0]) = (world.sale(), Some(Units::ONE));
     let asked = Cell::new(0);
     let view = View { world: &world, asked: &asked, fails: 0, knows_buyers: true, policy: SOFT };
     type Question = fn(&Overlay<'_, View<'_>>) -> Result<bool, Error>;
-    let questions: [(Question, bool); 18] = [
+    let questions: [(Question, bool); 21] = [
         (|facts| facts.has_own_keys(true), true),
         (|facts| facts.is_missing(Needed::Book), false),
         (|facts| facts.known_buyer(&0).map(|known| known == Some(true)), true),
@@ -59,6 +64,9 @@ fn an_overlay_passes_on_what_it_does_not_know() {
         (|facts| facts.writable(Units::ONE).map(|()| true), true),
         (|facts| facts.releasable().map(|()| true), true),
         (|facts| facts.payment(&0).map(|payment| payment.is_none()), true),
+        (|facts| facts.last_sale().map(|last| last.is_some()), true),
+        (|facts| facts.outside(&0).map(|units| units == Some(Units::ONE)), true),
+        (|facts| facts.keepable().map(|()| true), true),
         (|facts| facts.sees_holds().map(|()| true), true),
         (|facts| facts.held(1).map(|held| held == (vec![0], 1)), true),
         (|facts| facts.due(1).map(|due| due.is_some()), false),

@@ -82,7 +82,9 @@ fn a_sale_that_has_ended_opens_again_once_its_waits_are_recorded() {
         asked(world, |facts| sales::alter(facts, Meant::Any, |rules| Ok(Rules { end, ..rules })))
     };
     assert_eq!(end(over(1), None), refused(Refusal::EndingWaits));
-    assert!(end(over(1), Some(NOW - 1)).is_ok() && end(over(0), None).is_ok());
+    assert!(end(over(1), Some(NOW - 1)).is_ok());
+    let endless = over(0).rules.map(|rules| Rules { end: None, ..rules });
+    assert_eq!(end(over(0), None).map(|plan| plan.rules), Ok(endless));
 }
 
 #[test]
@@ -136,4 +138,11 @@ fn a_user_at_the_limit_settles_an_earlier_order_too() {
     let order = order(0, 2, 2);
     let got = asked(world, |facts| tries::decide(facts, &order, Else::Lose, false));
     assert_eq!(got, Ok(Decision::Settle(vec![0])));
+}
+
+#[test]
+fn tickets_are_numbers_that_a_double_holds() {
+    let next = |last| Line { last, ..Line::default() }.next();
+    assert_eq!(next(9_007_199_254_740_990), Some(9_007_199_254_740_991));
+    assert_eq!(next(9_007_199_254_740_991), None);
 }
