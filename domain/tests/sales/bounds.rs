@@ -84,6 +84,11 @@ fn ids() -> &'static [u8] {
     if is_set("BRIEF") { &[0, 1] } else { &[0, 1, 2] }
 }
 
+/// Two orders, where other things change as well.
+fn two_ids() -> &'static [u8] {
+    if is_set("SOAK") { &[0, 1, 2] } else { &[0, 1] }
+}
+
 /// Tries for one unit or two, without references and other sales.
 fn usual() -> Requests<'static> {
     Requests {
@@ -137,7 +142,7 @@ pub fn batches() -> Bounds {
 
 /// Rules that change, and the end.
 pub fn rules() -> Bounds {
-    let requests = Requests { references: &[None, Some(0)], ..usual() };
+    let requests = Requests { ids: two_ids(), references: &[None, Some(0)], ..usual() };
     let mut actions = requests.all();
     actions.extend([None, Some(0), Some(1)].map(Action::End));
     actions.extend([None, Some(1)].map(Action::Begin));
@@ -259,13 +264,26 @@ pub fn small_line() -> Bounds {
     Bounds { worlds, symmetry: false, ..of("planted in a line", actions) }
 }
 
-/// Facts that err at any question.
+/// Facts that err at any question, while orders are due.
 pub fn faults() -> Bounds {
-    let references: &[_] = &[None, Some(0)];
+    let mut actions = faulty(ids());
+    actions.push(Action::Drop { forced: true, sale: None });
+    Bounds { faults: true, ..of("faults", actions) }
+}
+
+/// Requests whose questions fail.
+fn faulty(ids: &[u8]) -> Vec<Action> {
     let units: &[_] = if is_set("SOAK") { &[1, 2] } else { &[1] };
-    let requests = Requests { units, references, extends: true, ..usual() };
+    let references = &[None, Some(0)];
+    let requests = Requests { ids, units, references, extends: true, ..usual() };
     let mut actions = requests.all();
     actions.extend(pairs(&[0, 1], &[1]));
+    actions
+}
+
+/// Facts that err at any question about a sale that begins, ends and is followed by another.
+pub fn faults_of_sales() -> Bounds {
+    let mut actions = faulty(two_ids());
     actions.extend([Action::RejectLate(0, 0), Action::RejectLate(0, 1)]);
     actions.extend([Restock::By(1), Restock::By(-1), Restock::To(1)].map(Action::Restock));
     actions.extend([false, true].map(|forced| Action::Drop { forced, sale: None }));
@@ -273,7 +291,7 @@ pub fn faults() -> Bounds {
     actions.extend([Action::Create, Action::Adopt, Action::SetStock(1)]);
     let begun = Some(NOW + 1);
     let worlds = vec![World::EMPTY, created(Rules { begin: begun, ..sale() })];
-    Bounds { worlds, faults: true, ..of("faults", actions) }
+    Bounds { worlds, faults: true, ..of("faults of sales", actions) }
 }
 
 /// Facts that err while orders wait.
