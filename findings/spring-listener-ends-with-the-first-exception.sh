@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Spring's StreamMessageListenerContainer: "Errors during message retrieval lead to cancellation of the underlying task."
-# Guess: an exception of the listener itself is no such error: it goes to the error handler, that entry stays pending, and
+# Spring's StreamMessageListenerContainer hands the entries of a stream to a listener.
+# Guess: an exception of the listener goes to the error handler, that entry stays pending, and
 # the next ones come, as with listeners of JMS, Kafka and AMQP.
 # Seen with Spring Boot 3.5.16 on Redis 7.0.15: the first exception ends the subscription for good. What was read together
 # with the entry is handed to nobody and stays pending, what comes later is not read, and the container says that it
