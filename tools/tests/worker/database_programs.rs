@@ -1,7 +1,7 @@
-//! The programs of database servers: their paths, and how they are started.
+//! The programs of database servers: their paths, how they are set up, and how they are started.
 
 use std::fs::{self, File};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -48,7 +48,7 @@ pub fn spawn(kind: Kind, commits: Commits, dir: &Path, args: &[&str]) -> Child {
 }
 
 /// MySQL that was unpacked outside of the system's folders: it needs all paths as options.
-pub fn mysqld(program: &Path) -> Command {
+fn mysqld(program: &Path) -> Command {
     let share = program.with_file_name("share");
     let mut command = Command::new(program);
     command.args([
@@ -65,7 +65,7 @@ pub fn mysqld(program: &Path) -> Command {
 }
 
 /// Only root may be able to read the folder where MySQL was unpacked; MySQL may run as root.
-pub fn owned<'a>(kind: Kind, command: &'a mut Command, dir: &Path) -> &'a mut Command {
+fn owned<'a>(kind: Kind, command: &'a mut Command, dir: &Path) -> &'a mut Command {
     if kind == Kind::MySql {
         return command.current_dir(dir).env_clear().env("PATH", PATH).stdin(Stdio::null());
     }
@@ -115,4 +115,65 @@ pub fn program(kind: Kind) -> Option<PathBuf> {
 
 pub fn found(name: &str) -> Option<PathBuf> {
     PATH.split(':').map(|folder| Path::new(folder).join(name)).find(|file| file.is_file())
+}
+
+/// Makes the data of a new server in `dir`: a copy of what was made for the first one.
+pub fn make_data(kind: Kind, program: &Path, dir: &Path) -> Result<(), String> {
+    let data = dir.join("data");
+    let kept = kept(kind, program).map_err(|error| error.to_string())?;
+    if kept.is_dir() {
+        owned(kind, &mut Command::new("true"), dir);
+        return copy(&kept, &data);
+    }
+    set_up(kind, program, dir)?;
+    // Another process may keep its own meanwhile, which is as good.
+    let made = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
+    let made = made.map_err(|error| error.to_string())?;
+    copy(&data, &made.path().join("data"))?;
+    let _ = fs::rename(made.path().join("data"), &kept);
+    Ok(())
+}
+
+/// Where the data of a new server of this program is kept, for others to begin with: making it
+/// takes several times as long as all that most tests do.
+fn kept(kind: Kind, program: &Path) -> std::io::Result<PathBuf> {
+    let program = fs::metadata(program)?;
+    let name = format!("{kind:?}-{}-{}", program.mtime(), program.len());
+    Ok(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    ended_well(Command::new("cp").args(["-a", "--sparse=always"]).args([from, to]))
+}
+
+/// Makes the data of a new server in `dir`.
+fn set_up(kind: Kind, program: &Path, dir: &Path) -> Result<(), String> {
+    let data = dir.join("data").display().to_string();
+    let bin = program.parent().expect("a program is in a folder");
+    let mut init = match kind {
+        Kind::Postgres => Command::new(bin.join("initdb")),
+        Kind::MySql => mysqld(program),
+        _ => Command::new(found("mariadb-install-db").ok_or("no mariadb-install-db")?),
+    };
+    let init = match kind {
+        Kind::Postgres => init
+            .args(["--username=seckill", "--auth=trust", "--no-sync", "--no-instructions"])
+            .args(["--encoding=UTF8", "--locale=C", "--pgdata", &data]),
+        Kind::MySql => init.args(["--initialize-insecure", &format!("--datadir={data}")]),
+        // A server that starts deletes the temporary tables of all others in its tmpdir.
+        _ => init
+            .args(["--no-defaults", "--auth-root-authentication-method=normal"])
+            .arg(format!("--tmpdir={}", dir.display()))
+            .args(["--skip-test-db", &format!("--datadir={data}")]),
+    };
+    ended_well(owned(kind, init, dir))
+}
+
+fn ended_well(command: &mut Command) -> Result<(), String> {
+    let made = command.output().map_err(|error| error.to_string())?;
+    if made.status.success() {
+        return Ok(());
+    }
+    let [out, err] = [made.stdout, made.stderr].map(String::from_utf8);
+    Err(format!("it can't be set up: {out:?} {err:?}"))
 }

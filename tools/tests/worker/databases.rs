@@ -24,7 +24,7 @@ use tokio::runtime::Runtime;
 
 use crate::harness::{left_out, wait_for};
 pub use programs::{found, unprivileged};
-use programs::{mysqld, owned, program, spawn};
+use programs::{make_data, program, spawn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -220,29 +220,7 @@ impl DatabaseServer {
 
     fn start_with(kind: Kind, commits: Commits, program: &Path) -> Result<Self, String> {
         let dir = directory();
-        let data = dir.path().join("data").display().to_string();
-        let bin = program.parent().expect("a program is in a folder");
-        let mut init = match kind {
-            Kind::Postgres => Command::new(bin.join("initdb")),
-            Kind::MySql => mysqld(program),
-            _ => Command::new(found("mariadb-install-db").ok_or("no mariadb-install-db")?),
-        };
-        let init = match kind {
-            Kind::Postgres => init
-                .args(["--username=seckill", "--auth=trust", "--no-sync", "--no-instructions"])
-                .args(["--encoding=UTF8", "--locale=C", "--pgdata", &data]),
-            Kind::MySql => init.args(["--initialize-insecure", &format!("--datadir={data}")]),
-            // A server that starts deletes the temporary tables of all others in its tmpdir.
-            _ => init
-                .args(["--no-defaults", "--auth-root-authentication-method=normal"])
-                .arg(format!("--tmpdir={}", dir.path().display()))
-                .args(["--skip-test-db", &format!("--datadir={data}")]),
-        };
-        let made = owned(kind, init, dir.path()).output().map_err(|error| error.to_string())?;
-        if !made.status.success() {
-            let [out, err] = [made.stdout, made.stderr].map(String::from_utf8);
-            return Err(format!("it can't be set up: {out:?} {err:?}"));
-        }
+        make_data(kind, program, dir.path())?;
         let child = Mutex::new(spawn(kind, commits, dir.path(), &[]));
         let server = Self { kind, commits, dir, child, databases: AtomicU32::new(0) };
         server.wait_until_up()?;
