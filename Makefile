@@ -32,8 +32,9 @@ demo: ## the same, and ends
 demo-managed: ## a sale whose unpaid units go to the first in line
 	@scripts/run demo --managed --hold 1s --cancel-share 0.1 --waitlist
 
-# Tests wait for servers most of their time: with as many threads as processors, these idle.
-test: export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc) + 1)
+# Tests wait most of their time, for servers and for what takes a second: with as many threads as
+# processors, these idle.
+test: export RUST_TEST_THREADS ?= $(shell expr 4 '*' $$(nproc))
 test: module ## all tests, against redis-server or REDIS_SERVER=path
 	@scripts/setup test
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace $(ARGS)
