@@ -1,5 +1,7 @@
 //! Small books, and what is said of them.
 
+mod differences;
+
 use super::*;
 use crate::book::{Reason, State};
 
