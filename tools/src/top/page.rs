@@ -1,6 +1,7 @@
 //! A reading as metrics, for a page in the text format of Prometheus.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use domain::info;
 use prometheus::proto::MetricFamily;
@@ -42,14 +43,15 @@ impl Metrics {
         value: f64,
     ) -> Result<()> {
         let (names, values): (Vec<&str>, Vec<&str>) = labels.iter().copied().unzip();
-        if !self.gauges.contains_key(name) {
-            let gauge = GaugeVec::new(Opts::new(name, meaning), &names)?;
-            self.registry.register(Box::new(gauge.clone()))?;
-            self.gauges.insert(name.to_owned(), gauge);
-        }
-        if let Some(gauge) = self.gauges.get(name) {
-            gauge.get_metric_with_label_values(&values)?.set(value);
-        }
+        let gauge = match self.gauges.entry(name.to_owned()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let gauge = GaugeVec::new(Opts::new(name, meaning), &names)?;
+                self.registry.register(Box::new(gauge.clone()))?;
+                place.insert(gauge)
+            }
+        };
+        gauge.get_metric_with_label_values(&values)?.set(value);
         Ok(())
     }
 

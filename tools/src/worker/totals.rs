@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use prometheus::core::Collector;
-use prometheus::{Histogram, HistogramOpts, IntCounter, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::core::{AtomicU64 as Number, Collector, GenericGauge, GenericGaugeVec};
+use prometheus::{Histogram, HistogramOpts, IntCounter, Opts, Registry};
 use seckill_tools::http::Page;
 use serde::Serialize;
 
@@ -26,6 +26,10 @@ pub enum Count {
     Trimmed,
     Retries,
 }
+
+/// Of numbers that are never below 0.
+type Gauge = GenericGauge<Number>;
+type Gauges = GenericGaugeVec<Number>;
 
 /// By `Count`: the name for Prometheus, and what it means.
 const COUNTS: [(&str, &str); 11] = [
@@ -65,14 +69,14 @@ pub struct Totals {
     registry: Registry,
     /// By `Count`.
     counts: Vec<IntCounter>,
-    lag: IntGaugeVec,
-    pending: IntGaugeVec,
-    stopped: IntGaugeVec,
-    disputed: IntGauge,
+    lag: Gauges,
+    pending: Gauges,
+    stopped: Gauges,
+    disputed: Gauge,
     commit_time: Histogram,
     /// How many entries are refused, by stream of orders.
     refused: Mutex<BTreeMap<String, u64>>,
-    refused_gauge: IntGaugeVec,
+    refused_gauge: Gauges,
     troubles: Mutex<BTreeMap<Part, String>>,
     /// Entries that `--once` has left to other consumers.
     others: AtomicU64,
@@ -105,7 +109,7 @@ impl Totals {
     pub fn new() -> Result<Self> {
         let registry = Registry::new();
         let of_streams = |name: &str, meaning: &str| {
-            let gauge = IntGaugeVec::new(Opts::new(name, meaning), &["stream"]);
+            let gauge = Gauges::new(Opts::new(name, meaning), &["stream"]);
             registered(&registry, gauge)
         };
         let counts = COUNTS
@@ -128,7 +132,7 @@ impl Totals {
                 "seckill_worker_intake_stopped",
                 "1 while no more orders are read, until a person has looked",
             )?,
-            disputed: registered(&registry, IntGauge::new("seckill_worker_disputed", disputed))?,
+            disputed: registered(&registry, Gauge::new("seckill_worker_disputed", disputed))?,
             commit_time: registered(
                 &registry,
                 Histogram::with_opts(commit_time.buckets(COMMIT_TIMES.to_vec())),
@@ -204,7 +208,7 @@ impl Totals {
 
     /// Sets how many rows are disputed.
     pub fn disputed(&self, number: u64) {
-        self.disputed.set(signed(number));
+        self.disputed.set(number);
     }
 
     /// One more row is disputed.
@@ -244,7 +248,7 @@ impl Totals {
             trimmed: count(Count::Trimmed),
             retries: count(Count::Retries),
             refused: locked(&self.refused).values().sum(),
-            disputed: u64::try_from(self.disputed.get()).unwrap_or_default(),
+            disputed: self.disputed.get(),
             seconds: (seconds * 1_000.0).round() / 1_000.0,
         }
     }
@@ -263,12 +267,8 @@ fn registered<C: Collector + Clone + 'static>(
     Ok(metric)
 }
 
-fn set(gauge: &IntGaugeVec, stream: &str, number: u64) {
-    gauge.with_label_values(&[stream]).set(signed(number));
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+fn set(gauge: &Gauges, stream: &str, number: u64) {
+    gauge.with_label_values(&[stream]).set(number);
 }
 
 impl Summary {
