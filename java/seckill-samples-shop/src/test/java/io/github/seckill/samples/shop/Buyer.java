@@ -90,12 +90,20 @@ final class Buyer implements Callable<Buyer> {
     }
 
     private int pay(String reference) {
-        return http.put(
-                order() + "/payment?sale=" + sale + "&reference=" + reference, "", user);
+        return known(http.put(
+                order() + "/payment?sale=" + sale + "&reference=" + reference, "", user), 204, 409);
     }
 
     private void cancel() {
-        cancelled = http.send(HttpMethod.DELETE, order(), "", user);
+        cancelled = known(http.send(HttpMethod.DELETE, order(), "", user), 204, 409);
+    }
+
+    /** An answer that says where the order stands now; after others nobody could tell its row. */
+    private static int known(int status, int done, int refused) {
+        if (status != done && status != refused) {
+            throw new IllegalStateException("the shop has answered " + status);
+        }
+        return status;
     }
 
     private String order() {
@@ -107,10 +115,7 @@ final class Buyer implements Callable<Buyer> {
     }
 
     boolean accepted() {
-        if (bought != 200 && bought != 409) {
-            throw new IllegalStateException("the shop has answered " + bought);
-        }
-        return bought == 200;
+        return known(bought, 200, 409) == 200;
     }
 
     boolean isLate() {
