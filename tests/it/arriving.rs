@@ -54,22 +54,16 @@ impl Way {
 fn dumps(server: &Server) -> Vec<Vec<u8>> {
     server.check(
         "
-        > SECKILL.CREATE 7 6 HOLD 900000 LIMIT 3
-        OK
+        > SECKILL.CREATE 7 6 HOLD 900000 LIMIT 3 => OK
         > SECKILL.MTRY 7 ann a1 dan d1 cid c1
         1) 0
         2) 0
         3) 0
-        > SECKILL.TRY 7 bob b1 UNITS 2
-        0
-        > SECKILL.CONFIRM 7 ann a1 REF p1
-        1
-        > SECKILL.CONFIRM 7 dan d1
-        1
-        > SECKILL.CANCEL 7 cid c1
-        1
-        > SECKILL.TRY 7 eve e1 UNITS 3 WAITLIST
-        6
+        > SECKILL.TRY 7 bob b1 UNITS 2 => 0
+        > SECKILL.CONFIRM 7 ann a1 REF p1 => 1
+        > SECKILL.CONFIRM 7 dan d1 => 1
+        > SECKILL.CANCEL 7 cid c1 => 1
+        > SECKILL.TRY 7 eve e1 UNITS 3 WAITLIST => 6
         ",
     );
     server.check(&format!("> SECKILL.RESTOCK 7 -1 FOR x1 SALE {}\n1", server.sale_of("7")));
@@ -159,18 +153,12 @@ fn no_command_changes_a_sale_before_it_is_whole() {
         server.assert_book("7", [1, 2, 2]);
         server.check(
             "
-            > SECKILL.CONFIRM 7 bob b1 REF p2
-            1
-            > SECKILL.CANCEL 7 dan d1
-            1
-            > HGET seckill:book:7 e1
-            waiting:3:...
-            > SECKILL.CANCEL 7 ann a1
-            1
-            > HGET seckill:book:7 e1
-            held:3:...
-            > SECKILL.TRY 7 dan d2
-            1
+            > SECKILL.CONFIRM 7 bob b1 REF p2 => 1
+            > SECKILL.CANCEL 7 dan d1 => 1
+            > HGET seckill:book:7 e1 => waiting:3:...
+            > SECKILL.CANCEL 7 ann a1 => 1
+            > HGET seckill:book:7 e1 => held:3:...
+            > SECKILL.TRY 7 dan d2 => 1
             ",
         );
         assert_eq!(server.differences("7"), [""; 0], "{way:?} {order:?}");

@@ -152,18 +152,12 @@ fn the_audit_finds_tampering_with_each_key() {
         server.run("FLUSHALL");
         server.check(
             "
-            > SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000
-            OK
-            > SECKILL.TRY 7 alice o1 UNITS 2
-            0
-            > SECKILL.TRY 7 bob o2 UNITS 2
-            0
-            > SECKILL.CONFIRM 7 bob o2
-            1
-            > SECKILL.TRY 7 carol o3
-            0
-            > SECKILL.CANCEL 7 carol o3
-            1
+            > SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000 => OK
+            > SECKILL.TRY 7 alice o1 UNITS 2 => 0
+            > SECKILL.TRY 7 bob o2 UNITS 2 => 0
+            > SECKILL.CONFIRM 7 bob o2 => 1
+            > SECKILL.TRY 7 carol o3 => 0
+            > SECKILL.CANCEL 7 carol o3 => 1
             ",
         );
         server.assert_book("7", [5, 2, 2]);

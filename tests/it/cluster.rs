@@ -100,16 +100,11 @@ fn declared_keys_obey_the_cluster() {
     let server = whole_cluster();
     server.check(
         "
-        > SET stock:{7} 5
-        OK
-        > SECKILL.TRYKEYS stock:{7} buyers:{7} orders:{7} 7 alice o1
-        0
-        > SECKILL.TRYKEYS stock:{7} buyers:{8} orders:{7} 7 bob o1
-        (error) CROSSSLOT ...
-        > SECKILL.TRYKEYS stock:{7} buyers:{7} orders 7 bob o1
-        (error) CROSSSLOT ...
-        > GET stock:{7}
-        4
+        > SET stock:{7} 5 => OK
+        > SECKILL.TRYKEYS stock:{7} buyers:{7} orders:{7} 7 alice o1 => 0
+        > SECKILL.TRYKEYS stock:{7} buyers:{8} orders:{7} 7 bob o1 => (error) CROSSSLOT ...
+        > SECKILL.TRYKEYS stock:{7} buyers:{7} orders 7 bob o1 => (error) CROSSSLOT ...
+        > GET stock:{7} => 4
         ",
     );
 }

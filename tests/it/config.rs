@@ -130,14 +130,10 @@ fn loadmodule_arguments_are_configs() {
     assert_eq!(all(&server), sorted(|row| row.2));
     server.check(
         "
-        > SET 's t:{7}' 1
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > SISMEMBER buyers:{7} alice
-        1
-        > SECKILL.TRY 8 alice o1
-        1
+        > SET 's t:{7}' 1 => OK
+        > SECKILL.TRY 7 alice o1 => 0
+        > SISMEMBER buyers:{7} alice => 1
+        > SECKILL.TRY 8 alice o1 => 1
         ",
     );
 }

@@ -9,33 +9,21 @@ fn names_take_effect_at_once() {
     let server = Server::start();
     server.check(
         r#"
-        > MSET seckill:stock:7 9 s:7 9
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > CONFIG SET seckill.stock-prefix s:
-        OK
-        > SECKILL.TRY 7 bob o2
-        0
+        > MSET seckill:stock:7 9 s:7 9 => OK
+        > SECKILL.TRY 7 alice o1 => 0
+        > CONFIG SET seckill.stock-prefix s: => OK
+        > SECKILL.TRY 7 bob o2 => 0
         > MGET seckill:stock:7 s:7
         1) "8"
         2) "8"
-        > CONFIG SET seckill.buyers-prefix b:
-        OK
-        > SECKILL.TRY 7 bob o3
-        0
-        > SMEMBERS b:7
-        1) "bob"
-        > CONFIG SET seckill.order-stream o
-        OK
-        > SECKILL.TRY 7 carol o4
-        0
-        > XLEN o
-        1
-        > CONFIG SET seckill.order-fields "u v i"
-        OK
-        > SECKILL.TRY 7 dave o5 UNITS 2
-        0
+        > CONFIG SET seckill.buyers-prefix b: => OK
+        > SECKILL.TRY 7 bob o3 => 0
+        > SMEMBERS b:7 => 1) "bob"
+        > CONFIG SET seckill.order-stream o => OK
+        > SECKILL.TRY 7 carol o4 => 0
+        > XLEN o => 1
+        > CONFIG SET seckill.order-fields "u v i" => OK
+        > SECKILL.TRY 7 dave o5 UNITS 2 => 0
         > XREVRANGE o + - COUNT 1
         1) 1) "1722509999999-0"
            2) 1) "u"
@@ -46,36 +34,22 @@ fn names_take_effect_at_once() {
               6) "o5"
               7) "units"
               8) "2"
-        > CONFIG SET seckill.order-stream ""
-        OK
-        > SECKILL.TRY 7 erin o6
-        0
-        > XLEN o
-        2
-        > XLEN stream.orders
-        3
-        > GET s:7
-        3
-        > CONFIG SET seckill.hash-tags yes
-        OK
+        > CONFIG SET seckill.order-stream "" => OK
+        > SECKILL.TRY 7 erin o6 => 0
+        > XLEN o => 2
+        > XLEN stream.orders => 3
+        > GET s:7 => 3
+        > CONFIG SET seckill.hash-tags yes => OK
         > SECKILL.TRY 7 frank o7
         (error) NOVOUCHER no stock key for this voucher, whose name has a hash tag here, ...
-        > SECKILL.TRYKEYS none:7 b:7 o 7 frank o7
-        (error) NOVOUCHER no stock key for this voucher
-        > CONFIG SET seckill.missing-stock sold-out
-        OK
-        > SECKILL.TRY 7 frank o7
-        1
-        > CONFIG SET seckill.hash-tags auto
-        OK
-        > SET s:7 -1
-        OK
-        > SECKILL.TRY 7 frank o7
-        1
-        > CONFIG SET seckill.unlimited-stock yes
-        OK
-        > SECKILL.TRY 7 frank o7
-        0
+        > SECKILL.TRYKEYS none:7 b:7 o 7 frank o7 => (error) NOVOUCHER no stock key for this voucher
+        > CONFIG SET seckill.missing-stock sold-out => OK
+        > SECKILL.TRY 7 frank o7 => 1
+        > CONFIG SET seckill.hash-tags auto => OK
+        > SET s:7 -1 => OK
+        > SECKILL.TRY 7 frank o7 => 1
+        > CONFIG SET seckill.unlimited-stock yes => OK
+        > SECKILL.TRY 7 frank o7 => 0
         "#,
     );
 }

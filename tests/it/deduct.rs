@@ -32,16 +32,11 @@ fn the_key_is_declared_and_configurations_play_no_part() {
         .start();
     server.check(
         "
-        > SET a}b 5
-        OK
-        > SECKILL.DEDUCT a}b
-        5
-        > SECKILL.DEDUCT none
-        -1
-        > SET a}b -1
-        OK
-        > SECKILL.DEDUCT a}b
-        1
+        > SET a}b 5 => OK
+        > SECKILL.DEDUCT a}b => 5
+        > SECKILL.DEDUCT none => -1
+        > SET a}b -1 => OK
+        > SECKILL.DEDUCT a}b => 1
         ",
     );
     for key in [&b""[..], b"\0", b"\xff\r\n", "\u{100}".as_bytes()] {

@@ -30,8 +30,7 @@ fn every_command() {
 fn an_unmanaged_voucher() {
     Pair::start().check(
         r#"
-        > SET seckill:stock:7 9
-        ...
+        > SET seckill:stock:7 9 => ...
         > SECKILL.TRY 7 alice o1
         DECR seckill:stock:7
         SADD seckill:order:7 alice
@@ -46,8 +45,7 @@ fn an_unmanaged_voucher() {
         SREM seckill:order:7 alice
         XADD stream.orders.released ID userId alice voucherId 7 id o1 reason cancelled
         > SECKILL.CANCEL 7 alice o1
-        > SET "seckill:stock:\x00\xff" 1 EX 1000
-        ...
+        > SET "seckill:stock:\x00\xff" 1 EX 1000 => ...
         > SECKILL.TRY "\x00\xff" "a\r\nb" :
         DECR seckill:stock:\x00\xff
         SADD seckill:order:\x00\xff a\r\nb
@@ -60,8 +58,7 @@ fn an_unmanaged_voucher() {
 fn a_try_by_keys_and_a_lock() {
     Pair::start().check(
         "
-        > SET stock 9
-        ...
+        > SET stock 9 => ...
         > SECKILL.TRYKEYS stock buyers orders 7 alice o1
         DECR stock
         SADD buyers alice
@@ -73,11 +70,9 @@ fn a_try_by_keys_and_a_lock() {
         > SECKILL.TRYKEYS stock buyers stock 7 carol o3 NOSTREAM
         DECR stock
         SADD buyers carol
-        > SET lock t PX 1000000
-        ...
+        > SET lock t PX 1000000 => ...
         > LOCK.RELEASE lock u
-        > LOCK.RELEASE lock t
-        DEL lock
+        > LOCK.RELEASE lock t => DEL lock
         > LOCK.RELEASE lock t
         ",
     );
@@ -88,17 +83,13 @@ fn without_a_bound_or_a_stream() {
     Pair::start().check(
         "
         > CONFIG SET seckill.unlimited-stock yes seckill.order-stream '' seckill.draw-stream ''
-        > SET seckill:stock:7 -1
-        ...
-        > SECKILL.TRY 7 alice o1
-        SADD seckill:order:7 alice
-        > SET seckill:stock:7 9
-        ...
+        > SET seckill:stock:7 -1 => ...
+        > SECKILL.TRY 7 alice o1 => SADD seckill:order:7 alice
+        > SET seckill:stock:7 9 => ...
         > SECKILL.MTRY 7 eve o7 fay o8
         SADD seckill:order:7 eve fay
         DECRBY seckill:stock:7 2
-        > RPUSH seckill:codes:7 a
-        ...
+        > RPUSH seckill:codes:7 a => ...
         > SECKILL.DRAW 7 carol
         LPOP seckill:codes:7
         HSET seckill:winners:7 carol a
@@ -110,8 +101,7 @@ fn without_a_bound_or_a_stream() {
 fn batches() {
     Pair::start().check(
         "
-        > SET seckill:stock:7 9
-        ...
+        > SET seckill:stock:7 9 => ...
         > SECKILL.MTRY 7 alice o1 bob o2 alice o3 carol o4
         SADD seckill:order:7 alice bob carol
         DECRBY seckill:stock:7 3
@@ -123,8 +113,7 @@ fn batches() {
         DECR seckill:stock:7
         XADD stream.orders ID userId dave voucherId 7 id o6
         > SECKILL.MTRY 7 alice o8 dave o9
-        > SECKILL.NEXTID order
-        ...
+        > SECKILL.NEXTID order => ...
         > SECKILL.MTRY 7 a * b * a * c o1
         INCRBY icr:order:...
         SADD seckill:order:7 a b c
@@ -132,8 +121,7 @@ fn batches() {
         XADD stream.orders ID userId a voucherId 7 id ...
         XADD stream.orders ID userId b voucherId 7 id ...
         XADD stream.orders ID userId c voucherId 7 id o1
-        > SECKILL.CREATE 8 9 LIMIT 2 HOLD 900000
-        ...
+        > SECKILL.CREATE 8 9 LIMIT 2 HOLD 900000 => ...
         > SECKILL.MTRY 8 alice o1 bob o2 alice o3 alice o4
         SADD seckill:order:8 alice bob
         DECRBY seckill:stock:8 3
@@ -143,8 +131,7 @@ fn batches() {
         HSET seckill:book:8 o1 held:1:WHEN:alice o2 held:1:WHEN:bob o3 held:1:WHEN:alice
         HSET seckill:units:8 alice 1:o1 bob 1:o2 alice 2:o3
         ZADD seckill:hold:8 WHEN o1 WHEN o2 WHEN o3
-        > SECKILL.ALTER 8 HOLD 0
-        ...
+        > SECKILL.ALTER 8 HOLD 0 => ...
         > SECKILL.MTRY 8 bob o5 bob o6
         DECR seckill:stock:8
         XADD stream.orders ID userId bob voucherId 8 id o5 sale SALE
@@ -158,12 +145,9 @@ fn batches() {
 fn draws_and_bare_stocks() {
     Pair::start().check(
         "
-        > RPUSH seckill:codes:7 a b
-        ...
-        > PEXPIREAT seckill:codes:7 33333333333333
-        ...
-        > SECKILL.DRAW 7 alice
-        ...
+        > RPUSH seckill:codes:7 a b => ...
+        > PEXPIREAT seckill:codes:7 33333333333333 => ...
+        > SECKILL.DRAW 7 alice => ...
         > SECKILL.DRAW 7 alice
         > SECKILL.DRAW 7 bob
         LPOP seckill:codes:7
@@ -174,14 +158,10 @@ fn draws_and_bare_stocks() {
         LPUSH seckill:codes:7 b
         HDEL seckill:winners:7 bob
         > SECKILL.UNDRAW 7 bob
-        > SET stock 10 PX 1000000
-        ...
-        > SECKILL.DEDUCT stock
-        DECR stock
-        > SECKILL.DEDUCT stock 1
-        DECR stock
-        > SECKILL.RETURN stock
-        INCRBY stock 1
+        > SET stock 10 PX 1000000 => ...
+        > SECKILL.DEDUCT stock => DECR stock
+        > SECKILL.DEDUCT stock 1 => DECR stock
+        > SECKILL.RETURN stock => INCRBY stock 1
         > SECKILL.DEDUCT stock 100
         > SECKILL.RETURN none
         ",
@@ -192,15 +172,11 @@ fn draws_and_bare_stocks() {
 fn generated_ids() {
     Pair::start().check(
         "
-        > SECKILL.NEXTID order COUNT 2
-        SET icr:order:...
-        > SECKILL.NEXTID order COUNT 65536
-        INCRBY icr:order:...
+        > SECKILL.NEXTID order COUNT 2 => SET icr:order:...
+        > SECKILL.NEXTID order COUNT 65536 => INCRBY icr:order:...
         > CONFIG SET seckill.hash-tags yes
-        > SECKILL.NEXTID order
-        SET icr:order:{260251} ...
-        > SECKILL.NEXTID order
-        SET icr:order:{260251} ...
+        > SECKILL.NEXTID order => SET icr:order:{260251} ...
+        > SECKILL.NEXTID order => SET icr:order:{260251} ...
         ",
     );
 }
@@ -215,23 +191,16 @@ fn locks_and_their_fences() {
         > LOCK.RENEW lock ann 100000
         PEXPIREAT lock WHEN
         PEXPIREAT lock:fence WHEN
-        > LOCK.RELEASE lock ann
-        DEL lock
+        > LOCK.RELEASE lock ann => DEL lock
         > LOCK.ACQUIRE lock bob 100000 FENCE
         SET lock bob PXAT WHEN
         SET lock:fence WHEN bob PXAT WHEN
-        > HSET farm:fence wood 1
-        ...
-        > LOCK.ACQUIRE farm ann 100000
-        SET farm ann PXAT WHEN
-        > LOCK.RENEW farm ann 100000
-        PEXPIREAT farm WHEN
-        > SET shop:fence wood
-        ...
-        > LOCK.ACQUIRE shop ann 100000
-        SET shop ann PXAT WHEN
-        > LOCK.ACQUIRE shop ann 100000
-        PEXPIREAT shop WHEN
+        > HSET farm:fence wood 1 => ...
+        > LOCK.ACQUIRE farm ann 100000 => SET farm ann PXAT WHEN
+        > LOCK.RENEW farm ann 100000 => PEXPIREAT farm WHEN
+        > SET shop:fence wood => ...
+        > LOCK.ACQUIRE shop ann 100000 => SET shop ann PXAT WHEN
+        > LOCK.ACQUIRE shop ann 100000 => PEXPIREAT shop WHEN
         ",
     );
 }

@@ -147,20 +147,14 @@ fn fencing_tokens_that_would_be_inexact_are_refused() {
     let (_server, mut client) = with_library();
     client.check(
         "
-        > SET l:fence 9007199254740990
-        OK
-        > FCALL lock_acquire 2 l l:fence ann 60000 FENCE
-        9007199254740991
-        > FCALL lock_acquire 2 l l:fence ann 60000 FENCE
-        9007199254740991
-        > FCALL lock_release 1 l ann
-        1
-        > FCALL lock_acquire 2 l l:fence ann 60000 FENCE
-        9007199254740992
+        > SET l:fence 9007199254740990 => OK
+        > FCALL lock_acquire 2 l l:fence ann 60000 FENCE => 9007199254740991
+        > FCALL lock_acquire 2 l l:fence ann 60000 FENCE => 9007199254740991
+        > FCALL lock_release 1 l ann => 1
+        > FCALL lock_acquire 2 l l:fence ann 60000 FENCE => 9007199254740992
         > FCALL lock_acquire 2 l l:fence ann 60000 FENCE
         (error) ERR the fencing tokens of this lock are used up
-        > SET l:fence 9007199254740993
-        OK
+        > SET l:fence 9007199254740993 => OK
         > FCALL lock_info 1 l
         1) \"token\"
         2) \"ann\"
@@ -185,10 +179,8 @@ fn keys_and_arguments_are_counted() {
         (error) ERR seckill_try takes the keys stock, buyers and, if there is one, orders
         > FCALL seckill_try 3 s b o 7 alice
         (error) ERR wrong number of arguments for 'seckill_try' function
-        > FCALL seckill_try 3 s b o 7 alice o1 UNITS 1 UNITS 1
-        (error) ERR syntax error
-        > FCALL seckill_try 3 s b o 7 alice o1 NOSTREAM
-        (error) ERR syntax error
+        > FCALL seckill_try 3 s b o 7 alice o1 UNITS 1 UNITS 1 => (error) ERR syntax error
+        > FCALL seckill_try 3 s b o 7 alice o1 NOSTREAM => (error) ERR syntax error
         > FCALL seckill_cancel 4 s b o x 7 alice o1
         (error) ERR seckill_cancel takes the keys stock, buyers and, if there is one, released
         > FCALL seckill_cancel 2 s b 7 alice o1 more
@@ -201,18 +193,13 @@ fn keys_and_arguments_are_counted() {
         (error) ERR FENCE needs a second key, the fence key
         > FCALL lock_acquire 1 l ann 1000 SESSION
         (error) ERR SESSION needs a client connection, and a script has none
-        > FCALL lock_acquire 1 l ann 1000 SESSION SESSION
-        (error) ERR syntax error
-        > FCALL lock_release 2 l f ann
-        (error) ERR lock_release takes one key, the lock
+        > FCALL lock_acquire 1 l ann 1000 SESSION SESSION => (error) ERR syntax error
+        > FCALL lock_release 2 l f ann => (error) ERR lock_release takes one key, the lock
         > FCALL lock_release 1 l
         (error) ERR wrong number of arguments for 'lock_release' function
-        > FCALL lock_renew 2 l l ann 1000
-        (error) ERR lock and fence must be different keys
-        > FCALL lock_info 1 l more
-        (error) ERR wrong number of arguments for 'lock_info' function
-        > DBSIZE
-        0
+        > FCALL lock_renew 2 l l ann 1000 => (error) ERR lock and fence must be different keys
+        > FCALL lock_info 1 l more => (error) ERR wrong number of arguments for 'lock_info' function
+        > DBSIZE => 0
         ",
     );
 }
@@ -222,14 +209,10 @@ fn who_may_not_write_everything_writes_nothing() {
     let (server, mut client) = with_library();
     client.check(
         "
-        > SET seckill:stock:7 3
-        OK
-        > SADD seckill:order:7 bob
-        1
-        > ACL SETUSER shop on nopass ~* +@read +time +fcall +sadd +xadd +srem
-        OK
-        > ACL SETUSER keys on nopass +@all %R~* ~seckill:stock:7 ~seckill:order:7
-        OK
+        > SET seckill:stock:7 3 => OK
+        > SADD seckill:order:7 bob => 1
+        > ACL SETUSER shop on nopass ~* +@read +time +fcall +sadd +xadd +srem => OK
+        > ACL SETUSER keys on nopass +@all %R~* ~seckill:stock:7 ~seckill:order:7 => OK
         ",
     );
     for user in ["shop", "keys"] {
@@ -244,16 +227,7 @@ fn who_may_not_write_everything_writes_nothing() {
             assert!(reply.starts_with("NOPERM "), "{user}: {call}: {reply}");
         }
     }
-    client.check(
-        "
-        > GET seckill:stock:7
-        3
-        > SMEMBERS seckill:order:7
-        1) bob
-        > DBSIZE
-        2
-        ",
-    );
+    client.check("> GET seckill:stock:7 => 3\n> SMEMBERS seckill:order:7 => 1) bob\n> DBSIZE => 2");
 }
 
 #[test]

@@ -9,18 +9,12 @@ fn an_unmanaged_sale_is_given_back_by_membership() {
     let server = Server::observed().start();
     server.check(
         r#"
-        > SET seckill:stock:7 1 PXAT 33333333333333
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.TRY 7 bob o2
-        1
-        > SECKILL.CANCEL 7 alice other
-        1
-        > SECKILL.TRY 7 bob o2
-        0
-        > PEXPIRETIME seckill:stock:7
-        33333333333333
+        > SET seckill:stock:7 1 PXAT 33333333333333 => OK
+        > SECKILL.TRY 7 alice o1 => 0
+        > SECKILL.TRY 7 bob o2 => 1
+        > SECKILL.CANCEL 7 alice other => 1
+        > SECKILL.TRY 7 bob o2 => 0
+        > PEXPIRETIME seckill:stock:7 => 33333333333333
         "#,
     );
     assert_eq!(server.silent("SECKILL.CANCEL 7 alice o1"), Value::Int(0));
@@ -32,20 +26,13 @@ fn without_a_stream_nothing_is_appended() {
     let server = Server::with().config("seckill.order-stream ''").start();
     server.check(
         "
-        > SECKILL.CREATE 7 5 HOLD 900000
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > SECKILL.CANCEL 7 alice o1
-        1
-        > SECKILL.TRY 7 bob o3
-        0
-        > SECKILL.CONFIRM 7 bob o3
-        1
-        > SECKILL.ALTER 7 HOLD 40
-        OK
-        > SECKILL.TRY 7 alice o2
-        0
+        > SECKILL.CREATE 7 5 HOLD 900000 => OK
+        > SECKILL.TRY 7 alice o1 => 0
+        > SECKILL.CANCEL 7 alice o1 => 1
+        > SECKILL.TRY 7 bob o3 => 0
+        > SECKILL.CONFIRM 7 bob o3 => 1
+        > SECKILL.ALTER 7 HOLD 40 => OK
+        > SECKILL.TRY 7 alice o2 => 0
         ",
     );
     server.wait_for_state("7", "o2", "expired");
@@ -107,14 +94,10 @@ fn a_full_server_confirms_cancels_and_expires() {
     assert_eq!(full, [Value::Int(0), Value::Okay]);
     server.check(
         "
-        > SECKILL.CONFIRM 7 a a1
-        1
-        > SECKILL.CANCEL 7 b b1
-        1
-        > SECKILL.CANCEL 7 a a1
-        1
-        > SET x 1
-        (error) OOM ...
+        > SECKILL.CONFIRM 7 a a1 => 1
+        > SECKILL.CANCEL 7 b b1 => 1
+        > SECKILL.CANCEL 7 a a1 => 1
+        > SET x 1 => (error) OOM ...
         ",
     );
     server.wait_for_state("7", "c1", "expired");

@@ -32,18 +32,12 @@ fn plain_commands_and_ours_see_the_same_lock() {
                   KEYS[1]) end return 0\" 1 lock";
     server.check(
         r#"
-        > SET lock ann NX PX 100000
-        OK
-        > LOCK.ACQUIRE lock bob 100000
-        0
-        > LOCK.ACQUIRE lock ann 100000
-        1
-        > LOCK.RELEASE lock ann
-        1
-        > LOCK.ACQUIRE lock bob 100000
-        1
-        > SET lock ann NX PX 100000
-        (nil)
+        > SET lock ann NX PX 100000 => OK
+        > LOCK.ACQUIRE lock bob 100000 => 0
+        > LOCK.ACQUIRE lock ann 100000 => 1
+        > LOCK.RELEASE lock ann => 1
+        > LOCK.ACQUIRE lock bob 100000 => 1
+        > SET lock ann NX PX 100000 => (nil)
         "#,
     );
     server.check(&format!("> {unlock} ann\n0\n> {unlock} bob\n1\n> EXISTS lock\n0"));
@@ -115,16 +109,12 @@ fn where_nobody_may_block_nobody_waits() {
     server.run("SET lock ann");
     server.check(
         r#"
-        > MULTI
-        OK
-        > LOCK.ACQUIRE lock bob 1000 BLOCK 5000
-        QUEUED
-        > EXEC
-        1) (integer) 0
+        > MULTI => OK
+        > LOCK.ACQUIRE lock bob 1000 BLOCK 5000 => QUEUED
+        > EXEC => 1) (integer) 0
         > EVAL "return redis.call('LOCK.ACQUIRE', KEYS[1], 'bob', 1000, 'BLOCK', 5000)" 1 lock
         (integer) 0
-        > DEL lock
-        1
+        > DEL lock => 1
         > EVAL "return redis.call('LOCK.ACQUIRE', KEYS[1], 'bob', 100000, 'BLOCK', 5000)" 1 lock
         (integer) 1
         "#,

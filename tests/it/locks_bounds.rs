@@ -35,12 +35,9 @@ fn a_full_line_refuses_and_changes_nothing() {
     // No client waits in a transaction, so the bound does not apply there.
     server.check(
         "
-        > MULTI
-        OK
-        > LOCK.ACQUIRE a dan 1000000 BLOCK 60000
-        QUEUED
-        > EXEC
-        1) 0
+        > MULTI => OK
+        > LOCK.ACQUIRE a dan 1000000 BLOCK 60000 => QUEUED
+        > EXEC => 1) 0
         ",
     );
     // Another lock has its own line.

@@ -316,12 +316,9 @@ fn the_latest_request_of_a_token_has_the_tie() {
     let mut ann = server.client();
     ann.check(
         "
-        > MULTI
-        OK
-        > SET lock ann
-        QUEUED
-        > LOCK.ACQUIRE lock ann 1000000 SESSION
-        QUEUED
+        > MULTI => OK
+        > SET lock ann => QUEUED
+        > LOCK.ACQUIRE lock ann 1000000 SESSION => QUEUED
         > EXEC
         1) OK
         2) 1

@@ -248,12 +248,9 @@ fn a_free_lock_with_a_line_is_for_the_line() {
     // One step frees the lock and asks for it again.
     server.check(
         "
-        > MULTI
-        OK
-        > DEL lock
-        QUEUED
-        > LOCK.ACQUIRE lock zoe 1000 BLOCK 1000
-        QUEUED
+        > MULTI => OK
+        > DEL lock => QUEUED
+        > LOCK.ACQUIRE lock zoe 1000 BLOCK 1000 => QUEUED
         > EXEC
         1) (integer) 1
         2) (integer) 0

@@ -10,18 +10,12 @@ fn busy_sale(server: &Server) {
     server.run("FLUSHALL");
     server.check(
         "
-        > SECKILL.CREATE 7 2 LIMIT 1 HOLD 900000
-        OK
-        > SECKILL.TRY 7 alice gone
-        0
-        > SECKILL.CANCEL 7 alice gone
-        1
-        > SECKILL.TRY 7 alice live
-        0
-        > SECKILL.TRY 7 bob other
-        0
-        > GET seckill:stock:7
-        0
+        > SECKILL.CREATE 7 2 LIMIT 1 HOLD 900000 => OK
+        > SECKILL.TRY 7 alice gone => 0
+        > SECKILL.CANCEL 7 alice gone => 1
+        > SECKILL.TRY 7 alice live => 0
+        > SECKILL.TRY 7 bob other => 0
+        > GET seckill:stock:7 => 0
         ",
     );
 }

@@ -28,24 +28,19 @@ fn every_key_of_a_voucher_or_a_pool_is_in_its_slot() {
             let orders = format!("stream.orders:{tag}");
             server.check(&format!(
                 "
-                > SECKILL.CREATE {voucher} 5 HOLD 900000
-                OK
+                > SECKILL.CREATE {voucher} 5 HOLD 900000 => OK
                 > SECKILL.MTRY {voucher} ann o3 bob o2
                 1) 0
                 2) 0
-                > SECKILL.CONFIRM {voucher} bob o2 REF pay-1
-                1
+                > SECKILL.CONFIRM {voucher} bob o2 REF pay-1 => 1
                 "
             ));
             let entry = deliver(server, &orders).swap_remove(0);
             server.check(&format!(
                 "
-                > SECKILL.REJECT {orders} g {entry}
-                1
-                > SECKILL.ALTER {voucher} HOLD 400
-                OK
-                > SECKILL.TRY {voucher} alice o1
-                0
+                > SECKILL.REJECT {orders} g {entry} => 1
+                > SECKILL.ALTER {voucher} HOLD 400 => OK
+                > SECKILL.TRY {voucher} alice o1 => 0
                 "
             ));
             server.wait_for_state(voucher, "o1", "expired");
@@ -55,17 +50,13 @@ fn every_key_of_a_voucher_or_a_pool_is_in_its_slot() {
             server.check(&format!("> SECKILL.DROP {voucher}\n1\n> DBSIZE\n6\n> FLUSHALL\nOK"));
             server.check(&format!(
                 "
-                > SET seckill:stock:{name} 5
-                OK
-                > SECKILL.TRY {voucher} alice o1
-                0
-                > RPUSH seckill:codes:{name} a b
-                2
+                > SET seckill:stock:{name} 5 => OK
+                > SECKILL.TRY {voucher} alice o1 => 0
+                > RPUSH seckill:codes:{name} a b => 2
                 > SECKILL.DRAW {voucher} alice
                 1) 0
                 2) a
-                > EXISTS stream.orders:{tag} stream.draws:{tag} seckill:winners:{name}
-                3
+                > EXISTS stream.orders:{tag} stream.draws:{tag} seckill:winners:{name} => 3
                 "
             ));
             assert_eq!(keys_in_slot(server, &cluster, tag).len(), 6);
@@ -125,12 +116,9 @@ fn move_with_a_hold(source: &Server, target: &Server, voucher: &str, keys: &[&st
 fn place_two_holds(source: &Server, voucher: &str, hold_ms: u64) -> i64 {
     source.check(&format!(
         "
-        > SECKILL.CREATE {voucher} 5 LIMIT 2 HOLD 900000
-        OK
-        > SECKILL.TRY {voucher} bob kept
-        0
-        > SECKILL.ALTER {voucher} HOLD {hold_ms}
-        OK
+        > SECKILL.CREATE {voucher} 5 LIMIT 2 HOLD 900000 => OK
+        > SECKILL.TRY {voucher} bob kept => 0
+        > SECKILL.ALTER {voucher} HOLD {hold_ms} => OK
         "
     ));
     source.place_hold(&format!("{voucher} alice due UNITS 2"))

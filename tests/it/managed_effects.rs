@@ -7,8 +7,7 @@ use crate::written::{Pair, assert_written};
 fn an_order_of_several_and_one_that_is_sold_at_once() {
     Pair::start().check(
         "
-        > SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000
-        ...
+        > SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000 => ...
         > SECKILL.TRY 7 alice o1 UNITS 2
         DECRBY seckill:stock:7 2
         SADD seckill:order:7 alice
@@ -24,13 +23,11 @@ fn an_order_of_several_and_one_that_is_sold_at_once() {
         HSET seckill:units:7 alice 3:o2
         ZADD seckill:hold:7 WHEN o2
         > CONFIG SET seckill.confirmed-stream no
-        > SECKILL.TRY 7 bob o3
-        ...
+        > SECKILL.TRY 7 bob o3 => ...
         > SECKILL.CONFIRM 7 bob o3
         HSET seckill:book:7 o3 sold:1:0:bob
         ZREM seckill:hold:7 o3
-        > SECKILL.ALTER 7 HOLD 0
-        ...
+        > SECKILL.ALTER 7 HOLD 0 => ...
         > SECKILL.TRY 7 carol o4
         DECR seckill:stock:7
         SADD seckill:order:7 carol
@@ -67,12 +64,9 @@ fn an_expiry_is_written_as_one_transaction() {
 fn payments_and_a_part_of_an_order() {
     Pair::start().check(
         "
-        > SECKILL.CREATE 7 9 LIMIT 5 HOLD 900000
-        ...
-        > SECKILL.TRY 7 alice o1 UNITS 2
-        ...
-        > SECKILL.TRY 7 bob o2
-        ...
+        > SECKILL.CREATE 7 9 LIMIT 5 HOLD 900000 => ...
+        > SECKILL.TRY 7 alice o1 UNITS 2 => ...
+        > SECKILL.TRY 7 bob o2 => ...
         > SECKILL.CONFIRM 7 alice o1 REF pay-1
         XADD stream.orders.confirmed ID userId alice voucherId 7 id o1 units 2 sale SALE \
         ref pay-1 payment first
@@ -80,8 +74,7 @@ fn payments_and_a_part_of_an_order() {
         HSET seckill:payments:7 pay-1 first:SALE,user5:alice:o1
         ZREM seckill:hold:7 o1
         DEL seckill:extra:7
-        > SECKILL.CONFIRM 7 bob o2
-        ...
+        > SECKILL.CONFIRM 7 bob o2 => ...
         > SECKILL.CONFIRM 7 bob o2 REF pay-2
         XADD stream.orders.confirmed ID userId bob voucherId 7 id o2 sale SALE ref pay-2 \
         payment first
@@ -109,10 +102,8 @@ fn payments_and_a_part_of_an_order() {
 fn orders_in_line() {
     Pair::start().check(
         "
-        > SECKILL.CREATE 7 2 LIMIT 3 HOLD 900000
-        ...
-        > SECKILL.TRY 7 ann o1 UNITS 2
-        ...
+        > SECKILL.CREATE 7 2 LIMIT 3 HOLD 900000 => ...
+        > SECKILL.TRY 7 ann o1 UNITS 2 => ...
         > SECKILL.TRY 7 bob o2 UNITS 2 WAITLIST
         HSET seckill:book:7 o2 waiting:2:WHEN:bob
         HSET seckill:units:7 bob 2,waiting2:o2
@@ -143,8 +134,7 @@ fn orders_in_line() {
         HSET seckill:book:7 o3 cancelled:1:0,waiting:ann
         HDEL seckill:units:7 ann
         ZREM seckill:wait:7 o3
-        > SECKILL.TRY 7 cid o4 WAITLIST
-        ...
+        > SECKILL.TRY 7 cid o4 WAITLIST => ...
         > SECKILL.ALTER 7 END 1
         SET seckill:voucher:7 ...
         HSET seckill:book:7 o4 expired:1:0,waiting:cid
@@ -158,23 +148,17 @@ fn orders_in_line() {
 fn a_rejection_of_an_order_that_is_over() {
     Pair::start().check(
         "
-        > XGROUP CREATE stream.orders g $ MKSTREAM
-        ...
-        > SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000
-        ...
-        > SECKILL.TRY 7 bob o2
-        ...
-        > SECKILL.CANCEL 7 bob o2
-        ...
-        > XREADGROUP GROUP g c STREAMS stream.orders >
-        ...
+        > XGROUP CREATE stream.orders g $ MKSTREAM => ...
+        > SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000 => ...
+        > SECKILL.TRY 7 bob o2 => ...
+        > SECKILL.CANCEL 7 bob o2 => ...
+        > XREADGROUP GROUP g c STREAMS stream.orders > => ...
         > SECKILL.REJECT stream.orders g LAST REASON 'no address'
         XACK stream.orders g ID
         XADD stream.orders.dlq ID userId bob voucherId 7 id o2 deadline WHEN sale SALE \
         dlqStream stream.orders dlqGroup g dlqId ID dlqDeliveries 1 dlqReason no address \
         dlqOrder released
-        > SECKILL.REJECT stream.orders g LAST
-        XACK stream.orders g ID
+        > SECKILL.REJECT stream.orders g LAST => XACK stream.orders g ID
         ",
     );
 }

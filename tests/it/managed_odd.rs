@@ -93,26 +93,16 @@ fn an_error_can_follow_the_release_of_a_hold_that_is_due() {
     // In a transaction, so that the timer does not run between these commands.
     Server::start().check(
         "
-        > SECKILL.CREATE 7 1 HOLD 900000
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > MULTI
-        OK
-        > ZADD seckill:hold:7 1 o1
-        QUEUED
-        > HSET seckill:book:7 o1 held:1:1:alice
-        QUEUED
-        > RENAME stream.orders kept
-        QUEUED
-        > SET stream.orders x
-        QUEUED
-        > SECKILL.TRY 7 bob o2
-        QUEUED
-        > HGET seckill:book:7 o1
-        QUEUED
-        > EXISTS seckill:hold:7 seckill:order:7
-        QUEUED
+        > SECKILL.CREATE 7 1 HOLD 900000 => OK
+        > SECKILL.TRY 7 alice o1 => 0
+        > MULTI => OK
+        > ZADD seckill:hold:7 1 o1 => QUEUED
+        > HSET seckill:book:7 o1 held:1:1:alice => QUEUED
+        > RENAME stream.orders kept => QUEUED
+        > SET stream.orders x => QUEUED
+        > SECKILL.TRY 7 bob o2 => QUEUED
+        > HGET seckill:book:7 o1 => QUEUED
+        > EXISTS seckill:hold:7 seckill:order:7 => QUEUED
         > EXEC
         1) 0
         2) 0
@@ -121,10 +111,8 @@ fn an_error_can_follow_the_release_of_a_hold_that_is_due() {
         5) (error) WRONGTYPE Operation against a key holding the wrong kind of value
         6) expired:1:0:alice
         7) 0
-        > XLEN stream.orders.released
-        1
-        > GET seckill:stock:7
-        1
+        > XLEN stream.orders.released => 1
+        > GET seckill:stock:7 => 1
         ",
     );
 }

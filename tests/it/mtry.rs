@@ -118,12 +118,9 @@ fn a_stream_that_is_full_half_way_refuses_the_rest_alone() {
             4) ...
             5) (error) ERR the order stream has used up its ids
             6) (error) ERR the order stream has used up its ids
-            > GET seckill:stock:7
-            7
-            > SCARD seckill:order:7
-            2
-            > XLEN stream.orders
-            3
+            > GET seckill:stock:7 => 7
+            > SCARD seckill:order:7 => 2
+            > XLEN stream.orders => 3
             ",
         );
         assert_replayed(&server);

@@ -133,18 +133,12 @@ fn a_restored_sale_is_sound_and_knows_no_later_order() {
     let server = Server::start();
     server.check(
         "
-        > SECKILL.CREATE 7 5 HOLD 1000
-        OK
-        > SECKILL.TRY 7 alice 1001
-        0
-        > SECKILL.CREATE 8 5
-        OK
-        > SECKILL.TRY 8 bob 2001
-        0
-        > SAVE
-        OK
-        > SECKILL.TRY 8 carol 2002
-        0
+        > SECKILL.CREATE 7 5 HOLD 1000 => OK
+        > SECKILL.TRY 7 alice 1001 => 0
+        > SECKILL.CREATE 8 5 => OK
+        > SECKILL.TRY 8 bob 2001 => 0
+        > SAVE => OK
+        > SECKILL.TRY 8 carol 2002 => 0
         ",
     );
     server.wait_for_state("7", "1001", "expired");
@@ -154,12 +148,9 @@ fn a_restored_sale_is_sound_and_knows_no_later_order() {
     restored.assert_book("8", [4, 0, 1]);
     restored.check(
         "
-        > SECKILL.ORDER 8 2002
-        (nil)
-        > SECKILL.TRY 8 carol 2003
-        0
-        > SECKILL.RESTOCK 8 -1
-        2
+        > SECKILL.ORDER 8 2002 => (nil)
+        > SECKILL.TRY 8 carol 2003 => 0
+        > SECKILL.RESTOCK 8 -1 => 2
         ",
     );
     for voucher in ["7", "8"] {

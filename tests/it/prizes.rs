@@ -37,22 +37,17 @@ fn the_stream_can_be_named_or_turned_off() {
         > SECKILL.DRAW 7 alice
         1) 0
         2) a
-        > CONFIG SET seckill.draw-stream draws
-        OK
+        > CONFIG SET seckill.draw-stream draws => OK
         > SECKILL.DRAW 7 bob
         1) 0
         2) b
-        > XLEN draws
-        1
-        > CONFIG SET seckill.draw-stream ''
-        OK
+        > XLEN draws => 1
+        > CONFIG SET seckill.draw-stream '' => OK
         > SECKILL.DRAW 7 carol
         1) 0
         2) c
-        > XLEN stream.draws
-        1
-        > DBSIZE
-        4
+        > XLEN stream.draws => 1
+        > DBSIZE => 4
         ",
     );
     for (name, right) in [("seckill:codes:7", "the list"), ("seckill:winners:7", "the hash")] {

@@ -197,16 +197,11 @@ fn a_replica_with_the_module_sells_on_when_promoted() {
     assert_eq!(replica.info("seckill_tries_accepted").as_deref(), Some("0"));
     replica.check(
         "
-        > REPLICAOF NO ONE
-        OK
-        > SECKILL.TRY 7 late o1
-        1
-        > SECKILL.TRY 8 user-0 o1
-        2
-        > SECKILL.TRY 8 late o1
-        0
-        > SECKILL.TRY d late fresh
-        0
+        > REPLICAOF NO ONE => OK
+        > SECKILL.TRY 7 late o1 => 1
+        > SECKILL.TRY 8 user-0 o1 => 2
+        > SECKILL.TRY 8 late o1 => 0
+        > SECKILL.TRY d late fresh => 0
         ",
     );
 }
@@ -263,20 +258,13 @@ fn effects_go_to_the_database_of_the_client() {
     let server = Server::with().aof().start();
     server.check(
         "
-        > SELECT 3
-        OK
-        > SET seckill:stock:7 5
-        OK
-        > SECKILL.TRY 7 alice o1
-        0
-        > DBSIZE
-        3
-        > SELECT 0
-        OK
-        > DBSIZE
-        0
-        > SECKILL.TRY 7 alice o1
-        (error) NOVOUCHER ...
+        > SELECT 3 => OK
+        > SET seckill:stock:7 5 => OK
+        > SECKILL.TRY 7 alice o1 => 0
+        > DBSIZE => 3
+        > SELECT 0 => OK
+        > DBSIZE => 0
+        > SECKILL.TRY 7 alice o1 => (error) NOVOUCHER ...
         ",
     );
     let commands = server.aof_with_selects();

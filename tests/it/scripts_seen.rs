@@ -14,27 +14,19 @@ fn transactions_and_pipelines() {
     let (sell, unlock) = (sha1(SELL), sha1(UNLOCK));
     server.check(&format!(
         "
-        > MULTI
-        OK
-        > EVALSHA {sell} 0 7 alice o1
-        QUEUED
-        > SET lock t
-        QUEUED
-        > EVALSHA {unlock} 1 lock t
-        QUEUED
-        > EVALSHA {sell} 0 7 alice o2
-        QUEUED
+        > MULTI => OK
+        > EVALSHA {sell} 0 7 alice o1 => QUEUED
+        > SET lock t => QUEUED
+        > EVALSHA {unlock} 1 lock t => QUEUED
+        > EVALSHA {sell} 0 7 alice o2 => QUEUED
         > EXEC
         1) 0
         2) OK
         3) 1
         4) 2
-        > MULTI
-        OK
-        > EVALSHA {sell} 0 7 bob
-        QUEUED
-        > EXEC
-        1) (error) NOSCRIPT ...
+        > MULTI => OK
+        > EVALSHA {sell} 0 7 bob => QUEUED
+        > EXEC => 1) (error) NOSCRIPT ...
         "
     ));
     let mut client = server.client();

@@ -209,12 +209,9 @@ fn who_may_release_hands_over_a_lock_with_a_fence_key_of_others() {
     let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 FENCE");
     user(&server, "+lock.release ~lock").check(
         "
-        > GET lock:fence
-        (error) NOPERM ...
-        > LOCK.INFO lock
-        (error) NOPERM ...
-        > LOCK.RELEASE lock ann
-        1
+        > GET lock:fence => (error) NOPERM ...
+        > LOCK.INFO lock => (error) NOPERM ...
+        > LOCK.RELEASE lock ann => 1
         ",
     );
     assert!(integer(&bob.receive()) > 1);

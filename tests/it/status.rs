@@ -57,18 +57,12 @@ fn an_unmanaged_voucher_has_less_to_say() {
     assert_ne!(client.run("SECKILL.STATUS 7 alice"), Value::Nil);
     client.check(
         "
-        > SECKILL.STATUS 7 bob
-        (nil)
-        > SECKILL.ORDER 7 o1
-        (nil)
-        > SECKILL.INFO 8
-        (error) NOVOUCHER ...
-        > SECKILL.AUDIT 7
-        (error) NOVOUCHER ...
-        > SECKILL.ORDER 8 o1
-        (nil)
-        > SECKILL.STATUS 8 alice
-        (nil)
+        > SECKILL.STATUS 7 bob => (nil)
+        > SECKILL.ORDER 7 o1 => (nil)
+        > SECKILL.INFO 8 => (error) NOVOUCHER ...
+        > SECKILL.AUDIT 7 => (error) NOVOUCHER ...
+        > SECKILL.ORDER 8 o1 => (nil)
+        > SECKILL.STATUS 8 alice => (nil)
         ",
     );
 }

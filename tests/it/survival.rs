@@ -10,20 +10,13 @@ use redis::Value;
 fn sale(server: &Server, voucher: &str, hold_ms: u64) -> i64 {
     server.check(&format!(
         "
-        > SECKILL.CREATE {voucher} 9 LIMIT 3 HOLD 900000
-        OK
-        > SECKILL.TRY {voucher} alice kept UNITS 2
-        0
-        > SECKILL.TRY {voucher} bob paid
-        0
-        > SECKILL.CONFIRM {voucher} bob paid
-        1
-        > SECKILL.TRY {voucher} carol gone
-        0
-        > SECKILL.CANCEL {voucher} carol gone
-        1
-        > SECKILL.ALTER {voucher} HOLD {hold_ms}
-        OK
+        > SECKILL.CREATE {voucher} 9 LIMIT 3 HOLD 900000 => OK
+        > SECKILL.TRY {voucher} alice kept UNITS 2 => 0
+        > SECKILL.TRY {voucher} bob paid => 0
+        > SECKILL.CONFIRM {voucher} bob paid => 1
+        > SECKILL.TRY {voucher} carol gone => 0
+        > SECKILL.CANCEL {voucher} carol gone => 1
+        > SECKILL.ALTER {voucher} HOLD {hold_ms} => OK
         "
     ));
     server.place_hold(&format!("{voucher} dave due"))
@@ -35,18 +28,12 @@ fn assert_over(server: &Server, voucher: &str) {
     server.assert_book(voucher, [6, 2, 1]);
     server.check(&format!(
         "
-        > SECKILL.TRY {voucher} alice kept UNITS 2
-        0
-        > SECKILL.TRY {voucher} dave due
-        5
-        > SECKILL.CONFIRM {voucher} alice kept
-        1
-        > SECKILL.CANCEL {voucher} bob paid
-        1
-        > SECKILL.ALTER {voucher} HOLD 20
-        OK
-        > SECKILL.TRY {voucher} dave again UNITS 3
-        0
+        > SECKILL.TRY {voucher} alice kept UNITS 2 => 0
+        > SECKILL.TRY {voucher} dave due => 5
+        > SECKILL.CONFIRM {voucher} alice kept => 1
+        > SECKILL.CANCEL {voucher} bob paid => 1
+        > SECKILL.ALTER {voucher} HOLD 20 => OK
+        > SECKILL.TRY {voucher} dave again UNITS 3 => 0
         "
     ));
     server.wait_for_state(voucher, "again", "expired");

@@ -13,18 +13,12 @@ fn configured_names_play_no_part() {
         .start();
     server.check(
         "
-        > SET stock 5
-        OK
-        > SECKILL.TRYKEYS stock buyers orders a}b alice o1
-        0
-        > GET stock
-        4
-        > SISMEMBER buyers alice
-        1
-        > XLEN orders
-        1
-        > DBSIZE
-        3
+        > SET stock 5 => OK
+        > SECKILL.TRYKEYS stock buyers orders a}b alice o1 => 0
+        > GET stock => 4
+        > SISMEMBER buyers alice => 1
+        > XLEN orders => 1
+        > DBSIZE => 3
         ",
     );
 }

@@ -10,14 +10,10 @@ pub const LAST_ID: &str = "18446744073709551615-18446744073709551615";
 pub fn waiting(server: &Server, hold_ms: i64) {
     server.check(&format!(
         "
-        > SECKILL.CREATE 7 1 LIMIT 3 HOLD {hold_ms}
-        OK
-        > SECKILL.TRY 7 ann o1
-        0
-        > SECKILL.TRY 7 bob o2 WAITLIST
-        6
-        > SECKILL.TRY 7 cid o3 WAITLIST
-        6
+        > SECKILL.CREATE 7 1 LIMIT 3 HOLD {hold_ms} => OK
+        > SECKILL.TRY 7 ann o1 => 0
+        > SECKILL.TRY 7 bob o2 WAITLIST => 6
+        > SECKILL.TRY 7 cid o3 WAITLIST => 6
         "
     ));
 }
@@ -40,16 +36,11 @@ fn who_comes_first_is_served_first() {
     assert_eq!(server.unchanged("SECKILL.TRY 7 bob o2"), Value::Int(6));
     server.check(
         "
-        > SECKILL.CANCEL 7 ann o1
-        1
-        > SECKILL.TRY 7 bob o2
-        0
-        > SECKILL.TRY 7 dan o4
-        1
-        > SISMEMBER seckill:order:7 bob
-        1
-        > SISMEMBER seckill:order:7 cid
-        0
+        > SECKILL.CANCEL 7 ann o1 => 1
+        > SECKILL.TRY 7 bob o2 => 0
+        > SECKILL.TRY 7 dan o4 => 1
+        > SISMEMBER seckill:order:7 bob => 1
+        > SISMEMBER seckill:order:7 cid => 0
         ",
     );
     assert_eq!([position(&server, "o2"), position(&server, "o3")], [Value::Nil, Value::Int(1)]);
@@ -114,16 +105,11 @@ fn waits_end_with_the_sale() {
     .expect("the timer ends waits");
     server.check(
         "
-        > SECKILL.TRY 7 bob o2
-        5
-        > SECKILL.CANCEL 7 bob o2
-        2
-        > SECKILL.CONFIRM 7 bob o2
-        3
-        > HGET seckill:units:7 bob
-        (nil)
-        > XLEN stream.orders.released
-        0
+        > SECKILL.TRY 7 bob o2 => 5
+        > SECKILL.CANCEL 7 bob o2 => 2
+        > SECKILL.CONFIRM 7 bob o2 => 3
+        > HGET seckill:units:7 bob => (nil)
+        > XLEN stream.orders.released => 0
         ",
     );
     server.assert_book("7", [0, 0, 1]);
@@ -198,10 +184,8 @@ fn a_line_is_served_in_a_transaction_and_in_a_script() {
     assert_eq!(replies, [Value::Int(1), Value::Int(0)]);
     server.check(
         "
-        > EVAL \"return redis.call('SECKILL.CANCEL', '7', 'bob', 'o2')\" 1 7
-        1
-        > EVAL \"return redis.call('SECKILL.TRY', '7', 'dan', 'o4', 'WAITLIST')\" 1 7
-        6
+        > EVAL \"return redis.call('SECKILL.CANCEL', '7', 'bob', 'o2')\" 1 7 => 1
+        > EVAL \"return redis.call('SECKILL.TRY', '7', 'dan', 'o4', 'WAITLIST')\" 1 7 => 6
         > EVAL_RO \"return redis.call('SECKILL.TRY', '7', 'eve', 'o5', 'WAITLIST')\" 1 7
         (error) ERR ...
         ",

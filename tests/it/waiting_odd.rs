@@ -31,16 +31,11 @@ fn keys_that_somebody_edited_do_no_harm() {
         server.run(value);
         server.check(
             "
-            > SECKILL.TRY 7 bob o2
-            1
-            > SECKILL.TRY 7 bob o2 WAITLIST
-            (error) WRONGTYPE ...
-            > SECKILL.CANCEL 7 ann o1
-            1
-            > SECKILL.TRY 7 bob o2
-            (error) WRONGTYPE ...
-            > SECKILL.DROP 7
-            1
+            > SECKILL.TRY 7 bob o2 => 1
+            > SECKILL.TRY 7 bob o2 WAITLIST => (error) WRONGTYPE ...
+            > SECKILL.CANCEL 7 ann o1 => 1
+            > SECKILL.TRY 7 bob o2 => (error) WRONGTYPE ...
+            > SECKILL.DROP 7 => 1
             ",
         );
     }

@@ -174,18 +174,12 @@ fn a_grant_that_is_lost_in_another_database_waits_where_it_was_asked_for() {
     let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
     server.check(
         "
-        > MULTI
-        OK
-        > LOCK.RELEASE lock ann
-        QUEUED
-        > SWAPDB 0 1
-        QUEUED
-        > SELECT 1
-        QUEUED
-        > DEL lock
-        QUEUED
-        > SELECT 0
-        QUEUED
+        > MULTI => OK
+        > LOCK.RELEASE lock ann => QUEUED
+        > SWAPDB 0 1 => QUEUED
+        > SELECT 1 => QUEUED
+        > DEL lock => QUEUED
+        > SELECT 0 => QUEUED
         > EXEC
         1) 1
         2) OK

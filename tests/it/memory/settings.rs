@@ -162,12 +162,9 @@ fn a_hold_that_is_pending_expires_under_the_new_names() {
               10) "expired"
               11) "was"
               12) "held"
-        > EXISTS stream.orders.released
-        0
-        > CONFIG SET seckill.order-stream ''
-        OK
-        > ZADD seckill:hold:7 5 b1
-        0
+        > EXISTS stream.orders.released => 0
+        > CONFIG SET seckill.order-stream '' => OK
+        > ZADD seckill:hold:7 5 b1 => 0
         "#,
     );
     server.wait_for_state("7", "b1", "expired");

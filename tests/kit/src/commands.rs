@@ -37,15 +37,15 @@ pub fn rows() -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for line in lines().skip_while(|line| !line.is_empty()).filter(|line| !line.is_empty()) {
         match (line.split_at(2), rows.last_mut()) {
-            (("> ", call), _) => {
-                rows.push(Row { call, answer: "", needs: Vec::new(), writes: Vec::new() });
+            (("> ", exchange), _) => {
+                let (call, answer) = exchange.split_once(" => ").expect("an answer");
+                rows.push(Row { call, answer, needs: Vec::new(), writes: Vec::new() });
             }
             (("? ", keys), Some(row)) => row.needs.extend(keys.split(' ').map(|key| {
                 let is_own = key.contains(':') && !key.contains(":fence");
                 format!("{}{key}", if is_own { "seckill:" } else { "" })
             })),
             (("+ ", effect), Some(row)) => row.writes.push(effect),
-            (("  ", answer), Some(row)) => row.answer = answer,
             _ => panic!("no line of a table of commands: {line}"),
         }
     }

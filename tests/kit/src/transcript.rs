@@ -1,6 +1,7 @@
 //! Sessions as redis-cli shows them, run against a server and compared line by line.
 //!
-//! A transcript is `> COMMAND args` lines (or `127.0.0.1:6379> `), each followed by the reply:
+//! A transcript is `> COMMAND args` lines (or `127.0.0.1:6379> `), each followed by the reply. One
+//! of a single line may stand behind the command instead: `> GET k => 5`.
 //!
 //! | reply | what may stand there |
 //! | --- | --- |
@@ -123,7 +124,10 @@ pub(crate) fn exchanges(transcript: &str) -> Vec<(&str, Vec<&str>)> {
     let mut exchanges: Vec<(&str, Vec<&str>)> = Vec::new();
     for line in lines().map(|line| line[indent..].trim_end()) {
         match (prompted(line), exchanges.last_mut()) {
-            (Some(command), _) => exchanges.push((command, Vec::new())),
+            (Some(command), _) => match command.split_once(" => ") {
+                Some((command, reply)) => exchanges.push((command, vec![reply])),
+                None => exchanges.push((command, Vec::new())),
+            },
             (None, Some((_, reply))) => reply.push(line),
             (None, None) => panic!("a transcript starts with a command, not with: {line}"),
         }
@@ -327,7 +331,8 @@ mod tests {
         let compare = |transcript| compare(&mut server.own(), transcript, Lines::Whole);
         assert!(compare("> SET k 5\nOK\n> GET k\n5\n> GET k\n\"5\"\n> GET no\n(nil)").is_ok());
         assert!(compare("> INCR k\n(integer) 6\n> INCR k\n7\n").is_ok());
-        for wrong in ["> GET k\n8", "> GET k", "> GET k\n7\n7", "> INCR k\n(error) ERR ..."] {
+        assert!(compare("> GET k => 7\n> DEL no => 0").is_ok());
+        for wrong in ["> GET k\n8", "> GET k", "> GET k => 7\n7", "> INCR k => (error) ERR ..."] {
             assert!(compare(wrong).is_err(), "{wrong}");
         }
     }
