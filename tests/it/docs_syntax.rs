@@ -2,7 +2,6 @@
 //!
 //! Reading along the lines from left to right gives every way to write the command.
 
-use std::fs;
 use std::iter::repeat_n;
 
 use crate::declared::{Argument, Declared};
@@ -143,8 +142,7 @@ fn pages_begin_with_the_syntax() {
     for Declared { name, arguments, .. } in Declared::all(&server) {
         let arguments = arguments.iter().map(written);
         let wanted = arguments.fold(name.to_uppercase(), |line, words| format!("{line} {words}"));
-        let path = format!("{}/docs/commands/{name}.md", env!("CARGO_MANIFEST_DIR"));
-        let page = fs::read_to_string(&path).expect("a page");
+        let page = kit::pages::page(format!("docs/commands/{name}.md"));
         let line = page.lines().nth(2).and_then(|line| line.strip_prefix('`')?.strip_suffix('`'));
         let line = line.map(shape).unwrap_or_default();
         wrong.extend((line != shape(&wanted)).then(|| format!("{line}\n{}", shape(&wanted))));

@@ -16,6 +16,7 @@ use crate::docs_syntax::drawn;
 use crate::harness::{Server, text};
 use crate::metadata::{COMMANDS, categories};
 use domain::info;
+use kit::pages::page;
 
 const END: &str = "<!-- end of generated -->";
 
@@ -130,7 +131,7 @@ fn comment(conf: &str, name: &str) -> String {
 }
 
 fn settings() -> String {
-    let conf = fs::read_to_string(root().join("redis.conf")).expect("redis.conf");
+    let conf = page("redis.conf");
     let row = |(name, default, _): (&str, &str, &str)| {
         let shown = if default.is_empty() { "empty".to_owned() } else { quoted(&[default]) };
         let link = format!("[`{name}`](#{})", name.replace('.', ""));
@@ -177,12 +178,11 @@ fn with_table(page: &str, name: &str, table: &str) -> Option<String> {
 fn tables_are_as_generated() {
     let mut stale = Vec::new();
     for (path, name, table) in tables() {
-        let file = root().join(&path);
-        let page = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let page = page(&path);
         let wanted = with_table(&page, name, &table);
         let wanted = wanted.unwrap_or_else(|| panic!("{path} has no marks of {name}"));
         if env::var_os("WRITE_DOCS").is_some() {
-            fs::write(&file, wanted).expect("write the page");
+            fs::write(root().join(path), wanted).expect("write the page");
         } else if page != wanted {
             stale.push(format!("{path}: the table {name} should be\n{table}"));
         }

@@ -2,9 +2,6 @@
 //!
 //! `scripts/functions` runs the tests of the commands themselves against the library.
 
-use std::fs;
-use std::path::Path;
-
 use crate::differential::{everything, histories};
 use crate::harness::library::spelled;
 use crate::harness::{Client, Server, text};
@@ -12,9 +9,8 @@ use crate::transcript::argv;
 use redis::Value;
 
 pub fn load(client: &mut Client) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/functions/seckill.lua");
-    let code = fs::read(path).expect("packaging/functions/seckill.lua");
-    let loaded = client.call(&[b"FUNCTION".as_slice(), b"LOAD", b"REPLACE", &code]);
+    let code = kit::pages::page("packaging/functions/seckill.lua");
+    let loaded = client.call(&["FUNCTION", "LOAD", "REPLACE", &code]);
     assert_eq!(loaded, Value::BulkString(b"seckill".to_vec()));
 }
 

@@ -1,19 +1,13 @@
 //! Statements of pages that no session shows: bytes per command, TLS, a restore.
 
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use crate::aof::Argv;
 use crate::harness::{Port, Server};
 use crate::observe::integer;
+use kit::pages::page;
 
 const TRIES: usize = 100;
-
-fn page(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
 
 /// The first block of this kind below a heading.
 fn block<'a>(page: &'a str, heading: &str, kind: &str) -> &'a str {
@@ -47,7 +41,7 @@ fn each(server: &Server, command: &str, wanted: i64) {
 
 #[test]
 fn sizing_tells_the_bytes_of_an_order() {
-    let page = page("sizing.md");
+    let page = page("docs/sizing.md");
     let compare = |row: &str, commands: &[Argv]| {
         let (shown, found) = (figure(&page, row), bytes(commands) / TRIES);
         assert!(shown.abs_diff(found) <= 2, "{row}: {shown} on the page, {found} in the file");
@@ -76,13 +70,13 @@ fn sizing_tells_the_bytes_of_a_try() {
     let sent = server.info_number("total_net_input_bytes") - before;
     let sent = usize::try_from(sent).expect("bytes were sent") - asked;
     let wanted = format!("has {} bytes and its reply {},", sent / TRIES, ":1\r\n".len());
-    assert!(page("sizing.md").contains(&wanted), "{wanted}");
+    assert!(page("docs/sizing.md").contains(&wanted), "{wanted}");
 }
 
 /// The certificates and the lines of redis.conf as shown on the page.
 #[test]
 fn tls_works_as_its_page_says() {
-    let page = page("tls.md");
+    let page = page("docs/tls.md");
     let dir = tempfile::tempdir().expect("a folder");
     if Command::new("openssl").arg("version").output().is_err() {
         eprintln!("LEFT OUT: there is no openssl");

@@ -1,9 +1,6 @@
 //! The right to each command by name and key; the contents of errors; and the ACL rules that
 //! SECURITY.md recommends.
 
-use std::fs;
-use std::path::Path;
-
 use crate::harness::{Client, Server, text};
 use crate::metadata::{Row, calls};
 use crate::observe::{integer, words};
@@ -145,13 +142,8 @@ pub fn recommended(server: &Server) -> Vec<String> {
 
 /// The users that a section of SECURITY.md lists.
 pub fn users_of(server: &Server, heading: &str) -> Vec<String> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/SECURITY.md");
-    let page = fs::read_to_string(page).expect("SECURITY.md");
-    let section = page.lines().skip_while(|line| *line != heading).skip(1);
-    let section = section.take_while(|line| !line.starts_with("## "));
-    let lines = section.filter(|line| line.starts_with("ACL SETUSER "));
-    let names = lines.map(|line| {
-        assert_eq!(server.run(line), Value::Okay, "{line}");
+    let names = kit::pages::users(heading).into_iter().map(|line| {
+        assert_eq!(server.run(&line), Value::Okay, "{line}");
         line.split(' ').nth(2).expect("a name").to_owned()
     });
     names.collect()

@@ -4,15 +4,12 @@
 use crate::harness::{Server, left_out, module, text, wait_for};
 use crate::observe::words;
 use crate::security::users_of;
+use kit::pages::page;
 use redis::Value;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
-
-fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -30,7 +27,7 @@ const BOUNDS: [&str; 5] = [
 #[test]
 fn redis_conf_bounds_what_clients_can_use() {
     for (file, comment) in [("redis.conf", ""), ("packaging/seckill.conf", "#")] {
-        let conf = read(file);
+        let conf = page(file);
         let lines: Vec<&str> = conf.lines().collect();
         for name in BOUNDS {
             let wanted = format!("{comment}{name} ");
@@ -45,7 +42,7 @@ fn redis_conf_bounds_what_clients_can_use() {
 
 /// The words of the server's `command` in compose.yaml.
 fn composed() -> Vec<String> {
-    let compose = read("packaging/compose.yaml");
+    let compose = page("packaging/compose.yaml");
     let server = compose.split("\n  server:\n").nth(1).expect("a server");
     let command = server.split("    command:\n").nth(1).expect("a command");
     let lines = command.lines().map(str::trim);
@@ -63,7 +60,7 @@ fn users_of_compose(folder: &Path) -> Vec<String> {
     let mut start = Command::new(root().join("packaging/seckill-users"));
     start.arg("seckill.conf").env("TMPDIR", folder);
     start.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").expect("a path")));
-    for variable in read("packaging/compose.env").lines().filter_map(|line| line.strip_suffix('='))
+    for variable in page("packaging/compose.env").lines().filter_map(|line| line.strip_suffix('='))
     {
         start.env(variable, format!("{variable}'s # own"));
     }
@@ -81,7 +78,7 @@ fn users_of_compose(folder: &Path) -> Vec<String> {
 fn the_server_of_compose_has_users_and_bounds() {
     let command = composed();
     assert_eq!(command[0], "/etc/redis/seckill.conf");
-    assert!(!read("packaging/compose.yaml").contains(">$"), "a password among words");
+    assert!(!page("packaging/compose.yaml").contains(">$"), "a password among words");
     // Each option, which starts with two dashes, is a line of redis.conf.
     let mut lines: Vec<Vec<String>> = Vec::new();
     for word in &command[1..] {
@@ -140,8 +137,8 @@ fn the_server_of_compose_has_users_and_bounds() {
         let wrong = server.client().call(&["AUTH", user, "wrong"]);
         assert!(matches!(wrong, Value::ServerError(_)), "{user}");
     }
-    let env = read("packaging/compose.env");
-    for variable in read("packaging/compose.yaml")
+    let env = page("packaging/compose.env");
+    for variable in page("packaging/compose.yaml")
         .split("${")
         .skip(1)
         .filter_map(|rest| rest.split(['}', ':']).next())
@@ -152,7 +149,7 @@ fn the_server_of_compose_has_users_and_bounds() {
 
 /// What a unit sets, in its order.
 fn unit(name: &str) -> Vec<(String, String)> {
-    let text = read(&format!("packaging/{name}.service"));
+    let text = page(format!("packaging/{name}.service"));
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let settings = lines.filter_map(|line| line.split_once('='));
     settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -160,7 +157,7 @@ fn unit(name: &str) -> Vec<(String, String)> {
 
 #[test]
 fn units_have_bounds_and_take_passwords_as_credentials() {
-    let compose = read("packaging/compose.yaml");
+    let compose = page("packaging/compose.yaml");
     for (name, service) in [("seckill-worker", "worker"), ("seckill-metrics", "metrics")] {
         let unit = unit(name);
         let values = |wanted: &str| -> Vec<&str> {
@@ -179,7 +176,7 @@ fn units_have_bounds_and_take_passwords_as_credentials() {
         // systemd accepts every line, but for the program, which is not installed here.
         let dir = tempfile::tempdir().expect("a folder");
         let copy = dir.path().join(format!("{name}.service"));
-        let text = read(&format!("packaging/{name}.service"));
+        let text = page(format!("packaging/{name}.service"));
         let program = values("ExecStart")[0].split(' ').next().expect("a program");
         fs::write(&copy, text.replace(program, "/bin/true")).expect("a copy");
         let verify =
@@ -198,7 +195,7 @@ fn units_have_bounds_and_take_passwords_as_credentials() {
 /// expect of it.
 #[test]
 fn the_server_of_kubernetes_starts_with_bounds() {
-    let manifest = read("packaging/kubernetes.yaml");
+    let manifest = page("packaging/kubernetes.yaml");
     let (_, conf) = manifest.split_once("  redis.conf: |\n").expect("a configuration");
     let (conf, _) = conf.split_once("\n---\n").expect("its end");
     let lines = conf.lines().map(str::trim).filter(|line| !line.starts_with('#'));

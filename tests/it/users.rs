@@ -3,6 +3,7 @@
 use crate::harness::{Client, Server, text};
 use crate::metadata::calls;
 use crate::security::{recommended, users_of};
+use kit::pages::rows;
 use redis::Value;
 
 const USERS: [&str; 7] = ["shop", "till", "office", "support", "worker", "locker", "watcher"];
@@ -59,15 +60,10 @@ fn may(server: &Server, user: &str, command: &str) -> bool {
 
 /// The table of users in SECURITY.md: a user, and the commands that it may send.
 fn table() -> Vec<(String, Vec<String>)> {
-    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/SECURITY.md");
-    let page = std::fs::read_to_string(page).expect("SECURITY.md");
-    let rows =
-        page.lines().skip_while(|line| !line.starts_with("| user | is for | can run ")).skip(2);
-    let unquoted = |cell: &str| cell.trim().trim_matches('`').to_owned();
-    let rows = rows.take_while(|line| line.starts_with('|')).map(|line| {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').collect();
-        assert_eq!(cells.len(), 3, "{line}");
-        (unquoted(cells[0]), cells[2].split(", ").map(unquoted).collect())
+    let unquoted = |cell: &str| cell.trim_matches('`').to_owned();
+    let rows = rows("docs/SECURITY.md", "| user | is for | can run ").into_iter().map(|cells| {
+        assert_eq!(cells.len(), 3, "{cells:?}");
+        (unquoted(&cells[0]), cells[2].split(", ").map(unquoted).collect())
     });
     rows.collect()
 }

@@ -27,17 +27,9 @@ enum Fills {
 
 /// The rows of the threat model: who, and what they can read, change, fill and stop.
 fn rows() -> Vec<Vec<String>> {
-    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/SECURITY.md");
-    let page = std::fs::read_to_string(page).expect("SECURITY.md");
-    let table = page.lines().skip_while(|line| !line.starts_with("| attacker | can read "));
-    let rows = table.skip(2).take_while(|line| line.starts_with('|')).map(|row| {
-        // A bar within a cell has a backslash.
-        let cells = row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned());
-        let cells: Vec<_> = cells.collect();
-        assert_eq!(cells.len(), 5, "{row}");
-        cells
-    });
-    rows.collect()
+    let rows = kit::pages::rows("docs/SECURITY.md", "| attacker | can read ");
+    assert!(rows.iter().all(|cells| cells.len() == 5), "{rows:?}");
+    rows
 }
 
 /// What the row of a user says.

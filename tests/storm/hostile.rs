@@ -69,12 +69,8 @@ impl Siege {
             .config("proto-max-bulk-len 1mb")
             .config("seckill.lock-wait-ms-max 3")
             .start();
-        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/SECURITY.md");
-        let page = std::fs::read_to_string(page).expect("SECURITY.md");
         let mut taken = Vec::new();
-        let section = page.lines().skip_while(|line| *line != "## Users").skip(1);
-        let section = section.take_while(|line| !line.starts_with("## "));
-        for line in section.filter(|line| line.starts_with("ACL SETUSER ")) {
+        for line in kit::pages::users("## Users") {
             // The shop is a gateway that sends batches, too.
             let line = line.replace("+seckill.try ", "+seckill.try +seckill.mtry ");
             let (name, password, patterns, commands) = rules(&line);

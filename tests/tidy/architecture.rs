@@ -1,12 +1,10 @@
 //! ARCHITECTURE.md agrees with the sources, and omits nothing.
 
-use std::fs;
-
-use crate::{files, forbid, root};
+use crate::{files, forbid, read};
 
 /// The parts of the module, each with the parts that it may use, as ARCHITECTURE.md lists them.
 fn parts() -> Vec<(String, Vec<String>)> {
-    let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let page = read("docs/ARCHITECTURE.md");
     let start = page.find("| part | what it owns | may use |").expect("the table of parts");
     let rows = page[start..].lines().skip(2).take_while(|line| line.starts_with('|'));
     let quoted = |cell: &str| -> Vec<String> {
@@ -54,7 +52,7 @@ fn parts_use_only_what_the_architecture_allows() {
 
 #[test]
 fn the_architecture_says_what_every_event_does_to_every_memory() {
-    let page = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let page = read("docs/ARCHITECTURE.md");
     let start = page.find("| event | names |").expect("the table of events");
     let rows: Vec<_> = page[start..].lines().take_while(|line| line.starts_with('|')).collect();
     let columns = rows[0].matches('|').count();

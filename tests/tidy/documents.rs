@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{COLUMNS, LINES_A_FILE, files, root};
+use crate::{COLUMNS, LINES_A_FILE, files, read, root};
 
 #[test]
 fn a_version_stands_in_the_changelog() {
-    let changelog = fs::read_to_string(root().join("CHANGELOG.md")).expect("CHANGELOG.md");
+    let changelog = read("CHANGELOG.md");
     let version = env!("CARGO_PKG_VERSION");
     let stands = changelog.lines().any(|line| line.starts_with("## ") && line.contains(version));
     assert!(stands, "CHANGELOG.md has no heading of {version}");
@@ -15,7 +15,6 @@ fn a_version_stands_in_the_changelog() {
 
 #[test]
 fn the_packages_have_every_configuration() {
-    let read = |name| fs::read_to_string(root().join(name)).expect("a configuration file");
     let (ours, packaged) = (read("redis.conf"), read("packaging/seckill.conf"));
     // A package's file ends with what follows this line, commented out.
     let (_, settings) = ours.split_once("\nloadmodule ").expect("the line that loads the module");
@@ -36,7 +35,6 @@ fn the_packages_have_every_configuration() {
 /// The glibc version that the packages need is set in one place, scripts/portable.
 #[test]
 fn the_promised_glibc_is_one() {
-    let read = |name| fs::read_to_string(root().join(name)).expect("a file that promises");
     let script = read("scripts/portable");
     let promise = script.lines().find_map(|line| line.strip_prefix("glibc="));
     let promise = promise.expect("scripts/portable promises a version");
@@ -150,7 +148,6 @@ fn clients() -> Vec<String> {
 
 #[test]
 fn every_client_is_run_and_explained() {
-    let read = |name: &str| fs::read_to_string(root().join(name)).expect("read a file");
     let run = read("examples/run");
     let all = format!("all=({})\n", clients().join(" "));
     assert!(run.contains(&all), "examples/run should have the line {all}");
@@ -171,7 +168,7 @@ fn every_client_is_run_and_explained() {
 /// What docs/servers.md names as proof is a test, or a script that is there.
 #[test]
 fn the_page_of_servers_names_tests_that_exist() {
-    let page = fs::read_to_string(root().join("docs/servers.md")).expect("read the page");
+    let page = read("docs/servers.md");
     let names: Vec<_> = page.split('`').filter(|word| word.contains("::")).collect();
     assert!(names.len() > 9, "{names:?}");
     for name in names {

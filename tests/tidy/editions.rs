@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::documents::{anchors, targets};
-use crate::root;
+use crate::{read, root};
 
 const CHINESE: &str = "docs/zh-CN";
 
@@ -20,10 +20,6 @@ const WITHOUT_CHINESE: [(&str, &str); 2] =
 
 /// English pages whose editions may have different links, to what exists in each language.
 const OWN_LINKS: [&str; 1] = ["README.md"];
-
-fn read(name: &str) -> String {
-    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
 
 /// The names of the pages directly in a folder, without `.md`, sorted.
 fn names(folder: &str) -> Vec<String> {

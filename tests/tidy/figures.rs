@@ -1,8 +1,6 @@
 //! Figures of the benchmarks that other pages quote are those of the benchmarks' own pages.
 
-use std::fs;
-
-use crate::root;
+use crate::read;
 
 const MTRY: &str = "docs/commands/seckill.mtry.md";
 
@@ -91,10 +89,6 @@ const QUOTES: [Quote; 30] = [
     ("docs/alternatives.md", "on MySQL, {} on PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 1),
     ("docs/alternatives.md", "PostgreSQL and {} on SQLite", 0, ROWS, "SQLite 3.46.0", 1),
 ];
-
-fn read(name: &str) -> String {
-    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
 
 /// The cell of a benchmark's table, with as many decimals.
 fn figure((page, heading): (&str, &str), row: &str, column: usize, decimals: usize) -> String {

@@ -22,6 +22,10 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
 /// Files below `folders` with this extension, as (path from the root, text), sorted.
 fn files(folders: &[&str], extension: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();

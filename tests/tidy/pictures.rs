@@ -1,9 +1,7 @@
 //! The pictures of the documentation match their sources: `scripts/pictures` draws them, and each
 //! contains the text that it was drawn from.
 
-use std::fs;
-
-use crate::{files, root};
+use crate::{files, read};
 
 const FOLDER: &str = "docs/images/src";
 
@@ -14,9 +12,6 @@ fn ending(source: &str, style: &str) -> String {
 
 #[test]
 fn pictures_are_those_of_their_sources() {
-    let read = |name: &str| {
-        fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    };
     let style = read(&format!("{FOLDER}/style.iuml"));
     let pages: String = files(&["docs"], "md").into_iter().map(|(_, page)| page).collect();
     for (name, source) in files(&[FOLDER], "puml") {

@@ -6,9 +6,29 @@ use std::path::Path;
 use std::process::Command;
 
 /// A file of the repository.
-pub fn page(name: &str) -> String {
+pub fn page(name: impl AsRef<Path>) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The cells of a page's table whose head begins like this, row by row.
+pub fn rows(name: &str, head: &str) -> Vec<Vec<String>> {
+    let page = page(name);
+    let lines = page.lines().skip_while(|line| !line.starts_with(head)).skip(2);
+    let lines = lines.take_while(|line| line.starts_with('|'));
+    // A bar within a cell has a backslash.
+    let cells = |line: &str| {
+        line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect()
+    };
+    lines.map(cells).collect()
+}
+
+/// The lines of a section of SECURITY.md that make users.
+pub fn users(heading: &str) -> Vec<String> {
+    let page = page("docs/SECURITY.md");
+    let section = page.lines().skip_while(|line| *line != heading).skip(1);
+    let section = section.take_while(|line| !line.starts_with("## "));
+    section.filter(|line| line.starts_with("ACL SETUSER ")).map(str::to_owned).collect()
 }
 
 fn help(program: &str, command: Option<&str>) -> String {

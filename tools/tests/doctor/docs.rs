@@ -1,14 +1,7 @@
 //! The doctor's page shows the doctor's real output.
 
-use std::fs;
-use std::path::Path;
-
 use crate::doctor::{doctor, run, script};
-
-fn page(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+use kit::pages::page;
 
 /// The blocks of a page that begin with `$ seckill-doctor`, as command line and output.
 fn transcripts(page: &str) -> Vec<(&str, &str)> {
