@@ -14,7 +14,7 @@ use crate::config::CONFIGS;
 use crate::declared::{Argument, field, items, texts};
 use crate::docs_syntax::drawn;
 use crate::harness::{Server, text};
-use crate::metadata::{COMMANDS, categories};
+use crate::metadata::{COMMANDS, Row, categories};
 use domain::info;
 use kit::pages::page;
 
@@ -48,7 +48,7 @@ impl Command {
 
 fn commands() -> Vec<Command> {
     let server = Server::start();
-    let of_row = |(name, _, flags, ..): (&'static str, _, &'static str, _, _, _)| {
+    let of_row = |(name, _, flags, _): Row| {
         let reply = server.call(&["COMMAND", "DOCS", name]);
         let docs = field(&reply, name).unwrap_or_else(|| panic!("no docs of {name}"));
         let said = |what: &str| text(field(docs, what).expect(what));
