@@ -142,33 +142,6 @@ fn batches() {
 }
 
 #[test]
-fn draws_and_bare_stocks() {
-    Pair::start().check(
-        "
-        > RPUSH seckill:codes:7 a b => ...
-        > PEXPIREAT seckill:codes:7 33333333333333 => ...
-        > SECKILL.DRAW 7 alice => ...
-        > SECKILL.DRAW 7 alice
-        > SECKILL.DRAW 7 bob
-        LPOP seckill:codes:7
-        HSET seckill:winners:7 bob b
-        XADD stream.draws ID userId bob poolId 7 code b
-        > SECKILL.DRAW 7 carol
-        > SECKILL.UNDRAW 7 bob
-        LPUSH seckill:codes:7 b
-        HDEL seckill:winners:7 bob
-        > SECKILL.UNDRAW 7 bob
-        > SET stock 10 PX 1000000 => ...
-        > SECKILL.DEDUCT stock => DECR stock
-        > SECKILL.DEDUCT stock 1 => DECR stock
-        > SECKILL.RETURN stock => INCRBY stock 1
-        > SECKILL.DEDUCT stock 100
-        > SECKILL.RETURN none
-        ",
-    );
-}
-
-#[test]
 fn generated_ids() {
     Pair::start().check(
         "
