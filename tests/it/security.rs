@@ -153,27 +153,14 @@ pub fn users_of(server: &Server, heading: &str) -> Vec<String> {
 #[test]
 fn nobody_learns_tokens_without_the_right() {
     let server = Server::with().config("slowlog-log-slower-than 0").start();
-    let names = recommended(&server);
     server.run("LOCK.ACQUIRE lock:1 very-secret 100000 FENCE");
-    // A user that may read everything sees the arguments of these commands, as of all others.
+    // A user that may read everything sees the arguments of these commands, as of all others. No
+    // user of the page may: see `users`.
     let seen = format!("{:?}", server.run("SLOWLOG GET 10"));
     assert!(seen.contains("LOCK.ACQUIRE"), "{seen}");
-    for name in &names {
-        for command in [
-            "LOCK.INFO lock:1",
-            "GET lock:1",
-            "DUMP lock:1",
-            "SLOWLOG GET",
-            "MONITOR",
-            "ACL LOG",
-            "CLIENT LIST",
-            "DEBUG OBJECT lock:1",
-            "CONFIG GET dir",
-            "INFO commandstats",
-        ] {
-            let answer = server.say(&format!("ACL DRYRUN {name} {command}"));
-            assert_ne!(answer, "OK", "{name}: {command}");
-        }
+    for name in recommended(&server) {
+        let answer = server.say(&format!("ACL DRYRUN {name} LOCK.INFO lock:1"));
+        assert_ne!(answer, "OK", "{name}");
     }
     // The only answer about another token is that the client does not own the lock.
     let set = "ACL SETUSER bob on >pw ~lock:* +auth +lock.acquire +lock.renew +lock.release";

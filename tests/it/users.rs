@@ -16,7 +16,8 @@ const FOREIGN: [&str; 5] =
     ["other", "seckill:stock:sale:1", "seckill:book:sale:1", "stream.draws", "sale"];
 
 /// No password is shown to a user without these, and the server is not theirs.
-const ADMINISTRATOR: [&str; 20] = [
+const ADMINISTRATOR: [&str; 21] = [
+    "ACL LOG",
     "EVAL x 0",
     "EVALSHA x 0",
     "CONFIG GET *",
