@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::primed::{LASTS, Last, OVER, Primed, each};
+use super::primed::{LASTS, Last, OVER, Primed, RULES, each, each_at_once};
 use crate::harness::{Server, wait_for};
 use redis::Value;
 
@@ -22,18 +22,14 @@ fn a_flush_ends_all_that_was_known() {
         &["FLUSHALL", CREATE, SELL, DUE],
         &["FLUSHDB ASYNC", CREATE, SELL, DUE, "SET {t}lock zoe PX 50"],
     ];
-    let fire = |primed: &mut Primed, way: &[&'static str]| {
-        primed.at_once(way);
-        primed.check();
-    };
-    each(Primed::cluster(), &ways, fire);
-    each(Primed::single(), &ways, fire);
+    each_at_once(Primed::cluster(), &ways);
+    each_at_once(Primed::single(), &ways);
     // Flushing another database ends nothing here, and nothing of that one is remembered.
     let elsewhere: [&[&'static str]; 2] = [
         &["SELECT 1", CREATE, SELL, DUE, "FLUSHDB", "SELECT 0"],
         &["SELECT 1", CREATE, SELL, DUE, "FLUSHDB ASYNC", CREATE, "SELECT 0"],
     ];
-    each(Primed::single(), &elsewhere, fire);
+    each_at_once(Primed::single(), &elsewhere);
 }
 
 #[test]
@@ -48,10 +44,7 @@ fn databases_that_change_places_take_what_is_known_along() {
         // Neither database is the selected one.
         &["SELECT 2", CREATE, SELL, DUE, "SELECT 0", "SWAPDB 2 1"],
     ];
-    each(Primed::single(), &ways, |primed, way| {
-        primed.at_once(way);
-        primed.check();
-    });
+    each_at_once(Primed::single(), &ways);
     // The keys that the swap brings existed before it: no event of a key ends what is known.
     let before = ["SELECT 1", "SET seckill:stock:{t}u 5", OVER, CREATE, SELL, "SELECT 0"];
     let mut primed = Primed::single();
@@ -86,7 +79,7 @@ fn databases_that_change_places_take_what_is_known_along() {
 fn other_data() -> Server {
     let first = Server::start();
     for command in ["SET seckill:stock:{t}u 5", OVER, CREATE, SELL, "SAVE"] {
-        first.run(command);
+        first.run(&command.replace("RULES", RULES));
     }
     // Without the module no hold expires.
     let second = Server::with().without_module().data_of(&first).port().start();

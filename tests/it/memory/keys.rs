@@ -1,10 +1,8 @@
 //! Events of keys: a key appears, a sorted set changes, a key goes, expires or is evicted.
 
-use super::primed::{Last, Primed, each};
+use super::primed::{Last, Primed, each_at_once};
 use crate::harness::wait_for;
 use redis::Value;
-
-const RULES: &str = r#"{"total":8,"begin":null,"end":1,"limit":1,"hold":null,"sale":7}"#;
 
 /// A sorted set that makes an order due, and has the other one.
 const DUE: &str = "ZADD {t}due 5 a1 9000000000000 b1";
@@ -61,19 +59,11 @@ const APPEARS_IN_OTHER_WAYS: Ways = &[
     &["DEL {t}lock", "SELECT 1", "SET {t}lock zoe", "MOVE {t}lock 0", "SELECT 0"],
 ];
 
-fn with_rules(way: &[&'static str]) -> Vec<String> {
-    way.iter().map(|command| command.replace("RULES", &format!("'{RULES}'"))).collect()
-}
-
 #[test]
 fn a_key_that_appears_is_seen_by_the_very_next_try() {
-    let fire = |primed: &mut Primed, way: &[&'static str]| {
-        primed.at_once(&with_rules(way));
-        primed.check();
-    };
-    each(Primed::single(), APPEARS, fire);
-    each(Primed::single(), APPEARS_IN_OTHER_WAYS, fire);
-    each(Primed::cluster(), APPEARS, fire);
+    each_at_once(Primed::single(), APPEARS);
+    each_at_once(Primed::single(), APPEARS_IN_OTHER_WAYS);
+    each_at_once(Primed::cluster(), APPEARS);
 }
 
 const SORTED_SET_CHANGES: Ways = &[
@@ -93,12 +83,8 @@ const SORTED_SET_CHANGES: Ways = &[
 
 #[test]
 fn a_deadline_that_changes_is_seen_by_the_very_next_try() {
-    let fire = |primed: &mut Primed, way: &[&'static str]| {
-        primed.at_once(way);
-        primed.check();
-    };
-    each(Primed::single(), SORTED_SET_CHANGES, fire);
-    each(Primed::cluster(), SORTED_SET_CHANGES, fire);
+    each_at_once(Primed::single(), SORTED_SET_CHANGES);
+    each_at_once(Primed::cluster(), SORTED_SET_CHANGES);
 }
 
 const GOES: Ways = &[
@@ -134,13 +120,9 @@ const GOES_ELSEWHERE: Ways = &[
 
 #[test]
 fn a_key_that_goes_is_missed_by_the_very_next_try() {
-    let fire = |primed: &mut Primed, way: &[&'static str]| {
-        primed.at_once(way);
-        primed.check();
-    };
-    each(Primed::single(), GOES, fire);
-    each(Primed::single(), GOES_ELSEWHERE, fire);
-    each(Primed::cluster(), GOES, fire);
+    each_at_once(Primed::single(), GOES);
+    each_at_once(Primed::single(), GOES_ELSEWHERE);
+    each_at_once(Primed::cluster(), GOES);
 }
 
 /// A key that ends without a command: the command before, the key, and the answer of a try

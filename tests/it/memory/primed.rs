@@ -19,8 +19,11 @@ use redis::Value;
 pub const RULES_OF_PARKED: &str = "{t}rules-of-p";
 
 /// Rules of a sale that has ended, so that an unmanaged voucher with them answers differently.
-pub const OVER: &str = "SET seckill:voucher:{t}u \
-    '{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
+/// Commands have the word RULES for them. By the total, nothing of it is sold.
+pub const RULES: &str =
+    "'{\"total\":8,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
+
+pub const OVER: &str = "SET seckill:voucher:{t}u RULES";
 
 /// The voucher that is tried last before an event: the module remembers most about this one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -179,7 +182,7 @@ impl Primed {
         for user in ["cat", "alice"] {
             server.run("MULTI");
             for command in commands.iter().filter(|_| user == "cat") {
-                server.run(command.as_ref());
+                server.run(&command.as_ref().replace("RULES", RULES));
             }
             server.call(&self.try_args(last, user));
             let mut replies = match server.run("EXEC") {
@@ -198,7 +201,7 @@ impl Primed {
     /// Runs commands one by one.
     pub fn run<A: AsRef<str>>(&self, commands: &[A]) {
         for command in commands {
-            let reply = self.server.run(command.as_ref());
+            let reply = self.server.run(&command.as_ref().replace("RULES", RULES));
             let is_error = matches!(reply, Value::ServerError(_));
             assert!(!is_error, "{}: {}: {reply:?}", self.what, command.as_ref());
         }
@@ -306,4 +309,12 @@ pub fn each(
             fire(&mut primed, way);
         }
     }
+}
+
+/// `each`, for ways that are commands in one step.
+pub fn each_at_once(primed: Primed, ways: &[&[&'static str]]) {
+    each(primed, ways, |primed, way| {
+        primed.at_once(way);
+        primed.check();
+    });
 }

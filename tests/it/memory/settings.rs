@@ -1,11 +1,9 @@
 //! A setting changes: one of those that name keys, or any other.
 
-use super::primed::{LASTS, Primed};
+use super::primed::{LASTS, Primed, RULES};
 use crate::config::CONFIGS;
 use crate::harness::Server;
 use redis::Value;
-
-const RULES: &str = "'{\"total\":9,\"begin\":null,\"end\":1,\"limit\":1,\"hold\":null,\"sale\":7}'";
 
 /// Runs commands in one transaction; returns the replies except those to settings.
 fn at_once(server: &Server, commands: &[&str]) -> Vec<Value> {
