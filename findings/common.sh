@@ -48,35 +48,78 @@ start_pair() { # name, words of the servers
     until say CLUSTER NODES | grep -q 'connected 8192-16383'; do sleep 0.1; done
 }
 
-# Starts the system's MariaDB on a unix socket, for `query` by this name. The tmpdir is its own, or as said.
-start_mariadb() { # name, tmpdir
-    local as=() own=$folder/$1
+# Starts the system's MariaDB on a unix socket, for `query` by this name. The tmpdir is its own, or as said; so is the port.
+start_mariadb() { # name, tmpdir, port
+    local as=() own=$folder/$1 network=(--skip-networking)
+    [ -z "${3:-}" ] || network=(--bind-address=127.0.0.1 --port="$3")
     mkdir -m 777 "$own"
     [ "$(id -u)" != 0 ] || as=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
     ${as[@]+"${as[@]}"} mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
         --datadir="$own/data" --tmpdir="$own" >"$own/log" 2>&1
-    ${as[@]+"${as[@]}"} mariadbd --no-defaults --skip-networking --datadir="$own/data" --socket="$own/socket" \
+    ${as[@]+"${as[@]}"} mariadbd --no-defaults "${network[@]}" --datadir="$own/data" --socket="$own/socket" \
         --tmpdir="${2:-$own}" >>"$own/log" 2>&1 &
     pids+=($!)
     until query "$1" <<<"SELECT 1" >/dev/null 2>&1; do kill -0 $! && sleep 0.2; done
 }
 
 # Starts MySQL of scripts/servers likewise.
-start_mysql() { # name
-    local own=$folder/$1 program
+start_mysql() { # name, port
+    local own=$folder/$1 program network=(--skip-networking)
+    [ -z "${2:-}" ] || network=(--bind-address=127.0.0.1 --port="$2")
     program=$("$root/scripts/servers" mysql-9)
     mkdir "$own"
     local words=(--no-defaults --user=root --mysqlx=OFF --disable-log-bin --secure-file-priv=NULL --tmpdir="$own"
         --lc-messages-dir="${program%/*}/share" --plugin-dir="${program%/*}/plugin"
         --character-sets-dir="${program%/*}/share/charsets" --datadir="$own/data")
     "$program" "${words[@]}" --initialize-insecure >"$own/log" 2>&1
-    "$program" "${words[@]}" --skip-networking --socket="$own/socket" --pid-file="$own/pid" >>"$own/log" 2>&1 &
+    "$program" "${words[@]}" "${network[@]}" --socket="$own/socket" --pid-file="$own/pid" >>"$own/log" 2>&1 &
     pids+=($!)
     until query "$1" <<<"SELECT 1" >/dev/null 2>&1; do kill -0 $! && sleep 0.2; done
 }
 
+# Starts the system's PostgreSQL likewise.
+start_postgres() { # "postgres", port
+    local own=$folder/postgres as=() programs network=(-c listen_addresses=)
+    [ -z "${2:-}" ] || network=(-c listen_addresses=127.0.0.1 -p "$2")
+    database_port=${2:-5432}
+    programs=$(pg_config --bindir)
+    mkdir -m 777 "$own"
+    [ "$(id -u)" != 0 ] || as=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+    ${as[@]+"${as[@]}"} "$programs/initdb" -D "$own/data" -U root -A trust >"$own/log" 2>&1
+    ${as[@]+"${as[@]}"} "$programs/postgres" -D "$own/data" -k "$own" "${network[@]}" >>"$own/log" 2>&1 &
+    pids+=($!)
+    until query postgres <<<"SELECT 1" >/dev/null 2>&1; do kill -0 $! && sleep 0.2; done
+}
+
 # Runs what it reads at such a server.
-query() { mariadb --no-defaults -u root -S "$folder/$1/socket" -N "${@:2}"; }
+query() {
+    case $1 in
+    postgres) psql -X -q -A -t -F $'\t' -h "$folder/$1" -p "$database_port" -U root postgres "${@:2}" ;;
+    *) mariadb --no-defaults -u root -S "$folder/$1/socket" -N "${@:2}" ;;
+    esac
+}
+
+# What a transaction is told that begins while another is not committed, and may have to wait for its commit.
+beside() { # name, level, statements of the first, statements of the second
+    local begin="BEGIN" trx="SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'" words=(--unbuffered)
+    case $1 in
+    postgres) trx="SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'" words=() begin="BEGIN ISOLATION LEVEL $2" ;;
+    *) begin="SET TRANSACTION ISOLATION LEVEL $2; BEGIN" ;;
+    esac
+    : >"$folder/first"
+    exec 3> >(query "$1" ${words[@]+"${words[@]}"} >"$folder/first" 2>&1)
+    local first=$!
+    echo "$begin; $3; SELECT 'done';" >&3
+    until grep -q done "$folder/first"; do sleep 0.05; done
+    query "$1" <<<"$begin; $4; COMMIT;" >"$folder/second" 2>&1 3>&- &
+    local second=$!
+    while kill -0 $second 2>/dev/null && [ "$(query "$1" <<<"$trx")" = 0 ]; do sleep 0.2; done
+    echo "COMMIT;" >&3
+    exec 3>&-
+    wait "$first"
+    wait $second || true
+    tr '\n\t' ', ' <"$folder/second" | sed 's/,$//'
+}
 
 # Compiles the class Probe that it reads, with a library, for `probe`.
 java_program() { # group:artifact:version ...
