@@ -81,26 +81,10 @@ pub(crate) static SCRIPTS: Text = Text::new(c"scripts", "", scripts, nothing_mad
 
 /// Every configuration, in the order of redis.conf.
 pub(crate) static SETTINGS: [&dyn Setting; 20] = [
-    &STOCK_PREFIX,
-    &BUYERS_PREFIX,
-    &ORDER_STREAM,
-    &CONFIRMED_STREAM,
-    &ORDER_FIELDS,
-    &DRAW_STREAM,
-    &HASH_TAGS,
-    &MISSING_STOCK,
-    &UNLIMITED_STOCK,
-    &ID_PREFIX,
-    &ID_EPOCH,
-    &ID_UTC_OFFSET,
-    &NAME_BYTES_MAX,
-    &STORABLE_NAMES,
-    &HOLD_SWEEP_MS,
-    &WAITLIST_MAX,
-    &LOCK_LEASE_MS_MAX,
-    &LOCK_WAIT_MS_MAX,
-    &LOCK_WAITERS_MAX,
-    &SCRIPTS,
+    &STOCK_PREFIX, &BUYERS_PREFIX, &ORDER_STREAM, &CONFIRMED_STREAM, &ORDER_FIELDS, &DRAW_STREAM,
+    &HASH_TAGS, &MISSING_STOCK, &UNLIMITED_STOCK, &ID_PREFIX, &ID_EPOCH, &ID_UTC_OFFSET,
+    &NAME_BYTES_MAX, &STORABLE_NAMES, &HOLD_SWEEP_MS, &WAITLIST_MAX, &LOCK_LEASE_MS_MAX,
+    &LOCK_WAIT_MS_MAX, &LOCK_WAITERS_MAX, &SCRIPTS,
 ];
 
 /// Counts the changes of settings about names, so that names made before are known to be stale.

@@ -25,15 +25,8 @@ pub const MANAGED_CONFIRM: &str = include_str!("scripts/managed_confirm.lua");
 pub const MANAGED_CANCEL: &str = include_str!("scripts/managed_cancel.lua");
 
 const SCRIPTS: [&str; 9] = [
-    BUY,
-    BUY_ONE_LINE,
-    BUY_DECLARED,
-    BUY_BATCH,
-    UNLOCK,
-    UNLOCK_AND_SIGNAL,
-    MANAGED_TRY,
-    MANAGED_CONFIRM,
-    MANAGED_CANCEL,
+    BUY, BUY_ONE_LINE, BUY_DECLARED, BUY_BATCH, UNLOCK, UNLOCK_AND_SIGNAL, MANAGED_TRY,
+    MANAGED_CONFIRM, MANAGED_CANCEL,
 ];
 
 /// The words that call a script with these keys, before its arguments.

@@ -38,15 +38,8 @@ pub const COUNTER_PREFIX: &[u8] = b"icr:";
 
 /// The prefixes of a managed voucher that no setting changes.
 const SALE_PREFIXES: [&[u8]; 9] = [
-    RULES_PREFIX,
-    BOOK_PREFIX,
-    UNITS_PREFIX,
-    HOLDS_PREFIX,
-    EXTRA_PREFIX,
-    WAIT_PREFIX,
-    PAYMENTS_PREFIX,
-    OUTSIDE_PREFIX,
-    LAST_PREFIX,
+    RULES_PREFIX, BOOK_PREFIX, UNITS_PREFIX, HOLDS_PREFIX, EXTRA_PREFIX, WAIT_PREFIX,
+    PAYMENTS_PREFIX, OUTSIDE_PREFIX, LAST_PREFIX,
 ];
 
 /// The other prefixes that no setting changes.

@@ -84,16 +84,8 @@ fn a_sale_goes_on_while_redis_cli_moves_slots() {
         redis_cli(
             &nodes.servers[2],
             &[
-                "--cluster",
-                "reshard",
-                &door,
-                "--cluster-from",
-                &from,
-                "--cluster-to",
-                &to,
-                "--cluster-slots",
-                "60",
-                "--cluster-yes",
+                "--cluster", "reshard", &door, "--cluster-from", &from, "--cluster-to", &to,
+                "--cluster-slots", "60", "--cluster-yes",
             ],
         );
         assert_eq!(nodes.servers[2].say("PING"), "PONG");
@@ -241,8 +233,7 @@ fn a_release_needs_to_see_more_than_a_sale() {
     let digest = target.digest();
     for command in [
         // It may have to release an order before the sale is sold out.
-        "SECKILL.TRY n dave d1",
-        "SECKILL.CANCEL n alice a1",
+        "SECKILL.TRY n dave d1", "SECKILL.CANCEL n alice a1",
         // A sale with holds from now on needs the key of the holds.
         "SECKILL.ALTER n HOLD 5000",
     ] {

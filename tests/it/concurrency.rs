@@ -27,13 +27,8 @@ fn rush(mut client: Client, seed: u64) -> Vec<String> {
                 "o",
             ]),
             1 => client.send(&[
-                "SECKILL.TRYKEYS",
-                "seckill:stock:7",
-                "seckill:order:7",
-                "stream.orders",
-                "7",
-                user,
-                "o",
+                "SECKILL.TRYKEYS", "seckill:stock:7", "seckill:order:7", "stream.orders", "7",
+                user, "o",
             ]),
             _ => client.send(&["SECKILL.TRY", "7", user, "o"]),
         }

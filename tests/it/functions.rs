@@ -106,17 +106,9 @@ fn histories_are_those_of_the_module() {
     let mut module = with_module.client();
     let (_server, mut functions) = with_library();
     const WANTED: [&str; 11] = [
-        "SECKILL.TRY int(0)",
-        "SECKILL.TRY int(1)",
-        "SECKILL.TRY int(2)",
-        "SECKILL.CANCEL int(0)",
-        "SECKILL.CANCEL int(1)",
-        "LOCK.ACQUIRE int(0)",
-        "LOCK.ACQUIRE int(1)",
-        "LOCK.RELEASE int(0)",
-        "LOCK.RELEASE int(1)",
-        "LOCK.RENEW int(0)",
-        "LOCK.RENEW int(1)",
+        "SECKILL.TRY int(0)", "SECKILL.TRY int(1)", "SECKILL.TRY int(2)", "SECKILL.CANCEL int(0)",
+        "SECKILL.CANCEL int(1)", "LOCK.ACQUIRE int(0)", "LOCK.ACQUIRE int(1)",
+        "LOCK.RELEASE int(0)", "LOCK.RELEASE int(1)", "LOCK.RENEW int(0)", "LOCK.RENEW int(1)",
     ];
     histories(60, (10, &WANTED), |seed, met| {
         let mut random = fastrand::Rng::with_seed(seed);

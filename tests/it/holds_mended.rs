@@ -58,11 +58,8 @@ fn one_broken_order_does_not_hold_up_the_others() {
     server.run("SECKILL.CREATE 7 9 HOLD 100");
     // In one step, so that no hold expires before.
     server.transaction(&[
-        "SECKILL.TRY 7 a a1",
-        "SECKILL.TRY 7 b b1",
-        "SECKILL.TRY 7 c c1",
-        "HSET seckill:units:7 a junk",
-        "HSET seckill:book:7 b1 junk",
+        "SECKILL.TRY 7 a a1", "SECKILL.TRY 7 b b1", "SECKILL.TRY 7 c c1",
+        "HSET seckill:units:7 a junk", "HSET seckill:book:7 b1 junk",
     ]);
     server.wait_for_state("7", "c1", "expired");
     assert_eq!(server.state("7", "a1"), "held");

@@ -12,30 +12,9 @@ use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const WORDS: [&[u8]; 24] = [
-    b"",
-    b"7",
-    b"alice",
-    b"o1",
-    b"*",
-    b"UNITS",
-    b"units",
-    b"NOSTREAM",
-    b"0",
-    b"1",
-    b"-1",
-    b"2",
-    b"9223372036854775807",
-    b"9223372036854775808",
-    b"-9223372036854775808",
-    b"1.5",
-    b"\0",
-    b"\xff\xfe",
-    b"\r\n",
-    b"%s%n%x",
-    b"{",
-    b"}",
-    b"{}",
-    b"{7}",
+    b"", b"7", b"alice", b"o1", b"*", b"UNITS", b"units", b"NOSTREAM", b"0", b"1", b"-1", b"2",
+    b"9223372036854775807", b"9223372036854775808", b"-9223372036854775808", b"1.5", b"\0",
+    b"\xff\xfe", b"\r\n", b"%s%n%x", b"{", b"}", b"{}", b"{7}",
 ];
 
 /// Values that are valid in one of the keys, or nearly.

@@ -42,12 +42,8 @@ fn it_cannot_be_loaded_twice() {
 #[test]
 fn unloading_waits_for_acl_rules_that_name_our_commands() {
     let rules = [
-        "+seckill.try",
-        "+@all -lock.release",
-        "+@all -seckill.try +@write",
-        "+seckill.trykeys",
-        "+get +SECKILL.TRY ~*",
-        "+get (+lock.release ~*)",
+        "+seckill.try", "+@all -lock.release", "+@all -seckill.try +@write", "+seckill.trykeys",
+        "+get +SECKILL.TRY ~*", "+get (+lock.release ~*)",
     ];
     for rule in rules {
         let server = Server::start();

@@ -106,22 +106,10 @@ fn a_release_for_a_closed_connection_is_written_as_any_other() {
 fn a_lock_that_was_lost_is_tied_no_more() {
     let server = Server::start();
     for lose in [
-        "LOCK.RELEASE lock ann",
-        "DEL lock",
-        "UNLINK lock",
-        "GETDEL lock",
-        "PEXPIREAT lock 1",
-        "RENAME lock away",
-        "MOVE lock 1",
-        "RENAME other lock",
-        "COPY other lock REPLACE",
-        "ZRANGESTORE lock scores 0 -1",
-        "ZUNIONSTORE lock 1 scores",
-        "FLUSHDB",
-        "FLUSHALL",
-        "FLUSHALL ASYNC",
-        "DEBUG RELOAD",
-        "SWAPDB 0 1",
+        "LOCK.RELEASE lock ann", "DEL lock", "UNLINK lock", "GETDEL lock", "PEXPIREAT lock 1",
+        "RENAME lock away", "MOVE lock 1", "RENAME other lock", "COPY other lock REPLACE",
+        "ZRANGESTORE lock scores 0 -1", "ZUNIONSTORE lock 1 scores", "FLUSHDB", "FLUSHALL",
+        "FLUSHALL ASYNC", "DEBUG RELOAD", "SWAPDB 0 1",
     ] {
         server.run("FLUSHALL");
         server.check("> SET other ann\nOK\n> ZADD scores 5 member\n1");

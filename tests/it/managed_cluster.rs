@@ -128,14 +128,8 @@ fn place_two_holds(source: &Server, voucher: &str, hold_ms: u64) -> i64 {
 fn a_hold_that_falls_due_on_the_move_comes_back_once() {
     let (source, target) = two_nodes();
     let keys = [
-        "seckill:hold:V",
-        "seckill:voucher:V",
-        "seckill:stock:V",
-        "seckill:book:V",
-        "seckill:units:V",
-        "seckill:order:V",
-        "stream.orders:V",
-        "seckill:extra:V",
+        "seckill:hold:V", "seckill:voucher:V", "seckill:stock:V", "seckill:book:V",
+        "seckill:units:V", "seckill:order:V", "stream.orders:V", "seckill:extra:V",
         "seckill:last:V",
     ];
     let mut backwards = keys;

@@ -222,24 +222,12 @@ fn info_counts_outcomes() {
     lines.retain(|line| !line.is_empty());
     assert_eq!(lines.first(), Some(&"# seckill"), "{section}");
     for line in [
-        "seckill_tries_accepted:8",
-        "seckill_tries_sold_out:2",
-        "seckill_tries_at_limit:2",
-        "seckill_tries_repeated:2",
-        "seckill_tries_waiting:1",
-        "seckill_tries_not_started:1",
-        "seckill_tries_ended:1",
-        "seckill_orders_confirmed:1",
-        "seckill_orders_cancelled:2",
-        "seckill_orders_served:1",
-        "seckill_orders_expired:0",
-        "seckill_orders_rejected:1",
-        "seckill_payments_to_refund:1",
-        "seckill_locks_acquired:1",
-        "seckill_locks_refused:1",
-        "seckill_locks_released:1",
-        "seckill_locks_waiting:0",
-        "seckill_prizes_drawn:2",
+        "seckill_tries_accepted:8", "seckill_tries_sold_out:2", "seckill_tries_at_limit:2",
+        "seckill_tries_repeated:2", "seckill_tries_waiting:1", "seckill_tries_not_started:1",
+        "seckill_tries_ended:1", "seckill_orders_confirmed:1", "seckill_orders_cancelled:2",
+        "seckill_orders_served:1", "seckill_orders_expired:0", "seckill_orders_rejected:1",
+        "seckill_payments_to_refund:1", "seckill_locks_acquired:1", "seckill_locks_refused:1",
+        "seckill_locks_released:1", "seckill_locks_waiting:0", "seckill_prizes_drawn:2",
         "seckill_scripts_replaced:0",
     ] {
         assert!(lines.contains(&line), "no {line} in:\n{section}");

@@ -154,17 +154,7 @@ fn batches_are_answered_as_the_same_tries() {
     let [mut one, mut many] = [together.client(), alone.client()];
     // Other tests cover rarer answers.
     const WANTED: [&str; 12] = [
-        "0",
-        "1",
-        "2",
-        "4",
-        "[0",
-        "[1",
-        "[2",
-        "ORDERID",
-        "ERR",
-        "whole NOVOUCHER",
-        "whole ERR",
+        "0", "1", "2", "4", "[0", "[1", "[2", "ORDERID", "ERR", "whole NOVOUCHER", "whole ERR",
         "whole WRONGTYPE",
     ];
     histories(80, (0, &WANTED), |seed, met| {

@@ -72,12 +72,7 @@ fn sales_made_at_once_have_ids_of_their_own() {
     let mut seen = HashSet::new();
     for _ in 0..100 {
         let steps = [
-            CREATE,
-            "SECKILL.INFO 7",
-            "SECKILL.DROP 7",
-            CREATE,
-            "SECKILL.INFO 7",
-            "SECKILL.DROP 7",
+            CREATE, "SECKILL.INFO 7", "SECKILL.DROP 7", CREATE, "SECKILL.INFO 7", "SECKILL.DROP 7",
         ];
         let replies = server.transaction(&steps);
         for info in [&replies[1], &replies[4]] {

@@ -200,27 +200,10 @@ fn the_setting_counts_from_the_next_command_on() {
 #[test]
 fn entries_are_judged_as_the_commands_would() {
     const OPTIONS: [&str; 22] = [
-        "",
-        "UNITS 1",
-        "UNITS",
-        "UNITS 1 UNITS 1",
-        "units 1 NOSTREAM",
-        "NOSTREAM UNITS 1",
-        "NOSTREAM",
-        "FIELDS a b c",
-        "FIELDS a b",
-        "MISSING error",
-        "MISSING 1",
-        "NOSTREAM MISSING sold-out",
-        "WAIT 1",
-        "FENCE WAIT 1",
-        "SESSION FENCE BLOCK",
-        "FENCE FENCE",
-        "BEGIN 1",
-        "LIMIT 1 HOLD 1",
-        "HOLD 1 HOLD 1",
-        "LIMIT",
-        "COUNT 1",
+        "", "UNITS 1", "UNITS", "UNITS 1 UNITS 1", "units 1 NOSTREAM", "NOSTREAM UNITS 1",
+        "NOSTREAM", "FIELDS a b c", "FIELDS a b", "MISSING error", "MISSING 1",
+        "NOSTREAM MISSING sold-out", "WAIT 1", "FENCE WAIT 1", "SESSION FENCE BLOCK",
+        "FENCE FENCE", "BEGIN 1", "LIMIT 1 HOLD 1", "HOLD 1 HOLD 1", "LIMIT", "COUNT 1",
         "REASON 1",
     ];
     let server = Server::start();

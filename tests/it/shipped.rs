@@ -17,10 +17,7 @@ fn root() -> &'static Path {
 
 /// The settings that limit what clients can use up.
 const BOUNDS: [&str; 5] = [
-    "proto-max-bulk-len",
-    "maxmemory",
-    "maxmemory-policy",
-    "maxmemory-clients",
+    "proto-max-bulk-len", "maxmemory", "maxmemory-policy", "maxmemory-clients",
     "enable-module-command",
 ];
 

@@ -201,17 +201,8 @@ fn what_a_listener_has_left_is_stored_by_the_old_consumer() {
     server.run("XREADGROUP GROUP g1 returned STREAMS stream.orders >");
     let mut consumer = server.client();
     let id = integer(&consumer.run("CLIENT ID"));
-    consumer.send(&[
-        "XREADGROUP",
-        "GROUP",
-        "g1",
-        "c1",
-        "BLOCK",
-        "0",
-        "STREAMS",
-        "stream.orders",
-        ">",
-    ]);
+    consumer
+        .send(&["XREADGROUP", "GROUP", "g1", "c1", "BLOCK", "0", "STREAMS", "stream.orders", ">"]);
     server.until("the consumer's read", || server.info_number("blocked_clients") == 1);
     server.run("XAUTOCLAIM stream.orders g1 c1 0 0-0");
     assert_eq!(server.run(&format!("CLIENT UNBLOCK {id} ERROR")), Value::Int(1));

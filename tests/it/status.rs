@@ -68,15 +68,9 @@ fn an_unmanaged_voucher_has_less_to_say() {
 }
 
 const LOOKS: [&str; 9] = [
-    "SECKILL.ORDER 7 o1",
-    "SECKILL.ORDER 7 none",
-    "SECKILL.STATUS 7 alice",
-    "SECKILL.STATUS 7 none",
-    "SECKILL.INFO 7",
-    "SECKILL.AUDIT 7",
-    "SECKILL.AUDIT 7 CURSOR 0",
-    "SECKILL.INFO 8",
-    "SECKILL.STATUS 8 alice",
+    "SECKILL.ORDER 7 o1", "SECKILL.ORDER 7 none", "SECKILL.STATUS 7 alice",
+    "SECKILL.STATUS 7 none", "SECKILL.INFO 7", "SECKILL.AUDIT 7", "SECKILL.AUDIT 7 CURSOR 0",
+    "SECKILL.INFO 8", "SECKILL.STATUS 8 alice",
 ];
 
 #[test]

@@ -284,9 +284,7 @@ fn a_sale_that_comes_key_by_key_is_left_alone_until_it_is_whole() {
 fn holds_whose_key_was_lost_can_still_be_settled() {
     let server = Server::start();
     for lose in [
-        "DEL seckill:hold:7",
-        "UNLINK seckill:hold:7",
-        "PEXPIRE seckill:hold:7 1",
+        "DEL seckill:hold:7", "UNLINK seckill:hold:7", "PEXPIRE seckill:hold:7 1",
         "ZREM seckill:hold:7 due kept",
     ] {
         let over = in_time(40, |hold_ms| {

@@ -229,12 +229,8 @@ fn a_line_that_appears_is_seen_by_the_very_next_try() {
         server.run("FLUSHALL");
         server.check("> SECKILL.CREATE 7 9 HOLD 900000 LIMIT 9\nOK\n> ZADD line 1 x\n1");
         let replies = server.transaction(&[
-            "SECKILL.TRY 7 ann o1",
-            "SECKILL.TRY 7 bob o2",
-            way,
-            "SECKILL.TRY 7 dan o4",
-            "DEL seckill:wait:7",
-            "SECKILL.TRY 7 eve o5",
+            "SECKILL.TRY 7 ann o1", "SECKILL.TRY 7 bob o2", way, "SECKILL.TRY 7 dan o4",
+            "DEL seckill:wait:7", "SECKILL.TRY 7 eve o5",
         ]);
         let tries = [0, 1, 3, 5].map(|number: usize| &replies[number]);
         assert_eq!(tries, [0, 0, 1, 0].map(Value::Int).each_ref(), "{way}: {replies:?}");

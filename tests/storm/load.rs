@@ -144,15 +144,8 @@ impl Load {
 
 /// Answers that a command of a script may get besides its outcomes.
 const REFUSALS: [&str; 9] = [
-    "STOCK",
-    "READONLY",
-    "UNBLOCKED",
-    "MISCONF",
-    "MASTERDOWN",
-    "NOREPLICAS",
-    "BUSYKEY",
-    "NOVOUCHER",
-    "NOENTRY",
+    "STOCK", "READONLY", "UNBLOCKED", "MISCONF", "MASTERDOWN", "NOREPLICAS", "BUSYKEY",
+    "NOVOUCHER", "NOENTRY",
 ];
 
 fn run(

@@ -133,12 +133,8 @@ pub struct State {
 }
 
 pub const STREAMS: [&str; 6] = [
-    "stream.orders",
-    "stream.orders.released",
-    "stream.orders.confirmed",
-    "stream.orders.dlq",
-    "stream.draws",
-    "k.orders",
+    "stream.orders", "stream.orders.released", "stream.orders.confirmed", "stream.orders.dlq",
+    "stream.draws", "k.orders",
 ];
 
 impl State {

@@ -114,19 +114,8 @@ mod tests {
     #[test]
     fn garbled_units_are_refused() {
         for text in [
-            "",
-            "1",
-            "0:o",
-            "-1:o",
-            "x:o",
-            ":o",
-            "01:o",
-            "1,:o",
-            "1,waiting:o",
-            "1,waiting0:o",
-            "1,waiting2:o",
-            "1,waiting01:o",
-            "2,waiting1,waiting1:o",
+            "", "1", "0:o", "-1:o", "x:o", ":o", "01:o", "1,:o", "1,waiting:o", "1,waiting0:o",
+            "1,waiting2:o", "1,waiting01:o", "2,waiting1,waiting1:o",
         ] {
             assert_eq!(UserUnits::parse(text.as_bytes()), Err(Garbled), "{text}");
         }

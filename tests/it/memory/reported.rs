@@ -8,21 +8,10 @@ use redis::Value;
 /// Causes, after a module was refused, every event that a module can subscribe to.
 fn cause_every_event(server: &Server) {
     for command in [
-        "SET a 1",
-        "ZADD seckill:hold:7 5 o1",
-        "SADD s m",
-        "SET e 1 PX 1",
-        "RENAME a seckill:voucher:7",
-        "ZREM seckill:hold:7 o1",
-        "CONFIG SET maxmemory 0",
-        "SWAPDB 0 1",
-        "FLUSHALL",
-        "SET a 1",
-        "SAVE",
-        "DEBUG RELOAD",
-        "REPLICAOF 127.0.0.1 1",
-        "REPLICAOF NO ONE",
-        "DEL a",
+        "SET a 1", "ZADD seckill:hold:7 5 o1", "SADD s m", "SET e 1 PX 1",
+        "RENAME a seckill:voucher:7", "ZREM seckill:hold:7 o1", "CONFIG SET maxmemory 0",
+        "SWAPDB 0 1", "FLUSHALL", "SET a 1", "SAVE", "DEBUG RELOAD", "REPLICAOF 127.0.0.1 1",
+        "REPLICAOF NO ONE", "DEL a",
     ] {
         let reply = server.run(command);
         assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");

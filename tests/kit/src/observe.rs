@@ -152,16 +152,8 @@ impl Server {
 /// The keys that a try or a rejection of voucher 7, or a draw from pool 7, would use, whether they
 /// exist or not.
 const USUAL_KEYS: [&str; 11] = [
-    "seckill:stock:7",
-    "seckill:order:7",
-    "stream.orders",
-    "stream.orders.dlq",
-    "stream.orders.released",
-    "stock",
-    "buyers",
-    "orders",
-    "seckill:codes:7",
-    "seckill:winners:7",
+    "seckill:stock:7", "seckill:order:7", "stream.orders", "stream.orders.dlq",
+    "stream.orders.released", "stock", "buyers", "orders", "seckill:codes:7", "seckill:winners:7",
     "stream.draws",
 ];
 

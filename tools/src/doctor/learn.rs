@@ -373,9 +373,7 @@ impl Examination<'_, '_, '_> {
 /// Whether a call failed by a fault of the script's text, whatever its arguments and keys are.
 pub fn is_fault(reply: &Reply) -> bool {
     const FAULTS: [&str; 4] = [
-        "nonexistent global variable",
-        "attempt to call",
-        "nknown Redis command",
+        "nonexistent global variable", "attempt to call", "nknown Redis command",
         "rong number of arg",
     ];
     let text = reply.text();

@@ -254,10 +254,7 @@ mod tests {
         sale.ledger.book[1] =
             BookedOrder { user: "u0".to_owned(), ..entry(&sale.plan, 1, State::Sold) };
         let differences = [
-            "accepted orders in it",
-            "users over the limit",
-            "orders paid",
-            "orders cancelled",
+            "accepted orders in it", "users over the limit", "orders paid", "orders cancelled",
             "releases in the stream",
         ];
         assert_eq!(sale.differences(), differences);

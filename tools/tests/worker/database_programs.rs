@@ -52,10 +52,7 @@ fn mysqld(program: &Path) -> Command {
     let share = program.with_file_name("share");
     let mut command = Command::new(program);
     command.args([
-        "--no-defaults",
-        "--user=root",
-        "--mysqlx=OFF",
-        "--disable-log-bin",
+        "--no-defaults", "--user=root", "--mysqlx=OFF", "--disable-log-bin",
         "--secure-file-priv=NULL",
     ]);
     command.arg(format!("--lc-messages-dir={}", share.display()));

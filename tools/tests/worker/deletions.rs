@@ -18,13 +18,8 @@ fn entry_id(text: &str) -> EntryId {
 }
 
 const HARMS: [&str; 7] = [
-    "kill a worker",
-    "kill the server",
-    "delete consumers",
-    "delete entries",
-    "trim",
-    "destroy the group",
-    "delete the stream",
+    "kill a worker", "kill the server", "delete consumers", "delete entries", "trim",
+    "destroy the group", "delete the stream",
 ];
 
 struct Storm {

@@ -195,24 +195,8 @@ fn any_statements_leave_what_they_leave_one_after_the_other() {
 /// Text of letters that end a text, in some mode or character set, or that are part of one.
 fn letters(random: &mut fastrand::Rng, number: usize, set: &str) -> String {
     const ODD: [char; 18] = [
-        '\'',
-        '"',
-        '\\',
-        '`',
-        ';',
-        '-',
-        '#',
-        '%',
-        '?',
-        ':',
-        '@',
-        '\u{1a}',
-        '\n',
-        '\u{7e17}',
-        '\u{5c0f}',
-        ' ',
-        '\u{bf}',
-        '\u{1f600}',
+        '\'', '"', '\\', '`', ';', '-', '#', '%', '?', ':', '@', '\u{1a}', '\n', '\u{7e17}',
+        '\u{5c0f}', ' ', '\u{bf}', '\u{1f600}',
     ];
     let letter = |random: &mut fastrand::Rng| match random.u8(0..4) {
         0 if set == "utf8mb4" => random.char('\u{80}'..'\u{ffff}'),

@@ -159,13 +159,8 @@ mod tests {
                 assert!(made.len() >= 3, "{made:?}");
                 for statement in made {
                     let of_ours = [
-                        "shop_orders",
-                        "shop_voucher_sales",
-                        "shop_order_changes",
-                        "shop_lost_entries",
-                        "shop_positions",
-                        "shop_migrations",
-                        "shop_marks",
+                        "shop_orders", "shop_voucher_sales", "shop_order_changes",
+                        "shop_lost_entries", "shop_positions", "shop_migrations", "shop_marks",
                         "shop_closed_sales",
                     ];
                     assert!(of_ours.iter().any(|name| statement.contains(name)), "{statement}");
