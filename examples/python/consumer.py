@@ -91,7 +91,7 @@ def write(stream, entry):
 
 def handle(stream, entry_id, flat):
     try:
-        db.execute("BEGIN IMMEDIATE")
+        db.execute("BEGIN IMMEDIATE")  # one writer: nobody else inserts what write() has not found
         write(stream, entry_of(stream, flat))
         db.execute("COMMIT")
     except (KeyError, ValueError, sqlite3.IntegrityError) as error:  # the entry is faulty

@@ -5,18 +5,19 @@ import io.github.seckill.client.OrderState;
 import io.github.seckill.spring.listener.*;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
+import org.springframework.dao.DuplicateKeyException;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.stereotype.Component;
 import org.springframework.transaction.annotation.Transactional;
 
 /**
- * Makes rows of orders. Events come at least once and in any order, so a row is inserted only if it
- * is not there, and what was released stays so. What is to be refunded is in a table of its own.
+ * Makes rows of orders. Events come at least once, in any order, and to two instances at the same
+ * time. So each is inserted first, and changes the row only if that is there already; and what was
+ * released stays so. What is to be refunded is in a table of its own.
  */
 @Component
 public class OrderRows {
     private static final String KEY = "voucher = :voucher AND sale = :sale AND order_id = :id";
-    private static final String USER = " AND user_id = :user";
     private static final String INSERT = """
             INSERT INTO orders (voucher, sale, order_id, user_id, units, state, payment)
             VALUES (:voucher, :sale, :id, :user, :units, :state, :payment)
@@ -32,19 +33,17 @@ public class OrderRows {
     @SeckillOrderListener
     @Transactional
     public void placed(OrderPlaced placed) {
-        insertIfAbsent(placed, placed.isHeld() ? "held" : "sold", placed.units(), null);
+        insert(placed, placed.isHeld() ? "held" : "sold", placed.units(), null);
     }
 
     /** A payment. An order that was sold without a reference may get its first one later. */
     @SeckillOrderListener
     @Transactional
     public void confirmed(OrderConfirmed paid) {
-        String set = "UPDATE orders SET state = 'sold', payment = :payment WHERE ";
-        String unpaid = " AND (state = 'held' OR state = 'sold' AND payment IS NULL)";
-        int changed = of(paid, set + KEY + USER + unpaid)
-                .param("payment", paid.paymentRef()).update();
-        if (changed == 0) {
-            insertIfAbsent(paid, "sold", paid.units(), paid.paymentRef());
+        if (!insert(paid, "sold", paid.units(), paid.paymentRef())) {
+            String set = "UPDATE orders SET state = 'sold', payment = :payment WHERE ";
+            String unpaid = " AND (state = 'held' OR state = 'sold' AND payment IS NULL)";
+            of(paid, set + KEY + unpaid).param("payment", paid.paymentRef()).update();
         }
     }
 
@@ -61,11 +60,10 @@ public class OrderRows {
     public void released(OrderReleased released, String key) {
         long kept = released.kept();
         OrderState now = kept == 0 ? released.reason() : released.was();
-        String set = kept == 0 ? "state = :state" : "units = LEAST(units, :kept)";
-        int changed = of(released, "UPDATE orders SET " + set + " WHERE " + KEY + USER)
-                .param("state", word(now)).param("kept", kept).update();
-        if (changed == 0) {
-            insertIfAbsent(released, word(now), kept == 0 ? released.units() : kept, null);
+        if (!insert(released, word(now), kept == 0 ? released.units() : kept, null)) {
+            String set = kept == 0 ? "state = :state" : "units = LEAST(units, :kept)";
+            of(released, "UPDATE orders SET " + set + " WHERE " + KEY)
+                    .param("state", word(now)).param("kept", kept).update();
         }
         if (released.paymentRef() != null) {
             refundOnce(key, released, released.paymentRef(), released.reason());
@@ -73,29 +71,41 @@ public class OrderRows {
     }
 
     private void refundOnce(String key, OrderEvent event, String payment, Enum<?> reason) {
-        String known = "SELECT COUNT(*) FROM refunds WHERE event = ?";
-        if (database.sql(known).param(key).query(Long.class).single() == 0) {
-            database.sql("INSERT INTO refunds VALUES (?, ?, ?, ?, ?)")
-                    .params(key, payment, event.order().orderId(), event.units(), word(reason))
-                    .update();
-        }
+        isNew(database.sql("INSERT INTO refunds VALUES (?, ?, ?, ?, ?)")
+                .params(key, payment, event.order().orderId(), event.units(), word(reason)));
     }
 
     private static String word(@Nullable Enum<?> value) {
         return String.valueOf(value).toLowerCase(Locale.ROOT);
     }
 
-    private void insertIfAbsent(
+    /** Inserts the row; false if it is there already. */
+    private boolean insert(
             OrderEvent event, String state, long units, @Nullable String payment) {
-        OrderRef order = event.order();
-        var known =
-                of(event, "SELECT user_id FROM orders WHERE " + KEY).query(String.class).optional();
-        if (known.isEmpty()) {
-            of(event, INSERT).param("units", units).param("state", state)
-                    .param("payment", payment).update();
-        } else if (!known.get().equals(order.user())) {
+        if (isNew(of(event, INSERT).param("units", units).param("state", state)
+                .param("payment", payment))) {
+            return true;
+        }
+        String user =
+                of(event, "SELECT user_id FROM orders WHERE " + KEY).query(String.class).single();
+        if (!user.equals(event.order().user())) {
             // No repetition but a mistake: the entry stays pending until a person has looked at it.
             throw new IllegalStateException("the order id is another user's");
+        }
+        return false;
+    }
+
+    /**
+     * Only the insert can tell: what a look or an update does not find, another instance may insert
+     * before this one does. For PostgreSQL, whose transaction an error ends, it needs ON CONFLICT
+     * DO NOTHING.
+     */
+    private static boolean isNew(JdbcClient.StatementSpec insert) {
+        try {
+            insert.update();
+            return true;
+        } catch (DuplicateKeyException known) {
+            return false;
         }
     }
 

@@ -20,7 +20,7 @@ import org.springframework.aot.hint.annotation.Reflective;
  * is handed over again, later and later. <b>Each entry comes at least once</b>, and again after a
  * crash, so a repetition must do nothing: insert a row by the key voucher, sale and order id only
  * if it is not there. The streams have no common order: a payment or a release may come before its
- * order.
+ * order, and at the same time to another consumer. So insert first, and update a row that is there.
  *
  * <p>No order is given up by itself. {@link OrderFailurePolicy} says otherwise, and even it can't
  * release what is sold.
