@@ -2,7 +2,7 @@
 
 use crate::buyers::{Answers, Buyers, Goods, LONG_MS, orders_in, redirected};
 use crate::cli::{redis_cli, wait_for_agreement};
-use crate::harness::{Server, wait_for};
+use crate::harness::Server;
 use crate::nodes::{Nodes, PRIMARIES};
 use crate::slots::{Move, node_id, slot};
 
@@ -110,34 +110,6 @@ fn both(source: &Server, target: &Server, command: &str) -> [String; 2] {
 }
 
 #[test]
-fn trykeys_is_redirected_by_the_server_itself() {
-    let nodes = Nodes::start();
-    let from = nodes.owner("k");
-    let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
-    source.run("SET stock:{k} 9");
-    let keys = "SECKILL.TRYKEYS stock:{k} buyers:{k} orders:{k} k";
-    assert_eq!(source.say(&format!("{keys} alice o1")), "0");
-    let moving = Move::begin(source, target, "k");
-    // All keys are at the source: it sells.
-    assert_eq!(source.say(&format!("{keys} bob o2")), "0");
-    let bob = || both(source, target, &format!("{keys} bob o2"));
-    assert_eq!(bob(), ["2", "TRYAGAIN"]);
-    // The keys are on both nodes: neither sells, and nothing changes.
-    for key in ["stock:{k}", "buyers:{k}"] {
-        moving.key(key);
-        let digests = (source.digest(), target.digest());
-        assert_eq!(bob(), ["TRYAGAIN", "TRYAGAIN"], "{key}");
-        assert_eq!((source.digest(), target.digest()), digests);
-    }
-    moving.key("orders:{k}");
-    assert_eq!(bob(), ["ASK", "2"]);
-    assert_eq!(both(source, target, &format!("{keys} carol o3")), ["ASK", "0"]);
-    moving.end();
-    assert_eq!(both(source, target, &format!("{keys} dave o4")), ["MOVED", "0"]);
-    assert_eq!(target.say("GET stock:{k}"), "5");
-}
-
-#[test]
 fn a_managed_voucher_is_sold_as_soon_as_its_keys_have_come() {
     let nodes = Nodes::start();
     let from = nodes.owner("m");
@@ -211,8 +183,7 @@ fn a_line_is_served_where_its_slot_has_gone() {
     moving.end();
     assert_eq!(both(source, target, "SECKILL.TRY w dan dan WAITLIST"), ["MOVED", "6"]);
     let served = || orders_in(&target.run("XRANGE stream.orders:{w} - +"));
-    let come = wait_for("the first in line", || (served() == ["eve", "ann", "bob"]).then_some(()));
-    come.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", served(), target.log()));
+    target.until("the first in line", || served() == ["eve", "ann", "bob"]);
     assert_eq!(target.say("SECKILL.RESTOCK w 2"), "0");
     assert_eq!(served(), ["eve", "ann", "bob", "cid", "dan"]);
     assert_eq!(target.audited("w").differences(), [""; 0]);

@@ -17,39 +17,6 @@ pub fn sold(server: &Server, total: usize) -> Client {
     client
 }
 
-#[test]
-fn a_small_book_takes_one_step() {
-    let server = Server::observed().start();
-    server.run("SECKILL.CREATE 7 9 LIMIT 3 HOLD 900000");
-    server.run("SECKILL.TRY 7 alice o1 UNITS 2");
-    server.check(
-        "
-        > SECKILL.AUDIT 7 CURSOR 0
-        1) \"0\"
-        2)  1) \"total\"
-            2) (integer) 9
-            3) \"left\"
-            4) (integer) 7
-            5) \"held\"
-            6) (integer) 2
-            7) \"sold\"
-            8) (integer) 0
-            9) \"orders\"
-           10) (integer) 1
-           11) \"buyers\"
-           12) (integer) 1
-           13) \"waiting\"
-           14) (integer) 0
-           15) \"changed\"
-           16) (integer) 0
-           17) \"differences\"
-           18) (empty array)
-        ",
-    );
-    server.silent("SECKILL.AUDIT 7 CURSOR 0");
-    assert_error(&server.run("SECKILL.AUDIT 8 CURSOR 0"), "NOVOUCHER", "8");
-}
-
 /// A step reads a bounded number of elements, however large the sale is.
 #[test]
 fn no_step_reads_much() {

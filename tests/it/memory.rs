@@ -77,8 +77,8 @@
 //! | F3 | `reported::a_promotion_scans_no_keys` |
 //! | F4 | `reported::a_setting_that_changes_scans_no_keys` |
 //! | O2 | `adopt::rules_that_come_from_elsewhere_count_at_once` |
-//! | O5 | `survival::keys_that_are_restored_copied_or_moved` |
-//! | O6 | `survival::keys_that_go_away_and_come_back` |
+//! | O5 | `survival::keys_that_are_copied_or_moved` |
+//! | O6 | `arriving::a_key_that_comes_is_not_waited_for_longer` |
 //! | O7 | `survival::holds_whose_key_was_lost_can_still_be_settled` |
 //! | O8 | `holds_mended::holds_that_others_wrote_are_lifted` |
 //! | O9 | `locks_turns::what_comes_in_the_place_of_a_lock_is_the_lock` |

@@ -179,30 +179,6 @@ fn holds_go_with_their_database() {
     assert_over(&server, "7");
 }
 
-#[test]
-fn keys_that_go_away_and_come_back() {
-    let server = Server::start();
-    let kinds = ["stock", "order", "units", "hold", "voucher", "book", "extra"];
-    let over = in_time(40, |hold_ms| {
-        server.run("FLUSHALL");
-        let overs = kinds.map(|kind| {
-            let over = sale(&server, kind, hold_ms);
-            server.check(&format!("> RENAME seckill:{kind}:{kind} away-{kind}\nOK"));
-            (server.clock_ms() < over).then_some(over)
-        });
-        overs.into_iter().collect::<Option<Vec<_>>>()
-    });
-    server.wait_until(over[6] + 20);
-    // The timer has met each sale without its key.
-    for kind in ["stock", "order", "units"] {
-        server.check(&format!("> HGET seckill:book:{kind} due\nheld:1:..."));
-    }
-    for kind in kinds {
-        server.check(&format!("> RENAME away-{kind} seckill:{kind}:{kind}\nOK"));
-        assert_over(&server, kind);
-    }
-}
-
 /// A key that is gone for good is for a person: to set it, or to drop the sale as it is.
 #[test]
 fn a_sale_that_lacks_a_key_is_left_alone_until_a_person_says_so() {
@@ -302,33 +278,11 @@ fn holds_whose_key_was_lost_can_still_be_settled() {
 }
 
 #[test]
-fn keys_that_are_restored_copied_or_moved() {
+fn keys_that_are_copied_or_moved() {
     let server = Server::start();
     let mut other = server.client();
     other.run("SELECT 2");
     let kinds = ["voucher", "stock", "order", "book", "units", "hold", "extra"];
-    // All keys are removed, then restored one by one, in both orders.
-    for (voucher, back) in [("7", false), ("8", true)] {
-        let mut keys = kinds.map(|kind| format!("seckill:{kind}:{voucher}"));
-        if back {
-            keys.reverse();
-        }
-        let (over, dumps) = in_time(40, |hold_ms| {
-            server.run("FLUSHALL");
-            let over = sale(&server, voucher, hold_ms);
-            let dumps = keys.each_ref().map(|key| server.call(&["DUMP", key]));
-            keys.iter().for_each(|key| drop(server.run(&format!("DEL {key}"))));
-            (server.clock_ms() < over).then_some((over, bytes_list(Value::Array(dumps.into()))))
-        });
-        server.wait_until(over);
-        for (key, dump) in keys.iter().zip(&dumps) {
-            let restored = server.call(&[b"RESTORE".as_slice(), key.as_bytes(), b"0", dump]);
-            assert_eq!(restored, Value::Okay);
-            // Time for the expiry to meet a sale of which half exists.
-            server.wait_until(server.clock_ms() + 10);
-        }
-        assert_over(&server, voucher);
-    }
     // A copy with another name is another sale, with the same holds.
     in_time(60, |hold_ms| {
         server.run("FLUSHALL");
