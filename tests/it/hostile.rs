@@ -4,7 +4,7 @@
 use crate::aof::shown;
 use crate::commands::{Row, rows};
 use crate::differential::seed;
-use crate::harness::{Client, Server, wait_for};
+use crate::harness::{Client, Server};
 use crate::transcript::argv;
 use domain::book::Entry;
 use redis::Value;
@@ -210,8 +210,7 @@ fn random_bytes_do_no_harm() {
         }
     }
     println!("{lost} refused, {done} done");
-    let over = wait_for("an end of all waits", || (server.in_line() == 0).then_some(()));
-    over.unwrap_or_else(|late| panic!("SEED={seed}: {late}"));
+    server.wait_for_line(0);
     assert!(!server.log().contains("a bug in the module"), "SEED={seed}: {}", server.log());
     client.check("> CLIENT PAUSE 60000 WRITE\nOK");
     let copy = Server::with().aof().without_module().data_of(&server).start();

@@ -5,13 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::harness::{Client, Server, left_out, module, text, tool, wait_for};
+use crate::harness::{Client, Server, left_out, module, text, tool};
+use crate::memory::load;
 use crate::observe::{integer, words};
 use redis::Value;
-
-fn load(server: &Server, args: &str) -> Value {
-    server.run(&format!("MODULE LOAD {} {args}", module().display()))
-}
 
 #[test]
 fn a_running_server_can_load_and_unload() {
@@ -242,8 +239,7 @@ fn unloading_waits_for_what_was_sent_behind_a_blocking_call() {
         let clients = server.say("CLIENT LIST");
         clients.lines().any(|line| line.contains(name) && line.contains(" flags=b"))
     };
-    let blocked = wait_for("a blocked client", || is_blocked("impatient").then_some(()));
-    blocked.expect("blocked");
+    server.until("a blocked client", || is_blocked("impatient"));
     assert!(unload().starts_with("ERR"), "{}", server.log());
     assert!(server.log().contains("name=impatient"), "{}", server.log());
     server.check("> RPUSH q x\n1");
@@ -255,7 +251,7 @@ fn unloading_waits_for_what_was_sent_behind_a_blocking_call() {
     worker.run("CLIENT SETNAME waits");
     server.run("XGROUP CREATE s g $ MKSTREAM");
     worker.send(&["XREADGROUP", "GROUP", "g", "w", "BLOCK", "0", "STREAMS", "s", ">"]);
-    wait_for("a worker", || is_blocked("waits").then_some(())).expect("blocked");
+    server.until("a worker", || is_blocked("waits"));
     let is_ahead = words(server.run("CONFIG GET lookahead")).len() == 2
         || server.say("CLIENT LIST").contains(" capa=");
     if is_ahead {

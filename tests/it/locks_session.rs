@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Client, Server, text, wait_for};
+use crate::harness::{Client, Server, text};
 use crate::locks_line::id_of;
 use crate::locks_server::effects;
 use crate::observe::integer;
@@ -66,9 +66,7 @@ fn all_locks_of_a_connection_are_released_in_every_database() {
     for db in 0..3 {
         server.run(&format!("SELECT {db}"));
         // What is left: the locks without SESSION, and the fence keys.
-        let left =
-            wait_for("the releases", || (server.run("DBSIZE") == Value::Int(200)).then_some(()));
-        left.unwrap_or_else(|late| panic!("{late}: {:?}", server.run("KEYS *")));
+        server.until("the releases", || server.run("DBSIZE") == Value::Int(200));
     }
     assert_eq!(server.info_number("seckill_locks_released"), before + 300);
 }

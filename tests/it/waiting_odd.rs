@@ -1,6 +1,6 @@
 //! Waiting lists amid full streams, and keys that other clients edit, move or restore.
 
-use crate::harness::{Server, wait_for};
+use crate::harness::Server;
 use crate::waiting::{LAST_ID, waiting};
 use redis::Value;
 
@@ -13,10 +13,8 @@ fn a_full_stream_refuses_no_cancellation() {
     server.check("> SECKILL.CANCEL 7 ann o1\n1\n> GET seckill:stock:7\n1");
     assert_eq!(server.state("7", "o2"), "waiting");
     server.check("> SECKILL.TRY 7 dan o4\n1\n> SECKILL.TRY 7 dan o4 WAITLIST\n6");
-    wait_for("a line in the log", || {
-        server.log().contains("orders that wait were not served").then_some(())
-    })
-    .expect("the log says why");
+    let told = || server.log().contains("orders that wait were not served");
+    server.until("a line in the log", told);
     server.run("DEL stream.orders");
     server.wait_for_state("7", "o2", "held");
     server.assert_book("7", [0, 1, 0]);
@@ -62,10 +60,8 @@ fn a_line_without_its_book_waits_for_it() {
     let server = Server::start();
     waiting(&server, 900_000);
     server.check("> RENAME seckill:book:7 away\nOK\n> SECKILL.RESTOCK 7 1\n1");
-    wait_for("a line in the log", || {
-        server.log().contains("orders that wait were not served").then_some(())
-    })
-    .expect("the log says why");
+    let told = || server.log().contains("orders that wait were not served");
+    server.until("a line in the log", told);
     server.check("> ZCARD seckill:wait:7\n2\n> RENAME away seckill:book:7\nOK");
     server.wait_for_state("7", "o2", "held");
     server.assert_book("7", [0, 2, 0]);

@@ -8,7 +8,7 @@ use crate::crash::hold_ms;
 use crate::evidence::assert_suffix_lost;
 use crate::harness::{Server, last_appended, left_out};
 use crate::length::{Tally, histories};
-use crate::load::{Load, tally};
+use crate::load::{Load, Log, tally};
 use crate::whole::{assert_same, assert_whole};
 use crate::world::{STREAMS, State, free_locks, make, stream, wait_for_holds};
 use redis::Value;
@@ -113,35 +113,42 @@ fn with_full_disk() -> Option<Server> {
     Some(server)
 }
 
+/// What is sold while the server can't write, once this field of INFO says so.
+fn until_refused(server: &Server, seed: u64, field: &str, break_it: impl FnOnce()) -> Vec<Log> {
+    make(server, 600_000);
+    let load = Load::start(server, seed, 0);
+    load.wait_for_answers(300);
+    break_it();
+    server.until(field, || server.info(field).as_deref() == Some("err"));
+    load.wait_for_more_answers(500);
+    let logs = load.end();
+    assert_whole(server);
+    free_locks(server);
+    let before = server.digest();
+    for voucher in ["m", "u"] {
+        let refused = server.say(&format!("SECKILL.TRY {voucher} late olate"));
+        assert!(refused.starts_with("MISCONF "), "{refused}");
+    }
+    assert_eq!(server.digest(), before);
+    let refusals = logs.iter().flatten().filter(|sent| match sent.answer() {
+        Some(Value::ServerError(error)) => error.code() == "MISCONF",
+        _ => false,
+    });
+    assert!(refusals.count() > 0, "no connection was refused");
+    logs
+}
+
 #[test]
 fn a_full_disk_refuses_and_nothing_is_half_done() {
     histories("full disk", 1, |seed| {
         let Some(server) = with_full_disk() else { return Tally::default() };
-        make(&server, 600_000);
         // The server writes to this name while it starts a file, and renames the link later.
         let folder = server.dir().join("appendonlydir");
         fs::create_dir(&folder).expect("a folder");
         symlink("/dev/full", folder.join("temp-appendonly.aof.incr")).expect("a link");
-        let load = Load::start(&server, seed, 0);
-        load.wait_for_answers(300);
-        assert_eq!(server.run("CONFIG SET appendonly yes"), Value::Okay);
-        server.until("a full disk", || {
-            let status = server.info("aof_last_write_status");
-            status.as_deref() == Some("err")
+        let logs = until_refused(&server, seed, "aof_last_write_status", || {
+            assert_eq!(server.run("CONFIG SET appendonly yes"), Value::Okay);
         });
-        load.wait_for_more_answers(500);
-        let logs = load.end();
-        assert_whole(&server);
-        free_locks(&server);
-        let before = server.digest();
-        let refused = server.say("SECKILL.TRY m late olate");
-        assert!(refused.starts_with("MISCONF "), "{refused}");
-        assert_eq!(server.digest(), before);
-        let refusals = logs.iter().flatten().filter(|sent| match sent.answer() {
-            Some(Value::ServerError(error)) => error.code() == "MISCONF",
-            _ => false,
-        });
-        assert!(refusals.count() > 0, "no connection was refused");
         // The disk has room again. On a busy machine the load may have bought everything.
         assert_eq!(server.run("CONFIG SET appendonly no"), Value::Okay);
         assert!(matches!(server.run("SECKILL.RESTOCK s 5"), Value::Int(5..)));
@@ -155,23 +162,10 @@ fn a_full_disk_refuses_and_nothing_is_half_done() {
 fn a_failed_save_refuses_and_nothing_is_half_done() {
     histories("failed BGSAVE", 1, |seed| {
         let server = Server::with().config("save 100000 100000").start();
-        make(&server, 600_000);
-        let load = Load::start(&server, seed, 0);
-        load.wait_for_answers(300);
-        fs::create_dir(server.dir().join("dump.rdb")).expect("what no file can replace");
-        server.run("BGSAVE");
-        server.until("a failed save", || {
-            let status = server.info("rdb_last_bgsave_status");
-            status.as_deref() == Some("err")
+        let logs = until_refused(&server, seed, "rdb_last_bgsave_status", || {
+            fs::create_dir(server.dir().join("dump.rdb")).expect("what no file can replace");
+            server.run("BGSAVE");
         });
-        load.wait_for_more_answers(500);
-        let logs = load.end();
-        assert_whole(&server);
-        free_locks(&server);
-        let before = server.digest();
-        let refused = server.say("SECKILL.TRY u late olate");
-        assert!(refused.starts_with("MISCONF "), "{refused}");
-        assert_eq!(server.digest(), before);
         fs::remove_dir(server.dir().join("dump.rdb")).expect("room again");
         assert_eq!(server.run("SAVE"), Value::Okay);
         let copy = Server::with().without_module().data_of(&server).start();

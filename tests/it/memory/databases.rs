@@ -3,7 +3,8 @@
 use std::fs;
 
 use super::primed::{LASTS, Last, OVER, Primed, RULES, each, each_at_once};
-use crate::harness::{Server, wait_for};
+use super::slots::wait_for_open_holds;
+use crate::harness::Server;
 use redis::Value;
 
 const CREATE: &str = "SECKILL.CREATE {t}m 1 HOLD 900000";
@@ -149,9 +150,7 @@ fn data_that_is_loaded_beside_the_old_ends_what_was_known_of_the_old() {
     primary.wait_for_replica(&replica);
     replica.check("> REPLICAOF NO ONE\nOK");
     replica.wait_for_state("sooner", "a1", "expired");
-    let open = || replica.info_number("seckill_holds_open");
-    let counted = wait_for("the count of holds", || (open() == 2).then_some(()));
-    counted.unwrap_or_else(|late| panic!("{late}: {}, not 2", open()));
+    wait_for_open_holds(&replica, 2);
     for (voucher, book) in [("stays", [4, 1, 0]), ("comes", [4, 1, 0]), ("paid", [4, 0, 1])] {
         replica.assert_book(voucher, book);
     }

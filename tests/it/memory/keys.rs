@@ -1,7 +1,6 @@
 //! Events of keys: a key appears, a sorted set changes, a key goes, expires or is evicted.
 
 use super::primed::{Last, Primed, each_at_once};
-use crate::harness::wait_for;
 use redis::Value;
 
 /// A sorted set that makes an order due, and has the other one.
@@ -183,11 +182,9 @@ fn a_key_that_is_evicted_is_missed_by_the_very_next_try() {
             primed.again(&format!("{key} is evicted"), voucher_of(key));
             let expire = format!("EXPIRE {key} 100000");
             primed.run(&["PERSIST {t}lock", before, &expire, "CONFIG SET maxmemory 1"]);
-            let gone = wait_for("an eviction", || {
-                // This asks for no key, because that could change what is remembered.
-                (primed.server.info_number("evicted_keys") > 0).then_some(())
-            });
-            gone.unwrap_or_else(|late| panic!("{key}: {late}"));
+            // This asks for no key, because that could change what is remembered.
+            let is_gone = || primed.server.info_number("evicted_keys") > 0;
+            primed.server.until("an eviction", is_gone);
             primed.run(&["CONFIG SET maxmemory 0", "CONFIG RESETSTAT"]);
             assert_eq!(answer(&primed, attempt), wanted, "{key} is evicted");
             primed.check();

@@ -3,7 +3,6 @@
 
 use super::moving::{Moving, Step, nodes};
 use crate::differential::seed;
-use crate::harness::wait_for;
 use redis::Value;
 
 /// Rules that a voucher may get while its slot moves.
@@ -33,36 +32,24 @@ enum Kind {
 const KINDS: [Kind; 5] = [Kind::Unmanaged, Kind::SoldOut, Kind::Managed, Kind::Held, Kind::Full];
 
 fn make(moving: &mut Moving<'_>, kind: Kind) {
-    let voucher = moving.voucher.clone();
-    let commands: Vec<String> = match kind {
-        Kind::Unmanaged => vec![
-            format!("SET seckill:stock:{voucher} 500"),
-            format!("SECKILL.TRY {voucher} ann a1"),
-        ],
-        Kind::SoldOut => {
-            vec![format!("SET seckill:stock:{voucher} 1"), format!("SECKILL.TRY {voucher} ann a1")]
+    let commands = match kind {
+        Kind::Unmanaged => "SET seckill:stock:V 500, SECKILL.TRY V ann a1",
+        Kind::SoldOut => "SET seckill:stock:V 1, SECKILL.TRY V ann a1",
+        Kind::Managed => {
+            "SECKILL.CREATE V 500 HOLD 900000, SECKILL.TRY V ann a1, SECKILL.TRY V bob b1, \
+             SECKILL.CANCEL V bob b1, SECKILL.TRY V eve e1"
         }
-        Kind::Managed => vec![
-            format!("SECKILL.CREATE {voucher} 500 HOLD 900000"),
-            format!("SECKILL.TRY {voucher} ann a1"),
-            format!("SECKILL.TRY {voucher} bob b1"),
-            format!("SECKILL.CANCEL {voucher} bob b1"),
-            format!("SECKILL.TRY {voucher} eve e1"),
-        ],
-        Kind::Held => vec![
-            format!("SECKILL.CREATE {voucher} 500 HOLD 900000"),
-            format!("SECKILL.TRY {voucher} ann a1"),
-            format!("SECKILL.TRY {voucher} eve e1"),
-        ],
-        Kind::Full => vec![
-            format!("SECKILL.CREATE {voucher} 2 HOLD 900000"),
-            format!("SECKILL.TRY {voucher} bob b1"),
-            format!("SECKILL.CANCEL {voucher} bob b1"),
-            format!("SECKILL.TRY {voucher} ann a1"),
-            format!("SECKILL.TRY {voucher} eve e1"),
-        ],
+        Kind::Held => {
+            "SECKILL.CREATE V 500 HOLD 900000, SECKILL.TRY V ann a1, SECKILL.TRY V eve e1"
+        }
+        Kind::Full => {
+            "SECKILL.CREATE V 2 HOLD 900000, SECKILL.TRY V bob b1, SECKILL.CANCEL V bob b1, \
+             SECKILL.TRY V ann a1, SECKILL.TRY V eve e1"
+        }
     };
-    commands.into_iter().for_each(|command| moving.step(Step::AtOwner(command)));
+    for command in commands.split(", ") {
+        moving.step(Step::AtOwner(command.replace('V', &moving.voucher)));
+    }
 }
 
 /// All keys of the slot, in the order that a number selects.
@@ -190,8 +177,7 @@ fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
     moving.step(Step::Begin);
     moving.step(Step::Take);
     target.check("> SET seckill:stock:{gone}v 0\nOK\n> SECKILL.TRY {gone}v ann a2\n1");
-    let forgotten = wait_for("the holds to be forgotten", || (open() == 0).then_some(()));
-    forgotten.unwrap_or_else(|late| panic!("{late}: {} are open\n{}", open(), source.log()));
+    source.until("the holds to be forgotten", || open() == 0);
     source.until("the unload", || source.run("MODULE UNLOAD seckill") == Value::Okay);
 }
 

@@ -2,7 +2,7 @@
 
 use super::{calls, load, scan};
 use crate::config::CONFIGS;
-use crate::harness::{Server, text, wait_for};
+use crate::harness::{Server, text};
 use redis::Value;
 
 /// Causes, after a module was refused, every event that a module can subscribe to.
@@ -111,12 +111,7 @@ fn a_replica_keeps_nothing_of_vouchers_that_were_dropped() {
     assert_eq!(replica.run("DBSIZE"), Value::Int(0));
     // Before the fix it was 130 bytes per voucher.
     let most = before + 20_000 * 25;
-    let settled = wait_for("the replica's memory", || {
-        (replica.info_number("used_memory") < most).then_some(())
-    });
-    settled.unwrap_or_else(|late| {
-        panic!("{late}: {before}, then {}", replica.info_number("used_memory"))
-    });
+    replica.until(&format!("less than {most} bytes"), || replica.info_number("used_memory") < most);
 }
 
 #[test]

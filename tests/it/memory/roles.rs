@@ -2,7 +2,8 @@
 
 use super::load;
 use super::primed::{LASTS, OVER, Primed};
-use crate::harness::{Server, wait_for};
+use super::slots::wait_for_open_holds;
+use crate::harness::Server;
 use crate::observe::integer;
 use redis::Value;
 
@@ -59,14 +60,11 @@ fn a_promoted_replica_knows_the_holds_already() {
     let deadline = integer(&primary.field("SECKILL.ORDER due a1", "deadline"));
     drop(primary);
     replica.check("> REPLICAOF NO ONE\nOK");
-    let open = || replica.info_number("seckill_holds_open");
     if replica.clock_ms() < deadline - 1000 {
-        let counted = wait_for("the count of holds", || (open() == 2).then_some(()));
-        counted.unwrap_or_else(|late| panic!("{late}: {}", open()));
+        wait_for_open_holds(&replica, 2);
     }
     replica.wait_for_state("due", "a1", "expired");
-    let counted = wait_for("the count of holds", || (open() == 1).then_some(()));
-    counted.unwrap_or_else(|late| panic!("{late}: {}", open()));
+    wait_for_open_holds(&replica, 1);
     assert_eq!(super::calls(&replica, "scan"), before, "looked for holds");
     replica.assert_book("long", [4, 1, 0]);
     replica.assert_book("paid", [4, 0, 1]);

@@ -3,7 +3,7 @@
 
 use super::primed::{LASTS, OVER, Primed};
 use crate::cluster::two_nodes;
-use crate::harness::{Server, text, wait_for};
+use crate::harness::{Server, text};
 use crate::observe::integer;
 use crate::whole_slots::Mover;
 use redis::Value;
@@ -17,10 +17,9 @@ fn two_nodes_that_migrate() -> Option<(Server, Server, Mover)> {
     Some((source, target, mover))
 }
 
-fn wait_for_open_holds(server: &Server, wanted: i64) {
-    let open = || server.info_number("seckill_holds_open");
-    let come = wait_for("the holds", || (open() == wanted).then_some(()));
-    come.unwrap_or_else(|late| panic!("{late}: {} are open\n{}", open(), server.log()));
+pub fn wait_for_open_holds(server: &Server, wanted: i64) {
+    let what = format!("{wanted} open holds");
+    server.until(&what, || server.info_number("seckill_holds_open") == wanted);
 }
 
 #[test]

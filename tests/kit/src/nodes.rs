@@ -1,7 +1,7 @@
 //! A cluster of six nodes on loopback ports: three primaries that share the slots, each with a
 //! replica.
 
-use crate::harness::{Builder, Server, database, text, wait_for};
+use crate::harness::{Builder, Server, database, text};
 use crate::slots::node_id;
 use redis::Value;
 
@@ -78,6 +78,5 @@ impl Nodes {
 }
 
 fn expect_ok(server: &Server, command: &str) {
-    let reply = wait_for(command, || (server.run(command) == Value::Okay).then_some(()));
-    reply.unwrap_or_else(|late| panic!("{late}: {:?}\n{}", server.run(command), server.log()));
+    server.until(command, || server.run(command) == Value::Okay);
 }

@@ -57,8 +57,7 @@ impl Server {
 
     /// Waits until the server's clock has passed a moment.
     pub fn wait_until(&self, moment_ms: i64) {
-        let passed = wait_for("a moment", || (self.clock_ms() > moment_ms).then_some(()));
-        passed.unwrap_or_else(|late| panic!("{late}"));
+        self.until("a moment", || self.clock_ms() > moment_ms);
     }
 
     /// The differences that SECKILL.AUDIT finds.
