@@ -24,17 +24,19 @@ import java.util.stream.Stream;
 public final class SeckillServer implements AutoCloseable {
     private static final int STARTS_MAX = 5;
     private static final long START_NANOS = TimeUnit.SECONDS.toNanos(30);
+    private static final long OWNER_SECONDS = 30;
 
     private final Path folder;
     private final int port;
     private final Process process;
     private final Thread atExit;
+    private volatile boolean hasOwner;
 
     private SeckillServer(Path folder, int port, Process process) {
         this.folder = folder;
         this.port = port;
         this.process = process;
-        this.atExit = new Thread(process::destroyForcibly, "seckill-server-at-exit");
+        this.atExit = new Thread(this::endAtExit, "seckill-server-at-exit");
         Runtime.getRuntime().addShutdownHook(atExit);
     }
 
@@ -190,6 +192,22 @@ public final class SeckillServer implements AutoCloseable {
         } catch (IOException failed) {
             throw new UncheckedIOException(failed);
         }
+    }
+
+    /**
+     * When the virtual machine exits it is left to its owner to close it, for half a minute: an
+     * application context stops then, too, and its listeners and locks still need their server.
+     */
+    public SeckillServer leaveToOwner() {
+        hasOwner = true;
+        return this;
+    }
+
+    private void endAtExit() {
+        if (hasOwner) {
+            process.onExit().completeOnTimeout(process, OWNER_SECONDS, TimeUnit.SECONDS).join();
+        }
+        process.destroyForcibly();
     }
 
     /** Kills it at once, as SIGKILL does, and waits until it is gone. Its folder stays. */

@@ -1,12 +1,19 @@
 package io.github.seckill.test;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** The first test of the build: without a module it says so, once. */
 class SeckillServerTest {
+    private static final String THERE = "still there";
+
     @Test
     void aSecondCloseDoesNothing() {
         SeckillServer server = SeckillServer.start();
@@ -14,5 +21,30 @@ class SeckillServerTest {
         server.close();
         assertFalse(server.isAlive());
         assertFalse(Files.exists(server.folder()));
+    }
+
+    @Test
+    void whenTheVirtualMachineExitsItsOwnerStillHasIt() throws Exception {
+        Process exits = new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-cp", System.getProperty("java.class.path"), Owner.class.getName())
+                .redirectErrorStream(true).start();
+        String said =
+                new String(exits.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertEquals(THERE, said.strip());
+    }
+
+    /** Closes its server at the exit only, when it has not gone for a while. */
+    static final class Owner {
+        public static void main(String[] arguments) {
+            SeckillServer server = SeckillServer.start().leaveToOwner();
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+                CompletableFuture<String> gone =
+                        ProcessHandle.of(server.pid()).orElseThrow().onExit().thenApply(end -> "gone");
+                System.out.println(
+                        gone.completeOnTimeout(THERE, 500, TimeUnit.MILLISECONDS).join());
+                server.close();
+            }));
+        }
     }
 }

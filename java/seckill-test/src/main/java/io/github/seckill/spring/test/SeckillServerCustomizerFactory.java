@@ -37,7 +37,7 @@ final class SeckillServerCustomizerFactory implements ContextCustomizerFactory {
         @Override
         public void customizeContext(
                 ConfigurableApplicationContext context, MergedContextConfiguration merged) {
-            SeckillServer started = start();
+            SeckillServer started = start().leaveToOwner();
             var beans = (DefaultSingletonBeanRegistry) context.getBeanFactory();
             beans.registerSingleton(NAME, started);
             // What is registered first is destroyed last: after all who are connected.
