@@ -13,7 +13,7 @@ CREATE TABLE orders (
 -- What is to be paid back, and for how many units. On what is unknown a person decides: if it
 -- turns out to be late or second, that is another row.
 CREATE TABLE refunds (
-    event    VARCHAR(255) NOT NULL PRIMARY KEY,
+    event    VARCHAR(512) NOT NULL PRIMARY KEY,
     payment  VARCHAR(128) NOT NULL,
     order_id VARCHAR(128) NOT NULL,
     units    BIGINT       NOT NULL,

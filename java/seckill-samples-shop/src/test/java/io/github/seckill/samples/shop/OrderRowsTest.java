@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.*;
 import java.util.concurrent.*;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.beans.factory.annotation.Autowired;
@@ -68,6 +69,19 @@ class OrderRowsTest {
             instances.shutdownNow();
         }
         assertThat(wrong).isEmpty();
+    }
+
+    @Test
+    void whatFitsInTheOrdersFitsInTheRefunds() {
+        String longest = "a".repeat(128);
+        OrderRef order = OrderRef.of(longest, longest, longest).inSale((1L << 53) - 1);
+        PaymentToRefund payment = new PaymentToRefund(
+                order, 1, longest, PaymentToRefund.Reason.UNKNOWN,
+                new StreamEntry("stream.orders.confirmed", "shop", "1-1", 1));
+        rows.refund(payment, payment.idempotencyKey());
+        rows.refund(payment, payment.idempotencyKey());
+        assertThat(database.sql("SELECT COUNT(*) FROM refunds").query(Long.class).single())
+                .isEqualTo(1);
     }
 
     /** Three units are held, one of them is released, and the others are paid. */
