@@ -33,7 +33,7 @@ import shop.documented.first.FirstSale;
 /** The code of docs/java.md and docs/clients.md is the code of this folder, and it runs. */
 @EnabledIf("shop.documented.Pages#areHere")
 class DocumentationTest {
-    /** The tests of each section of docs/java.md; those of the sample shop are its own. */
+    /** The tests of each section of docs/java.md; the sample shop has its own, too. */
     private static final String TABLE = """
             From an empty project to a proved sale: documented.DocumentationTest FactoriesTest \
               OverridesTest ArgumentsTest CommandsTest RestartTest ClusterTest CoalescingTest
@@ -48,7 +48,7 @@ class DocumentationTest {
               ListenersTest OrderFailureTest
             Locks: LocksTest StarterTest RestartTest WaitsTest ClusterTest
             A server for your tests: StarterTest RestartTest
-            The sample shop:
+            The sample shop: documented.DocumentationTest
             From StringRedisTemplate.execute: documented.DocumentationTest documented.MovingTest
             From RLock: LocksTest
             Properties: documented.DocumentationTest OverridesTest ListenersTest
@@ -78,6 +78,17 @@ class DocumentationTest {
             await().until(() -> output.toString().split("insert, unless placed:").length == 101);
             assertThat(context.isRunning()).isTrue();
         }
+    }
+
+    @Test
+    void theSampleShopIsStartedWithWhatThePageInstalls() throws IOException {
+        String install = Pages.line("docs/java.md", "mvn -f java/pom.xml -pl ");
+        String shop = Files.readString(ROOT.resolve("java/seckill-samples-shop/pom.xml"));
+        List<String> needed = Pattern.compile("<dependency>\\s*<groupId>io.github.seckill</groupId>"
+                + "\\s*<artifactId>(.*)</artifactId>").matcher(shop).results()
+                .map(found -> found.group(1)).toList();
+        assertThat(needed).isNotEmpty();
+        assertThat(install.split(" ")[4].split(",")).containsAll(needed);
     }
 
     @Test
