@@ -32,10 +32,8 @@ fn keep_away(shop: &Shop, worker: &mut Worker, ms: i64) {
 
 fn the_database_is_away(kind: Kind) {
     let Some(database) = Database::alone(kind) else { return };
-    let mut shop = Shop::open(database);
+    let shop = Shop::open(database).selling("phone 100000, tea 100000 LIMIT 1");
     let mut random = random();
-    shop.sell("phone", 100_000);
-    shop.sell_managed("tea", 100_000, "LIMIT 1");
     let mut worker = shop.worker(&IMPATIENT);
     for round in 0..3 {
         let before = shop.row_count();
@@ -158,8 +156,7 @@ fn a_worker_ends_in_time_before_a_database_that_never_answers() {
 #[test]
 fn a_worker_ends_in_time_when_the_database_stands_still() {
     let Some(database) = Database::alone(Kind::MariaDb) else { return };
-    let mut shop = Shop::open(database);
-    shop.sell("phone", 100_000);
+    let shop = Shop::open(database).selling("phone 100000");
     shop.buy("phone", "u1", "o1");
     let mut worker = shop.worker(&IMPATIENT);
     wait_for_rows(&shop, &worker, 1);

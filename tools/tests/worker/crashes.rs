@@ -12,10 +12,8 @@ use crate::shop::{Shop, random};
 /// A worker that hangs is considered dead. When it resumes, its orders are rows already.
 fn a_frozen_worker_does_no_harm(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
-    let mut shop = Shop::open(database);
+    let shop = Shop::open(database).selling("phone 100000, tea 100000 LIMIT 1");
     let mut random = random();
-    shop.sell("phone", 100_000);
-    shop.sell_managed("tea", 100_000, "LIMIT 1");
     let options = ["--claim-after", "50ms", "--retry", "10ms", "--batch", "20"];
     for round in 0..6 {
         let mut frozen = shop.worker(&options);

@@ -145,8 +145,7 @@ fn payments_to_refund_are_kept() {
 #[test]
 fn an_order_waits_for_its_replicas() {
     let server = Server::with().port().start();
-    let mut shop = Shop::on(server, Database::sqlite(), &[""]);
-    shop.sell("phone", 9);
+    let shop = Shop::on(server, Database::sqlite(), &[""]).selling("phone 9");
     shop.buy("phone", "ann", "o1");
     let mut worker: Worker = shop.worker(&["--replicas", "1"]);
     worker.wait_for_word("0 replicas have the orders, and 1 must");

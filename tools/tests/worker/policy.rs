@@ -95,8 +95,8 @@ impl Shop {
 #[test]
 fn the_names_of_fields_are_the_servers_also_when_they_change() {
     let fields = "seckill.order-fields \"buyer item order\"";
-    let mut shop = Shop::on(Server::with().config(fields).start(), Database::sqlite(), &[""]);
-    shop.sell_managed("tea", 50, "HOLD 600000");
+    let shop = Shop::on(Server::with().config(fields).start(), Database::sqlite(), &[""])
+        .selling("tea 50 HOLD 600000");
     for number in 0..20 {
         shop.buy("tea", &format!("u{number}"), &format!("o{number}"));
         shop.run(&format!("SECKILL.CONFIRM tea u{number} o{number}"));

@@ -76,9 +76,7 @@ fn cancelled_expired_and_bought_again() {
 /// its release is dead. That is no reason to reject anything.
 fn an_order_that_comes_before_the_give_back_of_the_last_one(kind: Kind) {
     let Some(database) = Database::open(kind) else { return };
-    let mut shop = Shop::open(database);
-    shop.sell("phone", 10);
-    shop.sell_managed("tea", 10, "LIMIT 1");
+    let shop = Shop::open(database).selling("phone 10, tea 10 LIMIT 1");
     for voucher in ["phone", "tea"] {
         shop.buy(voucher, "alice", "a1");
     }

@@ -39,8 +39,8 @@ pub fn proxy(port: u16, before: impl Fn(&[u8]) + Clone + Send + 'static) -> u16 
 
 #[test]
 fn what_a_removed_consumer_reads_or_takes_over_is_delivered() {
-    let mut shop = Shop::on(Server::with().port().start(), Database::sqlite(), &[""]);
-    shop.sell("phone", 1_000);
+    let shop =
+        Shop::on(Server::with().port().start(), Database::sqlite(), &[""]).selling("phone 1000");
     let stream = "stream.orders";
     shop.run(&format!("XGROUP CREATE {stream} {GROUP} 0 MKSTREAM"));
     shop.run(&format!("XGROUP CREATECONSUMER {stream} {GROUP} sleeper"));

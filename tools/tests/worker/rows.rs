@@ -8,9 +8,8 @@ use crate::shop::{GROUP, Shop, random};
 
 /// A rush on an unmanaged voucher, and a managed sale with holds and orders of two units.
 fn sold_out(database: Database) -> Shop {
-    let mut shop = Shop::open(database);
+    let mut shop = Shop::open(database).selling("phone 200");
     let mut random = random();
-    shop.sell("phone", 200);
     shop.rush("a", 400, &mut random);
     shop.sell_managed("tea", 10, "LIMIT 2 HOLD 600000");
     for (user, units) in [("alice", 2), ("bob", 1), ("carol", 2)] {
@@ -56,8 +55,7 @@ fn orders_become_rows(kind: Kind) {
 #[test]
 fn an_order_is_looked_up_among_many_without_statistics() {
     let Some(database) = Database::open(Kind::Postgres) else { return };
-    let mut shop = Shop::open(database);
-    shop.sell_managed("tea", 400, "HOLD 600000");
+    let shop = Shop::open(database).selling("tea 400 HOLD 600000");
     shop.buy("tea", "first", "first");
     shop.drain(&[]);
     shop.database.rows("ALTER TABLE seckill_orders SET (autovacuum_enabled = false)");
@@ -99,9 +97,8 @@ on_databases! {
 
 #[test]
 fn sigterm_finishes_the_batch() {
-    let mut shop = Shop::open(Database::sqlite());
+    let shop = Shop::of("phone 1000000");
     let mut random = random();
-    shop.sell("phone", 1_000_000);
     // On a busy machine the worker may finish before it is asked to end.
     for round in 0.. {
         assert!(round < 10, "no worker ended in the middle");
@@ -128,8 +125,7 @@ fn sigterm_finishes_the_batch() {
 #[test]
 fn other_names_of_streams() {
     let server = Server::with().config("seckill.order-stream shop.orders").start();
-    let mut shop = Shop::on(server, Database::sqlite(), &[""]);
-    shop.sell("phone", 10);
+    let shop = Shop::on(server, Database::sqlite(), &[""]).selling("phone 10");
     shop.buy("phone", "alice", "o1");
     shop.run("SECKILL.CANCEL phone alice o1");
     let streams = ["--stream", "shop.orders"];

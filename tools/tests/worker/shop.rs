@@ -229,15 +229,7 @@ impl Shop {
 
     /// Waits until this much time has passed on the server's clock.
     pub fn let_pass(&self, ms: i64) {
-        let now_ms = || match self.run("TIME") {
-            Value::Array(time) => {
-                let number = |at: usize| text(&time[at]).parse::<i64>().expect("a number");
-                number(0) * 1_000 + number(1) / 1_000
-            }
-            other => panic!("{other:?}"),
-        };
-        let until = now_ms() + ms;
-        wait_for("a moment", || (now_ms() > until).then_some(())).expect("time passes");
+        self.server.wait_until(self.server.clock_ms() + ms);
     }
 
     /// A group in the reply of XINFO GROUPS.
@@ -357,17 +349,8 @@ fn order_of(fields: &BTreeMap<String, String>) -> (OrderId, String) {
 /// The entries of a stream.
 pub fn entries(server: &Server, stream: &str) -> Vec<(String, BTreeMap<String, String>)> {
     let reply = server.call(&["XRANGE", stream, "-", "+"]);
-    let Value::Array(entries) = reply else { panic!("XRANGE {stream} gave {reply:?}") };
-    entries
-        .into_iter()
-        .map(|entry| match entry {
-            Value::Array(mut parts) if parts.len() == 2 => {
-                let fields = pairs(parts.pop().expect("fields"));
-                (text(&parts.pop().expect("an id")), fields)
-            }
-            other => panic!("no entry: {other:?}"),
-        })
-        .collect()
+    let entries: Vec<(String, Value)> = redis::from_redis_value(reply).expect("entries");
+    entries.into_iter().map(|(id, fields)| (id, pairs(fields))).collect()
 }
 
 /// Names and values, alternating.

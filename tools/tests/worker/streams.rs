@@ -75,9 +75,8 @@ fn cluster() -> Server {
 
 #[test]
 fn the_streams_of_all_tags_of_a_cluster_are_read() {
-    let mut shop = Shop::on(cluster(), Database::sqlite(), &["7", "shop3"]);
+    let mut shop = Shop::on(cluster(), Database::sqlite(), &["7", "shop3"]).selling("7 1000");
     let mut random = random();
-    shop.sell("7", 1_000);
     shop.sell("{shop3}:9", 50);
     shop.sell_managed("{shop3}:10", 1_000, "LIMIT 1");
     let options = ["--tag", "7", "--tag", "shop3", "--retry", "5ms"];

@@ -70,8 +70,7 @@ fn shop(authority: &Authority, server: &Identity, asks: bool) -> (Shop, String, 
         .config(format!("tls-ca-cert-file {}", authority.file()))
         .config(format!("tls-auth-clients {asks}"))
         .start();
-    let mut shop = Shop::on(redis, Database::sqlite(), &[""]);
-    shop.sell("phone", 100);
+    let shop = Shop::on(redis, Database::sqlite(), &[""]).selling("phone 100");
     shop.buy("phone", "ann", "o1");
     let url = format!("rediss://127.0.0.1:{}/", port.number);
     (shop, url, port)
@@ -159,8 +158,7 @@ fn a_database_is_reached_as_its_url_says() {
     let listen = format!("listen_addresses={POSTGRES}");
     server.stop();
     server.start_again_with(&["-c", &listen]);
-    let mut shop = Shop::open(database);
-    shop.sell("phone", 100);
+    let shop = Shop::open(database).selling("phone 100");
     shop.buy("phone", "ann", "o1");
     let redis = shop.worker_args()[1].clone();
     let name = shop.database.url.split(['/', '?']).nth(3).expect("a name").to_owned();
@@ -196,8 +194,7 @@ fn a_database_is_reached_as_its_url_says() {
 #[test]
 fn passwords_are_on_no_command_line() {
     let server = Server::with().config("user worker on >secret ~* &* +@all").start();
-    let mut shop = Shop::on(server, Database::sqlite(), &[""]);
-    shop.sell("phone", 100);
+    let shop = Shop::on(server, Database::sqlite(), &[""]).selling("phone 100");
     shop.buy("phone", "ann", "o1");
     let database = shop.database.url.clone();
     let redis = shop.worker_args()[1].clone() + "?user=worker";

@@ -192,8 +192,8 @@ fn once_takes_over_what_the_dead_have_left_or_says_that_it_is_pending() {
 /// A group acknowledges its last entry between the two looks at it.
 #[test]
 fn a_group_that_acknowledges_meanwhile_still_bounds_the_trimming() {
-    let mut shop = Shop::on(Server::with().port().start(), Database::sqlite(), &[""]);
-    shop.sell("phone", 9);
+    let shop =
+        Shop::on(Server::with().port().start(), Database::sqlite(), &[""]).selling("phone 9");
     shop.run(&format!("XGROUP CREATE {ORDERS} mail 0 MKSTREAM"));
     shop.buy_many("phone", 0..4);
     let ids: Vec<_> = entries(&shop.server, ORDERS).into_iter().map(|(id, _)| id).collect();
