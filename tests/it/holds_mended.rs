@@ -53,26 +53,6 @@ fn expiry_waits_for_keys_to_be_mended() {
 }
 
 #[test]
-fn one_broken_order_does_not_hold_up_the_others() {
-    let server = Server::start();
-    server.run("SECKILL.CREATE 7 9 HOLD 100");
-    // In one step, so that no hold expires before.
-    server.transaction(&[
-        "SECKILL.TRY 7 a a1", "SECKILL.TRY 7 b b1", "SECKILL.TRY 7 c c1",
-        "HSET seckill:units:7 a junk", "HSET seckill:book:7 b1 junk",
-    ]);
-    server.wait_for_state("7", "c1", "expired");
-    assert_eq!(server.state("7", "a1"), "held");
-    server.check("> ZCARD seckill:hold:7\n2\n> GET seckill:stock:7\n7");
-    assert!(!server.differences("7").is_empty());
-    server.run("HSET seckill:units:7 a 1:a1");
-    server.wait_for_state("7", "a1", "expired");
-    server.run("HSET seckill:book:7 b1 held:1:9:b");
-    server.wait_for_state("7", "b1", "expired");
-    server.assert_book("7", [9, 0, 0]);
-}
-
-#[test]
 fn holds_that_others_wrote_are_lifted() {
     let server = Server::start();
     server.run("SECKILL.CREATE 7 9 HOLD 900000");

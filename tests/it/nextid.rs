@@ -22,22 +22,10 @@ pub fn unix_s(server: &Server) -> i64 {
     words(server.run("TIME"))[0].parse().expect("seconds")
 }
 
-/// `yyyy:MM:dd` of a unix second, by subtracting years and months.
+/// `yyyy:MM:dd` of a unix second.
 fn date(unix_s: i64) -> String {
-    let mut days = unix_s.div_euclid(DAY);
-    let leap = |year: i64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    let mut year = 1970;
-    while days >= 365 + i64::from(leap(year)) {
-        days -= 365 + i64::from(leap(year));
-        year += 1;
-    }
-    let lengths = [31, 28 + i64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut month = 0;
-    while days >= lengths[month] {
-        days -= lengths[month];
-        month += 1;
-    }
-    format!("{year:04}:{:02}:{:02}", month + 1, days + 1)
+    let day = u64::try_from(unix_s / DAY).expect("after 1970");
+    String::from_utf8(domain::order_id::date(day).into()).expect("ASCII")
 }
 
 /// Today's counter key; waits if the day is about to end.

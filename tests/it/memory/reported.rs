@@ -122,7 +122,8 @@ fn holds_that_cannot_be_released_never_stop_those_behind_them() {
     server.run("SECKILL.CREATE 7 1000 HOLD 900000");
     for number in 0..garbled {
         server.check(&format!("> SECKILL.TRY 7 u{number} o{number}\n0"));
-        server.run(&format!("HSET seckill:units:7 u{number} junk"));
+        let junk = ["units:7 u", "book:7 o"][number % 2];
+        server.run(&format!("HSET seckill:{junk}{number} junk"));
     }
     server.check("> SECKILL.TRY 7 alice behind\n0");
     // All holds are due at once, the valid one last.
@@ -140,7 +141,10 @@ fn holds_that_cannot_be_released_never_stop_those_behind_them() {
     server.wait_for_state("7", "later", "expired");
     // The garbled holds expire as soon as they can.
     for number in 0..garbled {
-        server.run(&format!("HSET seckill:units:7 u{number} 1:o{number}"));
+        server.run(&match number % 2 {
+            0 => format!("HSET seckill:units:7 u{number} 1:o{number}"),
+            _ => format!("HSET seckill:book:7 o{number} held:1:9:u{number}"),
+        });
     }
     for number in 0..garbled {
         server.wait_for_state("7", &format!("o{number}"), "expired");
