@@ -79,27 +79,12 @@ impl Goods {
                 .unwrap_or_else(|error| panic!("{words}: {error}"))
         };
         let Self { managed, bare, keys, stock, hold_ms } = self;
-        for (voucher, names) in [
-            (
-                bare,
-                [
-                    format!("seckill:stock:{{{bare}}}"),
-                    format!("seckill:order:{{{bare}}}"),
-                    format!("stream.orders:{{{bare}}}"),
-                ],
-            ),
-            (
-                keys,
-                [
-                    format!("stock:{{{keys}}}"),
-                    format!("buyers:{{{keys}}}"),
-                    format!("orders:{{{keys}}}"),
-                ],
-            ),
-        ] {
+        let of_bare = ["seckill:stock", "seckill:order", "stream.orders"];
+        for (voucher, names) in [(bare, of_bare), (keys, ["stock", "buyers", "orders"])] {
+            let names = names.map(|name| format!("{name}:{{{voucher}}}"));
             let left: i64 = text(&ask(format!("GET {}", names[0]))).parse().expect("a stock");
-            let buyers = names_in(&ask(format!("SMEMBERS {}", names[1])));
-            let orders = orders_in(&ask(format!("XRANGE {} - +", names[2])));
+            let buyers = names_in(ask(format!("SMEMBERS {}", names[1])));
+            let orders = orders_in(ask(format!("XRANGE {} - +", names[2])));
             assert_eq!(left + buyers.len() as i64, *stock, "{voucher}: left and sold");
             assert!(left >= 0, "{voucher}: {left}");
             assert_eq!(orders.len(), buyers.len(), "{voucher}: entries and buyers");
@@ -109,19 +94,19 @@ impl Goods {
         }
         let audit = nodes.servers[nodes.owner(managed)].audited(managed);
         assert_eq!((audit.differences(), audit.number("total")), (Vec::new(), *stock));
-        let buyers = names_in(&ask(format!("SMEMBERS seckill:order:{{{managed}}}")));
+        let buyers = names_in(ask(format!("SMEMBERS seckill:order:{{{managed}}}")));
         let accepted = answers.accepted.get(managed).cloned().unwrap_or_default();
-        let released = orders_in(&ask(format!("XRANGE stream.orders.released:{{{managed}}} - +")));
+        let released = orders_in(ask(format!("XRANGE stream.orders.released:{{{managed}}} - +")));
         let gone: BTreeSet<_> = released.iter().cloned().collect();
         assert_eq!(released.len(), gone.len(), "{managed}: given back once");
         assert!(gone.is_superset(&answers.cancelled) && gone.is_disjoint(&answers.confirmed));
         assert!(*hold_ms < LONG_MS || gone == answers.cancelled, "{managed}: give-backs");
         let live: BTreeSet<_> = accepted.difference(&gone).cloned().collect();
         assert_eq!(live, buyers, "{managed}: who was accepted and has not given back");
-        let orders = orders_in(&ask(format!("XRANGE stream.orders:{{{managed}}} - +")));
+        let orders = orders_in(ask(format!("XRANGE stream.orders:{{{managed}}} - +")));
         assert_eq!(orders.len(), accepted.len());
         assert_eq!(orders.into_iter().collect::<BTreeSet<_>>(), accepted, "{managed}: entries");
-        let paid = orders_in(&ask(format!("XRANGE stream.orders.confirmed:{{{managed}}} - +")));
+        let paid = orders_in(ask(format!("XRANGE stream.orders.confirmed:{{{managed}}} - +")));
         let count = paid.len();
         let paid: BTreeSet<_> = paid.into_iter().collect();
         assert_eq!((count, &paid), (paid.len(), &answers.confirmed), "{managed}: confirmations");
@@ -133,22 +118,14 @@ impl Goods {
     }
 }
 
-pub fn names_in(reply: &Value) -> BTreeSet<String> {
-    let (Value::Array(items) | Value::Set(items)) = reply else { panic!("{reply:?}") };
-    items.iter().map(text).collect()
+pub fn names_in(reply: Value) -> BTreeSet<String> {
+    redis::from_redis_value(reply).expect("names")
 }
 
 /// The users of a stream's entries.
-pub fn orders_in(reply: &Value) -> Vec<String> {
-    let Value::Array(entries) = reply else { panic!("{reply:?}") };
-    let user = |entry: &Value| match entry {
-        Value::Array(entry) => match entry.as_slice() {
-            [_, Value::Array(fields)] => text(&fields[1]),
-            other => panic!("{other:?}"),
-        },
-        other => panic!("{other:?}"),
-    };
-    entries.iter().map(user).collect()
+pub fn orders_in(reply: Value) -> Vec<String> {
+    let entries: Vec<(String, Vec<String>)> = redis::from_redis_value(reply).expect("entries");
+    entries.into_iter().map(|(_, mut fields)| fields.swap_remove(1)).collect()
 }
 
 pub fn connect(nodes: &Nodes) -> ClusterConnection {

@@ -47,9 +47,9 @@ fn sound(server: &Server) -> BTreeSet<String> {
     assert_eq!((audit.differences(), audit.number("total")), (Vec::new(), STOCK));
     let left: i64 = server.say("GET seckill:stock:{m}b").parse().expect("a stock");
     let mut all = BTreeSet::new();
-    let mut entries = orders_in(&server.run("XRANGE stream.orders:{m} - +"));
+    let mut entries = orders_in(server.run("XRANGE stream.orders:{m} - +"));
     for (voucher, buyers) in [("m", "seckill:order:{m}"), ("{m}b", "seckill:order:{m}b")] {
-        let buyers = names_in(&server.run(&format!("SMEMBERS {buyers}")));
+        let buyers = names_in(server.run(&format!("SMEMBERS {buyers}")));
         if voucher == "{m}b" {
             assert_eq!(left + buyers.len() as i64, STOCK, "left and sold of {voucher}");
         }

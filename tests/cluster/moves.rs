@@ -182,7 +182,7 @@ fn a_line_is_served_where_its_slot_has_gone() {
     moving.key(&line[0]);
     moving.end();
     assert_eq!(both(source, target, "SECKILL.TRY w dan dan WAITLIST"), ["MOVED", "6"]);
-    let served = || orders_in(&target.run("XRANGE stream.orders:{w} - +"));
+    let served = || orders_in(target.run("XRANGE stream.orders:{w} - +"));
     target.until("the first in line", || served() == ["eve", "ann", "bob"]);
     assert_eq!(target.say("SECKILL.RESTOCK w 2"), "0");
     assert_eq!(served(), ["eve", "ann", "bob", "cid", "dan"]);

@@ -188,10 +188,10 @@ fn units_out(server: &Server) -> i64 {
     let audit = server.audited("m");
     assert_eq!((audit.differences(), audit.number("total")), (Vec::new(), STOCK));
     let left: i64 = server.say("GET seckill:stock:{m}").parse().expect("a stock");
-    let buyers = names_in(&server.run("SMEMBERS seckill:order:{m}"));
+    let buyers = names_in(server.run("SMEMBERS seckill:order:{m}"));
     assert_eq!(left + buyers.len() as i64, STOCK);
-    let sold = orders_in(&server.run("XRANGE stream.orders:{m} - +"));
-    let released = orders_in(&server.run("XRANGE stream.orders.released:{m} - +"));
+    let sold = orders_in(server.run("XRANGE stream.orders:{m} - +"));
+    let released = orders_in(server.run("XRANGE stream.orders.released:{m} - +"));
     assert_eq!(sold.len() - released.len(), buyers.len(), "entries and buyers");
     buyers.len() as i64
 }

@@ -7,9 +7,9 @@ use crate::differential::seed;
 use crate::harness::{Client, Server};
 use crate::transcript::argv;
 use domain::book::Entry;
+use kit::sales::unix_ms;
 use redis::Value;
 use std::collections::BTreeSet;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 const WORDS: [&[u8]; 24] = [
     b"", b"7", b"alice", b"o1", b"*", b"UNITS", b"units", b"NOSTREAM", b"0", b"1", b"-1", b"2",
@@ -133,8 +133,7 @@ fn disturb(random: &mut fastrand::Rng, client: &mut Client, of: &Plausible) {
 /// Is an order of voucher 7 overdue, or will it be within a second, by its hold or by the book
 /// alone?
 fn is_due(client: &mut Client) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-    let soon = i64::try_from(now.as_millis()).expect("a time") + 1000;
+    let soon = unix_ms() + 1000;
     let looks = ["7", "{7}"].map(|tag| {
         let holds = argv(&format!("ZCOUNT seckill:hold:{tag} -inf {soon}"));
         [holds, argv(&format!("HVALS seckill:book:{tag}"))]

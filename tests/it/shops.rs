@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use redis::Value;
 
-use crate::harness::{Client, Server, text};
-use crate::observe::{assert_error, integer, words};
+use crate::harness::{Client, Server};
+use crate::observe::{assert_error, integer};
 use crate::scripts::sha1;
 
 const KEYS: &str = "if tonumber(redis.call('GET', KEYS[1])) <= 0 then return 1 end
@@ -121,26 +121,15 @@ fn sell_while_switching(server: &Server, shape: Shape, voucher: &str) -> BTreeSe
 /// The order ids of the entries that the usual consumer reads and acknowledges, from `>` or `0`.
 fn stored(client: &mut Client, stream: &str, from: &str) -> BTreeSet<String> {
     let read = ["XREADGROUP", "GROUP", "g1", "c1", "COUNT", "100000", "STREAMS", stream, from];
-    let Value::Array(streams) = client.call(&read) else { return BTreeSet::new() };
+    type Streams = Option<Vec<(String, Vec<(String, Vec<String>)>)>>;
+    let streams: Streams = redis::from_redis_value(client.call(&read)).expect("streams");
     let mut orders = BTreeSet::new();
-    for entry in entries(&streams[0]) {
-        let (id, fields) = entry;
+    for (id, fields) in streams.into_iter().flatten().flat_map(|(_, entries)| entries) {
         let at = fields.iter().position(|field| field == "id").expect("an order id");
         assert!(orders.insert(fields[at + 1].clone()), "{fields:?} is there twice");
         assert_eq!(client.call(&["XACK", stream, "g1", &id]), Value::Int(1));
     }
     orders
-}
-
-/// The id and the fields of each entry of a stream that was read.
-fn entries(stream: &Value) -> Vec<(String, Vec<String>)> {
-    let Value::Array(parts) = stream else { panic!("{stream:?}") };
-    let Value::Array(entries) = &parts[1] else { panic!("{stream:?}") };
-    let entry = |entry: &Value| {
-        let Value::Array(parts) = entry else { panic!("{entry:?}") };
-        (text(&parts[0]), words(parts[1].clone()))
-    };
-    entries.iter().map(entry).collect()
 }
 
 /// Steps 2 and back, with the application unchanged: held orders, payments, and sold at once again.

@@ -3,6 +3,7 @@
 use crate::harness::{Port, Server, in_time};
 use crate::observe::bytes_list;
 use crate::replayed::assert_replayed;
+use kit::sales::unix_ms;
 use redis::Value;
 
 /// A sale of 9: `due` held for a moment, `kept` for long, `paid` sold, `gone` cancelled. Returns
@@ -56,12 +57,6 @@ fn holds_survive_a_crash_by_the_aof() {
         assert_over(&server, "7");
         server.assert_book("8", [5, 3, 1]);
     }
-}
-
-/// The clock, which the servers on this machine share.
-fn unix_ms() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    i64::try_from(now.expect("after 1970").as_millis()).expect("before year 292278994")
 }
 
 #[test]

@@ -119,9 +119,7 @@ impl Disturbance {
             return;
         }
         let enough = random.usize(1..usize::from(CONNECTIONS) * COMMANDS / 2);
-        let come =
-            wait_for("answers", || (answered.load(Ordering::Relaxed) >= enough).then_some(()));
-        come.expect("answers");
+        server.until("answers", || answered.load(Ordering::Relaxed) >= enough);
         if self == Self::Pause {
             server.run("DEBUG SLEEP 0.05");
         } else {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use crate::harness::{Client, Server, wait_for};
+use crate::harness::{Client, Server};
 use crate::length::{Tally, histories};
 
 const CLIENTS: usize = 4;
@@ -171,17 +171,14 @@ fn a_retry_that_was_waited_for_survives_a_failover() {
         let threads: Vec<_> = threads.collect();
         let wait_for_more = |count: usize| {
             let enough = shared.waited.load(Ordering::Relaxed) + count;
-            let come = wait_for("orders that were waited for", || {
-                (shared.waited.load(Ordering::Relaxed) >= enough).then_some(())
-            });
-            come.expect("orders that were waited for");
+            let is_enough = || shared.waited.load(Ordering::Relaxed) >= enough;
+            new.until("orders that were waited for", is_enough);
         };
         // The clients continue, and wait without success.
         let go_on = |server: &Server| {
             let accepted = || server.info_number("seckill_tries_accepted");
             let enough = accepted() + CLIENTS as i64 * 2;
-            let come = wait_for("tries", || (accepted() >= enough).then_some(()));
-            come.expect("tries beside a stalled replica");
+            server.until("tries beside a stalled replica", || accepted() >= enough);
         };
         for _ in 0..random.u8(2..6) {
             wait_for_more(random.usize(1..60));

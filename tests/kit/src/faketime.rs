@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::harness::{Server, left_out, text, wait_for};
-use redis::Value;
+use crate::harness::{Server, left_out, wait_for};
+use crate::sales::unix_ms;
 use tempfile::TempDir;
 
 /// Where distributions install the library.
@@ -60,10 +59,7 @@ impl Clock {
     /// Sets the clock this much off the true time, as exactly as `slack_ms`.
     pub fn set_off(&self, server: &Server, ms: i64, slack_ms: i64) {
         self.write(&format!("{:+}\n", ms / 1000));
-        let off = || {
-            let truth = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-            clock_ms(server) - i64::try_from(truth.as_millis()).expect("a time")
-        };
+        let off = || server.clock_ms() - unix_ms();
         let is_set =
             wait_for("the clock to be set", || ((off() - ms).abs() < slack_ms).then_some(()));
         is_set.unwrap_or_else(|late| panic!("{late}: {} off", off()));
@@ -78,10 +74,4 @@ impl Clock {
         // Renamed, so that the server never reads a partial file.
         fs::rename(new, &self.offset).expect("the offset is replaced");
     }
-}
-
-fn clock_ms(server: &Server) -> i64 {
-    let Value::Array(time) = server.call(&["TIME"]) else { panic!("no time") };
-    let [seconds, micros] = [0, 1].map(|part| text(&time[part]).parse::<i64>().expect("a time"));
-    seconds * 1000 + micros / 1000
 }

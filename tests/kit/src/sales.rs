@@ -3,6 +3,7 @@
 use crate::harness::{Client, Server, text, wait_for};
 use crate::observe::{integer, words};
 use redis::Value;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 impl Server {
     /// The server's clock, in unix milliseconds.
@@ -105,6 +106,12 @@ impl Client {
         assert_eq!(got, wanted, "{voucher}");
         assert_eq!(audit.number("total"), got.iter().sum::<i64>(), "{voucher}");
     }
+}
+
+/// The clock, which the servers on this machine share.
+pub fn unix_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    i64::try_from(now.as_millis()).expect("a time")
 }
 
 /// A reply of TIME in milliseconds.
