@@ -1,6 +1,7 @@
 //! How long a storm runs, and its seeds.
 
 use std::sync::OnceLock;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The duration of the long form: STORM_MINUTES. None in the short form.
@@ -21,18 +22,34 @@ pub fn goes_on() -> bool {
     long_form().is_some_and(|length| start.elapsed() < length)
 }
 
-/// Runs histories, each with its own seed: at least `short` of them, and more while the long form
-/// runs. With SEED only one, with that seed. Prints their sums.
-pub fn histories(name: &str, short: usize, history: impl Fn(u64) -> Tally) {
+/// A history waits for most of its time, for the disk and for processes.
+const AT_ONCE: usize = 3;
+
+/// Runs histories, each with its own seed: at least `short` of them, some side by side, and more
+/// while the long form runs. With SEED only one, with that seed. Prints their sums.
+pub fn histories(name: &str, short: usize, history: impl Fn(u64) -> Tally + Sync) {
     let given = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
+    let short = if given.is_some() { 1 } else { short };
     let mut sum = Tally::default();
     let mut count = 0;
     goes_on();
-    while count < if given.is_some() { 1 } else { short } || (given.is_none() && goes_on()) {
-        let seed = given.unwrap_or_else(|| fastrand::u64(..));
-        println!("SEED={seed} {name}");
-        sum.add(history(seed));
-        count += 1;
+    while count < short || (given.is_none() && goes_on()) {
+        let at_once = short.saturating_sub(count).clamp(1, AT_ONCE);
+        thread::scope(|scope| {
+            let start = |_| {
+                let seed = given.unwrap_or_else(|| fastrand::u64(..));
+                println!("SEED={seed} {name}");
+                // A panic is printed with the name of its thread.
+                let thread = thread::Builder::new().name(format!("SEED={seed} {name}"));
+                let history = &history;
+                thread.spawn_scoped(scope, move || history(seed)).expect("a thread")
+            };
+            let running: Vec<_> = (0..at_once).map(start).collect();
+            for history in running {
+                sum.add(history.join().expect("a history that holds"));
+            }
+        });
+        count += at_once;
     }
     // This bypasses the capture of cargo test: the sums are the result of the long form.
     let line = format!("{name}: {count} histories, {sum}\n");

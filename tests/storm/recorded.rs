@@ -1,8 +1,9 @@
 //! Concurrent histories of one voucher and one lock, recorded and checked by `linear`. Some
 //! connections give up early and some servers die, so the fate of some commands is unknown.
 
-use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -166,7 +167,7 @@ fn shown(history: &History) -> String {
 
 #[test]
 fn histories_are_linearizable() {
-    let (count, undecided) = (Cell::new(0), Cell::new(0));
+    let (count, undecided) = (AtomicU32::new(0), AtomicU32::new(0));
     histories("linearizable", 9, |seed| {
         let mut server = Server::with().aof().start();
         server.run(&format!("SECKILL.CREATE v {STOCK} HOLD 600000"));
@@ -177,12 +178,12 @@ fn histories_are_linearizable() {
             Verdict::Impossible(stuck) => {
                 panic!("not linearizable, {stuck}\n{}", shown(&history));
             }
-            Verdict::Undecided => undecided.set(undecided.get() + 1),
+            Verdict::Undecided => _ = undecided.fetch_add(1, Relaxed),
         }
-        count.set(count.get() + 1);
+        count.fetch_add(1, Relaxed);
         tally
     });
-    let (count, undecided) = (count.get(), undecided.get());
+    let (count, undecided) = (count.into_inner(), undecided.into_inner());
     println!("{undecided} of {count} undecided");
     assert!(undecided * 2 <= count, "{undecided} of {count} are undecided");
 }
