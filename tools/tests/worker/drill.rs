@@ -8,6 +8,7 @@ mod count;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::thread;
 
 use kit::harness::last_appended;
 use redis::Value;
@@ -24,6 +25,7 @@ const SHOP_STOCK: i64 = 1_000;
 const COMMANDS: u32 = 24;
 /// Advice is followed this often before it counts as a dead end.
 const STEPS: u32 = 120;
+const AT_ONCE: usize = 5;
 
 #[derive(Clone, Copy, Debug)]
 enum Loss {
@@ -356,10 +358,16 @@ fn drill(kind: Kind) {
         return round(kind, seed);
     }
     let mut random = random();
-    match number("DRILL_ROUNDS") {
-        Some(rounds) => (0..rounds).for_each(|_| round(kind, random.u64(..))),
-        None => SEEDS.into_iter().for_each(|seed| round(kind, seed)),
-    }
+    let seeds = match number("DRILL_ROUNDS") {
+        Some(rounds) => (0..rounds).map(|_| random.u64(..)).collect(),
+        None => SEEDS.to_vec(),
+    };
+    // A round waits for most of its time: some go side by side.
+    thread::scope(|scope| {
+        for seeds in seeds.chunks(seeds.len().div_ceil(AT_ONCE)) {
+            scope.spawn(move || seeds.iter().for_each(|seed| round(kind, *seed)));
+        }
+    });
 }
 
 #[test]
