@@ -34,7 +34,7 @@ demo-managed: ## a sale whose unpaid units go to the first in line
 
 # Tests wait most of their time, for servers and for what takes a second: with as many threads as
 # processors, these idle.
-test: export RUST_TEST_THREADS ?= $(shell expr 4 '*' $$(nproc))
+test: export RUST_TEST_THREADS ?= $(shell expr 8 '*' $$(nproc))
 test: module ## all tests, against redis-server or REDIS_SERVER=path
 	@scripts/setup test
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace $(ARGS)
