@@ -66,10 +66,12 @@ macro_rules! each {
     };
 }
 
-/// Without this a plan made while the tables were empty would be cached for long. For the
-/// transaction alone: a pooler's connection is another client's afterwards.
+/// At a stricter level, which a shop may have set for all, a payment that another worker has just
+/// written would not be seen. Without the second, a plan made while the tables were empty would be
+/// cached for long. For the transaction alone: a pooler's connection is another client's then.
 #[cfg(feature = "databases")]
-const BEGIN_POSTGRES: &str = "BEGIN; SET LOCAL plan_cache_mode = force_custom_plan";
+const BEGIN_POSTGRES: &str =
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plan_cache_mode = force_custom_plan";
 
 /// Whether a pooler lends connections for one transaction, to whoever is next: a prepared statement
 /// of a session would be missing, or another client's of the same name.
