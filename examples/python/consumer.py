@@ -8,6 +8,8 @@ import redis
 ORDERS, GROUP = "stream.orders", "rows"
 RELEASED, CONFIRMED = f"{ORDERS}.released", f"{ORDERS}.confirmed"
 STREAMS = (ORDERS, CONFIRMED, RELEASED)
+# Where XAUTOCLAIM goes on: it looks at a part of what is pending, which may have nothing to take.
+claim_from = dict.fromkeys(STREAMS, "0-0")
 ME = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 r = redis.Redis.from_url(os.environ.get("REDIS_URL", "redis://127.0.0.1:6379"), protocol=2,
                          decode_responses=True, encoding_errors="surrogateescape")
@@ -103,7 +105,9 @@ def handle(stream, entry_id, flat):
 
 def step(block=5_000):
     for stream in STREAMS:
-        for entry_id, flat in r.xautoclaim(stream, GROUP, ME, 60_000, "0-0")[1]:
+        reply = r.xautoclaim(stream, GROUP, ME, 60_000, claim_from[stream])
+        claim_from[stream] = reply[0]
+        for entry_id, flat in reply[1]:
             handle(stream, entry_id, flat)
     new = r.xreadgroup(GROUP, ME, {stream: ">" for stream in STREAMS}, count=100, block=block)
     for stream, entries in new or []:

@@ -50,3 +50,12 @@ assert rows == {("a1", "ann", 2, "sold"), ("b1", "bob", 1, "cancelled"),
                 ("c1", "cat", 1, "held")}, rows
 refunds = list(db.execute("SELECT * FROM refunds"))
 assert refunds == [("p2", "ann", "second")], refunds
+
+# What a dead consumer has left is behind more entries than XAUTOCLAIM looks at in one step.
+for number in range(1_200):
+    last = r.xadd(ORDERS, {"userId": "dan", "voucherId": "long", "id": f"d{number}"})
+r.xreadgroup(GROUP, "alive", {ORDERS: ">"}, count=1_200)
+r.execute_command("XCLAIM", ORDERS, GROUP, "dead", 0, last, "IDLE", 60_001)
+step(block=1)
+step(block=1)
+assert not r.xpending_range(ORDERS, GROUP, last, last, 1), last
