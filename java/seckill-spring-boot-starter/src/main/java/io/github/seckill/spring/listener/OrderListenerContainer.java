@@ -164,7 +164,11 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
             Thread.currentThread().interrupt();
         }
         if (!threads.isTerminated()) {
-            LOG.warn("Listeners do not return and are interrupted, their entries are pending");
+            LOG.warn(
+                    "Listeners have not ended within {} s and are interrupted: a method has not"
+                            + " returned, or the server does not answer. What they have read and"
+                            + " not acknowledged is pending",
+                    options.shutdownWithin().toSeconds());
             threads.shutdownNow();
         }
         running.clear();
