@@ -98,50 +98,6 @@ fn without_a_bound_or_a_stream() {
 }
 
 #[test]
-fn batches() {
-    Pair::start().check(
-        "
-        > SET seckill:stock:7 9 => ...
-        > SECKILL.MTRY 7 alice o1 bob o2 alice o3 carol o4
-        SADD seckill:order:7 alice bob carol
-        DECRBY seckill:stock:7 3
-        XADD stream.orders ID userId alice voucherId 7 id o1
-        XADD stream.orders ID userId bob voucherId 7 id o2
-        XADD stream.orders ID userId carol voucherId 7 id o4
-        > SECKILL.MTRY 7 alice o5 dave o6
-        SADD seckill:order:7 dave
-        DECR seckill:stock:7
-        XADD stream.orders ID userId dave voucherId 7 id o6
-        > SECKILL.MTRY 7 alice o8 dave o9
-        > SECKILL.NEXTID order => ...
-        > SECKILL.MTRY 7 a * b * a * c o1
-        INCRBY icr:order:...
-        SADD seckill:order:7 a b c
-        DECRBY seckill:stock:7 3
-        XADD stream.orders ID userId a voucherId 7 id ...
-        XADD stream.orders ID userId b voucherId 7 id ...
-        XADD stream.orders ID userId c voucherId 7 id o1
-        > SECKILL.CREATE 8 9 LIMIT 2 HOLD 900000 => ...
-        > SECKILL.MTRY 8 alice o1 bob o2 alice o3 alice o4
-        SADD seckill:order:8 alice bob
-        DECRBY seckill:stock:8 3
-        XADD stream.orders ID userId alice voucherId 8 id o1 deadline WHEN sale SALE
-        XADD stream.orders ID userId bob voucherId 8 id o2 deadline WHEN sale SALE
-        XADD stream.orders ID userId alice voucherId 8 id o3 deadline WHEN sale SALE
-        HSET seckill:book:8 o1 held:1:WHEN:alice o2 held:1:WHEN:bob o3 held:1:WHEN:alice
-        HSET seckill:units:8 alice 1:o1 bob 1:o2 alice 2:o3
-        ZADD seckill:hold:8 WHEN o1 WHEN o2 WHEN o3
-        > SECKILL.ALTER 8 HOLD 0 => ...
-        > SECKILL.MTRY 8 bob o5 bob o6
-        DECR seckill:stock:8
-        XADD stream.orders ID userId bob voucherId 8 id o5 sale SALE
-        HSET seckill:book:8 o5 sold:1:0:bob
-        HSET seckill:units:8 bob 2:o5
-        ",
-    );
-}
-
-#[test]
 fn generated_ids() {
     Pair::start().check(
         "
