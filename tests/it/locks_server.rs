@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::aof::masked;
 use crate::cluster::{two_nodes, whole_cluster};
-use crate::harness::{Client, Server, in_time, text};
+use crate::harness::{Server, in_time, text};
 use crate::observe::{assert_error, integer};
 use crate::slots::{Move, slot};
 use redis::Value;
@@ -113,24 +113,6 @@ fn who_was_granted_a_lock_in_line_can_wait_for_replicas() {
 }
 
 #[test]
-fn who_waits_on_a_server_that_turns_replica_is_told() {
-    let primary = Server::with().port().start();
-    let other = Server::with().port().start();
-    primary.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut waiters: Vec<Client> = (0..3)
-        .map(|n| primary.waiter(&format!("LOCK.ACQUIRE lock w{n} 1000000 BLOCK 60000")))
-        .collect();
-    primary.run(&format!("REPLICAOF 127.0.0.1 {}", other.port()));
-    for waiter in &mut waiters {
-        assert!(text(&waiter.receive()).starts_with("UNBLOCKED"));
-    }
-    assert_eq!(primary.in_line(), 0);
-    other.wait_for_replica(&primary);
-    primary.run("REPLICAOF NO ONE");
-    primary.check("> LOCK.ACQUIRE lock ann 1000000\n1\n> LOCK.RELEASE lock ann\n1");
-}
-
-#[test]
 fn nothing_is_granted_while_writes_are_paused() {
     // In line and paused before the lease ends; the wait of `late` ends after it.
     let (server, [mut bob, mut late, gone]) = in_time(500, |ms| {
@@ -179,22 +161,6 @@ fn a_module_that_somebody_waits_for_is_not_unloaded() {
     let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
     server.run("DEL lock");
     assert_eq!(cid.receive(), Value::Int(1));
-}
-
-#[test]
-fn a_reload_and_a_flush_of_everything_leave_sane_lines() {
-    let server = Server::start();
-    server.run("LOCK.ACQUIRE lock ann 1000000");
-    let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
-    server.check("> DEBUG RELOAD\nOK\n> GET lock\nann");
-    assert_eq!(server.in_line(), 1);
-    let mut other = server.client();
-    other.run("SELECT 6");
-    other.run("SET lock zoe");
-    server.queue(&mut other, "LOCK.ACQUIRE lock dan 1000000 BLOCK 60000");
-    server.check("> FLUSHALL\nOK");
-    assert_eq!((bob.receive(), other.receive()), (Value::Int(1), Value::Int(1)));
-    server.check("> GET lock\nbob\n> SELECT 6\nOK\n> GET lock\ndan");
 }
 
 #[test]

@@ -4,17 +4,17 @@
 //!
 //! | event | names | unmanaged | none due | whole | arrivals | holds | scan | lines |
 //! | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-//! | a key appears | = | K1 O2 | K1 O25 | K1 M3 | A1 | K1 O5 | N1 | K1 O9 |
+//! | a key appears | = | K1 | K1 O25 | K1 M3 | A1 | K1 | N1 | K1 O9 |
 //! | a sorted set changes | = | = | K2 O25 | = | = | K2 O8 | N1 | = |
 //! | a key goes | = | K3 | K3 O25 | K3 M1 | A1 A2 | K3 O6 O7 | N1 | K3 O10 |
 //! | a key expires | = | K4 | K4 | K4 | = | K4 O7 | N1 | K4 O11 |
 //! | a key is evicted | = | K5 | K5 | K5 | = | K5 | N1 | O12 |
-//! | FLUSHDB, FLUSHALL | = | D1 | D1 | D1 | A2 | D1 O13 | N1 | D1 O10 |
-//! | SWAPDB | = | D2 O2 | D2 | = | A2 | D2 O14 | F1 N1 | D2 F2 O10 |
-//! | loading, one way or another | = | D3 D4 O2 | D3 D4 | D3 | = | D3 D4 D5 O15 | N1 | D3 D4 O16 |
-//! | promoted | = | R1 D4 | R1 D4 | = | A2 | R1 R2 R3 F3 | N1 N3 R3 | R1 O17 |
-//! | demoted | = | R1 | R1 | = | = | R1 O18 | N3 | R1 O17 |
-//! | a naming setting changes | S1 S2 O19 | S1 | S1 | = | = | S3 S4 F4 O20 | N1 N2 | S6 |
+//! | FLUSHDB, FLUSHALL | = | D1 | D1 | D1 | A2 | D1 | N1 | D1 O10 |
+//! | SWAPDB | = | D2 | D2 | = | A2 | D2 | F1 N1 | D2 F2 O10 |
+//! | loading, one way or another | = | D3 D4 | D3 D4 | D3 | = | D3 D4 D5 O15 | N1 | D3 D4 |
+//! | promoted | = | R1 D4 | R1 D4 | = | A2 | R1 R2 R3 F3 | N1 N3 R3 | R1 |
+//! | demoted | = | R1 | R1 | = | = | R1 | N3 | R1 |
+//! | a naming setting changes | S1 S2 O19 | S1 | S1 | = | = | S3 S4 F4 | N1 N2 | S6 |
 //! | another setting changes | S5 | S5 | S5 | = | = | S5 F4 | N1 | S5 |
 //! | a slot leaves key by key | = | M1 M4 M6 | M1 M4 | M1 M2 M3 M4 M6 | = | M1 M5 O21 | N5 | O22 |
 //! | a slot leaves whole | = | W3 | W3 | W3 | = | W1 W3 | = | W2 W3 |
@@ -76,8 +76,6 @@
 //! | F2 | `reported::a_grant_that_is_lost_in_another_database_waits_where_it_was_asked_for` |
 //! | F3 | `reported::a_promotion_scans_no_keys` |
 //! | F4 | `reported::a_setting_that_changes_scans_no_keys` |
-//! | O2 | `adopt::rules_that_come_from_elsewhere_count_at_once` |
-//! | O5 | `survival::keys_that_are_copied_or_moved` |
 //! | O6 | `arriving::a_key_that_comes_is_not_waited_for_longer` |
 //! | O7 | `survival::holds_whose_key_was_lost_can_still_be_settled` |
 //! | O8 | `holds_mended::holds_that_others_wrote_are_lifted` |
@@ -85,14 +83,8 @@
 //! | O10 | `locks_wake::whatever_frees_a_lock_serves_the_next` |
 //! | O11 | `locks_wake::the_end_of_a_lease_needs_no_search_for_expired_keys` |
 //! | O12 | `locks_wake::eviction_serves_the_next` |
-//! | O13 | `survival::flushing_ends_a_sale_and_its_holds` |
-//! | O14 | `survival::holds_go_with_their_database` |
 //! | O15 | `survival::holds_survive_a_reload_in_place` |
-//! | O16 | `locks_server::a_reload_and_a_flush_of_everything_leave_sane_lines` |
-//! | O17 | `locks_server::who_waits_on_a_server_that_turns_replica_is_told` |
-//! | O18 | `survival::a_primary_that_is_demoted_expires_no_more` |
 //! | O19 | `config_names::names_take_effect_at_once` |
-//! | O20 | `survival::a_change_of_names_does_not_lose_holds` |
 //! | O21 | `managed_cluster::a_hold_that_falls_due_on_the_move_comes_back_once` |
 //! | O22 | `locks_server::a_lock_that_moves_to_another_node_is_granted_by_neither` |
 //! | O23 | `loading::a_module_with_holds_stays_until_they_are_settled` |

@@ -1,6 +1,6 @@
 //! Whatever happens to servers and keys, holds expire once, and no unit is lost or made.
 
-use crate::harness::{Port, Server, in_time};
+use crate::harness::{Server, in_time};
 use crate::observe::bytes_list;
 use crate::replayed::assert_replayed;
 use kit::sales::unix_ms;
@@ -114,66 +114,6 @@ fn a_replica_expires_nothing_until_it_is_promoted() {
     assert_over(&replica, "8");
 }
 
-#[test]
-fn a_primary_that_is_demoted_expires_no_more() {
-    let server = Server::start();
-    let nobody = Port::free().number;
-    let over = in_time(60, |hold_ms| {
-        server.check("> REPLICAOF NO ONE\nOK\n> FLUSHALL\nOK");
-        let over = sale(&server, "7", hold_ms);
-        server.check(&format!("> REPLICAOF 127.0.0.1 {nobody}\nOK"));
-        (server.clock_ms() < over).then_some(over)
-    });
-    server.wait_until(over + 120);
-    assert_eq!(server.state("7", "due"), "held");
-    server.check("> REPLICAOF NO ONE\nOK");
-    assert_over(&server, "7");
-}
-
-#[test]
-fn flushing_ends_a_sale_and_its_holds() {
-    let server = Server::start();
-    let mut other = server.client();
-    other.run("SELECT 3");
-    for flush in ["FLUSHALL", "FLUSHALL ASYNC", "FLUSHDB", "FLUSHDB ASYNC"] {
-        let over = sale(&server, "7", 40);
-        other.check("> FLUSHDB\nOK\n> SECKILL.CREATE 7 5 HOLD 40\nOK\n> SECKILL.TRY 7 alice o1\n0");
-        server.check(&format!("> {flush}\nOK"));
-        server.wait_until(over + 60);
-        server.check("> DBSIZE\n0\n> SECKILL.TRY 7 dave due\n(error) NOVOUCHER ...");
-        if flush.starts_with("FLUSHDB") {
-            other.wait_for_state("7", "o1", "expired");
-        } else {
-            other.check("> DBSIZE\n0");
-        }
-        sale(&server, "7", 40);
-        assert_over(&server, "7");
-        server.run("FLUSHDB");
-    }
-}
-
-#[test]
-fn holds_go_with_their_database() {
-    let server = Server::start();
-    let mut other = server.client();
-    other.run("SELECT 5");
-    sale(&server, "7", 100);
-    other.check("> SECKILL.CREATE 8 5 HOLD 100\nOK\n> SECKILL.TRY 8 alice o1\n0");
-    server.check("> SWAPDB 0 5\nOK\n> SECKILL.TRY 7 alice kept\n(error) NOVOUCHER ...");
-    server.wait_for_state("8", "o1", "expired");
-    server.assert_book("8", [5, 0, 0]);
-    server.check("> SWAPDB 5 0\nOK");
-    assert_over(&server, "7");
-    server.check("> EXISTS seckill:book:8\n0");
-    // Swapped after the deadline, while writes are paused.
-    server.run("FLUSHALL");
-    let over = sale(&server, "7", 30);
-    server.check("> SWAPDB 0 6\nOK\n> CLIENT PAUSE 60000 WRITE\nOK");
-    server.wait_until(over + 20);
-    server.check("> CLIENT UNPAUSE\nOK\n> SWAPDB 6 0\nOK");
-    assert_over(&server, "7");
-}
-
 /// A key that is gone for good is for a person: to set it, or to drop the sale as it is.
 #[test]
 fn a_sale_that_lacks_a_key_is_left_alone_until_a_person_says_so() {
@@ -273,32 +213,6 @@ fn holds_whose_key_was_lost_can_still_be_settled() {
 }
 
 #[test]
-fn keys_that_are_copied_or_moved() {
-    let server = Server::start();
-    let mut other = server.client();
-    other.run("SELECT 2");
-    let kinds = ["voucher", "stock", "order", "book", "units", "hold", "extra"];
-    // A copy with another name is another sale, with the same holds.
-    in_time(60, |hold_ms| {
-        server.run("FLUSHALL");
-        let over = sale(&server, "9", hold_ms);
-        for kind in kinds {
-            server.check(&format!("> COPY seckill:{kind}:9 seckill:{kind}:10\n1"));
-        }
-        (server.clock_ms() < over).then_some(())
-    });
-    assert_over(&server, "9");
-    assert_over(&server, "10");
-    // Moved to another database while held. Some servers select it: see docs/operating.md.
-    sale(&server, "11", 60);
-    for kind in kinds {
-        server.check(&format!("> MOVE seckill:{kind}:11 2\n1\n> SELECT 0\nOK"));
-    }
-    other.wait_for_state("11", "due", "expired");
-    other.assert_book("11", [6, 2, 1]);
-}
-
-#[test]
 fn expiry_waits_while_writes_are_paused() {
     let server = Server::with().aof().start();
     let over = in_time(50, |hold_ms| {
@@ -315,14 +229,4 @@ fn expiry_waits_while_writes_are_paused() {
     server.check("> CLIENT PAUSE 150 ALL\nOK");
     assert_over(&server, "8");
     assert_replayed(&server);
-}
-
-#[test]
-fn a_change_of_names_does_not_lose_holds() {
-    let server = Server::start();
-    let over = sale(&server, "7", 40);
-    server.check("> CONFIG SET seckill.hash-tags yes\nOK");
-    server.wait_until(over + 20);
-    server.check("> CONFIG SET seckill.hash-tags auto\nOK");
-    assert_over(&server, "7");
 }
