@@ -1,6 +1,5 @@
 package io.github.seckill.client;
 
-import com.github.benmanes.caffeine.cache.Caffeine;
 import io.github.seckill.client.SeckillTransport.StockListener;
 import io.github.seckill.client.SeckillTransport.StockWatch;
 import java.util.concurrent.ConcurrentHashMap;
@@ -25,8 +24,7 @@ final class SoldOutMemory implements StockListener, AutoCloseable {
     private final String prefix;
     private final boolean hashTags;
     private final long longestNanos;
-    private final ConcurrentMap<String, Mark> marks = Caffeine.newBuilder()
-            .maximumSize(VOUCHERS_MAX).executor(Runnable::run).<String, Mark>build().asMap();
+    private final ConcurrentMap<String, Mark> marks = Bounded.map(VOUCHERS_MAX);
     /** How many tries of an order are under way. */
     private final ConcurrentMap<OrderId, Integer> underWay = new ConcurrentHashMap<>();
     private final KnownOrders known = new KnownOrders();
