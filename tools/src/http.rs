@@ -22,6 +22,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus::TextEncoder;
 use prometheus::proto::MetricFamily;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 /// A client that takes longer to send its request is hung up on.
@@ -95,15 +96,22 @@ where
     P: Future<Output = Page> + Send + 'static,
 {
     let mut clients: VecDeque<Client> = VecDeque::new();
+    let room = Arc::new(Semaphore::new(CLIENTS_MAX));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_WAIT).await;
             continue;
         };
         make_room(&mut clients);
+        // Who was hung up on still has a socket until the task is dropped.
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         let has_asked = Arc::new(AtomicBool::new(false));
         let answering = answer(stream, page.clone(), Arc::clone(&has_asked));
-        let task = tokio::spawn(answering).abort_handle();
+        let task = tokio::spawn(async move {
+            answering.await;
+            drop(place);
+        });
+        let task = task.abort_handle();
         clients.push_back(Client { task, has_asked });
     }
 }
@@ -173,4 +181,45 @@ fn response(page: Page) -> Response<Full<Bytes>> {
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    /// Connections to a port that a program has open, in whatever state.
+    fn accepted(port: u16) -> usize {
+        let table = fs::read_to_string("/proc/self/net/tcp").expect("the system's table");
+        let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
+        // One that waits to be accepted has no inode yet, and the one that listens no peer.
+        rows.filter(|row| row[1].ends_with(&format!(":{port:04X}")))
+            .filter(|row| !row[2].ends_with(":0000") && row[9] != "0")
+            .count()
+    }
+
+    #[tokio::test]
+    async fn many_at_once_never_take_more_sockets_than_there_is_room_for() {
+        let (listener, address) = listen(([127, 0, 0, 1], 0).into()).await.expect("a port");
+        let connect = |_| TcpStream::connect(address).expect("a connection");
+        let mut clients: Vec<TcpStream> = (0..CLIENTS_MAX * 6).map(connect).collect();
+        let mut asks = clients.remove(CLIENTS_MAX - 1);
+        asks.write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n").expect("a request");
+        let page = move |_| async move { Page::found(accepted(address.port()).to_string()) };
+        let read = tokio::task::spawn_blocking(move || {
+            let mut answer = String::new();
+            asks.read_to_string(&mut answer).expect("an answer");
+            answer
+        });
+        let answer = tokio::select! {
+            () = serve(listener, page) => unreachable!("it serves until it is dropped"),
+            answer = read => answer.expect("a thread"),
+        };
+        let (_, open) = answer.split_once("\r\n\r\n").expect("a page");
+        let open: usize = open.parse().expect("a number");
+        assert!((1..=CLIENTS_MAX + 1).contains(&open), "{open}");
+    }
 }
