@@ -33,8 +33,8 @@ demo-managed: ## a sale whose unpaid units go to the first in line
 	@scripts/run demo --managed --hold 1s --cancel-share 0.1 --waitlist
 
 # Tests wait most of their time, for servers and for what takes a second: with as many threads as
-# processors, these idle.
-test: export RUST_TEST_THREADS ?= $(shell expr 8 '*' $$(nproc))
+# processors, these idle. With more than this the memory of many servers would decide.
+test: export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) < 4 ? 8 * $$(nproc) : 32)))
 test: module ## all tests, against redis-server or REDIS_SERVER=path
 	@scripts/setup test
 	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace $(ARGS)
