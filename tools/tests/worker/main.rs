@@ -20,6 +20,7 @@
 //! | `deletions` | a storm of deletions of entries, consumers, groups and streams |
 //! | `released` | cancelled, expired, bought again, in any order of reading |
 //! | `removed` | consumers that read while they are removed from the group |
+//! | `defaults` | what an administrator has set for all sessions of a database |
 //! | `poison` | entries that can't become rows |
 //! | `pooled` | PgBouncer between the worker and PostgreSQL |
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
@@ -58,6 +59,7 @@ mod chaos;
 mod check;
 mod crashes;
 mod databases;
+mod defaults;
 mod deletions;
 mod docs;
 mod drill;

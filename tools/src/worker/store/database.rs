@@ -15,6 +15,7 @@ use tracing::info;
 
 use super::Fault;
 use super::changes::CHANGE_COLUMNS;
+use super::engine::without_transactions;
 use super::fault::is_of_file;
 use super::look::SALES_COLUMNS;
 use super::lost::{LOST_COLUMNS, POSITION_COLUMNS};
@@ -31,6 +32,17 @@ use crate::statements::Statements;
 /// A database that has not answered for this long counts as down.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(60);
 const PROBE_WAIT: Duration = Duration::from_secs(10);
+
+/// The worker's own tables, with their columns.
+const OWN: [(&str, &str); 7] = [
+    (COLUMNS, "orders"),
+    (SALES_COLUMNS, "voucher_sales"),
+    (CHANGE_COLUMNS, "order_changes"),
+    (LOST_COLUMNS, "lost_entries"),
+    (POSITION_COLUMNS, "positions"),
+    (MARK_COLUMNS, "marks"),
+    (CLOSED_COLUMNS, "closed_sales"),
+];
 
 pub struct Store {
     place: Place,
@@ -167,24 +179,29 @@ impl Store {
         for probe in self.probes() {
             open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
         }
+        self.look_at_engines(&mut open).await?;
         self.shop.meet(&mut open).await?;
         Ok(open.commit().await?)
     }
 
     /// Statements that read no row, and fail if the tables are not the worker's.
     fn probes(&self) -> [String; 7] {
-        [
-            (COLUMNS, "orders"),
-            (SALES_COLUMNS, "voucher_sales"),
-            (CHANGE_COLUMNS, "order_changes"),
-            (LOST_COLUMNS, "lost_entries"),
-            (POSITION_COLUMNS, "positions"),
-            (MARK_COLUMNS, "marks"),
-            (CLOSED_COLUMNS, "closed_sales"),
-        ]
-        .map(|(columns, name)| {
+        OWN.map(|(columns, name)| {
             format!("SELECT {columns} FROM {} WHERE 1 = 0", self.tables.named(name))
         })
+    }
+
+    /// An error if a table of the worker's own would keep what is undone.
+    async fn look_at_engines(&self, open: &mut Open) -> Result<(), Fault> {
+        for [table, engine] in without_transactions(open).await? {
+            if OWN.iter().any(|(_, name)| self.tables.named(name).eq_ignore_ascii_case(&table)) {
+                return Err(Fault::Wrong(format!(
+                    "table {table} has no transactions ({engine}), so nothing can be undone: \
+                     ALTER TABLE {table} ENGINE = InnoDB"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the database writes orders, and commits anything at all: then a batch that failed is

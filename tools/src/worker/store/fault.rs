@@ -109,9 +109,10 @@ fn is_elsewhere(error: &Error) -> bool {
         lends_connections();
     }
     // In turn: the connection, other transactions, resources, an operator, the system; then
-    // prepared statements that a pooler mixed up, a server that only reads, a lock that is awaited.
+    // prepared statements that a pooler mixed up, a server that only reads, transactions that last
+    // longer than a limit, a lock that is awaited.
     ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
-        || ["42P05", "26000", "25006", "55P03"].contains(&&*code)
+        || ["42P05", "26000", "25006", "25P03", "25P04", "55P03"].contains(&&*code)
 }
 
 /// Whether an error is about values: those of a wrong kind or size, constraints, and what triggers
@@ -153,7 +154,7 @@ fn needs_a_person(error: &Error, text: &str) -> bool {
         // An error in a statement, a file that can't be written, opened or is no database.
         return [1, 8, 14, 26].contains(&(code.parse().unwrap_or(0) & 0xff));
     }
-    code.starts_with("28") || code.starts_with("42") || code == "3D000"
+    code.starts_with("28") || code.starts_with("42") || ["3D000", "3F000"].contains(&&*code)
 }
 
 /// Whether SQLite says this of a file that it can't open or write, rather than of tables.

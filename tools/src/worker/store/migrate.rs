@@ -13,7 +13,11 @@ use sqlx::{ConnectOptions, Connection, Executor};
 
 use super::fault::Fault;
 use super::open::Place;
+#[cfg(feature = "databases")]
+use super::open::SET_UP_MYSQL;
 use super::statement::{Dialect, Tables};
+#[cfg(feature = "databases")]
+use super::transaction::BEGIN_POSTGRES;
 
 const MIGRATIONS: [(i64, &str); 1] = [(1, include_str!("../../../migrations/1_orders.sql"))];
 
@@ -86,7 +90,8 @@ fn statements(tables: &Tables, version: i64, template: &str) -> Vec<String> {
 
 fn table_of_migrations(tables: &Tables) -> String {
     let table = tables.named("migrations");
-    format!("CREATE TABLE IF NOT EXISTS {table} (version BIGINT NOT NULL PRIMARY KEY)")
+    let end = if tables.dialect() == Dialect::MySql { " ENGINE = InnoDB" } else { "" };
+    format!("CREATE TABLE IF NOT EXISTS {table} (version BIGINT NOT NULL PRIMARY KEY){end}")
 }
 
 fn last_made(tables: &Tables) -> String {
@@ -122,7 +127,8 @@ async fn migrate_sqlite(options: &SqliteConnectOptions, tables: &Tables) -> Resu
 #[cfg(feature = "databases")]
 async fn migrate_postgres(options: &PgConnectOptions, tables: &Tables) -> Result<(), Fault> {
     let mut connection = options.connect().await?;
-    let mut open = connection.begin().await?;
+    // At a stricter level, what another worker made before it gave the lock away is not seen.
+    let mut open = connection.begin_with(BEGIN_POSTGRES).await?;
     let lock = "SELECT pg_advisory_xact_lock(hashtext('seckill-worker'), hashtext($1))";
     sqlx::query(lock).bind(tables.prefix()).persistent(false).execute(&mut *open).await?;
     make!(&mut *open, tables);
@@ -134,6 +140,7 @@ async fn migrate_postgres(options: &PgConnectOptions, tables: &Tables) -> Result
 #[cfg(feature = "databases")]
 async fn migrate_mysql(options: &MySqlConnectOptions, tables: &Tables) -> Result<(), Fault> {
     let mut connection = options.connect().await?;
+    connection.execute(SET_UP_MYSQL).await?;
     // The name of a lock has at most 64 characters. Newer MySQL has neither MD5 nor SHA1.
     let lock = "SELECT GET_LOCK(CONCAT('seckill-', LEFT(SHA2(DATABASE(), 256), 40)), 30)";
     let is_locked: Option<i64> = sqlx::query_scalar(lock).fetch_one(&mut connection).await?;

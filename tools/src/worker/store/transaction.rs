@@ -70,8 +70,12 @@ macro_rules! each {
 /// written would not be seen. Without the second, a plan made while the tables were empty would be
 /// cached for long. For the transaction alone: a pooler's connection is another client's then.
 #[cfg(feature = "databases")]
-const BEGIN_POSTGRES: &str =
+pub const BEGIN_POSTGRES: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plan_cache_mode = force_custom_plan";
+
+/// In MariaDB's mode ORACLE, `BEGIN` alone is the start of a block of statements.
+#[cfg(feature = "databases")]
+const BEGIN_MYSQL: &str = "START TRANSACTION";
 
 /// Whether a pooler lends connections for one transaction, to whoever is next: a prepared statement
 /// of a session would be missing, or another client's of the same name.
@@ -92,7 +96,7 @@ impl Pool {
             #[cfg(feature = "databases")]
             Self::Postgres(pool) => Open::Postgres(pool.begin_with(BEGIN_POSTGRES).await?),
             #[cfg(feature = "databases")]
-            Self::MySql(pool) => Open::MySql(pool.begin().await?),
+            Self::MySql(pool) => Open::MySql(pool.begin_with(BEGIN_MYSQL).await?),
         })
     }
 
