@@ -32,7 +32,7 @@ pub use look::{Ledger, NEEDS_STATEMENTS, Settled, Sum};
 pub use marks::Closed;
 pub use refunds::{MoneyLine, Told, told_of};
 use statement::{ROWS_MAX, Written};
-use transaction::{Open, Pool};
+use transaction::Open;
 
 /// Whether to look up in advance which users are in the unique index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +64,11 @@ impl Store {
         if events.is_empty() {
             return Ok(Applied::default());
         }
-        let pool = self.pool().await?;
+        self.open().await?;
         // Nearly always, all entries are still this worker's.
         let mut gone = Gone::new();
         loop {
-            let tried = self.apply_to(&pool, events, care, asker, &gone);
+            let tried = self.apply_to(events, care, asker, &gone);
             match timeout(ANSWER_WAIT, tried).await.unwrap_or_else(|_| Err(silent()))? {
                 Ok(applied) => return Ok(applied),
                 Err(more) => gone.extend(more),
@@ -79,13 +79,12 @@ impl Store {
     /// Applies a batch without the entries that are gone. Nothing is committed if more are.
     async fn apply_to(
         &self,
-        pool: &Pool,
         events: &[(Event, Sole)],
         care: Care,
         asker: &mut Asker<'_>,
         gone: &Gone,
     ) -> Result<Result<Applied, Gone>, Fault> {
-        let mut open = pool.begin().await?;
+        let mut open = self.begin().await?;
         let keys: BTreeSet<&OrderKey> = events.iter().map(|(event, _)| &event.key).collect();
         let keys: Vec<&OrderKey> = keys.into_iter().collect();
         // Both at once: what contradicts a row is asked for again below.

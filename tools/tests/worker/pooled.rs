@@ -4,6 +4,8 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection as _, Executor as _, Row as _};
 use tempfile::TempDir;
 
 use crate::databases::{Database, Kind, found, unprivileged};
@@ -116,7 +118,7 @@ fn two_workers_share_the_connections_of_a_pooler() {
     // What a worker has set for itself is no one else's.
     let query = "SHOW plan_cache_mode";
     for _ in 0..4 {
-        assert_eq!(pooled_answer(&pooler, &shop, query), "auto");
+        assert_eq!(Other::open(&pooler, &shop).answer(query), "auto");
     }
 }
 
@@ -147,16 +149,57 @@ fn what_a_pooler_ends_is_no_fault_of_an_order() {
     shop.check();
 }
 
-/// The answer to a statement of another client of the pool, which prepares nothing.
-fn pooled_answer(pooler: &Pooler, shop: &Shop, query: &str) -> String {
-    use sqlx::{Connection as _, Executor as _, Row as _};
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(async {
-        let options: sqlx::postgres::PgConnectOptions =
-            pooler.url(&shop.database).parse().expect("a URL");
+/// Each transaction is lent another session, in which another program has prepared statements by
+/// the names that the worker's library gives, too. No session comes twice while the worker starts.
+#[test]
+fn no_statement_of_another_program_is_run() {
+    let Some(database) = Database::open(Kind::Postgres) else { return };
+    let mut shop = Shop::open(database);
+    let settings = "default_pool_size = 40\nserver_round_robin = 1";
+    let Some(pooler) = Pooler::start(&shop.database, settings) else { return };
+    let mut others: Vec<Other> = (0..40).map(|_| Other::open(&pooler, &shop)).collect();
+    others[0].run("CREATE TABLE strange (number int)");
+    for other in &mut others {
+        other.run("BEGIN");
+        for number in 1..40 {
+            other.run(&format!("PREPARE sqlx_s_{number} AS INSERT INTO strange VALUES (1)"));
+        }
+    }
+    others.iter_mut().for_each(|other| other.run("COMMIT"));
+    shop.sell("phone", 100);
+    let mut worker = worker_through(&pooler, &shop, &QUICK);
+    shop.buy_many("phone", 0..20);
+    shop.wait_until_drained(&mut worker);
+    assert!(worker.terminate().success(), "{}", worker.log());
+    let log = worker.log();
+    assert!(log.contains("a pooler lends") && !log.contains("is down"), "{log}");
+    assert_eq!(others[0].answer("SELECT COUNT(*)::text FROM strange"), "0");
+    shop.check();
+}
+
+/// Another client of the pool, which has its library prepare nothing.
+struct Other {
+    runtime: tokio::runtime::Runtime,
+    connection: sqlx::PgConnection,
+}
+
+impl Other {
+    fn open(pooler: &Pooler, shop: &Shop) -> Self {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let options: PgConnectOptions = pooler.url(&shop.database).parse().expect("a URL");
         let options = options.extra_float_digits(None).statement_cache_capacity(0);
-        let mut other = sqlx::PgConnection::connect_with(&options).await.expect("a connection");
-        let row = other.fetch_one(sqlx::raw_sql(query)).await.expect("an answer");
-        row.get(0)
-    })
+        let connection = sqlx::PgConnection::connect_with(&options);
+        let connection = runtime.block_on(connection).expect("a connection");
+        Self { runtime, connection }
+    }
+
+    fn run(&mut self, sql: &str) {
+        let run = self.connection.execute(sqlx::raw_sql(sql));
+        self.runtime.block_on(run).expect("an answer");
+    }
+
+    fn answer(&mut self, query: &str) -> String {
+        let row = self.connection.fetch_one(sqlx::raw_sql(query));
+        self.runtime.block_on(row).expect("an answer").get(0)
+    }
 }

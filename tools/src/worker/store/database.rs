@@ -23,7 +23,7 @@ use super::marks::{CLOSED_COLUMNS, MARK_COLUMNS};
 use super::open::{FileId, Place, make_file};
 use super::shop::Shop;
 use super::statement::{Arg, COLUMNS, Dialect, Statement, Tables};
-use super::transaction::{Open, Pool};
+use super::transaction::{Open, Pool, is_lent};
 use crate::batch::{Plan, Row};
 use crate::options::Site;
 use crate::order_events::OrderKey;
@@ -150,18 +150,13 @@ impl Store {
                 return Err(if is_full { Fault::Failed(text) } else { Fault::Wrong(text) });
             }
         }
-        let pool = self.place.pool(self.connections);
-        match timeout(ANSWER_WAIT, self.look(&pool)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(fault)) => return Err(fault),
-            Err(_) => return Err(silent()),
-        }
+        let pool = timeout(ANSWER_WAIT, self.look()).await.unwrap_or_else(|_| Err(silent()))?;
         *place = Some(Ready { pool: pool.clone(), file: self.place.file() });
         Ok(pool)
     }
 
     /// Brings the schema up to date, and has the database check the statements that will be run.
-    async fn look(&self, pool: &Pool) -> Result<(), Fault> {
+    async fn look(&self) -> Result<Pool, Fault> {
         let others = |fault: Fault| match fault {
             Fault::Wrong(text) if is_of_file(&text) => Fault::Wrong(text).about(&self.name),
             Fault::Wrong(_) => fault.about(&format!(
@@ -175,13 +170,21 @@ impl Store {
         if self.migrates {
             self.place.migrate(&self.tables).await.map_err(others)?;
         }
-        let mut open = pool.begin().await?;
+        let mut pool = self.place.pool(self.connections);
+        let mut open = match pool.begin().await {
+            Err(error) if is_lent(&error) => {
+                pool = self.place.pool(self.connections);
+                pool.begin().await?
+            }
+            begun => begun?,
+        };
         for probe in self.probes() {
             open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
         }
         self.look_at_engines(&mut open).await?;
         self.shop.meet(&mut open).await?;
-        Ok(open.commit().await?)
+        open.commit().await?;
+        Ok(pool)
     }
 
     /// Statements that read no row, and fail if the tables are not the worker's.
@@ -252,12 +255,25 @@ impl Store {
     }
 
     pub(super) async fn begin(&self) -> Result<Open, Fault> {
-        Ok(self.pool().await?.begin().await?)
+        self.begin_by(Pool::begin).await
     }
 
     /// A transaction that only reads, and takes no lock of writers.
     pub(super) async fn begin_reading(&self) -> Result<Open, Fault> {
-        Ok(self.pool().await?.begin_reading().await?)
+        self.begin_by(Pool::begin_reading).await
+    }
+
+    async fn begin_by(
+        &self,
+        begin: impl AsyncFn(&Pool) -> sqlx::Result<Open>,
+    ) -> Result<Open, Fault> {
+        match begin(&self.pool().await?).await {
+            Err(error) if is_lent(&error) => {
+                self.forget().await;
+                Ok(begin(&self.pool().await?).await?)
+            }
+            begun => Ok(begun?),
+        }
     }
 
     pub(super) async fn execute(&self, statement: &Statement<'_>) -> Result<(), Fault> {

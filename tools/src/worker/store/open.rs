@@ -19,7 +19,7 @@ use sqlx::{Connection, Executor, PgConnection, Row};
 use super::statement::Dialect;
 use super::transaction::Pool;
 #[cfg(feature = "databases")]
-use super::transaction::lends_connections;
+use super::transaction::{MARK, begin_postgres, lends_connections};
 
 /// How long to wait for a connection, and for SQLite's only writer.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -156,6 +156,7 @@ impl Place {
                         }
                     })
                     .connect_lazy_with(options),
+                begin_postgres(),
             ),
             #[cfg(feature = "databases")]
             Self::MySql(options) => Pool::MySql(
@@ -199,18 +200,21 @@ fn set_up(options: &PgConnectOptions) -> String {
            AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
          ORDER BY setrole <> 0 DESC, setdatabase <> 0 DESC LIMIT 1),
         current_setting('log_timezone')), false),
-        COALESCE(current_setting('seckill_worker.seen', true), ''),
-        set_config('seckill_worker.seen', 'yes', false)"
+        COALESCE(current_setting('{MARK}', true), '')"
     )
 }
 
-/// Sets up a new session. If one of this worker's has been there before, a pooler lends its
-/// connections to many: then no prepared statement outlives a transaction. One statement without
+/// Sets up a new session, and names it: the name of the application goes along when a pooler lends
+/// another session, and the mark stays with the session, so each transaction can compare the two.
+/// Where a worker's mark is already, a pooler lends its connections to many. One statement without
 /// parameters, which a pooler never divides.
 #[cfg(feature = "databases")]
 pub async fn set_up_postgres(connection: &mut PgConnection, set_up: &str) -> sqlx::Result<()> {
-    let row = Executor::fetch_one(connection, set_up).await?;
-    if row.try_get::<String, _>(1)? == "yes" {
+    let name = format!("seckill-worker {:016x}", fastrand::u64(..));
+    let names = ["application_name", MARK].map(|it| format!("set_config('{it}', '{name}', false)"));
+    let set_up = format!("{set_up}, {}", names.join(", "));
+    let row = Executor::fetch_one(connection, &*set_up).await?;
+    if !row.try_get::<String, _>(1)?.is_empty() {
         lends_connections();
     }
     Ok(())

@@ -32,8 +32,9 @@ use sqlx::Either;
 #[derive(Clone, Debug)]
 pub enum Pool {
     Sqlite(SqlitePool),
+    /// With the statements that begin a transaction.
     #[cfg(feature = "databases")]
-    Postgres(PgPool),
+    Postgres(PgPool, String),
     #[cfg(feature = "databases")]
     MySql(MySqlPool),
 }
@@ -77,9 +78,41 @@ pub const BEGIN_POSTGRES: &str =
 #[cfg(feature = "databases")]
 const BEGIN_MYSQL: &str = "START TRANSACTION";
 
+/// The setting of a session that says which connection of a worker has set it up.
+#[cfg(feature = "databases")]
+pub const MARK: &str = "seckill_worker.seen";
+
+/// PostgreSQL's errors at the beginning of a transaction in a session that is another connection's,
+/// and on a connection whose last transaction has ended so.
+const LENT: [&str; 2] = ["22P02", "25P02"];
+
+/// What begins a transaction. As long as statements stay prepared it fails in a session that is not
+/// the one where this connection has prepared them.
+#[cfg(feature = "databases")]
+pub fn begin_postgres() -> String {
+    if are_lent() {
+        return BEGIN_POSTGRES.to_owned();
+    }
+    format!(
+        "{BEGIN_POSTGRES}; SELECT CAST(CASE current_setting('{MARK}', true)
+         WHEN current_setting('application_name') THEN '1' ELSE 'lent' END AS int)"
+    )
+}
+
+/// Has a transaction not begun because a pooler has lent another session? New connections will do.
+pub fn is_lent(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.is_some_and(|code| LENT.contains(&&*code))
+}
+
 /// Whether a pooler lends connections for one transaction, to whoever is next: a prepared statement
-/// of a session would be missing, or another client's of the same name.
+/// of a session would be missing, or another client's of the same name, which may change anything.
 static LENDS_CONNECTIONS: AtomicBool = AtomicBool::new(false);
+
+/// Was a pooler seen? Connections that are older than the answer may have prepared statements.
+pub fn are_lent() -> bool {
+    LENDS_CONNECTIONS.load(Ordering::Relaxed)
+}
 
 /// A pooler was seen: from now on no prepared statement outlives its transaction.
 pub fn lends_connections() {
@@ -94,7 +127,13 @@ impl Pool {
             // A transaction that reads first and can't write afterwards would have to start again.
             Self::Sqlite(pool) => Open::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
             #[cfg(feature = "databases")]
-            Self::Postgres(pool) => Open::Postgres(pool.begin_with(BEGIN_POSTGRES).await?),
+            Self::Postgres(pool, begin) => {
+                let begun = pool.begin_with(begin.clone()).await;
+                if begun.as_ref().is_err_and(is_lent) {
+                    lends_connections();
+                }
+                Open::Postgres(begun?)
+            }
             #[cfg(feature = "databases")]
             Self::MySql(pool) => Open::MySql(pool.begin_with(BEGIN_MYSQL).await?),
         })
@@ -110,7 +149,13 @@ impl Pool {
     }
 
     pub async fn close(&self) {
-        each!(Self, self, pool => pool.close().await);
+        match self {
+            Self::Sqlite(pool) => pool.close().await,
+            #[cfg(feature = "databases")]
+            Self::Postgres(pool, _) => pool.close().await,
+            #[cfg(feature = "databases")]
+            Self::MySql(pool) => pool.close().await,
+        }
     }
 }
 
@@ -131,7 +176,7 @@ impl Open {
                     true => <i64 as Type<Postgres>>::type_info(),
                     false => <str as Type<Postgres>>::type_info(),
                 };
-                if LENDS_CONNECTIONS.load(Ordering::Relaxed) {
+                if are_lent() {
                     let kinds =
                         statement.numbers().map(|number| if number { "bigint" } else { "text" });
                     let kinds: Vec<_> = kinds.collect();
@@ -264,7 +309,7 @@ where
     i64: Encode<'q, DB> + Type<DB>,
     Option<i64>: Encode<'q, DB> + Type<DB>,
 {
-    let query = sqlx::query(sql).persistent(!LENDS_CONNECTIONS.load(Ordering::Relaxed));
+    let query = sqlx::query(sql).persistent(!are_lent());
     args.iter().fold(query, |query, arg| match *arg {
         Arg::Text(text) => query.bind(text),
         Arg::MaybeText(text) => query.bind(text),
