@@ -1,7 +1,7 @@
 //! Files that are shipped with the module: redis.conf, compose.yaml, kubernetes.yaml and scripts,
 //! as far as they can be tested without containers.
 
-use crate::harness::{Server, left_out, module, text, wait_for};
+use crate::harness::{Server, left_out, module, text, wait_for, write_program};
 use crate::observe::words;
 use crate::security::users_of;
 use kit::pages::page;
@@ -52,8 +52,7 @@ fn composed() -> Vec<String> {
 fn users_of_compose(folder: &Path) -> Vec<String> {
     // In the place of the image's own: says what it is started with.
     let entrypoint = folder.join("docker-entrypoint.sh");
-    fs::write(&entrypoint, "#!/bin/sh\necho \"$@\"\nenv\n").expect("a script");
-    fs::set_permissions(&entrypoint, fs::Permissions::from_mode(0o755)).expect("a program");
+    write_program(&entrypoint, "#!/bin/sh\necho \"$@\"\nenv\n");
     let mut start = Command::new(root().join("packaging/seckill-users"));
     start.arg("seckill.conf").env("TMPDIR", folder);
     start.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").expect("a path")));
@@ -228,11 +227,6 @@ fn what_is_left_out_is_listed_once() {
     assert_eq!(left_out(&["c"], Path::new("")), ["", "LEFT OUT: c\n"]);
 }
 
-fn program(path: &Path, text: &str) {
-    fs::write(path, text).expect("a program");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a program");
-}
-
 /// A check that could not be made must not look like one that has passed.
 #[test]
 fn advisories_that_nobody_could_see_are_missed_loudly() {
@@ -242,10 +236,10 @@ fn advisories_that_nobody_could_see_are_missed_loudly() {
         fs::create_dir(folder).expect("a folder");
     }
     for name in ["deny", "left-out", "lib"] {
-        fs::copy(root().join("scripts").join(name), scripts.join(name)).expect("a script");
+        write_program(&scripts.join(name), &page(format!("scripts/{name}")));
     }
     for name in ["cargo", "cargo-deny"] {
-        program(&bin.join(name), "#!/bin/sh\n");
+        write_program(&bin.join(name), "#!/bin/sh\n");
     }
     let deny = bin.join("cargo-deny");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("PATH"));
@@ -256,8 +250,11 @@ fn advisories_that_nobody_could_see_are_missed_loudly() {
         (output.status.success(), String::from_utf8(output.stderr).expect("text"))
     };
     for (tool, git) in [("exit 1;", "exit 0"), ("echo", "exit 1")] {
-        program(&scripts.join("cargo-tool"), &format!("#!/bin/sh\n{tool} {}\n", deny.display()));
-        program(&bin.join("git"), &format!("#!/bin/sh\n{git}\n"));
+        write_program(
+            &scripts.join("cargo-tool"),
+            &format!("#!/bin/sh\n{tool} {}\n", deny.display()),
+        );
+        write_program(&bin.join("git"), &format!("#!/bin/sh\n{git}\n"));
         for advisories in ["", "must"] {
             let (is_content, told) = run(advisories);
             assert_eq!(is_content, advisories.is_empty(), "{told}");
@@ -265,7 +262,7 @@ fn advisories_that_nobody_could_see_are_missed_loudly() {
             assert!(told.contains("LEFT OUT: ADVISORIES OF RUSTSEC, NOT CHECKED: "), "{told}");
         }
     }
-    program(&bin.join("git"), "#!/bin/sh\n");
+    write_program(&bin.join("git"), "#!/bin/sh\n");
     assert_eq!(run("must"), (true, String::new()));
 }
 
@@ -284,8 +281,8 @@ fn bin_without_redis_cli(dir: &Path) {
     }
     let here = dir.display();
     let apt = format!("[ ! -e {here}/apt ] || exit 1\necho $$ >{here}/apt\nexec sleep 60\n");
-    program(&bin.join("apt-get"), &format!("#!/bin/sh\n{apt}"));
-    program(&bin.join("sudo"), "#!/bin/sh\n[ \"$1\" != -n ] || shift\nexec \"$@\"\n");
+    write_program(&bin.join("apt-get"), &format!("#!/bin/sh\n{apt}"));
+    write_program(&bin.join("sudo"), "#!/bin/sh\n[ \"$1\" != -n ] || shift\nexec \"$@\"\n");
 }
 
 /// Whatever ends the script: services may start as before, and it leaves no file.
@@ -298,7 +295,7 @@ fn a_setup_that_is_killed_leaves_nothing_behind() {
             let (policy, tmp) = (dir.path().join("policy"), dir.path().join("tmp"));
             fs::create_dir(&tmp).expect("a folder");
             if let Some(before) = before {
-                program(&policy, before);
+                write_program(&policy, before);
             }
             let mut setup = Command::new("scripts/setup")
                 .current_dir(root())

@@ -23,7 +23,7 @@ mod wire;
 
 pub use parts::{
     DEADLINE, Port, database, in_time, is_started_in, last_appended, left_out, module, text, tool,
-    wait_for,
+    wait_for, write_program,
 };
 use parts::{address, copy_data, program, read_log, settings_of_all};
 pub use wire::Wire;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::doctor::{doctor, run, script};
-use crate::harness::wait_for;
+use crate::harness::{wait_for, write_program};
 
 /// Writes a server program that notes, in a file of its own once it has ended, the user it ran as
 /// and the length of its largest file at any moment. A look from outside would miss a server that
@@ -23,8 +23,7 @@ fn noting_server(folder: &Path, notes: &Path) -> PathBuf {
          echo $(id -u) $greatest > '{notes}'/$$) > /dev/null 2>&1 &\n\
          exec '{server}' \"$@\"\n"
     );
-    fs::write(&program, text).expect("a program");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its owner");
+    write_program(&program, &text);
     program
 }
 

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write as _;
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -176,6 +177,16 @@ fn build_module() -> PathBuf {
 pub fn tool(words: &[&str]) -> bool {
     let status = Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
+}
+
+/// Writes a program, by another process: a child of another test can hold open for a moment what
+/// this one writes, and a file that is open for writing can't be run.
+pub fn write_program(path: &Path, text: &str) {
+    let mut install = Command::new("install");
+    install.args(["-m", "755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
+    let mut install = install.spawn().expect("run install");
+    install.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("a program");
+    assert!(install.wait().expect("its end").success(), "{}", path.display());
 }
 
 /// The server that is tested.
