@@ -22,8 +22,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus::TextEncoder;
 use prometheus::proto::MetricFamily;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 /// A client that takes longer to send its request is hung up on.
 const HEAD_WAIT: Duration = Duration::from_secs(2);
@@ -76,7 +75,7 @@ impl Page {
 
 /// A client that is connected.
 struct Client {
-    task: AbortHandle,
+    task: JoinHandle<()>,
     /// Its request has come.
     has_asked: Arc<AtomicBool>,
 }
@@ -96,29 +95,21 @@ where
     P: Future<Output = Page> + Send + 'static,
 {
     let mut clients: VecDeque<Client> = VecDeque::new();
-    let room = Arc::new(Semaphore::new(CLIENTS_MAX));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_WAIT).await;
             continue;
         };
-        make_room(&mut clients);
-        // Who was hung up on still has a socket until the task is dropped.
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
+        make_room(&mut clients).await;
         let has_asked = Arc::new(AtomicBool::new(false));
-        let answering = answer(stream, page.clone(), Arc::clone(&has_asked));
-        let task = tokio::spawn(async move {
-            answering.await;
-            drop(place);
-        });
-        let task = task.abort_handle();
+        let task = tokio::spawn(answer(stream, page.clone(), Arc::clone(&has_asked)));
         clients.push_back(Client { task, has_asked });
     }
 }
 
 /// Hangs up on the oldest client that has not asked yet, else on the oldest: one that asks at once
 /// is answered however many others are slow.
-fn make_room(clients: &mut VecDeque<Client>) {
+async fn make_room(clients: &mut VecDeque<Client>) {
     clients.retain(|client| !client.task.is_finished());
     if clients.len() < CLIENTS_MAX {
         return;
@@ -126,6 +117,8 @@ fn make_room(clients: &mut VecDeque<Client>) {
     let silent = clients.iter().position(|client| !client.has_asked.load(Relaxed));
     if let Some(client) = clients.remove(silent.unwrap_or(0)) {
         client.task.abort();
+        // Until then it has its socket. That it was cancelled is no news.
+        let _ = client.task.await;
     }
 }
 
