@@ -60,7 +60,7 @@ macro_rules! each {
         match $of {
             $kind::Sqlite($inner) => $do,
             #[cfg(feature = "databases")]
-            $kind::Postgres($inner) => $do,
+            $kind::Postgres($inner, ..) => $do,
             #[cfg(feature = "databases")]
             $kind::MySql($inner) => $do,
         }
@@ -110,7 +110,7 @@ pub fn is_lent(error: &sqlx::Error) -> bool {
 static LENDS_CONNECTIONS: AtomicBool = AtomicBool::new(false);
 
 /// Was a pooler seen? Connections that are older than the answer may have prepared statements.
-pub fn are_lent() -> bool {
+fn are_lent() -> bool {
     LENDS_CONNECTIONS.load(Ordering::Relaxed)
 }
 
@@ -149,13 +149,7 @@ impl Pool {
     }
 
     pub async fn close(&self) {
-        match self {
-            Self::Sqlite(pool) => pool.close().await,
-            #[cfg(feature = "databases")]
-            Self::Postgres(pool, _) => pool.close().await,
-            #[cfg(feature = "databases")]
-            Self::MySql(pool) => pool.close().await,
-        }
+        each!(Self, self, pool => pool.close().await);
     }
 }
 
