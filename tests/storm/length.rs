@@ -1,8 +1,9 @@
 //! How long a storm runs, and its seeds.
 
 use std::sync::OnceLock;
-use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::harness::side_by_side;
 
 /// The duration of the long form: STORM_MINUTES. None in the short form.
 fn long_form() -> Option<Duration> {
@@ -35,20 +36,11 @@ pub fn histories(name: &str, short: usize, history: impl Fn(u64) -> Tally + Sync
     goes_on();
     while count < short || (given.is_none() && goes_on()) {
         let at_once = short.saturating_sub(count).clamp(1, AT_ONCE);
-        thread::scope(|scope| {
-            let start = |_| {
-                let seed = given.unwrap_or_else(|| fastrand::u64(..));
-                println!("SEED={seed} {name}");
-                // A panic is printed with the name of its thread.
-                let thread = thread::Builder::new().name(format!("SEED={seed} {name}"));
-                let history = &history;
-                thread.spawn_scoped(scope, move || history(seed)).expect("a thread")
-            };
-            let running: Vec<_> = (0..at_once).map(start).collect();
-            for history in running {
-                sum.add(history.join().expect("a history that holds"));
-            }
-        });
+        let seed = || given.unwrap_or_else(|| fastrand::u64(..));
+        let seeds: Vec<u64> = std::iter::repeat_with(seed).take(at_once).collect();
+        let named = |seed: &u64| format!("SEED={seed} {name}");
+        seeds.iter().for_each(|seed| println!("{}", named(seed)));
+        side_by_side(seeds, named, &history).into_iter().for_each(|tally| sum.add(tally));
         count += at_once;
     }
     // This bypasses the capture of cargo test: the sums are the result of the long form.

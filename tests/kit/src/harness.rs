@@ -22,8 +22,8 @@ mod parts;
 mod wire;
 
 pub use parts::{
-    DEADLINE, Port, database, in_time, is_started_in, last_appended, left_out, module, text, tool,
-    wait_for, write_program,
+    DEADLINE, Port, database, in_time, is_started_in, last_appended, left_out, module,
+    side_by_side, text, tool, wait_for, write_program,
 };
 use parts::{address, copy_data, program, read_log, settings_of_all};
 pub use wire::Wire;

@@ -8,14 +8,13 @@ mod count;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::thread;
 
 use kit::harness::last_appended;
 use redis::Value;
 
 use crate::check::checked;
 use crate::databases::{Database, Kind};
-use crate::harness::Server;
+use crate::harness::{Server, side_by_side};
 use crate::shop::{Shop, random};
 use crate::statements::documented;
 
@@ -353,7 +352,7 @@ const SEEDS: [u64; 10] = [
 
 fn drill(kind: Kind) {
     let number = |name| std::env::var(name).ok().map(|it| it.parse::<u64>().expect("a number"));
-    // A round that failed is repeated by the seed that it printed.
+    // A round that failed is repeated by the seed in the name of its thread.
     if let Some(seed) = number("DRILL_SEED") {
         return round(kind, seed);
     }
@@ -362,12 +361,10 @@ fn drill(kind: Kind) {
         Some(rounds) => (0..rounds).map(|_| random.u64(..)).collect(),
         None => SEEDS.to_vec(),
     };
-    // A round waits for most of its time: some go side by side.
-    thread::scope(|scope| {
-        for seeds in seeds.chunks(seeds.len().div_ceil(AT_ONCE)) {
-            scope.spawn(move || seeds.iter().for_each(|seed| round(kind, *seed)));
-        }
-    });
+    // A round waits for most of its time.
+    for seeds in seeds.chunks(AT_ONCE) {
+        side_by_side(seeds, |seed| format!("DRILL_SEED={seed}"), |seed| round(kind, *seed));
+    }
 }
 
 #[test]

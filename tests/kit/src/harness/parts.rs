@@ -36,6 +36,23 @@ pub fn in_time<T>(ms: u64, mut set_up: impl FnMut(u64) -> Option<T>) -> T {
     done.unwrap_or_else(|| panic!("not ready in {} ms either", ms * 64))
 }
 
+/// Runs each of these in a thread of its own, whose name a panic is printed with. What they return.
+pub fn side_by_side<I: Send, T: Send>(
+    items: impl IntoIterator<Item = I>,
+    name: impl Fn(&I) -> String,
+    run: impl Fn(I) -> T + Sync,
+) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let start = |item| {
+            let thread = std::thread::Builder::new().name(name(&item));
+            let run = &run;
+            thread.spawn_scoped(scope, move || run(item)).expect("a thread")
+        };
+        let running: Vec<_> = items.into_iter().map(start).collect();
+        running.into_iter().map(|thread| thread.join().expect("none has panicked")).collect()
+    })
+}
+
 /// The text of a string reply or an error.
 pub fn text(value: &Value) -> String {
     match value {
