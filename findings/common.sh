@@ -3,6 +3,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=$(mktemp -d)
+chmod 755 "$folder" # servers of databases run as another user
 pids=()
 changed=0
 end() {
@@ -89,6 +90,33 @@ start_postgres() { # "postgres", port
     ${as[@]+"${as[@]}"} "$programs/postgres" -D "$own/data" -k "$own" "${network[@]}" >>"$own/log" 2>&1 &
     pids+=($!)
     until query postgres <<<"SELECT 1" >/dev/null 2>&1; do kill -0 $! && sleep 0.2; done
+}
+
+# Starts the system's PgBouncer in transaction mode, in front of PostgreSQL at `database_port`: at this port of TCP, or, without
+# one, on a unix socket beside PostgreSQL's.
+start_pgbouncer() { # port
+    local as=() own=(-h "$folder/postgres" -p 6432) pooler
+    local listens="listen_addr =
+unix_socket_dir = $folder/postgres"
+    [ -z "${1:-}" ] || own=(-h 127.0.0.1 -p "$1") listens="listen_addr = 127.0.0.1
+unix_socket_dir ="
+    cat >"$folder/pgbouncer.ini" <<INI
+[databases]
+postgres = host=127.0.0.1 port=$database_port user=root
+[pgbouncer]
+$listens
+listen_port = ${1:-6432}
+auth_type = any
+pool_mode = transaction
+ignore_startup_parameters = extra_float_digits
+INI
+    [ "$(id -u)" != 0 ] || as=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
+    pgbouncer --version | head -1
+    ${as[@]+"${as[@]}"} pgbouncer -q "$folder/pgbouncer.ini" >"$folder/log" 2>&1 &
+    pooler=$!
+    pids+=($pooler)
+    pooled=(psql -X -q -A -t "${own[@]}" -U root postgres)
+    until "${pooled[@]}" <<<"SELECT 1" >/dev/null 2>&1; do kill -0 $pooler && sleep 0.2; done
 }
 
 # Runs what it reads at such a server.

@@ -7,7 +7,6 @@
 # autocommit and BEGIN, what comes after it is stored even by ROLLBACK.
 # Needs mariadbd, mariadb-install-db and mariadb (Debian's mariadb-server); `scripts/servers mysql-9` gets MySQL.
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 batch() { # name, what begins it, a statement that fails, what ends it, "deadlock": the error, then the orders that are stored
     query "$1" <<<"DROP TABLE IF EXISTS shop.orders, shop.stock; CREATE TABLE shop.orders (id INT PRIMARY KEY);
         CREATE TABLE shop.stock (id INT PRIMARY KEY, units INT); INSERT INTO shop.stock VALUES (7, 50), (8, 50);

@@ -8,7 +8,6 @@
 # gets the key of another's row, and two keys are of no row.
 # Needs mariadbd, mariadb-install-db and mariadb (Debian's mariadb-server); `scripts/servers mysql-9` gets MySQL.
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 maria=$((20000 + RANDOM % 6000)) my=$((26000 + RANDOM % 6000))
 start_mariadb mariadb "" $maria
 start_mysql mysql $my

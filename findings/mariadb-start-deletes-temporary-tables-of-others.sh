@@ -6,7 +6,6 @@
 # another one.
 # Needs mariadbd, mariadb-install-db and mariadb (Debian's mariadb-server).
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 mkdir "$folder/shared" && chmod 777 "$folder/shared"
 start_mariadb first "$folder/shared"
 exec 3> >(query first --force --unbuffered >"$folder/said" 2>&1)

@@ -8,7 +8,6 @@
 # after a plain INSERT that failed as well. At READ COMMITTED none waits, nor on MariaDB 10.11.19.
 # Needs mariadbd, mariadb-install-db and mariadb (Debian's mariadb-server); `scripts/servers mysql-9` gets MySQL.
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 newer() { # name, level, statement: what another session is told that inserts a newer order, while the first is not committed
     query "$1" <<<"DROP TABLE IF EXISTS shop.o;
         CREATE TABLE shop.o (id INT PRIMARY KEY, user INT, UNIQUE (user)); INSERT INTO shop.o VALUES (1, 1), (2, 2), (3, 3)"

@@ -6,7 +6,6 @@
 # nothing of the kind happens. MariaDB 10.11.19 keeps every text.
 # Needs mariadbd, mariadb-install-db and mariadb (Debian's mariadb-server); `scripts/servers mysql-9` gets MySQL.
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 stored() { # name, first value, second value: the variable, warnings, and the row
     query "$1" <<<"PREPARE s FROM 'SET @to = ?'; PREPARE i FROM 'INSERT INTO shop.o (ref) VALUES (?)';
         TRUNCATE shop.o; SET @one = $2; EXECUTE s USING @one; EXECUTE i USING @one;

@@ -5,7 +5,6 @@
 # 0), with a warning. So whatever joins INSERTs, such as rewriteBatchedStatements of Connector/J, changes what is stored.
 # Needs mariadbd, mariadb-install-db and mariadb (Debian's mariadb-server); `scripts/servers mysql-9` gets MySQL.
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 for name in mariadb mysql; do
     "start_$name" $name
     query $name <<<"SELECT VERSION(); CREATE DATABASE shop; CREATE TABLE shop.o (id INT, ref VARCHAR(9) NOT NULL)"

@@ -7,7 +7,6 @@
 # REPEATABLE READ of MariaDB and MySQL, the second takes the next code.
 # Needs psql, postgres, mariadbd, mariadb-install-db and mariadb; `scripts/servers mysql-9` gets MySQL.
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 taken() { # name, level, words of the inner SELECT: who has the codes
     query "$1" <<<"DROP TABLE IF EXISTS shop.codes; CREATE TABLE shop.codes (code INT PRIMARY KEY, who VARCHAR(9));
         INSERT INTO shop.codes VALUES (1, NULL), (2, NULL)" 2>/dev/null

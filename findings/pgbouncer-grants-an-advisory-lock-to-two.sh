@@ -6,27 +6,11 @@
 # refused. pg_try_advisory_xact_lock, within a transaction, works.
 # Needs psql, postgres and pgbouncer.
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 tcp=$((20000 + RANDOM % 12000))
 start_postgres postgres $tcp
 query postgres <<<"SELECT VERSION()"
-cat >"$folder/pgbouncer.ini" <<INI
-[databases]
-postgres = host=127.0.0.1 port=$tcp user=root
-[pgbouncer]
-listen_addr =
-listen_port = 6432
-unix_socket_dir = $folder/postgres
-auth_type = any
-pool_mode = transaction
-INI
-as=()
-[ "$(id -u)" != 0 ] || as=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
-pgbouncer --version | head -1
-${as[@]+"${as[@]}"} pgbouncer -q "$folder/pgbouncer.ini" >"$folder/log" 2>&1 &
-pids+=($!)
-client() { psql -X -q -A -t -h "$folder/postgres" -p 6432 -U root postgres; }
-until client <<<"SELECT 1" >/dev/null 2>&1; do kill -0 $! && sleep 0.2; done
+start_pgbouncer
+client() { "${pooled[@]}"; }
 try() { # statements of one whose connection stays open, statements of another: what both are told
     : >"$folder/first"
     exec 3> >(client >"$folder/first" 2>&1)

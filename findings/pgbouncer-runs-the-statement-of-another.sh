@@ -10,25 +10,11 @@
 # default, so that the second execution is enough.
 # Needs psql, postgres and pgbouncer.
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 tcp=$((20000 + RANDOM % 12000))
 start_postgres postgres $tcp
 query postgres <<<"SELECT VERSION()"
 bounce=$((tcp + 1))
-cat >"$folder/pgbouncer.ini" <<INI
-[databases]
-postgres = host=127.0.0.1 port=$tcp user=root
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = $bounce
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-ignore_startup_parameters = extra_float_digits
-INI
-as=()
-[ "$(id -u)" != 0 ] || as=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
-pgbouncer --version | head -1
+start_pgbouncer $bounce
 java_program org.postgresql:postgresql:42.7.14 <<'JAVA'
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -59,10 +45,6 @@ public class Probe {
     }
 }
 JAVA
-${as[@]+"${as[@]}"} pgbouncer -q "$folder/pgbouncer.ini" >"$folder/log" 2>&1 &
-pooler=$!
-pids+=($pooler)
-until psql -X -q -h 127.0.0.1 -p $bounce -U root postgres -c "SELECT 1" >/dev/null 2>&1; do kill -0 $pooler && sleep 0.2; done
 twice() { # prepareThreshold: what the second execution is told, and what is stored then
     query postgres <<<"DROP TABLE IF EXISTS stock, points; CREATE TABLE stock (item int, n int);
         CREATE TABLE points (account int, n int); INSERT INTO stock VALUES (7, 10); INSERT INTO points VALUES (7, 0), (9, 0)" 2>/dev/null

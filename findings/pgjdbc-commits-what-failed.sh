@@ -6,7 +6,6 @@
 # spring-jdbc 6.2.12, returns too. With autosave=always, a savepoint for each statement, the others are stored.
 # Needs psql and postgres.
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 tcp=$((20000 + RANDOM % 12000))
 start_postgres postgres $tcp
 query postgres <<<"SELECT VERSION(); CREATE TABLE orders (id INT PRIMARY KEY); INSERT INTO orders VALUES (2)"

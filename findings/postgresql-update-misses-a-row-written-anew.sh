@@ -7,7 +7,6 @@
 # either. After an UPDATE that moves the key away and back it is found. MariaDB 10.11.19 and MySQL 9.7.4 change it.
 # Needs psql, postgres, mariadbd, mariadb-install-db and mariadb; `scripts/servers mysql-9` gets MySQL.
 . "$(dirname "$0")/common.sh"
-chmod 755 "$folder"
 anew="DELETE FROM shop.stock WHERE id = 7; INSERT INTO shop.stock VALUES (7, 100)"
 away="UPDATE shop.stock SET id = 8 WHERE id = 7; UPDATE shop.stock SET id = 7 WHERE id = 8"
 stock() { query "$1" <<<"DROP TABLE IF EXISTS shop.stock; CREATE TABLE shop.stock (id INT PRIMARY KEY, units INT);
