@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.awaitility.Awaitility;
-import org.springframework.test.context.DynamicPropertyRegistry;
+import org.springframework.util.FileSystemUtils;
 
 /** A MariaDB of its own, without data, where the programs of MariaDB are installed. */
 final class MariaDb implements AutoCloseable {
@@ -21,8 +21,8 @@ final class MariaDb implements AutoCloseable {
     private final int port;
     private final Process process;
 
-    MariaDb(Path folder) throws IOException, InterruptedException {
-        this.folder = folder;
+    MariaDb() throws IOException, InterruptedException {
+        folder = Files.createTempDirectory("mariadb");
         port = SeckillServer.freePort();
         String data = "--datadir=" + folder.resolve("data");
         Process install =
@@ -64,18 +64,13 @@ final class MariaDb implements AutoCloseable {
         return Files.readString(folder.resolve("log"));
     }
 
-    /** Has the shop write its rows here. */
-    void connect(DynamicPropertyRegistry properties) {
-        properties.add("spring.datasource.url", this::url);
-        properties.add("spring.datasource.username", () -> "root");
-    }
-
-    private String url() {
+    String url() {
         return "jdbc:mariadb://127.0.0.1:" + port + "/shop?createDatabaseIfNotExist=true";
     }
 
     @Override
-    public void close() {
+    public void close() throws IOException {
         process.destroyForcibly().onExit().join();
+        FileSystemUtils.deleteRecursively(folder);
     }
 }
