@@ -211,6 +211,7 @@ fn random_bytes_do_no_harm() {
     println!("{lost} refused, {done} done");
     server.wait_for_line(0);
     assert!(!server.log().contains("a bug in the module"), "SEED={seed}: {}", server.log());
+    server.until("short leases to end", || !client.has_short_lives(5_000, false));
     client.check("> CLIENT PAUSE 60000 WRITE\nOK");
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_eq!(copy.digest(), server.digest(), "SEED={seed}");

@@ -243,42 +243,13 @@ impl Fuzz {
     /// Waits until no key is about to expire: a reload would omit it. Keys with a short time to
     /// live have 15 ms here, the others an hour or more.
     fn wait_for_short_lives(&self) {
-        self.primary.until("short lives to end", || {
-            !DATABASES.into_iter().any(|db| self.has_short_lives(db))
-        });
-    }
-
-    /// Asked by single commands: scripts have no keys of several slots of a cluster.
-    fn has_short_lives(&self, db: &str) -> bool {
         let mut client = self.primary.client();
-        let numbers = |reply: Value| match reply {
-            Value::Int(one) => vec![one],
-            reply => redis::from_redis_value(reply).expect("times to live"),
-        };
-        let is_short = |reply: Value| numbers(reply).iter().any(|left| (0..100_000).contains(left));
-        if client.call(&["SELECT", db]) != Value::Okay {
-            return false;
-        }
-        let keys: Vec<Vec<u8>> =
-            redis::from_redis_value(client.call(&["KEYS", "*"])).expect("keys");
-        // What has expired is counted until it is deleted.
-        client.call(&["DBSIZE"]) != Value::Int(keys.len() as i64)
-            || keys.iter().any(|key| {
-                let mut ask = |words: &[&[u8]]| client.call(words);
-                let kind = ask(&[b"TYPE", key]);
-                if is_short(ask(&[b"PTTL", key])) {
-                    return true;
-                }
-                if text(&kind) != "hash" || !self.has_field_ttls {
-                    return false;
-                }
-                let fields = ask(&[b"HKEYS", key]);
-                let fields: Vec<Vec<u8>> = redis::from_redis_value(fields).expect("fields");
-                ask(&[b"HLEN", key]) != Value::Int(fields.len() as i64)
-                    || fields
-                        .iter()
-                        .any(|field| is_short(ask(&[b"HPTTL", key, b"FIELDS", b"1", field])))
+        self.primary.until("short lives to end", || {
+            !DATABASES.into_iter().any(|db| {
+                let is_here = client.call(&["SELECT", db]) == Value::Okay;
+                is_here && client.has_short_lives(100_000, self.has_field_ttls)
             })
+        });
     }
 
     fn counters(&self) -> String {

@@ -12,6 +12,39 @@ use crate::transcript::argv;
 /// (unix ms, -1 for never).
 pub type Snapshot = BTreeMap<String, (String, i64)>;
 
+impl Client {
+    /// Does a key expire within so many ms, or has one that is not deleted yet? A paused server
+    /// counts what a copy or a reload omits. With fields of hashes, if the server gives them times
+    /// to live. Asked by single commands: scripts have no keys of several slots of a cluster.
+    pub fn has_short_lives(&mut self, within_ms: i64, with_fields: bool) -> bool {
+        let numbers = |reply: Value| match reply {
+            Value::Int(one) => vec![one],
+            reply => redis::from_redis_value(reply).expect("times to live"),
+        };
+        let is_short =
+            |reply: Value| numbers(reply).iter().any(|left| (0..within_ms).contains(left));
+        let keys: Vec<Vec<u8>> = redis::from_redis_value(self.call(&["KEYS", "*"])).expect("keys");
+        // What has expired is counted until it is deleted.
+        self.call(&["DBSIZE"]) != Value::Int(keys.len() as i64)
+            || keys.iter().any(|key| {
+                let mut ask = |words: &[&[u8]]| self.call(words);
+                let kind = ask(&[b"TYPE", key]);
+                if is_short(ask(&[b"PTTL", key])) {
+                    return true;
+                }
+                if text(&kind) != "hash" || !with_fields {
+                    return false;
+                }
+                let fields = ask(&[b"HKEYS", key]);
+                let fields: Vec<Vec<u8>> = redis::from_redis_value(fields).expect("fields");
+                ask(&[b"HLEN", key]) != Value::Int(fields.len() as i64)
+                    || fields
+                        .iter()
+                        .any(|field| is_short(ask(&[b"HPTTL", key, b"FIELDS", b"1", field])))
+            })
+    }
+}
+
 impl Server {
     /// A builder of servers that `silent` can examine: with an append-only file and all events.
     pub fn observed() -> Builder {
