@@ -33,7 +33,7 @@ final class FakeTransport implements SeckillTransport {
     record Sent(Request command, CompletableFuture<@Nullable Object> reply) {}
 
     @Override
-    public synchronized CompletionStage<@Nullable Object> send(Request command, Duration timeout) {
+    public synchronized CompletableFuture<@Nullable Object> send(Request command, Duration timeout) {
         Object own = always;
         if (own != null) {
             return CompletableFuture.completedFuture(own);

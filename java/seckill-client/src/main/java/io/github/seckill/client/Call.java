@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** One command that is sent as it is. Immutable. */
@@ -23,10 +24,19 @@ final class Call<T> extends SaleCommand<T> {
     private final Repeat repeat;
     private final Function<@Nullable Object, T> reader;
     private final @Nullable T unanswered;
+    private final Supplier<List<String>> now;
 
     private Call(
             String name, List<String> arguments, Repeat repeat,
             Function<@Nullable Object, T> reader, @Nullable T unanswered) {
+        this(name, arguments, repeat, reader, unanswered, () -> arguments);
+    }
+
+    private Call(
+            String name, List<String> arguments, Repeat repeat,
+            Function<@Nullable Object, T> reader, @Nullable T unanswered,
+            Supplier<List<String>> now) {
+        this.now = now;
         this.name = name;
         this.arguments = arguments;
         this.repeat = repeat;
@@ -77,8 +87,13 @@ final class Call<T> extends SaleCommand<T> {
         return new Call<>(name, arguments, repeat, reader, reply);
     }
 
+    /** The same, of which that is written which is to be at that moment. */
+    Call<T> now(Supplier<List<String>> now) {
+        return new Call<>(name, arguments, repeat, reader, unanswered, now);
+    }
+
     Request request() {
-        return new Request(name, arguments, repeat == Repeat.ALWAYS);
+        return new Request(name, arguments, repeat == Repeat.ALWAYS, now);
     }
 
     /** The voucher that must be managed for a repetition, if that is what it takes. */
@@ -102,6 +117,6 @@ final class Call<T> extends SaleCommand<T> {
 
     @Override
     CompletableFuture<T> start(Sender sender, Tries tries) {
-        return sender.call(this, () -> {});
+        return sender.call(this);
     }
 }

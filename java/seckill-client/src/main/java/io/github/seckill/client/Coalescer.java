@@ -6,6 +6,8 @@ import io.github.seckill.client.Try.Bought;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -157,21 +159,62 @@ final class Coalescer implements AutoCloseable {
             Tries.alone(sender, batch.get(0), landed);
             return;
         }
-        List<String> pairs = new ArrayList<>(2 * batch.size());
-        for (Buying<?> member : batch) {
-            pairs.add(member.attempt.user);
-            pairs.add(member.attempt.orderId);
-        }
-        Call<List<Object>> together =
-                Commands.tryMany(way.voucher(), pairs, Coalescer::result, Bought.UNKNOWN)
-                        .repeat(way.idsOfServer() ? Repeat.NEVER : Repeat.IF_MANAGED);
-        sender.call(together, landed).whenComplete((results, failure) -> {
+        CompletableFuture<Answered> sent =
+                sender.call(() -> together(way, batch), landed);
+        // Nobody has a part in what is written any more once all have left.
+        Runnable left = () -> {
+            if (batch.stream().allMatch(Buying::isDone)) {
+                sent.cancel(false);
+            }
+        };
+        sent.whenComplete((answered, failure) -> {
             if (failure == null) {
-                deliver(batch, results);
+                deliver(answered);
             } else {
                 fail(batch, Sender.unwrapped(failure));
             }
         });
+        batch.forEach(member -> member.onEnd(left));
+    }
+
+    /** Those whose tries were written, and what each was answered. */
+    private record Answered(List<Buying<?>> members, List<Object> results) {}
+
+    /** One command for those who still wait when it is written. Its reply is theirs. */
+    private static Call<Answered> together(Way way, List<Buying<?>> batch) {
+        List<Buying<?>> all = living(batch);
+        List<String> arguments = arguments(way, all);
+        AtomicReference<List<Buying<?>>> written = new AtomicReference<>(all);
+        Function<@Nullable Object, Answered> reader = reply -> {
+            List<Buying<?>> members = written.get();
+            return new Answered(members, Replies.each(reply, members.size(), Coalescer::result));
+        };
+        return Call.of("SECKILL.MTRY", reader, arguments.toArray())
+                .repeat(way.idsOfServer() ? Repeat.NEVER : Repeat.IF_MANAGED)
+                .now(() -> {
+                    List<Buying<?>> members = living(all);
+                    written.set(members);
+                    return members.size() == all.size() ? arguments : arguments(way, members);
+                });
+    }
+
+    private static List<Buying<?>> living(List<Buying<?>> batch) {
+        List<Buying<?>> living = new ArrayList<>(batch);
+        living.removeIf(Buying::isDone);
+        return living;
+    }
+
+    private static List<String> arguments(Way way, List<Buying<?>> members) {
+        if (members.isEmpty()) {
+            return List.of();
+        }
+        List<String> all = new ArrayList<>(1 + 2 * members.size());
+        all.add(way.voucher());
+        for (Buying<?> member : members) {
+            all.add(member.attempt.user);
+            all.add(member.attempt.orderId);
+        }
+        return all;
     }
 
     /** A {@link Bought}, or the {@link SeckillException} of this member alone. */
@@ -179,15 +222,13 @@ final class Coalescer implements AutoCloseable {
         return reply instanceof SeckillException mistake ? mistake : Replies.bought(reply);
     }
 
-    private static void deliver(List<Buying<?>> batch, List<Object> results) {
-        for (int i = 0; i < batch.size(); i++) {
-            Object result = i < results.size() ? results.get(i) : null;
-            if (result instanceof Bought bought) {
-                batch.get(i).decided(bought);
+    private static void deliver(Answered answered) {
+        for (int i = 0; i < answered.members().size(); i++) {
+            Buying<?> member = answered.members().get(i);
+            if (answered.results().get(i) instanceof Bought bought) {
+                member.decided(bought);
             } else {
-                batch.get(i).failed(result instanceof SeckillException mistake
-                        ? mistake
-                        : SeckillException.unexpected("no outcome of this try"));
+                member.failed((SeckillException) answered.results().get(i));
             }
         }
     }
@@ -200,6 +241,8 @@ final class Coalescer implements AutoCloseable {
                 // One of them may be what the server refuses, such as an id that is too long.
                 // Nothing was changed, so each is tried by itself, and fails by itself.
                 Tries.alone(sender, member, () -> {});
+            } else if (said instanceof SeckillException.NoAnswer) {
+                member.decided(Bought.UNKNOWN);
             } else {
                 member.failed(said);
             }

@@ -74,7 +74,7 @@ final class Locks implements AutoCloseable {
             } catch (SeckillException failed) {
                 if (failed instanceof SeckillException.NoAnswer) {
                     // Granted without anybody knowing, it would be held for its whole lease.
-                    sender.call(Commands.releaseOf(lock.key(), token), () -> {});
+                    sender.call(Commands.releaseOf(lock.key(), token));
                 }
                 if (!mayPass(failed) || !outage.goesOn(asked)) {
                     throw failed;
@@ -179,7 +179,7 @@ final class Locks implements AutoCloseable {
     /** A server that is gone without a word is not waited for: renewing says whether it answers. */
     private void look(
             LockConnection connection, SeckillLock lock, String token, AtomicBoolean inLine) {
-        sender.call(Commands.renew(lock.key(), token, lock.options().lease()), () -> {})
+        sender.call(Commands.renew(lock.key(), token, lock.options().lease()))
                 .whenComplete((renewed, failed) -> {
                     // Later it would close what may be another lock's connection.
                     if (failed != null && mayPass(Sender.unwrapped(failed)) && inLine.get()) {
@@ -195,7 +195,7 @@ final class Locks implements AutoCloseable {
     void renew(LockHold hold) {
         long asked = System.nanoTime();
         Duration lease = hold.options().lease();
-        sender.call(Commands.renew(hold.owner.key(), hold.token, lease), () -> {})
+        sender.call(Commands.renew(hold.owner.key(), hold.token, lease))
                 .whenComplete((renewed, failed) -> {
                     if (failed != null) {
                         return; // The lease goes on, and so do the renewals until it ends.
@@ -248,7 +248,7 @@ final class Locks implements AutoCloseable {
 
     private CompletableFuture<Boolean> releaseOtherwise(LockHold hold) {
         hold.connection.close();
-        return sender.call(releaseOf(hold), () -> {});
+        return sender.call(releaseOf(hold));
     }
 
     void forget(LockHold hold) {

@@ -1,6 +1,7 @@
 package io.github.seckill.client;
 
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -15,8 +16,11 @@ import org.jspecify.annotations.Nullable;
  * unknown. All methods may be called by any thread.
  */
 public interface SeckillTransport extends AutoCloseable {
-    /** Sends a command. Redirections of a cluster are followed. */
-    CompletionStage<@Nullable Object> send(Request request, Duration timeout);
+    /**
+     * Sends a command. Redirections of a cluster are followed. If the future is cancelled, what was
+     * not written yet never is.
+     */
+    CompletableFuture<@Nullable Object> send(Request request, Duration timeout);
 
     /**
      * Opens a connection that nothing else is sent on, for a lock, or reuses one that was released.

@@ -3,6 +3,7 @@ package io.github.seckill.client;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.*;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Sends commands, and sends those again that may be. */
@@ -31,9 +32,18 @@ final class Sender implements AutoCloseable {
         this.timer = timer;
     }
 
-    /** Sends a command, again if it may be, and reads its reply. Nobody waits for one cancelled. */
-    <T> CompletableFuture<T> call(Call<T> call, Runnable firstAnswer) {
-        Attempts<T> attempts = new Attempts<>(call, firstAnswer);
+    /** Sends a command, again if it may be, and reads its reply. One cancelled is sent no more. */
+    <T> CompletableFuture<T> call(Call<T> call) {
+        return call(() -> call, () -> {});
+    }
+
+    /**
+     * Sends a command that may be another one each time, as callers leave.
+     *
+     * @param firstAnswer runs when the first one is answered, or its time is over
+     */
+    <T> CompletableFuture<T> call(Supplier<Call<T>> calls, Runnable firstAnswer) {
+        Attempts<T> attempts = new Attempts<>(calls, firstAnswer);
         underWay.add(attempts);
         attempts.next();
         return attempts;
@@ -47,21 +57,32 @@ final class Sender implements AutoCloseable {
     }
 
     private final class Attempts<T> extends CompletableFuture<T> {
-        private final Call<T> call;
-        private final Request request;
+        private final Supplier<Call<T>> calls;
         private final Runnable firstAnswer;
         private final long started = System.nanoTime();
         private int sent;
         private boolean managed;
-        private volatile boolean onItsWay;
+        private volatile Call<T> call;
+        private volatile @Nullable CompletableFuture<?> onItsWay;
 
         /** Set once the outcome of what was sent is unknown: only an answer ends it well then. */
         private volatile @Nullable SeckillException unanswered;
 
-        Attempts(Call<T> call, Runnable firstAnswer) {
-            this.call = call;
-            this.request = call.request();
+        Attempts(Supplier<Call<T>> calls, Runnable firstAnswer) {
+            this.calls = calls;
+            this.call = calls.get();
             this.firstAnswer = firstAnswer;
+        }
+
+        /** What has not been written yet never is. */
+        @Override
+        public boolean cancel(boolean mayInterrupt) {
+            boolean cancelled = super.cancel(mayInterrupt);
+            CompletableFuture<?> written = onItsWay;
+            if (written != null) {
+                written.cancel(false);
+            }
+            return cancelled;
         }
 
         void next() {
@@ -71,11 +92,16 @@ final class Sender implements AutoCloseable {
             }
             sent++;
             boolean first = sent == 1;
-            onItsWay = true;
             try {
-                tell(first);
-                transport.send(request, timeout)
-                        .whenComplete((reply, failure) -> answered(first, reply, failure));
+                call = first ? call : calls.get();
+                Request request = call.request();
+                tell(first, request);
+                CompletableFuture<@Nullable Object> written = transport.send(request, timeout);
+                onItsWay = written;
+                written.whenComplete((reply, failure) -> answered(first, reply, failure));
+                if (isDone()) {
+                    written.cancel(false);
+                }
             } catch (RuntimeException | Error broken) {
                 answered(first, null, broken);
             }
@@ -84,7 +110,7 @@ final class Sender implements AutoCloseable {
             }
         }
 
-        private void tell(boolean first) {
+        private void tell(boolean first, Request request) {
             try {
                 if (!first) {
                     observer.repeated();
@@ -98,7 +124,7 @@ final class Sender implements AutoCloseable {
 
         private void answered(
                 boolean first, @Nullable Object reply, @Nullable Throwable failure) {
-            onItsWay = false;
+            onItsWay = null;
             try {
                 if (first) {
                     firstAnswer.run();
@@ -129,7 +155,7 @@ final class Sender implements AutoCloseable {
         private void noAnswer(SeckillException said) {
             unanswered = said;
             String voucher = call.managedVoucher();
-            if (request.repeatable() || managed) {
+            if (call.request().repeatable() || managed) {
                 later(said);
             } else if (voucher != null) {
                 ask(voucher, said);
@@ -193,7 +219,7 @@ final class Sender implements AutoCloseable {
         }
 
         void closed() {
-            endAsKnown(onItsWay
+            endAsKnown(onItsWay != null
                     ? new SeckillException.NoAnswer("NOANSWER the client was closed", null)
                     : SeckillException.closed());
         }
@@ -206,7 +232,7 @@ final class Sender implements AutoCloseable {
         if (earlier != null) {
             return earlier;
         }
-        call(Call.of("SECKILL.INFO", Replies::info, voucher), () -> {})
+        call(Call.of("SECKILL.INFO", Replies::info, voucher))
                 .whenComplete((info, failed) -> {
                     asked.remove(voucher, question);
                     if (failed == null) {

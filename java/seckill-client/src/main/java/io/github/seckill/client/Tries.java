@@ -37,8 +37,8 @@ record Tries(
             firstAnswer.run();
             return;
         }
-        CompletableFuture<Bought> sent = sender.call(buying.attempt.call, firstAnswer);
-        buying.givesUp(sent);
+        CompletableFuture<Bought> sent = sender.call(() -> buying.attempt.call, firstAnswer);
+        buying.onEnd(() -> sent.cancel(false));
         sent.whenComplete((bought, failure) -> {
             if (failure == null) {
                 buying.decided(bought);
@@ -97,7 +97,7 @@ record Tries(
         private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
         private volatile @Nullable Outcome outcome;
         private volatile @Nullable SeckillException mistake;
-        private volatile @Nullable CompletableFuture<?> sent;
+        private volatile @Nullable Runnable onEnd;
 
         Buying(Tries tries, Try<T> attempt) {
             this.tries = tries;
@@ -112,10 +112,11 @@ record Tries(
                     && (state.compareAndSet(State.NEW, State.SENT) || state.get() == State.SENT);
         }
 
-        void givesUp(CompletableFuture<?> underWay) {
-            sent = underWay;
+        /** Tells who sends it that nobody waits any more. Perhaps twice. */
+        void onEnd(Runnable listener) {
+            onEnd = listener;
             if (isDone()) {
-                underWay.cancel(false);
+                listener.run();
             }
         }
 
@@ -141,9 +142,9 @@ record Tries(
             boolean wasSent = !state.compareAndSet(State.NEW, State.GIVEN_UP);
             Outcome decided = outcome;
             SeckillException said = mistake;
-            CompletableFuture<?> underWay = sent;
-            if (underWay != null) {
-                underWay.cancel(false);
+            Runnable listener = onEnd;
+            if (listener != null) {
+                listener.run();
             }
             if (decided != null) {
                 tries.ended(this, decided);

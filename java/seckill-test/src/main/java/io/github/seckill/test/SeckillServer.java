@@ -28,14 +28,16 @@ public final class SeckillServer implements AutoCloseable {
 
     private final Path folder;
     private final int port;
-    private final Process process;
+    private final List<String> line;
+    private volatile Process process;
     private final Thread atExit;
     private volatile boolean hasOwner;
 
-    private SeckillServer(Path folder, int port, Process process) {
+    private SeckillServer(Path folder, int port, List<String> line) throws IOException {
         this.folder = folder;
         this.port = port;
-        this.process = process;
+        this.line = line;
+        this.process = launch();
         this.atExit = new Thread(this::endAtExit, "seckill-server-at-exit");
         Runtime.getRuntime().addShutdownHook(atExit);
     }
@@ -108,12 +110,24 @@ public final class SeckillServer implements AutoCloseable {
             line.addAll(List.of(program, "--port", String.valueOf(port), "--bind", "127.0.0.1"));
             line.addAll(List.of("--save", "", "--dir", folder.toString()));
             line.addAll(options);
-            Process process = new ProcessBuilder(line)
-                    .redirectErrorStream(true).redirectOutput(folder.resolve("log").toFile())
-                    .start();
-            SeckillServer server = new SeckillServer(folder, port, process);
+            SeckillServer server = new SeckillServer(folder, port, line);
             server.awaitAnswer();
             return server;
+        } catch (IOException failed) {
+            throw new UncheckedIOException(failed);
+        }
+    }
+
+    private Process launch() throws IOException {
+        return new ProcessBuilder(line)
+                .redirectErrorStream(true).redirectOutput(folder.resolve("log").toFile()).start();
+    }
+
+    /** Starts a server that was killed again, on its port, and waits until it answers. */
+    public void restart() {
+        try {
+            process = launch();
+            awaitAnswer();
         } catch (IOException failed) {
             throw new UncheckedIOException(failed);
         }

@@ -26,10 +26,14 @@ public final class LettuceTransport implements SeckillTransport {
     /** How many lock connections to one server are kept for later. */
     private static final int IDLE_MAX = 8;
 
+    private static final int OPENING_MAX = 16;
+
     private final Supplier<Servers> source;
     private final Map<String, Deque<LettuceLockConnection>> idle = new HashMap<>();
     /** Every lock connection that is open, idle or not. */
     private final Set<LettuceLockConnection> locks = ConcurrentHashMap.newKeySet();
+    /** So many lock connections are opened at a time, for those who still wait for them. */
+    private final Semaphore opening = new Semaphore(OPENING_MAX);
     private volatile @Nullable Servers servers;
     private volatile @Nullable StatefulConnection<String, String> shared;
     private @Nullable CompletableFuture<StatefulConnection<String, String>> connecting;
@@ -42,7 +46,7 @@ public final class LettuceTransport implements SeckillTransport {
 
     /** A transport to the server that the client was made for, which is not closed with this. */
     public static LettuceTransport of(RedisClient client) {
-        return new LettuceTransport(() -> new Servers.One(client, null));
+        return of(client, Servers.One.uriOf(client));
     }
 
     /** A transport to a server, or to the primary that sentinels name. */
@@ -60,7 +64,11 @@ public final class LettuceTransport implements SeckillTransport {
         return new LettuceTransport(() ->
                 client.get() instanceof RedisClusterClient cluster
                         ? new Servers.Cluster(cluster)
-                        : new Servers.One((RedisClient) client.get(), null));
+                        : one((RedisClient) client.get()));
+    }
+
+    private static Servers one(RedisClient client) {
+        return new Servers.One(client, Servers.One.uriOf(client));
     }
 
     Servers servers() {
@@ -84,21 +92,24 @@ public final class LettuceTransport implements SeckillTransport {
     }
 
     @Override
-    public CompletionStage<@Nullable Object> send(Request request, Duration timeout) {
+    public CompletableFuture<@Nullable Object> send(Request request, Duration timeout) {
+        Wire.Sending sending = new Wire.Sending(request);
         StatefulConnection<String, String> present = shared;
         if (present != null && isUsable(present)) {
-            return Wire.send(present, request, timeout);
+            sending.dispatch(present, timeout);
+            return sending;
         }
-        return connect().thenApply(connection -> connection)
-                .orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS)
-                .handle((connection, failed) -> failed == null
-                        ? Wire.send(connection, request, timeout)
-                        : notConnected(failed))
-                .thenCompose(reply -> reply);
-    }
-
-    private static CompletableFuture<@Nullable Object> notConnected(Throwable failed) {
-        return CompletableFuture.failedFuture(SeckillException.notConnected(failed));
+        CompletableFuture<StatefulConnection<String, String>> attempt = connect();
+        attempt.copy().orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS)
+                .whenComplete((connection, failed) -> {
+                    if (failed == null) {
+                        sending.dispatch(connection, timeout);
+                    } else {
+                        isGivenUp(attempt);
+                        sending.completeExceptionally(SeckillException.notConnected(failed));
+                    }
+                });
+        return sending;
     }
 
     /** A connection that is lost for a while comes back by itself, unless the client forbids it. */
@@ -108,9 +119,6 @@ public final class LettuceTransport implements SeckillTransport {
 
     /** One attempt at a time, for all who wait for it. */
     private synchronized CompletableFuture<StatefulConnection<String, String>> connect() {
-        if (closed) {
-            return CompletableFuture.failedFuture(new RedisException("the transport is closed"));
-        }
         StatefulConnection<String, String> present = shared;
         if (present != null && isUsable(present)) {
             return CompletableFuture.completedFuture(present);
@@ -119,23 +127,39 @@ public final class LettuceTransport implements SeckillTransport {
         if (underWay != null) {
             return underWay;
         }
-        CompletableFuture<StatefulConnection<String, String>> made =
-                Servers.run(() -> servers().connect(), StatefulConnection::closeAsync);
+        Servers asked;
+        CompletableFuture<StatefulConnection<String, String>> made;
+        try {
+            asked = servers();
+            made = asked.connect();
+        } catch (RuntimeException failed) {
+            return CompletableFuture.failedFuture(failed);
+        }
         connecting = made;
-        made.whenComplete((connection, failed) -> connected(made, connection));
+        made.whenComplete((connection, failed) -> connected(asked, made, connection));
         return made;
     }
 
+    /** The next one begins another attempt; the first connection that is there is taken. */
+    private synchronized void isGivenUp(
+            CompletableFuture<StatefulConnection<String, String>> attempt) {
+        connecting = connecting == attempt ? null : connecting;
+    }
+
     private synchronized void connected(
-            CompletableFuture<StatefulConnection<String, String>> attempt,
+            Servers asked, CompletableFuture<StatefulConnection<String, String>> attempt,
             @Nullable StatefulConnection<String, String> made) {
-        boolean isCurrent = connecting == attempt;
-        StatefulConnection<String, String> old = isCurrent ? shared : made;
-        if (isCurrent) {
-            connecting = null;
-            shared = made == null ? shared : made;
+        isGivenUp(attempt);
+        StatefulConnection<String, String> old = shared;
+        if (made == null) {
+            return;
         }
-        if (made != null && old != null) {
+        if (asked != servers || old != null && isUsable(old)) {
+            made.closeAsync();
+            return;
+        }
+        shared = made;
+        if (old != null) {
             old.closeAsync();
         }
     }
@@ -144,7 +168,7 @@ public final class LettuceTransport implements SeckillTransport {
     public LockConnection openLockConnection(String key, Duration timeout)
             throws InterruptedException {
         try {
-            String server = servers().serverOf(key);
+            String server = serverOf(key, timeout);
             while (true) {
                 LettuceLockConnection kept = takeIdle(server);
                 if (kept == null) {
@@ -159,11 +183,25 @@ public final class LettuceTransport implements SeckillTransport {
         }
     }
 
+    private String serverOf(String key, Duration timeout) throws InterruptedException {
+        Servers asked = servers();
+        try {
+            asked.known().get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+            return asked.serverOf(key);
+        } catch (ExecutionException | TimeoutException failed) {
+            throw SeckillException.notConnected(
+                    failed.getCause() == null ? failed : failed.getCause());
+        }
+    }
+
     private LettuceLockConnection open(String server, Duration timeout)
             throws InterruptedException {
-        CompletableFuture<Servers.Single> opening = servers().connectTo(server);
+        if (!opening.tryAcquire(timeout.toNanos(), TimeUnit.NANOSECONDS)) {
+            throw SeckillException.notConnected(new TimeoutException());
+        }
+        CompletableFuture<Servers.Single> attempt = servers().connectTo(server);
         try {
-            Servers.Single opened = opening.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+            Servers.Single opened = attempt.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
             LettuceLockConnection made = new LettuceLockConnection(this, server, opened);
             locks.add(made);
             if (closed || !made.isOpen()) {
@@ -175,11 +213,13 @@ public final class LettuceTransport implements SeckillTransport {
             refresh();
             throw SeckillException.notConnected(failed.getCause());
         } catch (TimeoutException | InterruptedException late) {
-            opening.cancel(false);
+            attempt.cancel(false);
             if (late instanceof InterruptedException interrupted) {
                 throw interrupted;
             }
             throw SeckillException.notConnected(late);
+        } finally {
+            opening.release();
         }
     }
 

@@ -8,16 +8,20 @@ import io.lettuce.core.cluster.SlotHash;
 import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
 import io.lettuce.core.cluster.models.partitions.RedisClusterNode;
 import io.lettuce.core.codec.StringCodec;
+import java.lang.reflect.Field;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /** The one server, or those of a cluster. */
 interface Servers {
     /** Opens a connection for all commands. It finds the server of each by its key. */
-    StatefulConnection<String, String> connect();
+    CompletableFuture<StatefulConnection<String, String>> connect();
+
+    /** Completes when {@link #serverOf} can answer without waiting. */
+    default CompletableFuture<?> known() {
+        return CompletableFuture.completedFuture(null);
+    }
 
     /** The server that has this key, by a name that only this object knows. */
     default String serverOf(String key) {
@@ -37,43 +41,18 @@ interface Servers {
     /** What makes the connections. */
     AbstractRedisClient client();
 
-    /** Runs what Lettuce can only wait for, unless nobody waits for it any more. */
-    static <C> CompletableFuture<C> run(Supplier<C> work, Consumer<C> close) {
+    /** One that is cancelled closes what comes all the same. */
+    private static <C> CompletableFuture<C> unlessCancelled(
+            CompletionStage<C> opening, Consumer<C> close) {
         CompletableFuture<C> result = new CompletableFuture<>();
-        Connecting.THREADS.execute(() -> {
-            try {
-                if (!result.isDone()) {
-                    handOver(work.get(), result, close);
-                }
-            } catch (RuntimeException | Error failed) {
+        opening.whenComplete((made, failed) -> {
+            if (failed != null) {
                 result.completeExceptionally(failed);
+            } else if (!result.complete(made)) {
+                close.accept(made);
             }
         });
         return result;
-    }
-
-    /** Closes what comes too late for whoever has asked for it. */
-    private static <C> void handOver(C made, CompletableFuture<C> result, Consumer<C> close) {
-        if (!result.complete(made)) {
-            close.accept(made);
-        }
-    }
-
-    /** A server that is down keeps so many threads busy, however many wait for it. */
-    final class Connecting {
-        private static final int MAX = 16;
-        private static final ThreadPoolExecutor THREADS = new ThreadPoolExecutor(
-                MAX, MAX, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
-                    Thread thread = new Thread(task, "seckill-connect");
-                    thread.setDaemon(true);
-                    return thread;
-                });
-
-        static {
-            THREADS.allowCoreThreadTimeOut(true);
-        }
-
-        private Connecting() {}
     }
 
     /**
@@ -87,23 +66,36 @@ interface Servers {
             StatefulConnection<String, String> owner) {}
 
     /** One server, or a primary that sentinels name. */
-    record One(RedisClient client, @Nullable RedisURI uri) implements Servers {
+    record One(RedisClient client, RedisURI uri) implements Servers {
         @Override
-        public StatefulRedisConnection<String, String> connect() {
-            return uri == null
-                    ? client.connect(StringCodec.UTF8)
-                    : client.connect(StringCodec.UTF8, uri);
+        public CompletableFuture<StatefulConnection<String, String>> connect() {
+            return client.connectAsync(StringCodec.UTF8, uri)
+                    .<StatefulConnection<String, String>>thenApply(connection -> connection)
+                    .toCompletableFuture();
         }
 
         @Override
         public CompletableFuture<Single> connectTo(String server) {
-            // Lettuce connects without waiting only to a URI that is given in the call.
-            return Servers.run(
-                    () -> {
-                        StatefulRedisConnection<String, String> opened = connect();
-                        return new Single(opened, opened);
-                    },
+            return unlessCancelled(
+                    client.connectAsync(StringCodec.UTF8, uri)
+                            .thenApply(opened -> new Single(opened, opened)),
                     late -> late.owner().closeAsync());
+        }
+
+        /**
+         * The address that a client was made with, which Lettuce connects to without waiting only
+         * if it is given in the call, and tells nobody. Spring Data Redis looks there, too.
+         */
+        static RedisURI uriOf(RedisClient client) {
+            try {
+                Field uri = RedisClient.class.getDeclaredField("redisURI");
+                uri.setAccessible(true);
+                return (RedisURI) uri.get(client);
+            } catch (ReflectiveOperationException | RuntimeException hidden) {
+                throw new IllegalArgumentException(
+                        "This version of Lettuce does not tell the client's address: give the"
+                                + " RedisURI, too", hidden);
+            }
         }
     }
 
@@ -113,14 +105,25 @@ interface Servers {
 
         private final RedisClusterClient client;
         private final AtomicLong refreshed = new AtomicLong(System.nanoTime() - REFRESH_NANOS);
+        private volatile boolean known;
 
         Cluster(RedisClusterClient client) {
             this.client = client;
         }
 
+        /** Asks for the nodes, unless that was done. Lettuce connects to no cluster before. */
         @Override
-        public StatefulConnection<String, String> connect() {
-            return client.connect(StringCodec.UTF8);
+        public CompletableFuture<?> known() {
+            return known
+                    ? CompletableFuture.completedFuture(null)
+                    : client.refreshPartitionsAsync().toCompletableFuture()
+                            .thenRun(() -> known = true);
+        }
+
+        @Override
+        public CompletableFuture<StatefulConnection<String, String>> connect() {
+            return known().thenCompose(nodes -> client.connectAsync(StringCodec.UTF8))
+                    .thenApply(connection -> connection);
         }
 
         @Override
@@ -136,17 +139,10 @@ interface Servers {
 
         @Override
         public CompletableFuture<Single> connectTo(String server) {
-            CompletableFuture<Single> result = new CompletableFuture<>();
-            client.connectAsync(StringCodec.UTF8)
-                    .thenCompose(owner -> connect(owner, server))
-                    .whenComplete((made, failed) -> {
-                        if (failed != null) {
-                            result.completeExceptionally(failed);
-                        } else {
-                            handOver(made, result, late -> late.owner().closeAsync());
-                        }
-                    });
-            return result;
+            return unlessCancelled(
+                    client.connectAsync(StringCodec.UTF8)
+                            .thenCompose(owner -> connect(owner, server)),
+                    late -> late.owner().closeAsync());
         }
 
         @Override

@@ -40,30 +40,59 @@ final class Wire {
         }
     }
 
-    /** Sends a command. What its stage fails with is made of what Lettuce says. */
+    /** Sends a command. What its future fails with is made of what Lettuce says. */
     static CompletableFuture<@Nullable Object> send(
             StatefulConnection<String, String> connection, Request request, Duration timeout) {
-        Sent sent = new Sent(request);
-        AsyncCommand<String, String, @Nullable Object> async = new OnOurTime(sent);
-        CompletableFuture<@Nullable Object> reply = new CompletableFuture<>();
-        async.whenComplete((value, failed) -> {
+        Sending sending = new Sending(request);
+        sending.dispatch(connection, timeout);
+        return sending;
+    }
+
+    /**
+     * The reply to a command that is dispatched now or later. Cancelled, it is never written, also
+     * if Lettuce has it in a buffer until a connection is back.
+     */
+    static final class Sending extends CompletableFuture<@Nullable Object> {
+        private final Sent sent;
+        private final AsyncCommand<String, String, @Nullable Object> command;
+
+        Sending(Request request) {
+            sent = new Sent(request);
+            command = new OnOurTime(sent);
+            command.whenComplete(this::ended);
+        }
+
+        void dispatch(StatefulConnection<String, String> connection, Duration timeout) {
+            if (isDone()) {
+                return;
+            }
+            try {
+                connection.dispatch(command);
+            } catch (RuntimeException failed) {
+                completeExceptionally(sent.failure(failed));
+                return;
+            }
+            command.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
+        }
+
+        private void ended(@Nullable Object value, @Nullable Throwable failed) {
             if (sent.state.get() == State.REPEATED) {
-                reply.completeExceptionally(
+                completeExceptionally(
                         new SeckillException.NoAnswer("NOANSWER connection lost", failed));
             } else if (failed != null) {
-                reply.completeExceptionally(sent.failure(failed));
+                completeExceptionally(sent.failure(failed));
             } else {
-                reply.complete(value);
+                complete(value);
             }
-        });
-        try {
-            connection.dispatch(async);
-        } catch (RuntimeException failed) {
-            reply.completeExceptionally(sent.failure(failed));
-            return reply;
         }
-        async.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
-        return reply;
+
+        @Override
+        public boolean cancel(boolean mayInterrupt) {
+            boolean cancelled = super.cancel(mayInterrupt);
+            sent.state.compareAndSet(State.NEW, State.ABANDONED);
+            command.cancel(false);
+            return cancelled;
+        }
     }
 
     /**
@@ -105,6 +134,8 @@ final class Wire {
         private final boolean repeatable;
         private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
 
+        private final Request request;
+
         Sent(Request request) {
             this(request, new ReplyOutput());
         }
@@ -112,6 +143,7 @@ final class Wire {
         private Sent(Request request, ReplyOutput reply) {
             super(Name.of(request.name()), reply, args(request.arguments()));
             this.reply = reply;
+            this.request = request;
             this.repeatable = request.repeatable();
         }
 
@@ -123,7 +155,11 @@ final class Wire {
         @Override
         public void encode(ByteBuf buffer) {
             boolean redirected = reply.begin();
-            if (mayBeWritten(redirected)) {
+            List<String> now = request.now().get();
+            if (!now.isEmpty() && mayBeWritten(redirected)) {
+                if (now.size() != request.arguments().size()) {
+                    args = args(now);
+                }
                 super.encode(buffer);
             } else {
                 new io.lettuce.core.protocol.Command<>(CommandType.PING, reply).encode(buffer);

@@ -1,0 +1,86 @@
+package shop;
+
+import static io.github.seckill.client.Commands.create;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.github.seckill.client.*;
+import io.github.seckill.client.lettuce.LettuceTransport;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A server that hangs holds up nobody who has another one. */
+class TwoServersTest {
+    private static final SeckillOptions LONG = SeckillOptions.defaults()
+            .commandTimeout(Duration.ofSeconds(20)).retryFor(Duration.ofMinutes(5));
+
+    @AutoClose private final Shop frozen = new Shop();
+    @AutoClose private final Shop healthy = new Shop();
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aFrozenServerKeepsNobodyFromAnotherOne(boolean byUri) {
+        frozen.client(LONG).run(create("7", 9, SaleRules.none()));
+        healthy.client(LONG).run(create("7", 9, SaleRules.none()));
+        SeckillClient hangs = byUri
+                ? frozen.client(LONG)
+                : SeckillClient.create(LettuceTransport.of(frozen.lettuce), LONG);
+        frozen.server.freeze();
+        List<CompletableFuture<?>> calls = new ArrayList<>();
+        for (int i = 0; i < 60; i++) {
+            String key = "lock:" + i;
+            calls.add(Shop.on(() -> {
+                hangs.lock(key).lock();
+                return null;
+            }));
+            calls.add(Shop.on(() -> frozen.client(LONG).tryBuy("7", key, key)));
+        }
+        await(calls);
+        SeckillClient serves = byUri
+                ? healthy.client(LONG.commandTimeout(Duration.ofSeconds(5)))
+                : SeckillClient.create(LettuceTransport.of(healthy.lettuce), LONG);
+        try (serves) {
+            assertThat(serves.lock("lock:b").tryLock()).isTrue();
+            serves.lock("lock:b").unlock();
+            assertThat(serves.tryBuy("7", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
+        }
+        assertThat(calls).noneMatch(CompletableFuture::isDone);
+        frozen.server.thaw();
+        hangs.close();
+    }
+
+    /** All of them have asked for a connection by now. */
+    private static void await(List<CompletableFuture<?>> calls) {
+        long since = System.nanoTime();
+        Until.await("all hang").until(() -> System.nanoTime() - since > 1_000_000_000L);
+        assertThat(calls).noneMatch(CompletableFuture::isDone);
+    }
+
+    /** Among those who hang themselves is room for who can be served, once the server is back. */
+    @Test
+    void whoHasGivenUpConnectingKeepsNobodyOut() throws Exception {
+        SeckillClient client = frozen.client(
+                LONG.commandTimeout(Duration.ofMillis(200)).retryFor(Duration.ZERO));
+        frozen.server.freeze();
+        List<CompletableFuture<?>> calls = new ArrayList<>();
+        for (int i = 0; i < 60; i++) {
+            String key = "lock:" + i;
+            calls.add(Shop.on(() -> client.lock(key).tryLock()));
+        }
+        Shop.ended(calls);
+        frozen.server.thaw();
+        Until.await("served").until(() -> {
+            try {
+                return client.lock("lock:c").tryLock();
+            } catch (SeckillException.NotNow | SeckillException.NoAnswer slow) {
+                return false;
+            }
+        });
+        client.lock("lock:c").unlock();
+    }
+}
