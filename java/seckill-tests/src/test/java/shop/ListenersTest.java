@@ -16,6 +16,7 @@ import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -153,6 +154,30 @@ class ListenersTest {
                 await().until(() -> Shop.calls(plain, "xreadgroup") > reads + 2);
             }
             assertThat(output).doesNotContain("can't read");
+        }
+    }
+
+    /** A lock is as the properties say, whichever way an application takes it. */
+    @Test
+    void everyFormOfALockIsAsThePropertiesSay() throws Exception {
+        try (var context = Application.run(
+                        Application.class, server, "seckill.lock.lease=5s",
+                        "seckill.lock.fenced=false", "seckill.lock.renew=false");
+                var lettuce = RedisClient.create(server.uri())) {
+            var plain = lettuce.connect().sync();
+            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            Consumer<String> check = key -> {
+                assertThat(plain.pttl(key)).isBetween(1L, 5_000L);
+                assertThat(plain.exists(key + ":fence")).isZero();
+            };
+            seckill.underLock("lock:a", Duration.ofSeconds(9), lock -> {
+                check.accept("lock:a");
+                return null;
+            });
+            seckill.client().lock("lock:b").lock();
+            check.accept("lock:b");
+            context.getBean(SeckillLockRegistry.class).obtain("c").lock();
+            check.accept("lock:c");
         }
     }
 

@@ -271,7 +271,8 @@ class LocksTest {
         assertThat(others.tryLock(10, TimeUnit.SECONDS)).isTrue();
         assertThat(lost.get(10, TimeUnit.SECONDS)).isSameAs(Thread.currentThread());
         assertThat(lock.isHeldByCurrentThread()).isFalse();
-        assertThatThrownBy(lock::tryLock).isInstanceOf(SeckillException.LockLost.class);
+        assertThatThrownBy(lock::tryLock).isInstanceOf(SeckillException.LockLost.class)
+                .hasMessageContaining("only after unlock()");
         assertThatThrownBy(lock::unlock).isInstanceOf(SeckillException.LockLost.class);
         assertThat(others.isHeldByCurrentThread()).isTrue();
         others.unlock();

@@ -1,9 +1,11 @@
 package shop;
 
+import static io.github.seckill.client.Commands.confirm;
 import static io.github.seckill.client.Commands.create;
 import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
+import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.client.SeckillException.Code;
 import io.github.seckill.spring.SeckillTemplate;
@@ -66,6 +68,14 @@ class MetersTest {
             assertThat(meters.get("seckill.listener.call").tag("group", "rows")
                     .tag("kind", "placed").timer().count()).isPositive();
             Until.fails(() -> seckill.tryBuy("none", "alice", "a1"), Code.NOVOUCHER);
+            // Prometheus takes no second set of tags: those of a failure are those of a success.
+            OrderRef none = OrderRef.of("none", "alice", "a1");
+            Until.fails(() -> seckill.run(confirm(none, "p1")), Code.NOVOUCHER);
+            assertThat(meters.get("seckill.command").tag("command", "SECKILL.CONFIRM")
+                    .tag("reply", "novoucher").timer().count()).isEqualTo(1);
+            assertThat(meters.get("seckill.command").timers().stream()
+                    .map(timer -> timer.getId().getTags().stream().map(Tag::getKey).toList()))
+                    .containsOnly(List.of("command", "error", "reply"));
             await().until(() ->
                     meters.find("seckill.mistakes").tag("code", "NOVOUCHER").counter() != null);
             meters.getMeters().stream().map(meter -> meter.getId())

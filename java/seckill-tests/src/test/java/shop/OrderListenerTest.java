@@ -233,6 +233,54 @@ class OrderListenerTest {
                 .hasSize(2); // The new one, and the one that was returned to.
     }
 
+    /** One method that does not return keeps nothing else of its read from an idle instance. */
+    @Test
+    void whatAStuckConsumerHasNotBegunIsHandledByOthers() {
+        shop.claimAfter = Duration.ofHours(1);
+        CompletableFuture<Void> stuck = new CompletableFuture<>();
+        recorder.refuses = event -> {
+            if (event.order().orderId().equals("o5")) {
+                stuck.join();
+            }
+            return false;
+        };
+        shop.client.run(create("7", 100, SaleRules.none()));
+        shop.buyAll(1, 100);
+        shop.start(RETRY, recorder);
+        await().until(() -> recorder.keys.size() == 5);
+        Recorder idle = new Recorder();
+        shop.start(RETRY, idle);
+        await().until(() -> idle.handled.size() == 95);
+        // What was handled before is acknowledged, so that only the stuck one would come again.
+        await().until(() -> shop.pending(ORDERS).size() == 1);
+        stuck.complete(null);
+        await().until(() -> shop.pending(ORDERS).isEmpty());
+        assertThat(recorder.handled).hasSize(5);
+        assertThat(new TreeSet<>(idle.keys)).hasSize(95).doesNotContainAnyElementsOf(recorder.keys);
+    }
+
+    @Test
+    @SuppressWarnings("unchecked") // of read
+    void consumersOfInstancesThatWereKilledAreDeletedOnceNothingIsPendingForThem() {
+        shop.claimAfter = Duration.ofMillis(100);
+        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.buy("7", "alice", "a1");
+        var streams = shop.redis.opsForStream();
+        streams.createGroup(ORDERS, ReadOffset.from("0"), GROUP);
+        for (String name : List.of("dead", "dead too")) {
+            streams.read(
+                    Consumer.from(GROUP, name),
+                    StreamOffset.create(ORDERS, ReadOffset.lastConsumed()));
+        }
+        assertThat(streams.consumers(ORDERS, GROUP)).isNotEmpty();
+        shop.start(RETRY, recorder);
+        await().until(() -> recorder.handledIds().contains("placed a1"));
+        await().until(() -> streams.consumers(ORDERS, GROUP).stream()
+                .noneMatch(consumer -> consumer.consumerName().startsWith("dead")));
+        shop.buy("7", "bob", "b1");
+        await().until(() -> recorder.handledIds().contains("placed b1"));
+    }
+
     @Test
     void entriesOfABatchAreAcknowledgedTogether() {
         shop.client.run(create("7", 100, SaleRules.none()));

@@ -56,6 +56,7 @@ class SecuredServerTest {
                 "spring.data.redis.username=application", "spring.data.redis.password=change-me-12",
                 "spring.data.redis.client-name=" + NAME,
                 "spring.data.redis.database=" + DATABASE, "seckill.coalescing=on",
+                "seckill.listener.claim-after=1s",
                 "seckill.coalescing-window=1ms", "seckill.sold-out-for=10m",
                 "seckill.remember-sold-out=true"));
         Set<String> failed = ConcurrentHashMap.newKeySet();
@@ -124,6 +125,7 @@ class SecuredServerTest {
         await().until(() -> template.tryBuy(voucher, "dave", voucher + "4") == Outcome.ACCEPTED);
         Set<String> handled = context.getBean(Application.class).rows.keySet();
         await().until(() -> handled.stream().anyMatch(key -> key.endsWith(":" + voucher + "4")));
+        await("dead consumers were looked for").until(() -> Shop.calls(plain, "eval") > 0);
     }
 
     /** Holds a lock until it was renewed, and meanwhile looks. */

@@ -23,6 +23,7 @@ public class SeckillClient implements AutoCloseable {
     private final Sender sender;
     private final Tries tries;
     private final Locks locks;
+    private final LockOptions lockOptions;
 
     /**
      * Makes a client. It closes its transport.
@@ -42,6 +43,7 @@ public class SeckillClient implements AutoCloseable {
                 sender, observer, SoldOutMemory.of(transport, options),
                 Coalescer.of(sender, options, timer));
         this.locks = new Locks(transport, sender, options, timer);
+        this.lockOptions = options.values.lock;
     }
 
     private static Thread timerThread(Runnable work) {
@@ -111,8 +113,9 @@ public class SeckillClient implements AutoCloseable {
         return run(Commands.tryBuy(voucher, user));
     }
 
+    /** A lock as {@link SeckillOptions#lock} says. */
     public SeckillLock lock(String key) {
-        return lock(key, LockOptions.defaults());
+        return lock(key, lockOptions);
     }
 
     /** A lock. All locks of this client and this key are the same lock. */

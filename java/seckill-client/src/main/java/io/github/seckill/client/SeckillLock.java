@@ -17,7 +17,8 @@ import java.util.concurrent.locks.Lock;
  *
  * <p><b>A lock can be lost</b>: its lease ends while its process sleeps, its connection breaks, a
  * failover forgets it. {@link #onLost} and {@link #isHeldByCurrentThread()} tell what this process
- * knows. Only a storage that refuses smaller {@link #fencingToken() fencing tokens} excludes that a
+ * knows. A thread whose hold was lost takes the lock again only after {@link #unlock()}: until then
+ * every way to take it throws {@link SeckillException.LockLost}. Only a storage that refuses smaller {@link #fencingToken() fencing tokens} excludes that a
  * holder who does not know it yet does damage.
  */
 public class SeckillLock implements Lock {
@@ -110,7 +111,9 @@ public class SeckillLock implements Lock {
             return locks.acquire(this, waitNanos) != null;
         }
         if (!held.isHeld()) {
-            throw lost();
+            throw new SeckillException.LockLost(
+                    "LOCKLOST this thread's hold of the lock " + key + " was lost: it takes the"
+                            + " lock again only after unlock(), which ends that hold", null);
         }
         held.count = Math.addExact(held.count, 1);
         return true;

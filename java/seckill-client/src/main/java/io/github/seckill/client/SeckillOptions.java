@@ -30,6 +30,7 @@ public final class SeckillOptions {
         Duration soldOutFor = Duration.ofSeconds(1);
         String stockPrefix = "seckill:stock:";
         boolean hashTags;
+        LockOptions lock = LockOptions.defaults();
 
         @Override
         protected Values clone() {
@@ -136,6 +137,12 @@ public final class SeckillOptions {
             next.stockPrefix = prefix;
             next.hashTags = hashTags;
         });
+    }
+
+    /** How locks behave for which nothing else is said. {@link LockOptions#defaults()}. */
+    public SeckillOptions lock(LockOptions lock) {
+        Objects.requireNonNull(lock, "lock");
+        return with(next -> next.lock = lock);
     }
 
     public Duration commandTimeout() {

@@ -1,6 +1,5 @@
 package io.github.seckill.spring;
 
-import io.github.seckill.client.LockOptions;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.SeckillLock;
 import org.springframework.integration.support.locks.LockRegistry;
@@ -11,10 +10,10 @@ import org.springframework.integration.support.locks.LockRegistry;
  * nothing is kept here, and nothing has to expire.
  */
 @SuppressWarnings("rawtypes") // A type parameter was added in Spring Integration 7.
-public record SeckillLockRegistry(SeckillClient client, String prefix, LockOptions options)
+public record SeckillLockRegistry(SeckillClient client, String prefix)
         implements LockRegistry {
     @Override
     public SeckillLock obtain(Object lockKey) {
-        return client.lock(prefix + lockKey, options);
+        return client.lock(prefix + lockKey);
     }
 }

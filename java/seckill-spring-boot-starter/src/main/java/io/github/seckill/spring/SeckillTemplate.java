@@ -40,9 +40,18 @@ public class SeckillTemplate {
             return client.run(command);
         }
         Observation observation = Observation.createNotStarted("seckill.command", observations)
-                .lowCardinalityKeyValue("command", command.name());
+                .lowCardinalityKeyValue("command", command.name())
+                // Prometheus takes a meter only if it has the same tags each time.
+                .lowCardinalityKeyValue("reply", "none");
         return observation.observe(() -> {
-            T reply = client.run(command);
+            T reply;
+            try {
+                reply = client.run(command);
+            } catch (SeckillException failed) {
+                observation.lowCardinalityKeyValue(
+                        "reply", failed.code().name().toLowerCase(Locale.ROOT));
+                throw failed;
+            }
             String outcome = reply instanceof Enum<?> word
                     ? word.name()
                     : reply == null ? "none" : reply.getClass().getSimpleName();

@@ -140,8 +140,7 @@ public class SeckillAutoConfiguration {
         @ConditionalOnMissingBean(LockRegistry.class)
         SeckillLockRegistry seckillLockRegistry(
                 SeckillClient client, SeckillProperties properties) {
-            return new SeckillLockRegistry(
-                    client, properties.lock().prefix(), properties.lock().options());
+            return new SeckillLockRegistry(client, properties.lock().prefix());
         }
     }
 

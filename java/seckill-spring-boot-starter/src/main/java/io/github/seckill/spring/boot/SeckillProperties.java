@@ -36,7 +36,7 @@ import org.springframework.core.env.Environment;
  * @param checkOnStart What to do at the start if the server lacks the module
  * @param metrics What is measured
  * @param listener How methods with SeckillOrderListener are served
- * @param lock How the locks of the lock registry behave
+ * @param lock How locks behave
  */
 @ConfigurationProperties("seckill")
 public record SeckillProperties(
@@ -79,9 +79,9 @@ public record SeckillProperties(
             @DefaultValue("true") boolean enabled, @DefaultValue("false") boolean voucherTag) {}
 
     /**
-     * How the locks of the lock registry behave.
+     * How locks behave, unless the application says otherwise for one.
      *
-     * @param prefix What comes before the key in the name of a lock
+     * @param prefix What comes before the key in the names of the lock registry's locks
      * @param lease How long a lock is held at most without being renewed
      * @param renew Whether a held lock is renewed
      * @param session Whether a lock is released at once when its holder's connection closes
@@ -104,7 +104,7 @@ public record SeckillProperties(
                 .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
                 .coalescingWindow(coalescingWindow).batchMax(batchMax).waitingMax(waitingMax)
                 .rememberSoldOut(rememberSoldOut).soldOutFor(soldOutFor)
-                .stockNames(stockPrefix, hashTags));
+                .stockNames(stockPrefix, hashTags).lock(lock.options()));
     }
 
     private static <T> T valid(Supplier<T> values) {

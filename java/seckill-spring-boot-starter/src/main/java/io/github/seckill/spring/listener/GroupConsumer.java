@@ -18,6 +18,7 @@ import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStreamCommands;
 import org.springframework.data.redis.connection.RedisStreamCommands.XClaimOptions;
 import org.springframework.data.redis.connection.RedisStreamCommands.XPendingOptions;
+import org.springframework.data.redis.connection.ReturnType;
 import org.springframework.data.redis.connection.lettuce.LettuceClusterConnection;
 import org.springframework.data.redis.connection.lettuce.LettuceConnection;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -27,6 +28,21 @@ import org.springframework.data.redis.connection.stream.*;
 record GroupConsumer(RedisConnection connection, String group, String name) {
     /** What is pending for a consumer that leaves goes to this one. */
     private static final String RETURNED = "returned";
+
+    /** A hundred at a time, so that no server is kept for long. */
+    private static final String DELETE_IDLE = """
+            local deleted = 0
+            for _, info in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
+              local consumer = {}
+              for i = 1, #info, 2 do consumer[info[i]] = info[i + 1] end
+              if consumer.pending == 0 and consumer.idle > tonumber(ARGV[2])
+                  and consumer.name ~= ARGV[3] and deleted < 100 then
+                redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer.name)
+                deleted = deleted + 1
+              end
+            end
+            return deleted
+            """;
 
     /**
      * Opens a connection that is of no pool. Where a pool has fewer than there are consumers, the
@@ -138,10 +154,25 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
                 return;
             }
             RecordId[] ids = pending.stream().map(PendingMessage::getId).toArray(RecordId[]::new);
-            streams.xClaimJustId(
-                    bytes(stream), group, RETURNED,
-                    XClaimOptions.minIdle(Duration.ZERO).ids(ids).idle(claimAfter));
+            handBack(stream, List.of(ids), claimAfter);
         }
+    }
+
+    /** Returns entries to the group that it has not begun to handle: others take them at once. */
+    void handBack(String stream, List<RecordId> ids, Duration claimAfter) {
+        connection.streamCommands().xClaimJustId(
+                bytes(stream), group, RETURNED,
+                XClaimOptions.minIdle(Duration.ZERO).ids(ids).idle(claimAfter));
+    }
+
+    /**
+     * Deletes consumers that have been idle for so long and have nothing pending. Looking and
+     * deleting are one step: a consumer that is deleted takes its pending entries with it.
+     */
+    void deleteIdle(String stream, Duration idle) {
+        connection.scriptingCommands().eval(
+                bytes(DELETE_IDLE), ReturnType.INTEGER, 1, bytes(stream), bytes(group),
+                bytes(String.valueOf(idle.toMillis())), bytes(RETURNED));
     }
 
     /** Whether it is an error reply of the server with this code word, whoever has wrapped it. */

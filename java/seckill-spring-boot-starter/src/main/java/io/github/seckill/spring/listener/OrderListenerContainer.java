@@ -28,6 +28,9 @@ import org.springframework.scheduling.concurrent.CustomizableThreadFactory;
 public final class OrderListenerContainer implements SmartLifecycle, SmartInitializingSingleton {
     private static final Logger LOG = LoggerFactory.getLogger(OrderListenerContainer.class);
 
+    /** How often consumers are looked at that may be stuck. */
+    private static final long GUARD_MS = 250;
+
     private final ConfigurableListableBeanFactory beans;
     private final Supplier<RedisConnectionFactory> connections;
     private final OrderListenerOptions options;
@@ -36,6 +39,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     private final OrderListenerObserver observer;
     private final List<OrderListenerLoop> running = new CopyOnWriteArrayList<>();
     private ExecutorService threads = Executors.newCachedThreadPool();
+    private ScheduledExecutorService guard = Executors.newSingleThreadScheduledExecutor();
     private Map<String, Map<Kind, OrderListenerMethod>> groups = Map.of();
 
     public OrderListenerContainer(
@@ -72,6 +76,14 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         }
         String process = process();
         threads = Executors.newCachedThreadPool(new CustomizableThreadFactory("seckill-listener-"));
+        guard = Executors.newSingleThreadScheduledExecutor(
+                new CustomizableThreadFactory("seckill-listener-guard-"));
+        guard.scheduleWithFixedDelay(
+                () -> running.forEach(OrderListenerLoop::handBackIfStuck), GUARD_MS, GUARD_MS,
+                TimeUnit.MILLISECONDS);
+        long dead = options.claimAfter().toMillis() * OrderListenerLoop.DEAD_CLAIMS;
+        guard.scheduleWithFixedDelay(this::deleteDeadConsumers, options.claimAfter().toMillis(), dead,
+                TimeUnit.MILLISECONDS);
         groups.forEach((group, methods) -> {
             for (String tag : tags()) {
                 for (int i = 1; i <= options.concurrency(); i++) {
@@ -79,6 +91,16 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                 }
             }
         });
+    }
+
+    /** One consumer of each group and hash tag does it for all. */
+    private void deleteDeadConsumers() {
+        Set<String> done = new HashSet<>();
+        for (OrderListenerLoop loop : running) {
+            if (loop.failure() == null && done.add(loop.group() + ' ' + loop.streams())) {
+                loop.deleteDeadConsumers();
+            }
+        }
     }
 
     /** Two processes with one name would take each other's entries. */
@@ -156,6 +178,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     /** Waits until every listener has returned from the entry in hand. */
     @Override
     public synchronized void stop() {
+        guard.shutdownNow();
         running.forEach(OrderListenerLoop::stop);
         threads.shutdown();
         try {

@@ -3,6 +3,7 @@ package io.github.seckill.spring.listener;
 import io.github.seckill.client.Printable;
 import java.time.Duration;
 import java.util.*;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -26,6 +27,12 @@ final class OrderListenerLoop implements Runnable {
     private static final Duration PAUSE_FIRST = Duration.ofMillis(100);
     private static final Duration RECONNECT_MOST = Duration.ofSeconds(5);
     private static final int PENDING_PAGE = 256;
+
+    /** A consumer that has asked for nothing for so many times the claim-after has ended. */
+    static final int DEAD_CLAIMS = 10;
+
+    /** When what was read with an entry is handed back whose method has not returned. */
+    private static final long STUCK_NANOS = TimeUnit.SECONDS.toNanos(1);
     static final String STARTING = "starting";
     private static final String BEFORE_ALL = "0-0";
     /** Entries whose listeners return within this time are acknowledged by one command. */
@@ -47,8 +54,12 @@ final class OrderListenerLoop implements Runnable {
     private final CountDownLatch stopped = new CountDownLatch(1);
     /** Behind which id the next look at pending entries begins, of each stream. */
     private final Map<String, String> pendingBehind = new HashMap<>();
-    /** What was handled and is not acknowledged yet, of each stream. */
+    /** What was read and is not begun. Whoever takes an entry out of it has to do with it. */
+    private final Queue<Read> read = new ConcurrentLinkedQueue<>();
+    /** What was handled and is not acknowledged yet, of each stream. Guarded by itself. */
     private final Map<String, List<RecordId>> handled = new HashMap<>();
+    /** Since when the method runs that handles an entry; null while none does. */
+    private volatile @Nullable Long begun;
 
     private long handledNanos;
     private long nextPendingNanos = System.nanoTime();
@@ -112,6 +123,10 @@ final class OrderListenerLoop implements Runnable {
 
     String group() {
         return group;
+    }
+
+    Set<String> streams() {
+        return streams.keySet();
     }
 
     /** Why it reads nothing; null if it does. */
@@ -190,35 +205,99 @@ final class OrderListenerLoop implements Runnable {
         Map<String, List<ByteRecord>> found = consumer.readNew(
                 new ArrayList<>(streams.keySet()), count, due.compareTo(poll) < 0 ? due : poll);
         long until = handOverUntil();
-        streams.forEach((stream, kind) -> {
-            for (ByteRecord record : found.getOrDefault(stream, List.of())) {
-                if (mayHandOver(until)) {
-                    handOver(consumer, stream, record, 1);
-                }
+        streams.keySet().forEach(stream -> found.getOrDefault(stream, List.of())
+                .forEach(record -> read.add(new Read(stream, record))));
+        for (Read next = read.poll(); next != null; next = read.poll()) {
+            if (mayHandOver(until)) {
+                handOver(consumer, next.stream(), next.record(), 1);
             }
-        });
-        int read = found.values().stream().mapToInt(List::size).sum();
-        if (read > 0 && read < count / 2) {
+        }
+        int size = found.values().stream().mapToInt(List::size).sum();
+        if (size > 0 && size < count / 2) {
             await(GATHER);
+        }
+    }
+
+    private record Read(String stream, ByteRecord record) {}
+
+    /**
+     * Hands back to the group what a method keeps from being handled that has not returned for a
+     * while, and acknowledges what was handled before. For another thread than the loop's.
+     */
+    void handBackIfStuck() {
+        Long since = begun;
+        if (since == null || System.nanoTime() - since < STUCK_NANOS) {
+            return;
+        }
+        Map<String, List<RecordId>> back = new HashMap<>();
+        // No longer ours by then, perhaps: others may have taken over what is as old as that.
+        boolean late = System.nanoTime() - since > options.claimAfter().toNanos() / 2;
+        for (Read next = read.poll(); next != null && !late; next = read.poll()) {
+            back.computeIfAbsent(next.stream(), absent -> new ArrayList<>())
+                    .add(next.record().getId());
+        }
+        Map<String, List<RecordId>> done = takeHandled();
+        if (back.isEmpty() && done.isEmpty()) {
+            return;
+        }
+        try (RedisConnection connection = connections.get()) {
+            GroupConsumer consumer = new GroupConsumer(connection, group, name);
+            done.forEach(consumer::acknowledge);
+            back.forEach((stream, ids) -> consumer.handBack(stream, ids, options.claimAfter()));
+        } catch (RuntimeException failed) {
+            // All of it stays pending, and is claimed when that is due.
+            LOG.debug("The group {} can't hand back: {}", group, Printable.why(failed));
+        }
+    }
+
+    private Map<String, List<RecordId>> takeHandled() {
+        synchronized (handled) {
+            Map<String, List<RecordId>> taken = new HashMap<>(handled);
+            handled.clear();
+            return taken;
+        }
+    }
+
+    /** Deletes consumers of the group that have ended without leaving it. */
+    void deleteDeadConsumers() {
+        try (RedisConnection connection = connections.get()) {
+            GroupConsumer consumer = new GroupConsumer(connection, group, name);
+            Duration idle = options.claimAfter().multipliedBy(DEAD_CLAIMS);
+            streams.keySet().forEach(stream -> consumer.deleteIdle(stream, idle));
+        } catch (RuntimeException failed) {
+            LOG.debug("Dead consumers of {} stay: {}", group, Printable.why(failed));
         }
     }
 
     /** For how long a read may wait: at least a millisecond, as 0 would be for ever. */
     private Duration untilAcknowledged() {
-        long left = handled.isEmpty() ? poll.toMillis() : acknowledgeMs
+        long left = isAllAcknowledged() ? poll.toMillis() : acknowledgeMs
                 - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - handledNanos);
         return Duration.ofMillis(Math.max(1, left));
     }
 
+    private boolean isAllAcknowledged() {
+        synchronized (handled) {
+            return handled.isEmpty();
+        }
+    }
+
     private void handOver(
             GroupConsumer consumer, String stream, ByteRecord record, long deliveries) {
-        if (!handler.handle(consumer, stream, streams.get(stream), record, deliveries)) {
-            return;
+        begun = System.nanoTime();
+        try {
+            if (!handler.handle(consumer, stream, streams.get(stream), record, deliveries)) {
+                return;
+            }
+        } finally {
+            begun = null;
         }
-        if (handled.isEmpty()) {
-            handledNanos = System.nanoTime();
+        synchronized (handled) {
+            if (handled.isEmpty()) {
+                handledNanos = System.nanoTime();
+            }
+            handled.computeIfAbsent(stream, absent -> new ArrayList<>()).add(record.getId());
         }
-        handled.computeIfAbsent(stream, absent -> new ArrayList<>()).add(record.getId());
         acknowledgeIfDue(consumer);
     }
 
@@ -229,8 +308,7 @@ final class OrderListenerLoop implements Runnable {
     }
 
     private void acknowledge(GroupConsumer consumer) {
-        handled.forEach(consumer::acknowledge);
-        handled.clear();
+        takeHandled().forEach(consumer::acknowledge);
     }
 
     /** Hands over what is due of the next page of pending entries. */
