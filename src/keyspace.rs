@@ -27,4 +27,5 @@ pub(crate) mod sale_keys;
 pub(crate) mod stock;
 mod timed;
 pub(crate) mod voucher_keys;
+pub(crate) mod vouchers;
 mod whole;

@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::keyspace::counter::Counter;
 use crate::keyspace::kept::Kept;
 use crate::keyspace::pool::PoolKeys;
-use crate::keyspace::voucher_keys::Vouchers;
+use crate::keyspace::vouchers::Vouchers;
 use crate::server::{Ctx, MainThread, ServerEvent, SlotsMoved};
 use arrivals::Arrivals;
 use domain::key_names::{is_timed_name, timed_names_of_rules};
@@ -29,7 +29,7 @@ use std::rc::Rc;
 
 /// What is remembered.
 pub(crate) struct Memory {
-    /// Names of the voucher tried last, and what is known of its keys.
+    /// Names of the vouchers tried lately, and what is known of their keys.
     pub(crate) vouchers: Vouchers,
     /// Names of the pool drawn from last.
     pub(crate) pool: Kept<PoolKeys>,
@@ -114,7 +114,7 @@ impl Memory {
                 | ServerEvent::ClockSetForward { .. }
         );
         if !is_harmless {
-            self.vouchers.forget_last();
+            self.vouchers.forget();
         }
         match event {
             ServerEvent::Flushed { db } => {

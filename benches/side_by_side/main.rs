@@ -40,7 +40,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Part = (&'static str, fn(&Size) -> Result<Vec<Table>>);
 
 /// In the order of the pages.
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     ("tries", tries::decided),
     ("cluster", tries::in_cluster),
     ("batches", tries::in_batches),
@@ -48,6 +48,7 @@ const PARTS: [Part; 12] = [
     ("latency", latency::measure),
     ("growth", tries::growing),
     ("managed", managed::sold_out),
+    ("managed-turns", managed::in_turn),
     ("managed-changes", managed::changes),
     ("managed-memory", managed::memory),
     ("managed-lines", waiting::measure),

@@ -19,6 +19,13 @@ const SOLD_AT_ONCE: &str = "managed";
 pub const HELD_FIRST: &str = "managed, HOLD";
 
 pub const SOLD_OUT: &str = "Server CPU per sold-out try of a managed sale, in microseconds";
+pub const IN_TURN: &str =
+    "Server CPU per sold-out try of vouchers that take turns, in microseconds";
+pub const ALONE: &str = "one voucher";
+pub const EIGHT: &str = "8 in turn";
+pub const MANY: &str = "64 in turn";
+/// The units of each.
+const SOLD_IN_TURN: usize = 200;
 pub const CHANGES: &str = "Server CPU of what changes a managed sale, in microseconds";
 
 /// Users have eight digits.
@@ -69,11 +76,13 @@ impl Sale {
         reply: &str,
     ) -> Load {
         let mut load = Load::new(PIPELINE);
-        for n in orders {
-            let ids = [self.voucher, FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
-            load.push(&[words, &ids].concat(), reply);
-        }
+        orders.into_iter().for_each(|n| self.push(&mut load, words, n, reply));
         load
+    }
+
+    fn push(self, load: &mut Load, words: &[String], n: usize, reply: &str) {
+        let ids = [self.voucher, FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
+        load.push(&[words, &ids].concat(), reply);
     }
 
     /// Sells the orders numbered from 0.
@@ -143,6 +152,38 @@ pub fn sold_out(size: &Size) -> Result<Vec<Table>> {
             Ok(stand.measure(&loads[place], passes)? / DIFFERENT as f64)
         })?;
         table.push(thousands(orders), costs);
+    }
+    Ok(vec![table])
+}
+
+/// Each of these columns and the number of vouchers that take turns in it.
+const TURNS: [(&str, usize); 4] = [(ALONE, 1), (EIGHT, 8), (MANY, 64), ("512 in turn", 512)];
+
+/// Sold-out tries of several vouchers, each by a new user with a new order.
+pub fn in_turn(size: &Size) -> Result<Vec<Table>> {
+    let mut table = Table::new(IN_TURN, &[""], &[(EIGHT, ALONE), (MANY, ALONE)]);
+    let kinds = [(TRY, Kind::Unmanaged), (SOLD_AT_ONCE, Kind::Sold), (HELD_FIRST, Kind::Held)];
+    for (name, kind) in kinds {
+        let mut stand = Stand::new(false)?;
+        let sales = |count: usize| (0..count).map(move |n| Sale { voucher: 1_000 + n, kind });
+        for sale in sales(TURNS.iter().map(|(_, count)| *count).max().unwrap_or(1)) {
+            sale.open(&mut stand, SOLD_IN_TURN)?;
+            sale.sell(&mut stand, SOLD_IN_TURN)?;
+        }
+        let command = vec![TRY.to_owned()];
+        let loads = TURNS.map(|(_, count)| {
+            let mut load = Load::new(PIPELINE);
+            for (n, sale) in sales(count).cycle().take(DIFFERENT).enumerate() {
+                sale.push(&mut load, &command, SOLD_IN_TURN + n, ":1\r\n");
+            }
+            load
+        });
+        let passes = size.losing / DIFFERENT;
+        let costs = costs(size.rounds, &TURNS.map(|(name, _)| name), |place| {
+            stand.send(&loads[place])?;
+            Ok(stand.measure(&loads[place], passes)? / DIFFERENT as f64)
+        })?;
+        table.push(name, costs);
     }
     Ok(vec![table])
 }

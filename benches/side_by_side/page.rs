@@ -1,7 +1,9 @@
 //! The pages with the figures, and the targets.
 
 use crate::expiry;
-use crate::managed::{CHANGES, COMMAND, HELD_FIRST, SAME_WORK, SOLD_OUT};
+use crate::managed::{
+    ALONE, CHANGES, COMMAND, EIGHT, HELD_FIRST, IN_TURN, MANY, SAME_WORK, SOLD_OUT,
+};
 use crate::table::{Table, figure};
 use crate::tries::{BATCHES, CLUSTER, DECIDED, GET, MTRY, NATIVE, SCRIPT, TRY};
 
@@ -108,7 +110,7 @@ type Target = (&'static str, &'static str, &'static str, &'static str, &'static 
 const LEAST: &str = "at least";
 const MOST: &str = "at most";
 
-const TARGETS: [Target; 14] = [
+const TARGETS: [Target; 16] = [
     (DECIDED, "sold out", SCRIPT, TRY, LEAST, 4.0),
     (DECIDED, "sold out", TRY, GET, MOST, 1.5),
     (DECIDED, "sold out", NATIVE, TRY, MOST, 1.3),
@@ -121,6 +123,8 @@ const TARGETS: [Target; 14] = [
     (BATCHES, "sold out, 32 per command", SCRIPT, MTRY, LEAST, 9.0),
     (BATCHES, "accepted, 32 per command", SCRIPT, MTRY, LEAST, 3.8),
     (SOLD_OUT, "1,000", HELD_FIRST, TRY, MOST, 2.0),
+    (IN_TURN, HELD_FIRST, EIGHT, ALONE, MOST, 1.2),
+    (IN_TURN, HELD_FIRST, MANY, ALONE, MOST, 1.6),
     (CHANGES, "accepted, held", SAME_WORK, COMMAND, LEAST, 2.0),
     (expiry::TITLE, "1,000,000", "p99", "", MOST, 5.0),
 ];

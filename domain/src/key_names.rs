@@ -201,7 +201,9 @@ pub fn is_sale_name(key: &[u8]) -> bool {
     voucher_beside(key).is_some()
 }
 
-fn voucher_beside(key: &[u8]) -> Option<&[u8]> {
+/// What follows the prefix in the name of a key that only managed vouchers have: the voucher, as it
+/// is written in the names of keys.
+pub fn voucher_beside(key: &[u8]) -> Option<&[u8]> {
     SALE_PREFIXES.into_iter().find_map(|prefix| key.strip_prefix(prefix))
 }
 

@@ -265,11 +265,9 @@ fn with_sale<'a, R>(
 ) -> Result<Option<R>, CommandError> {
     let Some((voucher, keys)) = keys_of(memory, key)? else { return Ok(None) };
     let voucher = Voucher(voucher.as_str());
-    let opening = Opening::with(ctx, &memory.vouchers, voucher, keys)?;
+    let opening = Opening::with(ctx, voucher, keys)?;
     let keys = &opening.keys;
-    if which(keys.managed()?).bytes() != &*key.key
-        || keys.rules_in(&memory.vouchers, ctx)?.is_none()
-    {
+    if which(keys.managed()?).bytes() != &*key.key || keys.rules_in(ctx)?.is_none() {
         return Ok(None);
     }
     work(&Sale::of(&opening)).map(Some)
@@ -282,7 +280,7 @@ fn keys_of(
 ) -> Result<Option<(OwnedStr, Rc<VoucherKeys>)>, CommandError> {
     let Some(voucher) = voucher_of_timed(&key.key, config::hash_tags()) else { return Ok(None) };
     let voucher = OwnedStr::new(&voucher);
-    let keys = VoucherKeys::of_background(&memory.vouchers, Voucher(voucher.as_str()))?;
+    let keys = memory.vouchers.keys_in_background(Voucher(voucher.as_str()))?;
     Ok(Some((voucher, keys)))
 }
 

@@ -54,7 +54,7 @@ impl Command for Audit {
     fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
         let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
         let (keys, cursor) = (&opening.keys, given.cursor.map(|cursor| cursor.0.bytes()));
-        let rules = keys.rules_in(&memory.vouchers, ctx)?.ok_or(CommandError::NotManaged)?;
+        let rules = keys.rules_in(ctx)?.ok_or(CommandError::NotManaged)?;
         let keys = keys.managed()?;
         let left = match stock::read(ctx, keys.sale.stock)? {
             Stock::Missing => None,

@@ -46,7 +46,7 @@ impl Command for Info {
         let buyers = buyers::count(ctx, buyers)?;
         let eviction =
             || eviction_of_any_key(ctx).map_or(Reply::Null, |policy| Reply::text(&policy));
-        let Some(rules) = keys.rules_in(&memory.vouchers, ctx)? else {
+        let Some(rules) = keys.rules_in(ctx)? else {
             let left = left.ok_or(Refusal::NoVoucher)?;
             return Ok(unmanaged(left, buyers, eviction()));
         };

@@ -83,7 +83,7 @@ impl Command for Reject {
         let fate = match order_of(memory, &configured, &rejected)? {
             Some((keys, order)) => {
                 let voucher = Voucher(order.voucher);
-                let opening = Opening::with(ctx, &memory.vouchers, voucher, keys)?;
+                let opening = Opening::with(ctx, voucher, keys)?;
                 let sale = memory.arrivals.sale(&opening)?;
                 let sale = sale.with_rejected(&rejected);
                 let (user, id) = (Name::Given(order.user), Name::Given(order.id));
@@ -135,7 +135,7 @@ fn keys_of(
     if config::is_cluster() && Slot::of(voucher.0.bytes()) != Slot::of(stream.0.bytes()) {
         return Ok(None);
     }
-    match VoucherKeys::of(&memory.vouchers, voucher) {
+    match memory.vouchers.keys(voucher) {
         Ok(keys) if matches!(keys.sale(), Err(CommandError::AnotherKey)) => Ok(None),
         Ok(keys) => Ok(Some(keys)),
         Err(CommandError::StrayBraces) => Ok(None),

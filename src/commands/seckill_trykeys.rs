@@ -12,7 +12,6 @@ use crate::keyspace::fields::{ClientNames, EntryNames};
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::sale_keys::SaleKeys;
-use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::memory::Memory;
 use crate::server::{Access, ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::{FieldName, KeyName, OrderId, User, Voucher};
@@ -84,7 +83,7 @@ impl Command for TryKeys {
         let orders = given.no_stream.is_none().then_some(given.orders.0);
         let keys = SaleKeys { stock: given.stock.0, buyers: given.buyers.0, orders };
         keys.check_differ()?;
-        if VoucherKeys::is_stock_managed(&memory.vouchers, ctx, keys.stock)? {
+        if memory.vouchers.is_stock_managed(ctx, keys.stock)? {
             return Err(CommandError::Managed);
         }
         let configured = Configured::now(&memory.vouchers.configured);

@@ -3,8 +3,7 @@
 use crate::server::MainThread;
 use std::rc::Rc;
 
-/// The value used last, or none. A flash sale is one voucher at a time; a larger cache would have
-/// to be searched, for rare commands.
+/// The value used last, or none.
 pub(crate) struct Kept<T>(MainThread<Option<Rc<T>>>);
 
 impl<T> Default for Kept<T> {
@@ -20,8 +19,8 @@ impl<T> Kept<T> {
     }
 
     /// Keeps `value` in place of what was kept before.
-    pub(crate) fn keep(&self, value: T) -> Rc<T> {
-        let value = Rc::new(value);
+    pub(crate) fn keep(&self, value: impl Into<Rc<T>>) -> Rc<T> {
+        let value = value.into();
         self.0.set(Some(Rc::clone(&value)));
         value
     }

@@ -3,7 +3,8 @@
 use crate::error::CommandError;
 use crate::keyspace::presence::Reach;
 use crate::keyspace::rules::check_primary;
-use crate::keyspace::voucher_keys::{VoucherKeys, Vouchers};
+use crate::keyspace::voucher_keys::VoucherKeys;
+use crate::keyspace::vouchers::Vouchers;
 use crate::server::Ctx;
 use crate::typed::Voucher;
 use std::rc::Rc;
@@ -12,7 +13,6 @@ use std::rc::Rc;
 /// may be on another node.
 pub(crate) struct Opening<'a> {
     pub(crate) ctx: Ctx<'a>,
-    pub(super) vouchers: &'a Vouchers,
     /// The voucher, as the client spells it.
     pub(crate) voucher: Voucher<'a>,
     pub(crate) keys: Rc<VoucherKeys>,
@@ -23,39 +23,38 @@ impl<'a> Opening<'a> {
     /// For a command on what usual sales have.
     pub(crate) fn new(
         ctx: Ctx<'a>,
-        vouchers: &'a Vouchers,
+        vouchers: &Vouchers,
         voucher: Voucher<'a>,
     ) -> Result<Self, CommandError> {
-        Self::with(ctx, vouchers, voucher, VoucherKeys::of(vouchers, voucher)?)
+        Self::with(ctx, voucher, vouchers.keys(voucher)?)
     }
 
     /// The same, with keys that were made already.
     pub(crate) fn with(
         ctx: Ctx<'a>,
-        vouchers: &'a Vouchers,
         voucher: Voucher<'a>,
         keys: Rc<VoucherKeys>,
     ) -> Result<Self, CommandError> {
         keys.check_here(ctx)?;
-        Ok(Self { ctx, vouchers, voucher, keys, reach: Reach::Whole })
+        Ok(Self { ctx, voucher, keys, reach: Reach::Whole })
     }
 
     /// For a try, which while a slot moves is content with what it touches.
     #[inline(always)]
     pub(crate) fn to_try(
         ctx: Ctx<'a>,
-        vouchers: &'a Vouchers,
+        vouchers: &Vouchers,
         voucher: Voucher<'a>,
     ) -> Result<Self, CommandError> {
-        let keys = VoucherKeys::of(vouchers, voucher)?;
-        let reach = keys.reach(vouchers, ctx)?;
-        Ok(Self { ctx, vouchers, voucher, keys, reach })
+        let keys = vouchers.keys(voucher)?;
+        let reach = keys.reach(ctx)?;
+        Ok(Self { ctx, voucher, keys, reach })
     }
 
     /// For the end of a sale, which touches every key.
     pub(crate) fn to_end(
         ctx: Ctx<'a>,
-        vouchers: &'a Vouchers,
+        vouchers: &Vouchers,
         voucher: Voucher<'a>,
     ) -> Result<Self, CommandError> {
         let opening = Self::new(ctx, vouchers, voucher)?;

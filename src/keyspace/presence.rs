@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::keyspace::rules;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
-use crate::keyspace::voucher_keys::{VoucherKeys, Vouchers};
+use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::server::{Call, Ctx, Str};
 
 /// How much of a voucher is known to be on this node.
@@ -90,19 +90,19 @@ impl VoucherKeys {
     }
 
     /// As [`check_here`](Self::check_here), but content with what a sale touches, and remembered
-    /// for this database once all its keys have been seen: see [`VoucherKeys::on_key`] for what
-    /// ends that.
+    /// for this database once all its keys have been seen: see [`super::vouchers`] for what ends
+    /// that.
     #[inline]
-    pub(crate) fn reach(&self, vouchers: &Vouchers, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
+    pub(crate) fn reach(&self, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
         if !config::is_cluster() || self.is_known_whole(ctx) {
             return Ok(Reach::Whole);
         }
-        self.reach_in_cluster(vouchers, ctx)
+        self.reach_in_cluster(ctx)
     }
 
     /// Apart from what most tries run.
     #[inline(never)]
-    fn reach_in_cluster(&self, vouchers: &Vouchers, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
+    fn reach_in_cluster(&self, ctx: Ctx<'_>) -> Result<Reach, CommandError> {
         match self.check_here_in_cluster(ctx) {
             Err(CommandError::TryAgain) => {}
             Err(error) => return Err(error),
@@ -116,7 +116,7 @@ impl VoucherKeys {
         }
         // The slot is moving. A voucher that has released nothing and holds nothing lacks some keys
         // for good, which a sale does not need.
-        let Ok(Some(rules)) = rules::read(&vouchers.rules, ctx, self.rules()) else {
+        let Ok(Some(rules)) = self.read_rules(ctx) else {
             return Err(CommandError::TryAgain);
         };
         let ManagedKeys { sale, book, units, holds, .. } = self.managed()?;

@@ -216,7 +216,7 @@ impl<'a> Sale<'a> {
         if let Some(rules) = self.more.get().and_then(|more| more.rules.get()) {
             return Ok(Some(rules));
         }
-        let rules = opening.keys.rules_in(opening.vouchers, self.ctx)?;
+        let rules = opening.keys.rules_in(self.ctx)?;
         if rules.is_some() {
             self.more().rules.set(rules);
         }

@@ -10,7 +10,6 @@ use crate::keyspace::rules::ReadRules;
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::{rules, stock};
 use crate::server::{Ctx, OwnedStr, Str};
-use crate::typed::Voucher;
 use domain::key_names::{
     BOOK_PREFIX, EXTRA_PREFIX, HOLDS_PREFIX, LAST_PREFIX, OUTSIDE_PREFIX, PAYMENTS_PREFIX,
     RULES_PREFIX, UNITS_PREFIX, WAIT_PREFIX, entry_name,
@@ -19,33 +18,7 @@ use domain::rules::{Millis, Rules};
 use domain::sale::Stock;
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
-use std::ffi::CStr;
 use std::rc::Rc;
-
-/// What is kept for vouchers. Names are functions of a voucher and of the settings, and rules of
-/// some JSON, so they can't be stale: each carries what it was made of. What is *known* of a
-/// voucher's keys ends with events.
-#[derive(Default)]
-pub(crate) struct Vouchers {
-    pub(crate) configured: Kept<Configured>,
-    pub(crate) rules: Kept<ReadRules>,
-    last: Kept<VoucherKeys>,
-}
-
-impl Vouchers {
-    /// Handles an event of a key: what is known of the voucher tried last may be outdated.
-    pub(crate) fn on_key(&self, event: &CStr, key: &[u8]) {
-        if let Some(last) = self.last.get() {
-            last.on_key(event, key);
-        }
-    }
-
-    /// Any key may have changed, or the clock may have been set back: forgets what is known of the
-    /// voucher tried last.
-    pub(crate) fn forget_last(&self) {
-        self.last.forget();
-    }
-}
 
 /// The names of one voucher's keys, and what is known of the keys.
 ///
@@ -57,6 +30,8 @@ pub(crate) struct VoucherKeys {
     rules: OwnedStr,
     sale: OnceCell<SaleNames>,
     managed: OnceCell<ManagedNames>,
+    /// The rules read last. They are a function of the JSON beside them, so they can't be stale.
+    read_rules: Kept<ReadRules>,
     /// The database in which the voucher is known to have no rules, or none.
     unmanaged_in: Cell<Option<i32>>,
     /// The database in which no hold is due before a moment, and the moment.
@@ -88,67 +63,7 @@ struct ManagedNames {
 }
 
 impl VoucherKeys {
-    /// The keys of `voucher`. Costs next to nothing for the voucher asked for last.
-    #[inline]
-    pub(crate) fn of(vouchers: &Vouchers, voucher: Voucher<'_>) -> Result<Rc<Self>, CommandError> {
-        let voucher = voucher.0.bytes();
-        match Self::kept(vouchers, voucher) {
-            Some(last) => Ok(last),
-            None => Self::make(vouchers, voucher),
-        }
-    }
-
-    #[inline]
-    fn kept(vouchers: &Vouchers, voucher: &[u8]) -> Option<Rc<Self>> {
-        vouchers.last.get().filter(|last| last.configured.is_current() && last.voucher == voucher)
-    }
-
-    /// The keys of a voucher whose holds expire: those of the voucher tried last stay kept.
-    pub(crate) fn of_background(
-        vouchers: &Vouchers,
-        voucher: Voucher<'_>,
-    ) -> Result<Rc<Self>, CommandError> {
-        Self::kept(vouchers, voucher.0.bytes())
-            .map_or_else(|| Self::new(vouchers, voucher.0.bytes()).map(Rc::new), Ok)
-    }
-
-    /// Is this the stock of a managed voucher?
-    pub(crate) fn is_stock_managed(
-        vouchers: &Vouchers,
-        ctx: Ctx<'_>,
-        stock: Str<'_>,
-    ) -> Result<bool, CommandError> {
-        if let Some(last) = vouchers.last.get()
-            && last.configured.is_current()
-            && last.stock().bytes() == stock.bytes()
-        {
-            return Ok(last.rules_in(vouchers, ctx)?.is_some());
-        }
-        let configured = Configured::now(&vouchers.configured);
-        let name = OwnedStr::new(&match configured.voucher_of_stock(stock.bytes()) {
-            Some(voucher) => voucher,
-            None => return Ok(false),
-        });
-        match Self::of(vouchers, Voucher(name.as_str())) {
-            Ok(keys) if keys.stock().bytes() == stock.bytes() => {
-                Ok(keys.rules_in(vouchers, ctx)?.is_some())
-            }
-            // Not the stock that any voucher's name leads to.
-            _ => Ok(false),
-        }
-    }
-
-    /// Makes and keeps the keys of another voucher than the last. Those of a long name, which an
-    /// entry of a stream can have, are not kept.
-    #[cold]
-    fn make(vouchers: &Vouchers, voucher: &[u8]) -> Result<Rc<Self>, CommandError> {
-        let keys = Self::new(vouchers, voucher)?;
-        let is_short = voucher.len() <= config::name_bytes_max();
-        Ok(if is_short { vouchers.last.keep(keys) } else { Rc::new(keys) })
-    }
-
-    fn new(vouchers: &Vouchers, voucher: &[u8]) -> Result<Self, CommandError> {
-        let configured = Configured::now(&vouchers.configured);
+    pub(super) fn new(configured: Rc<Configured>, voucher: &[u8]) -> Result<Self, CommandError> {
         let naming = configured.naming(voucher)?;
         let stock = OwnedStr::new(&naming.key(&configured.stock_prefix));
         let rules = OwnedStr::new(&naming.key(RULES_PREFIX));
@@ -159,11 +74,28 @@ impl VoucherKeys {
             rules,
             sale: OnceCell::new(),
             managed: OnceCell::new(),
+            read_rules: Kept::default(),
             unmanaged_in: Cell::new(None),
             none_due: Cell::new(None),
             none_waits_in: Cell::new(None),
             whole_in: Cell::new(None),
         })
+    }
+
+    /// Are these the keys of `voucher`, by the settings as they are now?
+    #[inline]
+    pub(super) fn are_of(&self, voucher: &[u8]) -> bool {
+        self.is_current() && self.voucher == voucher
+    }
+
+    /// Has no setting about names changed since?
+    pub(super) fn is_current(&self) -> bool {
+        self.configured.is_current()
+    }
+
+    /// The voucher, as it was spelled.
+    pub(super) fn voucher(&self) -> &[u8] {
+        &self.voucher
     }
 
     pub(crate) fn stock(&self) -> Str<'_> {
@@ -281,27 +213,25 @@ fn check_all_differ(keys: ManagedKeys<'_>) -> Result<(), CommandError> {
     if are_new { Ok(()) } else { Err(CommandError::SameKeys) }
 }
 
-/// The events of a key that leaves this node, or at least this name.
-pub(crate) const DEPARTURES: [&CStr; 5] =
-    [c"del", c"expired", c"evicted", c"rename_from", c"move_from"];
-
 /// What is known of the keys, until an event says otherwise.
 impl VoucherKeys {
     /// The voucher's rules; none when it is not managed, which is remembered for its database.
     #[inline]
-    pub(crate) fn rules_in(
-        &self,
-        vouchers: &Vouchers,
-        ctx: Ctx<'_>,
-    ) -> Result<Option<Rules>, CommandError> {
+    pub(crate) fn rules_in(&self, ctx: Ctx<'_>) -> Result<Option<Rules>, CommandError> {
         if self.is_known_unmanaged(ctx) {
             return Ok(None);
         }
-        let rules = rules::read(&vouchers.rules, ctx, self.rules())?;
+        let rules = self.read_rules(ctx)?;
         if rules.is_none() {
             self.unmanaged_in.set(Some(ctx.selected_db()));
         }
         Ok(rules)
+    }
+
+    /// The rules that are there.
+    #[inline]
+    pub(super) fn read_rules(&self, ctx: Ctx<'_>) -> Result<Option<Rules>, CommandError> {
+        rules::read(&self.read_rules, ctx, self.rules())
     }
 
     #[inline]
@@ -320,7 +250,7 @@ impl VoucherKeys {
     }
 
     /// The stock. In a cluster, where all keys are known to be here, a missing stock means that
-    /// this must be checked again: see [`VoucherKeys::on_key`].
+    /// this must be checked again: see [`super::vouchers`].
     #[inline]
     pub(crate) fn read_stock(&self, ctx: Ctx<'_>) -> Result<Stock, CommandError> {
         let stock = stock::read(ctx, self.stock())?;
@@ -344,54 +274,32 @@ impl VoucherKeys {
         self.whole_in.set(is_whole.then(|| ctx.selected_db()));
     }
 
-    /// Something happened to a key, in whichever database.
-    ///
-    /// - That the voucher has no rules ends with any event of the rules key: `new` comes before any
-    ///   command can see a key that appears.
-    /// - That no hold is due ends with any event of the holds key but those of strings, which are
-    ///   not heard: where somebody has written SET over the holds, a try at the limit says so, and
-    ///   the key's type is seen by the next one that looks.
-    /// - That nobody waits is known while there is no line, and ends with any event of its key.
-    /// - That all keys are here ends when one of them leaves: a key that is migrated fires `del`.
-    ///   Keys of a slot that is lost at once are deleted without an event by Redis 7.0, the stock
-    ///   among them: a stock that appears ends it too, and it is not believed where the stock is
-    ///   missing ([`VoucherKeys::read_stock`]). Where a key has the voucher's own name it is never
-    ///   remembered, since the source of a move then goes on to answer. So a slot that returns key
-    ///   by key is asked again.
-    fn on_key(&self, event: &CStr, key: &[u8]) {
-        let managed = self.managed.get();
-        if self.rules().bytes() == key {
-            self.unmanaged_in.set(None);
-            self.whole_in.set(None);
-        } else if managed.is_none_or(|names| names.holds.as_str().bytes() == key) {
-            self.none_due.set(None);
-        } else if managed.is_some_and(|names| names.wait.as_str().bytes() == key) {
-            self.none_waits_in.set(None);
-        }
-        let is_own_name = self.voucher == key;
-        if self.whole_in.get().is_some()
-            && (is_own_name || self.leaves(event, key) || self.stock_appears(event, key))
-        {
-            self.whole_in.set(None);
-        }
+    /// Something happened to the rules, in whichever database.
+    pub(super) fn rules_changed(&self) {
+        self.unmanaged_in.set(None);
+        self.whole_in.set(None);
     }
 
-    fn stock_appears(&self, event: &CStr, key: &[u8]) -> bool {
-        event == c"new" && self.stock().bytes() == key
+    /// Something happened to the holds, in whichever database.
+    pub(super) fn holds_changed(&self) {
+        self.none_due.set(None);
     }
 
-    fn leaves(&self, event: &CStr, key: &[u8]) -> bool {
-        let is_it = |name: Str<'_>| name.bytes() == key;
-        DEPARTURES.contains(&event)
-            && match (self.sale.get(), self.managed.get()) {
-                (Some(sale), Some(names)) => {
-                    self.managed_of(self.sale_of(sale), names).all().iter().any(is_it)
-                }
-                (Some(sale), None) => {
-                    let SaleKeys { stock, buyers, orders } = self.sale_of(sale);
-                    [stock, buyers, self.rules()].into_iter().chain(orders).any(is_it)
-                }
-                (None, _) => [self.stock(), self.rules()].into_iter().any(is_it),
-            }
+    /// Something happened to the line, in whichever database.
+    pub(super) fn line_changed(&self) {
+        self.none_waits_in.set(None);
+    }
+
+    /// One of the keys may have left, in whichever database.
+    pub(super) fn may_have_left(&self) {
+        self.whole_in.set(None);
+    }
+
+    /// Do the voucher's orders go to this stream, or what becomes of them?
+    pub(super) fn has_stream(&self, key: &[u8]) -> bool {
+        let orders = self.sale.get().and_then(|names| names.orders.as_ref());
+        let others = self.managed.get().map(|names| [&names.released, &names.confirmed]);
+        let others = others.into_iter().flatten().flatten();
+        orders.into_iter().chain(others).any(|stream| stream.as_str().bytes() == key)
     }
 }

@@ -7,7 +7,7 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
-use crate::keyspace::voucher_keys::DEPARTURES;
+use crate::keyspace::vouchers::DEPARTURES;
 use crate::server::MainThread;
 use domain::db_key::{DbKey, swapped_db};
 use domain::key_names::{is_rules_name, rules_name_beside};
