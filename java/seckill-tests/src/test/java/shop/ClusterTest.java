@@ -12,7 +12,6 @@ import io.lettuce.core.cluster.SlotHash;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
@@ -118,30 +117,6 @@ class ClusterTest {
                     other.lock(lock.key()).unlock();
                 }
             }
-        }
-    }
-
-    @Test
-    void sold_out_is_forgotten_when_the_slot_moves() throws Exception {
-        int from = cluster.primaryOf("7");
-        int to = (from + 1) % 3;
-        AtomicInteger remembered = new AtomicInteger();
-        SeckillObserver observer = new SeckillObserver() {
-            @Override
-            public void rememberedSoldOut() {
-                remembered.incrementAndGet();
-            }
-        };
-        SeckillOptions options = Shop.REMEMBER.retryFor(Duration.ofSeconds(30));
-        try (SeckillClient client = new SeckillClient(cluster.transport(), options, observer)) {
-            client.run(create("7", 1, SaleRules.none()));
-            client.tryBuy("7", "alice", "o1");
-            Shop.awaitMemory(client, remembered);
-            cluster.move("7", from, to);
-            Shop.awaitMemory(client, remembered);
-            client.run(cancel(OrderRef.of("7", "alice", "o1")));
-            await("sold").until(() -> client.tryBuy("7", "bob", "o2") == Outcome.ACCEPTED);
-            Shop.awaitMemory(client, remembered);
         }
     }
 

@@ -295,13 +295,11 @@ class CommandsTest {
     @MethodSource("shop.Shop#servers")
     void an_order_in_line_is_served_when_the_head_leaves(String program) throws Exception {
         shop = new Shop(program);
-        client = shop.client(Shop.REMEMBER);
+        client = shop.client(SeckillOptions.defaults());
         client.run(create("7", 2, SaleRules.none().hold(Duration.ofMinutes(10)).limit(2)));
         OrderRef alices = OrderRef.of("7", "alice", "alice1");
         assertThat(client.run(tryBuy("7", "alice", "alice1", 2))).isEqualTo(Outcome.ACCEPTED);
-        Shop.awaitMemory(client, shop.remembered);
 
-        // What is remembered keeps nobody from the line.
         assertThat(client.run(join("bob", 2))).isEqualTo(Outcome.WAITING);
         assertThat(client.run(tryBuy("7", "bob", "bob1", 2))).isEqualTo(Outcome.WAITING);
         assertThat(client.run(reserve(join("carol", 1))))

@@ -6,9 +6,7 @@ import io.github.seckill.client.SeckillTransport;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /** Keeps what is sent until a test answers it. */
@@ -19,9 +17,6 @@ final class FakeTransport implements SeckillTransport {
     static final Object UNMANAGED = infoOf(0L);
 
     private final List<Sent> sent = new ArrayList<>();
-    private final List<String> watched = new ArrayList<>();
-    private final List<CompletableFuture<@Nullable Long>> stocks = new ArrayList<>();
-    private @Nullable StockListener listener;
 
     /** What everything is answered at once, without being kept. */
     volatile @Nullable Object always;
@@ -77,34 +72,6 @@ final class FakeTransport implements SeckillTransport {
     @Override
     public boolean isCluster() {
         return false;
-    }
-
-    @Override
-    public StockWatch watchStocks(StockListener told) {
-        listener = told;
-        return new StockWatch() {
-            @Override
-            public CompletionStage<@Nullable Long> watch(String key) {
-                watched.add(key);
-                stocks.add(new CompletableFuture<>());
-                return stocks.get(stocks.size() - 1);
-            }
-
-            @Override
-            public void close() {}
-        };
-    }
-
-    List<String> watched() {
-        return watched;
-    }
-
-    void stock(int index, long stock) {
-        stocks.get(index).complete(stock);
-    }
-
-    StockListener listener() {
-        return Objects.requireNonNull(listener, "nobody watches");
     }
 
     @Override

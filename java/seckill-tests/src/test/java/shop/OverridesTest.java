@@ -53,11 +53,10 @@ class OverridesTest {
     void propertiesBecomeOptions() {
         SeckillOptions changed = SeckillOptions.defaults()
                 .commandTimeout(Duration.ofMillis(300)).coalescing(Coalescing.ON)
-                .coalescingWindow(Duration.ofMillis(1)).batchMax(64).rememberSoldOut(true);
+                .coalescingWindow(Duration.ofMillis(1)).batchMax(64);
         assertOptions(
                 changed, "seckill.command-timeout=300ms", "seckill.coalescing=on",
-                "seckill.coalescing-window=1ms", "seckill.batch-max=64",
-                "seckill.remember-sold-out=true");
+                "seckill.coalescing-window=1ms", "seckill.batch-max=64");
         assertOptions(SeckillOptions.defaults());
     }
 

@@ -13,7 +13,6 @@ import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisException;
 import io.lettuce.core.RedisURI;
-import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,7 +33,6 @@ class RestartTest {
         return Application.run(
                 Application.class, server, "seckill.retry-for=100ms",
                 "seckill.command-timeout=60s", // A busy machine takes long to connect.
-                "seckill.sold-out-for=10m", "seckill.remember-sold-out=true",
                 "seckill.lock.session=false", "seckill.lock.lease=1h");
     }
 
@@ -62,32 +60,6 @@ class RestartTest {
             String key = "placed:" + template.run(info("7")).sale() + ":7:b1";
             await().until(() -> context.getBean(Application.class).rows.containsKey(key));
         }
-    }
-
-    @Test
-    void soldOutIsRememberedAgain() {
-        try (var context = run()) {
-            SeckillTemplate template = context.getBean(SeckillTemplate.class);
-            template.run(create("7", 1, SaleRules.none()));
-            assertThat(template.tryBuy("7", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
-            await().until(() -> remembers(context, "7"));
-            context.stop();
-            context.start();
-            await().until(() -> remembers(context, "7"));
-            template.run(cancel(OrderRef.of("7", "alice", "a1")));
-            // The announcement comes by the new connection.
-            await().until(() -> template.tryBuy("7", "carol", "c1") == Outcome.ACCEPTED);
-        }
-    }
-
-    /** Whether a try was answered sold out without asking the server. */
-    static boolean remembers(ConfigurableApplicationContext context, String voucher) {
-        SeckillTemplate template = context.getBean(SeckillTemplate.class);
-        var remembered = context.getBean(MeterRegistry.class).get("seckill.remembered").counter();
-        double before = remembered.count();
-        assertThat(template.tryBuy(voucher, "bob", "b" + System.nanoTime()))
-                .isEqualTo(Outcome.SOLD_OUT);
-        return remembered.count() > before;
     }
 
     /** A process that watches a primary and ends with the test. */
@@ -121,12 +93,11 @@ class RestartTest {
         return Application.run(
                 Application.class, null, "spring.data.redis.sentinel.master=shop",
                 "spring.data.redis.sentinel.nodes=127.0.0.1:" + sentinel.port(),
-                "seckill.retry-for=60s", "seckill.sold-out-for=1h",
-                "seckill.remember-sold-out=true");
+                "seckill.retry-for=60s");
     }
 
     @Test
-    void theSaleGoesOnAndWhatWasRememberedIsForgotten(@TempDir Path folder) throws Exception {
+    void theSaleGoesOn(@TempDir Path folder) throws Exception {
         try (SeckillServer primary = SeckillServer.start();
                 SeckillServer replica = SeckillServer.start(
                         "--replicaof", primary.host(), String.valueOf(primary.port()),
@@ -141,27 +112,19 @@ class RestartTest {
                     SeckillClient office = SeckillClient.create(LettuceTransport.of(lettuce))) {
                 await().until(() -> watcher.sync().replicas("shop").size() == 1);
                 SeckillTemplate template = context.getBean(SeckillTemplate.class);
-                template.run(create("gone", 1, SaleRules.none()));
-                assertThat(template.tryBuy("gone", "first", "first")).isEqualTo(Outcome.ACCEPTED);
-                await().until(() -> remembers(context, "gone"));
                 template.run(create("7", 10_000_000, SaleRules.none()));
                 Crowd buyers = new Crowd(template.client());
-                await().until(() -> "0".equals(plain.get("seckill:stock:gone")));
                 await().until(() -> plain.exists("seckill:stock:7") == 1);
 
                 primary.kill();
                 // Whoever promotes a replica has its connections closed, also this one.
                 await().ignoreExceptionsInstanceOf(RedisException.class)
                         .until(() -> plain.info("replication").contains("role:master"));
-                // On the new primary, and before the application is connected to it, perhaps.
-                office.run(restock("gone", 1));
                 List<String> later = buyers.awaitMore(20);
                 assertThat(buyers.stop()).containsOnlyKeys(Outcome.ACCEPTED);
                 assertThat(later).hasSizeGreaterThanOrEqualTo(20)
                         .allSatisfy(order -> assertThat(office.run(order("7", order))).isPresent());
                 assertThat(office.run(audit("7")).isSound()).isTrue();
-                await().until(() ->
-                        template.tryBuy("gone", "second", "second") == Outcome.ACCEPTED);
             }
         }
     }

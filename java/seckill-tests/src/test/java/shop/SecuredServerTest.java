@@ -14,7 +14,6 @@ import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.output.StatusOutput;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.CommandType;
-import io.micrometer.core.instrument.MeterRegistry;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -57,8 +56,8 @@ class SecuredServerTest {
                 "spring.data.redis.client-name=" + NAME,
                 "spring.data.redis.database=" + DATABASE, "seckill.coalescing=on",
                 "seckill.listener.claim-after=1s",
-                "seckill.coalescing-window=1ms", "seckill.sold-out-for=10m",
-                "seckill.remember-sold-out=true"));
+                "seckill.command-timeout=20s", // A busy machine takes long to connect by TLS.
+                "seckill.coalescing-window=1ms"));
         Set<String> failed = ConcurrentHashMap.newKeySet();
         Application.work = event -> {
             if (failed.add(event.idempotencyKey())) {
@@ -114,15 +113,9 @@ class SecuredServerTest {
         });
         assertThat(template.run(confirm(OrderRef.of(voucher, "alice", voucher + "1"), "pay-1")))
                 .isEqualTo(Confirmation.CONFIRMED);
-        var remembered = context.getBean(MeterRegistry.class).get("seckill.remembered").counter();
-        await().until(() -> {
-            template.tryBuy(voucher, "eve", "e" + System.nanoTime());
-            return remembered.count() > 0;
-        });
-        // The announcement comes by TLS, too.
         assertThat(template.run(cancel(OrderRef.of(voucher, "bob", voucher + "2"))))
                 .isEqualTo(Cancellation.RELEASED);
-        await().until(() -> template.tryBuy(voucher, "dave", voucher + "4") == Outcome.ACCEPTED);
+        assertThat(template.tryBuy(voucher, "dave", voucher + "4")).isEqualTo(Outcome.ACCEPTED);
         Set<String> handled = context.getBean(Application.class).rows.keySet();
         await().until(() -> handled.stream().anyMatch(key -> key.endsWith(":" + voucher + "4")));
         await("dead consumers were looked for").until(() -> Shop.calls(plain, "eval") > 0);
@@ -150,8 +143,6 @@ class SecuredServerTest {
         assertThat(connections)
                 .as("a lock has a connection of its own").extracting(fields -> fields.get("cmd"))
                 .contains("lock.acquire");
-        assertThat(connections).as("one watches stocks")
-                .anySatisfy(fields -> assertThat(fields.get("flags")).contains("t"));
     }
 
     private static Map<String, String> fields(String line) {

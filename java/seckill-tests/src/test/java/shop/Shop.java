@@ -26,13 +26,9 @@ import java.util.stream.Stream;
 
 /** A server of its own, clients as an application makes them, and what these have told. */
 class Shop implements AutoCloseable, SeckillObserver {
-    /** So long that nothing ends by the time alone. */
-    static final SeckillOptions REMEMBER =
-            SeckillOptions.defaults().rememberSoldOut(true).soldOutFor(Duration.ofHours(1));
     static final SeckillOptions PATIENT =
             SeckillOptions.defaults().retryFor(Duration.ofHours(1));
 
-    final AtomicInteger remembered = new AtomicInteger();
     final AtomicInteger repeated = new AtomicInteger();
     final SeckillServer server;
     final RedisClient lettuce;
@@ -99,16 +95,6 @@ class Shop implements AutoCloseable, SeckillObserver {
         return client;
     }
 
-    /** Buys until the client answers by itself. */
-    static void awaitMemory(SeckillClient client, AtomicInteger remembered) {
-        await("remembered").until(() -> {
-            int before = remembered.get();
-            assertThat(client.tryBuy("7", "zoe", "z" + System.nanoTime()))
-                    .isEqualTo(Outcome.SOLD_OUT);
-            return remembered.get() > before;
-        });
-    }
-
     /** As a failover leaves the old primary. */
     void readOnly(boolean is) {
         if (is) {
@@ -164,11 +150,6 @@ class Shop implements AutoCloseable, SeckillObserver {
         for (CompletableFuture<?> one : all) {
             one.handle((value, failed) -> "").get(60, TimeUnit.SECONDS);
         }
-    }
-
-    @Override
-    public void rememberedSoldOut() {
-        remembered.incrementAndGet();
     }
 
     @Override

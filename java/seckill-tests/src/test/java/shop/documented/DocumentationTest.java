@@ -40,7 +40,7 @@ class DocumentationTest {
             Reservations and payments: documented.DocumentationTest CommandsTest
             Waiting lists: documented.DocumentationTest CommandsTest
             Outcomes, mistakes, time-outs: CommandsTest TimeoutsTest RepetitionTest WaitsTest
-            Fewer requests: CoalescingTest SoldOutMemoryTest ClusterTest
+            Fewer requests: CoalescingTest documented.DocumentationTest
             Orders as method calls: OrderListenerTest OrderFailureTest ListenersTest EntriesTest \
               ClusterTest
             TLS and rights: SecuredServerTest RestartTest
@@ -121,6 +121,8 @@ class DocumentationTest {
             assertThat(checkout.buy("7", "alice", "1001")).isEqualTo(first);
             assertThat(checkout.buy("7", "bob", "1002")).startsWith("pay before 20");
             assertThat(checkout.buy("7", "carol", "1003")).isEqualTo("not reserved: SOLD_OUT");
+            assertThat(checkout.quick("7", "carol", "1003")).isEqualTo(Outcome.SOLD_OUT);
+            assertThat(checkout.quick("7", "erin", "1005")).isEqualTo(Outcome.SOLD_OUT);
             assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("ship");
             assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("ship");
             assertThat(checkout.buy("7", "alice", "1001")).isEqualTo("paid");

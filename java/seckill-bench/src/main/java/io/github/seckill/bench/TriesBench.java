@@ -27,7 +27,7 @@ import org.springframework.data.redis.core.script.DefaultRedisScript;
 
 /**
  * Tries by many threads on one server: the usual script, the same answered natively, tryBuy, tryBuy
- * coalesced, and sold out remembered. Prints the figures of java/README.md, and what it does
+ * coalesced. Prints the figures of java/README.md, and what it does
  * meanwhile to the standard error.
  *
  * <p>Arguments: the script, and how many seconds each measurement takes. There are 33, and each is
@@ -85,11 +85,6 @@ final class TriesBench implements AutoCloseable {
                 client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF), true);
                 client("`tryBuy`, coalesced", soldOut, options, true);
                 client("`tryBuy`, coalesced, id of the server", soldOut, options, false);
-                if (soldOut) {
-                    client(
-                            "`tryBuy`, coalesced, remembered", true,
-                            options.rememberSoldOut(true), true);
-                }
             }
             print(soldOut ? "sold out" : "accepted");
         }

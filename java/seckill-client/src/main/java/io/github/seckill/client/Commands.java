@@ -2,7 +2,6 @@ package io.github.seckill.client;
 
 import io.github.seckill.client.Call.Repeat;
 import io.github.seckill.client.Try.Bought;
-import io.github.seckill.client.Try.Kind;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.*;
@@ -39,7 +38,7 @@ public final class Commands extends OtherCommands {
         return new Try<>(
                 voucher, user, orderId,
                 tryOne(voucher, user, orderId).option("UNITS", units == 1 ? null : units),
-                units == 1 ? Kind.SINGLE : Kind.ALONE, Bought::outcome);
+                units == 1, Bought::outcome);
     }
 
     /**
@@ -49,7 +48,7 @@ public final class Commands extends OtherCommands {
     public static Try<Purchase> tryBuy(String voucher, String user) {
         String id = Try.ID_OF_SERVER;
         Call<Bought> call = tryOne(voucher, user, id).repeat(Repeat.NEVER);
-        return new Try<>(voucher, user, id, call, Kind.SINGLE, Replies::purchase);
+        return new Try<>(voucher, user, id, call, true, Replies::purchase);
     }
 
     private static Call<Bought> tryOne(String voucher, String user, String orderId) {
@@ -126,7 +125,7 @@ public final class Commands extends OtherCommands {
         }
         call = call.option("MISSING", attempt.missingIsSoldOut() ? "sold-out" : null);
         return new Try<>(
-                attempt.voucher(), attempt.user(), attempt.orderId(), call, Kind.KEYED,
+                attempt.voucher(), attempt.user(), attempt.orderId(), call, false,
                 Bought::outcome);
     }
 

@@ -40,8 +40,7 @@ public class SeckillClient implements AutoCloseable {
         timer.setRemoveOnCancelPolicy(true);
         this.sender = new Sender(transport, options, observer, timer);
         this.tries = new Tries(
-                sender, observer, SoldOutMemory.of(transport, options),
-                Coalescer.of(sender, options, timer));
+                sender, observer, Coalescer.of(sender, options, timer));
         this.locks = new Locks(transport, sender, options, timer);
         this.lockOptions = options.values.lock;
     }

@@ -21,9 +21,6 @@ public interface SeckillObserver {
     /** So many tries were sent together, 1 if it went alone. */
     default void sent(int size) {}
 
-    /** A try was answered sold out without the network. */
-    default void rememberedSoldOut() {}
-
     /** A command was sent again. */
     default void repeated() {}
 }

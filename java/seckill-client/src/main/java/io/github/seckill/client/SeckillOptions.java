@@ -26,10 +26,6 @@ public final class SeckillOptions {
         Duration coalescingWindow = Duration.ofNanos(200_000);
         int batchMax = BATCH_MAX;
         int waitingMax = 65_536;
-        boolean rememberSoldOut;
-        Duration soldOutFor = Duration.ofSeconds(1);
-        String stockPrefix = "seckill:stock:";
-        boolean hashTags;
         LockOptions lock = LockOptions.defaults();
 
         @Override
@@ -108,35 +104,6 @@ public final class SeckillOptions {
     public SeckillOptions waitingMax(int tries) {
         check(tries >= 1, "waitingMax must be at least 1", tries);
         return with(next -> next.waitingMax = tries);
-    }
-
-    /**
-     * Whether a voucher that is sold out is answered without the network until the server says that
-     * its stock has changed. Needs a transport that can watch keys. No.
-     */
-    public SeckillOptions rememberSoldOut(boolean remember) {
-        return with(next -> next.rememberSoldOut = remember);
-    }
-
-    /** How long sold out is remembered at most, a bound for what no server announces. 1 second. */
-    public SeckillOptions soldOutFor(Duration longest) {
-        positive(longest, "soldOutFor");
-        return with(next -> next.soldOutFor = longest);
-    }
-
-    /**
-     * The names of stock keys, to know the key that is watched.
-     *
-     * @param prefix the server's {@code seckill.stock-prefix}. {@code seckill:stock:}
-     * @param hashTags whether the server's {@code seckill.hash-tags} is {@code yes}. No; they are
-     *     always on in a cluster
-     */
-    public SeckillOptions stockNames(String prefix, boolean hashTags) {
-        Objects.requireNonNull(prefix, "prefix");
-        return with(next -> {
-            next.stockPrefix = prefix;
-            next.hashTags = hashTags;
-        });
     }
 
     /** How locks behave for which nothing else is said. {@link LockOptions#defaults()}. */

@@ -2,7 +2,6 @@ package io.github.seckill.client;
 
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,9 +31,6 @@ public interface SeckillTransport extends AutoCloseable {
 
     /** Whether it talks to a cluster, where keys have hash tags. */
     boolean isCluster();
-
-    /** Watches keys for changes by client-side caching. */
-    @Nullable StockWatch watchStocks(StockListener listener);
 
     /** Closes the connections that this transport has opened, and no client that it was given. */
     @Override
@@ -66,23 +62,5 @@ public interface SeckillTransport extends AutoCloseable {
          * Sets what is called once when the connection is lost, at once if it is no longer open.
          */
         void onLost(@Nullable Runnable listener);
-    }
-
-    /** Is told what happens to watched stocks, in the order in which the server says so. */
-    interface StockListener {
-        /** A stock has changed. */
-        void changed(String key);
-
-        /** Anything may have changed: a connection was lost, or all keys were flushed. */
-        void allChanged();
-    }
-
-    interface StockWatch extends AutoCloseable {
-        /** Reads a stock and watches it from that moment until it changes. */
-        CompletionStage<@Nullable Long> watch(String key);
-
-        /** Ends all watches. */
-        @Override
-        void close();
     }
 }

@@ -6,22 +6,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** Tries: answered from memory, sent alone or together, and told to the observer. */
-record Tries(
-        Sender sender, SeckillObserver observer, @Nullable SoldOutMemory memory,
-        @Nullable Coalescer coalescer)
+/** Tries: sent alone or together, and told to the observer. */
+record Tries(Sender sender, SeckillObserver observer, @Nullable Coalescer coalescer)
         implements AutoCloseable {
     <T> CompletableFuture<T> start(Try<T> attempt) {
-        SoldOutMemory remembers = memory(attempt);
-        if (remembers != null) {
-            if (!attempt.waits() && remembers.isSoldOut(attempt.voucher, attempt.orderId)) {
-                observer.rememberedSoldOut();
-                observer.tried(attempt.voucher, Outcome.SOLD_OUT, Duration.ZERO);
-                return CompletableFuture.completedFuture(
-                        attempt.as(new Bought(Outcome.SOLD_OUT, null)));
-            }
-            remembers.sending(attempt.voucher, attempt.orderId);
-        }
         Buying<T> buying = new Buying<>(this, attempt);
         if (coalescer != null && attempt.mayTravel()) {
             coalescer.add(buying);
@@ -48,24 +36,12 @@ record Tries(
         });
     }
 
-    private @Nullable SoldOutMemory memory(Try<?> attempt) {
-        return attempt.isByName() ? memory : null;
-    }
-
     /** It has ended, one way or the other: told once. */
     private void ended(Buying<?> buying, Outcome outcome) {
-        SoldOutMemory remembers = memory(buying.attempt);
-        if (remembers != null) {
-            remembers.answered(buying.attempt.voucher, buying.attempt.orderId, outcome);
-        }
         observer.tried(buying.attempt.voucher, outcome, since(buying));
     }
 
     private void ended(Buying<?> buying, SeckillException mistake) {
-        SoldOutMemory remembers = memory(buying.attempt);
-        if (remembers != null) {
-            remembers.refused(buying.attempt.voucher, buying.attempt.orderId);
-        }
         observer.failed(buying.attempt.voucher, mistake);
     }
 
@@ -77,9 +53,6 @@ record Tries(
     public void close() {
         if (coalescer != null) {
             coalescer.close();
-        }
-        if (memory != null) {
-            memory.close();
         }
     }
 

@@ -5,7 +5,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A command that buys. The client may answer it from memory, or send it with others.
+ * A command that buys. The client may send it with others.
  *
  * @param <T> what it replies
  */
@@ -17,29 +17,17 @@ public final class Try<T> extends SaleCommand<T> {
     final String user;
     final String orderId;
     final Call<Bought> call;
-    private final Kind kind;
+    private final boolean mayTravel;
     private final Function<Bought, T> as;
 
-    /** What may be done with a try besides sending it. */
-    enum Kind {
-        /** One unit of a voucher by its name: sold out is remembered, and it may travel. */
-        SINGLE,
-        /** Several units, or the sale is named: it goes alone. */
-        ALONE,
-        /** It waits if all is sold: it goes alone, and sold out is not said from memory. */
-        WAITING,
-        /** The keys are spelled out: it goes alone, and nothing is remembered. */
-        KEYED
-    }
-
     Try(
-            String voucher, String user, String orderId, Call<Bought> call, Kind kind,
+            String voucher, String user, String orderId, Call<Bought> call, boolean mayTravel,
             Function<Bought, T> as) {
         this.voucher = voucher;
         this.user = user;
         this.orderId = orderId;
         this.call = call;
-        this.kind = kind;
+        this.mayTravel = mayTravel;
         this.as = as;
     }
 
@@ -54,8 +42,7 @@ public final class Try<T> extends SaleCommand<T> {
 
     @Override
     public Try<T> inSale(long sale) {
-        Kind alone = kind == Kind.SINGLE ? Kind.ALONE : kind;
-        return new Try<>(voucher, user, orderId, call.inSale(sale), alone, as);
+        return new Try<>(voucher, user, orderId, call.inSale(sale), false, as);
     }
 
     /**
@@ -63,23 +50,16 @@ public final class Try<T> extends SaleCommand<T> {
      * Outcome#WAITING}. For managed vouchers with a hold. It is always sent, and alone.
      */
     public Try<T> waitlist() {
-        return new Try<>(voucher, user, orderId, call.with("WAITLIST"), Kind.WAITING, as);
+        return new Try<>(voucher, user, orderId, call.with("WAITLIST"), false, as);
     }
 
     T as(Bought bought) {
         return as.apply(bought);
     }
 
-    boolean isByName() {
-        return kind != Kind.KEYED;
-    }
-
-    boolean waits() {
-        return kind == Kind.WAITING;
-    }
-
+    /** With others in one command: one unit, and nothing else is said. */
     boolean mayTravel() {
-        return kind == Kind.SINGLE;
+        return mayTravel;
     }
 
     @Override

@@ -6,7 +6,6 @@ import io.github.seckill.client.SeckillTransport;
 import io.lettuce.core.*;
 import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.cluster.RedisClusterClient;
-import io.lettuce.core.protocol.ProtocolVersion;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
@@ -15,9 +14,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Sends by Lettuce, over connections of its own that it opens when they are needed: one for all
- * commands, one that watches stocks if sold out is remembered, and one for each holder of a lock
- * and for each waiter. RESP2 and RESP3, whichever the client speaks; watching needs RESP3, the
- * default.
+ * commands, and one for each holder of a lock and for each waiter. RESP2 and RESP3, whichever the
+ * client speaks.
  *
  * <p>What Lettuce writes again after a lost connection is never a command that must not be
  * repeated: the client's options may stay as they are.
@@ -37,7 +35,6 @@ public final class LettuceTransport implements SeckillTransport {
     private volatile @Nullable Servers servers;
     private volatile @Nullable StatefulConnection<String, String> shared;
     private @Nullable CompletableFuture<StatefulConnection<String, String>> connecting;
-    private @Nullable LettuceStockWatch watch;
     private volatile boolean closed;
 
     private LettuceTransport(Supplier<Servers> source) {
@@ -249,34 +246,17 @@ public final class LettuceTransport implements SeckillTransport {
     }
 
     @Override
-    public synchronized StockWatch watchStocks(StockListener listener) {
-        ClientOptions options = servers().client().getOptions();
-        if (options.getConfiguredProtocolVersion() == ProtocolVersion.RESP2) {
-            throw new IllegalArgumentException(
-                    "rememberSoldOut needs RESP3, and the options of the Lettuce client say RESP2");
-        }
-        LettuceStockWatch made = new LettuceStockWatch(this, listener);
-        watch = made;
-        return made;
-    }
-
-    @Override
     public void close() {
         StatefulConnection<String, String> connection;
-        LettuceStockWatch watching;
         synchronized (this) {
             closed = true;
             connection = shared;
             connecting = null;
             shared = null;
             servers = null;
-            watching = watch;
             idle.clear();
         }
         locks.forEach(LettuceLockConnection::close);
-        if (watching != null) {
-            watching.close();
-        }
         if (connection != null) {
             connection.close();
         }

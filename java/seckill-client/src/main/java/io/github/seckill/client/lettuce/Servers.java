@@ -38,9 +38,6 @@ interface Servers {
         return false;
     }
 
-    /** What makes the connections. */
-    AbstractRedisClient client();
-
     /** One that is cancelled closes what comes all the same. */
     private static <C> CompletableFuture<C> unlessCancelled(
             CompletionStage<C> opening, Consumer<C> close) {
@@ -143,11 +140,6 @@ interface Servers {
                     client.connectAsync(StringCodec.UTF8)
                             .thenCompose(owner -> connect(owner, server)),
                     late -> late.owner().closeAsync());
-        }
-
-        @Override
-        public AbstractRedisClient client() {
-            return client;
         }
 
         private static CompletableFuture<Single> connect(

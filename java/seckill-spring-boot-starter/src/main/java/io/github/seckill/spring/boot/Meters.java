@@ -22,7 +22,6 @@ final class Meters {
         private final boolean voucherTag;
         private final Map<Outcome, Timer> tries = new EnumMap<>(Outcome.class);
         private final DistributionSummary batches;
-        private final Counter remembered;
         private final Counter repeated;
 
         OfClient(MeterRegistry registry, boolean voucherTag) {
@@ -36,8 +35,6 @@ final class Meters {
             this.batches = DistributionSummary.builder("seckill.batch")
                     .description("Tries that were sent together").baseUnit("tries")
                     .register(registry);
-            this.remembered = Counter.builder("seckill.remembered")
-                    .description("Tries answered sold out without the network").register(registry);
             this.repeated = Counter.builder("seckill.repeated")
                     .description("Commands that were sent again").register(registry);
         }
@@ -67,11 +64,6 @@ final class Meters {
         @Override
         public void sent(int size) {
             batches.record(size);
-        }
-
-        @Override
-        public void rememberedSoldOut() {
-            remembered.increment();
         }
 
         @Override

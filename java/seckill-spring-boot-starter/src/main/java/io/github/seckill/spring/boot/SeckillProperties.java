@@ -28,11 +28,6 @@ import org.springframework.core.env.Environment;
  * @param coalescingWindow How long a try waits for others if coalescing is on, at most 1 ms
  * @param batchMax How many tries travel together at most, 1 to 256
  * @param waitingMax How many tries of a voucher may wait here to be sent; more of them fail as busy
- * @param rememberSoldOut Whether a sold-out voucher is answered without the network until the
- *     server says that its stock has changed
- * @param soldOutFor How long sold out is remembered at most
- * @param stockPrefix The server's seckill.stock-prefix
- * @param hashTags Whether the server's seckill.hash-tags is yes; needless in a cluster
  * @param checkOnStart What to do at the start if the server lacks the module
  * @param metrics What is measured
  * @param listener How methods with SeckillOrderListener are served
@@ -48,10 +43,6 @@ public record SeckillProperties(
         @DefaultValue("200us") Duration coalescingWindow,
         @DefaultValue("256") int batchMax,
         @DefaultValue("65536") int waitingMax,
-        @DefaultValue("false") boolean rememberSoldOut,
-        @DefaultValue("1s") Duration soldOutFor,
-        @DefaultValue("seckill:stock:") String stockPrefix,
-        @DefaultValue("false") boolean hashTags,
         @DefaultValue("warn") CheckOnStart checkOnStart,
         @DefaultValue Metrics metrics,
         @NestedConfigurationProperty @DefaultValue OrderListenerOptions listener,
@@ -103,8 +94,7 @@ public record SeckillProperties(
         return valid(() -> SeckillOptions.defaults()
                 .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
                 .coalescingWindow(coalescingWindow).batchMax(batchMax).waitingMax(waitingMax)
-                .rememberSoldOut(rememberSoldOut).soldOutFor(soldOutFor)
-                .stockNames(stockPrefix, hashTags).lock(lock.options()));
+                .lock(lock.options()));
     }
 
     private static <T> T valid(Supplier<T> values) {
