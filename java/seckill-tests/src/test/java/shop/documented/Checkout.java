@@ -82,6 +82,14 @@ class Checkout {
         return answer(seckill.reserveOrWait(voucher, user, orderId));
     }
 
+    /** Orders that have left the line with their units: their buyers are told by mail. */
+    @SeckillOrderListener(group = "mails")
+    void served(OrderPlaced placed) {
+        if (placed.waited() != null) {
+            mails.put(placed.order().orderId(), "pay before " + placed.deadline());
+        }
+    }
+
     private final Cache<String, Outcome> soldOut =
             Caffeine.newBuilder().expireAfterWrite(Duration.ofSeconds(1)).build();
 
@@ -95,13 +103,5 @@ class Checkout {
             }
         }
         return outcome;
-    }
-
-    /** Orders that have left the line with their units: their buyers are told by mail. */
-    @SeckillOrderListener(group = "mails")
-    void served(OrderPlaced placed) {
-        if (placed.waited() != null) {
-            mails.put(placed.order().orderId(), "pay before " + placed.deadline());
-        }
     }
 }
