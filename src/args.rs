@@ -4,7 +4,7 @@
 use crate::config;
 use crate::error::{CommandError, Needs};
 use crate::server::{ArgKind, ArgSpec, Str};
-use crate::typed::{Argument, LockName};
+use crate::typed::{Argument, LockName, Voucher};
 use domain::entry_id::EntryId;
 use domain::integer;
 use domain::key_names::BadLockName;
@@ -240,16 +240,39 @@ impl<'a, A: Value<'a>> Value<'a> for Option<A> {
 /// that is too long is no error of the others.
 impl<'a, A: Argument<'a>, B: Argument<'a>> Value<'a> for Vec<(A, B)> {
     fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
-        let ArgKind::Repeated(_, max) = spec.kind else { return Err(lacking(spec)) };
+        let ArgKind::Repeated { max, .. } = spec.kind else { return Err(lacking(spec)) };
         let pairs = std::mem::take(&mut args.0).chunks(2);
         if pairs.len() > max {
             return Err(CommandError::TooManyPairs { max });
         }
         let pair = |pair: &[Str<'a>]| match *pair {
             [first, second] => Ok((A::of(first), B::of(second))),
-            _ => Err(CommandError::OddPairs),
+            _ => Err(CommandError::OddPairs { command: "seckill.mtry" }),
         };
         pairs.map(pair).collect()
+    }
+}
+
+/// The articles of a cart: vouchers, and how many units of each.
+pub(crate) struct Articles<'a>(pub(crate) Vec<(Voucher<'a>, Units)>);
+
+impl<'a> Value<'a> for Articles<'a> {
+    fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        let ArgKind::Repeated { parts: [voucher, units], max, then } = spec.kind else {
+            return Err(lacking(spec));
+        };
+        let count = args.0.len().saturating_sub(then);
+        if count % 2 != 0 {
+            return Err(CommandError::OddPairs { command: "seckill.tryall" });
+        }
+        if count / 2 > max {
+            return Err(CommandError::TooManyArticles { max });
+        }
+        let mut articles = Vec::with_capacity(count / 2);
+        for _ in 0..count / 2 {
+            articles.push((Voucher::read(args, voucher)?, Units::read(args, units)?));
+        }
+        Ok(Self(articles))
     }
 }
 

@@ -28,6 +28,7 @@ mod seckill_restock;
 mod seckill_return;
 mod seckill_status;
 mod seckill_try;
+mod seckill_tryall;
 mod seckill_trykeys;
 mod seckill_undraw;
 mod tried;
@@ -45,10 +46,11 @@ use domain::rules::{Meant, SaleId};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
 /// command comes from here.
-pub(crate) static COMMANDS: [&CommandSpec; 24] = [
+pub(crate) static COMMANDS: [&CommandSpec; 25] = [
     &seckill_try::SPEC,
     &seckill_trykeys::SPEC,
     &seckill_mtry::SPEC,
+    &seckill_tryall::SPEC,
     &seckill_create::SPEC,
     &seckill_alter::SPEC,
     &seckill_restock::SPEC,

@@ -207,7 +207,9 @@ fn callable(spec: &CommandSpec) -> Callable {
     let argument = |arg: &ArgSpec| {
         let values = match arg.kind {
             ArgKind::Word => Vec::new(),
-            ArgKind::Block(parts) | ArgKind::Repeated(parts, _) => parts.iter().map(any).collect(),
+            ArgKind::Block(parts) | ArgKind::Repeated { parts, .. } => {
+                parts.iter().map(any).collect()
+            }
             ArgKind::OneOf(ways) if ways.iter().all(|way| matches!(way.kind, ArgKind::Word)) => {
                 vec![Word::OneOf(ways.iter().filter_map(said).collect())]
             }
@@ -216,7 +218,7 @@ fn callable(spec: &CommandSpec) -> Callable {
         let word = said(arg).map(|word| Word::OneOf(vec![word]));
         let words = word.into_iter().chain(values).collect();
         match arg.kind {
-            ArgKind::Repeated(_, max) => Argument::Repeated(words, max),
+            ArgKind::Repeated { max, .. } => Argument::Repeated(words, max),
             _ if arg.is_optional => Argument::Optional(words),
             _ => Argument::Required(any(arg)),
         }

@@ -61,6 +61,8 @@ errors! {
     EndingWaits "HELD" "orders that waited until the end are being released, try again";
     /// A waiting list without reservations.
     NoHold "ERR" "WAITLIST needs a voucher with HOLD";
+    /// Articles of a cart with reservations, and others without: they could not be paid as one.
+    MixedHolds "ERR" "all vouchers of a cart need HOLD, or none";
     /// The payment is on record for another order, or for another sale of the voucher.
     Reference "REF" "this payment is on record for another order, user or sale";
     /// Memory is full, and the payment would only be kept.
@@ -141,10 +143,14 @@ errors! {
     NoConnection "ERR" "SESSION needs a client connection, and a script has none";
     /// Names of an entry's fields that are not allowed, and why.
     Fields { why: &'static str } "ERR" "FIELDS {why}";
-    /// A user without an order id.
-    OddPairs "ERR" "wrong number of arguments for 'seckill.mtry' command";
+    /// A user without an order id, or a voucher without units.
+    OddPairs { command: &'static str } "ERR" "wrong number of arguments for '{command}' command";
     /// More pairs than one command takes.
     TooManyPairs { max: usize } "ERR" "at most {max} pairs of user and orderid are allowed";
+    /// More vouchers than one cart takes.
+    TooManyArticles { max: usize } "ERR" "at most {max} vouchers are allowed";
+    /// Two articles of a cart have a key in common.
+    SameVoucher "ERR" "a voucher can be named once";
     /// Longer users and order ids than one command takes.
     TooManyBytes { max: usize } "ERR"
         "at most {max} bytes of users and orderids together are allowed";
@@ -228,7 +234,7 @@ impl fmt::Display for Needs {
             ArgKind::Integer { unit: "", .. } => "n".to_owned(),
             ArgKind::Integer { unit, .. } => unit.trim_start().to_owned(),
             ArgKind::OneOf(ways) => names(ways, "|"),
-            ArgKind::Block(parts) | ArgKind::Repeated(parts, _) => names(parts, " "),
+            ArgKind::Block(parts) | ArgKind::Repeated { parts, .. } => names(parts, " "),
             ArgKind::Key(..) | ArgKind::Text | ArgKind::Word => self.0.label().to_owned(),
         };
         write!(f, "{word} needs {needed}")
@@ -278,6 +284,7 @@ impl From<Refusal> for CommandError {
             Refusal::Waiting => Self::Waiting,
             Refusal::EndingWaits => Self::EndingWaits,
             Refusal::NoHold => Self::NoHold,
+            Refusal::MixedHolds => Self::MixedHolds,
         }
     }
 }

@@ -6,11 +6,12 @@
 //!
 //! In reading order: `options`, `harness` (shared with the tests: servers in new directories),
 //! `wire` (loads and pipelines), `stand` (a server, its scripts and its clock), `table` (turns,
-//! rounds, figures); then what is measured: `tries`, `latency`, `managed`, `waiting`, `expiry`,
-//! `line` with `crowd`; then `page` and `plots`.
+//! rounds, figures); then what is measured: `tries`, `latency`, `managed`, `carts`, `waiting`,
+//! `expiry`, `line` with `crowd`; then `page` and `plots`.
 
 use kit::harness;
 
+mod carts;
 mod crowd;
 mod expiry;
 mod latency;
@@ -40,7 +41,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Part = (&'static str, fn(&Size) -> Result<Vec<Table>>);
 
 /// In the order of the pages.
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     ("tries", tries::decided),
     ("cluster", tries::in_cluster),
     ("batches", tries::in_batches),
@@ -51,6 +52,7 @@ const PARTS: [Part; 13] = [
     ("managed-turns", managed::in_turn),
     ("managed-changes", managed::changes),
     ("managed-memory", managed::memory),
+    ("carts", carts::measure),
     ("managed-lines", waiting::measure),
     ("managed-expiry", expiry::measure),
     (LINE, line::measure),

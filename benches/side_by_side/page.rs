@@ -1,5 +1,6 @@
 //! The pages with the figures, and the targets.
 
+use crate::carts::{self, EACH, TRYALL};
 use crate::expiry;
 use crate::managed::{
     ALONE, CHANGES, COMMAND, EIGHT, HELD_FIRST, IN_TURN, MANY, SAME_WORK, SOLD_OUT,
@@ -35,6 +36,7 @@ pub const TRIES: Page = Page {
   command beside it (`benches/side_by_side/scripts/`).
 - *GET*: a GET of the stock. *GET, scripts set*: the same GET while `seckill.scripts` names a
   script.
+- *a SECKILL.TRY per article*: three commands, which can sell a half of a cart.
 - *batch script*: a script that decides many tries, with one command per key
   (`benches/side_by_side/scripts/try_batch.lua`), as a module command would; its cost is per try.
 
@@ -110,7 +112,7 @@ type Target = (&'static str, &'static str, &'static str, &'static str, &'static 
 const LEAST: &str = "at least";
 const MOST: &str = "at most";
 
-const TARGETS: [Target; 16] = [
+const TARGETS: [Target; 26] = [
     (DECIDED, "sold out", SCRIPT, TRY, LEAST, 4.0),
     (DECIDED, "sold out", TRY, GET, MOST, 1.5),
     (DECIDED, "sold out", NATIVE, TRY, MOST, 1.3),
@@ -126,6 +128,16 @@ const TARGETS: [Target; 16] = [
     (IN_TURN, HELD_FIRST, EIGHT, ALONE, MOST, 1.2),
     (IN_TURN, HELD_FIRST, MANY, ALONE, MOST, 1.6),
     (CHANGES, "accepted, held", SAME_WORK, COMMAND, LEAST, 2.0),
+    (carts::TITLE, carts::SOLD_OUT, TRYALL, EACH, MOST, 0.6),
+    (carts::TITLE, carts::SOLD_OUT, TRYALL, SAME_WORK, MOST, 0.4),
+    (carts::TITLE, carts::LAST_SOLD_OUT, TRYALL, EACH, MOST, 0.7),
+    (carts::TITLE, carts::LAST_SOLD_OUT, TRYALL, SAME_WORK, MOST, 0.5),
+    (carts::TITLE, carts::ONE, TRYALL, EACH, MOST, 1.2),
+    (carts::TITLE, carts::HELD, TRYALL, EACH, MOST, 0.9),
+    (carts::TITLE, carts::HELD, TRYALL, SAME_WORK, MOST, 0.5),
+    (carts::TITLE, carts::SOLD, TRYALL, EACH, MOST, 0.9),
+    (carts::TITLE, carts::SOLD, TRYALL, SAME_WORK, MOST, 0.5),
+    (carts::LARGEST, "held, AOF everysec", TRYALL, "", MOST, 1.0),
     (expiry::TITLE, "1,000,000", "p99", "", MOST, 5.0),
 ];
 

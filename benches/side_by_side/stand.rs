@@ -21,12 +21,13 @@ pub const UNLOCK: &str = include_str!("../../tests/it/unlock.lua");
 pub const UNLOCK_AND_SIGNAL: &str = include_str!("scripts/unlock_and_signal.lua");
 /// What the commands on a managed voucher do.
 pub const MANAGED_TRY: &str = include_str!("scripts/managed_try.lua");
+pub const MANAGED_TRYALL: &str = include_str!("scripts/managed_tryall.lua");
 pub const MANAGED_CONFIRM: &str = include_str!("scripts/managed_confirm.lua");
 pub const MANAGED_CANCEL: &str = include_str!("scripts/managed_cancel.lua");
 
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     BUY, BUY_ONE_LINE, BUY_DECLARED, BUY_BATCH, UNLOCK, UNLOCK_AND_SIGNAL, MANAGED_TRY,
-    MANAGED_CONFIRM, MANAGED_CANCEL,
+    MANAGED_TRYALL, MANAGED_CONFIRM, MANAGED_CANCEL,
 ];
 
 /// The words that call a script with these keys, before its arguments.

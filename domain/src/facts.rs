@@ -54,6 +54,8 @@ pub enum Refusal {
     Waiting,
     /// Waits that ended with the sale are not recorded yet.
     EndingWaits,
+    /// Articles of a cart with reservations, and others without.
+    MixedHolds,
 }
 
 /// A key that a managed sale with such orders has: where it is missing, it may be yet to come, by a

@@ -22,9 +22,13 @@ pub const KEPT: &[u8] = b"kept";
 /// Milliseconds that an order waited in line for its units.
 pub const WAITED: &[u8] = b"waited";
 
+/// The number of articles of the cart that an order was made with, if there are several. Programs
+/// that read orders one by one ignore it.
+pub const CART: &[u8] = b"cart";
+
 /// The fields whose names can't be configured.
-pub const OWN_FIELDS: [&[u8]; 9] =
-    [UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE, PAYMENT, KEPT, WAITED];
+pub const OWN_FIELDS: [&[u8]; 10] =
+    [UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE, PAYMENT, KEPT, WAITED, CART];
 
 /// The prefix of the fields that a dead letter has in addition to those of its entry.
 pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
@@ -64,7 +68,7 @@ pub fn check_order_fields(words: [&[u8]; 3]) -> Result<(), &'static str> {
     }
     if words.iter().any(|word| OWN_FIELDS.contains(word)) {
         return Err(
-            "must not use units, deadline, reason, was, sale, ref, payment, kept or waited",
+            "must not use units, deadline, reason, was, sale, ref, payment, kept, waited or cart",
         );
     }
     if words.iter().any(|word| word.starts_with(DEAD_LETTER_PREFIX)) {
@@ -118,6 +122,7 @@ mod tests {
             [b"a", b"payment", b"c"],
             [b"a", b"b", b"kept"],
             [b"waited", b"b", b"c"],
+            [b"a", b"cart", b"c"],
             [b"a", b"b", b"dlq"],
             [&too_long, b"b", b"c"],
         ] {

@@ -46,6 +46,9 @@ pub static TRIES_ENDED: Field = counter(c"tries_ended", "Tries answered 4");
 pub static TRIES_WAITING: Field = counter(c"tries_waiting", "Tries answered 6");
 pub static TRIES_REPEATED: Field =
     counter(c"tries_repeated", "Tries with a known order id, answered 0, 5 or 6 again");
+pub static CARTS_ACCEPTED: Field = counter(c"carts_accepted", "Carts answered 0 for each article");
+pub static CARTS_REFUSED: Field =
+    counter(c"carts_refused", "Carts of which an article could not be had, so none was sold");
 pub static ORDERS_SERVED: Field =
     counter(c"orders_served", "Orders that waited, and got their units");
 pub static ORDERS_CONFIRMED: Field = counter(c"orders_confirmed", "Orders that were confirmed");
@@ -91,13 +94,13 @@ pub static HASH_TAGS: Field =
     name(c"hash_tags", "yes if keys have hash tags, as they always do in a cluster");
 
 /// Every field, in the order shown.
-pub static FIELDS: [&Field; 28] = [
+pub static FIELDS: [&Field; 30] = [
     &TRIES_ACCEPTED, &TRIES_SOLD_OUT, &TRIES_AT_LIMIT, &TRIES_NOT_STARTED, &TRIES_ENDED,
-    &TRIES_WAITING, &TRIES_REPEATED, &ORDERS_SERVED, &ORDERS_CONFIRMED, &ORDERS_CANCELLED,
-    &ORDERS_EXPIRED, &ORDERS_REJECTED, &PAYMENTS_TO_REFUND, &LOCKS_ACQUIRED, &LOCKS_REFUSED,
-    &LOCKS_RELEASED, &LOCKS_WAITING, &LOCKS_WAITED_MS, &PRIZES_DRAWN, &SCRIPTS_REPLACED,
-    &HOLDS_OPEN, &STOCK_PREFIX, &BUYERS_PREFIX, &ORDER_STREAM, &ORDER_FIELDS, &CONFIRMED_STREAM,
-    &DRAW_STREAM, &HASH_TAGS,
+    &TRIES_WAITING, &TRIES_REPEATED, &CARTS_ACCEPTED, &CARTS_REFUSED, &ORDERS_SERVED,
+    &ORDERS_CONFIRMED, &ORDERS_CANCELLED, &ORDERS_EXPIRED, &ORDERS_REJECTED, &PAYMENTS_TO_REFUND,
+    &LOCKS_ACQUIRED, &LOCKS_REFUSED, &LOCKS_RELEASED, &LOCKS_WAITING, &LOCKS_WAITED_MS,
+    &PRIZES_DRAWN, &SCRIPTS_REPLACED, &HOLDS_OPEN, &STOCK_PREFIX, &BUYERS_PREFIX, &ORDER_STREAM,
+    &ORDER_FIELDS, &CONFIRMED_STREAM, &DRAW_STREAM, &HASH_TAGS,
 ];
 
 /// The field with this name, given without `seckill_`.

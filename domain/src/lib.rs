@@ -21,6 +21,7 @@
 
 pub mod audit;
 pub mod book;
+pub mod carts;
 pub mod confirm;
 pub mod counts;
 pub mod db_key;

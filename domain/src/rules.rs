@@ -139,9 +139,10 @@ impl Rules {
         json.unwrap_or_default()
     }
 
-    /// May a user who has `units` have `more`?
-    pub fn allows(&self, units: i64, more: Units) -> bool {
-        units.checked_add(more.get()).is_some_and(|all| all <= self.limit)
+    /// May a user who has `units` have `more`? Where a `limit` is given, no more than this either.
+    pub fn allows(&self, units: i64, more: Units, limit: Option<Units>) -> bool {
+        let limit = limit.map_or(self.limit, |limit| limit.get().min(self.limit));
+        units.checked_add(more.get()).is_some_and(|all| all <= limit)
     }
 
     /// The window at `now`: it begins at `begin` and is over at `end`.
@@ -305,11 +306,15 @@ mod tests {
     fn the_limit_counts_units() {
         let rules = Rules { limit: 3, ..RULES };
         let units = |units| Units::new(units).unwrap();
-        assert!(rules.allows(0, units(3)));
-        assert!(rules.allows(2, units(1)));
-        assert!(!rules.allows(2, units(2)));
-        assert!(!rules.allows(3, units(1)));
-        assert!(!rules.allows(1, units(i64::MAX)));
+        for (limit, all) in [(None, 3), (Some(1), 1), (Some(3), 3), (Some(4), 3)] {
+            let limit = limit.map(units);
+            for has in 0..5 {
+                for more in 1..5 {
+                    assert_eq!(rules.allows(has, units(more), limit), has + more <= all);
+                }
+            }
+            assert!(!rules.allows(1, units(i64::MAX), limit));
+        }
     }
 
     #[test]

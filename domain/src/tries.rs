@@ -22,6 +22,24 @@ pub enum Else {
     Wait,
 }
 
+/// What a try asks for, beside its units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish {
+    pub or_else: Else,
+    /// The most units that its user may then have; the rules may allow fewer.
+    pub limit: Option<Units>,
+}
+
+impl Wish {
+    /// Nothing else.
+    pub const PLAIN: Self = Self { or_else: Else::Lose, limit: None };
+
+    /// Only a managed voucher has it.
+    fn needs_rules(self) -> bool {
+        self != Self::PLAIN
+    }
+}
+
 /// The answer to a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -49,11 +67,11 @@ pub fn decide_for<F: Facts>(
     facts: &F,
     sale: Meant,
     order: &Order<F::Name>,
-    or_else: Else,
+    wish: Wish,
     settled: bool,
 ) -> Decided<F> {
     if sale == Meant::Any || sale.is(facts.rules()?.map(|rules| rules.sale)) {
-        decide(facts, order, or_else, settled)
+        decide(facts, order, wish, settled)
     } else {
         Ok(answer(Outcome::Ended))
     }
@@ -64,13 +82,13 @@ pub fn decide_for<F: Facts>(
 pub fn decide<F: Facts>(
     facts: &F,
     order: &Order<F::Name>,
-    or_else: Else,
+    wish: Wish,
     settled: bool,
 ) -> Decided<F> {
     match facts.rules() {
-        Ok(None) if or_else == Else::Wait => Err(Refusal::NotManaged.into()),
+        Ok(None) if wish.needs_rules() => Err(Refusal::NotManaged.into()),
         Ok(None) => unmanaged(facts, order),
-        Ok(Some(rules)) => managed(facts, &rules, order, or_else, settled),
+        Ok(Some(rules)) => managed(facts, &rules, order, wish, settled),
         Err(error) => Err(error),
     }
 }
@@ -112,13 +130,14 @@ fn unmanaged_sale<F: Facts>(
 
 /// Outcomes by precedence: a known order id, the window, the limit, the stock, the line.
 #[inline(never)]
-fn managed<F: Facts>(
+pub(crate) fn managed<F: Facts>(
     facts: &F,
     rules: &Rules,
     order: &Order<F::Name>,
-    or_else: Else,
+    wish: Wish,
     settled: bool,
 ) -> Decided<F> {
+    let Wish { or_else, limit } = wish;
     if or_else == Else::Wait && rules.hold.is_none() {
         return Err(Refusal::NoHold.into());
     }
@@ -131,7 +150,7 @@ fn managed<F: Facts>(
         Window::Open => {}
     }
     let has = facts.units_of(&order.user)?;
-    if !rules.allows(has.units, order.units) {
+    if !rules.allows(has.units, order.units, limit) {
         let ids = if settled { Vec::new() } else { overdue_of(facts, &order.user)? };
         return Ok(if ids.is_empty() { answer(Outcome::AtLimit) } else { Decision::Settle(ids) });
     }

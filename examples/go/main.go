@@ -19,7 +19,8 @@ import (
 const orderID = "9007199254740993"
 
 var outcomes = []string{
-	"accepted", "sold out", "at the limit", "not started", "ended", "released",
+	"accepted", "sold out", "at the limit", "not started", "ended", "released", "waiting",
+	"not taken",
 }
 
 func connect(readTimeout time.Duration) *redis.Client {
@@ -148,6 +149,32 @@ func main() {
 	if err := sale.Do(ctx, "SECKILL.TRY", "99", "alice", "1004").Err(); errors.As(err, &mistake) {
 		word, _, _ := strings.Cut(mistake.Error(), " ")
 		fmt.Println("no such voucher:", word)
+	}
+	cart(ctx, sale)
+}
+
+// cart buys several articles, all or nothing: bought means that every element is 0. What could be
+// had of a cart that was refused is answered 7.
+//
+// The same cart may be sent again after a time-out, as a try may.
+func cart(ctx context.Context, sale *redis.Client) {
+	check(sale.Do(ctx, "SECKILL.CREATE", "shoe", 1, "HOLD", 60_000).Err())
+	check(sale.Do(ctx, "SECKILL.CREATE", "sock", 9, "LIMIT", 2, "HOLD", 60_000).Err())
+	for _, try := range []struct{ what, user, order string }{
+		{"alice's cart", "alice", "2001"},
+		{"the same cart again", "alice", "2001"},
+		{"bob's cart", "bob", "2002"},
+	} {
+		articles := []any{"SECKILL.TRYALL", "sock", 2, "shoe", 1, try.user, try.order}
+		parts, err := sale.Do(ctx, articles...).Int64Slice()
+		check(err)
+		bought, words := true, []string{}
+		for _, part := range parts {
+			bought = bought && part == 0
+			words = append(words, outcomes[part])
+		}
+		fmt.Printf("%s: %s, %s\n",
+			try.what, strings.Join(words, " and "), when(bought, "bought", "nothing bought"))
 	}
 }
 

@@ -4,7 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, ErrorReply } from "@redis/client";
 
 const URL = process.env.REDIS_URL ?? "redis://127.0.0.1:6379/";
-const OUTCOMES = ["accepted", "sold out", "at the limit", "not started", "ended", "released"];
+const OUTCOMES = [
+  "accepted", "sold out", "at the limit", "not started", "ended", "released", "waiting",
+  "not taken",
+];
 // An id is a string. As a number this one, 2^53 + 1, would silently become another; sendCommand
 // takes nothing but strings anyway, for numbers too.
 const ORDER_ID = "9007199254740993";
@@ -110,6 +113,26 @@ async function lock(locks) {
   }
 }
 
+// Buys several articles, all or nothing: bought means that every element is 0. What could be had of
+// a cart that was refused is answered 7.
+//
+// The same cart may be sent again after a time-out, as a try may.
+async function cart(sale) {
+  await sale.sendCommand(["SECKILL.CREATE", "shoe", "1", "HOLD", "60000"]);
+  await sale.sendCommand(["SECKILL.CREATE", "sock", "9", "LIMIT", "2", "HOLD", "60000"]);
+  for (const [what, user, orderId] of [
+    ["alice's cart", "alice", "2001"],
+    ["the same cart again", "alice", "2001"],
+    ["bob's cart", "bob", "2002"],
+  ]) {
+    const parts = await sale.sendCommand(
+      ["SECKILL.TRYALL", "sock", "2", "shoe", "1", user, orderId]);
+    const bought = parts.every((part) => part === 0);
+    const words = parts.map((part) => OUTCOMES[part]).join(" and ");
+    console.log(`${what}: ${words}, ${bought ? "bought" : "nothing bought"}`);
+  }
+}
+
 // A client that waits for a lock has a connection of its own: whatever is sent on it after
 // LOCK.ACQUIRE .. BLOCK waits too.
 const sale = await connect();
@@ -122,6 +145,7 @@ try {
     .sendCommand(["SECKILL.TRY", "99", "alice", "1004"])
     .catch((error) => error);
   console.log(`no such voucher: ${mistake.message.split(" ")[0]}`);
+  await cart(sale);
 } finally {
   sale.destroy();
   locks.destroy();

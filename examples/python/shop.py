@@ -9,7 +9,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/")
-OUTCOMES = ("accepted", "sold out", "at the limit", "not started", "ended", "released")
+OUTCOMES = ("accepted", "sold out", "at the limit", "not started", "ended", "released", "waiting",
+            "not taken")
 ORDER_ID = "9007199254740993"  # 2^53 + 1: an id is a string, here as in every language
 
 
@@ -97,6 +98,25 @@ def lock(locks: redis.Redis) -> None:
     print(f"the second holder releases: {'released' if released else 'not theirs any more'}")
 
 
+def cart(sale: redis.Redis) -> None:
+    """Buys several articles, all or nothing: bought means that every element is 0.
+
+    What could be had of a cart that was refused is answered 7. The same cart may be sent again
+    after a time-out, as a try may.
+    """
+    sale.execute_command("SECKILL.CREATE", "shoe", 1, "HOLD", 60_000)
+    sale.execute_command("SECKILL.CREATE", "sock", 9, "LIMIT", 2, "HOLD", 60_000)
+    for what, user, order_id in (
+        ("alice's cart", "alice", "2001"),
+        ("the same cart again", "alice", "2001"),
+        ("bob's cart", "bob", "2002"),
+    ):
+        parts = sale.execute_command("SECKILL.TRYALL", "sock", 2, "shoe", 1, user, order_id)
+        bought = all(part == 0 for part in parts)
+        words = " and ".join(OUTCOMES[part] for part in parts)
+        print(f"{what}: {words}, {'bought' if bought else 'nothing bought'}")
+
+
 def main() -> None:
     # A buyer wants an answer soon. A client that waits for a lock expects none before the wait
     # is over: its read time-out must be longer than the wait.
@@ -107,6 +127,7 @@ def main() -> None:
         sale.execute_command("SECKILL.TRY", "99", "alice", "1004")
     except redis.ResponseError as mistake:  # an outcome is a number, a mistake is an exception
         print(f"no such voucher: {str(mistake).split()[0]}")
+    cart(sale)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ local ID_LEN_MAX = 512 -- seckill.name-bytes-max
 local FIELD_LEN_MAX = 1024
 local OWN_FIELDS = {
     units = true, deadline = true, reason = true, was = true, sale = true, ref = true,
-    payment = true, kept = true, waited = true,
+    payment = true, kept = true, waited = true, cart = true,
 }
 local PAIRS_MAX = 1024
 -- How long a fence key outlives the lease.
@@ -31,6 +31,8 @@ local FENCE_OUTLIVES_MS = 86400000
 
 local WRONGTYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value'
 local STOCK_NOT_INTEGER = 'ERR stock is not an integer or out of range'
+local NOT_MANAGED = 'NOVOUCHER this voucher is not managed, see SECKILL.CREATE'
+local NO_CARTS = 'ERR a cart needs managed vouchers, which this library does not have, see SECKILL.TRYALL'
 local GENERATED_ID = 'ERR orderid * is for SECKILL.TRY and SECKILL.MTRY, give an id here'
 
 -- Ends a function with an error.
@@ -186,7 +188,7 @@ local function bad_fields(names)
     elseif have_equals(names) then
         return 'must be three different words'
     elseif any(names, function(name) return OWN_FIELDS[name] end) then
-        return 'must not use units, deadline, reason, was, sale, ref, payment, kept or waited'
+        return 'must not use units, deadline, reason, was, sale, ref, payment, kept, waited or cart'
     elseif any(names, function(name) return string.sub(name, 1, 3) == 'dlq' end) then
         return 'must not begin with dlq, as the fields of dead letters do'
     end
@@ -211,6 +213,13 @@ local TRY_OPTIONS = {
             fail('ERR FIELDS ' .. bad)
         end
         return names, 3
+    end,
+    -- Only managed vouchers have one.
+    LIMIT = function(args, at)
+        if not args[at] then
+            fail('ERR LIMIT needs n')
+        end
+        return positive(args[at], 'limit', INTEGER_MAX), 1
     end,
     MISSING = function(args, at)
         local answer = string.upper(args[at] or '')
@@ -248,6 +257,9 @@ local function try(keys, args)
         fail(GENERATED_ID)
     end
     check_keys(keys)
+    if options.LIMIT then
+        fail(NOT_MANAGED)
+    end
 
     local left = available(stock, options.MISSING)
     if left ~= UNLIMITED and not at_least(left, units) then
@@ -592,6 +604,10 @@ define{
 define{
     name = 'seckill_mtry', run = mtry, keys = {2, 3}, args = {3, ANY}, names = {'voucher'},
     takes = 'the keys stock, buyers and, if there is one, orders',
+}
+define{
+    name = 'seckill_tryall', run = function() fail(NO_CARTS) end, keys = {0, ANY}, args = {0, ANY},
+    takes = 'any keys',
 }
 define{
     name = 'seckill_cancel', run = cancel, keys = {2, 3}, args = {3, 3}, flags = {'allow-oom'},

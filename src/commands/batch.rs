@@ -20,7 +20,7 @@ use domain::order_id::Count;
 use domain::overlay::Overlay;
 use domain::plan::{Decision, Order, Plan};
 use domain::sale::{NoStock, Offer, Outcome, Units, offer};
-use domain::tries::{self, Else, SETTLED_MAX};
+use domain::tries::{self, SETTLED_MAX, Wish};
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
@@ -257,7 +257,7 @@ impl<'a> Tries<'_, 'a> {
         loop {
             let settled = is_settled || self.releases_left == 0;
             // Decisions are large: none is moved but into where it stays.
-            match tries::decide(&self.accepted, order, Else::Lose, settled) {
+            match tries::decide(&self.accepted, order, Wish::PLAIN, settled) {
                 Err(error) => return Err(error),
                 Ok(Decision::Answer(answer)) => {
                     if is_in_vain && answer.outcome == Outcome::SoldOut {

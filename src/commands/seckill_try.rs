@@ -1,5 +1,5 @@
-//! `SECKILL.TRY voucher user orderid [UNITS n] [WAITLIST] [SALE id]`: sells to a user, at most once
-//! per user, or puts the order in line.
+//! `SECKILL.TRY voucher user orderid [UNITS n] [WAITLIST] [SALE id]`: sells to a
+//! user, at most once per user, or puts the order in line.
 
 use super::tried::try_once;
 use super::{Answering, Command, ORDER_ID, SALE, UNITS_OPTION, USER};
@@ -18,7 +18,7 @@ use domain::order_id::{Count, Id};
 use domain::plan::Order;
 use domain::rules::{Meant, SaleId};
 use domain::sale::{Outcome, Units};
-use domain::tries::Else;
+use domain::tries::{Else, Wish};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.try",
@@ -59,6 +59,7 @@ impl Command for Try {
         let Given { voucher, user, id, units, waits, sale: meant } = given;
         check_storable(user.0, id.0)?;
         let or_else = if waits.is_some() { Else::Wait } else { Else::Lose };
+        let wish = Wish { or_else, limit: None };
         let (user, id) = (Name::Given(user.0), Name::Given(id.0));
         let order = Order { user, id, units: units.unwrap_or(Units::ONE) };
         let meant = Meant::by_request(meant);
@@ -67,12 +68,12 @@ impl Command for Try {
         let sale = Sale::of(&opening);
         memory.arrivals.check(&sale)?;
         if order.id.as_ref() != GENERATE {
-            return try_once(memory, &sale, meant, &order, or_else).map(Reply::from);
+            return try_once(memory, &sale, meant, &order, wish).map(Reply::from);
         }
         // Tries with the next free id, and takes it only if there is an order then. Replies both.
         let next = free_ids(memory, &opening, &sale, Count::ONE, |_| false)?;
         let id = Name::read(next.first().text().bytes());
-        let outcome = try_once(memory, &sale, meant, &Order { id, ..order }, or_else)?;
+        let outcome = try_once(memory, &sale, meant, &Order { id, ..order }, wish)?;
         let id = match outcome {
             Outcome::Accepted | Outcome::Waiting => next.take(ctx).into(),
             _ => Reply::Null,

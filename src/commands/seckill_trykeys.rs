@@ -18,7 +18,7 @@ use crate::typed::{FieldName, KeyName, OrderId, User, Voucher};
 use domain::plan::Order;
 use domain::rules::Meant;
 use domain::sale::{Policy, Units};
-use domain::tries::Else;
+use domain::tries::Wish;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.trykeys",
@@ -90,7 +90,7 @@ impl Command for TryKeys {
         let own = EntryNames::configured(&configured.fields);
         let names = names.map_or(own, |client| own.renamed(client));
         let sale = Sale::on(ctx, given.voucher, keys, names, policy(given.missing));
-        try_once(memory, &sale, Meant::Any, &order, Else::Lose).map(Reply::from)
+        try_once(memory, &sale, Meant::Any, &order, Wish::PLAIN).map(Reply::from)
     }
 }
 

@@ -11,7 +11,7 @@ use domain::book::Reason;
 use domain::plan::{Decision, Order, Plan};
 use domain::rules::Meant;
 use domain::sale::Outcome;
-use domain::tries::{self, Answer, Else};
+use domain::tries::{self, Answer, Wish};
 
 /// Tries once, for the sale that is meant.
 #[inline]
@@ -20,13 +20,13 @@ pub(super) fn try_once<'a>(
     sale: &Sale<'a>,
     meant: Meant,
     order: &Order<Name<'a>>,
-    or_else: Else,
+    wish: Wish,
 ) -> Result<Outcome, CommandError> {
     // Most tries lose: what they don't need is kept out of their way.
-    match tries::decide_for(sale, meant, order, or_else, false) {
+    match tries::decide_for(sale, meant, order, wish, false) {
         Ok(Decision::Answer(answer)) => Ok(counted(answer)),
         Ok(Decision::Do(answer, ref plan)) => carry_out(memory, sale, answer, plan),
-        Ok(Decision::Settle(ref ids)) => try_settled(memory, sale, meant, order, or_else, ids),
+        Ok(Decision::Settle(ref ids)) => try_settled(memory, sale, meant, order, wish, ids),
         Err(error) => Err(error),
     }
 }
@@ -37,11 +37,11 @@ fn try_settled<'a>(
     sale: &Sale<'a>,
     meant: Meant,
     order: &Order<Name<'a>>,
-    or_else: Else,
+    wish: Wish,
     ids: &[Name<'a>],
 ) -> Result<Outcome, CommandError> {
     let settled = settle(memory, sale, ids);
-    match tries::decide_for(sale, meant, order, or_else, true)? {
+    match tries::decide_for(sale, meant, order, wish, true)? {
         Decision::Do(answer, ref plan) => carry_out(memory, sale, answer, plan),
         Decision::Answer(answer) => {
             if settled == 0 && answer.outcome == Outcome::SoldOut {

@@ -1,5 +1,6 @@
 //! Applies plans: the one place where a sale's keys are written, and where that becomes effects.
 
+pub(crate) mod cart;
 mod take;
 mod whole;
 

@@ -5,6 +5,7 @@ use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::server::{OwnedStr, Str};
 use domain::facts::Stream;
+use domain::fields::CART;
 use domain::integer::Decimal;
 use domain::payments::Outcome;
 use domain::plan::{Amend, Append, Booked, Order, Take};
@@ -85,15 +86,29 @@ impl<'a> Sale<'a> {
         })
     }
 
-    /// The text of the entry of an order that gets its units, after it has waited so long.
-    pub(super) fn text_of_take(&self, take: &Take<Name<'a>>, waited: Option<Millis>) -> Text<'a> {
+    /// The text of the entry of an order that gets its units, after it has waited so long; of a
+    /// cart of so many articles.
+    pub(super) fn text_of_take(
+        &self,
+        take: &Take<Name<'a>>,
+        waited: Option<Millis>,
+        articles: usize,
+    ) -> Text<'a> {
         let booked = take.booked.as_ref();
         if booked.is_none() && take.order.units == Units::ONE {
             // Most accepted tries: they say nothing more.
             return Text::NOTHING;
         }
         let says = Says::Accepted { deadline: booked.and_then(Booked::hold), waited };
-        self.text(&take.order, booked.map(|booked| booked.sale), says)
+        let mut text = self.text(&take.order, booked.map(|booked| booked.sale), says);
+        if articles > 1
+            && let Text::More(more) = &mut text
+            && let Some(place) = more.iter_mut().find(|place| place.is_none())
+            && let Some(name) = self.entry_names().own.own(CART)
+        {
+            *place = Some((name.as_str(), decimal(i64::try_from(articles).unwrap_or(i64::MAX))));
+        }
+        text
     }
 
     /// The text of an entry of this plan.

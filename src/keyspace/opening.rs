@@ -3,6 +3,7 @@
 use crate::error::CommandError;
 use crate::keyspace::presence::Reach;
 use crate::keyspace::rules::check_primary;
+use crate::keyspace::sale_keys::SaleKeys;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::vouchers::Vouchers;
 use crate::server::Ctx;
@@ -51,6 +52,22 @@ impl<'a> Opening<'a> {
         Ok(Self { ctx, voucher, keys, reach })
     }
 
+    /// For the articles of a cart: no two of them may have a key in common.
+    pub(crate) fn to_try_all(
+        ctx: Ctx<'a>,
+        vouchers: &Vouchers,
+        named: impl Iterator<Item = Voucher<'a>>,
+    ) -> Result<Vec<Self>, CommandError> {
+        let named = named.map(|voucher| Ok((voucher, vouchers.keys(voucher)?)));
+        let named = named.collect::<Result<Vec<_>, CommandError>>()?;
+        check_apart(named.iter().map(|(_, keys)| keys))?;
+        let opened = named.into_iter().map(|(voucher, keys)| {
+            let reach = keys.reach(ctx)?;
+            Ok(Self { ctx, voucher, keys, reach })
+        });
+        opened.collect()
+    }
+
     /// For the end of a sale, which touches every key.
     pub(crate) fn to_end(
         ctx: Ctx<'a>,
@@ -62,4 +79,21 @@ impl<'a> Opening<'a> {
         check_primary(ctx)?;
         Ok(opening)
     }
+}
+
+/// Refuses vouchers of which two have a key in common. Other keys than stocks and buyers are never
+/// of two vouchers, but for streams, which each voucher keeps apart from its own keys.
+fn check_apart<'k>(
+    vouchers: impl Iterator<Item = &'k Rc<VoucherKeys>>,
+) -> Result<(), CommandError> {
+    let mut seen: Vec<&[u8]> = Vec::new();
+    for keys in vouchers {
+        let SaleKeys { stock, buyers, .. } = keys.sale()?;
+        let own = [stock.bytes(), buyers.bytes()];
+        if own.iter().any(|key| seen.contains(key)) {
+            return Err(CommandError::SameVoucher);
+        }
+        seen.extend(own);
+    }
+    Ok(())
 }

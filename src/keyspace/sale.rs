@@ -41,7 +41,7 @@ pub(crate) struct Sale<'a> {
 #[derive(Default)]
 pub(super) struct More<'a> {
     rules: Cell<Option<Rules>>,
-    now: Cell<Option<Millis>>,
+    pub(super) now: Cell<Option<Millis>>,
     /// A person has said that no key is yet to come.
     pub(super) is_as_found: Cell<bool>,
     /// How many of the line this command has served.

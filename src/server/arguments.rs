@@ -71,8 +71,12 @@ pub(crate) enum ArgKind {
     OneOf(&'static [ArgSpec]),
     /// Several arguments, one after the other.
     Block(&'static [ArgSpec]),
-    /// The same, once to this many times.
-    Repeated(&'static [ArgSpec], usize),
+    /// The same, once to `max` times, before `then` more words.
+    Repeated {
+        parts: &'static [ArgSpec],
+        max: usize,
+        then: usize,
+    },
 }
 
 /// The declaration of one argument: what it is read by, and documented.
@@ -124,7 +128,17 @@ impl ArgSpec {
         parts: &'static [ArgSpec],
         max: usize,
     ) -> Self {
-        Self::new(name, ArgKind::Repeated(parts, max))
+        Self::new(name, ArgKind::Repeated { parts, max, then: 0 })
+    }
+
+    /// The same before so many words.
+    pub(crate) const fn before(self, then: usize) -> Self {
+        match self.kind {
+            ArgKind::Repeated { parts, max, .. } => {
+                Self { kind: ArgKind::Repeated { parts, max, then }, ..self }
+            }
+            _ => self,
+        }
     }
 
     /// The same behind a word.
@@ -149,7 +163,7 @@ impl ArgSpec {
     fn words_min(&self) -> usize {
         match self.kind {
             _ if self.is_optional => 0,
-            ArgKind::Block(parts) | ArgKind::Repeated(parts, _) => words_min(parts),
+            ArgKind::Block(parts) | ArgKind::Repeated { parts, .. } => words_min(parts),
             _ => 1,
         }
     }
@@ -174,10 +188,10 @@ impl ArgSpec {
             ArgKind::Integer { .. } => (INTEGER, -1),
             ArgKind::Word => (PURE_TOKEN, -1),
             ArgKind::OneOf(_) => (ONEOF, -1),
-            ArgKind::Block(_) | ArgKind::Repeated(..) => (BLOCK, -1),
+            ArgKind::Block(_) | ArgKind::Repeated { .. } => (BLOCK, -1),
         };
         let optional = if self.is_optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { 0 };
-        let is_repeated = matches!(self.kind, ArgKind::Repeated(..));
+        let is_repeated = matches!(self.kind, ArgKind::Repeated { .. });
         let repeated = if is_repeated { raw::REDISMODULE_CMD_ARG_MULTIPLE } else { 0 };
         raw::RedisModuleCommandArg {
             name: self.name.as_ptr(),
@@ -219,7 +233,7 @@ impl Declared {
 
     pub(super) fn may_be_more(&self) -> bool {
         let may_be_more =
-            |arg: &ArgSpec| arg.is_optional || matches!(arg.kind, ArgKind::Repeated(..));
+            |arg: &ArgSpec| arg.is_optional || matches!(arg.kind, ArgKind::Repeated { .. });
         self.args.iter().any(may_be_more)
     }
 }
@@ -236,9 +250,8 @@ impl RawArgs {
         let (mut all, mut keys) = (Self::default(), 0);
         for spec in specs {
             let mut parts = match spec.kind {
-                ArgKind::OneOf(parts) | ArgKind::Block(parts) | ArgKind::Repeated(parts, _) => {
-                    Self::of(parts)
-                }
+                ArgKind::OneOf(parts) | ArgKind::Block(parts) => Self::of(parts),
+                ArgKind::Repeated { parts, .. } => Self::of(parts),
                 _ => Self::default(),
             };
             all.args.push(spec.raw(keys, &mut parts.args));
@@ -261,18 +274,28 @@ pub(super) fn key_specs(args: &[ArgSpec]) -> Vec<raw::RedisModuleCommandKeySpec>
     keys.chain([zeroed_key_spec()]).collect()
 }
 
-/// The key that an argument is, the `index`th behind the command's name.
+/// The key that an argument is, the `index`th behind the command's name, or that it begins with
+/// each time.
 fn key_spec((index, arg): (usize, &ArgSpec)) -> Option<raw::RedisModuleCommandKeySpec> {
-    let ArgKind::Key(access, notes) = arg.kind else { return None };
+    let (access, notes, step, then) = match arg.kind {
+        ArgKind::Key(access, notes) => (access, notes, 1, None),
+        ArgKind::Repeated { parts, then, .. } => match parts.first()?.kind {
+            ArgKind::Key(access, notes) => (access, notes, parts.len(), Some(then)),
+            _ => return None,
+        },
+        _ => return None,
+    };
     let mut raw = zeroed_key_spec();
     raw.notes = notes.as_ptr();
     raw.flags = u64::from(access.flags());
     raw.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
     raw.bs.index.pos = c_int::try_from(index).ok()?.checked_add(1)?;
     raw.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
-    // One key: the last is the first, a step of one, no limit.
-    raw.fk.range.lastkey = 0;
-    raw.fk.range.keystep = 1;
+    // One key: the last is the first. Several: the last is counted from the end, and begins the
+    // last part. No limit.
+    let from_end = then.map_or(0, |then| then.saturating_add(step));
+    raw.fk.range.lastkey = c_int::try_from(from_end).ok()?.checked_neg()?;
+    raw.fk.range.keystep = c_int::try_from(step).ok()?;
     raw.fk.range.limit = 0;
     Some(raw)
 }

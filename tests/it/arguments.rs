@@ -126,8 +126,8 @@ fn options_stand_once() {
 fn what_means_something_else_is_told() {
     let server = Server::observed().start();
     server.run("SECKILL.CREATE 8 5");
-    let fields =
-        "FIELDS must not use units, deadline, reason, was, sale, ref, payment, kept or waited";
+    let fields = "FIELDS must not use units, deadline, reason, was, sale, ref, payment, kept, \
+                  waited or cart";
     let no_cursor = "cursor must be 0 or the cursor of the last reply";
     let no_id = "id must be the id of a stream entry, such as 1526919030474-55";
     let in_seconds = |name| format!("{name} must be in milliseconds, this looks like seconds");

@@ -32,6 +32,11 @@ const HISTORY: &str = "
     SECKILL.TRYKEYS stock others stock u ann o1 NOSTREAM
     SECKILL.MTRY u b1 o11 b2 o12 b1 o13
     SECKILL.MTRY m b1 o11 b2 o12 b1 o13
+    SECKILL.CREATE k 9 LIMIT 4 HOLD 70000000
+    SECKILL.TRYALL k 2 m 1 zoe k1
+    SECKILL.TRYALL m 1 k 1 dan k2
+    SECKILL.TRYALL m 9 k 1 dan k3
+    SECKILL.CANCEL k zoe k1
     SECKILL.DEDUCT stock 2
     SECKILL.RETURN stock
     SECKILL.NEXTID ids COUNT 3
@@ -125,7 +130,7 @@ fn an_append_only_file_cut_at_any_byte_is_a_beginning_of_the_history() {
         // With the module, overdue holds are released at once, and the sums are right.
         if index % 5 == 0 || cut == whole.len() {
             load(&mut again, &whole[..cut]);
-            for voucher in ["m", "e", "w", "d"] {
+            for voucher in ["m", "k", "e", "w", "d"] {
                 if again.run(&format!("EXISTS seckill:voucher:{voucher}")) == Value::Int(1) {
                     assert_eq!(again.differences(voucher), Vec::<String>::new(), "cut at {cut}");
                 }

@@ -55,7 +55,9 @@ fn commands() -> Vec<Command> {
         let info = server.call(&["COMMAND", "INFO", name]);
         let known = texts(&items(&items(&info)[0])[2]);
         let arguments = Argument::all(docs);
-        let keys = arguments.iter().filter(|argument| argument.kind == "key");
+        let all =
+            arguments.iter().flat_map(|argument| [argument].into_iter().chain(&argument.parts));
+        let keys = all.filter(|argument| argument.kind == "key");
         Command {
             name: name.to_owned(),
             summary: said("summary"),

@@ -46,6 +46,8 @@ struct Plausible {
 impl Plausible {
     fn of_table() -> Self {
         let word = |word: &str| match word.trim_end_matches('~') {
+            // The other article of a cart.
+            "@4" => "9".to_owned(),
             "@5" | "@6" | "@7" | "@8" | "@9" | "@p" => "7".to_owned(),
             "alice" | "bob" | "carl" | "zoe" => "user".to_owned(),
             "MANAGED" => "5-1".to_owned(),
@@ -99,6 +101,7 @@ fn disturb(random: &mut fastrand::Rng, client: &mut Client, of: &Plausible) {
             0 => client.run("MSET seckill:stock:7 9 seckill:stock:{7} 9 stock 9"),
             _ => client.run("SECKILL.CREATE 7 9 LIMIT 5 HOLD 900000"),
         };
+        client.run("SECKILL.CREATE 9 9 LIMIT 5 HOLD 900000");
         client.run("RPUSH seckill:codes:7 a b");
         client.run("XADD stream.orders 5-1 userId user voucherId 7 id o1");
         let mut odd = [b"userId", b"user".as_slice(), b"voucherId", b"7", b"id", b"o2"].to_vec();

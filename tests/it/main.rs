@@ -5,6 +5,7 @@
 //! | `try`, `trykeys` | each command's contract, row by row |
 //! | `arguments`, `spoiled` | refusals: wrong arguments, and keys that other clients spoiled |
 //! | `mtry` | batches of tries |
+//! | `carts`, `carts_written` | several articles in one order; what is written of it |
 //! | `mtry_differential` | random batches compared with the same tries in sequence |
 //! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RETURN |
 //! | `prizes` | drawing prize codes and putting them back |
@@ -70,6 +71,8 @@ mod arguments;
 mod arriving;
 mod audit_steps;
 mod bounds;
+mod carts;
+mod carts_written;
 mod cluster;
 mod cluster_databases;
 mod concurrency;

@@ -7,15 +7,17 @@ use crate::reject::ordered;
 use domain::info::Names;
 use redis::Value;
 
-/// Commands of the module as the server shows them: name, arity, flags, last key. Their arguments
+/// Commands of the module as the server shows them: name, arity, flags, last key; negative if it is
+/// counted from the end, and every second word before is one. Their arguments
 /// are on their pages, which `docs_tables` compares with the server.
 pub type Row = (&'static str, i64, &'static str, i64);
 
 #[rustfmt::skip]
-pub const COMMANDS: [Row; 24] = [
+pub const COMMANDS: [Row; 25] = [
     ("seckill.try", -4, "write denyoom fast", 1),
     ("seckill.trykeys", -7, "write denyoom fast", 3),
     ("seckill.mtry", -4, "write denyoom", 1),
+    ("seckill.tryall", -5, "write denyoom", -4),
     ("seckill.create", -3, "write denyoom fast", 1),
     ("seckill.alter", -4, "write denyoom fast", 1),
     ("seckill.restock", -3, "write denyoom fast", 1),
@@ -80,7 +82,8 @@ fn command_info_and_docs_are_complete() {
             let has = flags.contains(&flag.to_owned());
             assert_eq!(has, wanted.contains(&flag), "{name}, {flag}: {flags:?}");
         }
-        assert_eq!(info[3..6], [1, keys, 1].map(Value::Int), "{name}");
+        let (step, keys_of_its_own) = if keys < 0 { (2, 1) } else { (1, keys) };
+        assert_eq!(info[3..6], [1, keys, step].map(Value::Int), "{name}");
         let specs = items(&info[8]);
         assert!(!specs.is_empty(), "{name}");
         for spec in specs {
@@ -101,11 +104,14 @@ fn command_info_and_docs_are_complete() {
         let since = format!("## {}", said("since"));
         assert!(changes.any(|line| line.starts_with(&since)), "{name}: since {since}");
         assert_eq!(said("module"), "seckill");
-        for (argument, number) in
-            items(field(docs, "arguments").expect("arguments")).iter().zip(0..)
-        {
+        let arguments = items(field(docs, "arguments").expect("arguments")).iter();
+        let arguments = arguments.flat_map(|argument| match field(argument, "arguments") {
+            Some(parts) => items(parts).iter().collect(),
+            None => vec![argument],
+        });
+        for (argument, number) in arguments.zip(0..) {
             let is_key = text(field(argument, "type").expect("type")) == "key";
-            assert_eq!(is_key, number < keys, "{name}: {argument:?}");
+            assert_eq!(is_key, number < keys_of_its_own, "{name}: {argument:?}");
             let spec = field(argument, "key_spec_index");
             let is_known = |n: &i64| (0..specs.len() as i64).contains(n);
             let has_spec = matches!(spec, Some(Value::Int(n)) if is_known(n));
@@ -199,6 +205,12 @@ fn info_counts_outcomes() {
         "SECKILL.TRY m f o7",
         "SECKILL.ALTER m BEGIN 0 END 1",
         "SECKILL.TRY m f o7",
+        "SECKILL.CREATE c1 2 LIMIT 2",
+        "SECKILL.CREATE c2 2",
+        "SECKILL.TRYALL c1 1 c2 1 a o1",
+        "SECKILL.TRYALL c1 1 c2 1 a o1",
+        "SECKILL.TRYALL c1 2 c2 1 b o2",
+        "SECKILL.TRYALL c1 1 c2 1 b o1",
         "LOCK.ACQUIRE lock u 1000000",
         "LOCK.RELEASE lock u",
         "LOCK.ACQUIRE lock t 1000000",
@@ -222,19 +234,19 @@ fn info_counts_outcomes() {
     lines.retain(|line| !line.is_empty());
     assert_eq!(lines.first(), Some(&"# seckill"), "{section}");
     for line in [
-        "seckill_tries_accepted:8", "seckill_tries_sold_out:2", "seckill_tries_at_limit:2",
-        "seckill_tries_repeated:2", "seckill_tries_waiting:1", "seckill_tries_not_started:1",
+        "seckill_tries_accepted:10", "seckill_tries_sold_out:3", "seckill_tries_at_limit:2",
+        "seckill_tries_repeated:4", "seckill_tries_waiting:1", "seckill_tries_not_started:1",
         "seckill_tries_ended:1", "seckill_orders_confirmed:1", "seckill_orders_cancelled:2",
         "seckill_orders_served:1", "seckill_orders_expired:0", "seckill_orders_rejected:1",
         "seckill_payments_to_refund:1", "seckill_locks_acquired:1", "seckill_locks_refused:1",
         "seckill_locks_released:1", "seckill_locks_waiting:0", "seckill_prizes_drawn:2",
-        "seckill_scripts_replaced:0",
+        "seckill_scripts_replaced:0", "seckill_carts_accepted:1", "seckill_carts_refused:1",
     ] {
         assert!(lines.contains(&line), "no {line} in:\n{section}");
     }
     for section in ["modules", "everything"] {
         let shown = server.say(&format!("INFO {section}"));
-        assert!(shown.contains("seckill_tries_accepted:8"), "INFO {section}:\n{shown}");
+        assert!(shown.contains("seckill_tries_accepted:10"), "INFO {section}:\n{shown}");
     }
 }
 

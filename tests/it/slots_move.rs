@@ -12,8 +12,10 @@ use redis::Value;
 use std::collections::BTreeMap;
 
 /// What a command or its world is about, and the streams that orders of it are in.
-const SUBJECTS: [(&str, &[&str]); 10] = [
+const SUBJECTS: [(&str, &[&str]); 11] = [
     ("7", &["orders", "orders.confirmed", "orders.released", "orders.dlq"]),
+    // The articles of a cart.
+    ("7 4", &["orders", "orders.confirmed", "orders.released"]),
     ("5", &["orders", "orders.confirmed", "orders.released"]),
     ("8", &["orders", "orders.released", "orders.dlq"]),
     ("6", &["orders"]),
@@ -49,7 +51,7 @@ struct Moving {
     slot: i64,
     target_id: String,
     /// What keeps commands on a voucher at the source, which has a key with its name.
-    own_name: Option<String>,
+    own_names: Vec<String>,
     keys: Vec<Key>,
     places: Vec<Place>,
     /// How many calls were done.
@@ -96,7 +98,7 @@ impl Moving {
     fn put_anew(&mut self, places: &[Place]) {
         self.nodes.iter_mut().for_each(|node| drop(node.run("FLUSHALL")));
         self.places = vec![Place::Nowhere; self.keys.len()];
-        if let Some(name) = &self.own_name {
+        for name in &self.own_names {
             self.nodes[0].run(&format!("CLUSTER SETSLOT {} STABLE", self.slot));
             self.nodes[0].run(&format!("SET {name} here"));
         }
@@ -242,6 +244,10 @@ fn masked(text: &str) -> String {
 /// The calls of the table on a subject.
 fn calls_on(subject: &str, world: &World) -> Vec<String> {
     let is_on = |row: &Row| match row.call.split(' ').nth(1).and_then(|key| key.strip_prefix('@')) {
+        Some(_) if row.name() == "SECKILL.TRYALL" => {
+            let articles = row.call.split(' ').filter_map(|word| word.strip_prefix('@'));
+            articles.collect::<Vec<_>>().join(" ") == subject
+        }
         Some(of) => of == subject,
         None => {
             row.call.ends_with(if subject == "8" { " UNMANAGED" } else { " MANAGED" })
@@ -254,11 +260,12 @@ fn calls_on(subject: &str, world: &World) -> Vec<String> {
 /// Makes the world in a slot that begins to move.
 fn moving(source: &Server, target: &Server, subject: &str, streams: &[&str]) -> (Moving, World) {
     let world = World::make(Some("t"), |command| source.run(command));
+    let own_names: Vec<_> = subject.split(' ').map(|name| format!("{{t}}{name}")).collect();
     let is_of = |key: &String| {
         let stream = key.strip_prefix("stream.").map(|name| name.replace(":{t}", ""));
         match stream {
             Some(name) => streams.contains(&name.as_str()),
-            None => key.split(':').any(|part| part == format!("{{t}}{subject}")),
+            None => key.split(':').any(|part| own_names.iter().any(|name| part == name)),
         }
     };
     let is_with_stock = |key: &&str| subject == "stock" && ["{t}buyers", "{t}orders"].contains(key);
@@ -276,12 +283,14 @@ fn moving(source: &Server, target: &Server, subject: &str, streams: &[&str]) -> 
     let slot = slot(source, "{t}");
     let importing = format!("CLUSTER SETSLOT {slot} IMPORTING {}", node_id(source));
     target.check(&format!("> {importing}\nOK"));
-    let own_name = format!("{{t}}{subject}");
     let moving = Moving {
         nodes: [source.client(), target.client()],
         slot,
         target_id: node_id(target),
-        own_name: (!keys.iter().any(|key| key.name == own_name)).then_some(own_name),
+        own_names: own_names
+            .into_iter()
+            .filter(|name| !keys.iter().any(|key| key.name == *name))
+            .collect(),
         places: vec![Place::Nowhere; keys.len()],
         keys,
         done: 0,

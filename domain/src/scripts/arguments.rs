@@ -18,7 +18,7 @@ pub enum Argument {
     Required(Word),
     /// At most once.
     Optional(Vec<Word>),
-    /// One to this many times.
+    /// One to this many times, before required ones or none.
     Repeated(Vec<Word>, usize),
 }
 
@@ -46,9 +46,14 @@ fn can_be(arguments: &[&Argument], words: &[Option<&[u8]>]) -> bool {
         [Argument::Required(word), others @ ..] => words
             .split_first()
             .is_some_and(|(given, left)| word.can_be(*given) && can_be(others, left)),
-        [Argument::Repeated(part, max), ..] => {
-            let times = words.chunks(part.len().max(1));
-            (1..=*max).contains(&times.len()) && times.into_iter().all(|words| are(part, words))
+        [Argument::Repeated(part, max), others @ ..] => {
+            let at = words.len().checked_sub(others.len());
+            let Some((words, left)) = at.and_then(|at| words.split_at_checked(at)) else {
+                return false;
+            };
+            let mut times = words.chunks(part.len().max(1));
+            let is_count = (1..=*max).contains(&times.len());
+            is_count && times.all(|words| are(part, words)) && can_be(others, left)
         }
         [Argument::Optional(_), ..] => {
             let is_next = |(at, argument): (usize, &&Argument)| {

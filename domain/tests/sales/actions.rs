@@ -13,7 +13,7 @@ use domain::rejection::Fate;
 use domain::rules::{Meant, Millis, Rules, SaleId};
 use domain::sale::{Outcome, Policy, Units};
 use domain::sales::{self, End};
-use domain::tries::{self, Else};
+use domain::tries::{self, Else, Wish};
 use std::cell::Cell;
 
 /// An order that a request names, and the sale.
@@ -33,6 +33,9 @@ impl Named {
         Request { user: self.user, id: self.id, sale: self.meant() }
     }
 }
+
+/// A try that waits where it would lose.
+pub const WAITS: Wish = Wish { or_else: Else::Wait, limit: None };
 
 /// The sale that a request means.
 pub fn meant(sale: Option<u8>) -> Meant {
@@ -193,10 +196,10 @@ impl Run<'_> {
 
     pub fn run(&mut self) -> Result<Answer, Error> {
         match self.action {
-            Action::Try(order) => self.a_try(&order, Meant::Any, Else::Lose).map(Answer::Try),
-            Action::Wait(order) => self.a_try(&order, Meant::Any, Else::Wait).map(Answer::Try),
+            Action::Try(order) => self.a_try(&order, Meant::Any, Wish::PLAIN).map(Answer::Try),
+            Action::Wait(order) => self.a_try(&order, Meant::Any, WAITS).map(Answer::Try),
             Action::TryFor(order, sale) => {
-                self.a_try(&order, meant(Some(sale)), Else::Lose).map(Answer::Try)
+                self.a_try(&order, meant(Some(sale)), Wish::PLAIN).map(Answer::Try)
             }
             Action::Serve => {
                 self.serve();
@@ -243,10 +246,10 @@ impl Run<'_> {
         &mut self,
         order: &Order<u8>,
         sale: Meant,
-        or_else: Else,
+        wish: Wish,
     ) -> Result<tries::Answer, Error> {
         let decide = |run: &Self, settled| {
-            run.ask(|facts| tries::decide_for(facts, sale, order, or_else, settled))
+            run.ask(|facts| tries::decide_for(facts, sale, order, wish, settled))
         };
         let decided = match decide(self, false)? {
             Decision::Settle(ids) => {
@@ -279,7 +282,7 @@ impl Run<'_> {
             let mut overlay = Overlay::new(&view, tries.len());
             let mut stop = None;
             while next < tries.len() && stop.is_none() {
-                match tries::decide(&overlay, &tries[next], Else::Lose, settled) {
+                match tries::decide(&overlay, &tries[next], Wish::PLAIN, settled) {
                     Ok(Decision::Do(answer, Plan::Take(take))) => {
                         answers[next] = Ok(answer);
                         if self.planted.is_some_and(|planted| planted.forgets) {

@@ -13,7 +13,7 @@ use domain::rejection::Fate;
 use domain::rules::{MILLIS_MAX, Meant, Rules};
 use domain::sale::{Outcome, Policy, Units};
 use domain::sales::{self, End, Restock};
-use domain::tries::{self, Else};
+use domain::tries::{self, Wish};
 use std::cell::Cell;
 
 pub const PLAIN: Policy = Policy { missing_is_sold_out: false, minus_one_is_unlimited: false };
@@ -96,7 +96,7 @@ fn a_stock_sells_all_or_nothing() {
         for (world, want) in [(bare(stock), want), (managed(stock), want_managed)] {
             let order = order(0, 0, units);
             let decided = ask(world, policy, usize::MAX, |facts| {
-                tries::decide(facts, &order, Else::Lose, false)
+                tries::decide(facts, &order, Wish::PLAIN, false)
             });
             let got = decided.map(|decision| match decision {
                 Decision::Answer(answer) => (answer.outcome, None),
@@ -113,7 +113,7 @@ fn the_units_of_a_user_stay_within_64_bits() {
     for (has, units, want) in [(MAX - 1, 1, Some(MAX)), (MAX, 1, None), (1, MAX, None)] {
         let world = with_order(State::Sold, has, Some(MAX), MAX);
         let order = order(0, 1, units);
-        let decided = asked(world, |facts| tries::decide(facts, &order, Else::Lose, false));
+        let decided = asked(world, |facts| tries::decide(facts, &order, Wish::PLAIN, false));
         let got = match decided {
             Ok(Decision::Do(_, Plan::Take(it))) if it.admit.is_none() => it.booked.map(|it| it.has),
             Ok(Decision::Answer(answer)) if answer == Outcome::AtLimit.into() => None,
@@ -126,7 +126,8 @@ fn the_units_of_a_user_stay_within_64_bits() {
 #[test]
 fn the_longest_reservation_has_a_deadline() {
     let world = created(Rules { hold: Some(MILLIS_MAX), ..sale() });
-    let made = plan(asked(world, |facts| tries::decide(facts, &order(0, 0, 1), Else::Lose, false)));
+    let order = order(0, 0, 1);
+    let made = plan(asked(world, |facts| tries::decide(facts, &order, Wish::PLAIN, false)));
     assert_eq!(made.hold, Some(Hold::Place(NOW + MILLIS_MAX)));
     let world = with_order(State::Held, 1, Some(0), 1);
     let more = plan(asked(world, |facts| confirm::extend(facts, &request(), i64::MAX)));
@@ -140,11 +141,9 @@ fn a_buyer_is_told_so_although_the_stream_is_full() {
     {
         let order = order(user, 0, 1);
         // After the rules and the stock, the room.
-        assert_eq!(
-            ask(bought, PLAIN, 2, |facts| tries::decide(facts, &order, Else::Lose, false)),
-            want
-        );
-        let decided = plan(asked(bought, |facts| tries::decide(facts, &order, Else::Lose, false)));
+        let a_try = |facts: &View<'_>| tries::decide(facts, &order, Wish::PLAIN, false);
+        assert_eq!(ask(bought, PLAIN, 2, a_try), want);
+        let decided = plan(asked(bought, a_try));
         assert_eq!(decided.admit, Some(Admission::Ask));
     }
 }

@@ -9,7 +9,7 @@ use domain::facts::{Facts, Needed, Stream};
 use domain::overlay::Overlay;
 use domain::plan::{Decision, Plan};
 use domain::sale::{Stock, Units};
-use domain::tries::{self, Else};
+use domain::tries::{self, Wish};
 use std::cell::Cell;
 
 #[test]
@@ -23,7 +23,7 @@ fn an_overlay_knows_plans_that_are_not_applied() {
     assert_eq!((overlay.known_buyer(&1), overlay.is_buyer(&1)), (Ok(None), Ok(false)));
     for (id, user) in [(1, 1), (2, 0)] {
         let order = order(user, id, 2);
-        let decided = tries::decide(&overlay, &order, Else::Lose, false);
+        let decided = tries::decide(&overlay, &order, Wish::PLAIN, false);
         let Ok(Decision::Do(_, Plan::Take(take))) = decided else { panic!("{decided:?}") };
         overlay.push(take);
     }

@@ -1,6 +1,7 @@
 //! Lines that the explored courses are too short for, or that somebody edited; users at the limit;
 //! and what is asked of a sale that is not there.
 
+use crate::actions::WAITS;
 use crate::bounds::{order, sale};
 use crate::extremes::{asked, entry, refused, request, with_order};
 use crate::world::{Error, NOW, View, World};
@@ -9,7 +10,7 @@ use domain::facts::{Line, Needed, Refusal, TICKET_MAX};
 use domain::plan::{Decision, Plan};
 use domain::rules::{Meant, Rules};
 use domain::sale::{Outcome, Units};
-use domain::tries::{self, Else};
+use domain::tries::{self, Wish};
 use domain::{orders, sales, waitlist};
 
 /// Orders 0 and so on wait, of user 0, for a unit each.
@@ -47,9 +48,8 @@ fn a_line_is_joined_while_it_has_a_place_by_orders_that_can_be_served() {
         (1, 3, 2, Outcome::SoldOut),
     ] {
         let order = order(1, 2, units);
-        let tried = asked(waiting(count, 0, total), |facts| {
-            tries::decide(facts, &order, Else::Wait, false)
-        });
+        let tried =
+            asked(waiting(count, 0, total), |facts| tries::decide(facts, &order, WAITS, false));
         let (Ok(Decision::Answer(answer)) | Ok(Decision::Do(answer, _))) = tried else {
             panic!("{count} {units}")
         };
@@ -95,7 +95,7 @@ fn what_is_meant_for_a_sale_is_refused_by_a_stock_alone() {
     assert_eq!(dropped(bare), refused(Refusal::Sale));
     assert!(dropped(World::EMPTY).is_ok());
     let order = order(0, 0, 1);
-    let tried = asked(bare, |facts| tries::decide(facts, &order, Else::Wait, false));
+    let tried = asked(bare, |facts| tries::decide(facts, &order, WAITS, false));
     assert!(matches!(tried, Err(Error::Refused(Refusal::NotManaged))));
 }
 
@@ -122,7 +122,7 @@ fn a_user_at_the_limit_settles_what_the_stock_lacks_too() {
         (State::Sold, NOW, false, at_limit()),
     ] {
         let world = both(state, until);
-        let got = asked(world, |facts| tries::decide(facts, &order, Else::Lose, settled));
+        let got = asked(world, |facts| tries::decide(facts, &order, Wish::PLAIN, settled));
         assert_eq!(got, Ok(want), "{state:?} {until} {settled}");
     }
 }
@@ -136,7 +136,7 @@ fn a_user_at_the_limit_settles_an_earlier_order_too() {
     world.book[1] = Some(entry(State::Sold, 1));
     world.units[0] = Units::new(2).map(|units| UserUnits { units, waiting: 0, latest: 1 });
     let order = order(0, 2, 2);
-    let got = asked(world, |facts| tries::decide(facts, &order, Else::Lose, false));
+    let got = asked(world, |facts| tries::decide(facts, &order, Wish::PLAIN, false));
     assert_eq!(got, Ok(Decision::Settle(vec![0])));
 }
 

@@ -46,7 +46,7 @@ impl<'a> Sale<'a> {
     ) -> Result<Applied, CommandError> {
         let Some(first) = takes.first() else { return Ok(Applied::All) };
         debug_assert!(takes.iter().all(|it| it.order.units == first.order.units));
-        let text = [self.text_of_take(first, waited)];
+        let text = [self.text_of_take(first, waited, 1)];
         let mut entries = self.entries(first.booked.is_some(), text.first())?;
         let [text] = &text;
         let is_new = self.admit(takes)?;
@@ -83,7 +83,8 @@ impl<'a> Sale<'a> {
             }
         }
         if !written.is_empty() {
-            self.write_takes(written, appended, waited.is_some(), &mut entries, text);
+            let effects = self.write_takes(written, waited.is_some());
+            self.publish_takes(written, effects, appended, &mut entries, text);
         }
         match refused {
             None => Ok(Applied::All),
@@ -95,7 +96,7 @@ impl<'a> Sale<'a> {
     /// Adds the users who are to be buyers: the first write, and a question too. False if the only
     /// one is there already.
     #[inline(always)]
-    fn admit(&self, takes: &[Take<Name<'a>>]) -> Result<bool, CommandError> {
+    pub(super) fn admit(&self, takes: &[Take<Name<'a>>]) -> Result<bool, CommandError> {
         let ctx = self.ctx;
         match takes {
             [take] if take.admit.is_none() => Ok(true),
@@ -116,17 +117,16 @@ impl<'a> Sale<'a> {
         }
     }
 
-    /// Writes what can't be refused any more, closes the keys, and publishes.
+    /// Writes what can't be refused any more, and closes the keys.
     #[inline(always)]
-    fn write_takes<'t>(
+    pub(super) fn write_takes<'t>(
         &self,
         takes: &'t [Take<Name<'a>>],
-        appended: &[Option<Added<'a>>],
         leaves_line: bool,
-        entries: &mut Entries<'t>,
-        text: &'t Text<'_>,
-    ) {
-        let ctx = self.ctx;
+    ) -> Written<'t>
+    where
+        'a: 't,
+    {
         let mut stocks = takes.iter().filter_map(|take| take.stock);
         let stocks = stocks.next().map(|first| Change {
             before: first.before,
@@ -151,7 +151,21 @@ impl<'a> Sale<'a> {
             [orders, units, self.place_holds(takes), place]
         });
         self.close();
-        if let Some(stock) = stock {
+        Written { stock, book }
+    }
+
+    /// Publishes what was written, and the entries that were appended before.
+    #[inline(always)]
+    pub(super) fn publish_takes<'t>(
+        &self,
+        takes: &'t [Take<Name<'a>>],
+        written: Written<'_>,
+        appended: &[Option<Added<'a>>],
+        entries: &mut Entries<'t>,
+        text: &'t Text<'_>,
+    ) {
+        let ctx = self.ctx;
+        if let Some(stock) = written.stock {
             stock.publish(ctx);
         }
         for (take, added) in takes.iter().zip(appended) {
@@ -159,7 +173,7 @@ impl<'a> Sale<'a> {
                 added.effect(entries.of(&take.order, text)).publish(ctx);
             }
         }
-        if let Some(effects) = book {
+        if let Some(effects) = written.book {
             for effect in effects.into_iter().flatten() {
                 effect.publish(ctx);
             }
@@ -192,6 +206,14 @@ impl<'a> Sale<'a> {
     }
 }
 
+/// What was written of tries, to be published.
+#[must_use]
+pub(super) struct Written<'t> {
+    stock: Option<Effect<'t>>,
+    /// Orders, units, holds and the place in line.
+    book: Option<[Option<Effect<'t>>; 4]>,
+}
+
 /// Sets a field of a hash for each try. If one is named twice, the last counts. The effect of a
 /// single one is in the shortest form.
 #[inline(always)]
@@ -201,6 +223,7 @@ fn set_fields<'p, 'a: 'p>(
     takes: &'p [Take<Name<'a>>],
     field_of: impl Fn(&'p Take<Name<'a>>) -> Option<(Str<'p>, Vec<u8>)>,
 ) -> Option<Effect<'p>> {
+    debug_assert!(hash.writing().is_some(), "a hash that is closed");
     let mut hash = hash.writing()?;
     let mut written = takes.iter().filter_map(|take| {
         let (field, value) = field_of(take)?;

@@ -163,13 +163,20 @@ impl Declared {
         format!("{call} {}", option.sample())
     }
 
-    /// A call with all options, whose keys are k, or k1, k2 and so on.
+    /// A call with all options, whose keys are k, or k1, k2 and so on. What begins with a key and
+    /// may be given several times is given twice.
     pub fn sentence(&self) -> String {
+        let is_key = |part: &Argument| part.kind == "key";
         let keys = self.arguments.iter().filter(|argument| argument.kind == "key").count();
         let words = self.arguments.iter().enumerate().map(|(place, argument)| {
             match (&*argument.kind, keys) {
                 ("key", 1) => "k".to_owned(),
                 ("key", _) => format!("k{}", place + 1),
+                ("block", _) if argument.parts.first().is_some_and(is_key) => {
+                    let after: Vec<_> = argument.parts[1..].iter().map(Argument::sample).collect();
+                    let after = after.join(" ");
+                    format!("k1 {after} k2 {after}")
+                }
                 _ => argument.sample(),
             }
         });

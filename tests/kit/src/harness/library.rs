@@ -49,6 +49,7 @@ pub fn spelled<A: AsRef<[u8]>>(args: &[A]) -> Vec<Vec<u8>> {
         b"SECKILL.MTRY" => of_voucher(rest, "seckill_mtry", b"stream.orders"),
         b"SECKILL.CANCEL" => of_voucher(rest, "seckill_cancel", b"stream.orders.released"),
         b"SECKILL.TRYKEYS" => trykeys(rest),
+        b"SECKILL.TRYALL" => Some(fcall("seckill_tryall", &[], rest)),
         b"LOCK.ACQUIRE" => of_lock(rest, "lock_acquire"),
         b"LOCK.RENEW" => of_lock(rest, "lock_renew"),
         b"LOCK.INFO" => of_lock(rest, "lock_info"),

@@ -1,0 +1,91 @@
+//! Applies carts: the orders of several sales get their units, or none does.
+
+use crate::error::CommandError;
+use crate::keyspace::buyers;
+use crate::keyspace::entries::{Entries, Text};
+use crate::keyspace::names::Name;
+use crate::keyspace::orders::Added;
+use crate::keyspace::sale::Sale;
+use domain::facts::{Facts, Stream};
+use domain::plan::Take;
+use domain::rules::Millis;
+use domain::sale::Units;
+use std::slice;
+
+impl Sale<'_> {
+    /// The one moment of a command about several sales.
+    pub(crate) fn is_at(&self, now: Millis) {
+        self.more().now.set(Some(now));
+    }
+}
+
+/// One order of a cart, and what was written of it before all of the cart was certain.
+struct Part<'s, 't, 'a> {
+    sale: &'s Sale<'a>,
+    take: &'t Take<Name<'a>>,
+    text: &'t Text<'a>,
+    entries: Entries<'t>,
+    is_admitted: bool,
+    added: Option<Added<'a>>,
+}
+
+/// Gives the orders their units. Whatever can be refused comes first, with its undo: all users
+/// become buyers, all entries are appended, all books are opened. On an error no stock, book or
+/// hold was touched.
+///
+/// No key is open when it begins. Sales may share a stream, so streams are open one at a time.
+pub(crate) fn take_cart<'a>(cart: &[(&Sale<'a>, Take<Name<'a>>)]) -> Result<(), CommandError> {
+    let texts = cart.iter().map(|(sale, take)| sale.text_of_take(take, None, cart.len()));
+    let texts: Vec<_> = texts.collect();
+    let parts = cart.iter().zip(&texts).map(|((sale, take), text)| {
+        let entries = sale.entries(true, Some(text))?;
+        Ok(Part { sale, take, text, entries, is_admitted: false, added: None })
+    });
+    let mut parts = parts.collect::<Result<Vec<_>, CommandError>>()?;
+    if let Err(error) = begin(&mut parts) {
+        undo(parts);
+        return Err(error);
+    }
+    // All is written before the first event is heard.
+    let written = parts.iter().map(|it| it.sale.write_takes(slice::from_ref(it.take), false));
+    let written: Vec<_> = written.collect();
+    for (part, written) in parts.iter_mut().zip(written) {
+        let (takes, added) = (slice::from_ref(part.take), slice::from_ref(&part.added));
+        part.sale.publish_takes(takes, written, added, &mut part.entries, part.text);
+    }
+    Ok(())
+}
+
+/// Takes the steps that can be refused.
+fn begin(parts: &mut [Part<'_, '_, '_>]) -> Result<(), CommandError> {
+    for Part { sale, .. } in &*parts {
+        // What can be seen without a write needs no undo.
+        buyers::check_kind(sale.ctx, sale.sale_keys()?.buyers)?;
+    }
+    for Part { sale, take, is_admitted, .. } in &mut *parts {
+        *is_admitted = take.admit.is_some() && sale.admit(slice::from_ref(take))?;
+    }
+    for Part { sale, take, text, entries, added, .. } in &mut *parts {
+        sale.room(Stream::Orders)?;
+        *added = sale.add(Stream::Orders, entries.of(&take.order, text))?;
+        sale.close_streams();
+    }
+    for Part { sale, take, .. } in parts {
+        let is_held = take.booked.as_ref().is_some_and(|booked| booked.hold().is_some());
+        sale.writable(if is_held { take.order.units } else { Units::ONE })?;
+    }
+    Ok(())
+}
+
+/// Takes back the entries that were appended, and the users who became buyers.
+fn undo(mut parts: Vec<Part<'_, '_, '_>>) {
+    parts.iter().for_each(|part| part.sale.close());
+    for Part { sale, take, text, entries, added, .. } in &mut parts {
+        if let Some(added) = added.take() {
+            added.take_back(sale.ctx, entries.of(&take.order, text));
+        }
+    }
+    for part in parts.iter().filter(|part| part.is_admitted) {
+        part.sale.dismiss(&part.take.order.user);
+    }
+}
