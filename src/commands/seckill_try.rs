@@ -1,6 +1,7 @@
-//! `SECKILL.TRY voucher user orderid [UNITS n] [WAITLIST] [SALE id]`: sells to a
+//! `SECKILL.TRY voucher user orderid [UNITS n] [LIMIT limit] [WAITLIST] [SALE id]`: sells to a
 //! user, at most once per user, or puts the order in line.
 
+use super::rules::LIMIT;
 use super::tried::try_once;
 use super::{Answering, Command, ORDER_ID, SALE, UNITS_OPTION, USER};
 use crate::args::{Said, arguments, check_storable};
@@ -37,6 +38,7 @@ arguments! {
         user: User<'a> = USER,
         id: OrderId<'a> = ORDER_ID,
         [units: Units = UNITS_OPTION]
+        [limit: Units = LIMIT]
         [waits: Said = WAITLIST]
         [sale: SaleId = SALE]
     }
@@ -56,10 +58,10 @@ impl Command for Try {
     type Given<'a> = Given<'a>;
 
     fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
-        let Given { voucher, user, id, units, waits, sale: meant } = given;
+        let Given { voucher, user, id, units, limit, waits, sale: meant } = given;
         check_storable(user.0, id.0)?;
         let or_else = if waits.is_some() { Else::Wait } else { Else::Lose };
-        let wish = Wish { or_else, limit: None };
+        let wish = Wish { or_else, limit };
         let (user, id) = (Name::Given(user.0), Name::Given(id.0));
         let order = Order { user, id, units: units.unwrap_or(Units::ONE) };
         let meant = Meant::by_request(meant);

@@ -6,6 +6,7 @@
 //! | `arguments`, `spoiled` | refusals: wrong arguments, and keys that other clients spoiled |
 //! | `mtry` | batches of tries |
 //! | `carts`, `carts_written` | several articles in one order; what is written of it |
+//! | `limits` | a lower limit per try |
 //! | `mtry_differential` | random batches compared with the same tries in sequence |
 //! | `deduct` | bare stocks: SECKILL.DEDUCT and SECKILL.RETURN |
 //! | `prizes` | drawing prize codes and putting them back |
@@ -93,6 +94,7 @@ mod holds;
 mod holds_mended;
 mod hostile;
 mod leaks;
+mod limits;
 mod loading;
 mod locks_acquire;
 mod locks_bounds;
