@@ -3,6 +3,7 @@
 
 mod batch;
 pub(crate) mod decided;
+mod evictions;
 pub(crate) mod line;
 mod lock_acquire;
 mod lock_info;
@@ -32,6 +33,8 @@ mod seckill_tryall;
 mod seckill_trykeys;
 mod seckill_undraw;
 mod tried;
+
+pub(crate) use evictions::warn_at_load;
 
 use crate::args::{Args, Arguments};
 use crate::config;

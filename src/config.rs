@@ -15,11 +15,11 @@ use std::ffi::CStr;
 
 /// What comes before the voucher in the name of its stock key.
 pub(crate) static STOCK_PREFIX: Text =
-    Text::new(c"stock-prefix", key_names::STOCK_PREFIX, any_text, renames);
+    Text::among_others(c"stock-prefix", key_names::STOCK_PREFIX, any_text, renames, kinds_differ);
 
 /// What comes before the voucher in the name of its buyers key.
 pub(crate) static BUYERS_PREFIX: Text =
-    Text::new(c"buyers-prefix", key_names::BUYERS_PREFIX, any_text, renames);
+    Text::among_others(c"buyers-prefix", key_names::BUYERS_PREFIX, any_text, renames, kinds_differ);
 
 /// The stream of accepted orders. Empty: none is kept.
 pub(crate) static ORDER_STREAM: Text =
@@ -35,7 +35,8 @@ pub(crate) static ORDER_FIELDS: Text =
 pub(crate) static DRAW_STREAM: Text =
     Text::among_others(c"draw-stream", key_names::DRAW_STREAM, any_text, renames, streams_differ);
 
-static HASH_TAGS: Choice = Choice::new(c"hash-tags", &[c"auto", c"yes"], renames);
+static HASH_TAGS: Choice =
+    Choice::among_others(c"hash-tags", &[c"auto", c"yes"], renames, kinds_differ);
 
 static MISSING_STOCK: Choice =
     Choice::new(c"missing-stock", &[c"error", c"sold-out"], nothing_made);
@@ -236,18 +237,23 @@ fn any_text(_: &[u8]) -> Result<(), String> {
 
 /// May the streams have these names, whichever was set first?
 fn streams_differ() -> Result<(), String> {
-    let check = |orders: &[u8]| DRAW_STREAM.with(|draws| key_names::check_streams(orders, draws));
-    ORDER_STREAM.with(check).map_err(str::to_owned)
+    with_streams(|[orders, draws]| key_names::check_streams(orders, draws))
+        .map_err(str::to_owned)
+        .and_then(|()| kinds_differ())
+}
+
+/// Is each kind of keys of a voucher named otherwise than the others, whichever was set first?
+fn kinds_differ() -> Result<(), String> {
+    with_prefixes(|prefixes| {
+        with_streams(|streams| key_names::check_kinds(prefixes, streams, hash_tags()))
+    })
+    .map_err(str::to_owned)
 }
 
 /// May a lock have this name?
 pub(crate) fn check_lock_name(key: &[u8]) -> Result<(), BadLockName> {
-    STOCK_PREFIX.with(|stock| {
-        BUYERS_PREFIX.with(|buyers| {
-            with_streams(|streams| {
-                key_names::check_lock_name(key, hash_tags(), [stock, buyers], streams)
-            })
-        })
+    with_prefixes(|prefixes| {
+        with_streams(|streams| key_names::check_lock_name(key, hash_tags(), prefixes, streams))
     })
 }
 
@@ -259,6 +265,10 @@ pub(crate) fn is_another_key(key: &[u8]) -> bool {
         lock.is_some_and(|lock| check_lock_name(lock).is_ok())
     };
     with_streams(|streams| key_names::is_own_name(key, [b"", b""], streams)) || is_fence()
+}
+
+fn with_prefixes<T>(look: impl FnOnce([&[u8]; 2]) -> T) -> T {
+    STOCK_PREFIX.with(|stock| BUYERS_PREFIX.with(|buyers| look([stock, buyers])))
 }
 
 fn with_streams<T>(look: impl FnOnce([&[u8]; 2]) -> T) -> T {

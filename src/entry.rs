@@ -1,17 +1,16 @@
 //! Where the server comes in: loading and unloading.
 
 use crate::background;
-use crate::commands::COMMANDS;
+use crate::commands::{COMMANDS, warn_at_load};
 use crate::config::{self, SETTINGS};
 use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{
-    Ctx, FillInfo, InUse, InfoSection, add_category, are_events_known, client_using,
+    Ctx, FillInfo, InUse, InfoSection, Str, add_category, are_events_known, client_using,
     install_panic_hook, is_known, is_memory_aligned, missing_api, register_command, register_info,
     remove_panic_hook, rule_naming,
 };
 use domain::info;
-use redis_module::{Context, RedisString, Status};
 use std::ffi::CStr;
 
 /// The version as one number: 0.1.0 is 100, 1.2.3 is 10203.
@@ -35,40 +34,54 @@ const PLAIN_COMMANDS: [&CStr; 32] = [
 ];
 
 #[cfg(not(test))]
-#[allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::pedantic)]
+#[allow(unsafe_code)]
 mod exports {
     use super::{VERSION, load, unload};
+    use crate::server::{on_load, on_unload};
+    use redis_module::alloc::RedisAlloc;
+    use redis_module::raw::{RedisModuleCtx, RedisModuleString};
+    use std::ffi::c_int;
 
-    redis_module::redis_module! {
-        name: "seckill",
-        version: VERSION,
-        allocator: (redis_module::alloc::RedisAlloc, redis_module::alloc::RedisAlloc),
-        data_types: [],
-        init: load,
-        deinit: unload,
+    #[global_allocator]
+    static ALLOCATOR: RedisAlloc = RedisAlloc;
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn RedisModule_OnLoad(
+        ctx: *mut RedisModuleCtx,
+        argv: *mut *mut RedisModuleString,
+        argc: c_int,
+    ) -> c_int {
+        // SAFETY: the server calls it, as it does.
+        unsafe { on_load(ctx, (argv, argc), (c"seckill", VERSION), load) }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn RedisModule_OnUnload(ctx: *mut RedisModuleCtx) -> c_int {
+        // SAFETY: the server calls it, as it does.
+        unsafe { on_unload(ctx, unload) }
     }
 }
 
-fn load(context: &Context, args: &[RedisString]) -> Status {
-    let ctx = Ctx::of(context);
+fn load(ctx: Ctx<'_>, args: &[Str<'_>]) -> bool {
     match prepare(ctx, args) {
         // From here on nothing can fail: Redis 7.0 goes on to call a module whose load was refused
         // after it subscribed to anything.
         Ok(()) => {
             background::begin(ctx);
-            Status::Ok
+            warn_at_load(ctx);
+            true
         }
         Err(reason) => {
             ctx.warn(&format!("not loaded: {reason}"));
             remove_panic_hook();
-            Status::Err
+            false
         }
     }
 }
 
 /// Registers everything but the subscriptions, or says in a sentence why the module can't work
 /// here.
-fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
+fn prepare(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), String> {
     if let Some(function) = missing_api() {
         return Err(format!(
             "this server lacks {function}; the module needs Redis 7.0, Valkey 7.2 or newer"
@@ -121,13 +134,13 @@ fn prepare(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
 }
 
 /// Registers the configurations, with `name value` pairs of the `loadmodule` line as defaults.
-fn register_settings(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
+fn register_settings(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), String> {
     let mut given: Vec<(&[u8], &[u8])> = Vec::new();
     for pair in args.chunks(2) {
         let [name, value] = pair else {
             return Err("loadmodule arguments must be pairs of a name and a value".to_owned());
         };
-        let name = name.as_slice();
+        let name = name.bytes();
         let name = name.strip_prefix(b"seckill.").unwrap_or(name);
         let is_known = SETTINGS.iter().any(|setting| setting.name().to_bytes() == name);
         if !is_known {
@@ -138,7 +151,7 @@ fn register_settings(ctx: Ctx<'_>, args: &[RedisString]) -> Result<(), String> {
             let name = String::from_utf8_lossy(name).into_owned();
             return Err(format!("the argument {name} is given twice"));
         }
-        given.push((name, value.as_slice()));
+        given.push((name, value.bytes()));
     }
     for setting in SETTINGS {
         let name = setting.name();
@@ -165,14 +178,13 @@ impl FillInfo for Info {
     }
 }
 
-fn unload(context: &Context) -> Status {
-    let ctx = Ctx::of(context);
+fn unload(ctx: Ctx<'_>) -> bool {
     let commands: Vec<&str> = COMMANDS.iter().filter_map(|spec| spec.name.to_str().ok()).collect();
     if let Some(command) = rule_naming(ctx, &commands) {
         ctx.warn(&format!(
             "not unloaded: the rules of an ACL user name {command}; remove that rule first"
         ));
-        return Status::Err;
+        return false;
     }
     if let Some(in_use) = client_using(ctx, &commands) {
         ctx.warn(&match in_use {
@@ -196,10 +208,10 @@ fn unload(context: &Context) -> Status {
                  still refers to the module; restart it without the module instead"
             ),
         });
-        return Status::Err;
+        return false;
     }
     background::end(ctx);
     SETTINGS.iter().for_each(|setting| setting.forget());
     remove_panic_hook();
-    Status::Ok
+    true
 }

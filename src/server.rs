@@ -18,6 +18,7 @@ mod eviction;
 mod filter;
 mod info;
 mod key;
+mod loading;
 mod main_thread;
 mod panics;
 mod reply;
@@ -41,10 +42,11 @@ pub(crate) use events::{
     Listener, ServerEvent, are_events_known, is_turn_over, subscribe, subscribe_to_connections,
     subscribe_to_turns, turn_again,
 };
-pub(crate) use eviction::{eviction_of_any_key, new_eviction_of_any_key};
+pub(crate) use eviction::Eviction;
 pub(crate) use filter::{CommandFilter, Filter, FilteredCall, take_replaced};
 pub(crate) use info::{FillInfo, InfoSection, register as register_info};
 pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey};
+pub(crate) use loading::{on_load, on_unload};
 pub(crate) use main_thread::MainThread;
 pub(crate) use panics::{install as install_panic_hook, remove as remove_panic_hook};
 pub(crate) use reply::Reply;

@@ -11,6 +11,7 @@ pub use maps::Maps;
 
 use crate::book::{Entry, Has, State, UserUnits};
 use crate::integer::{self, Decimal};
+use std::cmp::Ordering;
 
 /// The key whose elements a step reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,13 +279,34 @@ impl Progress {
 
     /// The findings so far. Findings about sums are only added when the audit is done.
     pub fn report(&self, now: &Figures) -> Report {
+        let is_changed = now.numbers().get(..4) != self.first.get(..4);
+        let [held, sold, waiting, orders, buyers] =
+            [Sum::Held, Sum::Sold, Sum::Waiting, Sum::Orders, Sum::Buyers].map(|it| self.sum(it));
+        let differences = match self.is_done().then(|| self.no_book(now)).flatten() {
+            Some(only) => vec![only],
+            None => self.differences(now, is_changed),
+        };
+        Report { held, sold, waiting, orders, buyers, is_changed, differences }
+    }
+
+    /// The book is gone, while other keys know of orders. What those differ in is not said: whoever
+    /// made them agree with a book without orders would sell again what is sold.
+    fn no_book(&self, now: &Figures) -> Option<String> {
+        let of_orders = [Sum::Buyers, Sum::BadUnits, Sum::NoOrder, Sum::NoWaiter, Sum::UnitsPrint];
+        let is_gone = now.orders == 0 && of_orders.into_iter().any(|sum| self.sum(sum) != 0);
+        is_gone.then(|| {
+            let buyers = self.sum(Sum::Buyers);
+            format!("there is no book, so what {buyers} users have is in no sum: add no units")
+        })
+    }
+
+    fn differences(&self, now: &Figures, is_changed: bool) -> Vec<String> {
         let mut differences: Vec<String> = FINDINGS
             .iter()
             .map(|(sum, what)| (self.sum(*sum), what))
             .filter(|(number, _)| *number > 0)
             .map(|(number, what)| format!("{number} {what}"))
             .collect();
-        let is_changed = now.numbers().get(..4) != self.first.get(..4);
         if self.is_done() {
             if now.left.is_none() {
                 differences.push("there is no stock key".to_owned());
@@ -295,19 +317,24 @@ impl Progress {
             }
             differences.extend(self.extra_difference(now));
         }
-        let [held, sold, waiting, orders, buyers] =
-            [Sum::Held, Sum::Sold, Sum::Waiting, Sum::Orders, Sum::Buyers].map(|it| self.sum(it));
-        Report { held, sold, waiting, orders, buyers, is_changed, differences }
+        differences
     }
 
-    /// Between the total and its parts.
+    /// Between the total and its parts. Units that are nowhere may be those of orders that the book
+    /// has lost, so the sentence of these is another one than of units that are too many.
     fn total_difference(&self, now: &Figures) -> Option<String> {
         let (total, left) = (now.total, now.left?);
         let (held, sold) = (self.sum(Sum::Held), self.sum(Sum::Sold));
         let sum = left.saturating_add(held).saturating_add(sold);
-        (sum != total).then(|| {
-            format!("total is {total}, but left {left} + held {held} + sold {sold} is {sum}")
-        })
+        let parts = format!("left {left} + held {held} + sold {sold} is {sum}");
+        match sum.cmp(&total) {
+            Ordering::Equal => None,
+            Ordering::Greater => Some(format!("total is {total}, but {parts}")),
+            Ordering::Less => {
+                let missing = total.saturating_sub(sum);
+                Some(format!("{missing} units are missing: {parts}, of a total of {total}"))
+            }
+        }
     }
 
     /// Between the users' own records and their orders. Records that are missing or unreadable are

@@ -274,20 +274,15 @@ pub struct SalePlan<N> {
     pub stock: Option<Change>,
     /// The units that are outside of the sale for an order; of None, no more.
     pub outside: Option<(N, Option<Units>)>,
-    /// Every key of the voucher is deleted, but no stream, and nothing that outlives a sale.
-    pub delete: bool,
+    /// Every key of the voucher is deleted, but no stream, and nothing that outlives a sale. Until
+    /// this moment the id of the last sale is kept.
+    pub delete: Option<Millis>,
 }
 
 impl<N> SalePlan<N> {
     /// Nothing yet.
-    pub const NONE: Self = Self {
-        rules: None,
-        new_stock: None,
-        last: None,
-        stock: None,
-        outside: None,
-        delete: false,
-    };
+    pub const NONE: Self =
+        Self { rules: None, new_stock: None, last: None, stock: None, outside: None, delete: None };
 
     /// The same as [`Plan::moves_line`]: other rules can end waits, too.
     pub fn moves_line(&self) -> bool {

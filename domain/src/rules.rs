@@ -53,6 +53,11 @@ impl SaleId {
     pub fn get(self) -> i64 {
         self.0
     }
+
+    /// About when the sale was created, in unix milliseconds; later where its id had to be greater.
+    pub fn began_ms(self) -> Millis {
+        self.0 / 1000
+    }
 }
 
 /// The rules, as stored in the voucher's key: one JSON object with every field, `null` for no

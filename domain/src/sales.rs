@@ -2,7 +2,7 @@
 
 use crate::facts::{Facts, Needed, Refusal};
 use crate::plan::{Change, SalePlan};
-use crate::rules::{Meant, Rules, Window};
+use crate::rules::{Meant, Millis, Rules, Window};
 use crate::sale::{Stock, Units};
 
 /// Makes an unmanaged voucher managed: with a new stock of the rules' total, or, `adopted`, with
@@ -112,6 +112,10 @@ fn noted<F: Facts>(
     }
 }
 
+/// How long the id of a sale is kept after its end: 400 days. Payments are corrected and refunded
+/// for a year at most, and one that comes after the sale is recorded only beside this id.
+pub const LAST_KEPT_MS: Millis = 400 * 86_400_000;
+
 /// The end of a sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End<N> {
@@ -130,7 +134,6 @@ pub fn drop<F: Facts>(
     forced: bool,
     most: usize,
 ) -> Result<End<F::Name>, F::Error> {
-    let delete = SalePlan { delete: true, ..SalePlan::NONE };
     if sale != Meant::Any {
         let now = facts.rules()?.map(|rules| rules.sale);
         // The sale that is meant may have been dropped by this very request.
@@ -141,6 +144,10 @@ pub fn drop<F: Facts>(
     }
     let (ids, held) = facts.held(most)?;
     let rules = facts.rules();
+    // The clock may be behind that of the sale's beginning.
+    let began = rules.as_ref().ok().and_then(Option::as_ref).map_or(0, |it| it.sale.began_ms());
+    let last_until = facts.now().max(began).saturating_add(LAST_KEPT_MS);
+    let delete = SalePlan { delete: Some(last_until), ..SalePlan::NONE };
     let is_over = match &rules {
         Ok(None) => return Ok(End::Delete(delete)),
         Ok(Some(rules)) => rules.window(facts.now()) == Window::Ended,

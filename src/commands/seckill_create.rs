@@ -1,6 +1,7 @@
 //! `SECKILL.CREATE voucher stock|ADOPT [BEGIN ms] [END ms] [LIMIT n] [HOLD ms]`: makes a managed
 //! voucher, with a new stock or with the existing one.
 
+use super::evictions::warn_at_create;
 use super::rules::{BEGIN, END, HOLD, LIMIT, RulesGiven, warn_without_stream};
 use super::{Answering, Command, VOUCHER};
 use crate::args::{Either, Moment, Said, arguments};
@@ -8,7 +9,7 @@ use crate::error::CommandError;
 use crate::keyspace::opening::Opening;
 use crate::keyspace::sale::Sale;
 use crate::memory::Memory;
-use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler, new_eviction_of_any_key};
+use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::Voucher;
 use domain::rules::{Millis, Rules, SaleId};
 use domain::sales::create;
@@ -60,12 +61,7 @@ impl Command for Create {
         if rules.hold.is_some() {
             warn_without_stream(ctx, &opening.keys);
         }
-        if let Some(policy) = new_eviction_of_any_key(ctx) {
-            ctx.warn(&format!(
-                "this server may evict the keys of sales when memory is short \
-                 (maxmemory-policy {policy}): set noeviction"
-            ));
-        }
+        warn_at_create(ctx, &opening.keys);
         Ok(Reply::Ok)
     }
 }

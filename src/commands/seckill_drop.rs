@@ -75,6 +75,6 @@ impl Command for Drop {
             }
         };
         let is_deleted = apply_to_all(memory, &sale, &plan)?;
-        Ok(Reply::Integer(if plan.delete { i64::from(is_deleted) } else { MORE_HELD }))
+        Ok(Reply::Integer(plan.delete.map_or(MORE_HELD, |_| is_deleted.into())))
     }
 }

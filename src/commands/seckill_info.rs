@@ -1,5 +1,6 @@
 //! SECKILL.INFO voucher: the state of a sale.
 
+use super::evictions::eviction_of;
 use super::{Answering, Command, VOUCHER_READ};
 use crate::args::arguments;
 use crate::error::CommandError;
@@ -7,7 +8,7 @@ use crate::keyspace::opening::Opening;
 use crate::keyspace::sale_keys::SaleKeys;
 use crate::keyspace::{book, buyers, stock};
 use crate::memory::Memory;
-use crate::server::{CommandSpec, Ctx, Reply, eviction_of_any_key, handler};
+use crate::server::{CommandSpec, Ctx, Reply, handler};
 use crate::typed::Voucher;
 use domain::facts::Refusal;
 use domain::rules::{Rules, Window};
@@ -44,8 +45,7 @@ impl Command for Info {
             Stock::Left(left) => Some(left),
         };
         let buyers = buyers::count(ctx, buyers)?;
-        let eviction =
-            || eviction_of_any_key(ctx).map_or(Reply::Null, |policy| Reply::text(&policy));
+        let eviction = || eviction_of(ctx, keys).map_or(Reply::Null, |policy| Reply::text(&policy));
         let Some(rules) = keys.rules_in(ctx)? else {
             let left = left.ok_or(Refusal::NoVoucher)?;
             return Ok(unmanaged(left, buyers, eviction()));

@@ -131,6 +131,7 @@ pub(crate) struct Choice {
     name: &'static CStr,
     words: &'static [&'static CStr],
     changed: fn(),
+    agrees: fn() -> Result<(), String>,
     value: MainThread<c_int>,
 }
 
@@ -141,7 +142,17 @@ impl Choice {
         words: &'static [&'static CStr],
         changed: fn(),
     ) -> Self {
-        Self { name, words, changed, value: MainThread::new(0) }
+        Self::among_others(name, words, changed, || Ok(()))
+    }
+
+    /// The same, with what [`Setting::agrees`] asks.
+    pub(crate) const fn among_others(
+        name: &'static CStr,
+        words: &'static [&'static CStr],
+        changed: fn(),
+        agrees: fn() -> Result<(), String>,
+    ) -> Self {
+        Self { name, words, changed, agrees, value: MainThread::new(0) }
     }
 
     /// Which of the words it is, counted from 0.
@@ -184,11 +195,15 @@ impl Setting for Choice {
                 numbers.len() as c_int,
                 Some(get_choice),
                 Some(set_choice),
-                None,
+                Some(apply_choice),
                 ptr::from_ref(self).cast_mut().cast::<c_void>(),
             ))
         };
         registered(status)
+    }
+
+    fn agrees(&self) -> Result<(), String> {
+        (self.agrees)()
     }
 
     fn forget(&self) {
@@ -304,9 +319,24 @@ unsafe extern "C" fn apply_text(
 ) -> c_int {
     // SAFETY: the private data that `Text::register` gave.
     let setting = unsafe { &*setting.cast::<Text>() };
-    let result = guarded(setting.agrees).unwrap_or_else(|| Err(BUG.to_owned()));
     // SAFETY: the server's place for an error, or null.
-    unsafe { status_of(result, error) }
+    unsafe { status_of(agreement(setting.agrees), error) }
+}
+
+/// As [`apply_text`].
+unsafe extern "C" fn apply_choice(
+    _ctx: *mut raw::RedisModuleCtx,
+    setting: *mut c_void,
+    error: *mut *mut raw::RedisModuleString,
+) -> c_int {
+    // SAFETY: the private data that `Choice::register` gave.
+    let setting = unsafe { &*setting.cast::<Choice>() };
+    // SAFETY: the server's place for an error, or null.
+    unsafe { status_of(agreement(setting.agrees), error) }
+}
+
+fn agreement(agrees: fn() -> Result<(), String>) -> Result<(), String> {
+    guarded(agrees).unwrap_or_else(|| Err(BUG.to_owned()))
 }
 
 /// # Safety

@@ -67,11 +67,6 @@ impl<'a> Ctx<'a> {
         Self { raw, life: PhantomData }
     }
 
-    /// The context behind the one that the crate hands to load and unload functions.
-    pub(crate) fn of(context: &'a redis_module::Context) -> Self {
-        Self { raw: context.ctx, life: PhantomData }
-    }
-
     pub(super) fn as_ptr(self) -> *mut raw::RedisModuleCtx {
         self.raw
     }

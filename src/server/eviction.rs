@@ -1,32 +1,37 @@
 //! Whether the server may take keys away when memory is short.
 
 use super::ctx::Ctx;
-use super::main_thread::MainThread;
+use super::key::ReadKey;
 use super::settings::fields_of_info;
+use super::string::Str;
 
-/// The answer of the last [`new_eviction_of_any_key`].
-static SEEN: MainThread<Option<String>> = MainThread::new(None);
-
-/// [`eviction_of_any_key`], unless it was the same at the last call: for a warning in the log,
-/// which nobody needs twice.
-pub(crate) fn new_eviction_of_any_key(ctx: Ctx<'_>) -> Option<String> {
-    let policy = eviction_of_any_key(ctx);
-    let is_new = SEEN.cloned() != policy;
-    if is_new {
-        SEEN.set(policy.clone());
-    }
-    policy.filter(|_| is_new)
+/// What the server may evict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Eviction {
+    /// The name of the policy; `unknown` where the server does not say.
+    pub(crate) policy: String,
+    /// Only keys with a time to live?
+    pub(crate) spares_lasting: bool,
 }
 
-/// The name of the policy by which the server may evict any key, also one without a time to live;
-/// `unknown` where it does not say. None when it may not: by its policy, or because its memory has
-/// no limit.
-///
-/// By INFO, since `CONFIG` is often renamed.
-pub(crate) fn eviction_of_any_key(ctx: Ctx<'_>) -> Option<String> {
-    match fields_of_info(ctx, c"memory", [c"maxmemory", c"maxmemory_policy"]) {
-        [Some(limit), _] if limit == "0" => None,
-        [_, Some(policy)] => policy.starts_with("allkeys").then_some(policy),
-        [_, None] => Some("unknown".to_owned()),
+impl Eviction {
+    /// None where the server may evict nothing: by its policy, or because its memory has no limit.
+    ///
+    /// By INFO, since `CONFIG` is often renamed.
+    pub(crate) fn of_server(ctx: Ctx<'_>) -> Option<Self> {
+        match fields_of_info(ctx, c"memory", [c"maxmemory", c"maxmemory_policy"]) {
+            [Some(limit), _] if limit == "0" => None,
+            [_, Some(policy)] if policy == "noeviction" => None,
+            [_, Some(policy)] => {
+                Some(Self { spares_lasting: policy.starts_with("volatile"), policy })
+            }
+            [_, None] => Some(Self { policy: "unknown".to_owned(), spares_lasting: false }),
+        }
+    }
+
+    /// May it evict one of these keys?
+    pub(crate) fn takes<'k>(&self, ctx: Ctx<'_>, mut keys: impl Iterator<Item = Str<'k>>) -> bool {
+        let ends = |key| ReadKey::open(ctx, key).is_some_and(|key| key.ends_at_ms().is_some());
+        !self.spares_lasting || keys.any(ends)
     }
 }

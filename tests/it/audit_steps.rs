@@ -103,7 +103,15 @@ fn the_audit_finds_tampering_with_each_key() {
         ("INCR seckill:stock:7", "total is 9, but left 6 + held 2 + sold 2 is 10"),
         ("DEL seckill:stock:7", "there is no stock key"),
         ("HSET seckill:book:7 o1 junk", "1 orders of the book can't be read"),
-        ("DEL seckill:book:7", "1 holds have no held order"),
+        ("DEL seckill:book:7", "there is no book, so what 2 users have is in no sum: add no units"),
+        (
+            "HDEL seckill:book:7 o2",
+            "2 units are missing: left 5 + held 2 + sold 0 is 7, of a total of 9",
+        ),
+        (
+            "DECR seckill:stock:7",
+            "1 units are missing: left 4 + held 2 + sold 2 is 8, of a total of 9",
+        ),
         ("HSET seckill:units:7 bob 3:o2", "users' units differ from those of their live orders"),
         ("DEL seckill:units:7", "2 live orders are of users who have no units on record"),
         ("ZINCRBY seckill:hold:7 1 o1", "1 holds have a different deadline from their order"),

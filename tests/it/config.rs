@@ -154,7 +154,7 @@ fn redis_conf_wins_over_loadmodule_arguments() {
 }
 
 /// Values that no setting accepts, as name and bytes.
-const BAD: [(&str, &[u8]); 41] = [
+const BAD: [(&str, &[u8]); 43] = [
     ("seckill.storable-names", b"maybe"),
     ("seckill.waitlist-max", b"-1"),
     ("seckill.waitlist-max", b"10000001"),
@@ -194,6 +194,8 @@ const BAD: [(&str, &[u8]); 41] = [
     ("seckill.lock-waiters-max", b"1 2"),
     ("seckill.lock-waiters-max", b"2 1 3"),
     ("seckill.lock-waiters-max", b"0 0 1000001"),
+    ("seckill.buyers-prefix", b"seckill:stock:"),
+    ("seckill.stock-prefix", b"seckill:book:"),
     ("seckill.scripts", b"a401349bbff2164ec35f9c5f6db8f92ff4519d9d GET KEYS[1]"),
     ("seckill.scripts", b"a401349bbff2164ec35f9c5f6db8f92ff4519d9d LOCK.RELEASE a b\0"),
 ];
@@ -251,6 +253,8 @@ fn bad_loadmodule_arguments_stop_the_start() {
         ("scripts \"; x LOCK.INFO a\"", "scripts entry 1: must begin with the sha1"),
         ("order-stream s draw-stream s", "the same stream for orders and draws"),
         ("draw-stream d.dlq", "must not end in .released, .confirmed or .dlq"),
+        ("stock-prefix s: buyers-prefix s:", "the prefix of stock keys and of buyers keys alike"),
+        ("buyers-prefix seckill:units:", "make names that other keys of this module have"),
     ] {
         assert_no_start(Server::with().module_args(args).try_start(), about, args);
     }
@@ -287,7 +291,26 @@ fn bad_lines_of_redis_conf_stop_the_start() {
         ("seckill.unlimited-stock 7", "unlimited-stock"),
         ("seckill.scripts \"; x LOCK.INFO a\"", "entry 1: must begin with the sha1"),
         ("seckill.order-stream stream.draws", "the same stream for orders and draws"),
+        (
+            "seckill.stock-prefix seckill:order:",
+            "the prefix of stock keys and of buyers keys alike",
+        ),
     ] {
         assert_no_start(Server::with().config(line).try_start(), about, line);
     }
+}
+
+/// With hash tags a colon follows the name of a stream, as it ends a prefix.
+#[test]
+fn hash_tags_make_no_stream_of_a_stock_key() {
+    let tagged = "hash-tags yes order-stream seckill:stock";
+    let about = "must not make names that other keys of this module have";
+    for args in [tagged, "draw-stream seckill:units hash-tags yes"] {
+        assert_no_start(Server::with().module_args(args).try_start(), about, args);
+    }
+    let server = Server::with().module_args("order-stream seckill:stock").start();
+    server.check("> SET seckill:stock:7 2\nOK\n> SECKILL.TRY 7 ann o1\n0");
+    let refused = server.say("CONFIG SET seckill.hash-tags yes");
+    assert!(refused.contains(about), "{refused}");
+    server.check("> SECKILL.TRY 7 bob o2\n0\n> XLEN seckill:stock\n2");
 }

@@ -33,7 +33,33 @@ fn a_running_server_can_load_and_unload() {
 fn it_cannot_be_loaded_twice() {
     let server = Server::start();
     assert!(text(&load(&server, "")).starts_with("ERR"));
+    let says = "not loaded: a module of this name is loaded already";
+    assert!(server.log().contains(says), "{}", server.log());
     server.check("> SET seckill:stock:7 1\nOK\n> SECKILL.TRY 7 a o1\n0");
+    let twice = Server::with().config(format!("loadmodule {}", module().display()));
+    let log = twice.try_start().err().expect("no start");
+    assert!(log.contains(says), "{log}");
+}
+
+/// As docs/operating.md says of servers that never have the module.
+#[test]
+fn without_the_module_no_rule_may_name_its_commands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("users.acl");
+    for rule in ["+seckill.try", "+@all -seckill.drop", "+get (+lock.release ~*)"] {
+        let users = format!("user default on nopass ~* &* +@all\nuser shop on >pw ~* {rule}\n");
+        fs::write(&file, users).expect("a file");
+        let server = || Server::with().config(format!("aclfile {}", file.display()));
+        assert_eq!(words(server().start().run("ACL LIST")).len(), 2, "{rule}");
+        let log = server().without_module().try_start().err().expect("no start");
+        assert!(log.contains("Unknown command or category name in ACL"), "{rule}: {log}");
+    }
+    fs::write(&file, "user default on nopass ~* &* +@all\n").expect("a file");
+    let line = format!("aclfile {}", file.display());
+    let server = Server::with().without_module().config(line).start();
+    fs::write(&file, "user shop on >pw ~* +seckill.try\n").expect("a file");
+    assert!(server.say("ACL LOAD").contains("Unknown command or category name in ACL"));
+    assert_eq!(words(server.run("ACL LIST")).len(), 1);
 }
 
 #[test]

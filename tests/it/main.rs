@@ -47,7 +47,7 @@
 //! | `docs_tables`, `docs_syntax` | tables and syntax in the pages, from the server's answers |
 //! | `metadata`, `docs` | COMMAND INFO, DOCS, GETKEYS, INFO, redis.conf, pages |
 //! | `server_settings` | io-threads, import-mode, renamed commands, redirected clients |
-//! | `shipped` | redis.conf, compose.yaml, scripts |
+//! | `shipped`, `rewritten` | redis.conf, compose.yaml, scripts; and after CONFIG REWRITE |
 //! | `pages` | statements of pages that no session shows: sizes, TLS, a restore |
 //! | `users` | what the users of SECURITY.md can do |
 //! | `security` | every command by name, category and key; SECURITY.md |
@@ -126,6 +126,7 @@ mod reject;
 mod reject_cluster;
 mod replayed;
 mod retries;
+mod rewritten;
 mod sale_ids;
 mod scripts;
 mod scripts_busy;

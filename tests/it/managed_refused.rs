@@ -61,3 +61,46 @@ fn a_sale_that_may_be_evicted_is_told() {
         check(policy, "500mb", None);
     }
 }
+
+/// So is one with a stock, or another key, whose time to live a policy goes by.
+#[test]
+fn a_sale_with_an_evictable_key_is_told() {
+    let server = Server::with().config("maxmemory 500mb").config("maxmemory-policy volatile-lru");
+    let server = server.start();
+    let warned = |what: &str| server.log().matches(what).count();
+    assert_eq!(warned("may evict keys with a time to live"), 1);
+    let policy_of = |voucher: &str| {
+        let told = server.field(&format!("SECKILL.INFO {voucher}"), "eviction");
+        (told != Value::Nil).then(|| text(&told))
+    };
+    let volatile = Some("volatile-lru".to_owned());
+    server.check("> SET seckill:stock:1 5 EX 1000\nOK\n> SET seckill:stock:2 5\nOK");
+    assert_eq!([policy_of("1"), policy_of("2")], [volatile.clone(), None]);
+    server.check("> SECKILL.CREATE 2 ADOPT\nOK");
+    assert_eq!(warned("may evict a key of the new sale"), 0);
+    // Each such sale is another that may end so.
+    server.check("> SECKILL.CREATE 1 ADOPT\nOK\n> SET seckill:stock:3 5 EX 1000\nOK");
+    server.check("> SECKILL.CREATE 3 ADOPT\nOK");
+    assert_eq!(warned("may evict a key of the new sale"), 2);
+    assert_eq!([policy_of("1"), policy_of("2")], [volatile.clone(), None]);
+    server.check("> SECKILL.TRY 2 ann o1\n0\n> EXPIRE seckill:book:2 1000\n1");
+    assert_eq!(policy_of("2"), volatile);
+    server.check("> PERSIST seckill:stock:1\n1\n> CONFIG SET maxmemory-policy noeviction\nOK");
+    assert_eq!([policy_of("1"), policy_of("2")], [None, None]);
+}
+
+#[test]
+fn a_policy_that_evicts_is_told_at_the_start() {
+    for (policy, limit, told) in [
+        ("allkeys-lru", "100mb", "may evict the keys of sales"),
+        ("volatile-ttl", "100mb", "may evict keys with a time to live"),
+        ("noeviction", "100mb", ""),
+        ("allkeys-lru", "0", ""),
+    ] {
+        let server = Server::with().config(format!("maxmemory {limit}"));
+        let server = server.config(format!("maxmemory-policy {policy}")).start();
+        let log = server.log();
+        assert_eq!(log.matches("may evict").count(), usize::from(!told.is_empty()), "{log}");
+        assert!(log.contains(told), "{log}");
+    }
+}

@@ -2,6 +2,8 @@
 //! sales, which grow.
 
 use crate::harness::Server;
+use domain::sales::LAST_KEPT_MS;
+use redis::Value;
 
 /// A server with a sale of five, one of which is sold; and the end of a command about it.
 fn sale() -> (Server, String) {
@@ -37,6 +39,42 @@ fn a_note_that_cannot_be_read_changes_nothing() {
             server.refused(&format!("SECKILL.RESTOCK 7 {delta} FOR lost {sale}"), "ERR");
         }
     }
+}
+
+/// The id of a sale is kept for 400 days after it, here, on replicas and in files; while a sale is
+/// on, for as long as it is.
+#[test]
+fn the_last_sale_is_kept_for_longer_than_payments_come() {
+    let primary = Server::with().aof().port().start();
+    let mut replica = Server::with().without_module().replica_of(&primary).start();
+    let ends = |server: &Server| server.run("PEXPIRETIME seckill:last:7");
+    primary.check("> SECKILL.CREATE 7 5\nOK");
+    assert_eq!(ends(&primary), Value::Int(-1));
+    let before = primary.own().clock_ms();
+    primary.check("> SECKILL.DROP 7\n1");
+    let Value::Int(end) = ends(&primary) else { panic!("no time") };
+    assert!((before..=primary.own().clock_ms()).contains(&(end - LAST_KEPT_MS)), "{end}");
+    primary.wait_for_replica(&replica);
+    assert_eq!(ends(&replica), Value::Int(end));
+    // A payment that comes late is recorded; a repeated DROP moves nothing.
+    primary.check("> SECKILL.CONFIRM 7 ann o1 REF pay-1\n0\n> SECKILL.DROP 7\n0");
+    assert_eq!(ends(&primary), Value::Int(end));
+    let mut primary = primary;
+    primary.restart();
+    assert_eq!(ends(&primary), Value::Int(end));
+    replica.stop();
+    primary.check("> SECKILL.CREATE 7 5\nOK");
+    assert_eq!(ends(&primary), Value::Int(-1));
+    // The clock was ahead when the sale began: the time counts from then.
+    let ahead = 1_000 * (primary.own().clock_ms() + 86_400_000);
+    primary.check("> SECKILL.DROP 7\n1");
+    primary.run(&format!("SET seckill:last:7 {ahead}"));
+    primary.check("> SECKILL.CREATE 7 5\nOK\n> SECKILL.DROP 7\n1");
+    assert_eq!(ends(&primary), Value::Int((ahead + 1) / 1_000 + LAST_KEPT_MS));
+    // Nobody is kept from an earlier end of it, and then nothing is known of the voucher.
+    primary.check("> PEXPIRE seckill:last:7 1\n1\n> DEL seckill:payments:7\n1");
+    primary.until("its end", || primary.run("EXISTS seckill:last:7") == Value::Int(0));
+    primary.refused("SECKILL.CONFIRM 7 ann o1 REF pay-2", "NOVOUCHER");
 }
 
 /// Whatever the clock says: an id that was given stays above all that were given before.

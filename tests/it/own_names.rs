@@ -144,7 +144,6 @@ fn vouchers_whose_keys_are_taken_sell_nothing() {
         ("", "seckill:last:7"),
         ("", "lock:fence"),
         ("", counter.as_str()),
-        ("icr:", counter.trim_start_matches("icr:")),
     ] {
         for setting in ["stock-prefix", "buyers-prefix"] {
             set(&server, &format!("seckill.{setting}"), prefix);

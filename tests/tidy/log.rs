@@ -15,9 +15,10 @@ const PAGES: [&str; 2] = ["docs/log.md", "docs/zh-CN/log.md"];
 
 /// Where the module and the worker write into a log: what stands before the message, and whether
 /// all texts up to the end of the statement are messages, or only the first one.
-const PLACES: [(&str, &str, bool); 6] = [
+const PLACES: [(&str, &str, bool); 7] = [
     ("src/", "ctx.warn(", true),
     ("src/entry.rs", "return Err(", true),
+    ("src/server/loading.rs", "c\"warning\",", true),
     ("src/server/panics.rs", "c\"warning\", ", true),
     ("tools/src/worker/", "warn!(", false),
     ("tools/src/worker/", "error!(", false),

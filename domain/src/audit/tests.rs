@@ -43,10 +43,29 @@ fn a_sound_book_has_no_differences() {
 #[test]
 fn every_tampering_is_reported_once() {
     type Tamper = fn(&mut Maps);
-    let rows: [(Tamper, &str); 21] = [
-        (|b| b.left = Some(6), "total is 19, but left 6 + held 2 + sold 3 is 11"),
+    let rows: [(Tamper, &str); 24] = [
+        (
+            |b| b.left = Some(6),
+            "8 units are missing: left 6 + held 2 + sold 3 is 11, of a total of 19",
+        ),
         (|b| b.left = None, "there is no stock key"),
-        (|b| b.total = 10, "total is 10"),
+        (|b| b.total = 10, "total is 10, but left 14 + held 2 + sold 3 is 19"),
+        (|b| b.orders.clear(), "there is no book, so what 3 users have is in no sum"),
+        (
+            |b| {
+                b.orders.clear();
+                b.left = None;
+                b.units.retain(|user, _| user == b"fay");
+            },
+            "there is no book, so what 0 users have is in no sum",
+        ),
+        (
+            |b| {
+                b.orders.clear();
+                b.units.clear();
+            },
+            "there is no book, so what 0 users have is in no sum",
+        ),
         (|b| put(&mut b.orders, "o4", "junk"), "1 orders of the book can't be read"),
         (|b| put(&mut b.units, "ann", "2:o2"), "users' units differ"),
         (|b| put(&mut b.units, "eve", "1:o9"), "users' units differ"),

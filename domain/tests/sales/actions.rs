@@ -391,6 +391,6 @@ impl Run<'_> {
             }
         };
         self.apply_sale(&plan);
-        Ok(if plan.delete { 1 } else { 2 })
+        Ok(if plan.delete.is_some() { 1 } else { 2 })
     }
 }

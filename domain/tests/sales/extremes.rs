@@ -12,7 +12,7 @@ use domain::plan::{Admission, Change, Decision, Plan, SalePlan};
 use domain::rejection::Fate;
 use domain::rules::{MILLIS_MAX, Meant, Rules};
 use domain::sale::{Outcome, Policy, Units};
-use domain::sales::{self, End, Restock};
+use domain::sales::{self, End, LAST_KEPT_MS, Restock};
 use domain::tries::{self, Wish};
 use std::cell::Cell;
 
@@ -349,7 +349,7 @@ fn a_stock_is_adopted_if_it_is_a_number_of_units() {
         let bare = World { stock, ..World::EMPTY };
         let got = asked(bare, |facts| sales::create(facts, sale(), true));
         let total = got.map(|plan| {
-            assert_eq!((plan.new_stock, plan.stock, plan.delete), (None, None, false));
+            assert_eq!((plan.new_stock, plan.stock, plan.delete), (None, None, None));
             plan.rules.unwrap().total
         });
         assert_eq!(total, want, "{stock:?}");
@@ -364,7 +364,7 @@ fn a_stock_is_adopted_if_it_is_a_number_of_units() {
 #[test]
 fn a_sale_ends_although_its_keys_are_unreadable() {
     let held = with_order(State::Held, 1, Some(0), 1);
-    let deletion = SalePlan { delete: true, ..SalePlan::NONE };
+    let deletion = SalePlan { delete: Some(NOW + LAST_KEPT_MS), ..SalePlan::NONE };
     let delete = || End::Delete(deletion);
     let end = SalePlan { rules: sale().ended(NOW), ..SalePlan::NONE };
     let end =

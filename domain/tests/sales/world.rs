@@ -371,7 +371,7 @@ impl World {
     /// Writes a plan about the sale as a whole.
     pub fn apply_sale(&mut self, plan: &SalePlan<u8>, written: &mut Written) {
         written.anything |= *plan != SalePlan::NONE;
-        if plan.delete {
+        if plan.delete.is_some() {
             *self = self.without_sale();
         }
         self.rules = plan.rules.or(self.rules);

@@ -37,9 +37,7 @@ impl Sale<'_> {
         {
             effect.publish(ctx);
         }
-        if !plan.delete {
-            return Ok(false);
-        }
+        let Some(last_until) = plan.delete else { return Ok(false) };
         rules::check_primary(ctx)?;
         // While its slot moves, the server refuses to name a key that orders have taken with them.
         let own = keys.all().own.into_iter().filter(|key| rules::exists(ctx, *key));
@@ -49,10 +47,13 @@ impl Sale<'_> {
             Effect::UnlinkedAgain { key: keys.rules }.publish(ctx);
             return Ok(false);
         }
-        match Call::write_all(ctx, c"UNLINK", &own) {
-            Ok(_) => Ok(true),
-            Err(error) => Err(CommandError::of_call(error, "UNLINK")),
+        if let Err(error) = Call::write_all(ctx, c"UNLINK", &own) {
+            return Err(CommandError::of_call(error, "UNLINK"));
         }
+        if WriteKey::open(ctx, keys.last).set_end(last_until) {
+            Effect::EndSet { key: keys.last, at_ms: last_until }.publish(ctx);
+        }
+        Ok(true)
     }
 
     /// The key was seen to be a hash, or missing.
