@@ -12,7 +12,7 @@ fn entry_of(which: Which, text: &str) -> Result<Entry<&[u8]>, Unread> {
 }
 
 /// Entries of the order 1 of u for v, by the stream and the fields beside these.
-const ENTRIES: [(Which, &str); 44] = {
+const ENTRIES: [(Which, &str); 45] = {
     use Which::{Confirmed, Orders, Released};
     [
         (Orders, ""),
@@ -20,6 +20,8 @@ const ENTRIES: [(Which, &str); 44] = {
         (Orders, "units 9223372036854775807 deadline 5"),
         (Orders, "deadline 1795344856123 sale 1795344856123456 waited 250"),
         (Orders, "sale 17 shop's own more 1 more 2"),
+        // A part of a cart is read as any order.
+        (Orders, "units 2 deadline 1795344856123 sale 17 cart 3"),
         (Orders, "sale summer"),
         (Orders, "sale 0"),
         (Orders, "sale 017"),
