@@ -1,7 +1,7 @@
 //! Why a command refuses: a mistake that somebody must fix, not an outcome of a sale.
 
 use crate::server::{ArgKind, ArgSpec, CallError, NotAString, NotThatKind};
-use domain::book::Garbled;
+use domain::book::{Garbled, SPANS_MAX};
 use domain::deduction::BadStock;
 use domain::facts::{Needed, Refusal};
 use domain::lock::bounds::Full;
@@ -65,6 +65,15 @@ errors! {
     MixedHolds "ERR" "all vouchers of a cart need HOLD, or none";
     /// The payment is on record for another order, or for another sale of the voucher.
     Reference "REF" "this payment is on record for another order, user or sale";
+    /// The payment is on record for another number of units.
+    Units "UNITS" "this payment is on record for another number of units";
+    /// Something is said of a payment that has no reference.
+    NoReference "ERR" "UNITS and REFUND tell of a payment, give its reference with REF";
+    /// More parts of an order were refunded elsewhere than its entry in the book has room for.
+    Parts { max: usize } "ERR"
+        "at most {max} parts of an order can be REFUNDED with units between them that are not";
+    /// Units that are not sold were not paid.
+    RefundedHeld "ERR" "IF held and REFUNDED contradict each other, only sold orders are refunded";
     /// Memory is full, and the payment would only be kept.
     NoMemory "OOM" "memory is full, and this payment pays no order now, send it again later";
     /// No sale id is left above that of the last sale.
@@ -271,6 +280,8 @@ impl From<Refusal> for CommandError {
             Refusal::Garbled => Self::Garbled,
             Refusal::Missing(part) => Self::Missing { part },
             Refusal::Reference => Self::Reference,
+            Refusal::Units => Self::Units,
+            Refusal::Parts => Self::Parts { max: SPANS_MAX },
             Refusal::NoMemory => Self::NoMemory,
             Refusal::LastSale => Self::LastSale,
             Refusal::Sale => Self::Sale,

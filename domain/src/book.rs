@@ -1,8 +1,10 @@
 //! The entries of a managed voucher's book and of its buyers, as written to and read from the
 //! fields of a hash.
 
+mod spans;
 mod units;
 
+pub use spans::{SPANS_MAX, Span, Spans};
 pub use units::{Has, UserUnits};
 
 use crate::integer::{self, Decimal};
@@ -86,8 +88,10 @@ impl State {
 /// The deadline is 0 unless the order is held, or waits: then it is the moment since when it does.
 /// What few orders have follows it, in this order, each part after a comma: `sold` or `waiting` of
 /// a released order that was, `asked` and the units that were asked for, if some of them were
-/// released; `ref` and the length of the payment's reference, which then stands before the user:
-/// `cancelled:1:0,sold,asked3,ref5:pay:1:ann`.
+/// released; `paid` and the units that the payment is for, if that was said; `refunded` and the
+/// first and last of units that were refunded elsewhere, once per span; `ref` and the length of the
+/// payment's reference, which then stands before the user:
+/// `cancelled:1:0,sold,asked3,paid3,refunded2-3,ref5:pay:1:ann`.
 ///
 /// The user is last, so it may be any bytes. An order that is not paid has no reference. A sold
 /// order keeps it when it is released, since the payment must be refunded.
@@ -102,6 +106,11 @@ pub struct Entry<N> {
     pub deadline: Millis,
     /// The state from which the order was released.
     pub was: Option<State>,
+    /// How many units the payment is for, if that was said.
+    pub paid: Option<Units>,
+    /// Units of the payment that were refunded elsewhere, counted from 1; the order has none of
+    /// them, or had.
+    pub refunded: Spans,
     /// The payment's reference; never empty.
     pub reference: Option<N>,
     pub user: N,
@@ -109,6 +118,8 @@ pub struct Entry<N> {
 
 /// What the parts behind the deadline begin with.
 const ASKED: &[u8] = b"asked";
+const PAID: &[u8] = b"paid";
+const REFUNDED: &[u8] = b"refunded";
 const REFERENCE: &[u8] = b"ref";
 
 /// Bytes that are not an entry: another client wrote them.
@@ -119,7 +130,8 @@ impl<N> Entry<N> {
     /// An order as it is made.
     pub fn made(state: State, units: Units, deadline: Millis, user: N) -> Self {
         let was = state.is_released().then_some(State::Held);
-        Self { state, units, asked: units, deadline, was, reference: None, user }
+        let (asked, paid, refunded) = (units, None, Spans::NONE);
+        Self { state, units, asked, deadline, was, paid, refunded, reference: None, user }
     }
 
     /// Does the order have its units, or did it before it was released? It neither waits nor ended
@@ -155,9 +167,9 @@ impl<N> Entry<N> {
 
     /// The same with other names.
     pub fn map<M>(self, name: impl Fn(N) -> M) -> Entry<M> {
-        let Self { state, units, asked, deadline, was, reference, user } = self;
-        let reference = reference.map(&name);
-        Entry { state, units, asked, deadline, was, reference, user: name(user) }
+        let Self { state, units, asked, deadline, was, paid, refunded, reference, user } = self;
+        let (reference, user) = (reference.map(&name), name(user));
+        Entry { state, units, asked, deadline, was, paid, refunded, reference, user }
     }
 }
 
@@ -176,22 +188,42 @@ impl<'a> Entry<&'a [u8]> {
         };
         let entry = Self::made(state, units, deadline, user);
         let entry = more.try_fold(entry, Self::with)?;
-        if is_sound { Ok(entry) } else { Err(Garbled) }
+        if is_sound && entry.is_paid_soundly() { Ok(entry) } else { Err(Garbled) }
+    }
+
+    /// Only a payment is for units, and refunded; and no units that a sold order has are refunded.
+    fn is_paid_soundly(&self) -> bool {
+        let has = if self.state == State::Sold { self.units.get() } else { 0 };
+        let mut spans = self.refunded.all();
+        let is_paid = self.reference.is_some() || self.paid.is_none() && self.refunded.is_none();
+        is_paid && spans.all(|span| span.first.get() > has && span.last <= self.asked)
     }
 
     /// The entry with one of the parts behind the deadline.
     fn with(self, part: &'a [u8]) -> Result<Self, Garbled> {
         let number = |prefix| part.strip_prefix(prefix).and_then(integer::parse);
+        let is_paid_next = self.refunded.is_none() && self.reference.is_none();
+        let is_asked_next = self.paid.is_none() && is_paid_next;
         let has_asked = self.asked != self.units;
         let was = State::parse(part).filter(|_| self.state.is_released());
         if let Some(State::Sold | State::Waiting) = was {
-            let is_next = self.was == Some(State::Held) && !has_asked && self.reference.is_none();
+            let is_next = self.was == Some(State::Held) && !has_asked && is_asked_next;
             return if is_next { Ok(Self { was, ..self }) } else { Err(Garbled) };
         }
         if let Some(asked) = number(ASKED) {
             let asked = Units::new(asked).filter(|asked| *asked > self.units).ok_or(Garbled)?;
-            let is_next = !has_asked && self.reference.is_none();
+            let is_next = !has_asked && is_asked_next;
             return if is_next { Ok(Self { asked, ..self }) } else { Err(Garbled) };
+        }
+        if let Some(paid) = number(PAID) {
+            let is_next = self.paid.is_none() && is_paid_next;
+            let paid = Units::new(paid).filter(|_| is_next).ok_or(Garbled)?;
+            return Ok(Self { paid: Some(paid), ..self });
+        }
+        if let Some(span) = part.strip_prefix(REFUNDED) {
+            let span = Span::parse(span).filter(|_| self.reference.is_none()).ok_or(Garbled)?;
+            let refunded = self.refunded.behind(span).ok_or(Garbled)?;
+            return Ok(Self { refunded, ..self });
         }
         let is_paid = self.state == State::Sold || self.state.is_released();
         let len = number(REFERENCE).filter(|len| *len > 0 && is_paid);
@@ -221,6 +253,12 @@ impl<N: AsRef<[u8]>> Entry<N> {
         if self.asked != self.units {
             more(ASKED, Some(self.asked.get()));
         }
+        if let Some(paid) = self.paid {
+            more(PAID, Some(paid.get()));
+        }
+        for span in self.refunded.all() {
+            more(&[REFUNDED, &span.text()].concat(), None);
+        }
         let reference = self.reference.as_ref().map(N::as_ref);
         if let Some(reference) = reference {
             more(REFERENCE, Some(i64::try_from(reference.len()).unwrap_or(i64::MAX)));
@@ -234,162 +272,4 @@ impl<N: AsRef<[u8]>> Entry<N> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Entry, Garbled, Reason, State};
-    use crate::rules::{MILLIS_MAX, Rules, SaleId};
-    use crate::sale::Units;
-
-    fn units(units: i64) -> Units {
-        Units::new(units).unwrap()
-    }
-
-    #[test]
-    fn entries_are_read_as_written() {
-        let made =
-            |state, count, deadline| Entry::made(state, units(count), deadline, &b"a:b\0:"[..]);
-        assert_eq!(made(State::Held, 2, 99).write(), b"held:2:99:a:b\0:");
-        for state in State::ALL {
-            let is_unpaid = matches!(state, State::Held | State::Waiting);
-            for (was, asked, user) in [
-                (State::Held, 1, &b""[..]),
-                (State::Sold, 1, b"alice"),
-                (State::Waiting, 1, b"alice"),
-                (State::Held, 2, b":"),
-                (State::Sold, i64::MAX, b"\xff\0"),
-            ] {
-                let entry = Entry { user, ..made(state, 1, if is_unpaid { 7 } else { 0 }) };
-                let is_told = was != State::Held;
-                let was = Some(was).filter(|_| is_told || state.is_released());
-                let entry = Entry { was, asked: units(asked), ..entry };
-                let is_sound = !is_told || state.is_released();
-                let wanted = if is_sound { Ok(entry) } else { Err(Garbled) };
-                assert_eq!(Entry::parse(&entry.write()), wanted);
-                for reference in [&b"p"[..], b"pay:1", b":", b"12:", b"\xff\0"] {
-                    let paid = Entry { reference: Some(reference), ..entry };
-                    let wanted = wanted.map(|_| paid).ok().filter(|_| !is_unpaid).ok_or(Garbled);
-                    assert_eq!(Entry::parse(&paid.write()), wanted);
-                }
-            }
-        }
-        let paid = Entry { reference: Some(&b"pay:1"[..]), ..made(State::Sold, 2, 0) };
-        let paid = Entry { user: &b"ann"[..], ..paid };
-        assert_eq!(paid.write(), b"sold:2:0,ref5:pay:1:ann");
-        let part = Entry { units: units(1), asked: units(3), ..paid }.released(Reason::Cancelled);
-        assert_eq!(part.write(), b"cancelled:1:0,sold,asked3,ref5:pay:1:ann");
-        assert_eq!((part.was, paid.was), (Some(State::Sold), None));
-        let waits = made(State::Waiting, 2, 99);
-        assert_eq!(waits.write(), b"waiting:2:99:a:b\0:");
-        assert_eq!(waits.released(Reason::Expired).write(), b"expired:2:0,waiting:a:b\0:");
-        assert_eq!(made(State::Held, 2, 9).released(Reason::Expired).was, Some(State::Held));
-    }
-
-    #[test]
-    fn states_and_reasons_have_words() {
-        let words = ["waiting", "held", "sold", "cancelled", "expired", "rejected"];
-        assert_eq!(State::ALL.map(State::word), words);
-        for (state, word) in State::ALL.into_iter().zip(words) {
-            assert_eq!(State::parse(word.as_bytes()), Some(state));
-            let reason = match state {
-                State::Released(reason) => Some(reason),
-                _ => None,
-            };
-            assert_eq!(Reason::parse(word.as_bytes()), reason);
-            assert_eq!(reason.map_or(word, Reason::word), word);
-        }
-        for word in ["", "Held", "lost", "cancelled "] {
-            assert_eq!(
-                (State::parse(word.as_bytes()), Reason::parse(word.as_bytes())),
-                (None, None)
-            );
-        }
-    }
-
-    #[test]
-    fn only_held_orders_are_overdue_from_their_deadline_on() {
-        for state in State::ALL {
-            let entry = Entry::made(state, Units::ONE, 7, b"ann");
-            let overdue = [6, 7, 8].map(|now| entry.is_overdue(now));
-            assert_eq!(overdue, [false, state == State::Held, state == State::Held], "{state:?}");
-        }
-    }
-
-    #[test]
-    fn waits_end_with_the_sale_and_are_shown_so() {
-        let rules = Rules {
-            total: 1,
-            begin: None,
-            end: Some(7),
-            limit: 1,
-            hold: Some(1),
-            sale: SaleId::created_at(1),
-        };
-        for state in State::ALL {
-            let entry = Entry::made(state, Units::ONE, 5, b"ann");
-            let (held, waits) = (state == State::Held, state == State::Waiting);
-            let over = [4, 5, 6, 7].map(|now| entry.is_over(&rules, now));
-            assert_eq!(over, [false, held, held, held || waits], "{state:?}");
-            let shown = [6, 7].map(|now| entry.seen(&rules, now));
-            let expired = if waits { State::Released(Reason::Expired) } else { state };
-            assert_eq!(shown.map(|entry| entry.state), [state, expired], "{state:?}");
-            assert_eq!(shown.map(|entry| entry.has_had_units()), [!waits; 2], "{state:?}");
-        }
-    }
-
-    #[test]
-    fn a_deadline_is_at_most_the_last_moment_and_the_longest_hold() {
-        let last = Entry::made(State::Held, Units::ONE, 2 * MILLIS_MAX, &b"ann"[..]);
-        assert_eq!(Entry::parse(&last.write()), Ok(last));
-        let later = Entry { deadline: 2 * MILLIS_MAX + 1, ..last };
-        assert_eq!(Entry::parse(&later.write()), Err(Garbled));
-    }
-
-    #[test]
-    fn garbled_bytes_are_refused() {
-        for text in [
-            "",
-            "held",
-            "held:1",
-            "held:1:5",
-            "lost:1:0:u",
-            "held:0:5:u",
-            "held:-1:5:u",
-            "held:x:5:u",
-            "held:1:0:u",
-            "held:1:-5:u",
-            "sold:1:5:u",
-            "sold:1::u",
-            "Sold:1:0:u",
-            "sold:1:0,",
-            "sold:1:0,ref",
-            "sold:1:0,ref:u",
-            "sold:1:0,ref0::u",
-            "sold:1:0,ref1:u",
-            "sold:1:0,ref1:pu",
-            "sold:1:0,ref01:p:u",
-            "sold:1:0,ref-1:p:u",
-            "sold:1:0,ref9223372036854775807:p:u",
-            "sold:1:0,ref1,ref1:p:u",
-            "sold:1:0,ref1,asked2:p:u",
-            "sold:1:ref1:p:u",
-            "sold:1:0,sold:u",
-            "sold:1:0,asked1:u",
-            "sold:2:0,asked1:u",
-            "sold:1:0,asked0:u",
-            "sold:1:0,asked2,asked3:u",
-            "expired:1:0,sold,sold:u",
-            "expired:1:0,asked2,sold:u",
-            "expired:1:0,ref1,sold:p:u",
-            "held:1:7,sold:u",
-            "held:1:7,ref1:p:u",
-            "waiting:1:0:u",
-            "waiting:1:7,ref1:p:u",
-            "waiting:1:7,waiting:u",
-            "sold:1:0,waiting:u",
-            "expired:1:0,held:u",
-            "expired:1:0,expired:u",
-            "expired:1:0,waiting,sold:u",
-        ] {
-            assert_eq!(Entry::parse(text.as_bytes()), Err(Garbled), "{text}");
-        }
-    }
-}
+mod tests;

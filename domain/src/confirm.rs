@@ -55,6 +55,8 @@ pub struct Given<N> {
     pub reference: N,
     /// A person refunds it, unless it has paid an order.
     pub is_refunded: bool,
+    /// How many units it is for. Without it, for those that its order has.
+    pub units: Option<Units>,
 }
 
 /// Decides a confirmation, by a payment with a reference or by none.
@@ -63,7 +65,7 @@ pub fn confirm<F: Facts>(
     request: &Request<F::Name>,
     given: Option<Given<F::Name>>,
 ) -> Result<Decision<Confirmation, F::Name>, F::Error> {
-    let Some(Given { reference, is_refunded }) = given else {
+    let Some(Given { reference, is_refunded, units }) = given else {
         return confirm_without_reference(facts, request);
     };
     let rules = facts.rules()?;
@@ -75,7 +77,10 @@ pub fn confirm<F: Facts>(
     };
     let unknown = match known {
         Some(known) if known.outcome == Outcome::Unknown => Some(known),
-        Some(known) => return again(facts, request, rules, sale, (reference, known)),
+        Some(known) => {
+            let paid = (reference, known);
+            return again(facts, (request, units), rules, sale, paid);
+        }
         // A wrong database must not answer every payment.
         None if rules.is_none() && last.is_none() => return Err(Refusal::NotManaged.into()),
         None => None,
@@ -88,7 +93,9 @@ pub fn confirm<F: Facts>(
         Some(rules) => find(facts, rules, request)?,
         None => None,
     };
-    let paid = Paid { reference, sale, unknown };
+    // What was said of a payment that is unknown stands until something else is.
+    let units = units.or(unknown.as_ref().and_then(|it| it.paid));
+    let paid = Paid { reference, sale, units, unknown };
     let is_theirs = |it: &Found<_>| it.entry.reference.as_ref() == Some(&paid.reference);
     match found {
         Some(found) if is_refunded && !is_theirs(&found) => {
@@ -100,25 +107,30 @@ pub fn confirm<F: Facts>(
     }
 }
 
-/// Answers a payment that is on record as before, whatever has become of its order.
+/// Answers a payment that is on record as before, whatever has become of its order. The number of
+/// its units stays: that it is for those of its order, if nothing else was said.
 fn again<F: Facts>(
     facts: &F,
-    request: &Request<F::Name>,
+    (request, units): (&Request<F::Name>, Option<Units>),
     rules: Option<Rules>,
     sale: Option<SaleId>,
     (reference, known): (F::Name, Payment<F::Name>),
 ) -> Result<Decision<Confirmation, F::Name>, F::Error> {
-    let user = match &known.user {
-        Some(user) => Some(user.clone()),
-        // Of an earlier version: the book tells, while the sale is on.
-        None if rules.is_some_and(|rules| rules.sale == known.sale) => {
-            facts.entry(&known.id)?.map(|entry| entry.user)
-        }
+    let is_untold = known.user.is_none() || units.is_some() && known.paid.is_none();
+    let entry = match rules.filter(|rules| is_untold && rules.sale == known.sale) {
+        // The book tells, while the sale is on.
+        Some(_) => facts.entry(&known.id)?,
         None => None,
     };
-    let is_theirs = known.id == request.id && user.is_none_or(|user| user == request.user);
+    // An earlier version recorded no user.
+    let user = known.user.as_ref().or(entry.as_ref().map(|entry| &entry.user));
+    let is_theirs = known.id == request.id && user.is_none_or(|user| *user == request.user);
     if !is_theirs || sale.is_some_and(|sale| sale != known.sale) {
         return Err(Refusal::Reference.into());
+    }
+    let its_units = known.paid.or(entry.map(|entry| entry.units));
+    if units.is_some() && units != its_units {
+        return Err(Refusal::Units.into());
     }
     Ok(recorded_again((reference, known)))
 }
@@ -156,6 +168,8 @@ struct Paid<N> {
     reference: N,
     /// The sale that it is of.
     sale: SaleId,
+    /// How many units it is for, if that was said.
+    units: Option<Units>,
     /// What is on record of it.
     unknown: Option<Payment<N>>,
 }
@@ -163,13 +177,14 @@ struct Paid<N> {
 impl<N: Clone + Eq> Paid<N> {
     fn record(&self, request: &Request<N>, outcome: Outcome) -> Option<(N, Payment<N>)> {
         let (user, id) = (Some(request.user.clone()), request.id.clone());
-        Some((self.reference.clone(), Payment { outcome, sale: self.sale, user, id }))
+        let (sale, paid) = (self.sale, self.units);
+        Some((self.reference.clone(), Payment { outcome, sale, paid, user, id }))
     }
 
     /// Decides what it is to its order. It is on record from now on, whatever the answer is, so
     /// that none vanishes and none counts twice.
     fn pay<F: Facts<Name = N>>(
-        self,
+        mut self,
         facts: &F,
         request: &Request<N>,
         found: Found<N>,
@@ -192,6 +207,17 @@ impl<N: Clone + Eq> Paid<N> {
             return self.kept(facts, request, Outcome::Unknown);
         }
         let is_theirs = entry.reference.as_ref() == Some(&self.reference);
+        if is_theirs {
+            if self.units.is_some_and(|units| units != entry.paid.unwrap_or(entry.units)) {
+                return Err(Refusal::Units.into());
+            }
+            self.units = entry.paid;
+        }
+        let is_unpaid = entry.state.is_live() && entry.reference.is_none();
+        if is_unpaid && self.units.is_some_and(|units| units < entry.units) {
+            // It does not pay all of the order, and so nothing of it.
+            return self.kept(facts, request, Outcome::Unknown);
+        }
         let (answer, outcome, plan) = match entry.state {
             State::Held => (Confirmation::Confirmed, Outcome::First, found.sell(facts)?),
             State::Sold if entry.reference.is_none() => {
@@ -204,11 +230,18 @@ impl<N: Clone + Eq> Paid<N> {
             State::Released(_) if is_theirs => {
                 (Confirmation::ReleasedSince, Outcome::Released, found.amend())
             }
+            State::Released(_) if entry.was == Some(State::Sold) && entry.reference.is_none() => {
+                facts.writable(Units::ONE)?;
+                let plan = Amend { entry: Some(entry.clone()), ..found.amend() };
+                (Confirmation::ReleasedSince, Outcome::Released, plan)
+            }
             State::Released(_) | State::Waiting => {
                 (Confirmation::TooLate, Outcome::Late, found.amend())
             }
         };
-        if matches!(outcome, Outcome::Late | Outcome::Second) {
+        let pays_nothing = matches!(outcome, Outcome::Late | Outcome::Second)
+            || outcome == Outcome::Released && !is_theirs;
+        if pays_nothing {
             facts.keepable()?;
         }
         let mut plan = Amend { payment: self.record(request, outcome), ..plan };
@@ -218,7 +251,7 @@ impl<N: Clone + Eq> Paid<N> {
             plan.appends = Appends::One(Append::Payment(outcome));
         }
         if let Some(entry) = &mut plan.entry {
-            entry.reference = Some(self.reference);
+            (entry.reference, entry.paid) = (Some(self.reference), self.units);
         }
         Ok(Decision::Do(answer, plan.into()))
     }
@@ -233,7 +266,7 @@ impl<N: Clone + Eq> Paid<N> {
         let payment = self.record(request, outcome);
         if let Some(unknown) = self.unknown.filter(|_| outcome == Outcome::Unknown)
             && unknown.user.as_ref() == Some(&request.user)
-            && unknown.id == request.id
+            && (&unknown.id, unknown.paid) == (&request.id, self.units)
         {
             return Ok(recorded_again((self.reference, unknown)));
         }

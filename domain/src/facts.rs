@@ -32,6 +32,10 @@ pub enum Refusal {
     Missing(Needed),
     /// The payment is on record for another order, user or sale.
     Reference,
+    /// The payment is on record for another number of units.
+    Units,
+    /// Units of the order were refunded elsewhere in too many parts, with others between them.
+    Parts,
     /// Memory is full, and the payment pays nothing.
     NoMemory,
     /// No greater sale id is left.

@@ -21,14 +21,24 @@ pub const PAYMENT: &[u8] = b"payment";
 pub const KEPT: &[u8] = b"kept";
 /// Milliseconds that an order waited in line for its units.
 pub const WAITED: &[u8] = b"waited";
+/// How many units a payment is for, if its confirmation said that.
+pub const PAID: &[u8] = b"paid";
+/// The released units have left the sale: 1.
+pub const NO_RESTOCK: &[u8] = b"norestock";
+/// The released units were refunded elsewhere: 1.
+pub const REFUNDED: &[u8] = b"refunded";
+/// The id of the entry by whose rejection an order was released.
+pub const ENTRY: &[u8] = b"entry";
 
 /// The number of articles of the cart that an order was made with, if there are several. Programs
 /// that read orders one by one ignore it.
 pub const CART: &[u8] = b"cart";
 
 /// The fields whose names can't be configured.
-pub const OWN_FIELDS: [&[u8]; 10] =
-    [UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE, PAYMENT, KEPT, WAITED, CART];
+pub const OWN_FIELDS: [&[u8]; 14] = [
+    UNITS, DEADLINE, REASON, WAS, SALE, REFERENCE, PAYMENT, KEPT, WAITED, CART, PAID, NO_RESTOCK,
+    REFUNDED, ENTRY,
+];
 
 /// The prefix of the fields that a dead letter has in addition to those of its entry.
 pub const DEAD_LETTER_PREFIX: &[u8] = b"dlq";
@@ -68,7 +78,8 @@ pub fn check_order_fields(words: [&[u8]; 3]) -> Result<(), &'static str> {
     }
     if words.iter().any(|word| OWN_FIELDS.contains(word)) {
         return Err(
-            "must not use units, deadline, reason, was, sale, ref, payment, kept, waited or cart",
+            "must not use units, deadline, reason, was, sale, ref, payment, kept, waited, cart, \
+             paid, norestock, refunded or entry",
         );
     }
     if words.iter().any(|word| word.starts_with(DEAD_LETTER_PREFIX)) {
@@ -123,6 +134,10 @@ mod tests {
             [b"a", b"b", b"kept"],
             [b"waited", b"b", b"c"],
             [b"a", b"cart", b"c"],
+            [b"a", b"paid", b"c"],
+            [b"norestock", b"b", b"c"],
+            [b"a", b"b", b"refunded"],
+            [b"a", b"entry", b"c"],
             [b"a", b"b", b"dlq"],
             [&too_long, b"b", b"c"],
         ] {

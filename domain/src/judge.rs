@@ -8,8 +8,8 @@ mod orders;
 mod payments;
 mod words;
 
-pub use self::payments::{CLAIMED, Money, NOT_REFUNDED, SHARED};
-pub use self::payments::{is_deniable, is_given_back, money, refunded};
+pub use self::payments::{CLAIMED, ELSEWHERE, ELSEWHERE_PART, Money, NOT_REFUNDED, SHARED};
+pub use self::payments::{beyond, is_deniable, is_given_back, money, refunded};
 use crate::payments::Outcome;
 use crate::projection::Known;
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,6 +112,8 @@ pub struct Live<'b> {
     pub left: i64,
     pub limit: i64,
     pub buyers: i64,
+    /// How many units the payments of orders are for, if that was said.
+    pub paid: BTreeMap<&'b str, i64>,
     /// Units that a person took off the sale for orders that the rows keep.
     pub outside: BTreeMap<&'b str, i64>,
     /// Orders that another consumer of the group had acknowledged before the rows began.

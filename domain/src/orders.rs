@@ -1,6 +1,6 @@
 //! Decides what becomes of orders that are made, but for their confirmation: release.
 
-use crate::book::{Entry, Reason, State};
+use crate::book::{Entry, Reason, Span, State};
 use crate::facts::{Facts, Needed, Refusal, Stream, check_there, managed};
 use crate::payments::{Outcome, Payment};
 use crate::plan::{Amend, Append, Appends, Change, Decision, Hold, Order, Paid, Plan, Record};
@@ -43,14 +43,12 @@ impl<N: Clone> Found<N> {
         Decision::Do(answer, Plan::Repeat(Record::Order(self.order.id.clone())))
     }
 
-    /// Releases all units but those that are kept.
     fn release<F: Facts<Name = N>>(
         &self,
         facts: &F,
-        reason: Reason,
-        kept: Option<Units>,
+        release: Release,
     ) -> Result<Amend<N>, F::Error> {
-        release(facts, &self.rules, &self.order.id, &self.entry, reason, kept)
+        release.of(facts, &self.rules, &self.order.id, &self.entry)
     }
 
     pub(crate) fn expire<F: Facts<Name = N>>(
@@ -78,17 +76,28 @@ pub(crate) fn find<F: Facts>(
     }))
 }
 
-/// Decides a cancellation, of an order in any live state, or `only` in one; of all its units but
-/// `kept`. Of an unmanaged voucher the membership of the set is all there is: the order id only
-/// travels into the entry.
+/// What a cancellation says beside its order; by default, that all of it is released.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cancel {
+    /// Only an order in this state is cancelled.
+    pub only: Option<State>,
+    /// Units that the order keeps.
+    pub kept: Option<Units>,
+    /// The units leave the sale instead of returning to the stock.
+    pub norestock: bool,
+    /// They are refunded already. Only a sold order with a reference is cancelled so.
+    pub refunded: bool,
+}
+
+/// Decides a cancellation. Of an unmanaged voucher the membership of the set is all there is: the
+/// order id only travels into the entry.
 pub fn cancel<F: Facts>(
     facts: &F,
     request: &Request<F::Name>,
-    only: Option<State>,
-    kept: Option<Units>,
+    cancel: Cancel,
 ) -> Result<Decision<Cancellation, F::Name>, F::Error> {
     let Some(rules) = facts.rules()? else {
-        if only.is_some() || kept.is_some() || request.sale != Meant::Any {
+        if cancel != Cancel::default() || request.sale != Meant::Any {
             // There is no record of its orders.
             return Err(Refusal::NotManaged.into());
         }
@@ -107,8 +116,11 @@ pub fn cancel<F: Facts>(
     if found.entry.state.is_released() {
         return Ok(found.again(Cancellation::WasReleased));
     }
-    let waits = found.entry.state == State::Waiting;
-    if only.is_some_and(|only| only != found.entry.state) || waits && kept.is_some() {
+    let Cancel { only, kept, norestock, refunded } = cancel;
+    let (state, is_paid) = (found.entry.state, found.entry.reference.is_some());
+    let waits = state == State::Waiting;
+    let is_other = only.is_some_and(|only| only != state) || waits && kept.is_some();
+    if is_other || refunded && !(state == State::Sold && is_paid) {
         return Ok(found.again(Cancellation::InAnotherState));
     }
     if waits {
@@ -119,7 +131,8 @@ pub fn cancel<F: Facts>(
     if kept.is_some_and(|kept| kept >= found.entry.units) {
         return Ok(found.again(Cancellation::WasReleased));
     }
-    let plan = found.release(facts, Reason::Cancelled, kept)?;
+    let release = Release { reason: Reason::Cancelled, kept, norestock, refunded };
+    let plan = found.release(facts, release)?;
     Ok(Decision::Do(Cancellation::Released, plan.into()))
 }
 
@@ -191,7 +204,7 @@ fn rejected<F: Facts>(
         State::Waiting => return Ok((Fate::Unknown, None)),
         State::Held | State::Sold => {}
     }
-    Ok((Fate::Rejected, Some(found.release(facts, Reason::Rejected, None)?)))
+    Ok((Fate::Rejected, Some(found.release(facts, Release::all(Reason::Rejected))?)))
 }
 
 /// Ends a hold, because its deadline has passed or, for the reason given, before. What is no order
@@ -205,7 +218,7 @@ pub fn end_hold<F: Facts>(
     match facts.entry(id)? {
         Some(entry) if entry.state == State::Held => match expire(facts, &rules, id, &entry)? {
             Some(plan) => Ok(plan.into()),
-            None => release(facts, &rules, id, &entry, reason, None).map(Plan::Amend),
+            None => Release::all(reason).of(facts, &rules, id, &entry).map(Plan::Amend),
         },
         _ => {
             check_there(facts, [Needed::Book])?;
@@ -229,63 +242,100 @@ pub(crate) fn expire<F: Facts>(
     }
     match entry.state {
         State::Waiting => leave(facts, rules, id, entry, Reason::Expired),
-        _ => release(facts, rules, id, entry, Reason::Expired, None),
+        _ => Release::all(Reason::Expired).of(facts, rules, id, entry),
     }
     .map(Some)
 }
 
-/// Releases a live order: its units, and its user's right to buy; or all its units but those that
-/// are kept, which are fewer. Not from a sale that lacks a key: what is not written there would be
-/// wrong when the key comes.
-fn release<F: Facts>(
-    facts: &F,
-    rules: &Rules,
-    id: &F::Name,
-    entry: &Entry<F::Name>,
+/// How a live order is released.
+#[derive(Clone, Copy)]
+struct Release {
     reason: Reason,
+    /// What it keeps: fewer units than it has.
     kept: Option<Units>,
-) -> Result<Amend<F::Name>, F::Error> {
-    let left = kept.map_or(0, Units::get);
-    let units = Units::new(entry.units.get().saturating_sub(left)).ok_or(Refusal::Garbled)?;
-    facts.releasable()?;
-    let is_held = entry.state == State::Held;
-    let counts_extra = is_held && entry.units != Units::ONE;
-    let parts = [Needed::Stock, Needed::Buyers, Needed::Units];
-    check_there(facts, parts.into_iter().chain(counts_extra.then_some(Needed::Extra)))?;
-    let payment = if kept.is_none() { refunded(facts, rules, id, entry)? } else { None };
-    let has = facts.user_units(&entry.user)?;
-    let stock = match facts.stock()? {
-        // A stock that was deleted is never created again.
-        Stock::Missing => None,
-        Stock::Left(before) => {
-            let after = stock_after_release(before, units, rules.total);
-            (after != before).then_some(Change { before, after })
-        }
-    };
-    facts.writable(if is_held { entry.units } else { Units::ONE })?;
-    facts.room(Stream::Released)?;
-    let remaining = has.as_ref().and_then(|has| has.without(units, false));
-    let order = Order { user: entry.user.clone(), id: id.clone(), units };
-    let mut plan = Amend::about(order, Some(rules.sale));
-    plan.appends = Appends::One(Append::Release { reason, was: Some(entry.state), kept });
-    plan.stock = stock;
-    if is_held {
-        let was_beyond = entry.units.beyond_first();
-        plan.extra = kept.map_or(0, Units::beyond_first).saturating_sub(was_beyond);
+    norestock: bool,
+    refunded: bool,
+}
+
+impl Release {
+    /// All units return to the stock, and are to be refunded if they were paid.
+    fn all(reason: Reason) -> Self {
+        Self { reason, kept: None, norestock: false, refunded: false }
     }
-    plan.payment = payment;
-    // Without units on record, none are written.
-    plan.units = has.map(|_| remaining.clone().into());
-    plan.entry = Some(match kept {
-        Some(units) => Entry { units, ..entry.clone() },
-        None => {
-            plan.hold = is_held.then_some(Hold::Lift);
-            plan.dismiss = !remaining.is_some_and(|has| has.has().is_buyer());
-            entry.clone().released(reason)
+
+    fn append(self, was: Option<State>) -> Append {
+        let Self { reason, kept, norestock, refunded } = self;
+        Append::Release { reason, was, kept, norestock, refunded }
+    }
+
+    /// Releases the units of an order, and its user's right to buy; or all its units but those that
+    /// are kept. Not from a sale that lacks a key: what is not written there would be wrong when
+    /// the key comes.
+    fn of<F: Facts>(
+        self,
+        facts: &F,
+        rules: &Rules,
+        id: &F::Name,
+        entry: &Entry<F::Name>,
+    ) -> Result<Amend<F::Name>, F::Error> {
+        let kept = self.kept;
+        let left = kept.map_or(0, Units::get);
+        let units = Units::new(entry.units.get().saturating_sub(left)).ok_or(Refusal::Garbled)?;
+        facts.releasable()?;
+        let is_held = entry.state == State::Held;
+        let counts_extra = is_held && entry.units != Units::ONE;
+        let parts = [Needed::Stock, Needed::Buyers, Needed::Units];
+        check_there(facts, parts.into_iter().chain(counts_extra.then_some(Needed::Extra)))?;
+        let payment = if kept.is_none() { refunded(facts, rules, id, entry)? } else { None };
+        let has = facts.user_units(&entry.user)?;
+        let stock = self.stock_after(facts.stock()?, units, rules);
+        facts.writable(if is_held { entry.units } else { Units::ONE })?;
+        facts.room(Stream::Released)?;
+        let remaining = has.as_ref().and_then(|has| has.without(units, false));
+        let order = Order { user: entry.user.clone(), id: id.clone(), units };
+        let mut plan = Amend::about(order, Some(rules.sale));
+        plan.appends = Appends::One(self.append(Some(entry.state)));
+        plan.rules = self.norestock.then(|| rules.without(units));
+        plan.stock = stock;
+        if is_held {
+            let was_beyond = entry.units.beyond_first();
+            plan.extra = kept.map_or(0, Units::beyond_first).saturating_sub(was_beyond);
         }
-    });
-    debug_assert!(plan.makes_no_units(entry));
-    Ok(plan)
+        plan.payment = payment;
+        // Without units on record, none are written.
+        plan.units = has.map(|_| remaining.clone().into());
+        let entry_left = self.note_refund(entry)?;
+        plan.entry = Some(match kept {
+            Some(units) => Entry { units, ..entry_left },
+            None => {
+                plan.hold = is_held.then_some(Hold::Lift);
+                plan.dismiss = !remaining.is_some_and(|has| has.has().is_buyer());
+                entry_left.released(self.reason)
+            }
+        });
+        debug_assert!(plan.makes_no_units(entry));
+        Ok(plan)
+    }
+
+    fn stock_after(self, stock: Stock, units: Units, rules: &Rules) -> Option<Change> {
+        match stock {
+            // A stock that was deleted is never created again.
+            Stock::Missing => None,
+            Stock::Left(_) if self.norestock => None,
+            Stock::Left(before) => {
+                let after = stock_after_release(before, units, rules.total);
+                (after != before).then_some(Change { before, after })
+            }
+        }
+    }
+
+    /// The order, with the units that were refunded elsewhere.
+    fn note_refund<N: Clone>(self, entry: &Entry<N>) -> Result<Entry<N>, Refusal> {
+        let span = Span::behind(self.kept, entry.units).filter(|_| self.refunded);
+        let refunded = span.map(|span| entry.refunded.before(span).ok_or(Refusal::Parts));
+        let refunded = refunded.transpose()?.unwrap_or(entry.refunded);
+        Ok(Entry { refunded, ..entry.clone() })
+    }
 }
 
 /// The payment of an order that is released, if it is on record: its refund is announced now.
@@ -325,8 +375,7 @@ fn release_unmanaged<F: Facts>(
         }
     };
     facts.room(Stream::Released)?;
-    let released = Append::Release { reason, was: None, kept: None };
-    let appends = Appends::One(released);
+    let appends = Appends::One(Release::all(reason).append(None));
     Ok(Some(Amend { appends, stock, dismiss: true, ..Amend::about(order, None) }))
 }
 

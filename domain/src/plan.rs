@@ -17,6 +17,7 @@ pub struct Order<N> {
 }
 
 /// A decision: an answer, and what it takes to make it true.
+#[allow(clippy::large_enum_variant, reason = "it lives for one command, and none is kept")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision<A, N> {
     /// Nothing is to be written.
@@ -74,6 +75,10 @@ pub enum Append {
         was: Option<State>,
         /// What the order keeps, if not everything is released.
         kept: Option<Units>,
+        /// The units leave the sale instead of returning to the stock.
+        norestock: bool,
+        /// They were refunded elsewhere.
+        refunded: bool,
     },
     /// The entry that a consumer rejects, and what became of its order. It is acknowledged once all
     /// entries are appended: the last step that can be refused.
@@ -186,6 +191,8 @@ pub struct Amend<N> {
     /// The sale, as entries name it; none of an unmanaged voucher.
     pub sale: Option<SaleId>,
     pub appends: Appends,
+    /// The rules with a smaller total: units leave the sale.
+    pub rules: Option<Rules>,
     pub stock: Option<Change>,
     /// The order in the book.
     pub entry: Option<Entry<N>>,
@@ -206,6 +213,7 @@ impl<N> Amend<N> {
             order,
             sale,
             appends: Appends::None,
+            rules: None,
             stock: None,
             entry: None,
             units: None,

@@ -150,6 +150,11 @@ impl Rules {
         units.checked_add(more.get()).is_some_and(|all| all <= limit)
     }
 
+    /// The rules of a sale that these units have left.
+    pub fn without(self, units: Units) -> Self {
+        Self { total: self.total.saturating_sub(units.get()).max(0), ..self }
+    }
+
     /// The window at `now`: it begins at `begin` and is over at `end`.
     pub fn window(&self, now: Millis) -> Window {
         if self.begin.is_some_and(|begin| now < begin) {

@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use crate::book::{Reason, State};
 use crate::entry_id::EntryId;
 use crate::fields::{
-    DEAD_LETTER_PREFIX, DEADLINE, KEPT, OWN_FIELDS, PAYMENT, REASON, REFERENCE, SALE, UNITS,
-    WAITED, WAS,
+    DEAD_LETTER_PREFIX, DEADLINE, ENTRY, KEPT, NO_RESTOCK, OWN_FIELDS, PAID, PAYMENT, REASON,
+    REFERENCE, REFUNDED, SALE, UNITS, WAITED, WAS,
 };
 use crate::integer::{self, Decimal};
 use crate::payments::Outcome;
@@ -65,13 +65,39 @@ pub struct OrderEntry<V> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says<V> {
     /// It was accepted; held until the deadline, if there is one; after it had waited in line.
-    Accepted { deadline: Option<i64>, waited: Option<i64> },
-    /// It is paid for, without a reference or by its first payment.
-    Confirmed { reference: Option<V> },
+    Accepted {
+        deadline: Option<i64>,
+        waited: Option<i64>,
+    },
+    /// It is paid for, without a reference or by its first payment; which is for so many units, if
+    /// that was said.
+    Confirmed {
+        reference: Option<V>,
+        paid: Option<Units>,
+    },
     /// A payment that is to be looked at, and that changes no order.
-    Payment { outcome: Outcome, reference: Option<V> },
-    /// Its units are on sale again: all, or all but those kept. `was` is its state before.
-    Released { reason: Reason, was: Option<State>, kept: Option<Units>, reference: Option<V> },
+    Payment {
+        outcome: Outcome,
+        reference: Option<V>,
+        paid: Option<Units>,
+    },
+    Released(Release<V>),
+}
+
+/// A release of all units of an order, or of all but those kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release<V> {
+    pub reason: Reason,
+    /// The state that the order of a managed voucher was in.
+    pub was: Option<State>,
+    pub kept: Option<Units>,
+    pub reference: Option<V>,
+    /// The units have left the sale. They are on sale again otherwise.
+    pub norestock: bool,
+    /// They were refunded elsewhere. They are to be refunded otherwise, if they were paid.
+    pub refunded: bool,
+    /// The entry that was rejected.
+    pub entry: Option<EntryId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,20 +153,25 @@ impl<V: Copy> Entry<V> {
         say(SALE, number(order.sale.map(SaleId::get)));
         match self.says {
             Says::Accepted { waited, .. } => say(WAITED, number(waited)),
-            Says::Confirmed { reference: None } => {}
-            Says::Confirmed { reference: Some(reference) } => {
-                say(REFERENCE, Some(Value::Text(reference)));
+            Says::Confirmed { reference: None, .. } => {}
+            Says::Confirmed { reference, paid } => {
+                say(REFERENCE, reference.map(Value::Text));
                 say(PAYMENT, Some(Value::Word(Outcome::First.word())));
+                say(PAID, number(paid.map(Units::get)));
             }
-            Says::Payment { outcome, reference } => {
+            Says::Payment { outcome, reference, paid } => {
                 say(REFERENCE, reference.map(Value::Text));
                 say(PAYMENT, Some(Value::Word(outcome.word())));
+                say(PAID, number(paid.map(Units::get)));
             }
-            Says::Released { reason, was, kept, reference } => {
-                say(REFERENCE, reference.map(Value::Text));
-                say(REASON, Some(Value::Word(reason.word())));
-                say(WAS, was.map(|was| Value::Word(was.word())));
-                say(KEPT, number(kept.map(Units::get)));
+            Says::Released(it) => {
+                say(REFERENCE, it.reference.map(Value::Text));
+                say(REASON, Some(Value::Word(it.reason.word())));
+                say(WAS, it.was.map(|was| Value::Word(was.word())));
+                say(KEPT, number(it.kept.map(Units::get)));
+                say(NO_RESTOCK, it.norestock.then_some(Value::Number(1)));
+                say(REFUNDED, it.refunded.then_some(Value::Number(1)));
+                say(ENTRY, it.entry.map(Value::Id));
             }
         }
     }
@@ -182,10 +213,16 @@ pub fn read<V: Copy + AsRef<[u8]>>(
             let [deadline, waited] = [DEADLINE, WAITED].map(|name| fields.number(name));
             Says::Accepted { deadline: deadline?, waited: waited? }
         }
-        Which::Confirmed => match fields.payment()? {
-            Outcome::First => Says::Confirmed { reference },
-            outcome => Says::Payment { outcome, reference },
-        },
+        Which::Confirmed => {
+            let paid = fields.units(PAID)?;
+            if paid.is_some() && reference.is_none() {
+                return Err(garbled("paid without ref"));
+            }
+            match fields.payment()? {
+                Outcome::First => Says::Confirmed { reference, paid },
+                outcome => Says::Payment { outcome, reference, paid },
+            }
+        }
         Which::Released => {
             let (reason, was) = (fields.state(REASON)?, fields.state(WAS)?);
             let Some(State::Released(reason)) = reason else {
@@ -194,7 +231,13 @@ pub fn read<V: Copy + AsRef<[u8]>>(
             if was.is_some_and(|was| !was.is_live()) {
                 return Err(garbled("was is not held or sold"));
             }
-            Says::Released { reason, was, kept: fields.units(KEPT)?, reference }
+            let [norestock, refunded] = [NO_RESTOCK, REFUNDED].map(|name| fields.flag(name));
+            let (norestock, refunded) = (norestock?, refunded?);
+            if refunded && reference.is_none() {
+                return Err(garbled("refunded without ref"));
+            }
+            let (kept, entry) = (fields.units(KEPT)?, fields.entry()?);
+            Says::Released(Release { reason, was, kept, reference, norestock, refunded, entry })
         }
     };
     Ok(Entry { order, says })
@@ -252,6 +295,21 @@ impl<'f, V: Copy + AsRef<[u8]>> Fields<'f, V> {
         let Some(number) = self.number(name)? else { return Ok(None) };
         let not = || Unread::Garbled(format!("{} is not a number above 0", shown(name)));
         Units::new(number).map(Some).ok_or_else(not)
+    }
+
+    /// Is this said?
+    fn flag(&self, name: &[u8]) -> Result<bool, Unread> {
+        match self.one(name)?.as_ref().map(V::as_ref) {
+            None => Ok(false),
+            Some(b"1") => Ok(true),
+            Some(_) => Err(Unread::Garbled(format!("{} is not 1", shown(name)))),
+        }
+    }
+
+    fn entry(&self) -> Result<Option<EntryId>, Unread> {
+        let Some(text) = self.one(ENTRY)? else { return Ok(None) };
+        let id = EntryId::parse(text.as_ref()).ok_or_else(|| garbled("entry is not an id"))?;
+        Ok(Some(id))
     }
 
     fn state(&self, name: &[u8]) -> Result<Option<State>, Unread> {

@@ -21,9 +21,12 @@ db.execute("""CREATE TABLE IF NOT EXISTS orders (voucher TEXT, sale TEXT, id TEX
               units INTEGER, state TEXT, PRIMARY KEY (voucher, sale, id))""")
 db.execute("CREATE TABLE IF NOT EXISTS refunds (ref TEXT PRIMARY KEY, user TEXT, reason TEXT)")
 
-LEAST = {"units": 1, "kept": 1, "deadline": 0, "waited": 0}
+LEAST = {"units": 1, "kept": 1, "paid": 1, "deadline": 0, "waited": 0}
 WORDS = {"reason": ("cancelled", "expired", "rejected"), "was": ("held", "sold"),
-         "payment": ("first", "late", "second", "unknown")}
+         "payment": ("first", "released", "late", "second", "unknown")}
+# Fields that only one stream has; elsewhere they are the shop's own.
+FLAGS = ("norestock", "refunded")
+ONLY_IN = {"paid": CONFIRMED, **dict.fromkeys((*FLAGS, "entry"), RELEASED)}
 
 def number(text, least, most=2**63 - 1):
     return int(text) if re.fullmatch("0|[1-9][0-9]{0,18}", text) and least <= int(text) <= most \
@@ -32,7 +35,7 @@ def number(text, least, most=2**63 - 1):
 def entry_of(stream, flat):
     """What an entry says, from its names and values in turn. A ValueError if it is none of ours."""
     names = flat[::2]
-    for name in ("userId", "voucherId", "id", "sale", "ref", *LEAST, *WORDS):
+    for name in ("userId", "voucherId", "id", "sale", "ref", *LEAST, *WORDS, *ONLY_IN):
         if names.count(name) > 1:
             raise ValueError(f"two fields {name}")
     entry = dict(zip(names, flat[1::2]))
@@ -42,8 +45,19 @@ def entry_of(stream, flat):
         raise ValueError("it is a release")
     if stream == ORDERS and entry.get("payment", "first") != "first":
         raise ValueError("it is a payment")
+    for name, its in ONLY_IN.items():
+        if stream != its:
+            entry.pop(name, None)
     if stream == RELEASED:
         entry.setdefault("reason", "")
+        for name in FLAGS:
+            if entry.get(name, "1") != "1":
+                raise ValueError(f"{name} is not 1")
+            entry[name] = name in entry
+        if not re.fullmatch("[0-9]+(-[0-9]+)?", entry.get("entry", "0")):
+            raise ValueError("entry is not an id")
+    if "ref" not in entry and ("paid" in entry or entry.get("refunded")):
+        raise ValueError("paid or refunded without ref")
     entry.setdefault("units", "1")
     for name, least in LEAST.items():
         if name in entry:

@@ -23,7 +23,8 @@ local ID_LEN_MAX = 512 -- seckill.name-bytes-max
 local FIELD_LEN_MAX = 1024
 local OWN_FIELDS = {
     units = true, deadline = true, reason = true, was = true, sale = true, ref = true,
-    payment = true, kept = true, waited = true, cart = true,
+    payment = true, kept = true, waited = true, cart = true, paid = true, norestock = true,
+    refunded = true, entry = true,
 }
 local PAIRS_MAX = 1024
 -- How long a fence key outlives the lease.
@@ -188,7 +189,8 @@ local function bad_fields(names)
     elseif have_equals(names) then
         return 'must be three different words'
     elseif any(names, function(name) return OWN_FIELDS[name] end) then
-        return 'must not use units, deadline, reason, was, sale, ref, payment, kept, waited or cart'
+        return 'must not use units, deadline, reason, was, sale, ref, payment, kept, waited, cart, ' ..
+            'paid, norestock, refunded or entry'
     elseif any(names, function(name) return string.sub(name, 1, 3) == 'dlq' end) then
         return 'must not begin with dlq, as the fields of dead letters do'
     end

@@ -1,5 +1,5 @@
-//! `SECKILL.CANCEL voucher user orderid [IF held|sold] [KEEP n] [SALE id]`: releases an order's
-//! units, once, or all of them but `n`.
+//! `SECKILL.CANCEL voucher user orderid [IF held|sold] [KEEP n] [NORESTOCK] [REFUNDED] [SALE id]`:
+//! releases an order's units, once, or all of them but `n`; for the stock, or off the sale.
 
 use super::decided::done;
 use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER, request};
@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::{OrderId, User, Voucher};
 use domain::book::State;
-use domain::orders::cancel;
+use domain::orders::{Cancel as Asked, cancel};
 use domain::rules::SaleId;
 use domain::sale::Units;
 
@@ -32,6 +32,8 @@ arguments! {
         id: OrderId<'a> = ORDER_ID,
         [only: Either<Said, Said> = IF]
         [kept: i64 = KEEP]
+        [norestock: Said = NORESTOCK]
+        [refunded: Said = REFUNDED]
         [sale: SaleId = SALE]
     }
 }
@@ -40,6 +42,8 @@ const IF: ArgSpec =
     ArgSpec::one_of(c"state", &[ArgSpec::word(c"held", c"held"), ArgSpec::word(c"sold", c"sold")])
         .after(c"IF");
 const KEEP: ArgSpec = ArgSpec::integer(c"keep", 0, i64::MAX).after(c"KEEP");
+const NORESTOCK: ArgSpec = ArgSpec::word(c"norestock", c"NORESTOCK");
+const REFUNDED: ArgSpec = ArgSpec::word(c"refunded", c"REFUNDED");
 
 struct Cancel;
 
@@ -53,10 +57,15 @@ impl Command for Cancel {
         });
         let kept = given.kept.map(|kept| Units::new(kept).ok_or(CommandError::KeepNone));
         let kept = kept.transpose()?;
+        let [norestock, refunded] = [&given.norestock, &given.refunded].map(Option::is_some);
+        if refunded && only == Some(State::Held) {
+            return Err(CommandError::RefundedHeld);
+        }
+        let asked = Asked { only, kept, norestock, refunded };
         let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
         let sale = memory.arrivals.sale(&opening)?;
         let request = request(given.user, given.id, given.sale);
-        let answer = done(memory, &sale, cancel(&sale, &request, only, kept)?)?;
+        let answer = done(memory, &sale, cancel(&sale, &request, asked)?)?;
         Ok(Reply::Integer(answer as i64))
     }
 }

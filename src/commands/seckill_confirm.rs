@@ -1,9 +1,9 @@
-//! `SECKILL.CONFIRM voucher user orderid [REF reference] [REFUND] [SALE id]`: makes a held order
-//! sold, and appends it to the stream of confirmed orders. A payment with a reference is recorded
-//! once, whatever has become of the order.
+//! `SECKILL.CONFIRM voucher user orderid [REF reference] [UNITS n] [REFUND] [SALE id]`: makes a
+//! held order sold, and appends it to the stream of confirmed orders. A payment with a reference is
+//! recorded once, whatever has become of the order.
 
 use super::decided::done;
-use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER, request};
+use super::{Answering, Command, ORDER_ID, SALE, UNITS_OPTION, USER, VOUCHER, request};
 use crate::args::{Said, arguments};
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
@@ -16,6 +16,7 @@ use domain::confirm::{Given as Payment, confirm};
 use domain::facts::Facts;
 use domain::payments::REFERENCE_LEN_MAX;
 use domain::rules::SaleId;
+use domain::sale::Units;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.confirm",
@@ -34,6 +35,7 @@ arguments! {
         user: User<'a> = USER,
         id: OrderId<'a> = ORDER_ID,
         [reference: Reference<'a> = REF]
+        [units: Units = UNITS_OPTION]
         [refund: Said = REFUND]
         [sale: SaleId = SALE]
     }
@@ -49,14 +51,15 @@ impl Command for Confirm {
 
     fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
         let is_refunded = given.refund.is_some();
-        if is_refunded && given.reference.is_none() {
-            return Err(CommandError::Syntax);
+        if given.reference.is_none() && (is_refunded || given.units.is_some()) {
+            return Err(CommandError::NoReference);
         }
         let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
         let sale = memory.arrivals.sale(&opening)?;
         let request = request(given.user, given.id, given.sale);
+        let units = given.units;
         let payment =
-            given.reference.map(|it| Payment { reference: Name::Given(it.0), is_refunded });
+            given.reference.map(|it| Payment { reference: Name::Given(it.0), is_refunded, units });
         if let Some(Payment { reference, .. }) = &payment {
             check_new(&sale, reference)?;
         }

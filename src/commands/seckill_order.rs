@@ -11,6 +11,7 @@ use crate::server::{CommandSpec, Ctx, Reply, handler};
 use crate::typed::{OrderId, Voucher};
 use domain::book::{Entry, State};
 use domain::facts::Facts;
+use domain::sale::Units;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.order",
@@ -66,6 +67,14 @@ impl Command for Order {
             ("asked", Reply::Integer(entry.asked.get())),
             ("was", entry.was.map_or(Reply::Null, |was| Reply::text(was.word()))),
             ("position", Reply::integer_or_null(position)),
+            ("paid", Reply::integer_or_null(entry.paid.map(Units::get))),
+            (
+                "refunded",
+                match entry.refunded.is_none() {
+                    true => Reply::Null,
+                    false => Reply::Bytes(entry.refunded.text()),
+                },
+            ),
         ]))
     }
 }

@@ -18,6 +18,7 @@ use crate::server::{Call, Kind, OwnedStr, Str};
 use crate::typed::User;
 use domain::facts::Stream;
 use domain::plan::{Amend, Append, Change, Hold, Left, Place, Plan, Record};
+use domain::rules::Rules;
 
 /// What came of a plan, or of the tries of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +86,10 @@ impl<'a> Sale<'a> {
                 *added = self.add(append.stream(), entries.of(order, text))?;
             }
             let is_letter = |it: &Append| matches!(it, Append::DeadLetter { .. });
-            if appends.iter().any(is_letter) { self.acknowledge() } else { Ok(()) }
+            if appends.iter().any(is_letter) {
+                self.acknowledge()?;
+            }
+            plan.rules.map_or(Ok(()), |rules| self.write_rules(&rules))
         };
         let appended = append();
         let added =
@@ -168,6 +172,14 @@ impl<'a> Sale<'a> {
         let mut streams = self.more().streams.borrow_mut();
         let stream = streams.iter_mut().flatten().find(|(stream, _)| *stream == to);
         stream.map(|(_, stream)| stream.add(fields)).transpose()
+    }
+
+    /// Writes the rules with another total. Replicated by the server.
+    fn write_rules(&self, rules: &Rules) -> Result<(), CommandError> {
+        self.close_streams();
+        rules::write(self.ctx, self.managed_keys()?.rules, rules)?;
+        self.forget_rules();
+        Ok(())
     }
 
     /// Acknowledges the entry that is rejected.

@@ -4,6 +4,8 @@ use crate::error::CommandError;
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::server::{OwnedStr, Str};
+use domain::book::Reason;
+use domain::entry_id::EntryId;
 use domain::facts::Stream;
 use domain::fields::CART;
 use domain::integer::Decimal;
@@ -11,10 +13,10 @@ use domain::payments::Outcome;
 use domain::plan::{Amend, Append, Booked, Order, Take};
 use domain::rules::{Millis, SaleId};
 use domain::sale::Units;
-use domain::stream_entry::{Entry, OrderEntry, Says, Value};
+use domain::stream_entry::{Entry, OrderEntry, Release, Says, Value};
 
 /// How many fields an entry of an order can have beside user, voucher and order id.
-const MORE_MAX: usize = 6;
+const MORE_MAX: usize = 8;
 
 /// What the entry of a plan says beside the names of its order.
 pub(super) enum Text<'a> {
@@ -56,16 +58,24 @@ pub(super) fn decimal(number: i64) -> OwnedStr {
     OwnedStr::new(Decimal::new(number).bytes())
 }
 
-/// What an entry says of a plan's order; nothing by a dead letter.
-fn says<'p>(append: Append, plan: &'p Amend<Name<'_>>) -> Option<Says<&'p [u8]>> {
-    let paid = plan.payment.as_ref().map(|(reference, _)| reference.as_ref());
+/// What an entry says of a plan's order, that an entry was rejected for, or not; nothing by a dead
+/// letter.
+fn says<'p>(
+    append: Append,
+    plan: &'p Amend<Name<'_>>,
+    rejected: Option<EntryId>,
+) -> Option<Says<&'p [u8]>> {
+    let reference = plan.payment.as_ref().map(|(reference, _)| reference.as_ref());
+    let paid = plan.payment.as_ref().and_then(|(_, payment)| payment.paid);
     Some(match append {
-        Append::Confirmation => Says::Confirmed { reference: None },
-        Append::Payment(Outcome::First) => Says::Confirmed { reference: paid },
-        Append::Payment(outcome) => Says::Payment { outcome, reference: paid },
-        Append::Release { reason, was, kept } => {
+        Append::Confirmation => Says::Confirmed { reference: None, paid: None },
+        Append::Payment(Outcome::First) => Says::Confirmed { reference, paid },
+        Append::Payment(outcome) => Says::Payment { outcome, reference, paid },
+        Append::Release { reason, was, kept, norestock, refunded } => {
             let reference = plan.entry.as_ref().and_then(|it| it.reference.as_ref());
-            Says::Released { reason, was, kept, reference: reference.map(Name::as_ref) }
+            let reference = reference.map(Name::as_ref);
+            let entry = rejected.filter(|_| reason == Reason::Rejected);
+            Says::Released(Release { reason, was, kept, reference, norestock, refunded, entry })
         }
         Append::DeadLetter { .. } => return None,
     })
@@ -113,7 +123,8 @@ impl<'a> Sale<'a> {
 
     /// The text of an entry of this plan.
     pub(super) fn text_of(&self, append: Append, plan: &Amend<Name<'a>>) -> Text<'a> {
-        match (append, self.rejected, says(append, plan)) {
+        let rejected = self.rejected.map(|rejected| rejected.delivery.id);
+        match (append, self.rejected, says(append, plan, rejected)) {
             (Append::DeadLetter { fate, was }, Some(rejected), _) => {
                 Text::Letter(rejected.letter(fate, was))
             }

@@ -146,3 +146,4 @@ mod users;
 mod users_load;
 mod waiting;
 mod waiting_odd;
+mod words;

@@ -215,7 +215,7 @@ fn dead_letters_and_give_backs_can_be_rejected_too() {
     assert_eq!(rejected(&server, &id), "rejected");
     server.check("> SECKILL.TRY 7 alice o2\n0");
     // Both entries report an order that was released, and do not affect the new order.
-    for (stream, fields) in [("stream.orders.released", 8), ("stream.orders.dlq", 18)] {
+    for (stream, fields) in [("stream.orders.released", 10), ("stream.orders.dlq", 18)] {
         let id = deliver(&server, stream).pop().expect("an entry");
         let command = format!("SECKILL.REJECT {stream} g {id} REASON again");
         server.check(&format!("> {command}\n1"));

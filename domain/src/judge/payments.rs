@@ -18,6 +18,11 @@ pub const SHARED: &str = "shared";
 /// a line that refunds it: nothing is refunded here until a person says whose it is.
 pub const CLAIMED: &str = "claimed";
 
+/// The words of lines about units that were refunded elsewhere: all that an order had at last, and
+/// a part. Nothing is refunded by them.
+pub const ELSEWHERE: &str = "refunded";
+pub const ELSEWHERE_PART: &str = "refunded part";
+
 /// Whether the lines of an order refund what is due of its payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Money {
@@ -30,7 +35,7 @@ pub enum Money {
     Owed(i64),
 }
 
-/// What lines refund of a payment of one order.
+/// What lines refund of a payment of one order, or say to be refunded elsewhere.
 struct Refunds {
     /// Units that were released with the order, and those before.
     released: i64,
@@ -51,8 +56,11 @@ impl Refunds {
         };
         let whole = [Outcome::Late, Outcome::Second].map(Outcome::word);
         Self {
-            released: units(|to| matches!(State::parse(to.as_bytes()), Some(State::Released(_)))),
-            reduced: units(|to| to == "reduced"),
+            released: units(|to| {
+                let state = State::parse(to.as_bytes());
+                to == ELSEWHERE || state.is_some_and(State::is_released)
+            }),
+            reduced: units(|to| ["reduced", ELSEWHERE_PART].contains(&to)),
             is_whole: its().any(|line| whole.contains(&line.to)),
             is_denied: lines.iter().any(|line| line.to == NOT_REFUNDED),
             is_shared: its().any(|line| line.to == SHARED),
@@ -73,6 +81,18 @@ pub fn refunded(known: &Known<String>, lines: &[Line<'_>]) -> i64 {
         _ => 0,
     };
     released.saturating_add(reduced).saturating_add(owed)
+}
+
+/// How many units of a payment that is for so many are neither kept nor on lines, nor due by a
+/// release. A payment that is another order's too waits for a person.
+pub fn beyond(known: &Known<String>, lines: &[Line<'_>], paid: Option<i64>) -> i64 {
+    let (Some(reference), Some(paid)) = (&known.reference, paid) else { return 0 };
+    let refunds = Refunds::of(reference, lines);
+    if refunds.is_shared || refunds.is_whole || refunds.is_denied {
+        return 0;
+    }
+    let kept = if known.state.is_live() { known.units } else { 0 };
+    paid.saturating_sub(kept).saturating_sub(refunded(known, lines))
 }
 
 /// Do the lines of an order give this payment back as a whole?
@@ -190,7 +210,18 @@ fn refunds(sale: &Sale<'_>, order: &str, row: &Row<'_>, lines: &[Line<'_>], foun
     }
     let word = known.state.word();
     let paid = format!("{word}, {} units paid by {reference}", known.units);
+    let on_server = match &sale.server {
+        Server::On(live) => live.orders.get(order).zip(live.paid.get(order)),
+        Server::Older | Server::Over => None,
+    };
+    let on_server = on_server.filter(|(fact, _)| fact.known.reference == known.reference);
+    let beyond = beyond(known, lines, on_server.map(|(_, paid)| *paid));
     let (kind, server, its) = match money(known, lines) {
+        Money::Fits if beyond > 0 => (
+            Kind::Owed,
+            paid,
+            format!("no line refunds {beyond} units that were paid beyond these"),
+        ),
         Money::Fits => return,
         Money::Owed(_) if matches!(sale.server, Server::Older) => return,
         Money::GoodsAndMoney => {

@@ -29,6 +29,8 @@ struct Shop {
     outside: BTreeMap<&'static str, i64>,
     lines: Vec<Line<'static>>,
     payments: Vec<Payment<'static>>,
+    /// What the server says that payments are for.
+    paid: BTreeMap<&'static str, i64>,
     limit: i64,
     left: Option<i64>,
     is_untold: bool,
@@ -43,6 +45,7 @@ impl Shop {
             outside: BTreeMap::new(),
             lines: Vec::new(),
             payments: Vec::new(),
+            paid: BTreeMap::new(),
             limit: 9,
             left: None,
             is_untold: false,
@@ -67,6 +70,7 @@ impl Shop {
             left: self.left.unwrap_or(total - held),
             limit: self.limit,
             outside: self.outside.clone(),
+            paid: self.paid.clone(),
             is_steady: true,
             ..Live::default()
         };

@@ -12,7 +12,7 @@ fn entry_of(which: Which, text: &str) -> Result<Entry<&[u8]>, Unread> {
 }
 
 /// Entries of the order 1 of u for v, by the stream and the fields beside these.
-const ENTRIES: [(Which, &str); 45] = {
+const ENTRIES: [(Which, &str); 65] = {
     use Which::{Confirmed, Orders, Released};
     [
         (Orders, ""),
@@ -48,6 +48,14 @@ const ENTRIES: [(Which, &str); 45] = {
         (Confirmed, "sale 17 ref p:1 payment late"),
         (Confirmed, "sale 17 ref p:1 payment second"),
         (Confirmed, "ref p:1 payment unknown"),
+        (Confirmed, "units 2 sale 17 ref p:1 payment first paid 3"),
+        (Confirmed, "sale 17 ref p:1 payment late paid 2"),
+        (Confirmed, "sale 17 ref p:1 payment unknown paid 1"),
+        (Confirmed, "units 2 sale 17 ref p:1 payment released paid 2"),
+        (Confirmed, "sale 17 paid 2"),
+        (Confirmed, "ref p:1 payment first paid 0"),
+        (Confirmed, "ref p:1 payment first paid two"),
+        (Confirmed, "ref p:1 payment first paid 1 paid 2"),
         (Confirmed, "ref p:1 payment else"),
         (Confirmed, "ref p:1 ref p:2 payment first"),
         (Confirmed, "reason expired"),
@@ -55,6 +63,21 @@ const ENTRIES: [(Which, &str); 45] = {
         (Released, "sale 17 reason expired was held"),
         (Released, "units 2 sale 17 ref p:1 reason cancelled was sold kept 3"),
         (Released, "reason rejected was sold"),
+        (Released, "sale 17 reason rejected was held entry 1795259348145-2"),
+        (
+            Released,
+            "units 2 sale 17 ref p:1 reason cancelled was sold kept 3 norestock 1 refunded 1",
+        ),
+        (Released, "sale 17 ref p:1 reason cancelled was sold refunded 1"),
+        (Released, "sale 17 reason cancelled was held norestock 1"),
+        (Released, "reason cancelled norestock yes"),
+        (Released, "reason cancelled norestock 1 norestock 1"),
+        (Released, "reason cancelled was sold refunded 1"),
+        (Released, "ref p:1 reason cancelled was sold refunded 0"),
+        (Released, "reason rejected entry 17-x"),
+        (Released, "reason rejected entry 17-1 entry 17-2"),
+        (Orders, "paid 0 norestock 0 refunded 0 entry 0"),
+        (Confirmed, "norestock 0 refunded 0 entry x"),
         (Released, ""),
         (Released, "reason sold"),
         (Released, "reason bored"),
@@ -114,18 +137,26 @@ fn told(entry: &Entry<&[u8]>) -> Json {
         Says::Accepted { deadline, waited } => {
             json!({ "says": "accepted", "deadline": deadline, "waited": waited })
         }
-        Says::Confirmed { reference } => {
-            json!({ "says": "confirmed", "ref": reference.map(text) })
-        }
-        Says::Payment { outcome, reference } => {
-            json!({ "says": "payment", "payment": outcome.word(), "ref": reference.map(text) })
-        }
-        Says::Released { reason, was, kept, reference } => json!({
-            "says": "released",
-            "reason": reason.word(),
-            "was": was.map(State::word),
-            "kept": kept.map(Units::get),
+        Says::Confirmed { reference, paid } => json!({
+            "says": "confirmed",
             "ref": reference.map(text),
+            "paid": paid.map(Units::get),
+        }),
+        Says::Payment { outcome, reference, paid } => json!({
+            "says": "payment",
+            "payment": outcome.word(),
+            "ref": reference.map(text),
+            "paid": paid.map(Units::get),
+        }),
+        Says::Released(it) => json!({
+            "says": "released",
+            "reason": it.reason.word(),
+            "was": it.was.map(State::word),
+            "kept": it.kept.map(Units::get),
+            "ref": it.reference.map(text),
+            "norestock": it.norestock,
+            "refunded": it.refunded,
+            "entry": it.entry.map(|id| id.to_string()),
         }),
     };
     if let (Json::Object(told), Json::Object(says)) = (&mut told, says) {

@@ -1,46 +1,24 @@
 //! The commands, as the module takes their steps: facts, decision, plan, apply.
 
+pub use crate::requests::{Action, Answer, Named, keeping, meant};
+
 use crate::flat::Flat;
 use crate::planted::Planted;
 use crate::world::{Error, HasBought, NOW, View, World, Written};
-use domain::book::{Entry, Reason, State};
-use domain::confirm::{self, Confirmation, Given};
+use domain::book::{Entry, Reason};
+use domain::confirm::{self, Given};
 use domain::facts::Refusal;
 use domain::orders::{self, Cancellation, Request};
 use domain::overlay::Overlay;
 use domain::plan::{Decision, Order, Plan, SalePlan};
-use domain::rejection::Fate;
 use domain::rules::{Meant, Millis, Rules, SaleId};
 use domain::sale::{Outcome, Policy, Units};
 use domain::sales::{self, End};
 use domain::tries::{self, Else, Wish};
 use std::cell::Cell;
 
-/// An order that a request names, and the sale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Named {
-    pub user: u8,
-    pub id: u8,
-    pub sale: Option<u8>,
-}
-
-impl Named {
-    pub fn meant(self) -> Meant {
-        meant(self.sale)
-    }
-
-    fn request(self) -> Request<u8> {
-        Request { user: self.user, id: self.id, sale: self.meant() }
-    }
-}
-
 /// A try that waits where it would lose.
 pub const WAITS: Wish = Wish { or_else: Else::Wait, limit: None };
-
-/// The sale that a request means.
-pub fn meant(sale: Option<u8>) -> Meant {
-    Meant::by_request(sale.and_then(|sale| SaleId::new(sale.into())))
-}
 
 /// The entry of a try, as a consumer rejects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,61 +38,6 @@ impl Late {
     pub fn sale(self) -> Option<SaleId> {
         SaleId::new(self.sale.into())
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Try(Order<u8>),
-    /// A try that names a sale, by its number.
-    TryFor(Order<u8>, u8),
-    /// A try that waits where it would lose.
-    Wait(Order<u8>),
-    /// The timer looks at the line.
-    Serve,
-    /// Two tries of one command.
-    Pair(Order<u8>, Order<u8>),
-    Confirm(Named, Option<u8>),
-    /// A person refunds the payment.
-    Refund(Named, u8),
-    /// Memory gets full, or is no longer.
-    Fill,
-    Extend(Named, Millis),
-    /// All units, or all but so many.
-    Cancel(Named, Option<State>, Option<Units>),
-    /// The entry of this order, of the sale that is on.
-    Reject(u8),
-    /// The same, only if it is not sold.
-    RejectUnsold(u8),
-    /// The same of another sale, or of a try that was lost.
-    RejectLate(usize, u8),
-    Timer(u8),
-    Tick,
-    Restock(sales::Restock<u8>),
-    End(Option<Millis>),
-    Begin(Option<Millis>),
-    Limit(i64),
-    Hold(Option<Millis>),
-    Drop {
-        forced: bool,
-        sale: Option<u8>,
-    },
-    Create,
-    Adopt,
-    SetStock(i64),
-    /// From now on the replica gets nothing.
-    Lag,
-    Failover,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    Try(tries::Answer),
-    Pair([Result<tries::Answer, Error>; 2]),
-    Confirm(Confirmation),
-    Cancel(Cancellation),
-    Reject(Option<Fate>),
-    /// What the other commands answer, or nothing.
-    Number(i64),
 }
 
 /// One command in its course.
@@ -195,7 +118,21 @@ impl Run<'_> {
     }
 
     pub fn run(&mut self) -> Result<Answer, Error> {
-        match self.action {
+        let action = self.action;
+        let asked = self.planted.map_or(action, |planted| (planted.request)(action));
+        let answer = self.run_one(asked);
+        match self.planted.and_then(|planted| (planted.then)(action)) {
+            Some(next) if answer == Ok(Answer::Cancel(Cancellation::Released)) => {
+                let _ = (std::mem::replace(&mut self.action, next), self.run_one(next));
+                self.action = action;
+            }
+            _ => {}
+        }
+        answer
+    }
+
+    fn run_one(&mut self, action: Action) -> Result<Answer, Error> {
+        match action {
             Action::Try(order) => self.a_try(&order, Meant::Any, Wish::PLAIN).map(Answer::Try),
             Action::Wait(order) => self.a_try(&order, Meant::Any, WAITS).map(Answer::Try),
             Action::TryFor(order, sale) => {
@@ -206,18 +143,11 @@ impl Run<'_> {
                 Ok(Answer::Number(0))
             }
             Action::Pair(first, second) => Ok(Answer::Pair(self.pair([first, second]))),
-            Action::Confirm(named, reference) => {
-                let request = named.request();
-                let given = || reference.map(|it| Given { reference: it, is_refunded: false });
-                let decided = self.ask(|facts| confirm::confirm(facts, &request, given()))?;
-                self.take(decided).map(Answer::Confirm)
+            Action::Confirm(named, reference) => self.confirm(named, reference, false, None),
+            Action::Paid(named, reference, units) => {
+                self.confirm(named, Some(reference), false, Some(units))
             }
-            Action::Refund(named, reference) => {
-                let (request, is_refunded) = (named.request(), true);
-                let given = || Some(Given { reference, is_refunded });
-                let decided = self.ask(|facts| confirm::confirm(facts, &request, given()))?;
-                self.take(decided).map(Answer::Confirm)
-            }
+            Action::Refund(named, reference) => self.confirm(named, Some(reference), true, None),
             Action::Fill => {
                 self.world.is_full = !self.world.is_full;
                 Ok(Answer::Number(0))
@@ -226,9 +156,9 @@ impl Run<'_> {
                 let decided = self.ask(|facts| confirm::extend(facts, &named.request(), ms))?;
                 self.take(decided).map(Answer::Confirm)
             }
-            Action::Cancel(named, only, kept) => {
+            Action::Cancel(named, cancel) => {
                 let request = named.request();
-                let decided = self.ask(|facts| orders::cancel(facts, &request, only, kept))?;
+                let decided = self.ask(|facts| orders::cancel(facts, &request, cancel))?;
                 self.take(decided).map(Answer::Cancel)
             }
             Action::Reject(id) | Action::RejectUnsold(id) | Action::RejectLate(_, id) => {
@@ -240,6 +170,19 @@ impl Run<'_> {
             }
             _ => self.about_the_sale().map(Answer::Number),
         }
+    }
+
+    fn confirm(
+        &mut self,
+        named: Named,
+        reference: Option<u8>,
+        is_refunded: bool,
+        units: Option<Units>,
+    ) -> Result<Answer, Error> {
+        let request = named.request();
+        let given = || reference.map(|reference| Given { reference, is_refunded, units });
+        let decided = self.ask(|facts| confirm::confirm(facts, &request, given()))?;
+        self.take(decided).map(Answer::Confirm)
     }
 
     fn a_try(

@@ -1,7 +1,7 @@
 //! Two vouchers, one payment, and the books of both: whatever is sold, paid, released, lost and
 //! settled, the judge says PROVED only of books whose sums agree, counted here without it.
 
-use crate::actions::{Action, Named};
+use crate::actions::{Action, Named, keeping};
 use crate::bounds::{created, order, sale};
 use crate::ledger::{ORDER, REFERENCE, Rows, UNITS, USER, said, text};
 use crate::rows::Server;
@@ -121,7 +121,7 @@ impl State {
             let _ = server.run(Action::Restock(Restock::For { delta: -units, order: 0 }));
         } else if units < 0 {
             let named = Named { user: 0, id: 0, sale: None };
-            let _ = server.run(Action::Cancel(named, None, Some(Units::ONE)));
+            let _ = server.run(Action::Cancel(named, keeping(Some(Units::ONE))));
         }
         (rows.disputed, rows.is_settled) = (said(&self.servers[of].book(0)), true);
     }
@@ -131,7 +131,7 @@ impl State {
         let is_shared = self.is_shared();
         let (server, rows) = (&mut self.servers[of], &mut self.rows[of]);
         let named = Named { user: 0, id: 0, sale: None };
-        let _ = server.run(Action::Cancel(named, None, None));
+        let _ = server.run(Action::Cancel(named, keeping(None)));
         if let Some(units) = server.world.outside[0] {
             let _ = server.run(Action::Restock(Restock::For { delta: units.get(), order: 0 }));
         }
@@ -182,6 +182,7 @@ impl State {
         };
         let on_record = server.payments[0].filter(|_| planted != Planted::Payments);
         let live = Live {
+            paid: BTreeMap::new(),
             is_managed: true,
             orders: book.iter().map(fact).collect(),
             users: BTreeSet::new(),
@@ -256,10 +257,10 @@ impl Model for Books {
             moves.push(Move::Command(of, Action::Try(order(0, 0, UNITS))));
             moves.push(Move::Command(of, Action::Confirm(named, Some(0))));
             if of == 0 || is_sold {
-                moves.push(Move::Command(of, Action::Cancel(named, None, None)));
+                moves.push(Move::Command(of, Action::Cancel(named, keeping(None))));
             }
             if of == 0 && is_sold {
-                moves.push(Move::Command(of, Action::Cancel(named, None, Some(Units::ONE))));
+                moves.push(Move::Command(of, Action::Cancel(named, keeping(Some(Units::ONE)))));
             }
             moves.push(Move::Read(of));
             moves.extend((!state.is_shared()).then_some(Move::Repair(of)));

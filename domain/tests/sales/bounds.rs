@@ -1,9 +1,10 @@
 //! What is explored: several models, each to its end.
 
-use crate::actions::{Action, Named};
+use crate::actions::{Action, Named, keeping};
 use crate::model::{Bounds, Move};
 use crate::world::{NOW, World};
 use domain::book::State;
+use domain::orders::Cancel;
 use domain::plan::Order;
 use domain::rules::{Rules, SaleId};
 use domain::sale::Units;
@@ -44,9 +45,10 @@ impl Requests<'_> {
                 let confirm = |reference: &Option<u8>| Action::Confirm(named, *reference);
                 actions.extend(self.references.iter().map(confirm));
                 let only = [None, Some(State::Held), Some(State::Sold)];
-                actions.extend(only.map(|only| Action::Cancel(named, only, None)));
+                let only = only.map(|only| Cancel { only, ..Cancel::default() });
+                actions.extend(only.map(|cancel| Action::Cancel(named, cancel)));
                 let kept = Some(Units::ONE).filter(|_| self.keeps);
-                actions.extend(kept.map(|_| Action::Cancel(named, None, kept)));
+                actions.extend(kept.map(|_| Action::Cancel(named, keeping(kept))));
                 actions.extend(self.extends.then_some(Action::Extend(named, 2)));
             }
         }
@@ -185,7 +187,7 @@ pub fn payments_of_sales() -> Bounds {
         .collect();
     let other = Named { user: 0, id: 1, sale: None };
     actions.extend([Action::Confirm(other, Some(0)), Action::Confirm(other, Some(1))]);
-    actions.extend([Action::Try(order(0, 0, 1)), Action::Cancel(other, None, None)]);
+    actions.extend([Action::Try(order(0, 0, 1)), Action::Cancel(other, keeping(None))]);
     actions.extend([Action::Try(order(0, 1, 1)), Action::Fill, Action::Tick]);
     actions.extend(
         [(-1, 0), (1, 0), (-2, 0)]
@@ -194,6 +196,33 @@ pub fn payments_of_sales() -> Bounds {
     actions.extend([Action::Create, Action::Drop { forced: true, sale: None }]);
     let worlds = vec![World::EMPTY];
     Bounds { worlds, sales: 2, symmetry: false, ..of("payments of two sales", actions) }
+}
+
+/// What payments are for, and what becomes of units beside a return to the stock.
+pub fn words() -> Bounds {
+    let [ann, bob] = [(0, 0), (1, 1)].map(|(user, id)| Named { user, id, sale: None });
+    let units = |units| order(0, 0, units).units;
+    let mut actions = vec![Action::Try(order(0, 0, 2)), Action::Wait(order(1, 1, 1))];
+    actions.extend([None, Some(0)].map(|reference| Action::Confirm(ann, reference)));
+    actions.extend([1, 2, 3].map(|paid| Action::Paid(ann, 0, units(paid))));
+    actions.extend([Action::Paid(ann, 1, units(2)), Action::Paid(bob, 0, units(1))]);
+    actions.push(Action::Refund(ann, 0));
+    for kept in [None, Some(Units::ONE)] {
+        for [norestock, refunded] in [[false, false], [true, false], [false, true], [true, true]] {
+            let cancel = Cancel { only: None, kept, norestock, refunded };
+            actions.push(Action::Cancel(ann, cancel));
+        }
+    }
+    let only = Some(State::Held);
+    actions.push(Action::Cancel(bob, Cancel { only, norestock: true, ..keeping(None) }));
+    actions.extend([Action::Serve, Action::Timer(0), Action::Tick, Action::Fill]);
+    actions.extend([Action::Hold(None), Action::Restock(Restock::By(1))]);
+    if is_set("SOAK") {
+        actions.extend([Action::Drop { forced: true, sale: None }, Action::Create]);
+        actions.extend([Action::Lag, Action::Failover]);
+        actions.push(Action::Paid(ann, 1, units(1)));
+    }
+    Bounds { sales: 2, symmetry: false, ..of("words", actions) }
 }
 
 /// One snapshot at any moment, and one failover to it.
@@ -225,7 +254,9 @@ pub fn failover() -> Bounds {
 fn waiting(requests: Requests<'_>) -> Vec<Action> {
     let mut actions = requests.all();
     // As for orders that are held.
-    actions.retain(|action| !matches!(action, Action::Cancel(_, Some(State::Sold), _)));
+    actions.retain(|action| {
+        !matches!(action, Action::Cancel(_, Cancel { only: Some(State::Sold), .. }))
+    });
     let wait = |action: &Action| match action {
         Action::Try(order) => Some(Action::Wait(*order)),
         _ => None,

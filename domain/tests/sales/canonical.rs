@@ -4,7 +4,7 @@
 use crate::actions::Late;
 use crate::state::{State, Told};
 use crate::world::{ORDERS, REFERENCES, USERS, World};
-use domain::book::{Entry, Reason, State as OrderState};
+use domain::book::{Entry, Reason, Spans, State as OrderState};
 use domain::payments::Payment;
 use domain::sale::Units;
 
@@ -13,14 +13,14 @@ use domain::sale::Units;
 struct Renaming {
     users: bool,
     references: bool,
+    /// Payments matter: then it does, whether a released order was sold.
+    pays: bool,
 }
 
-const RENAMINGS: [Renaming; 4] = [
-    Renaming { users: false, references: false },
-    Renaming { users: true, references: false },
-    Renaming { users: false, references: true },
-    Renaming { users: true, references: true },
-];
+fn renamings(pays: bool) -> [Renaming; 4] {
+    let all = [(false, false), (true, false), (false, true), (true, true)];
+    all.map(|(users, references)| Renaming { users, references, pays })
+}
 
 impl Renaming {
     fn user(self, user: u8) -> u8 {
@@ -34,7 +34,9 @@ impl Renaming {
             return entry;
         }
         let state = released(entry.state);
-        Entry { state, units: Units::ONE, asked: Units::ONE, was: Some(OrderState::Held), ..entry }
+        let was = if self.pays { entry.was } else { Some(OrderState::Held) };
+        let (units, refunded) = (Units::ONE, Spans::NONE);
+        Entry { state, units, asked: units, was, refunded, ..entry }
     }
 
     fn payments(self, payments: Payments) -> Payments {
@@ -48,18 +50,18 @@ impl Renaming {
 }
 
 /// The same with the names that there are.
-pub fn plain(state: &State) -> State {
-    renamed(state, RENAMINGS[0], [0, 1, 2])
+pub fn plain(state: &State, pays: bool) -> State {
+    renamed(state, renamings(pays)[0], [0, 1, 2])
 }
 
-pub fn canonical(state: &State) -> State {
+pub fn canonical(state: &State, pays: bool) -> State {
     let has_reference = |world: &World| {
         world.book.iter().flatten().any(|it| it.reference.is_some())
             || world.payments != [None; REFERENCES]
     };
     let references =
         has_reference(&state.world) || state.replica.as_deref().is_some_and(has_reference);
-    let renamings = RENAMINGS.into_iter().filter(|it| references || !it.references);
+    let renamings = renamings(pays).into_iter().filter(|it| references || !it.references);
     let forms = renamings.map(|renaming| {
         let mut ids = [0_u8, 1, 2].map(|id| (key(state, renaming, id), id));
         ids.sort_unstable();
@@ -124,7 +126,7 @@ impl Bits {
 
     fn world(&mut self, world: &World, renaming: Renaming, id: u8) {
         match world.entry(id).map(|entry| renaming.entry(entry)) {
-            None => self.add(-1, 14),
+            None => self.add(-1, 15),
             Some(entry) => {
                 self.add(order_state(entry.state), 3);
                 self.add(entry.units.get(), 2);
@@ -132,6 +134,7 @@ impl Bits {
                 self.add(entry.reference.map_or(0, |it| i64::from(it) + 1), 2);
                 self.add(entry.user.into(), 2);
                 self.add(entry.asked.get(), 2);
+                self.add((entry.was == Some(OrderState::Sold)).into(), 1);
             }
         }
         self.add(world.line[usize::from(id)].map_or(0, i64::from), 3);

@@ -4,6 +4,7 @@
 use crate::actions::Named;
 use crate::bounds::{created, order, sale};
 use crate::planted_carts::Fault;
+use crate::requests::ALL;
 use crate::world::{Error, NOW, View, World, Written};
 use domain::book::{Entry, Reason, State as OrderState};
 use domain::carts::{self, Cart, Part};
@@ -349,7 +350,7 @@ impl Model for Carts {
             Move::Try(of, order) => drop(course.a_try(of, &order)),
             Move::Cancel(of, named) => {
                 let request = Request { user: named.user, id: named.id, sale: Meant::Any };
-                let decided = orders::cancel(&course.view(of), &request, None, None).ok()?;
+                let decided = orders::cancel(&course.view(of), &request, ALL).ok()?;
                 if let Decision::Do(_, plan) = decided {
                     course.apply(of, plan);
                 }

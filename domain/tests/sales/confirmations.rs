@@ -3,11 +3,12 @@
 use crate::actions::{Action, Answer, Named};
 use crate::extremes::{asked, plan, refused, request, with_order};
 use crate::properties::{Checked, Step, ensure};
+use crate::requests::ALL;
 use crate::world::{Error, NOW, World};
 use domain::book::{Entry, State};
 use domain::confirm::{self, Confirmation, Given};
 use domain::facts::Refusal;
-use domain::orders::{self, Request};
+use domain::orders::{self, Cancel, Request};
 use domain::payments::{Outcome as Paid, Payment};
 use domain::plan::{Decision, Plan};
 use domain::rules::{Meant, SaleId};
@@ -16,6 +17,24 @@ use domain::sales::{self, Restock};
 impl World {
     pub fn units_outside(&self) -> i64 {
         self.outside.iter().flatten().map(|units| units.get()).sum()
+    }
+
+    /// What is on record of payments agrees with their orders.
+    pub fn check_payments(&self, sale: SaleId) -> Checked {
+        for (payment, reference) in self.payments.iter().zip(0_u8..) {
+            let first = payment.filter(|it| it.outcome == Paid::First && it.sale == sale);
+            let paid = first.and_then(|it| self.entry(it.id));
+            if paid.is_some_and(|it| it.reference == Some(reference) && !it.state.is_live()) {
+                return Err("a refund that is announced is not recorded");
+            }
+            let of_sale = payment.filter(|it| it.sale == sale);
+            let its = of_sale.and_then(|it| Some((it, self.entry(it.id)?)));
+            let is_its = |it: &Entry<u8>| it.reference == Some(reference);
+            if its.is_some_and(|(payment, it)| is_its(&it) && payment.paid != it.paid) {
+                return Err("a payment is for other units than its order was paid for");
+            }
+        }
+        Ok(())
     }
 }
 
@@ -47,15 +66,19 @@ impl Step<'_> {
 
     /// Is this record that of the payment, and of the order, that are named?
     fn brings(&self, reference: usize, record: &Payment<u8>) -> bool {
-        let (named, given) = match self.action {
-            Action::Confirm(named, given) => (named, *given),
-            Action::Refund(named, given) => (named, Some(*given)),
-            _ => return false,
+        let refund = || match self.action {
+            Action::Refund(named, given) => Some((*named, Some(*given))),
+            _ => None,
         };
+        let Some((named, given)) = self.action.pays().or_else(refund) else { return false };
         let order = self.after.entry(record.id);
-        let is_first = (record.outcome == Paid::First) == has_reference(order, reference);
+        let is_its = matches!(record.outcome, Paid::First | Paid::Released);
+        let is_its = is_its == has_reference(order, reference);
         let is_named = (record.user, record.id) == (Some(named.user), named.id);
-        given.map(usize::from) == Some(reference) && is_named && is_first
+        // What was said once of an unknown payment stands until something else is said.
+        let known = self.before.payments[reference].and_then(|it| it.paid);
+        let is_as_said = record.paid == self.action.paid().or(known);
+        given.map(usize::from) == Some(reference) && is_named && is_its && is_as_said
     }
 
     /// The sale that a confirmation means: that it names, else the one that is on, else the last.
@@ -77,10 +100,18 @@ impl Step<'_> {
         let is_theirs = known.is_some_and(|it| (it.user, it.id) == (Some(named.user), named.id));
         if let Some(known) = known.filter(|it| it.outcome != Paid::Unknown) {
             // Answered again, whatever has become of the order.
-            let is_same = is_theirs && meant == Some(known.sale);
-            let refused = Err(Error::Refused(Refusal::Reference));
-            let again = Ok(Answer::Confirm(Confirmation::again(known.outcome)));
-            ensure(*answer == if is_same { again } else { refused }, "another answer")?;
+            let is_meant = is_theirs && meant == Some(known.sale);
+            let of_sale = self.before.entry(known.id).filter(|_| self.before.sale() == meant);
+            let its_units = known.paid.or(of_sale.map(|entry| entry.units));
+            let units = self.action.paid();
+            let is_same = is_meant && (units.is_none() || units == its_units);
+            let refused = |refusal| Err(Error::Refused(refusal));
+            let wanted = match (is_meant, is_same) {
+                (_, true) => Ok(Answer::Confirm(Confirmation::again(known.outcome))),
+                (true, false) => refused(Refusal::Units),
+                (false, false) => refused(Refusal::Reference),
+            };
+            ensure(*answer == wanted, "another answer")?;
             let is_again = self.written.anything == is_same && recorded == u8::from(is_same);
             return ensure(
                 self.before == self.after && is_again,
@@ -93,7 +124,7 @@ impl Step<'_> {
         let is_earlier = known.is_some_and(|it| named.sale.is_none() && Some(it.sale) != meant);
         let sale = known.map(|it| it.sale).filter(|_| is_earlier).or(meant);
         ensure(Some(after.sale) == sale && recorded == 1, "a payment of another sale")?;
-        let keeps = matches!(after.outcome, Paid::Late | Paid::Second);
+        let keeps = matches!(after.outcome, Paid::Late | Paid::Second | Paid::Released);
         ensure(!keeps || !self.before.is_full, "a payment is kept though memory is full")?;
         if is_refunded {
             let is_late = after.outcome == Paid::Late && self.before.book == self.after.book;
@@ -128,6 +159,7 @@ impl Step<'_> {
             }
             Err(Error::Refused(Refusal::NoMemory)) => {
                 let pays = order.is_some_and(|(before, _)| match before.state {
+                    _ if self.has_more(named) => false,
                     State::Held => !before.is_overdue(NOW),
                     State::Sold => before.reference.is_none(),
                     State::Waiting | State::Released(_) => false,
@@ -137,7 +169,7 @@ impl Step<'_> {
             }
             _ => {}
         }
-        if order.is_some() && !is_refunded {
+        if order.is_some() && !is_refunded && !self.has_more(named) {
             return self.check_order_paid(named, reference, None, answer);
         }
         let is_unknown = *answer == Ok(Answer::Confirm(Confirmation::NoSuchOrder));
@@ -146,13 +178,55 @@ impl Step<'_> {
         let Some(reference) = reference.map(usize::from) else {
             return ensure(nothing, "an order is not known, or is");
         };
-        let is_same = known.is_some_and(|it| (it.user, it.id) == (Some(named.user), named.id));
+        let units = self.action.paid().or(known.and_then(|it| it.paid));
+        let of = |it: Payment<u8>| (it.user, it.id, it.paid);
+        let is_same = known.is_some_and(|it| of(it) == (Some(named.user), named.id, units));
         let paid = self.written.paid[reference] == u8::from(!is_same);
         let record = self.after.payments[reference].map(|it| (it.user, it.id));
         let is_recorded =
             record == Some((Some(named.user), named.id)) && self.written.recorded[reference] == 1;
         ensure(paid && is_recorded, "an unknown payment is not recorded once")?;
         ensure(is_same || !self.before.is_full, "a payment is kept though memory is full")
+    }
+
+    /// Does the order that is named have more units than the payment is for?
+    fn has_more(&self, named: &Named) -> bool {
+        let given = self.action.pays().and_then(|(_, reference)| reference);
+        let known = given.and_then(|it| self.before.payments[usize::from(it)]);
+        let unknown = known.filter(|it| it.outcome == Paid::Unknown);
+        let units = self.action.paid().or(unknown.and_then(|it| it.paid));
+        let order = self.named(named).map(|(before, _)| before);
+        let order = order.filter(|it| it.state.is_live() && !it.is_overdue(NOW));
+        let is_unpaid = |it: &Entry<u8>| it.reference.is_none();
+        order.filter(is_unpaid).is_some_and(|it| units.is_some_and(|units| units < it.units))
+    }
+
+    /// Is the order paid by this confirmation, for the first time, with what is said of it?
+    pub fn is_paid_by(
+        &self,
+        before: &Entry<u8>,
+        after: &Entry<u8>,
+        is_named: impl Fn(&Named) -> bool,
+    ) -> bool {
+        let Some((named, reference)) = self.action.pays() else { return false };
+        let is_enough =
+            after.paid.is_none_or(|paid| after.state.is_released() || paid >= after.units);
+        let is_first = before.reference.is_none() && after.reference == reference;
+        let known = reference.and_then(|it| self.before.payments[usize::from(it)]);
+        let said = self.action.paid().or(known.and_then(|it| it.paid));
+        is_named(&named) && is_first && is_enough && after.paid == said
+    }
+
+    /// What an order was paid for, and what of it was refunded, changes with its payment and by
+    /// releases that say so.
+    pub fn check_paid_units(&self, id: usize, before: &Entry<u8>, after: &Entry<u8>) -> Checked {
+        let is_first = before.reference.is_none() && after.reference.is_some();
+        ensure(is_first || before.paid == after.paid, "units that were paid are others")?;
+        let says = before.state == State::Sold
+            && matches!(self.action, Action::Cancel(named, Cancel { refunded: true, .. })
+                if usize::from(named.id) == id);
+        let is_same = before.refunded == after.refunded;
+        ensure(is_same != says, "units that were refunded are others, or are not")
     }
 
     /// A confirmation of an order that has units, or had.
@@ -179,13 +253,21 @@ impl Step<'_> {
                 let is_sold = was_sold && after.state == State::Sold && after.reference == first;
                 (is_sold && reference.is_none_or(|given| first == Some(given)), Paid::First)
             }
-            Confirmation::TooLate => (!was_sold && after.state.is_released(), Paid::Late),
+            Confirmation::TooLate => {
+                let takes_first = before.was == Some(State::Sold) && before.reference.is_none();
+                let is_late = reference.is_none() || !takes_first;
+                (!was_sold && after.state.is_released() && is_late, Paid::Late)
+            }
             Confirmation::SecondPayment => {
                 let is_so = before.reference.is_some_and(is_second);
                 (was_sold && before == after && is_so, Paid::Second)
             }
-            // Only for a payment that is on record.
-            Confirmation::ReleasedSince => (false, Paid::Released),
+            // Only the first payment of an order that was sold without any.
+            Confirmation::ReleasedSince => {
+                let is_first = before.reference.is_none() && after.reference == reference;
+                let was_sold = before.was == Some(State::Sold) && before.state == after.state;
+                (was_sold && is_first, Paid::Released)
+            }
         };
         ensure(outcome.is_none_or(|it| it == wanted), "a payment is recorded as another")?;
         ensure(outcome.is_some() == reference.is_some(), "a payment is not recorded")?;
@@ -249,8 +331,9 @@ fn only_the_payment_of_a_released_order_is_refunded() {
     for (sale, id, is_refunded) in [(sale, 0, true), (sale, 1, false), (earlier, 0, false)] {
         let mut world = sold;
         world.book[0] = world.book[0].map(|entry| Entry { reference: Some(0), ..entry });
-        world.payments[0] = Some(Payment { sale, user: Some(0), id, outcome: Paid::First });
-        let plan = plan(asked(world, |facts| orders::cancel(facts, &request(), None, None)));
+        world.payments[0] =
+            Some(Payment { sale, paid: None, user: Some(0), id, outcome: Paid::First });
+        let plan = plan(asked(world, |facts| orders::cancel(facts, &request(), ALL)));
         assert_eq!(plan.payment.is_some(), is_refunded, "{sale:?} {id}");
     }
 }
@@ -270,9 +353,10 @@ fn a_payment_without_a_user_is_that_of_its_order() {
         (earlier, 1, Meant::Any, refused(Refusal::Reference)),
     ] {
         let mut world = sold;
-        world.payments[0] = Some(Payment { sale: paid, user: None, id: 0, outcome: Paid::First });
+        world.payments[0] =
+            Some(Payment { sale: paid, paid: None, user: None, id: 0, outcome: Paid::First });
         let request = Request { user, id: 0, sale: meant };
-        let given = Given { reference: 0, is_refunded: false };
+        let given = Given { reference: 0, is_refunded: false, units: None };
         let decided = asked(world, |facts| confirm::confirm(facts, &request, Some(given)));
         let answer = decided.map(|decision| match decision {
             Decision::Do(answer, Plan::Repeat(_)) => answer,

@@ -3,11 +3,12 @@
 
 use crate::bounds::{created, order, sale};
 use crate::flat::{Flat, Hold};
+use crate::requests::ALL;
 use crate::world::{Error, NOW, ORDERS, USERS, View, World};
 use domain::book::{Entry, Reason, State, UserUnits};
 use domain::confirm::{self, Confirmation, Given};
 use domain::facts::{Needed, Refusal};
-use domain::orders::{self, Request, stock_after_release};
+use domain::orders::{self, Cancel, Request, stock_after_release};
 use domain::plan::{Admission, Change, Decision, Plan, SalePlan};
 use domain::rejection::Fate;
 use domain::rules::{MILLIS_MAX, Meant, Rules};
@@ -167,7 +168,7 @@ fn released_units_return_where_they_fit() {
     for (stock, want) in [(0, Some(Change { before: 0, after: 2 })), (2, None)] {
         for state in [State::Held, State::Sold] {
             let world = with_order(state, 2, Some(stock), 2);
-            let got = plan(asked(world, |facts| orders::cancel(facts, &request(), None, None)));
+            let got = plan(asked(world, |facts| orders::cancel(facts, &request(), ALL)));
             assert_eq!((got.stock, got.dismiss, got.units), (want, true, Some(None)));
         }
     }
@@ -186,7 +187,7 @@ fn units_that_somebody_edited_never_become_less_than_none() {
     ] {
         let mut world = with_order(State::Held, 2, Some(0), 2);
         world.units = [has, units(1)];
-        let got = plan(asked(world, |facts| orders::cancel(facts, &request(), None, None)));
+        let got = plan(asked(world, |facts| orders::cancel(facts, &request(), ALL)));
         assert_eq!((got.units, got.dismiss), (want, is_dismissed), "{has:?}");
     }
 }
@@ -205,7 +206,7 @@ fn a_sale_that_lacks_a_key_releases_nothing() {
     for (key, world) in without {
         let ended = asked(world, |facts| orders::end_hold(facts, &0, Reason::Expired));
         assert_eq!(ended, refused(Refusal::Missing(key)), "{key}");
-        let cancelled = asked(world, |facts| orders::cancel(facts, &request(), None, None));
+        let cancelled = asked(world, |facts| orders::cancel(facts, &request(), ALL));
         let is_unknown = key == Needed::Book;
         assert_eq!(cancelled.is_ok(), is_unknown, "{key}");
     }
@@ -267,7 +268,7 @@ fn what_needs_rules_is_refused_without() {
         (sold.clone(), None, true),
         (sold, Some(State::Sold), true),
     ] {
-        let got = asked(world, |facts| orders::cancel(facts, &request, only, None));
+        let got = asked(world, |facts| orders::cancel(facts, &request, Cancel { only, ..ALL }));
         assert_eq!(got == refused(Refusal::NotManaged), is_refused, "{request:?} {only:?}");
     }
     let confirmed = asked(world, |facts| confirm::confirm(facts, &request(), None));
@@ -284,10 +285,8 @@ fn a_payment_in_the_book_alone_is_no_second_one() {
     {
         let mut world = with_order(state, 1, Some(1), 2);
         world.book[0] = world.book[0].map(|entry| Entry { reference: Some(0), ..entry });
-        let got = asked(world, |facts| {
-            let given = Given { reference: 0, is_refunded: false };
-            confirm::confirm(facts, &request(), Some(given))
-        });
+        let given = Some(Given { reference: 0, is_refunded: false, units: None });
+        let got = asked(world, |facts| confirm::confirm(facts, &request(), given));
         let Ok(Decision::Do(answer, plan)) = got else { panic!("{got:?}") };
         let plan = Flat::from(plan);
         assert_eq!((answer, plan.appends), (want, [None; 2]), "{state:?}");

@@ -5,7 +5,7 @@ use domain::book::{Entry, UserUnits};
 use domain::plan::{
     Admission, Amend, Append, Change, Left, Order, Paid, Place, Plan, Record, Take,
 };
-use domain::rules::{Millis, SaleId};
+use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::Units;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,7 @@ pub struct Flat {
     /// An entry in the stream of orders, and how long the order has waited.
     pub taken: Option<Option<Millis>>,
     pub appends: [Option<Append>; 2],
+    pub rules: Option<Rules>,
     pub stock: Option<Change>,
     pub entry: Option<Entry<u8>>,
     pub units: Option<Option<UserUnits<u8>>>,
@@ -42,6 +43,7 @@ impl Flat {
             admit: None,
             taken: None,
             appends: [None; 2],
+            rules: None,
             stock: None,
             entry: None,
             units: None,
@@ -70,7 +72,7 @@ impl Flat {
     }
 
     fn amend(amend: Amend<u8>) -> Self {
-        let Amend { order, sale, appends, stock, entry, units, hold, .. } = amend;
+        let Amend { order, sale, appends, rules, stock, entry, units, hold, .. } = amend;
         let Amend { extra, payment, place, dismiss, .. } = amend;
         let mut both = appends.all().iter().copied();
         let hold = hold.map(|hold| match hold {
@@ -82,7 +84,7 @@ impl Flat {
             Left::Nothing => None,
         });
         let appends = [both.next(), both.next()];
-        let flat = Self { sale, appends, stock, entry, units, hold, ..Self::about(order) };
+        let flat = Self { sale, appends, rules, stock, entry, units, hold, ..Self::about(order) };
         Self { extra, payment, place, dismiss, ..flat }
     }
 }

@@ -19,21 +19,25 @@ mod planted;
 mod planted_carts;
 mod planted_line;
 mod planted_paid;
+mod planted_words;
 mod properties;
 mod releases;
+mod requests;
 mod rows;
 mod state;
 mod waits;
+mod words;
 mod world;
 
 use bounds::{
     batches, failover, faults, faults_of_sales, is_set, line, line_faults, line_told, one_sale,
-    payments, payments_of_sales, rules, small, small_line, two_sales,
+    payments, payments_of_sales, rules, small, small_line, two_sales, words,
 };
 use model::{Bounds, Sales};
 use planted::{PLANTED, Planted};
 use planted_line::PLANTED_LINE;
 use planted_paid::PLANTED_PAID;
+use planted_words::PLANTED_WORDS;
 use stateright::{Checker, Model};
 use std::time::Instant;
 
@@ -94,6 +98,11 @@ fn payments_of_two_sales_take_every_course() {
     let orders = ["TRY 0 1 5 7", PAID, "CANCEL 0 1 2"];
     let sales = ["RESTOCK 0 1 2 7", "DROP 1 2", "CREATE 0 7"];
     explore(payments_of_sales(), &[&orders[..], &sales].concat());
+}
+
+#[test]
+fn units_are_paid_and_leave_a_sale_on_every_course() {
+    explore(words(), &["TRY 0 1 5 6 7", PAID, "CANCEL 0 1 2 3", "RESTOCK 1 2"]);
 }
 
 #[test]
@@ -177,4 +186,9 @@ fn planted_faults_of_a_line_are_found() {
 #[test]
 fn planted_faults_of_payments_are_found() {
     find(payments_of_sales, PLANTED_PAID);
+}
+
+#[test]
+fn planted_faults_of_words_are_found() {
+    find(words, PLANTED_WORDS);
 }

@@ -40,13 +40,17 @@ pub struct Bounds {
 pub struct Sales {
     pub bounds: Bounds,
     pub planted: Option<Planted>,
+    /// Some of the moves are payments.
+    pays: bool,
     /// The answers that were given, by action and code.
     pub seen: [[AtomicBool; 8]; 9],
 }
 
 impl Sales {
     pub fn new(bounds: Bounds, planted: Option<Planted>) -> Self {
-        Self { bounds, planted, seen: Default::default() }
+        let pays = |it: &Move| it.0.pays().is_some_and(|(_, reference)| reference.is_some());
+        let pays = bounds.moves.iter().any(pays);
+        Self { bounds, planted, pays, seen: Default::default() }
     }
 
     fn run(&self, last: &State, action: Action, fails: usize) -> Run<'_> {
@@ -248,7 +252,7 @@ impl Sales {
     fn note(&self, action: &Action, answer: &Result<Answer, Error>) {
         let action = match action {
             Action::Try(_) | Action::TryFor(..) | Action::Wait(_) => 0,
-            Action::Confirm(..) | Action::Refund(..) => 1,
+            Action::Confirm(..) | Action::Paid(..) | Action::Refund(..) => 1,
             Action::Extend(..) => 2,
             Action::Cancel(..) => 3,
             Action::Reject(_) | Action::RejectUnsold(_) | Action::RejectLate(..) => 4,
@@ -305,7 +309,8 @@ impl Model for Sales {
         if next == *last {
             return None;
         }
-        Some(if self.bounds.symmetry { canonical(&next) } else { plain(&next) })
+        let pays = self.pays;
+        Some(if self.bounds.symmetry { canonical(&next, pays) } else { plain(&next, pays) })
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

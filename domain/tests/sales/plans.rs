@@ -3,7 +3,7 @@
 use crate::flat::{Flat, Hold};
 use crate::line::place_is_sound;
 use crate::world::{USERS, World};
-use domain::book::{Entry, Reason, State};
+use domain::book::{Entry, Reason, Span, State};
 use domain::plan::{Admission, Append};
 
 /// Does a plan fit the keys that it is written to, and do its entries say what it does?
@@ -13,7 +13,7 @@ pub fn plan_is_sound(world: &World, plan: &Flat) -> Result<(), &'static str> {
     let wrong = |is_wrong: bool, word| if is_wrong { Err(word) } else { Ok(()) };
     let is_changed = plan.stock.is_some() || plan.entry.is_some() || plan.units.is_some();
     let is_moved = plan.hold.is_some() || plan.dismiss || plan.admit.is_some();
-    let is_moved = is_moved || plan.place.is_some();
+    let is_moved = is_moved || plan.place.is_some() || plan.rules.is_some();
     let is_written = is_changed || is_moved || plan.appends != [None; 2] || plan.taken.is_some();
     wrong(!is_written && plan.payment.is_none() && !plan.again, "a plan of nothing")?;
     wrong(plan.again && is_written, "a plan that writes, again")?;
@@ -45,7 +45,27 @@ pub fn plan_is_sound(world: &World, plan: &Flat) -> Result<(), &'static str> {
         };
         wrong(!is_right, "an entry that says something else")?;
     }
-    plan.appends.iter().flatten().try_for_each(|append| entry_is_sound(*append, plan, known))
+    plan.appends.iter().flatten().try_for_each(|append| entry_is_sound(*append, plan, known))?;
+    plan.appends.iter().flatten().try_for_each(|append| words_are_sound(*append, plan, known))
+}
+
+/// Does a release say of its units what becomes of the total, and of the payment in the book?
+fn words_are_sound(
+    append: Append,
+    plan: &Flat,
+    known: Option<Entry<u8>>,
+) -> Result<(), &'static str> {
+    let Append::Release { kept, norestock, refunded, .. } = append else { return Ok(()) };
+    let is_less = plan.rules.is_some() && plan.stock.is_none();
+    let (Some(before), Some(after)) = (known, plan.entry) else {
+        let is_said = norestock || refunded;
+        return if is_said { Err("an entry that says something else") } else { Ok(()) };
+    };
+    let span = Span::behind(kept, before.units).filter(|_| refunded);
+    let wanted = span.map_or(Some(before.refunded), |span| before.refunded.before(span));
+    let is_paid = before.state == State::Sold && before.reference.is_some();
+    let is_right = norestock == is_less && wanted == Some(after.refunded) && (is_paid || !refunded);
+    if is_right { Ok(()) } else { Err("an entry that says something else") }
 }
 
 fn reads_back(entry: Entry<u8>) -> bool {
@@ -62,12 +82,12 @@ fn entry_is_sound(
         Append::Confirmation => plan.entry.is_some_and(|entry| entry.state == State::Sold),
         Append::Payment(outcome) => plan.payment.is_some_and(|(_, it)| it.outcome == outcome),
         Append::Release { was, kept, .. } if plan.sale.is_none() => was.is_none() && kept.is_none(),
-        Append::Release { reason, was, kept: None } => {
+        Append::Release { reason, was, kept: None, .. } => {
             plan.entry.map(|entry| entry.state) == Some(State::Released(reason))
                 && was == known.map(|known| known.state)
                 && plan.entry.and_then(|entry| entry.was) == was
         }
-        Append::Release { reason, was, kept } => {
+        Append::Release { reason, was, kept, .. } => {
             reason == Reason::Cancelled
                 && was == known.map(|known| known.state)
                 && plan.entry.map(|entry| entry.units) == kept

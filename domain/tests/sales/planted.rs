@@ -5,6 +5,7 @@ use crate::flat::{Flat, Hold};
 use crate::world::{NOW, World};
 use domain::book::{Entry, Reason, State, UserUnits};
 use domain::facts::Stream;
+use domain::orders::Cancel;
 use domain::payments::Outcome;
 use domain::plan::Append;
 use domain::rules::SaleId;
@@ -16,6 +17,10 @@ pub struct Planted {
     pub sight: fn(&mut World, &Action),
     /// Changes what is written. False if nothing is.
     pub edit: fn(&mut Flat, &Action) -> bool,
+    /// Changes what is asked for.
+    pub request: fn(Action) -> Action,
+    /// What follows a cancellation, as another command.
+    pub then: fn(Action) -> Option<Action>,
     /// Two tries of one command don't see each other.
     pub forgets: bool,
     /// A failover loses orders, and keeps the stock.
@@ -28,6 +33,8 @@ pub const NONE: Planted = Planted {
     name: "",
     sight: |_, _| {},
     edit: |_, _| true,
+    request: |action| action,
+    then: |_| None,
     forgets: false,
     tears: false,
     is_deaf: |_| false,
@@ -212,7 +219,9 @@ pub const PLANTED: &[Planted] = &[
         true
     }),
     written("what was asked for is forgotten when a part is kept", |plan, action| {
-        if let (Action::Cancel(_, _, Some(_)), Some(entry)) = (action, &mut plan.entry) {
+        if let (Action::Cancel(_, Cancel { kept: Some(_), .. }), Some(entry)) =
+            (action, &mut plan.entry)
+        {
             entry.asked = entry.units;
         }
         true

@@ -5,6 +5,7 @@ use crate::flat::Flat;
 use crate::planted::{Planted, each, is_try, seen, written};
 use crate::world::{NOW, World};
 use domain::book::{Entry, State, UserUnits};
+use domain::orders::Cancel;
 use domain::plan::Place;
 use domain::sale::Units;
 
@@ -58,7 +59,7 @@ pub const PLANTED_LINE: &[Planted] = &[
         }
     }),
     seen("an order of which a part is kept leaves the line", |world, action| {
-        if matches!(action, Action::Cancel(_, _, Some(_))) {
+        if matches!(action, Action::Cancel(_, Cancel { kept: Some(_), .. })) {
             held(world);
         }
     }),

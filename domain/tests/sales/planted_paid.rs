@@ -11,7 +11,7 @@ use domain::sales::Restock;
 
 /// Changes the payments that a confirmation sees.
 fn each_payment(world: &mut World, action: &Action, change: impl Fn(&mut Payment<u8>)) {
-    if matches!(action, Action::Confirm(..) | Action::Refund(..)) {
+    if action.pays().is_some() || matches!(action, Action::Refund(..)) {
         world.payments.iter_mut().flatten().for_each(change);
     }
 }

@@ -4,6 +4,7 @@ use crate::actions::{Action, Answer, Late, Named, meant};
 use crate::world::{Error, NOW, ORDERS, REFERENCES, World, Written};
 use domain::book::{Entry, Reason, State};
 use domain::facts::Refusal;
+use domain::orders::Cancel;
 use domain::plan::Order;
 use domain::rules::{Meant, Window};
 use domain::sale::Outcome;
@@ -123,7 +124,9 @@ impl Step<'_> {
         ensure((before.user, before.asked) == (after.user, after.asked), "another order")?;
         let is_part = before.units != after.units;
         ensure(is_part == (before.state == after.state && self.keeps(id, after)), "other units")?;
+        self.check_paid_units(id, before, after)?;
         let was = Some(before.state).filter(|_| after.state.is_released());
+        let was = if before.state.is_released() { before.was } else { was };
         ensure(after.was == was, "a release of another state")?;
         let is_overdue = before.is_overdue(NOW);
         let is_named = |named: &Named| {
@@ -140,22 +143,26 @@ impl Step<'_> {
             (State::Waiting, State::Released(Reason::Expired), _) => {
                 (self.before.is_over() || self.after.is_over(), (0, 0, 0))
             }
-            (State::Waiting, State::Released(Reason::Cancelled), Action::Cancel(named, ..)) => {
+            (State::Waiting, State::Released(Reason::Cancelled), Action::Cancel(named, _)) => {
                 (is_named(named) && !self.before.is_over(), (0, 0, 0))
             }
             (State::Held, State::Held, Action::Extend(named, _)) => {
                 let is_later = after.deadline > before.deadline;
                 (is_named(named) && is_later && !is_overdue, (0, 0, 0))
             }
-            (State::Held, State::Sold, Action::Confirm(named, reference)) => {
-                let is_kept = after.reference == *reference;
-                (is_named(named) && is_kept && !is_overdue, (0, 1, 0))
+            (State::Held, State::Sold, Action::Confirm(..) | Action::Paid(..)) => {
+                (self.is_paid_by(before, after, is_named) && !is_overdue, (0, 1, 0))
             }
-            (State::Sold, State::Sold, Action::Confirm(named, reference)) => {
-                let is_first = before.reference.is_none() && after.reference == *reference;
-                (is_named(named) && is_first, (0, 1, 0))
+            (State::Sold, State::Sold, Action::Confirm(..) | Action::Paid(..)) => {
+                (self.is_paid_by(before, after, is_named), (0, 1, 0))
             }
-            (before, after, Action::Cancel(named, only, Some(_))) if before == after => {
+            (State::Released(_), _, Action::Confirm(..) | Action::Paid(..)) => {
+                let was_sold = before.state == after.state && before.was == Some(State::Sold);
+                (was_sold && self.is_paid_by(before, after, is_named), (0, 0, 0))
+            }
+            (before, after, Action::Cancel(named, Cancel { only, kept: Some(_), .. }))
+                if before == after =>
+            {
                 let is_in_state = only.is_none_or(|only| only == before);
                 (is_named(named) && is_in_state && !is_overdue, (0, 0, 1))
             }
@@ -164,8 +171,8 @@ impl Step<'_> {
                 (*forced && !is_overdue, (0, 0, 1))
             }
             (State::Held | State::Sold, State::Released(Reason::Cancelled), action) => {
-                let named = matches!(action, Action::Cancel(named, only, _) if is_named(named)
-                    && only.is_none_or(|only| only == before.state));
+                let named = matches!(action, Action::Cancel(named, asks) if is_named(named)
+                    && asks.only.is_none_or(|only| only == before.state));
                 (named && !is_overdue, (0, 0, 1))
             }
             (State::Held | State::Sold, State::Released(Reason::Rejected), _) => {
@@ -173,18 +180,10 @@ impl Step<'_> {
             }
             _ => (false, (0, 0, 0)),
         };
-        let keeps = after.state == State::Sold || after.reference == before.reference;
+        let may_pay = after.state == State::Sold || before.state.is_released();
+        let keeps = may_pay || after.reference == before.reference;
         ensure(is_right && keeps, "a change that nobody may ask for")?;
         Ok(appended)
-    }
-
-    /// Is it asked that this order keeps just these units?
-    fn keeps(&self, id: usize, after: &Entry<u8>) -> bool {
-        let (kept, named) = match self.action {
-            Action::Cancel(named, _, kept) => (*kept, usize::from(named.id)),
-            _ => return false,
-        };
-        named == id && kept == Some(after.units)
     }
 
     /// Is it this order's entry that is rejected?
@@ -225,6 +224,9 @@ impl Step<'_> {
                 // A sale that has not begun ends as it begins.
                 let is_over = after.window(NOW) == Window::Ended || end == after.begin;
                 after == domain::rules::Rules { end, ..before } && is_over
+            }
+            Action::Cancel(_, Cancel { norestock: true, .. }) => {
+                after == domain::rules::Rules { total: after.total, ..before }
             }
             _ => before == after,
         };
@@ -274,8 +276,9 @@ impl Step<'_> {
             (Action::Restock(Restock::For { delta, order }), answer) => {
                 self.check_outside(*delta, *order, answer)
             }
-            (Action::Confirm(named, reference), answer) => {
-                self.check_confirm(named, *reference, false, answer)
+            (Action::Confirm(..) | Action::Paid(..), answer) => {
+                let Some((named, reference)) = self.action.pays() else { return Ok(()) };
+                self.check_confirm(&named, reference, false, answer)
             }
             (Action::Refund(named, reference), answer) => {
                 self.check_confirm(named, Some(*reference), true, answer)
@@ -286,8 +289,8 @@ impl Step<'_> {
             (Action::Extend(named, _), Ok(Answer::Confirm(answer))) => {
                 self.check_extend(named, *answer)
             }
-            (Action::Cancel(named, only, kept), Ok(Answer::Cancel(answer))) => {
-                self.check_cancel(named, *only, *kept, *answer)
+            (Action::Cancel(named, asks), Ok(Answer::Cancel(answer))) => {
+                self.check_cancel(named, *asks, *answer)
             }
             (_, Ok(Answer::Reject(Some(fate)))) => self.check_fate(*fate),
             (_, Ok(Answer::Reject(None))) => self.check_kept(),

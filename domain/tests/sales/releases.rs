@@ -2,9 +2,9 @@
 
 use crate::actions::{Action, Named};
 use crate::properties::{Checked, Step, ensure};
-use crate::world::NOW;
+use crate::world::{NOW, World};
 use domain::book::{Entry, State};
-use domain::orders::Cancellation;
+use domain::orders::{Cancel, Cancellation};
 use domain::rejection::Fate;
 use domain::sale::Units;
 
@@ -14,13 +14,12 @@ impl Step<'_> {
         ensure(is_unknown && !self.written.anything, "an order is not known, or is")
     }
 
-    pub fn check_cancel(
-        &self,
-        named: &Named,
-        only: Option<State>,
-        kept: Option<Units>,
-        answer: Cancellation,
-    ) -> Checked {
+    pub fn check_cancel(&self, named: &Named, asks: Cancel, answer: Cancellation) -> Checked {
+        let Cancel { only, kept, norestock, refunded } = asks;
+        if self.before.rules.is_some() {
+            let is_less = norestock && answer == Cancellation::Released;
+            self.check_total(named, is_less.then_some(kept))?;
+        }
         if self.before.rules.is_none() {
             let (had, has) = (self.before.buyers, self.after.buyers);
             let user = usize::from(named.user);
@@ -36,9 +35,11 @@ impl Step<'_> {
         let is_released = after.state.is_released();
         let waits = before.state == State::Waiting;
         let is_other = only.is_some_and(|only| only != before.state) || waits && kept.is_some();
+        let is_paid = before.state == State::Sold && before.reference.is_some();
+        let is_other = is_other || refunded && !is_paid;
         let has_less = kept.is_some_and(|kept| kept >= before.units);
         if let Some(kept) = kept.filter(|kept| was_live && *kept < before.units && !is_other) {
-            let is_kept = after == Entry { units: kept, ..before };
+            let is_kept = after == Entry { units: kept, refunded: after.refunded, ..before };
             return ensure(is_kept && answer == Cancellation::Released, "other units are kept");
         }
         let is_right = match answer {
@@ -49,6 +50,35 @@ impl Step<'_> {
             Cancellation::InAnotherState => was_live && !is_released && is_other,
         };
         ensure(is_right, "a cancellation that is not true")
+    }
+
+    /// Is it asked that this order keeps just these units?
+    pub fn keeps(&self, id: usize, after: &Entry<u8>) -> bool {
+        let (kept, named) = match self.action {
+            Action::Cancel(named, asks) => (asks.kept, usize::from(named.id)),
+            _ => return false,
+        };
+        named == id && kept == Some(after.units)
+    }
+
+    /// With units that leave the sale, the total is so much less, and nothing else is changed;
+    /// without, it stays.
+    fn check_total(&self, named: &Named, kept: Option<Option<Units>>) -> Checked {
+        let total = |world: &World| world.rules.map_or(0, |rules| rules.total);
+        let lost = total(self.before) - total(self.after);
+        let Some(kept) = kept else { return ensure(lost == 0, "units leave a sale") };
+        let order = self.named(named).filter(|(before, _)| before.state.is_live());
+        let released =
+            order.map_or(0, |(before, _)| before.units.get() - kept.map_or(0, Units::get));
+        let others = |world: &World| {
+            let mut book = world.book;
+            book[usize::from(named.id)] = None;
+            (book, world.line)
+        };
+        // Who was in line has left it.
+        let line = order.is_none() || others(self.before) == others(self.after);
+        let is_same = order.is_none() || self.before.stock == self.after.stock;
+        ensure(lost == released && is_same && line, "units that leave a sale are sold")
     }
 
     /// The entry is kept: its order is sold.

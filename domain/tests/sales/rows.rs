@@ -1,7 +1,7 @@
 //! The rows of a shop beside the book: a worker reads entries in any order and any number of times,
 //! and projects. The server loses any suffix of what it had, and may lose it once.
 
-use crate::actions::{Action, Named, Run};
+use crate::actions::{Action, Named, Run, keeping};
 use crate::bounds::{created, is_set, order, sale};
 use crate::generated_max;
 use crate::world::{NOW, ORDERS, World, Written};
@@ -219,8 +219,8 @@ impl Model for Rows {
                 Action::Try(order(user, number, units)),
                 Action::Confirm(named, None),
                 Action::Confirm(named, Some(0)),
-                Action::Cancel(named, None, None),
-                Action::Cancel(named, None, Some(Units::ONE)),
+                Action::Cancel(named, keeping(None)),
+                Action::Cancel(named, keeping(Some(Units::ONE))),
             ];
             moves.extend(commands.map(Move::Command));
             if state.server.world.holds[id].is_some_and(|until| until <= NOW) {

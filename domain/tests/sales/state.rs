@@ -5,7 +5,7 @@ use crate::model::Bounds;
 use crate::world::{Error, ORDERS, World};
 use domain::book::{Entry, State as OrderState};
 use domain::confirm::Confirmation;
-use domain::orders::Cancellation;
+use domain::orders::{Cancel, Cancellation};
 use domain::plan::Order;
 use domain::sale::Outcome;
 
@@ -112,7 +112,7 @@ impl State {
                 (&mut told.confirmation, code, |last, now| now != 1 && now >= last)
             }
             Answer::Cancel(it @ (Cancellation::Released | Cancellation::WasReleased)) => {
-                let Action::Cancel(_, _, None) = action else { return };
+                let Action::Cancel(_, Cancel { kept: None, .. }) = action else { return };
                 (&mut told.cancellation, *it as u8, |_, now| now == 2)
             }
             _ => return,
@@ -180,6 +180,7 @@ fn named(action: &Action) -> Option<usize> {
             Some(order.id.into())
         }
         Action::Confirm(Named { id, .. }, _)
+        | Action::Paid(Named { id, .. }, ..)
         | Action::Refund(Named { id, .. }, _)
         | Action::Extend(Named { id, .. }, _)
         | Action::Cancel(Named { id, .. }, ..) => Some((*id).into()),

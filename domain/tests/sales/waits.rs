@@ -4,6 +4,7 @@
 use crate::actions::WAITS;
 use crate::bounds::{order, sale};
 use crate::extremes::{asked, entry, refused, request, with_order};
+use crate::requests::ALL;
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Entry, State, UserUnits};
 use domain::facts::{Line, Needed, Refusal, TICKET_MAX};
@@ -33,7 +34,7 @@ fn served(facts: &View<'_>) -> Result<Option<Plan<u8>>, Error> {
 
 #[test]
 fn who_leaves_the_line_moves_it_and_who_is_served_does_not() {
-    let left = asked(waiting(2, 0, 2), |facts| orders::cancel(facts, &request(), None, None));
+    let left = asked(waiting(2, 0, 2), |facts| orders::cancel(facts, &request(), ALL));
     assert!(matches!(left, Ok(Decision::Do(_, plan)) if plan.moves_line()));
     let plan = asked(waiting(2, 1, 2), served).unwrap().unwrap();
     assert!(matches!(plan, Plan::Serve(..)) && !plan.moves_line());

@@ -115,13 +115,7 @@ impl World {
                 return Err("holds and held orders differ");
             }
         }
-        for (payment, reference) in self.payments.iter().zip(0_u8..) {
-            let first = payment.filter(|it| it.outcome == Outcome::First && it.sale == rules.sale);
-            let paid = first.and_then(|it| self.entry(it.id));
-            if paid.is_some_and(|it| it.reference == Some(reference) && !it.state.is_live()) {
-                return Err("a refund that is announced is not recorded");
-            }
-        }
+        self.check_payments(rules.sale)?;
         let held = self.live().filter(|entry| entry.state == State::Held);
         if self.extra != held.map(|entry| entry.units.get() - 1).sum::<i64>() {
             return Err("units of held orders are not counted");
@@ -339,6 +333,7 @@ impl World {
         if let Some(stock) = plan.stock {
             self.stock = Some(stock.after);
         }
+        self.rules = plan.rules.or(self.rules);
         self.book[id] = plan.entry.or(self.book[id]);
         if let Some(units) = plan.units {
             self.units[user] = units;

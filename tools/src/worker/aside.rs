@@ -271,7 +271,7 @@ mod tests {
         let [voucher, sale, order] = [voucher, "", "o"].map(str::to_owned);
         let key = OrderKey { voucher, sale, order };
         let kind = Kind::Order { deadline_ms: None };
-        Event { id: place(ms).1, key, user: "u".into(), units: 1, reference: None, kind }
+        Event::made(place(ms).1, key, "u".into(), 1, kind)
     }
 
     fn bad(ms: u64, why: Why) -> Bad {

@@ -7,7 +7,8 @@ mod step;
 
 use std::collections::{BTreeMap, HashMap};
 
-use domain::book::State;
+use domain::book::{Span, State};
+use domain::judge::{ELSEWHERE, ELSEWHERE_PART};
 use domain::projection::{Book, Known};
 
 use crate::order_events::{Event, Kind, OrderKey};
@@ -94,6 +95,16 @@ pub struct Fact {
     pub known: Known<String>,
     /// Only while it is held.
     pub deadline_ms: Option<i64>,
+    /// How many units its payment is for, if that was said.
+    pub paid: Option<i64>,
+    /// Units of its payment that were refunded elsewhere.
+    pub elsewhere: Vec<Span>,
+}
+
+impl Fact {
+    pub fn of(user: String, known: Known<String>) -> Self {
+        Self { user, known, deadline_ms: None, paid: None, elsewhere: Vec::new() }
+    }
 }
 
 /// What the server says of an order.
@@ -187,9 +198,10 @@ fn is_release(word: &str) -> bool {
 }
 
 impl Record {
-    /// It refunds units of the payment of a row.
+    /// It refunds units of the payment of a row, or says that they were refunded elsewhere.
     fn is_refund_of(&self, row: &Row) -> bool {
-        self.reference.is_some() && self.reference == row.known.reference && is_release(&self.to)
+        let is_its = is_release(&self.to) || [ELSEWHERE, ELSEWHERE_PART].contains(&&*self.to);
+        is_its && self.reference.is_some() && self.reference == row.known.reference
     }
 }
 
@@ -291,7 +303,7 @@ fn conflicts(drafts: &Drafts<'_>, holders: &Holders) -> Vec<(usize, Why)> {
 fn finish(mut plan: Plan, drafts: Drafts<'_>, wants: Steps) -> Result<Plan, TooMany> {
     let mut others = Vec::new();
     for (_, draft) in drafts {
-        let Draft { before, row, is_changed, paid, .. } = draft;
+        let Draft { before, row, is_changed, paid, elsewhere, .. } = draft;
         if !is_changed {
             continue;
         }
@@ -304,7 +316,7 @@ fn finish(mut plan: Plan, drafts: Drafts<'_>, wants: Steps) -> Result<Plan, TooM
         }
         // A dispute leaves the shop's tables as they are.
         let steps = match wants {
-            Steps::Wanted if !row.is_disputed() => steps(before, &row, paid),
+            Steps::Wanted if !row.is_disputed() => steps(before, &row, paid, &elsewhere),
             _ => Vec::new(),
         };
         if change < 0 {
@@ -349,7 +361,7 @@ pub fn settled(
     also: Option<&str>,
 ) -> Result<Plan, TooMany> {
     let entry = format!("settle {now_ms}");
-    let mut records = changes(Some(before), &row, Paid::UNKNOWN, &entry);
+    let mut records = changes(Some(before), &row, Paid::UNKNOWN, &[], &entry);
     let settled = Record {
         key: before.key.clone(),
         entry,

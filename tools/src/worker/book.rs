@@ -9,6 +9,7 @@ use domain::entry_id::EntryId;
 use domain::key_names::{BOOK_PREFIX, RULES_PREFIX};
 use domain::projection::Book;
 use domain::rules::Rules;
+use domain::sale::Units;
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 use seckill_tools::duration::millis;
 use seckill_tools::server_errors::{Trouble, told, trouble};
@@ -212,7 +213,9 @@ pub fn fact(entry: &[u8]) -> Option<Fact> {
     let entry = Entry::parse(entry).ok()?;
     let deadline_ms = (entry.state == State::Held).then_some(entry.deadline);
     let user = as_text(entry.user);
-    Some(Fact { user, known: entry.map(as_text).into(), deadline_ms })
+    let (paid, elsewhere) = (entry.paid.map(Units::get), entry.refunded.all().collect());
+    let known = entry.map(as_text).into();
+    Some(Fact { user, known, deadline_ms, paid, elsewhere })
 }
 
 fn bytes(value: &Value) -> &[u8] {

@@ -4,10 +4,11 @@
 use domain::book::{Reason, State};
 use domain::entry_id::EntryId;
 use domain::fields::OWN_FIELDS;
+use domain::payments::Outcome;
 use domain::projection::Known;
 use domain::sale::Units;
 pub use domain::stream_entry::Which;
-use domain::stream_entry::{Entry, FieldNames, Says, Unread, read};
+use domain::stream_entry::{Entry, FieldNames, Release, Says, Unread, read};
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::ending::Place;
@@ -48,6 +49,10 @@ pub struct Event {
     pub user: String,
     pub units: i64,
     pub reference: Option<String>,
+    /// How many units the payment is for, if its confirmation said that.
+    pub paid: Option<i64>,
+    /// The units released were refunded elsewhere.
+    pub is_refunded: bool,
     pub kind: Kind,
 }
 
@@ -116,24 +121,37 @@ impl Event {
             order: id_of("order id", order.id)?,
         };
         let user = id_of("user", order.user)?;
-        let (kind, reference) = match says {
-            Says::Accepted { deadline, .. } => (Kind::Order { deadline_ms: deadline }, None),
-            Says::Confirmed { reference } => (Kind::Confirmed, reference),
-            Says::Payment { outcome, reference } => {
-                (Kind::Payment(outcome.word().to_owned()), reference)
+        let (kind, reference, paid) = match says {
+            Says::Accepted { deadline, .. } => (Kind::Order { deadline_ms: deadline }, None, None),
+            // The order was sold, and has the payment, though it was released before that.
+            Says::Confirmed { reference, paid }
+            | Says::Payment { outcome: Outcome::Released, reference, paid } => {
+                (Kind::Confirmed, reference, paid)
             }
-            Says::Released { reason, was, kept, reference } => {
-                (Kind::Released { reason, was, kept: kept.map(Units::get) }, reference)
+            Says::Payment { outcome, reference, paid } => {
+                (Kind::Payment(outcome.word().to_owned()), reference, paid)
+            }
+            Says::Released(Release { reason, was, kept, reference, .. }) => {
+                (Kind::Released { reason, was, kept: kept.map(Units::get) }, reference, None)
             }
         };
-        let (units, reference) = (order.units.get(), reference.map(as_text));
-        Ok(Self { id: entry.id, key, user, units, reference, kind })
+        let is_refunded = matches!(says, Says::Released(Release { refunded: true, .. }));
+        let (reference, paid) = (reference.map(as_text), paid.map(Units::get));
+        // Of a payment that pays nothing, all of its units are due.
+        let its_own = paid.filter(|_| matches!(kind, Kind::Payment(_)));
+        let units = its_own.unwrap_or(order.units.get());
+        Ok(Self { id: entry.id, key, user, units, reference, paid, is_refunded, kind })
     }
 
     /// A look at an order, which is compared with the server.
     pub fn look(key: OrderKey, user: String) -> Self {
         let id = EntryId { ms: now_ms().unsigned_abs(), seq: 0 };
-        Self { id, key, user, units: 1, reference: None, kind: Kind::Look }
+        Self::made(id, key, user, 1, Kind::Look)
+    }
+
+    /// An event of no entry.
+    pub fn made(id: EntryId, key: OrderKey, user: String, units: i64, kind: Kind) -> Self {
+        Self { id, key, user, units, reference: None, paid: None, is_refunded: false, kind }
     }
 
     pub fn is_order(&self) -> bool {

@@ -105,7 +105,7 @@ pub async fn lacking(source: &mut Source, mut held: Vec<Row>) -> RedisResult<Vec
 fn event(row: &Row, now_ms: i64, kind: Kind) -> (Event, Sole) {
     let id = EntryId { ms: now_ms.unsigned_abs(), seq: 0 };
     let (key, user) = (row.key.clone(), row.user.clone());
-    (Event { id, key, user, units: row.known.units, reference: None, kind }, Sole::No)
+    (Event::made(id, key, user, row.known.units, kind), Sole::No)
 }
 
 /// The server's clock, Unix milliseconds.

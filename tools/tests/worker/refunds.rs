@@ -88,6 +88,84 @@ fn a_released_payment_that_comes_too_late_is_refunded_once() {
     expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
 }
 
+/// What was refunded elsewhere is on no line that refunds it, however much was read at once.
+#[test]
+fn units_that_were_refunded_elsewhere_are_not_refunded_again() {
+    for reads_each in [true, false] {
+        let shop = Shop::saved(Database::sqlite(), "HOLD 600000 LIMIT 5");
+        assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 3"), Value::Int(0));
+        shop.pay("7 ann 1", "A", 1);
+        shop.drain(&[]);
+        for words in ["KEEP 2 REFUNDED NORESTOCK", "KEEP 1", "REFUNDED"] {
+            assert_eq!(shop.run(&format!("SECKILL.CANCEL 7 ann 1 {words}")), Value::Int(1));
+            if reads_each {
+                shop.drain(&[]);
+            }
+        }
+        shop.drain(&[]);
+        let mut changes = shop.changes("1");
+        changes.retain(|line| !line.starts_with("sold"));
+        changes.sort();
+        let wanted = ["cancelled -", "reduced -", "reduced A", "refunded A", "refunded part A"];
+        assert_eq!(changes, wanted, "{reads_each}");
+        expect(&shop, &CHECK, 0, &["\nPROVED: 0 units sold"]);
+        expect(&shop, &REPAIR, 0, &["\nPROVED: 0 units sold"]);
+        assert_eq!(shop.changes("1").iter().filter(|line| *line == "cancelled A").count(), 0);
+    }
+}
+
+/// A payment of three units for an order of which one was left is refunded in part.
+#[test]
+fn units_that_were_paid_beyond_the_order_are_refunded() {
+    for reads_held in [true, false] {
+        let shop = Shop::saved(Database::sqlite(), "HOLD 600000 LIMIT 5");
+        assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 3"), Value::Int(0));
+        assert_eq!(shop.run("SECKILL.CANCEL 7 ann 1 KEEP 1"), Value::Int(1));
+        if reads_held {
+            shop.drain(&[]);
+        }
+        assert_eq!(shop.run("SECKILL.CONFIRM 7 ann 1 REF A UNITS 3"), Value::Int(1));
+        shop.drain(&[]);
+        let units = || {
+            let due = "FROM seckill_order_changes WHERE to_state = 'reduced' AND ref = 'A'";
+            shop.database.texts(["units"], due)
+        };
+        assert_eq!(units(), [["2"]], "{reads_held}");
+        expect(&shop, &CHECK, 0, &["\nPROVED: 1 units sold"]);
+        // Without the line it is not said that all is well.
+        shop.sql("DELETE FROM seckill_order_changes WHERE to_state = 'reduced' AND ref = 'A'");
+        expect(&shop, &CHECK, 1, &["no line refunds 2 units that were paid beyond these"]);
+        expect(&shop, &REPAIR, 0, &["wrote 1 orders", "\nPROVED: 1 units sold"]);
+        assert_eq!(units(), [["2"]], "{reads_held}");
+    }
+}
+
+/// Of a payment that pays nothing, all of its units are due.
+#[test]
+fn lines_of_payments_have_their_units() {
+    let shop = Shop::saved(Database::sqlite(), "HOLD 600000 LIMIT 5");
+    assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 3"), Value::Int(0));
+    assert_eq!(shop.run("SECKILL.CONFIRM 7 ann 1 REF A UNITS 2"), Value::Int(0));
+    shop.pay("7 ann 1", "B", 1);
+    assert_eq!(shop.run("SECKILL.CONFIRM 7 ann 1 REF A UNITS 2"), Value::Int(5));
+    // Sold and released without a payment, which comes after that.
+    assert_eq!(shop.run("SECKILL.TRY 7 bob 2 UNITS 2"), Value::Int(0));
+    assert_eq!(shop.run("SECKILL.CONFIRM 7 bob 2"), Value::Int(1));
+    assert_eq!(shop.run("SECKILL.CANCEL 7 bob 2"), Value::Int(1));
+    shop.drain(&[]);
+    shop.pay("7 bob 2", "C", 4);
+    shop.drain(&[]);
+    let lines = |reference: &str| {
+        let its = format!("FROM seckill_order_changes WHERE ref = '{reference}'");
+        let mut lines = shop.database.texts(["to_state", "units"], &its);
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines("A"), [["second", "2"], ["unknown", "2"]]);
+    assert_eq!(lines("C"), [["cancelled", "2"]]);
+    expect(&shop, &CHECK, 0, &["\nPROVED: 3 units sold"]);
+}
+
 /// What no program writes: lines that someone has deleted, or added.
 #[test]
 fn what_is_due_of_a_payment_is_on_lines_once() {

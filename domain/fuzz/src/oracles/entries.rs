@@ -6,13 +6,15 @@ use domain::payments::Outcome;
 use domain::rejection::{Fate, Letter};
 use domain::rules::SaleId;
 use domain::sale::Units;
-use domain::stream_entry::{Entry, FieldNames, OrderEntry, Says, Which, read};
+use domain::stream_entry::{Entry, FieldNames, OrderEntry, Release, Says, Which, read};
 
 use crate::input::Input;
 
 const IDS: [&str; 3] = ["userId", "voucherId", "id"];
-const OWN: [&str; 10] =
-    ["units", "deadline", "reason", "was", "sale", "ref", "payment", "kept", "waited", "dlqId"];
+const OWN: [&str; 14] = [
+    "units", "deadline", "reason", "was", "sale", "ref", "payment", "kept", "waited", "dlqId",
+    "paid", "norestock", "refunded", "entry",
+];
 
 fn read_all(which: Which, fields: &[(Vec<u8>, Vec<u8>)]) -> Option<Entry<&[u8]>> {
     let flat: Vec<&[u8]> = fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
@@ -36,11 +38,12 @@ pub(crate) fn order_entry(bytes: &[u8]) {
     while !input.is_empty() {
         let name = match input.byte() {
             byte @ 0..32 => IDS[usize::from(byte % 3)].as_bytes().to_vec(),
-            byte @ 32..248 => OWN[usize::from(byte % 10)].as_bytes().to_vec(),
+            byte @ 32..248 => OWN[usize::from(byte % 14)].as_bytes().to_vec(),
             _ => input.word().to_vec(),
         };
-        let value = match input.below(4) {
+        let value = match input.below(5) {
             0 => input.word().to_vec(),
+            4 => b"1".to_vec(),
             1 => State::ALL[usize::from(input.below(6))].word().into(),
             _ => input.number().to_string().into_bytes(),
         };
@@ -59,10 +62,18 @@ pub(crate) fn order_entry(bytes: &[u8]) {
     let sale = order.sale.map(|sale| sale.get().to_string());
     assert!(sale.is_none_or(|sale| value("sale") == Some(sale.as_bytes())));
     match entry.says {
-        Says::Released { reason, .. } => {
-            assert_eq!(value("reason"), Some(reason.word().as_bytes()));
+        Says::Released(it) => {
+            assert_eq!(value("reason"), Some(it.reason.word().as_bytes()));
+            let said = |name| value(name) == Some(b"1");
+            assert_eq!([said("norestock"), said("refunded")], [it.norestock, it.refunded]);
+            assert!(!it.refunded || it.reference.is_some());
         }
-        _ => assert_eq!(count("reason"), 0),
+        Says::Confirmed { paid, reference } | Says::Payment { paid, reference, .. } => {
+            let said = paid.map(|paid| paid.get().to_string().into_bytes());
+            assert_eq!((count("reason"), value("paid")), (0, said.as_deref()));
+            assert!(paid.is_none() || reference.is_some());
+        }
+        Says::Accepted { .. } => assert_eq!(count("reason"), 0),
     }
     again(which, &entry, &[]);
 }
@@ -78,17 +89,22 @@ fn written(which: Which, input: &mut Input<'_>) {
     let says = match which {
         Which::Orders => Says::Accepted { deadline: positive(first), waited: positive(second) },
         Which::Confirmed => {
+            let paid = Units::new(first).filter(|_| reference.is_some());
             let all = [Outcome::First, Outcome::Late, Outcome::Second, Outcome::Unknown];
             match all[usize::from(input.below(4))] {
-                Outcome::First => Says::Confirmed { reference },
-                outcome => Says::Payment { outcome, reference },
+                Outcome::First => Says::Confirmed { reference, paid },
+                outcome => Says::Payment { outcome, reference, paid },
             }
         }
         Which::Released => {
             let reasons = [Reason::Cancelled, Reason::Expired, Reason::Rejected];
             let reason = reasons[usize::from(input.below(3))];
             let was = [None, Some(State::Held), Some(State::Sold)][usize::from(input.below(3))];
-            Says::Released { reason, was, kept: Units::new(first), reference }
+            let [norestock, refunded, by_entry] = [(); 3].map(|()| input.flag());
+            let refunded = refunded && reference.is_some();
+            let (kept, seq) = (Units::new(first), second.unsigned_abs());
+            let entry = by_entry.then_some(EntryId { ms: first.unsigned_abs(), seq });
+            Says::Released(Release { reason, was, kept, reference, norestock, refunded, entry })
         }
     };
     letter(input, &user, &voucher);

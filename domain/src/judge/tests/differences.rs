@@ -286,3 +286,41 @@ fn a_payment_that_is_another_orders_is_not_due() {
         assert_eq!(!shop.judge().doubts.is_empty(), is_doubt, "{state:?}");
     }
 }
+
+#[test]
+fn units_that_were_paid_are_kept_refunded_elsewhere_or_due() {
+    let line = |to, units| Line { order: "1", to, units, reference: "p" };
+    let kept = || Shop::of(vec![("1", "ann", known(State::Sold, 2, "p"))]);
+    let gone = || Shop::of(vec![("1", "ann", known(CANCELLED, 2, "p"))]);
+    for (mut shop, paid, lines, is_owed) in [
+        (kept(), None, vec![], false),
+        (kept(), Some(2), vec![], false),
+        (kept(), Some(3), vec![], true),
+        (kept(), Some(3), vec![line("reduced", 1)], false),
+        (kept(), Some(3), vec![line(ELSEWHERE_PART, 1)], false),
+        (kept(), Some(4), vec![line("reduced", 1)], true),
+        (kept(), Some(4), vec![line(SHARED, 0)], false),
+        (gone(), Some(2), vec![line("cancelled", 2)], false),
+        (gone(), Some(2), vec![line(ELSEWHERE, 2)], false),
+        (gone(), None, vec![line(ELSEWHERE, 2)], false),
+        (gone(), None, vec![line(ELSEWHERE, 1)], true),
+        (gone(), Some(3), vec![line("cancelled", 2)], true),
+        (gone(), Some(3), vec![line("cancelled", 2), line("reduced", 1)], false),
+    ] {
+        shop.lines = lines;
+        shop.paid.extend(paid.map(|paid| ("1", paid)));
+        let found = shop.judge();
+        let kinds: Vec<_> = kinds(&found).into_iter().map(|(kind, _)| kind).collect();
+        let want = if is_owed { vec![Kind::Owed] } else { vec![] };
+        assert_eq!(kinds, want, "{paid:?} {:?}", shop.lines);
+        let known = &shop.rows[0].2;
+        let is_beyond = crate::judge::beyond(known, &shop.lines, paid) > 0;
+        assert!(is_owed || !is_beyond, "{paid:?} {:?}", shop.lines);
+    }
+    // The rows have another payment than the server: that is another question.
+    let mut other = kept();
+    other.rows = vec![("1", "ann", known(State::Sold, 2, "q"))];
+    other.paid.insert("1", 3);
+    let found = other.judge();
+    assert!(kinds(&found).iter().all(|(kind, _)| *kind != Kind::Owed), "{found:?}");
+}

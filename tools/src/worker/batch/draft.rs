@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::book::{Reason, State};
+use domain::book::{Reason, Span, State};
 use domain::projection::{Book, Contradiction, Known, LOST, project};
 
 use super::paid::Payments;
@@ -20,6 +20,8 @@ pub struct Draft<'e> {
     pub is_changed: bool,
     /// How many units a payment was for, as far as the entries tell.
     pub paid: Paid,
+    /// Units that were refunded elsewhere: no line refunds them.
+    pub elsewhere: Vec<Span>,
     /// Units on lines of the refunds, if something is not told of the payment.
     pub refunded: i64,
 }
@@ -27,7 +29,7 @@ pub struct Draft<'e> {
 impl<'e> Draft<'e> {
     pub fn of(before: Option<&'e Row>, row: Row) -> Self {
         let (orders, paid) = (Vec::new(), Paid::UNKNOWN);
-        Self { before, row, orders, is_changed: false, paid, refunded: 0 }
+        Self { before, row, orders, is_changed: false, paid, elsewhere: Vec::new(), refunded: 0 }
     }
 }
 
@@ -146,6 +148,7 @@ impl Draft<'_> {
         if event.kind == Kind::Confirmed {
             self.paid = Paid::told_by(event).unwrap_or(self.paid);
         }
+        self.hear_refunds(answer, event);
         let is_healed = self.row.is_disputed() && self.heal(answer);
         if self.row.is_disputed() {
             records.push(record(event, from, "disputed", &self.row.disputed));
@@ -170,9 +173,10 @@ impl Draft<'_> {
         }
         let is_changed = before.as_ref().is_none_or(|before| self.row != *before);
         if is_changed && !self.row.is_disputed() {
-            records.extend(changes(from, &self.row, self.paid, &event.place()));
+            let (paid, elsewhere) = (self.paid, &self.elsewhere);
+            records.extend(changes(from, &self.row, paid, elsewhere, &event.place()));
         }
-        if was_untold && !self.row.is_disputed() {
+        if (was_untold || event.paid.is_some()) && !self.row.is_disputed() {
             self.explain(event, records);
         }
         self.is_changed |= before.as_ref().is_none_or(|before| self.row != *before);

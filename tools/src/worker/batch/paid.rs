@@ -4,10 +4,11 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 
-use domain::book::State;
+use domain::book::{Span, State};
+use domain::sale::Units;
 
 use super::draft::Draft;
-use super::{Change, Plan, Record, Row, Sole, UNTOLD, WAS_SOLD, is_release};
+use super::{Answer, Change, Plan, Record, Row, Sole, UNTOLD, WAS_SOLD, is_release};
 use crate::order_events::{Event, Kind, OrderKey};
 
 /// The units of a payment: at least and at most.
@@ -30,7 +31,7 @@ impl Paid {
         match kind {
             // Repairing makes it of the record of payments, which has no units.
             _ if event.is_made() => None,
-            Kind::Confirmed => Some(Self::exactly(*units)),
+            Kind::Confirmed => Some(Self::exactly(event.paid.unwrap_or(*units))),
             Kind::Released { was: Some(State::Held), kept: Some(kept), .. } => {
                 Some(Self { most: *kept, ..Self::UNKNOWN })
             }
@@ -43,7 +44,7 @@ impl Paid {
         }
     }
 
-    fn and(self, other: Self) -> Self {
+    pub(super) fn and(self, other: Self) -> Self {
         // A confirmation is exact, whatever a server says that has lost it.
         match (self.least == self.most, other.least == other.most) {
             (true, _) => self,
@@ -96,6 +97,26 @@ impl<'e> Payments<'e> {
 }
 
 impl Draft<'_> {
+    /// Notes units that were refunded elsewhere, as the book tells and the entry. Only units that
+    /// were paid can be.
+    pub(super) fn hear_refunds(&mut self, answer: Option<&Answer>, event: &Event) {
+        let by_book = match answer {
+            Some(Answer::Has(fact)) if fact.user == event.user => &fact.elsewhere[..],
+            _ => &[],
+        };
+        let by_entry = match event.kind {
+            Kind::Released { kept, .. } if event.is_refunded => {
+                let had = Units::new(kept.unwrap_or(0).saturating_add(event.units));
+                had.and_then(|had| Span::behind(kept.and_then(Units::new), had))
+            }
+            _ => None,
+        };
+        self.elsewhere.extend(by_book.iter().copied().chain(by_entry));
+        if let Some(last) = self.elsewhere.iter().map(|span| span.last.get()).max() {
+            self.paid = self.paid.and(Paid { least: last, ..Paid::UNKNOWN });
+        }
+    }
+
     /// Writes what an entry tells of a payment that was not known: units that were paid and are
     /// neither kept nor on lines are refunded.
     pub(super) fn explain(&mut self, event: &Event, records: &mut Vec<Record>) {

@@ -20,7 +20,7 @@ fn key(order: &str) -> OrderKey {
 type Heard = (Event, Sole);
 
 fn event(user: &str, order: &str, ms: u64, units: i64, kind: Kind) -> Event {
-    Event { id: id(ms), key: key(order), user: user.to_owned(), units, reference: None, kind }
+    Event::made(id(ms), key(order), user.to_owned(), units, kind)
 }
 
 fn order_of(user: &str, order: &str, ms: u64, units: i64) -> Event {

@@ -161,6 +161,8 @@ impl Books {
             return if is_newer { Server::Older } else { Server::Over };
         }
         let fact = |fact: &'b Fact| judge::Fact { user: &fact.user, known: &fact.known };
+        let paid = sold.orders.iter();
+        let paid = paid.filter_map(|(order, its)| Some((&**order, its.paid?)));
         Server::On(Live {
             is_managed: sold.is_managed,
             orders: sold.orders.iter().map(|(order, its)| (&**order, fact(its))).collect(),
@@ -169,6 +171,7 @@ impl Books {
             left: sold.left,
             limit: sold.limit,
             buyers: sold.buyers,
+            paid: paid.collect(),
             outside: sold.outside.iter().map(|(order, units)| (&**order, *units)).collect(),
             elsewhere: self.elsewhere(sold),
             is_steady: sold.is_steady && self.ledger.is_steady,

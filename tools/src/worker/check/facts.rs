@@ -10,6 +10,7 @@ use domain::entry_id::EntryId;
 use domain::integer;
 use domain::payments::{Outcome, Payment};
 use domain::projection::Known;
+use domain::sale::Units;
 use redis::{RedisError, Value, cmd};
 use seckill_tools::connection::Connection;
 use seckill_tools::sale_info::SaleInfo;
@@ -60,6 +61,8 @@ pub struct Paid {
     /// None in the records of earlier versions.
     pub user: Option<String>,
     pub outcome: Outcome,
+    /// How many units it is for, if its confirmation said that.
+    pub units: Option<i64>,
 }
 
 impl Paid {
@@ -84,6 +87,7 @@ pub async fn payments(link: &mut Connection, keys: &VoucherKeys) -> Result<Vec<P
             reference: as_text(&pair[0]),
             user: payment.user.map(as_text),
             outcome: payment.outcome,
+            units: payment.paid.map(Units::get),
         });
     }
     Ok(paid)
@@ -171,7 +175,7 @@ impl Sold {
         for event in events_of(link, keys, names, &self.sale, Which::Orders).await? {
             *balance.entry(event.key.order.clone()).or_default() += 1;
             let known = Known::new(State::Sold, None, event.units, None);
-            let fact = Fact { user: event.user, known, deadline_ms: None };
+            let fact = Fact::of(event.user, known);
             self.entries.insert(event.key.order.clone(), event.id);
             self.orders.insert(event.key.order, fact);
         }

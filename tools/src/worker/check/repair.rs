@@ -54,7 +54,8 @@ impl Repair<'_> {
         let entries = self.entries(&sold, &its).await?;
         for (key, (one, differs)) in its {
             if differs == Why::from([Differs::Owed]) {
-                let units = self.store.refund_rest(&key).await?;
+                let paid = sold.orders.get(&key.order).and_then(|fact| fact.paid);
+                let units = self.store.refund_rest(&key, paid).await?;
                 written += usize::from(units > 0);
                 continue;
             }
@@ -184,7 +185,7 @@ impl Repair<'_> {
         let fact = sold.orders.get(&one.order).filter(|fact| fact.known.state.is_live())?;
         let kind = Kind::Order { deadline_ms: fact.deadline_ms };
         let (user, units) = (fact.user.clone(), fact.known.units);
-        Some(Event { id: GONE, key: key(one), user, units, reference: None, kind })
+        Some(Event::made(GONE, key(one), user, units, kind))
     }
 
     /// The payments of an order that are on the server's record, as their entries would tell them.
@@ -201,10 +202,14 @@ impl Repair<'_> {
                 (outcome, _) => Kind::Payment(outcome.word().to_owned()),
             };
             let user = row.map_or(String::new(), |row| row.user.clone());
-            let units = row.map_or(1, |row| row.known.units);
+            let units = match kind {
+                Kind::Payment(_) => paid.units,
+                _ => None,
+            };
+            let units = units.or(row.map(|row| row.known.units)).unwrap_or(1);
             let reference = Some(paid.reference.clone());
             let id = EntryId { ms: 0, seq: super::books::digest(&paid.reference) };
-            Some(Event { id, key: key(one), user, units, reference, kind })
+            Some(Event { reference, ..Event::made(id, key(one), user, units, kind) })
         };
         its.filter_map(event).collect()
     }

@@ -149,7 +149,7 @@ pub async fn write(
 ) -> Result<()> {
     let id = domain::entry_id::EntryId { ms: 0, seq: digest(reference) };
     let (reference, kind) = (Some(reference.to_owned()), Kind::Payment(word.to_owned()));
-    let event = Event { id, key, user, units: 1, reference, kind };
+    let event = Event { reference, ..Event::made(id, key, user, 1, kind) };
     let mut asker = Asker::of_rows(source);
     let written = settler.store.apply(&[(event, Sole::No)], Care::Full, &mut asker).await;
     written?;

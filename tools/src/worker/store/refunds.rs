@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use domain::book::State;
-use domain::judge::{CLAIMED, Line, Money, is_given_back, money, refunded};
+use domain::judge::{CLAIMED, Line, Money, beyond, is_given_back, money, refunded};
 
 use super::changes::{Lock, Use};
 use super::statement::{Arg, OF_KEY, ROWS_MAX};
@@ -170,7 +170,8 @@ impl Store {
         MoneyLine::read(open.texts(&lines).await?)
     }
 
-    /// Units on lines of the refunds, or due, of rows of whose payment something is not told.
+    /// Units on lines of the refunds, or due, of rows of whose payment something is not told, or is
+    /// told now.
     pub(super) async fn refunded(
         &self,
         open: &mut Open,
@@ -179,7 +180,8 @@ impl Store {
     ) -> Result<HashMap<OrderKey, i64>, Fault> {
         let mut refunded = HashMap::new();
         for (event, _) in events {
-            if let Some(row) = rows.get(&event.key).filter(|row| row.is_untold())
+            let is_wanted = |row: &&Row| row.is_untold() || event.paid.is_some();
+            if let Some(row) = rows.get(&event.key).filter(is_wanted)
                 && !refunded.contains_key(&row.key)
             {
                 let units = self.refunded_of(open, row).await?;
@@ -209,17 +211,29 @@ impl Store {
     }
 
     async fn refunded_of(&self, open: &mut Open, row: &Row) -> Result<i64, Fault> {
+        if row.known.reference.is_none() {
+            return Ok(0);
+        }
         Ok(refunded(&row.known, &told_of(&self.lines_of(open, &row.key).await?)))
     }
 
-    /// Writes a line for the units of a released order that was paid and that no line refunds yet.
-    /// Returns how many these are.
-    pub async fn refund_rest(&self, key: &OrderKey) -> Result<i64, Fault> {
+    /// Writes a line for the units of a released order that was paid and that no line refunds yet;
+    /// or, of a payment that the server says to be for so many units, for those that are neither
+    /// kept nor on lines. Returns how many these are.
+    pub async fn refund_rest(&self, key: &OrderKey, paid: Option<i64>) -> Result<i64, Fault> {
         let mut open = self.begin().await?;
         let rows = open.rows(&self.tables().select_rows([key])).await?;
         let Some(row) = rows.first() else { return Ok(0) };
         let lines = self.lines_of(&mut open, key).await?;
-        let Money::Owed(units) = money(&row.known, &told_of(&lines)) else { return Ok(0) };
+        let owed = money(&row.known, &told_of(&lines));
+        let (units, to) = match owed {
+            Money::Owed(units) => (units, row.known.state.word()),
+            Money::Fits => (beyond(&row.known, &told_of(&lines), paid), "reduced"),
+            Money::GoodsAndMoney | Money::Twice => return Ok(0),
+        };
+        if units <= 0 {
+            return Ok(0);
+        }
         let reference = row.known.reference.as_deref().unwrap_or_default();
         let uses = self.uses_in(&mut open, Some(&[reference]), Lock::Yes).await?;
         if uses.iter().any(|one| one.key != *key) {
@@ -228,9 +242,12 @@ impl Store {
         let record = Record {
             key: key.clone(),
             // Of two that were written at once, the second is none.
-            entry: format!("check {}", row.known.units - units),
+            entry: match owed {
+                Money::Owed(_) => format!("check {}", row.known.units - units),
+                _ => format!("check paid {}", paid.unwrap_or(0)),
+            },
             from: State::Sold.word(),
-            to: row.known.state.word().to_owned(),
+            to: to.to_owned(),
             units,
             reference: row.known.reference.clone(),
             said: String::new(),

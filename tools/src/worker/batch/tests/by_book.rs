@@ -15,7 +15,7 @@ fn of_sale(mut event: Event) -> Heard {
 fn book(event: &Heard, state: State, was: Option<State>, units: i64, paid: &str) -> Answers {
     let reference = Some(paid.to_owned()).filter(|paid| !paid.is_empty());
     let known = Known::new(state, was, units, reference);
-    let fact = Fact { user: event.0.user.clone(), known, deadline_ms: None };
+    let fact = Fact::of(event.0.user.clone(), known);
     Answers::from([(event.0.key.clone(), Answer::Has(fact))])
 }
 
