@@ -125,8 +125,8 @@ impl Vouchers {
     fn set(&self, name: &[u8]) -> Option<&MainThread<Vec<Rc<VoucherKeys>>>> {
         let mut hasher = DefaultHasher::new();
         hasher.write(name);
-        let number = usize::try_from(hasher.finish() % SETS as u64);
-        self.sets.get(number.unwrap_or(0))
+        let number = hasher.finish().checked_rem(SETS as u64);
+        self.sets.get(number.and_then(|it| usize::try_from(it).ok()).unwrap_or(0))
     }
 }
 
