@@ -16,7 +16,6 @@ import io.github.seckill.client.SaleRules;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.SeckillException;
 import io.github.seckill.client.SeckillLock;
-import io.github.seckill.client.SeckillObserver;
 import io.github.seckill.client.SeckillOptions;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.lettuce.core.RedisClient;
@@ -27,7 +26,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.args.ClientPauseMode;
 
@@ -41,12 +39,10 @@ final class Shop {
 
     private final SeckillClient seckill;
     private final Jedis plain;
-    private final AtomicInteger repeated;
 
-    private Shop(SeckillClient seckill, Jedis plain, AtomicInteger repeated) {
+    private Shop(SeckillClient seckill, Jedis plain) {
         this.seckill = seckill;
         this.plain = plain;
-        this.repeated = repeated;
     }
 
     public static void main(String[] args) throws InterruptedException, ExecutionException {
@@ -55,20 +51,12 @@ final class Shop {
             JedisShop.run(url);
             return;
         }
-        AtomicInteger repeated = new AtomicInteger();
-        SeckillObserver observer =
-                new SeckillObserver() {
-                    @Override
-                    public void repeated() {
-                        repeated.incrementAndGet();
-                    }
-                };
         SeckillOptions options = SeckillOptions.defaults().commandTimeout(Duration.ofSeconds(1));
         try (RedisClient lettuce = RedisClient.create(url.toString());
                 SeckillClient seckill =
-                        new SeckillClient(LettuceTransport.of(lettuce), options, observer);
+                        SeckillClient.create(LettuceTransport.of(lettuce), options);
                 Jedis plain = new Jedis(url)) {
-            Shop shop = new Shop(seckill, plain, repeated);
+            Shop shop = new Shop(seckill, plain);
             shop.sell();
             shop.lock();
             shop.mistake();
@@ -92,7 +80,7 @@ final class Shop {
         // managed, so the client sends the same try again, until it has an answer.
         plain.clientPause(1500, ClientPauseMode.WRITE);
         String outcome = buy("alice", ORDER_ID);
-        String late = repeated.get() > 0 ? ", after a time-out" : "";
+        String late = seckill.repeated() > 0 ? ", after a time-out" : "";
         System.out.println("alice tries: " + outcome + late);
         System.out.println("the same try again: " + buy("alice", ORDER_ID));
         System.out.println("another try of hers: " + buy("alice", "1002"));

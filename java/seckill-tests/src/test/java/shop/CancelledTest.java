@@ -13,7 +13,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -85,18 +84,11 @@ class CancelledTest {
     /** A batch that had no answer is repeated for those only who still wait. */
     @Test
     void aRepetitionLeavesOutWhoHasGone() throws Exception {
-        AtomicInteger repeated = new AtomicInteger();
         SeckillOptions quick = SeckillOptions.defaults()
                 .commandTimeout(Duration.ofMillis(200)).retryFor(Duration.ofMinutes(1));
-        SeckillObserver counts = new SeckillObserver() {
-            @Override
-            public void repeated() {
-                repeated.incrementAndGet();
-            }
-        };
         try (SeckillClient office = client(Coalescing.AUTO);
                 SeckillClient client =
-                        new SeckillClient(LettuceTransport.of(lettuce), quick, counts)) {
+                        SeckillClient.create(LettuceTransport.of(lettuce), quick)) {
             office.run(create("7", 100, SaleRules.none()));
             await("connected").until(() -> client.run(info("7")).managed());
             server.freeze();
@@ -104,8 +96,8 @@ class CancelledTest {
             for (int i = 0; i < 10; i++) {
                 tries.add(client.start(tryBuy("7", "u" + i, "o" + i)));
             }
-            int before = repeated.get();
-            await("repeated").until(() -> repeated.get() > before + 1);
+            long before = client.repeated();
+            await("repeated").until(() -> client.repeated() > before + 1);
             tries.get(4).cancel(false);
             tries.get(5).cancel(false);
             // The connection is lost with all that was sent on it, before the server has read it.

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
-import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.listener.OrderEvent;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.cluster.SlotHash;
@@ -134,7 +133,7 @@ class ClusterTest {
             cluster.module(1, "LOAD", SeckillServer.requiredModule());
             assertThat(Application.health(context))
                     .startsWith("UP").matches(".*module loaded.*module loaded.*module loaded.*");
-            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            SeckillClient seckill = context.getBean(SeckillClient.class);
             shards.forEach(voucher -> seckill.run(create(voucher, 50, SaleRules.none())));
             Set<OrderRef> sold = new HashSet<>();
             for (int i = 0; i < 50; i++) {

@@ -7,6 +7,9 @@ import static shop.Until.await;
 
 import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillException.Code;
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationHandler;
+import io.micrometer.observation.ObservationRegistry;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.CompletableFuture;
@@ -19,16 +22,10 @@ import reactor.core.publisher.Mono;
 /** Which tries travel together, and what becomes of each. No server: every answer is the test's. */
 class CoalescingTest {
     private final FakeTransport wire = new FakeTransport();
-    private final List<Integer> batches = Collections.synchronizedList(new ArrayList<>());
     @AutoClose private SeckillClient client = client(SeckillOptions.defaults());
 
     private SeckillClient client(SeckillOptions options) {
-        return new SeckillClient(wire, options, new SeckillObserver() {
-            @Override
-            public void sent(int size) {
-                batches.add(size);
-            }
-        });
+        return SeckillClient.create(wire, options);
     }
 
     private CompletableFuture<Outcome> buy(String user) {
@@ -73,7 +70,7 @@ class CoalescingTest {
         assertThat(tries.stream().map(CompletableFuture::join)).containsExactly(
                 Outcome.ACCEPTED, Outcome.ACCEPTED, Outcome.AT_LIMIT, Outcome.SOLD_OUT,
                 Outcome.SOLD_OUT);
-        assertThat(batches).containsExactly(1, 4);
+        assertThat(client.tryCommands()).isEqualTo(2);
 
         buy("late");
         assertThat(wire.sent(2).command().name()).isEqualTo("SECKILL.TRY");
@@ -282,12 +279,19 @@ class CoalescingTest {
 
     @Test
     void an_observer_that_throws_and_a_reply_without_an_id_leave_nobody_waiting() {
-        client = new SeckillClient(wire, SeckillOptions.defaults(), new SeckillObserver() {
+        ObservationRegistry broken = ObservationRegistry.create();
+        broken.observationConfig().observationHandler(new ObservationHandler<>() {
             @Override
-            public void tried(String voucher, Outcome outcome, Duration time) {
+            public void onStop(Observation.Context context) {
                 throw new IllegalStateException("an observer that throws");
             }
+
+            @Override
+            public boolean supportsContext(Observation.Context context) {
+                return true;
+            }
         });
+        client = new SeckillClient(wire, SeckillOptions.defaults(), broken);
         List<CompletableFuture<Purchase>> tries = purchases(3);
         wire.answer(0, Arrays.asList(1L, null));
         wire.answer(1, List.of(Arrays.asList(0L, null), Arrays.asList(1L, null)));

@@ -50,11 +50,8 @@ final class ListenerShop extends Shop {
     }
 
     OrderListenerContainer start(OrderFailurePolicy policy, DefaultListableBeanFactory beans) {
-        OrderListenerObserver observer = beans.getBeanProvider(OrderListenerObserver.class)
-                .getIfAvailable(() -> OrderListenerObserver.NONE);
         OrderListenerContainer container = new OrderListenerContainer(
-                beans, () -> factory, options(claimAfter, RETRY_FIRST, RETRY_MOST),
-                any -> Duration.ofSeconds(1), policy, observer);
+                beans, () -> factory, options(claimAfter, RETRY_FIRST, RETRY_MOST), policy);
         containers.add(container);
         container.afterSingletonsInstantiated();
         container.start();

@@ -5,14 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
 import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillClient;
 import io.github.seckill.spring.SeckillLockRegistry;
-import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.listener.OrderFailurePolicy;
-import io.github.seckill.spring.listener.OrderListenerObserver;
-import io.github.seckill.spring.listener.StreamEntry;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationHandler;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -39,7 +39,7 @@ class ListenersTest {
     }
 
     private static void sell(ApplicationContext context, int orders) {
-        SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+        SeckillClient seckill = context.getBean(SeckillClient.class);
         seckill.run(create("7", orders, SaleRules.none()));
         for (int i = 0; i < orders; i++) {
             seckill.tryBuy("7", "user" + i, "order" + i);
@@ -73,17 +73,21 @@ class ListenersTest {
     /** The methods of an observer and of a policy are the application's, too. */
     static class Throwing extends Application {
         @Bean
-        OrderListenerObserver observer() {
-            return new OrderListenerObserver() {
+        ObservationHandler<Observation.Context> observer() {
+            return new ObservationHandler<>() {
                 @Override
-                public void handled(
-                        StreamEntry entry, String kind, boolean handled, Duration time) {
+                public void onStart(Observation.Context context) {
                     throw new IllegalStateException("an observer that throws");
                 }
 
                 @Override
-                public void consumers(String group, int reading, int all) {
+                public void onStop(Observation.Context context) {
                     throw new NoClassDefFoundError("an observer that is not all there");
+                }
+
+                @Override
+                public boolean supportsContext(Observation.Context context) {
+                    return context.getName().startsWith("seckill.");
                 }
             };
         }
@@ -122,8 +126,8 @@ class ListenersTest {
             assertThat(Application.health(context))
                     .contains("server=module loaded").contains("listener rows=reads nothing: ");
             assertThat(reading(context)).isZero();
-            context.getBean(SeckillTemplate.class).run(create("8", 1, SaleRules.none()));
-            context.getBean(SeckillTemplate.class).tryBuy("8", "alice", "a1");
+            context.getBean(SeckillClient.class).run(create("8", 1, SaleRules.none()));
+            context.getBean(SeckillClient.class).tryBuy("8", "alice", "a1");
             acl(context, "+xreadgroup");
             await().until(() -> shop(context).rows.size() == 2);
             await().until(() -> Application.health(context).startsWith("UP"));
@@ -165,7 +169,7 @@ class ListenersTest {
                         "seckill.lock.fenced=false", "seckill.lock.renew=false");
                 var lettuce = RedisClient.create(server.uri())) {
             var plain = lettuce.connect().sync();
-            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            SeckillClient seckill = context.getBean(SeckillClient.class);
             Consumer<String> check = key -> {
                 assertThat(plain.pttl(key)).isBetween(1L, 5_000L);
                 assertThat(plain.exists(key + ":fence")).isZero();
@@ -174,7 +178,7 @@ class ListenersTest {
                 check.accept("lock:a");
                 return null;
             });
-            seckill.client().lock("lock:b").lock();
+            seckill.lock("lock:b").lock();
             check.accept("lock:b");
             context.getBean(SeckillLockRegistry.class).obtain("c").lock();
             check.accept("lock:c");
@@ -205,7 +209,7 @@ class ListenersTest {
         };
         String debug = "logging.level.io.github.seckill=debug";
         try (var context = Application.run(Application.class, server, debug)) {
-            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            SeckillClient seckill = context.getBean(SeckillClient.class);
             seckill.run(create("7", 1, SaleRules.none()));
             seckill.tryBuy("7", name, "o1");
             await().until(() -> shop(context).rows.size() == 1);

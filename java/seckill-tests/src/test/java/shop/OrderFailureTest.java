@@ -146,11 +146,11 @@ class OrderFailureTest {
     @Test
     void whileEverythingFailsNothingIsGivenUpAndReadingStops() {
         recorder.refuses = event -> true;
-        Intake intake = new Intake();
-        shop.start(failure -> Decision.REJECT_IF_UNSOLD, intake, recorder);
+        OrderListenerContainer container =
+                shop.start(failure -> Decision.REJECT_IF_UNSOLD, recorder);
         shop.client.run(create("7", 100, HELD));
         shop.buyAll(1, 20);
-        await().until(() -> intake.told.contains(true));
+        await().until(() -> container.intakeStopped(GROUP) == 1);
         shop.buyAll(21, 40);
         await().until(() -> recorder.refused.size() > 100);
         assertThat(recorder.refused).noneMatch(event -> event.order().orderId().equals("o40"));
@@ -161,17 +161,8 @@ class OrderFailureTest {
 
         recorder.refuses = event -> false;
         await().until(() -> recorder.handled.size() == 40);
-        assertThat(intake.told).containsExactly(true, false);
+        await().until(() -> container.intakeStopped(GROUP) == 0);
         assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
-    }
-
-    private static final class Intake implements OrderListenerObserver {
-        private final List<Boolean> told = new CopyOnWriteArrayList<>();
-
-        @Override
-        public void intake(String group, boolean stopped) {
-            told.add(stopped);
-        }
     }
 
     @Test

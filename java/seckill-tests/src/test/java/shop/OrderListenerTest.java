@@ -318,6 +318,48 @@ class OrderListenerTest {
                 made.stream().anyMatch(bean -> bean.handledIds().contains("placed a1")));
     }
 
+    /** As Spring Kafka has it: each listener has options of its own, and a name to start it by. */
+    static class OwnOptions {
+        final List<String> handled = new CopyOnWriteArrayList<>();
+
+        @SeckillOrderListener(
+                group = "own", concurrency = "3", batch = "1", policy = "buries",
+                autoStartup = "false")
+        void on(OrderPlaced placed) {
+            if (placed.order().orderId().equals("o1")) {
+                throw new IllegalStateException("row refused");
+            }
+            handled.add(placed.order().orderId());
+        }
+    }
+
+    @Test
+    void aListenerHasOptionsOfItsOwnAndIsStartedByName() {
+        OwnOptions own = new OwnOptions();
+        DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
+        beans.registerSingleton("own", own);
+        beans.registerSingleton("recorder", recorder);
+        OrderFailurePolicy buries = failure -> OrderFailurePolicy.Decision.DEAD_LETTER;
+        beans.registerSingleton("buries", buries);
+        shop.client.run(create("7", 20, SaleRules.none()));
+        shop.buyAll(1, 10);
+        OrderListenerContainer container = shop.start(RETRY, beans);
+        await().until(() -> recorder.handled.size() == 10);
+        assertThat(own.handled).isEmpty();
+        assertThat(container.reading("own")).isZero();
+
+        container.start("own");
+        await().until(() -> container.reading("own") == 3);
+        await().until(() -> own.handled.size() == 9);
+        // The policy is asked once others were handled.
+        shop.buyAll(11, 20);
+        await().until(() -> !shop.entries("stream.orders.dlq").isEmpty());
+        container.stop("own");
+        assertThat(container.reading("own")).isZero();
+        assertThat(container.reading(GROUP)).isEqualTo(1);
+        assertThatThrownBy(() -> container.start("none")).hasMessageContaining("none");
+    }
+
     static class PlacedOnly {
         @SeckillOrderListener(group = GROUP)
         void on(OrderPlaced placed) {}

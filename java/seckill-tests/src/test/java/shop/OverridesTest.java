@@ -3,11 +3,9 @@ package shop;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.*;
-import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.boot.SeckillAutoConfiguration;
 import io.github.seckill.spring.listener.OrderListenerContainer;
-import io.micrometer.core.instrument.MeterRegistry;
-import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.micrometer.core.instrument.binder.MeterBinder;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.mockito.Mockito;
@@ -40,12 +38,9 @@ class OverridesTest {
                 assertThat(context)
                         .hasNotFailed().doesNotHaveBean(SeckillClient.class)
                         .doesNotHaveBean(OrderListenerContainer.class));
-        var measured = withRedis().withBean(SimpleMeterRegistry.class);
-        measured.run(context -> assertThat(context)
-                .hasSingleBean(SeckillObserver.class).hasSingleBean(OrderListenerContainer.class));
-        measured.withPropertyValues("seckill.metrics.enabled=false").run(context ->
-                assertThat(context).doesNotHaveBean(SeckillObserver.class));
-        measured.withPropertyValues("seckill.listener.enabled=false").run(context ->
+        withRedis().run(context -> assertThat(context)
+                .hasSingleBean(MeterBinder.class).hasSingleBean(OrderListenerContainer.class));
+        withRedis().withPropertyValues("seckill.listener.enabled=false").run(context ->
                 assertThat(context).doesNotHaveBean(OrderListenerContainer.class));
     }
 
@@ -79,15 +74,15 @@ class OverridesTest {
         SeckillTransport transport = Mockito.mock(SeckillTransport.class);
         withRedis().withBean(SeckillTransport.class, () -> transport)
                 .withBean(SeckillClient.class, () -> own).run(context ->
-                        assertThat(context.getBean(SeckillTemplate.class).client()).isSameAs(own));
+                        assertThat(context.getBean(SeckillClient.class)).isSameAs(own));
     }
 
     @Test
     void micrometerAndSpringIntegrationMayBeAbsent() {
         withRedis()
-                .withClassLoader(new FilteredClassLoader(MeterRegistry.class, LockRegistry.class))
+                .withClassLoader(new FilteredClassLoader(MeterBinder.class, LockRegistry.class))
                 .run(context -> assertThat(context)
                         .hasNotFailed().hasSingleBean(RedisConnectionFactory.class)
-                        .hasSingleBean(SeckillTemplate.class));
+                        .hasSingleBean(SeckillClient.class));
     }
 }

@@ -121,7 +121,7 @@ class RepetitionTest {
         assertThat(wire.count()).isEqualTo(2);
     }
 
-    static List<Command<?>> repeatable() {
+    static List<SeckillCommand<?>> repeatable() {
         OrderRef order = OrderRef.of("7", "alice", "o1");
         return List.of(
                 restockTo("7", 9), restockTo("7", 9).inSale(5), cancelAllBut(order, 2),
@@ -132,7 +132,7 @@ class RepetitionTest {
 
     @ParameterizedTest
     @MethodSource("repeatable")
-    void what_may_be_repeated_is_sent_again_without_a_question(Command<?> command)
+    void what_may_be_repeated_is_sent_again_without_a_question(SeckillCommand<?> command)
             throws Exception {
         CompletableFuture<?> done = client.start(command);
         wire.noAnswer(0);
@@ -142,13 +142,13 @@ class RepetitionTest {
         done.join();
     }
 
-    static List<Command<?>> onlyOnce() {
+    static List<SeckillCommand<?>> onlyOnce() {
         return List.of(restock("7", 9), restock("7", 9).inSale(5), drop("7"), releaseAndDrop("7"));
     }
 
     @ParameterizedTest
     @MethodSource("onlyOnce")
-    void what_would_be_done_twice_is_sent_once(Command<?> command) {
+    void what_would_be_done_twice_is_sent_once(SeckillCommand<?> command) {
         CompletableFuture<?> done = client.start(command);
         wire.noAnswer(0);
         Until.fails(done, Code.NOANSWER);

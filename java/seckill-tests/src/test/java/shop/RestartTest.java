@@ -8,7 +8,6 @@ import static shop.Until.await;
 import io.github.seckill.client.*;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.spring.SeckillLockRegistry;
-import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisException;
@@ -39,7 +38,7 @@ class RestartTest {
     @Test
     void itGoesOn() throws InterruptedException {
         try (var context = run()) {
-            SeckillTemplate template = context.getBean(SeckillTemplate.class);
+            SeckillClient template = context.getBean(SeckillClient.class);
             template.run(create("7", 2, SaleRules.none()));
             assertThat(template.tryBuy("7", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
 
@@ -111,9 +110,9 @@ class RestartTest {
                     var context = run(sentinel);
                     SeckillClient office = SeckillClient.create(LettuceTransport.of(lettuce))) {
                 await().until(() -> watcher.sync().replicas("shop").size() == 1);
-                SeckillTemplate template = context.getBean(SeckillTemplate.class);
+                SeckillClient template = context.getBean(SeckillClient.class);
                 template.run(create("7", 10_000_000, SaleRules.none()));
-                Crowd buyers = new Crowd(template.client());
+                Crowd buyers = new Crowd(template);
                 await().until(() -> plain.exists("seckill:stock:7") == 1);
 
                 primary.kill();

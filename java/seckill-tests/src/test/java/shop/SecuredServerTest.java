@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
-import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.api.sync.RedisCommands;
@@ -99,10 +98,10 @@ class SecuredServerTest {
     }
 
     private void sell(ConfigurableApplicationContext context, String voucher) {
-        SeckillTemplate template = context.getBean(SeckillTemplate.class);
+        SeckillClient template = context.getBean(SeckillClient.class);
         template.run(create(voucher, 3, SaleRules.none().hold(Duration.ofMinutes(10))));
         assertThat(template.tryBuy(voucher, "alice", voucher + "1")).isEqualTo(Outcome.ACCEPTED);
-        SeckillClient client = template.client();
+        SeckillClient client = template;
         // Both travel together, unless this machine is slow.
         await().until(() -> {
             var bobs = client.start(tryBuy(voucher, "bob", voucher + "2"));
@@ -125,8 +124,7 @@ class SecuredServerTest {
     private void withLock(ConfigurableApplicationContext context, Runnable look)
             throws InterruptedException {
         long before = Shop.calls(plain, "lock.renew");
-        SeckillLock lock = context.getBean(SeckillTemplate.class)
-                .client().lock("lock:report", LockOptions.defaults().lease(Duration.ofSeconds(20)));
+        SeckillLock lock = context.getBean(SeckillClient.class).lock("lock:report", LockOptions.defaults().lease(Duration.ofSeconds(20)));
         assertThat(lock.tryLock(10, TimeUnit.SECONDS)).isTrue();
         look.run();
         await().until(() -> Shop.calls(plain, "lock.renew") > before);

@@ -13,6 +13,7 @@ import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.protocol.ProtocolVersion;
+import io.micrometer.observation.ObservationRegistry;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -20,21 +21,20 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 
 /** A server of its own, clients as an application makes them, and what these have told. */
-class Shop implements AutoCloseable, SeckillObserver {
+class Shop implements AutoCloseable {
     static final SeckillOptions PATIENT =
             SeckillOptions.defaults().retryFor(Duration.ofHours(1));
 
-    final AtomicInteger repeated = new AtomicInteger();
     final SeckillServer server;
     final RedisClient lettuce;
     final RedisURI uri;
     final RedisCommands<String, String> plain;
-    private final List<SeckillClient> clients = new ArrayList<>();
+    private final List<SeckillClient> clients = new CopyOnWriteArrayList<>();
 
     Shop(String program, ProtocolVersion version) {
         server = start(program);
@@ -78,13 +78,13 @@ class Shop implements AutoCloseable, SeckillObserver {
     }
 
     /** A client as of another process: it shares no lock with the others. */
-    SeckillClient client(SeckillOptions options, SeckillObserver observer) {
-        clients.add(new SeckillClient(LettuceTransport.of(lettuce, uri), options, observer));
+    SeckillClient client(SeckillOptions options, ObservationRegistry observations) {
+        clients.add(new SeckillClient(LettuceTransport.of(lettuce, uri), options, observations));
         return clients.get(clients.size() - 1);
     }
 
     SeckillClient client(SeckillOptions options) {
-        return client(options, this);
+        return client(options, ObservationRegistry.NOOP);
     }
 
     /** A client that is connected, and a managed voucher 7. */
@@ -152,9 +152,9 @@ class Shop implements AutoCloseable, SeckillObserver {
         }
     }
 
-    @Override
-    public void repeated() {
-        repeated.incrementAndGet();
+    /** How many commands its clients have sent again. */
+    long repeated() {
+        return clients.stream().mapToLong(SeckillClient::repeated).sum();
     }
 
     @Override

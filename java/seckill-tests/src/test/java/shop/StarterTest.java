@@ -6,9 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.seckill.client.Outcome;
 import io.github.seckill.client.SaleRules;
+import io.github.seckill.client.SeckillClient;
 import io.github.seckill.spring.SeckillLockRegistry;
-import io.github.seckill.spring.SeckillTemplate;
-import io.github.seckill.spring.SeckillTemplate.LockedWork;
+import io.github.seckill.client.SeckillClient.LockedWork;
 import io.github.seckill.spring.test.SeckillServiceConnection;
 import io.github.seckill.test.SeckillServer;
 import java.time.Duration;
@@ -34,7 +34,7 @@ import org.springframework.test.context.TestPropertySource;
     "spring.threads.virtual.enabled=true", "seckill.retry-for=60s", Application.NO_REDISSON
 })
 class StarterTest {
-    @Autowired private SeckillTemplate template;
+    @Autowired private SeckillClient template;
     @Autowired private ApplicationContext context;
     private int turns;
 

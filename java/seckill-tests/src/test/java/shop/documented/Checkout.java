@@ -1,8 +1,5 @@
 package shop.documented;
 
-import static io.github.seckill.client.Commands.confirm;
-import static io.github.seckill.client.Commands.reserve;
-
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import io.github.seckill.client.Confirmation;
@@ -13,7 +10,7 @@ import io.github.seckill.client.Reservation.Held;
 import io.github.seckill.client.Reservation.Refused;
 import io.github.seckill.client.Reservation.Sold;
 import io.github.seckill.client.Reservation.Waiting;
-import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.client.SeckillClient;
 import io.github.seckill.spring.listener.*;
 import java.time.Duration;
 import java.util.Map;
@@ -25,15 +22,15 @@ import org.springframework.stereotype.Service;
 class Checkout {
     final Map<String, String> refunds = new ConcurrentHashMap<>();
     final Map<String, String> mails = new ConcurrentHashMap<>();
-    private final SeckillTemplate seckill;
+    private final SeckillClient seckill;
 
-    Checkout(SeckillTemplate seckill) {
+    Checkout(SeckillClient seckill) {
         this.seckill = seckill;
     }
 
     /** Answers a buyer. A retry has the order id of the first request. */
     String buy(String voucher, String user, String orderId) {
-        return answer(seckill.run(reserve(voucher, user, orderId)));
+        return answer(seckill.reserve(voucher, user, orderId));
     }
 
     private static String answer(Reservation reservation) {
@@ -55,7 +52,7 @@ class Checkout {
     /** Called back by the payment provider, possibly more than once. */
     String paid(String voucher, long sale, String user, String orderId, String reference) {
         OrderRef order = OrderRef.of(voucher, user, orderId).inSale(sale);
-        Confirmation done = seckill.run(confirm(order, reference));
+        Confirmation done = seckill.confirm(order, reference);
         if (done.ship()) {
             return "ship";
         }

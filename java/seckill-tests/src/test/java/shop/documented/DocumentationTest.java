@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
-import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.test.SeckillServer;
 import java.io.IOException;
 import java.net.URL;
@@ -113,7 +112,7 @@ class DocumentationTest {
     void aReservationIsPaidOnceAndRefundedWhenItIsTooLate() {
         try (var context = Application.run(Migrated.class, server)) {
             Checkout checkout = context.getBean(Checkout.class);
-            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            SeckillClient seckill = context.getBean(SeckillClient.class);
             seckill.run(create("7", 2, SaleRules.none().hold(Duration.ofMinutes(15))));
             long sale = seckill.run(info("7")).sale();
             String first = checkout.buy("7", "alice", "1001");
@@ -149,7 +148,7 @@ class DocumentationTest {
     void aBuyerInLineIsToldWhenTheOrderHasItsUnits() {
         try (var context = Application.run(Migrated.class, server)) {
             Checkout checkout = context.getBean(Checkout.class);
-            SeckillTemplate seckill = context.getBean(SeckillTemplate.class);
+            SeckillClient seckill = context.getBean(SeckillClient.class);
             seckill.run(create("7", 1, SaleRules.none().hold(Duration.ofMinutes(15))));
             assertThat(checkout.buyOrWait("7", "alice", "1001")).startsWith("pay before 20");
             assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in line");

@@ -13,7 +13,6 @@ import io.github.seckill.client.Purchase.Accepted;
 import io.github.seckill.client.SaleRules;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.client.lettuce.LettuceTransport;
-import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.listener.OrderPlaced;
 import io.github.seckill.spring.listener.SeckillOrderListener;
 import io.github.seckill.test.SeckillServer;
@@ -70,12 +69,12 @@ class MovingTest {
     /** The new version. */
     @EnableAutoConfiguration
     static class NewShop {
-        private final SeckillTemplate seckill;
+        private final SeckillClient seckill;
         private final OrderTable table;
         private final PrintStream log;
         volatile boolean isDown;
 
-        NewShop(SeckillTemplate seckill, Environment environment) throws IOException {
+        NewShop(SeckillClient seckill, Environment environment) throws IOException {
             this.seckill = seckill;
             table = OrderTable.at(environment.getRequiredProperty("shop.database"));
             log = OldShop.log(Path.of(environment.getRequiredProperty("shop.log")));

@@ -1,10 +1,7 @@
 package shop.documented.first;
 
-import static io.github.seckill.client.Commands.audit;
-import static io.github.seckill.client.Commands.create;
-
 import io.github.seckill.client.SaleRules;
-import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.client.SeckillClient;
 import io.github.seckill.spring.listener.OrderPlaced;
 import io.github.seckill.spring.listener.SeckillOrderListener;
 import java.time.Duration;
@@ -21,11 +18,12 @@ public class FirstSale {
     }
 
     @Bean
-    CommandLineRunner sell(SeckillTemplate seckill) {
+    CommandLineRunner sell(SeckillClient seckill) {
         return args -> {
-            seckill.run(create("phone", 100, SaleRules.none().hold(Duration.ofMinutes(15))));
-            IntStream.range(0, 1_000).parallel().forEach(i -> seckill.tryBuy("phone", "user" + i));
-            System.out.println(seckill.run(audit("phone")));
+            seckill.create("phone", 100, SaleRules.none().hold(Duration.ofMinutes(15)));
+            IntStream.range(0, 1_000).parallel()
+                    .forEach(i -> seckill.tryBuy("phone", "user" + i, "order" + i));
+            System.out.println(seckill.audit("phone"));
         };
     }
 

@@ -148,6 +148,6 @@ final class LocksBench {
         }
         System.out.printf(
                 "%-9s after kill -9 of the holder, %d times: p50 %.1f ms%n",
-                locker.name(), kills, TriesBench.median(millis));
+                locker.name(), kills, TriesBench.middle(millis));
     }
 }

@@ -2,6 +2,7 @@ package io.github.seckill.bench;
 
 import static java.util.concurrent.CompletableFuture.supplyAsync;
 
+import com.sun.management.OperatingSystemMXBean;
 import io.github.seckill.client.*;
 import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.spring.listener.*;
@@ -9,7 +10,11 @@ import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.*;
 import io.lettuce.core.XReadArgs.StreamOffset;
 import io.lettuce.core.api.sync.RedisCommands;
+import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.micrometer.observation.ObservationRegistry;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -30,13 +35,15 @@ import org.springframework.data.redis.core.script.DefaultRedisScript;
  * coalesced. Prints the figures of java/README.md, and what it does
  * meanwhile to the standard error.
  *
- * <p>Arguments: the script, and how many seconds each measurement takes. There are 33, and each is
+ * <p>Arguments: the script, and how many seconds each measurement takes. There are 78, and each is
  * preceded by a quarter of that time unmeasured. And how many kills: {@link LocksBench} runs next.
  * Not run by the tests.
  */
 final class TriesBench implements AutoCloseable {
     private static final int STOCK = 100_000_000;
     private static final int ROUNDS = 3;
+    private static final OperatingSystemMXBean OWN =
+            (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
     private final SeckillServer server = SeckillServer.start();
     private final RedisClient lettuce = RedisClient.create(server.uri());
@@ -46,8 +53,8 @@ final class TriesBench implements AutoCloseable {
     private final StringRedisTemplate template;
     private final AtomicLong users = new AtomicLong();
     private final AtomicLong handled = new AtomicLong();
-    /** Microseconds of the server's CPU per try in each round, by what was measured. */
-    private final Map<String, List<Double>> figures = new LinkedHashMap<>();
+    /** CPU per try in each round, by what was measured. */
+    private final Map<String, List<Cpu>> figures = new LinkedHashMap<>();
     private final String script;
     private final double seconds;
     private int threads;
@@ -64,34 +71,43 @@ final class TriesBench implements AutoCloseable {
         String script = Files.readString(Path.of(args[0]));
         try (TriesBench bench = new TriesBench(script, Double.parseDouble(args[1]))) {
             bench.purchases();
-            bench.tries();
+            for (int threads : new int[] {50, 200}) {
+                bench.threads = threads;
+                bench.tries();
+            }
         }
         LocksBench.main(Arrays.copyOfRange(args, 1, args.length));
     }
+
+    /** Microseconds of the server's main thread, and of this virtual machine. */
+    private record Cpu(double server, double here) {}
 
     private interface Try {
         void buy(String user, String orderId);
     }
 
     private void tries() throws Exception {
-        threads = 200;
         SeckillOptions options = SeckillOptions.defaults();
+        ObservationRegistry observed = ObservationRegistry.create();
+        observed.observationConfig().observationHandler(
+                new DefaultMeterObservationHandler(new SimpleMeterRegistry()));
+        ObservationRegistry none = ObservationRegistry.NOOP;
         for (boolean soldOut : new boolean[] {false, true}) {
             for (int round = 0; round < ROUNDS; round++) {
                 script("script", soldOut, "");
                 script(
                         "script, answered natively", soldOut,
                         plain.digest(script) + " SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]");
-                client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF), true);
-                client("`tryBuy`, coalesced", soldOut, options, true);
-                client("`tryBuy`, coalesced, id of the server", soldOut, options, false);
+                client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF), none);
+                client("`tryBuy`, coalesced", soldOut, options, none);
+                client("`tryBuy`, coalesced, observed", soldOut, options, observed);
             }
-            print(soldOut ? "sold out" : "accepted");
+            print((soldOut ? "sold out" : "accepted") + ", threads: " + threads);
         }
     }
 
     private void purchases() throws Exception {
-        for (int buyers : new int[] {1, 50}) {
+        for (int buyers : new int[] {1, 8, 50}) {
             threads = buyers;
             for (int round = 0; round < ROUNDS; round++) {
                 withLoop();
@@ -134,8 +150,7 @@ final class TriesBench implements AutoCloseable {
                 Duration.ofSeconds(1), Duration.ofSeconds(60), Duration.ofSeconds(1),
                 Duration.ofSeconds(60), Duration.ofSeconds(20));
         OrderListenerContainer listener = new OrderListenerContainer(
-                beans, () -> connections, defaults, factory -> Duration.ofSeconds(1),
-                OrderFailurePolicy.retryForever(), OrderListenerObserver.NONE);
+                beans, () -> connections, defaults, OrderFailurePolicy.retryForever());
         listener.afterSingletonsInstantiated();
         listener.start();
         try (SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce))) {
@@ -153,14 +168,25 @@ final class TriesBench implements AutoCloseable {
     /** The median of the rounds, and as a ratio to the script's, which is the first. */
     private void print(String title) {
         System.out.printf(
-                "%n| %s | CPU per try (us) | of the script's |%n| --- | --- | --- |%n", title);
-        double base = median(figures.values().iterator().next());
-        figures.forEach((name, rounds) -> System.out.printf(
-                "| %s | %.3f | %.3f |%n", name, median(rounds), median(rounds) / base));
+                "%n| %s | CPU of the server per try (us) | of the script's | of the client (us)"
+                        + " | of the script's |%n| --- | --- | --- | --- | --- |%n", title);
+        Cpu base = median(figures.values().iterator().next());
+        figures.forEach((name, rounds) -> {
+            Cpu cpu = median(rounds);
+            System.out.printf(
+                    "| %s | %.2f | %.2f | %.2f | %.2f |%n", name, cpu.server(),
+                    cpu.server() / base.server(), cpu.here(), cpu.here() / base.here());
+        });
         figures.clear();
     }
 
-    static double median(List<Double> rounds) {
+    private static Cpu median(List<Cpu> rounds) {
+        return new Cpu(
+                middle(rounds.stream().map(Cpu::server).toList()),
+                middle(rounds.stream().map(Cpu::here).toList()));
+    }
+
+    static double middle(List<Double> rounds) {
         return rounds.stream().sorted().toList().get(rounds.size() / 2);
     }
 
@@ -172,24 +198,15 @@ final class TriesBench implements AutoCloseable {
     }
 
     private void client(
-            String name, boolean soldOut, SeckillOptions options, boolean ownId) throws Exception {
+            String name, boolean soldOut, SeckillOptions options, ObservationRegistry observations)
+            throws Exception {
         reset(soldOut, "");
-        AtomicLong sizes = new AtomicLong();
-        AtomicLong batches = new AtomicLong();
-        SeckillObserver observer = new SeckillObserver() {
-            @Override
-            public void sent(int size) {
-                sizes.addAndGet(size);
-                batches.incrementAndGet();
-            }
-        };
         try (SeckillClient client =
-                new SeckillClient(LettuceTransport.of(lettuce), options, observer)) {
-            Try own = (user, orderId) -> client.tryBuy("7", user, orderId);
-            measure(name, ownId ? own : (user, id) -> client.tryBuy("7", user));
+                new SeckillClient(LettuceTransport.of(lettuce), options, observations)) {
+            measure(name, (user, orderId) -> client.tryBuy("7", user, orderId));
             System.err.printf(
-                    "%s, %s: %d tries sent in %d commands%n",
-                    name, soldOut ? "sold out" : "accepted", sizes.get(), batches.get());
+                    "%s, %s: sent in %d commands%n",
+                    name, soldOut ? "sold out" : "accepted", client.tryCommands());
         }
     }
 
@@ -205,11 +222,13 @@ final class TriesBench implements AutoCloseable {
     private void measure(String name, Try attempt) throws Exception {
         long before = loop(attempt, seconds / 4);
         awaitHandled(before);
-        double cpu = cpuSeconds(plain);
+        double server = cpuSeconds(plain);
+        long here = OWN.getProcessCpuTime();
         long tries = loop(attempt, seconds);
         awaitHandled(before + tries);
-        double micros = (cpuSeconds(plain) - cpu) * 1e6 / tries;
-        figures.computeIfAbsent(name, absent -> new ArrayList<>()).add(micros);
+        figures.computeIfAbsent(name, absent -> new ArrayList<>()).add(new Cpu(
+                (cpuSeconds(plain) - server) * 1e6 / tries,
+                (OWN.getProcessCpuTime() - here) / 1e3 / tries));
     }
 
     /** Where orders are consumed, their consumer has a part in the price. */
@@ -228,11 +247,15 @@ final class TriesBench implements AutoCloseable {
         return parts.stream().mapToLong(CompletableFuture::join).sum();
     }
 
-    /** A thread for each piece of work. */
+    /** A thread for each piece of work, a virtual one where the JDK has them. */
     static void launch(Runnable work) {
-        Thread thread = new Thread(work);
-        thread.setDaemon(true);
-        thread.start();
+        try {
+            Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work);
+        } catch (ReflectiveOperationException older) {
+            Thread thread = new Thread(work);
+            thread.setDaemon(true);
+            thread.start();
+        }
     }
 
     private long buyUntil(Try attempt, long end) {

@@ -90,7 +90,7 @@ final class Coalescer implements AutoCloseable {
         });
         if (decision.full) {
             String why = closed ? "the client is closed" : waitingMax + " tries wait to be sent";
-            member.failed(new SeckillException.Busy("BUSY " + why, null));
+            member.completeExceptionally(new SeckillException.Busy("BUSY " + why, null));
         }
         carryOut(way, decision);
         if (closed) {
@@ -126,7 +126,7 @@ final class Coalescer implements AutoCloseable {
 
     private void carryOut(Way way, Decision decision) {
         for (Buying<?> late : decision.late) {
-            late.failed(
+            late.completeExceptionally(
                     new SeckillException.Busy("BUSY not sent in time: the server is slow", null));
         }
         if (decision.openWindow) {
@@ -228,7 +228,7 @@ final class Coalescer implements AutoCloseable {
             if (answered.results().get(i) instanceof Bought bought) {
                 member.decided(bought);
             } else {
-                member.failed((SeckillException) answered.results().get(i));
+                member.completeExceptionally((SeckillException) answered.results().get(i));
             }
         }
     }
@@ -244,7 +244,7 @@ final class Coalescer implements AutoCloseable {
             } else if (said instanceof SeckillException.NoAnswer) {
                 member.decided(Bought.UNKNOWN);
             } else {
-                member.failed(said);
+                member.completeExceptionally(said);
             }
         }
     }
@@ -262,6 +262,6 @@ final class Coalescer implements AutoCloseable {
             });
         }
         left.forEach(member ->
-                member.failed(new SeckillException.Busy("BUSY the client is closed", null)));
+                member.completeExceptionally(new SeckillException.Busy("BUSY the client is closed", null)));
     }
 }

@@ -63,7 +63,7 @@ public final class Commands extends OtherCommands {
      *
      * @param attempts at least 1 and at most 1,024
      */
-    public static Command<List<AttemptResult>> tryAll(String voucher, List<Attempt> attempts) {
+    public static SeckillCommand<List<AttemptResult>> tryAll(String voucher, List<Attempt> attempts) {
         Args.range(Args.present(attempts, "attempts").size(), "attempts", 1, TRIES_MAX);
         named(voucher);
         List<String> pairs = new ArrayList<>(2 * attempts.size());
@@ -103,7 +103,7 @@ public final class Commands extends OtherCommands {
     }
 
     /** The order is on record, now or since an earlier try: the book says where it stands. */
-    private static Command<Reservation> reserved(String voucher, String orderId) {
+    private static SeckillCommand<Reservation> reserved(String voucher, String orderId) {
         Function<@Nullable Object, Reservation> reader =
                 reply -> Replies.reservation(orderId, Replies.order(reply));
         return Call.of("SECKILL.ORDER", reader, voucher, orderId)
@@ -111,7 +111,7 @@ public final class Commands extends OtherCommands {
     }
 
     /** Tries to buy of an unmanaged voucher whose keys are spelled out. Sent once. */
-    public static Command<Outcome> tryKeys(KeyedTry attempt) {
+    public static SeckillCommand<Outcome> tryKeys(KeyedTry attempt) {
         String stream = attempt.orderStream();
         KeyedTry.Fields fields = attempt.fields();
         Call<Bought> call = Call.of(
@@ -130,7 +130,7 @@ public final class Commands extends OtherCommands {
     }
 
     /** Makes a managed voucher. Sent once; {@link #info} tells. */
-    public static Command<Void> create(String voucher, long stock, SaleRules rules) {
+    public static SeckillCommand<Void> create(String voucher, long stock, SaleRules rules) {
         Args.range(stock, "stock", 0, Long.MAX_VALUE);
         return ruled(Call.of("SECKILL.CREATE", Replies::nothing, named(voucher), stock), rules)
                 .repeat(Repeat.NEVER);
@@ -140,7 +140,7 @@ public final class Commands extends OtherCommands {
      * Makes a voucher managed whose stock key is set and which has no buyers yet. Sent once. Not
      * before every instance passes an order id of its own: a managed voucher sells it once.
      */
-    public static Command<Void> adopt(String voucher, SaleRules rules) {
+    public static SeckillCommand<Void> adopt(String voucher, SaleRules rules) {
         return ruled(Call.of("SECKILL.CREATE", Replies::nothing, named(voucher), "ADOPT"), rules)
                 .repeat(Repeat.NEVER);
     }
@@ -181,7 +181,7 @@ public final class Commands extends OtherCommands {
      *
      * @param sale the sale of the order
      */
-    public static Command<Long> restockFor(String voucher, long delta, String orderId, long sale) {
+    public static SeckillCommand<Long> restockFor(String voucher, long delta, String orderId, long sale) {
         return Call.of(
                 "SECKILL.RESTOCK", Replies::integer, named(voucher), delta, "FOR",
                 Args.text(orderId, "orderId")).inSale(sale);
@@ -215,7 +215,7 @@ public final class Commands extends OtherCommands {
      * Makes a held order sold: its user has paid. Without the reference of the payment, one that is
      * late or the second leaves no record.
      */
-    public static Command<Confirmation> confirm(OrderRef order) {
+    public static SeckillCommand<Confirmation> confirm(OrderRef order) {
         return ofOrder("SECKILL.CONFIRM", Replies.code(Confirmation.class), order);
     }
 
@@ -225,7 +225,7 @@ public final class Commands extends OtherCommands {
      *
      * @param paymentRef the payment's reference, as its provider gave it
      */
-    public static Command<Confirmation> confirm(OrderRef order, String paymentRef) {
+    public static SeckillCommand<Confirmation> confirm(OrderRef order, String paymentRef) {
         return payment(order, paymentRef);
     }
 
@@ -239,7 +239,7 @@ public final class Commands extends OtherCommands {
      * nothing from now on, and is announced as late. What had become final before stays so: refund
      * it only if the answer is one to {@link Confirmation#refund}.
      */
-    public static Command<Confirmation> recordRefund(OrderRef order, String paymentRef) {
+    public static SeckillCommand<Confirmation> recordRefund(OrderRef order, String paymentRef) {
         return payment(order, paymentRef).flag("REFUND", true);
     }
 
@@ -247,7 +247,7 @@ public final class Commands extends OtherCommands {
      * Releases an order's units, once, whether it is held or sold. On an unmanaged voucher it takes
      * the user out of the buyers and is sent once.
      */
-    public static Command<Cancellation> cancel(OrderRef order) {
+    public static SeckillCommand<Cancellation> cancel(OrderRef order) {
         Call<Cancellation> call = cancellation(order);
         return order.sale() == null ? call.repeat(Repeat.IF_MANAGED) : call;
     }
@@ -257,7 +257,7 @@ public final class Commands extends OtherCommands {
      *
      * @param state {@link OrderState#HELD} or {@link OrderState#SOLD}
      */
-    public static Command<Cancellation> cancelIf(OrderRef order, OrderState state) {
+    public static SeckillCommand<Cancellation> cancelIf(OrderRef order, OrderState state) {
         if (state != OrderState.HELD && state != OrderState.SOLD) {
             throw new IllegalArgumentException("state must be HELD or SOLD: " + state);
         }
@@ -269,7 +269,7 @@ public final class Commands extends OtherCommands {
      *
      * @param units how many it is to keep, at least 1
      */
-    public static Command<Cancellation> cancelAllBut(OrderRef order, long units) {
+    public static SeckillCommand<Cancellation> cancelAllBut(OrderRef order, long units) {
         return cancellation(order).option("KEEP", Args.units(units));
     }
 
@@ -278,7 +278,7 @@ public final class Commands extends OtherCommands {
     }
 
     /** Moves the deadline of a held order to this long from now, never to an earlier one. */
-    public static Command<Extension> extend(OrderRef order, Duration time) {
+    public static SeckillCommand<Extension> extend(OrderRef order, Duration time) {
         String millis = Long.toString(Args.millis(time, "time"));
         return ofOrder("SECKILL.EXTEND", Replies.code(Extension.class), order, millis);
     }
@@ -297,19 +297,19 @@ public final class Commands extends OtherCommands {
     }
 
     /** Where an order of a managed voucher stands, if there is one. */
-    public static Command<Optional<Order>> order(String voucher, String orderId) {
+    public static SeckillCommand<Optional<Order>> order(String voucher, String orderId) {
         Args.text(orderId, "orderId");
         return Call.of("SECKILL.ORDER", Replies::order, named(voucher), orderId);
     }
 
     /** What a user has of a voucher, if anything. */
-    public static Command<Optional<BuyerStatus>> status(String voucher, String user) {
+    public static SeckillCommand<Optional<BuyerStatus>> status(String voucher, String user) {
         Args.text(user, "user");
         return Call.of("SECKILL.STATUS", Replies::status, named(voucher), user);
     }
 
     /** How the sale of a voucher stands. */
-    public static Command<SaleInfo> info(String voucher) {
+    public static SeckillCommand<SaleInfo> info(String voucher) {
         return Call.of("SECKILL.INFO", Replies::info, named(voucher));
     }
 
@@ -317,11 +317,11 @@ public final class Commands extends OtherCommands {
      * Adds up the book of a managed voucher and compares it with its other keys, in short steps
      * between which the sale goes on.
      */
-    public static Command<SaleAudit> audit(String voucher) {
+    public static SeckillCommand<SaleAudit> audit(String voucher) {
         return audit(named(voucher), "0");
     }
 
-    private static Command<SaleAudit> audit(String voucher, String cursor) {
+    private static SeckillCommand<SaleAudit> audit(String voucher, String cursor) {
         return Call.of("SECKILL.AUDIT", Replies::list, voucher, "CURSOR", cursor).then(step -> {
             String next = Replies.text(step.get(0));
             return next.equals("0")

@@ -19,7 +19,7 @@ abstract sealed class OtherCommands permits Commands {
      * @param group the consumer group that the entry was delivered to
      * @param reason why, for people
      */
-    public static Command<Boolean> reject(
+    public static SeckillCommand<Boolean> reject(
             String stream, String group, String entryId, String reason) {
         Args.text(group, "group");
         Args.text(entryId, "entryId");
@@ -36,7 +36,7 @@ abstract sealed class OtherCommands permits Commands {
      * @param after only those after this id of a dead letter; {@code 0} for all
      * @param count how many at most
      */
-    public static Command<List<DeadLetter>> deadLetters(String stream, String after, int count) {
+    public static SeckillCommand<List<DeadLetter>> deadLetters(String stream, String after, int count) {
         Args.range(count, "count", 1, Integer.MAX_VALUE);
         return Call.of(
                 "XRANGE", Replies::deadLetters, Args.text(stream, "stream") + ".dlq",
@@ -44,7 +44,7 @@ abstract sealed class OtherCommands permits Commands {
     }
 
     /** Makes an id, a decimal number of at most 63 bits, that never repeats under its prefix. */
-    public static Command<String> nextId(String prefix) {
+    public static SeckillCommand<String> nextId(String prefix) {
         return ids(prefix, 1).then(ids -> SaleCommand.value(ids.get(0)), null);
     }
 
@@ -53,7 +53,7 @@ abstract sealed class OtherCommands permits Commands {
      *
      * @param count how many, 1 to 65,536
      */
-    public static Command<List<String>> nextIds(String prefix, int count) {
+    public static SeckillCommand<List<String>> nextIds(String prefix, int count) {
         return ids(prefix, count);
     }
 
@@ -67,7 +67,7 @@ abstract sealed class OtherCommands permits Commands {
     /**
      * Takes units, at least 1, from a bare stock. Sent once, and else {@link Deduction.Unknown}.
      */
-    public static Command<Deduction> deduct(String key, long units) {
+    public static SeckillCommand<Deduction> deduct(String key, long units) {
         return bare("SECKILL.DEDUCT", Replies::deduction, key, units)
                 .repeat(Repeat.NEVER).unanswered(new Deduction.Unknown());
     }
@@ -76,7 +76,7 @@ abstract sealed class OtherCommands permits Commands {
      * Puts units, at least 1, back into a bare stock, and replies the stock with them; -1 when the
      * key does not exist or is unlimited. Sent once.
      */
-    public static Command<Long> returnUnits(String key, long units) {
+    public static SeckillCommand<Long> returnUnits(String key, long units) {
         return bare("SECKILL.RETURN", Replies::integer, key, units).repeat(Repeat.NEVER);
     }
 
@@ -86,12 +86,12 @@ abstract sealed class OtherCommands permits Commands {
     }
 
     /** Draws a prize code for a user, or tells the one that they have. */
-    public static Command<Prize> draw(String pool, String user) {
+    public static SeckillCommand<Prize> draw(String pool, String user) {
         return ofPool("SECKILL.DRAW", Replies::prize, pool, user);
     }
 
     /** Puts a user's prize code back. Replies false if the user has none. Sent once. */
-    public static Command<Boolean> undraw(String pool, String user) {
+    public static SeckillCommand<Boolean> undraw(String pool, String user) {
         return ofPool("SECKILL.UNDRAW", Replies::flag, pool, user).repeat(Repeat.NEVER);
     }
 
@@ -116,14 +116,14 @@ abstract sealed class OtherCommands permits Commands {
      *
      * @param token names the holder: another for each acquisition, and the same for its repetition
      */
-    public static Command<Boolean> acquire(String key, String token, Duration lease) {
+    public static SeckillCommand<Boolean> acquire(String key, String token, Duration lease) {
         return Call.of(
                 "LOCK.ACQUIRE", Replies::flag, Args.text(key, "key"), Args.text(token, "token"),
                 Args.millis(lease, "lease"));
     }
 
     /** Releases a lock if this token holds it, in whichever thread. */
-    public static Command<Boolean> release(String key, String token) {
+    public static SeckillCommand<Boolean> release(String key, String token) {
         return releaseOf(Args.text(key, "key"), Args.text(token, "token"));
     }
 

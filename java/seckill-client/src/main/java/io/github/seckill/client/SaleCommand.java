@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <T> what it replies
  */
-public abstract sealed class SaleCommand<T> extends Command<T>
+public abstract sealed class SaleCommand<T> extends SeckillCommand<T>
         permits Call, Try, SaleCommand.Composed {
     SaleCommand() {}
 
@@ -26,7 +26,7 @@ public abstract sealed class SaleCommand<T> extends Command<T>
     public abstract SaleCommand<T> inSale(long sale);
 
     /** This one, and then another that is made of its reply. */
-    <U> SaleCommand<U> then(Function<? super T, Command<U>> next, @Nullable U unanswered) {
+    <U> SaleCommand<U> then(Function<? super T, SeckillCommand<U>> next, @Nullable U unanswered) {
         return new Composed<>(
                 name(), (sender, tries) -> new Chain<>(
                         start(sender, tries), reply -> next.apply(reply).start(sender, tries)),

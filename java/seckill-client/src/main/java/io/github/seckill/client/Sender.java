@@ -3,6 +3,7 @@ package io.github.seckill.client;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.*;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -15,7 +16,11 @@ final class Sender implements AutoCloseable {
     private final SeckillTransport transport;
     private final Duration timeout;
     private final long retryNanos;
-    private final SeckillObserver observer;
+    /** Commands that were sent again. */
+    final LongAdder repeated = new LongAdder();
+    /** Commands that try to buy, and how many tries they were. */
+    final LongAdder tryCommands = new LongAdder();
+    final LongAdder tries = new LongAdder();
     private final ScheduledExecutorService timer;
     private final ConcurrentMap<String, CompletableFuture<Boolean>> asked =
             new ConcurrentHashMap<>();
@@ -23,12 +28,10 @@ final class Sender implements AutoCloseable {
     private volatile boolean closed;
 
     Sender(
-            SeckillTransport transport, SeckillOptions options, SeckillObserver observer,
-            ScheduledExecutorService timer) {
+            SeckillTransport transport, SeckillOptions options, ScheduledExecutorService timer) {
         this.transport = transport;
         this.timeout = options.commandTimeout();
         this.retryNanos = options.values.retryFor.toNanos();
-        this.observer = observer;
         this.timer = timer;
     }
 
@@ -95,7 +98,7 @@ final class Sender implements AutoCloseable {
             try {
                 call = first ? call : calls.get();
                 Request request = call.request();
-                tell(first, request);
+                count(first, request.tries());
                 CompletableFuture<@Nullable Object> written = transport.send(request, timeout);
                 onItsWay = written;
                 written.whenComplete((reply, failure) -> answered(first, reply, failure));
@@ -110,15 +113,12 @@ final class Sender implements AutoCloseable {
             }
         }
 
-        private void tell(boolean first, Request request) {
-            try {
-                if (!first) {
-                    observer.repeated();
-                } else if (request.tries() > 0) {
-                    observer.sent(request.tries());
-                }
-            } catch (RuntimeException broken) {
-                // An observer that throws keeps nothing from being sent.
+        private void count(boolean first, int triesInIt) {
+            if (!first) {
+                repeated.increment();
+            } else if (triesInIt > 0) {
+                tryCommands.increment();
+                tries.add(triesInIt);
             }
         }
 

@@ -1,16 +1,14 @@
 package io.github.seckill.client;
 
 import io.github.seckill.client.Try.Bought;
-import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** Tries: sent alone or together, and told to the observer. */
-record Tries(Sender sender, SeckillObserver observer, @Nullable Coalescer coalescer)
-        implements AutoCloseable {
+/** Tries: sent alone or together. */
+record Tries(Sender sender, @Nullable Coalescer coalescer) implements AutoCloseable {
     <T> CompletableFuture<T> start(Try<T> attempt) {
-        Buying<T> buying = new Buying<>(this, attempt);
+        Buying<T> buying = new Buying<>(attempt);
         if (coalescer != null && attempt.mayTravel()) {
             coalescer.add(buying);
         } else {
@@ -31,22 +29,9 @@ record Tries(Sender sender, SeckillObserver observer, @Nullable Coalescer coales
             if (failure == null) {
                 buying.decided(bought);
             } else {
-                buying.failed(failure);
+                buying.completeExceptionally(Sender.unwrapped(failure));
             }
         });
-    }
-
-    /** It has ended, one way or the other: told once. */
-    private void ended(Buying<?> buying, Outcome outcome) {
-        observer.tried(buying.attempt.voucher, outcome, since(buying));
-    }
-
-    private void ended(Buying<?> buying, SeckillException mistake) {
-        observer.failed(buying.attempt.voucher, mistake);
-    }
-
-    private static Duration since(Buying<?> buying) {
-        return Duration.ofNanos(System.nanoTime() - buying.came);
     }
 
     @Override
@@ -66,14 +51,10 @@ record Tries(Sender sender, SeckillObserver observer, @Nullable Coalescer coales
 
         final Try<T> attempt;
         final long came = System.nanoTime();
-        private final Tries tries;
         private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
-        private volatile @Nullable Outcome outcome;
-        private volatile @Nullable SeckillException mistake;
         private volatile @Nullable Runnable onEnd;
 
-        Buying(Tries tries, Try<T> attempt) {
-            this.tries = tries;
+        Buying(Try<T> attempt) {
             this.attempt = attempt;
             // By its answer, or because its caller has cancelled it, or waits no longer.
             whenComplete((value, failure) -> end());
@@ -93,40 +74,24 @@ record Tries(Sender sender, SeckillObserver observer, @Nullable Coalescer coales
             }
         }
 
-        void decided(Bought bought) {
-            T value;
-            try {
-                value = attempt.as(bought);
-            } catch (RuntimeException broken) {
-                failed(broken);
-                return;
-            }
-            outcome = bought.outcome();
-            complete(value);
+        /** Whether it has ended before it was sent. */
+        boolean wasNotSent() {
+            return state.get() == State.GIVEN_UP;
         }
 
-        void failed(Throwable failure) {
-            SeckillException said = Sender.unwrapped(failure);
-            mistake = said;
-            completeExceptionally(said);
+        void decided(Bought bought) {
+            try {
+                complete(attempt.as(bought));
+            } catch (RuntimeException broken) {
+                completeExceptionally(Sender.unwrapped(broken));
+            }
         }
 
         private void end() {
-            boolean wasSent = !state.compareAndSet(State.NEW, State.GIVEN_UP);
-            Outcome decided = outcome;
-            SeckillException said = mistake;
+            state.compareAndSet(State.NEW, State.GIVEN_UP);
             Runnable listener = onEnd;
             if (listener != null) {
                 listener.run();
-            }
-            if (decided != null) {
-                tries.ended(this, decided);
-            } else if (said != null) {
-                tries.ended(this, said);
-            } else if (wasSent) {
-                tries.ended(this, Outcome.UNKNOWN);
-            } else {
-                tries.ended(this, new SeckillException.Busy("BUSY given up, and not sent", null));
             }
         }
     }

@@ -8,6 +8,7 @@ import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.protocol.*;
 import io.netty.buffer.ByteBuf;
+import io.netty.util.Timeout;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
@@ -54,60 +55,55 @@ final class Wire {
      */
     static final class Sending extends CompletableFuture<@Nullable Object> {
         private final Sent sent;
-        private final AsyncCommand<String, String, @Nullable Object> command;
+        private @Nullable Timeout timeout;
 
         Sending(Request request) {
-            sent = new Sent(request);
-            command = new OnOurTime(sent);
-            command.whenComplete(this::ended);
+            sent = new Sent(request, new ReplyOutput(), this);
         }
 
-        void dispatch(StatefulConnection<String, String> connection, Duration timeout) {
+        void dispatch(StatefulConnection<String, String> connection, Duration patience) {
             if (isDone()) {
                 return;
             }
             try {
-                connection.dispatch(command);
+                // A wheel takes and drops what ends in time for almost nothing.
+                timeout = connection.getResources().timer().newTimeout(
+                        late -> failed(new TimeoutException("no reply in time")),
+                        patience.toNanos(), TimeUnit.NANOSECONDS);
+                connection.dispatch(sent);
             } catch (RuntimeException failed) {
-                completeExceptionally(sent.failure(failed));
-                return;
+                failed(failed);
             }
-            command.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
-        }
-
-        private void ended(@Nullable Object value, @Nullable Throwable failed) {
-            if (sent.state.get() == State.REPEATED) {
-                completeExceptionally(
-                        new SeckillException.NoAnswer("NOANSWER connection lost", failed));
-            } else if (failed != null) {
-                completeExceptionally(sent.failure(failed));
-            } else {
-                complete(value);
+            if (isDone()) {
+                ended();
             }
         }
 
+        private void failed(Throwable failed) {
+            if (!isDone() && completeExceptionally(sent.failure(failed))) {
+                ended();
+            }
+        }
+
+        /** Nothing is written any more, and nothing is waited for. */
+        private void ended() {
+            sent.cancel();
+            Timeout running = timeout;
+            if (running != null) {
+                running.cancel();
+            }
+        }
+
+        /** What was written stays under way until its reply or time-out, and is written no more. */
         @Override
         public boolean cancel(boolean mayInterrupt) {
+            if (!sent.state.compareAndSet(State.NEW, State.ABANDONED)) {
+                sent.state.compareAndSet(State.WRITTEN, State.REPEATED);
+                return false;
+            }
             boolean cancelled = super.cancel(mayInterrupt);
-            sent.state.compareAndSet(State.NEW, State.ABANDONED);
-            command.cancel(false);
+            ended();
             return cancelled;
-        }
-    }
-
-    /**
-     * A command that ends by our time-out. That of the application's connections, which Lettuce
-     * applies to every command, may be shorter than a wait in a lock's line.
-     */
-    private static final class OnOurTime extends AsyncCommand<String, String, @Nullable Object> {
-        OnOurTime(Sent sent) {
-            super(sent);
-        }
-
-        @Override
-        public boolean completeExceptionally(Throwable failed) {
-            return !(failed instanceof RedisCommandTimeoutException)
-                    && super.completeExceptionally(failed);
         }
     }
 
@@ -131,20 +127,15 @@ final class Wire {
     private static final class Sent
             extends io.lettuce.core.protocol.Command<String, String, @Nullable Object> {
         private final ReplyOutput reply;
-        private final boolean repeatable;
+        private final Request request;
+        private final Sending sending;
         private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
 
-        private final Request request;
-
-        Sent(Request request) {
-            this(request, new ReplyOutput());
-        }
-
-        private Sent(Request request, ReplyOutput reply) {
+        Sent(Request request, ReplyOutput reply, Sending sending) {
             super(Name.of(request.name()), reply, args(request.arguments()));
             this.reply = reply;
             this.request = request;
-            this.repeatable = request.repeatable();
+            this.sending = sending;
         }
 
         private static CommandArgs<String, String> args(List<String> arguments) {
@@ -170,11 +161,36 @@ final class Wire {
             if (state.compareAndSet(State.NEW, State.WRITTEN)) {
                 return true;
             }
-            if (state.get() == State.WRITTEN && (redirected || repeatable)) {
+            if (state.get() == State.WRITTEN && (redirected || request.repeatable())) {
                 return true;
             }
             state.compareAndSet(State.WRITTEN, State.REPEATED);
             return false;
+        }
+
+        @Override
+        public void complete() {
+            super.complete();
+            if (state.get() == State.REPEATED) {
+                sending.failed(new SeckillException.NoAnswer("NOANSWER connection lost", null));
+            } else if (reply.hasError()) {
+                sending.failed(SeckillException.of(reply.getError()));
+            } else if (sending.complete(reply.get())) {
+                sending.ended();
+            }
+        }
+
+        /**
+         * Our own time-out ends it. That of the application's connections, which Lettuce applies to
+         * every command, may be shorter than a wait in a lock's line.
+         */
+        @Override
+        public boolean completeExceptionally(Throwable failed) {
+            if (failed instanceof RedisCommandTimeoutException || !super.completeExceptionally(failed)) {
+                return false;
+            }
+            sending.failed(failed);
+            return true;
         }
 
         /** What is known of it now that it has failed so. */

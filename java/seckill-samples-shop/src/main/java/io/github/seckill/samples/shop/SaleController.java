@@ -9,7 +9,6 @@ import io.github.seckill.client.Reservation.Held;
 import io.github.seckill.client.Reservation.Refused;
 import io.github.seckill.client.Reservation.Sold;
 import io.github.seckill.client.Reservation.Waiting;
-import io.github.seckill.spring.SeckillTemplate;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
@@ -27,9 +26,9 @@ import org.springframework.web.bind.annotation.*;
 class SaleController {
     private static final String USER = "X-User";
 
-    private final SeckillTemplate seckill;
+    private final SeckillClient seckill;
 
-    SaleController(SeckillTemplate seckill) {
+    SaleController(SeckillClient seckill) {
         this.seckill = seckill;
     }
 

@@ -7,7 +7,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.github.seckill.client.SaleAudit;
 import io.github.seckill.client.SaleInfo;
-import io.github.seckill.spring.SeckillTemplate;
+import io.github.seckill.client.SeckillClient;
 import io.github.seckill.spring.test.SeckillServiceConnection;
 import java.time.Duration;
 import java.util.*;
@@ -36,7 +36,7 @@ class BuyersTest {
     private static final int STOCK = 1_000;
     private static final Duration SETTLED = Duration.ofSeconds(60);
 
-    @Autowired private SeckillTemplate seckill;
+    @Autowired private SeckillClient seckill;
     @Autowired private JdbcClient database;
     @Autowired private StringRedisTemplate redis;
 

@@ -9,7 +9,6 @@ import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.CompletionException;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.data.redis.connection.*;
@@ -21,11 +20,10 @@ import org.springframework.data.redis.connection.*;
  * @param timeout how long it waits for each answer
  * @param connections know the nodes of a cluster
  * @param listeners know whether they read
- * @param streams those that the listeners of the starter read
  */
 record ModuleProbe(
         SeckillTransport transport, Duration timeout, ConnectionChoice connections,
-        Supplier<List<OrderListenerContainer>> listeners, Supplier<Set<String>> streams) {
+        Supplier<List<OrderListenerContainer>> listeners) {
     /** What a server that lacks the module needs. */
     static final String ADVICE =
             "the server lacks the seckill module: add 'loadmodule <path>/libseckill.so' to its"
@@ -71,30 +69,15 @@ record ModuleProbe(
         Map<String, String> failures = new LinkedHashMap<>();
         listeners.get().forEach(container -> failures.putAll(container.failures()));
         failures.forEach((group, why) -> details.put("listener " + group, "reads nothing: " + why));
-        if (loaded) {
-            difference(timeout).ifPresent(said -> details.put("listeners", said));
-        }
         return new Health(loaded && failures.isEmpty() ? "UP" : "DOWN", details);
-    }
-
-    /** In a cluster one node is asked: its nodes have the same settings. */
-    private Optional<String> difference(Duration patience) {
-        return new OrderStreams((command, argument) -> answer(command, argument, patience))
-                .difference(streams.get()).map(Printable::of);
     }
 
     private Found ask(String node, String voucher, Duration patience) {
         // NOVOUCHER is expected. NOPERM comes after the command was found, too.
-        boolean lacks = answer("SECKILL.INFO", voucher, patience) instanceof SeckillException error
-                && error.code() == SeckillException.Code.NOMODULE;
-        return new Found(node, !lacks);
-    }
-
-    /** What the server answers, also if that is an error; throws if it can't be asked. */
-    private @Nullable Object answer(String command, String argument, Duration patience) {
+        boolean lacks = false;
         try {
-            return transport.send(new Request(command, List.of(argument), true), patience)
-                    .toCompletableFuture().join();
+            Request info = new Request("SECKILL.INFO", List.of(voucher), true);
+            transport.send(info, patience).join();
         } catch (CompletionException failed) {
             if (!(failed.getCause() instanceof SeckillException answer)) {
                 throw failed;
@@ -103,8 +86,9 @@ record ModuleProbe(
                     || answer instanceof SeckillException.NotNow) {
                 throw answer;
             }
-            return answer;
+            lacks = answer.code() == SeckillException.Code.NOMODULE;
         }
+        return new Found(node, !lacks);
     }
 
     private Map<String, String> vouchersOfNodes() {
@@ -142,9 +126,6 @@ record ModuleProbe(
             Duration patience = timeout.multipliedBy(CONNECTING);
             without = look(patience).stream()
                     .filter(found -> !found.hasModule()).map(Found::node).toList();
-            if (without.isEmpty()) {
-                difference(patience).ifPresent(LOG::warn);
-            }
         } catch (RuntimeException away) {
             String why = Printable.why(away);
             LOG.warn(

@@ -1,19 +1,18 @@
 package io.github.seckill.spring.boot;
 
 import io.github.seckill.client.*;
+import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.spring.SeckillLockRegistry;
-import io.github.seckill.spring.SeckillTemplate;
 import io.github.seckill.spring.boot.SeckillProperties.CheckOnStart;
 import io.github.seckill.spring.listener.OrderFailurePolicy;
 import io.github.seckill.spring.listener.OrderListenerContainer;
-import io.github.seckill.spring.listener.OrderListenerObserver;
-import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.binder.MeterBinder;
 import io.micrometer.observation.ObservationRegistry;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
-import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.actuate.autoconfigure.health.ConditionalOnEnabledHealthIndicator;
 import org.springframework.boot.actuate.health.AbstractHealthIndicator;
@@ -24,13 +23,12 @@ import org.springframework.boot.autoconfigure.condition.*;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.integration.support.locks.LockRegistry;
 
 /**
- * A {@link SeckillClient} over the application's own {@link RedisConnectionFactory}, a {@link
- * SeckillTemplate}, the listeners of orders, a lock registry, meters and a health indicator.
+ * A {@link SeckillClient} over the application's own {@link RedisConnectionFactory}, the listeners
+ * of orders, a lock registry, meters and a health indicator.
  */
 @AutoConfiguration(afterName = {
     "org.springframework.boot.autoconfigure.data.redis.RedisAutoConfiguration",
@@ -44,13 +42,10 @@ import org.springframework.integration.support.locks.LockRegistry;
 @ConditionalOnProperty(name = "seckill.enabled", havingValue = "true", matchIfMissing = true)
 @EnableConfigurationProperties(SeckillProperties.class)
 public class SeckillAutoConfiguration {
-    private static final String CONTAINER = "seckillOrderListenerContainer";
-
-    @Bean(destroyMethod = "close")
+    @Bean
     ConnectionChoice seckillConnectionChoice(
-            ConfigurableListableBeanFactory beans, ConfigurableEnvironment environment,
-            SeckillProperties properties) {
-        return new ConnectionChoice(beans, environment, properties.connectionFactory());
+            ConfigurableListableBeanFactory beans, SeckillProperties properties) {
+        return new ConnectionChoice(beans, properties.connectionFactory());
     }
 
     /** Sends by the native client of the connection factory. */
@@ -62,9 +57,11 @@ public class SeckillAutoConfiguration {
 
     /** Over a transport of Lettuce, whoever has made it; else there is none. */
     @Bean
-    Transports.@Nullable Lifecycle seckillTransportLifecycle(
+    @Nullable TransportLifecycle seckillTransportLifecycle(
             SeckillTransport transport, SeckillClient client) {
-        return Transports.lifecycleOf(transport, client);
+        return transport instanceof LettuceTransport lettuce
+                ? new TransportLifecycle(lettuce, client)
+                : null;
     }
 
     @Bean
@@ -77,56 +74,39 @@ public class SeckillAutoConfiguration {
     @ConditionalOnMissingBean
     SeckillClient seckillClient(
             SeckillTransport transport, SeckillOptions options,
-            ObjectProvider<SeckillObserver> observer) {
+            ObjectProvider<ObservationRegistry> observations) {
         return new SeckillClient(
-                transport, options, observer.getIfAvailable(SeckillObserver::none));
-    }
-
-    @Bean
-    @ConditionalOnMissingBean
-    SeckillTemplate seckillTemplate(
-            SeckillClient client, ObjectProvider<ObservationRegistry> observations) {
-        return new SeckillTemplate(
-                client, observations.getIfUnique(() -> ObservationRegistry.NOOP));
+                transport, options, observations.getIfUnique(() -> ObservationRegistry.NOOP));
     }
 
     @Bean
     ModuleProbe seckillModuleProbe(
             SeckillTransport transport, SeckillOptions options, ConnectionChoice connections,
-            ObjectProvider<OrderListenerContainer> listeners,
-            @Qualifier(CONTAINER) ObjectProvider<OrderListenerContainer> ours) {
-        // A container that an application makes may read whatever it wants, and wherever.
+            ObjectProvider<OrderListenerContainer> listeners) {
         return new ModuleProbe(
                 transport, options.commandTimeout(), connections,
-                () -> listeners.stream().toList(),
-                () -> ours.stream().findFirst().map(OrderListenerContainer::streams)
-                        .orElse(Set.of()));
+                () -> listeners.stream().toList());
     }
 
     /** Serves methods with {@link io.github.seckill.spring.listener.SeckillOrderListener}. */
-    @Bean(CONTAINER)
+    @Bean
     @ConditionalOnMissingBean
     @ConditionalOnProperty(
             name = "seckill.listener.enabled", havingValue = "true", matchIfMissing = true)
     OrderListenerContainer seckillOrderListenerContainer(
             ConfigurableListableBeanFactory beans, ConnectionChoice connections,
-            SeckillTransport transport, SeckillProperties properties,
-            ObjectProvider<OrderFailurePolicy> policy,
-            ObjectProvider<OrderListenerObserver> observer) {
+            SeckillProperties properties, ObjectProvider<OrderFailurePolicy> policy) {
         return new OrderListenerContainer(
-                beans, connections::forListeners, properties.listener(),
-                factory -> Transports.timeoutOf(factory).dividedBy(2),
-                policy.getIfAvailable(OrderFailurePolicy::retryForever),
-                observer.getIfAvailable(() -> OrderListenerObserver.NONE));
+                beans, connections::factory, properties.listener(),
+                policy.getIfAvailable(OrderFailurePolicy::retryForever));
     }
 
-    /** Says at the start what is missing or set wrong. Behind the listeners, whose streams it is. */
+    /** Says at the start what is missing. */
     @Bean
     SmartInitializingSingleton seckillStartCheck(
-            ModuleProbe probe, SeckillProperties properties, ConfigurableEnvironment environment) {
+            ModuleProbe probe, SeckillProperties properties) {
         CheckOnStart check = properties.checkOnStart();
         return () -> {
-            SeckillProperties.warnOfOthers(environment);
             if (check != CheckOnStart.OFF) {
                 probe.check(check == CheckOnStart.FAIL);
             }
@@ -144,23 +124,29 @@ public class SeckillAutoConfiguration {
         }
     }
 
-    /** Where there is a registry of Micrometer. */
+    /** What is a state and no call, which observations do not measure. */
     @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass(MeterRegistry.class)
-    @ConditionalOnBean(MeterRegistry.class)
-    @ConditionalOnProperty(
-            name = "seckill.metrics.enabled", havingValue = "true", matchIfMissing = true)
-    static class Metrics {
+    @ConditionalOnClass(MeterBinder.class)
+    static class Meters {
         @Bean
-        @ConditionalOnMissingBean
-        SeckillObserver seckillObserver(MeterRegistry registry, SeckillProperties properties) {
-            return new Meters.OfClient(registry, properties.metrics().voucherTag());
-        }
-
-        @Bean
-        @ConditionalOnMissingBean
-        OrderListenerObserver seckillOrderListenerObserver(MeterRegistry registry) {
-            return new Meters.OfListeners(registry);
+        MeterBinder seckillMeters(
+                SeckillClient client, ObjectProvider<OrderListenerContainer> listeners) {
+            return registry -> {
+                FunctionCounter.builder("seckill.repeated", client, SeckillClient::repeated)
+                        .description("Commands that were sent again").register(registry);
+                FunctionCounter.builder("seckill.try.commands", client, SeckillClient::tryCommands)
+                        .description("Commands that were sent for tries").register(registry);
+                listeners.forEach(container -> container.groups().forEach(group -> {
+                    Gauge.builder("seckill.listener.reading", () -> container.reading(group))
+                            .description("Consumers that read entries").tag("group", group)
+                            .register(registry);
+                    Gauge.builder(
+                                    "seckill.listener.intake.stopped",
+                                    () -> container.intakeStopped(group))
+                            .description("Consumers that fail at everything and read nothing new")
+                            .tag("group", group).register(registry);
+                }));
+            };
         }
     }
 

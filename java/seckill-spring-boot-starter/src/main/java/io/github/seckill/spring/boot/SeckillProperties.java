@@ -7,14 +7,9 @@ import io.github.seckill.spring.listener.OrderListenerOptions;
 import java.time.Duration;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.NestedConfigurationProperty;
-import org.springframework.boot.context.properties.bind.*;
-import org.springframework.boot.context.properties.bind.handler.NoUnboundElementsBindHandler;
-import org.springframework.boot.context.properties.source.UnboundElementsSourceFilter;
-import org.springframework.core.env.Environment;
+import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
  * How the client, the listeners and the locks behave.
@@ -29,7 +24,6 @@ import org.springframework.core.env.Environment;
  * @param batchMax How many tries travel together at most, 1 to 256
  * @param waitingMax How many tries of a voucher may wait here to be sent; more of them fail as busy
  * @param checkOnStart What to do at the start if the server lacks the module
- * @param metrics What is measured
  * @param listener How methods with SeckillOrderListener are served
  * @param lock How locks behave
  */
@@ -44,11 +38,8 @@ public record SeckillProperties(
         @DefaultValue("256") int batchMax,
         @DefaultValue("65536") int waitingMax,
         @DefaultValue("warn") CheckOnStart checkOnStart,
-        @DefaultValue Metrics metrics,
         @NestedConfigurationProperty @DefaultValue OrderListenerOptions listener,
         @DefaultValue Lock lock) {
-    private static final Logger LOG = LoggerFactory.getLogger(SeckillProperties.class);
-
     /** What to do at the start if the server lacks the module. */
     public enum CheckOnStart {
         /** Nothing. */
@@ -58,16 +49,6 @@ public record SeckillProperties(
         /** Don't start. */
         FAIL
     }
-
-    /**
-     * What is measured.
-     *
-     * @param enabled Whether anything is measured
-     * @param voucherTag Whether the meters of tries have a tag with the voucher. Only for few
-     *     vouchers
-     */
-    public record Metrics(
-            @DefaultValue("true") boolean enabled, @DefaultValue("false") boolean voucherTag) {}
 
     /**
      * How locks behave, unless the application says otherwise for one.
@@ -104,22 +85,6 @@ public record SeckillProperties(
             throw new ConnectionChoice.Unclear(
                     "A property of seckill.* has a wrong value: " + wrong.getMessage() + ".",
                     "Set it to another one.");
-        }
-    }
-
-    /** What is set and is no property, as a word with a typing error is not. */
-    static void warnOfOthers(Environment environment) {
-        try {
-            Binder.get(environment).bind(
-                    "seckill", Bindable.of(SeckillProperties.class),
-                    new NoUnboundElementsBindHandler(
-                            BindHandler.DEFAULT, new UnboundElementsSourceFilter()));
-        } catch (BindException failed) {
-            if (failed.getCause() instanceof UnboundConfigurationPropertiesException others) {
-                others.getUnboundProperties().forEach(other -> LOG.warn(
-                        "{} is not a property of the seckill starter, which ignores it",
-                        other.getName()));
-            }
         }
     }
 }

@@ -3,7 +3,8 @@ package io.github.seckill.spring.listener;
 import io.github.seckill.client.Printable;
 import io.github.seckill.spring.listener.FailureLog.Failures;
 import io.github.seckill.spring.listener.OrderFailurePolicy.Decision;
-import java.time.Duration;
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationRegistry;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -15,7 +16,7 @@ import org.springframework.data.redis.connection.stream.ByteRecord;
 /** Hands entries to the listeners of a group and processes the results; for one thread. */
 record EntryHandler(
         Map<Kind, OrderListenerMethod> listeners, EntryDecoder decoder, OrderFailurePolicy policy,
-        OrderListenerObserver observer, FailureLog failures) {
+        ObservationRegistry observations, FailureLog failures) {
     private static final int REASON_LENGTH_MAX = 500;
     private static final Logger LOG = LoggerFactory.getLogger(EntryHandler.class);
 
@@ -31,24 +32,50 @@ record EntryHandler(
         try {
             event = decoder.decode(kind, entry, record.getValue());
         } catch (MalformedEntryException malformed) {
-            tell(told -> told.handled(entry, "malformed", false, Duration.ZERO));
-            finish(consumer, record, entry, null, malformed);
+            observed(entry, "malformed", observation -> {
+                tell(() -> observation.error(malformed));
+                finish(consumer, record, entry, null, malformed, observation);
+            });
             return false;
         }
         OrderListenerMethod listener = listeners.get(Kind.of(event));
         if (listener == null) {
             return true; // The stream has also what no listener of this group takes.
         }
-        long startNanos = System.nanoTime();
-        Throwable thrown = call(listener, event);
-        Duration time = Duration.ofNanos(System.nanoTime() - startNanos);
-        tell(told -> told.handled(entry, event.kind(), thrown == null, time));
-        if (thrown == null) {
-            failures.handled(stream, entry.id());
-            return true;
+        boolean[] handled = {false};
+        observed(entry, event.kind(), observation -> {
+            observation.highCardinalityKeyValue("key", event.idempotencyKey());
+            Throwable thrown = call(listener, event);
+            handled[0] = thrown == null;
+            if (thrown == null) {
+                failures.handled(stream, entry.id());
+            } else {
+                tell(() -> observation.error(thrown));
+                finish(consumer, record, entry, event, thrown, observation);
+            }
+        });
+        return handled[0];
+    }
+
+    private void observed(StreamEntry entry, String kind, Consumer<Observation> work) {
+        Observation observation = Observation.createNotStarted("seckill.listener", observations)
+                .lowCardinalityKeyValue("group", entry.group())
+                .lowCardinalityKeyValue("kind", kind);
+        tell(observation::start);
+        try {
+            observation.scoped(() -> work.accept(observation));
+        } finally {
+            tell(observation::stop);
         }
-        finish(consumer, record, entry, event, thrown);
-        return false;
+    }
+
+    /** An observer that throws keeps no entry from being handled. */
+    private static void tell(Runnable call) {
+        try {
+            call.run();
+        } catch (RuntimeException | LinkageError failed) {
+            LOG.error("The observer of listeners has failed: {}", Printable.trace(failed));
+        }
     }
 
     private @Nullable Throwable call(OrderListenerMethod listener, OrderEvent event) {
@@ -63,18 +90,9 @@ record EntryHandler(
         }
     }
 
-    /** An observer that throws keeps no entry from being handled. */
-    void tell(Consumer<OrderListenerObserver> call) {
-        try {
-            call.accept(observer);
-        } catch (RuntimeException | LinkageError failed) {
-            LOG.error("The observer of listeners has failed: {}", Printable.trace(failed));
-        }
-    }
-
     private void finish(
             GroupConsumer consumer, ByteRecord record, StreamEntry entry,
-            @Nullable OrderEvent event, Throwable cause) {
+            @Nullable OrderEvent event, Throwable cause, Observation observation) {
         Failures failed = failures.failed(entry.stream(), entry.id(), System.nanoTime());
         OrderFailure failure = new OrderFailure(
                 event, entry, EntryDecoder.readable(record.getValue()), cause,
@@ -86,12 +104,14 @@ record EntryHandler(
             String trace = Printable.trace(cause);
             LOG.debug("Entry {} of {} failed: {}", entry.id(), entry.stream(), trace);
         }
-        if (failed.othersHandled() && giveUp(consumer, record, failure)) {
+        if (failed.othersHandled() && giveUp(consumer, record, failure, observation)) {
             failures.forget(entry.stream(), entry.id());
         }
     }
 
-    private boolean giveUp(GroupConsumer consumer, ByteRecord record, OrderFailure failure) {
+    private boolean giveUp(
+            GroupConsumer consumer, ByteRecord record, OrderFailure failure,
+            Observation observation) {
         Decision decision = decide(failure);
         boolean reject = decision == Decision.REJECT_IF_UNSOLD;
         String reason = reason(failure.cause());
@@ -102,7 +122,8 @@ record EntryHandler(
                     && consumer.rejectUnsold(failure.entry(), reason);
         };
         if (left) {
-            tell(told -> told.deadLetter(failure.entry(), reject));
+            Observation.Event event = Observation.Event.of(reject ? "rejected" : "dead.letter");
+            tell(() -> observation.event(event));
             LOG.error(
                     "Entry {} of {} is a dead letter, {}", failure.entry().id(),
                     failure.entry().stream(),

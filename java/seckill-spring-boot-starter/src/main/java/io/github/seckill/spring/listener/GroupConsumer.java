@@ -14,7 +14,6 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.springframework.data.domain.Range;
 import org.springframework.data.redis.connection.RedisConnection;
-import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisStreamCommands;
 import org.springframework.data.redis.connection.RedisStreamCommands.XClaimOptions;
 import org.springframework.data.redis.connection.RedisStreamCommands.XPendingOptions;
@@ -48,14 +47,11 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
      * Opens a connection that is of no pool. Where a pool has fewer than there are consumers, the
      * others would wait for ever, and so would the application.
      */
-    static RedisConnection connect(RedisConnectionFactory factory) {
-        if (!(factory instanceof LettuceConnectionFactory lettuce)) {
-            return factory.getConnection();
-        }
-        return lettuce.getRequiredNativeClient() instanceof RedisClient client
-                ? new LettuceConnection(lettuce.getTimeout(), client)
+    static RedisConnection connect(LettuceConnectionFactory factory) {
+        return factory.getRequiredNativeClient() instanceof RedisClient client
+                ? new LettuceConnection(factory.getTimeout(), client)
                 : new LettuceClusterConnection(
-                        (RedisClusterClient) lettuce.getRequiredNativeClient());
+                        (RedisClusterClient) factory.getRequiredNativeClient());
     }
 
     /** Makes the group where it is missing, to read the stream from its beginning. */

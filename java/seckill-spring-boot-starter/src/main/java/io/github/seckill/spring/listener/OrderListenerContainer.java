@@ -1,18 +1,19 @@
 package io.github.seckill.spring.listener;
 
+import io.micrometer.observation.ObservationRegistry;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
-import java.util.function.Function;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.context.SmartLifecycle;
-import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.scheduling.concurrent.CustomizableThreadFactory;
 
 /**
@@ -32,36 +33,35 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     private static final long GUARD_MS = 250;
 
     private final ConfigurableListableBeanFactory beans;
-    private final Supplier<RedisConnectionFactory> connections;
+    private final Supplier<LettuceConnectionFactory> connections;
     private final OrderListenerOptions options;
-    private final Function<RedisConnectionFactory, Duration> pollMost;
     private final OrderFailurePolicy policy;
-    private final OrderListenerObserver observer;
+    private final ObservationRegistry observations;
     private final List<OrderListenerLoop> running = new CopyOnWriteArrayList<>();
+    private volatile boolean isOn;
     private ExecutorService threads = Executors.newCachedThreadPool();
     private ScheduledExecutorService guard = Executors.newSingleThreadScheduledExecutor();
-    private Map<String, Map<Kind, OrderListenerMethod>> groups = Map.of();
+    private @Nullable Map<String, OrderListenerMethod.Group> found;
 
     public OrderListenerContainer(
-            ConfigurableListableBeanFactory beans, Supplier<RedisConnectionFactory> connections,
-            OrderListenerOptions options, Function<RedisConnectionFactory, Duration> pollMost,
-            OrderFailurePolicy policy, OrderListenerObserver observer) {
+            ConfigurableListableBeanFactory beans, Supplier<LettuceConnectionFactory> connections,
+            OrderListenerOptions options, OrderFailurePolicy policy) {
         this.beans = beans;
         this.connections = connections;
         this.options = options;
-        this.pollMost = pollMost;
         this.policy = policy;
-        this.observer = observer;
+        this.observations = beans.getBeanProvider(ObservationRegistry.class)
+                .getIfUnique(() -> ObservationRegistry.NOOP);
     }
 
     @Override
     public synchronized void afterSingletonsInstantiated() {
-        groups = OrderListenerMethod.of(beans);
+        Map<String, OrderListenerMethod.Group> groups = found();
         if (!groups.isEmpty()) {
             connections.get(); // Where there is a choice to be made, nothing starts without it.
         }
         Set<Kind> taken = EnumSet.noneOf(Kind.class);
-        groups.values().forEach(listeners -> taken.addAll(listeners.keySet()));
+        groups.values().forEach(group -> taken.addAll(group.methods().keySet()));
         if (taken.contains(Kind.CONFIRMED) && !taken.contains(Kind.REFUND)) {
             LOG.warn(
                     "No listener here takes PaymentToRefund: late and second payments are left to"
@@ -71,10 +71,9 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
 
     @Override
     public synchronized void start() {
-        if (isRunning()) {
+        if (isOn || found().isEmpty()) {
             return;
         }
-        String process = process();
         threads = Executors.newCachedThreadPool(new CustomizableThreadFactory("seckill-listener-"));
         guard = Executors.newSingleThreadScheduledExecutor(
                 new CustomizableThreadFactory("seckill-listener-guard-"));
@@ -82,15 +81,65 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                 () -> running.forEach(OrderListenerLoop::handBackIfStuck), GUARD_MS, GUARD_MS,
                 TimeUnit.MILLISECONDS);
         long dead = options.claimAfter().toMillis() * OrderListenerLoop.DEAD_CLAIMS;
-        guard.scheduleWithFixedDelay(this::deleteDeadConsumers, options.claimAfter().toMillis(), dead,
+        guard.scheduleWithFixedDelay(
+                this::deleteDeadConsumers, options.claimAfter().toMillis(), dead,
                 TimeUnit.MILLISECONDS);
-        groups.forEach((group, methods) -> {
-            for (String tag : tags()) {
-                for (int i = 1; i <= options.concurrency(); i++) {
-                    launch(group, process + "-" + i, tag, methods);
-                }
+        isOn = true;
+        found().forEach((name, group) -> {
+            if (!"false".equals(group.said().get("autoStartup"))) {
+                start(name);
             }
         });
+    }
+
+    private synchronized Map<String, OrderListenerMethod.Group> found() {
+        Map<String, OrderListenerMethod.Group> present = found;
+        if (present == null) {
+            present = OrderListenerMethod.of(beans);
+            found = present;
+        }
+        return present;
+    }
+
+    /** Starts the consumers of a group, of a container that runs, unless they run. */
+    public synchronized void start(String group) {
+        if (!isOn) {
+            throw new IllegalStateException("the container of the listeners does not run");
+        }
+        OrderListenerMethod.Group listeners = present(group);
+        if (running.stream().anyMatch(loop -> loop.group().equals(group))) {
+            return;
+        }
+        OrderListenerOptions own = options.of(listeners.said());
+        String process = process();
+        for (String tag : tags()) {
+            for (int i = 1; i <= own.concurrency(); i++) {
+                launch(group, process + "-" + i, tag, listeners, own);
+            }
+        }
+    }
+
+    /** Ends the consumers of a group, and waits until each has returned from the entry in hand. */
+    public synchronized void stop(String group) {
+        present(group);
+        List<OrderListenerLoop> ending =
+                running.stream().filter(loop -> loop.group().equals(group)).toList();
+        ending.forEach(OrderListenerLoop::stop);
+        long end = System.nanoTime() + options.shutdownWithin().toNanos();
+        for (OrderListenerLoop loop : ending) {
+            if (!loop.awaitEnd(end - System.nanoTime())) {
+                LOG.warn("A consumer of the group {} has not ended: its method goes on", group);
+            }
+        }
+        running.removeAll(ending);
+    }
+
+    private OrderListenerMethod.Group present(String group) {
+        OrderListenerMethod.Group present = found().get(group);
+        if (present == null) {
+            throw new IllegalArgumentException("there is no listener of the group " + group);
+        }
+        return present;
     }
 
     /** One consumer of each group and hash tag does it for all. */
@@ -129,38 +178,40 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         return streams;
     }
 
-    /** The streams that are read, those of all groups and hash tags. */
-    public synchronized Set<String> streams() {
-        Set<String> streams = new TreeSet<>();
-        groups.values().forEach(methods -> tags().forEach(tag ->
-                streams.addAll(streams(methods, tag).keySet())));
-        return streams;
-    }
-
     private void launch(
-            String group, String name, String tag, Map<Kind, OrderListenerMethod> methods) {
-        Map<String, Kind> streams = streams(methods, tag);
+            String group, String name, String tag, OrderListenerMethod.Group listeners,
+            OrderListenerOptions own) {
+        Map<String, Kind> streams = streams(listeners.methods(), tag);
+        String named = listeners.said().get("policy");
         EntryHandler handler = new EntryHandler(
-                methods, new EntryDecoder(options.fields()), policy, observer, new FailureLog());
-        RedisConnectionFactory factory = connections.get();
+                listeners.methods(), new EntryDecoder(own.fields()),
+                named == null ? policy : beans.getBean(named, OrderFailurePolicy.class),
+                observations, new FailureLog());
+        LettuceConnectionFactory factory = connections.get();
         // A read that waits for longer than the connection does would end as a failure.
-        Duration most = pollMost.apply(factory);
+        Duration most = Duration.ofMillis(factory.getTimeout()).dividedBy(2);
         OrderListenerLoop loop = new OrderListenerLoop(
-                () -> GroupConsumer.connect(factory), group, name, streams, handler, options,
-                options.poll().compareTo(most) < 0 ? options.poll() : most,
-                () -> tellConsumers(group, handler));
+                () -> GroupConsumer.connect(factory), group, name, streams, handler, own,
+                own.poll().compareTo(most) < 0 ? own.poll() : most);
         running.add(loop);
-        tellConsumers(group, handler);
         threads.execute(loop);
     }
 
-    private void tellConsumers(String group, EntryHandler handler) {
-        synchronized (running) {
-            List<OrderListenerLoop> all =
-                    running.stream().filter(loop -> loop.group().equals(group)).toList();
-            int reading = (int) all.stream().filter(loop -> loop.failure() == null).count();
-            handler.tell(told -> told.consumers(group, reading, all.size()));
-        }
+    /** The groups that have listeners. */
+    public synchronized Set<String> groups() {
+        return Set.copyOf(found().keySet());
+    }
+
+    /** How many consumers of a group can read entries now. */
+    public long reading(String group) {
+        return running.stream().filter(loop -> loop.group().equals(group))
+                .filter(loop -> loop.failure() == null).count();
+    }
+
+    /** How many consumers of a group fail at everything, so that they read no new entries. */
+    public long intakeStopped(String group) {
+        return running.stream().filter(loop -> loop.group().equals(group))
+                .filter(OrderListenerLoop::isIntakeStopped).count();
     }
 
     /** The groups of which a consumer reads nothing at the moment, and why. It tries again. */
@@ -178,6 +229,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     /** Waits until every listener has returned from the entry in hand. */
     @Override
     public synchronized void stop() {
+        isOn = false;
         guard.shutdownNow();
         running.forEach(OrderListenerLoop::stop);
         threads.shutdown();
@@ -198,7 +250,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     }
 
     @Override
-    public synchronized boolean isRunning() {
-        return !running.isEmpty();
+    public boolean isRunning() {
+        return isOn;
     }
 }

@@ -52,6 +52,7 @@ final class OrderListenerLoop implements Runnable {
     private final Duration poll;
     private final long acknowledgeMs;
     private final CountDownLatch stopped = new CountDownLatch(1);
+    private final CountDownLatch ended = new CountDownLatch(1);
     /** Behind which id the next look at pending entries begins, of each stream. */
     private final Map<String, String> pendingBehind = new HashMap<>();
     /** What was read and is not begun. Whoever takes an entry out of it has to do with it. */
@@ -64,15 +65,13 @@ final class OrderListenerLoop implements Runnable {
     private long handledNanos;
     private long nextPendingNanos = System.nanoTime();
     private long nextProbeNanos;
-    private boolean intakeStopped;
-    private final Runnable changed;
+    private volatile boolean intakeStopped;
     private volatile @Nullable String failure = STARTING;
 
     OrderListenerLoop(
             Supplier<RedisConnection> connections, String group, String name,
             Map<String, Kind> streams, EntryHandler handler, OrderListenerOptions options,
-            Duration poll, Runnable changed) {
-        this.changed = changed;
+            Duration poll) {
         this.connections = connections;
         this.group = group;
         this.name = name;
@@ -87,6 +86,16 @@ final class OrderListenerLoop implements Runnable {
     /** Ends the loop after the entry in hand. */
     void stop() {
         stopped.countDown();
+    }
+
+    /** False if it has not ended by then. */
+    boolean awaitEnd(long nanos) {
+        try {
+            return ended.await(nanos, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
     }
 
     @Override
@@ -119,6 +128,7 @@ final class OrderListenerLoop implements Runnable {
             }
         }
         reads("stopped");
+        ended.countDown();
     }
 
     String group() {
@@ -135,11 +145,11 @@ final class OrderListenerLoop implements Runnable {
     }
 
     private void reads(@Nullable String why) {
-        boolean changes = (why == null) != (failure == null);
         failure = why;
-        if (changes) {
-            changed.run();
-        }
+    }
+
+    boolean isIntakeStopped() {
+        return intakeStopped;
     }
 
     private boolean isRunning() {
@@ -177,7 +187,6 @@ final class OrderListenerLoop implements Runnable {
         if (stop != intakeStopped) {
             intakeStopped = stop;
             nextProbeNanos = System.nanoTime() + PROBE_EVERY.toNanos();
-            handler.tell(observer -> observer.intake(group, stop));
             if (stop) {
                 LOG.error(
                         "The group {} fails at everything: no new entries are read but one every"

@@ -1,12 +1,12 @@
 package io.github.seckill.spring.listener;
 
-import io.micrometer.observation.Observation;
-import io.micrometer.observation.ObservationRegistry;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.autoproxy.AutoProxyUtils;
 import org.springframework.aop.scope.ScopedProxyUtils;
 import org.springframework.aop.support.AopUtils;
@@ -22,11 +22,14 @@ import org.springframework.util.StringUtils;
  * of Spring, a lazy bean is made when the first entry comes, and a prototype for each.
  */
 final class OrderListenerMethod {
+    /** What an annotation may say of its group. */
+    private static final List<String> SAID =
+            List.of("concurrency", "batch", "claimAfter", "policy", "autoStartup");
+
     private final ConfigurableListableBeanFactory beans;
     private final String bean;
     private final Method method;
     private final List<Kind> kinds;
-    private final ObservationRegistry observations;
 
     private OrderListenerMethod(ConfigurableListableBeanFactory beans, String bean, Method method) {
         Class<?>[] parameters = method.getParameterTypes();
@@ -41,16 +44,21 @@ final class OrderListenerMethod {
         this.beans = beans;
         this.bean = bean;
         this.method = method;
-        this.observations = beans.getBeanProvider(ObservationRegistry.class)
-                .getIfUnique(() -> ObservationRegistry.NOOP);
         if (beans.containsSingleton(bean)) {
             invocableOf(beans.getBean(bean)); // Refused at the start, if it must be.
         }
     }
 
-    /** Finds the methods of all beans, of which none is made: group, kind of stream, method. */
-    static Map<String, Map<Kind, OrderListenerMethod>> of(ConfigurableListableBeanFactory beans) {
-        Map<String, Map<Kind, OrderListenerMethod>> groups = new LinkedHashMap<>();
+    /**
+     * The listeners of a consumer group.
+     *
+     * @param said what the annotations say beside the group
+     */
+    record Group(Map<Kind, OrderListenerMethod> methods, Map<String, String> said) {}
+
+    /** Finds the methods of all beans, of which none is made. */
+    static Map<String, Group> of(ConfigurableListableBeanFactory beans) {
+        Map<String, Group> groups = new LinkedHashMap<>();
         for (String bean : beans.getBeanNamesForType(Object.class)) {
             Class<?> type = ScopedProxyUtils.isScopedTarget(bean)
                     ? null
@@ -64,21 +72,24 @@ final class OrderListenerMethod {
             MethodIntrospector.selectMethods(type, annotation).forEach((method, found) -> {
                 String group = beans.resolveEmbeddedValue(found.group());
                 add(groups, group, new OrderListenerMethod(beans, bean, method));
+                for (String name : SAID) {
+                    String value = (String) AnnotationUtils.getValue(found, name);
+                    say(groups, group, name, beans.resolveEmbeddedValue(value));
+                }
             });
         }
         return groups;
     }
 
     private static void add(
-            Map<String, Map<Kind, OrderListenerMethod>> groups, String group,
-            OrderListenerMethod listener) {
+            Map<String, Group> groups, String group, OrderListenerMethod listener) {
         if (!StringUtils.hasText(group)) {
             throw new IllegalStateException(
                     "Name the consumer group: @SeckillOrderListener(group = ...),"
                             + " seckill.listener.group or spring.application.name: " + listener);
         }
-        Map<Kind, OrderListenerMethod> listeners =
-                groups.computeIfAbsent(group, absent -> new LinkedHashMap<>());
+        Map<Kind, OrderListenerMethod> listeners = groups.computeIfAbsent(
+                group, absent -> new Group(new LinkedHashMap<>(), new HashMap<>())).methods();
         for (Kind kind : listener.kinds) {
             OrderListenerMethod other = listeners.putIfAbsent(kind, listener);
             if (other != null) {
@@ -86,6 +97,19 @@ final class OrderListenerMethod {
                         "Two listeners of the group " + group + " would take each other's orders,"
                                 + " give them groups of their own: " + other + " and " + listener);
             }
+        }
+    }
+
+    private static void say(
+            Map<String, Group> groups, String group, String name, @Nullable String value) {
+        if (!StringUtils.hasText(value)) {
+            return;
+        }
+        String other = groups.get(group).said().putIfAbsent(name, value);
+        if (other != null && !other.equals(value)) {
+            throw new IllegalStateException(
+                    "Listeners of the group " + group + " have one " + name + ", and here two: "
+                            + other + " and " + value);
         }
     }
 
@@ -98,14 +122,6 @@ final class OrderListenerMethod {
 
     /** Throws what the method throws. */
     void handle(OrderEvent event) throws Throwable {
-        Observation.createNotStarted("seckill.listener.call", observations)
-                .lowCardinalityKeyValue("group", event.entry().group())
-                .lowCardinalityKeyValue("kind", event.kind())
-                .highCardinalityKeyValue("key", event.idempotencyKey())
-                .observeChecked(() -> invoke(event));
-    }
-
-    private void invoke(OrderEvent event) throws Throwable {
         Object target = beans.getBean(bean);
         try {
             if (method.getParameterCount() == 2) {

@@ -2,8 +2,10 @@ package io.github.seckill.spring.listener;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.convert.DurationStyle;
 
 /**
  * How methods with SeckillOrderListener are served.
@@ -47,6 +49,17 @@ public record OrderListenerOptions(
                                 + time);
             }
         }
+    }
+
+    /** The same, but for what a group says of itself. */
+    OrderListenerOptions of(Map<String, String> said) {
+        String after = said.get("claimAfter");
+        return new OrderListenerOptions(
+                enabled, group, stream, fields, tags,
+                Integer.parseInt(said.getOrDefault("concurrency", "" + concurrency)),
+                Integer.parseInt(said.getOrDefault("batch", "" + batch)), poll,
+                after == null ? claimAfter : DurationStyle.detectAndParse(after), retryFirst,
+                retryMost, shutdownWithin);
     }
 
     /** When an entry is due again after so many deliveries. */

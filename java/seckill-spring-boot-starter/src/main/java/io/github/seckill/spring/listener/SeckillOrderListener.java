@@ -36,4 +36,22 @@ public @interface SeckillOrderListener {
      * takes is acknowledged.
      */
     String group() default "${seckill.listener.group:${spring.application.name:}}";
+
+    /**
+     * Threads of the group, for each hash tag. This and what follows is said by one method of a
+     * group for all of them; else {@code seckill.listener.*} says it. Placeholders are resolved.
+     */
+    String concurrency() default "";
+
+    /** Entries that are read at once. */
+    String batch() default "";
+
+    /** When entries that another consumer has left are taken over, such as {@code 90s}. */
+    String claimAfter() default "";
+
+    /** The bean of type {@link OrderFailurePolicy} that decides for the group. */
+    String policy() default "";
+
+    /** {@code false} if the group is read only after {@link OrderListenerContainer#start(String)}. */
+    String autoStartup() default "";
 }

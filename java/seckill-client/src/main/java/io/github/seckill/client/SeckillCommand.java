@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <T> what it replies
  */
-public abstract sealed class Command<T> permits SaleCommand {
-    Command() {}
+public abstract sealed class SeckillCommand<T> permits SaleCommand {
+    SeckillCommand() {}
 
     /** The name of the command on the wire: of the first one, if it consists of several. */
     public abstract String name();
