@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"log"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Kafka: the stream's name is the topic, and the order id the key, so that the repeats of an order
+// are in one partition. Acks of all replicas in sync and idempotence are this client's defaults.
+type kafkaBroker struct{ client *kgo.Client }
+
+func kafka(addresses string) broker {
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(addresses, ",")...),
+		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(10*time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return kafkaBroker{client}
+}
+
+func (k kafkaBroker) ready(ctx context.Context) error { return k.client.Ping(ctx) }
+
+func (k kafkaBroker) send(ctx context.Context, batch []entry) []bool {
+	confirmed := make([]bool, len(batch))
+	records := make([]*kgo.Record, len(batch))
+	for at, entry := range batch {
+		headers := []kgo.RecordHeader{{Key: "entry", Value: []byte(entry.id)}}
+		records[at] = &kgo.Record{Topic: entry.stream, Key: []byte(entry.order),
+			Value: []byte(entry.json), Headers: headers}
+	}
+	results := k.client.ProduceSync(ctx, records...)
+	failed := map[*kgo.Record]bool{} // the results come in any order
+	for _, result := range results {
+		if result.Err != nil {
+			failed[result.Record] = true
+			log.Printf("%s: %v", result.Record.Topic, result.Err)
+		}
+	}
+	for at, record := range records {
+		confirmed[at] = !failed[record]
+	}
+	return confirmed
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"log"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// RabbitMQ: the stream's name is the routing key, here of the default exchange. Persistent
+// messages, confirms, and mandatory: without it, what no queue takes is confirmed, and gone.
+type rabbit struct {
+	url     string
+	channel *amqp.Channel
+	returns chan amqp.Return
+}
+
+func rabbitmq(url string) broker { return &rabbit{url: url} }
+
+func (r *rabbit) ready(context.Context) error {
+	if r.channel != nil && !r.channel.IsClosed() {
+		return nil
+	}
+	connection, err := amqp.Dial(r.url)
+	if err != nil {
+		return err
+	}
+	if r.channel, err = connection.Channel(); err != nil {
+		return err
+	}
+	// A message is returned before it is confirmed, so those of a whole batch must have room here.
+	r.returns = r.channel.NotifyReturn(make(chan amqp.Return, 1_000))
+	return r.channel.Confirm(false)
+}
+
+func (r *rabbit) send(ctx context.Context, batch []entry) []bool {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	confirms := make([]*amqp.DeferredConfirmation, len(batch))
+	confirmed := make([]bool, len(batch))
+	for at, entry := range batch {
+		confirms[at], _ = r.channel.PublishWithDeferredConfirmWithContext(ctx, "", entry.stream,
+			true, false, amqp.Publishing{MessageId: entry.id, DeliveryMode: amqp.Persistent,
+				ContentType: "application/json", Body: []byte(entry.json)})
+	}
+	for at, confirm := range confirms {
+		if confirm != nil {
+			confirmed[at], _ = confirm.WaitContext(ctx)
+		}
+	}
+	for len(r.returns) > 0 {
+		returned, open := <-r.returns
+		if !open { // with the channel, whose confirms all came before
+			break
+		}
+		for at, entry := range batch {
+			if entry.stream == returned.RoutingKey && entry.id == returned.MessageId {
+				confirmed[at] = false
+				log.Printf("no queue takes %s: %s", returned.RoutingKey, returned.ReplyText)
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		r.channel.Close() // a late confirm is of nobody
+	}
+	return confirmed
+}
