@@ -1,6 +1,6 @@
 //! Where scripts run: a server without the module, watched by MONITOR, and one with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 use domain::integer;
@@ -19,15 +19,12 @@ pub struct Bench<'a> {
     pub programs: &'a Programs,
     pub plain: Side,
     pub module: Side,
-    /// The same on two nodes of clusters, once they are needed.
-    nodes: Option<Box<Bench<'a>>>,
 }
 
 /// A server whose calls MONITOR shows.
 pub struct Side {
     client: Client,
     monitor: Client,
-    is_node: bool,
     /// What a command does to keys, as the server says it.
     known: BTreeMap<Words, Vec<Access>>,
     kinds: BTreeMap<String, Vec<String>>,
@@ -76,8 +73,8 @@ impl Called {
 pub struct Seen {
     pub reply: Reply,
     pub calls: Vec<Called>,
-    /// Numbers of marked branches.
-    pub branches: Vec<usize>,
+    /// Parts of conditions, by their numbers, and whether they were true.
+    pub parts: Vec<(usize, bool)>,
     pub after: Keyspace,
 }
 
@@ -97,6 +94,10 @@ pub enum Entry {
 }
 
 impl Entry {
+    pub fn sha(&self) -> Option<&str> {
+        if let Self::Sha(sha) = self { Some(sha) } else { None }
+    }
+
     pub fn words(&self, call: &Call, values: &Values) -> Words {
         let (command, name) = match self {
             Self::Sha(sha) => ("EVALSHA", sha),
@@ -113,19 +114,8 @@ const END: &[u8] = b"seckill-doctor-end-of-the-run";
 
 impl<'a> Bench<'a> {
     pub fn new(programs: &'a Programs) -> Result<Self> {
-        Self::of(programs, false)
-    }
-
-    fn of(programs: &'a Programs, are_nodes: bool) -> Result<Self> {
-        let side = |module| Side::new(Server::start(programs, module, are_nodes)?, are_nodes);
-        Ok(Self { programs, plain: side(false)?, module: side(true)?, nodes: None })
-    }
-
-    pub fn nodes(&mut self) -> Result<&mut Self> {
-        if self.nodes.is_none() {
-            self.nodes = Some(Box::new(Self::of(self.programs, true)?));
-        }
-        self.nodes.as_deref_mut().context("nodes")
+        let side = |module| Side::new(Server::start(programs, module)?);
+        Ok(Self { programs, plain: side(false)?, module: side(true)? })
     }
 
     /// Gives the module these settings, and the others their defaults; its answer if it refuses.
@@ -153,11 +143,11 @@ impl<'a> Bench<'a> {
 }
 
 impl Side {
-    fn new(server: Server, is_node: bool) -> Result<Self> {
+    fn new(server: Server) -> Result<Self> {
         let (client, mut monitor) = (server.client()?, server.client()?);
         monitor.must(&["MONITOR"])?;
         let (known, kinds) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { client, monitor, is_node, known, kinds, _server: server })
+        Ok(Self { client, monitor, known, kinds, _server: server })
     }
 
     /// Loads a script, or a library with this function; its answer if it refuses.
@@ -174,9 +164,8 @@ impl Side {
         })
     }
 
-    /// Removes all keys. A node has no slots then.
     pub fn clear(&mut self) -> Result<()> {
-        self.client.clear(self.is_node)
+        self.client.must(&["FLUSHALL"]).map(drop)
     }
 
     pub fn send(&mut self, commands: &[Words]) -> Result<Vec<Reply>> {
@@ -187,31 +176,27 @@ impl Side {
         Keyspace::read(&mut self.client)
     }
 
-    /// The slots of keys; of a cluster.
-    pub fn slots(&mut self, keys: &[Vec<u8>]) -> Result<BTreeSet<Vec<u8>>> {
-        let ask = |key: &Vec<u8>| vec![b"CLUSTER".to_vec(), b"KEYSLOT".to_vec(), key.clone()];
-        let asked: Vec<Words> = keys.iter().map(ask).collect();
-        Ok(self.send(&asked)?.into_iter().map(Reply::bytes).collect())
-    }
-
     /// Runs a script, and watches what it calls.
     pub fn run(&mut self, words: &Words) -> Result<Seen> {
         let (reply, mut calls) = self.watched(words)?;
-        let mut branches = Vec::new();
+        let mut parts = Vec::new();
         calls.retain(|call| {
             let mark = call.get(1).filter(|_| call[0] == b"ECHO");
-            let number = mark.and_then(|mark| mark.strip_prefix(MARK.as_bytes()));
-            let number = number.and_then(integer::parse).and_then(|n| usize::try_from(n).ok());
-            branches.extend(number);
-            number.is_none()
+            let mark = mark.and_then(|mark| mark.strip_prefix(MARK.as_bytes()));
+            let part = mark.and_then(|mark| {
+                let (is_true, number) = mark.split_last()?;
+                Some((usize::try_from(integer::parse(number)?).ok()?, *is_true == b'+'))
+            });
+            parts.extend(part);
+            mark.is_none()
         });
-        Ok(Seen { reply, calls: self.with_keys(calls)?, branches, after: self.keys()? })
+        Ok(Seen { reply, calls: self.with_keys(calls)?, parts, after: self.keys()? })
     }
 
     /// Runs a script, and does not watch it.
     pub fn run_blind(&mut self, words: &Words) -> Result<Seen> {
-        let (reply, calls, branches) = (self.client.eval(words)?, Vec::new(), Vec::new());
-        Ok(Seen { reply, calls, branches, after: self.keys()? })
+        let (reply, calls, parts) = (self.client.eval(words)?, Vec::new(), Vec::new());
+        Ok(Seen { reply, calls, parts, after: self.keys()? })
     }
 
     fn watched(&mut self, words: &Words) -> Result<(Reply, Vec<Words>)> {
@@ -261,6 +246,11 @@ impl Side {
             self.known.clear();
         }
         Ok(called)
+    }
+
+    /// Whether a command is of a category.
+    pub fn is(&mut self, name: &str, category: &str) -> Result<bool> {
+        Ok(self.categories(name)?.iter().any(|own| own == category))
     }
 
     /// Kinds of keys that a command is for, as the server's categories say it: `@string`.
@@ -342,19 +332,4 @@ pub fn shown(words: &[Vec<u8>]) -> String {
 /// Commands in one line.
 pub fn shown_all(commands: &[Words]) -> String {
     commands.iter().map(|words| shown(words)).join("; ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_taken_apart() {
-        let (by_script, call) = parse(br#"17.1 [0 lua] "get" "a b\"\\" "\x00\xff\n""#).unwrap();
-        assert!(by_script);
-        assert_eq!(call, [&b"GET"[..], b"a b\"\\", b"\x00\xff\n"]);
-        let (by_script, call) = parse(br#"17.1 [0 unix:/a/socket] "PING""#).unwrap();
-        assert!(!by_script);
-        assert_eq!(call, [b"PING"]);
-    }
 }

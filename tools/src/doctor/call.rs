@@ -73,25 +73,21 @@ impl Word {
     }
 
     /// From one of the words of `--keys` and `--argv`.
-    fn of_option(option: &str, word: &str, number: usize) -> Result<Self> {
-        if let Some(text) = word.strip_prefix('=') {
-            return Ok(Self::parse(text));
-        }
-        Ok(match word {
-            _ if word.contains('{') => Self::parse(word),
-            "stock" => Self::after("stock:", Role::Voucher),
-            "buyers" => Self::after("buyers:", Role::Voucher),
-            "stream" => Self::constant_of("orders"),
-            "counter" => Self::parse("counter:{voucher}:{user}"),
-            "-" => Self::place(Role::Other(u8::try_from(number)?)),
-            _ => match NAMES.iter().find(|(name, _)| *name == word) {
-                Some((_, role)) => Self::place(*role),
-                None => {
-                    let names = NAMES.map(|(name, _)| name).join(" ");
-                    bail!("{option}: {word} is none of stock buyers stream counter {names} - =text")
-                }
-            },
-        })
+    fn of_option(option: &str, word: &str) -> Result<Self> {
+        let text = match (word, word.strip_prefix('=')) {
+            (_, Some(text)) => text.to_owned(),
+            ("stock" | "buyers", _) => format!("{word}:{{voucher}}"),
+            ("stream", _) => "orders".to_owned(),
+            ("counter", _) => "counter:{voucher}:{user}".to_owned(),
+            ("-", _) => "{changes}".to_owned(),
+            _ if word.contains('{') => word.to_owned(),
+            _ if NAMES.iter().any(|(name, _)| *name == word) => format!("{{{word}}}"),
+            _ => {
+                let names = NAMES.map(|(name, _)| name).join(" ");
+                bail!("{option}: {word} is none of stock buyers stream counter {names} - =text")
+            }
+        };
+        Ok(Self::parse(&text))
     }
 
     pub fn value(&self, values: &Values) -> Vec<u8> {
@@ -141,7 +137,7 @@ impl Call {
         let keys = count.and_then(|count| words.split_at_checked(count));
         let Some((keys, args)) = keys else { bail!("--call: it needs the number of its keys") };
         let read = |words: &[&str]| words.iter().map(|word| Word::parse(word)).collect();
-        Ok(Self { function, keys: read(keys), args: read(args), is_told: true })
+        Ok(Self::told(function, read(keys), read(args)))
     }
 
     /// From the words of `--keys` and `--argv`.
@@ -150,12 +146,32 @@ impl Call {
             return Ok(None);
         }
         let read = |option: &str, text: Option<&str>| -> Result<Vec<Word>> {
-            let words = text.unwrap_or_default().split_whitespace().enumerate();
-            words.map(|(at, word)| Word::of_option(option, word, at + 1)).collect()
+            let words = text.unwrap_or_default().split_whitespace();
+            words.map(|word| Word::of_option(option, word)).collect()
         };
         let (keys, args) = (read("--keys", keys)?, read("--argv", args)?);
         ensure!(keys.len() + args.len() <= 40, "--keys and --argv: too many words");
-        Ok(Some(Self { function: None, keys, args, is_told: true }))
+        Ok(Some(Self::told(None, keys, args)))
+    }
+
+    /// Each `{changes}` is an argument of its own.
+    fn told(function: Option<String>, mut keys: Vec<Word>, mut args: Vec<Word>) -> Self {
+        let all = args.iter_mut().zip(1..).chain(keys.iter_mut().zip(FIRST_KEY + 1..));
+        for (word, number) in all.filter(|(word, _)| word.only() == Some(Role::Other(0))) {
+            *word = Word::place(Role::Other(number));
+        }
+        Self { function, keys, args, is_told: true }
+    }
+
+    /// The same with other numbers in place of those that were told as constants.
+    pub fn loosened(&self) -> Self {
+        let mut call = self.clone();
+        for (word, number) in call.args.iter_mut().zip(1..) {
+            if word.constant().is_some_and(|text| integer::parse(text).is_some()) {
+                *word = Word::place(Role::Other(number));
+            }
+        }
+        call
     }
 
     /// The calls that are tried if none is told: every key belongs to a voucher, or all but the
@@ -180,9 +196,11 @@ impl Call {
         keys.chain(self.args.iter().enumerate().map(|(at, word)| (Slot::Arg(at + 1), word)))
     }
 
-    /// What each of KEYS and ARGV is.
+    /// What each of KEYS and ARGV is, but for numbers that never change: others may equal them.
     pub fn values(&self, values: &Values) -> Vec<(Slot, Vec<u8>)> {
-        self.slots().map(|(slot, word)| (slot, word.value(values))).collect()
+        let is_number = |word: &Word| word.constant().is_some_and(|n| integer::parse(n).is_some());
+        let all = self.slots().filter(|(_, word)| !is_number(word));
+        all.map(|(slot, word)| (slot, word.value(values))).collect()
     }
 
     pub fn word(&self, slot: Slot) -> Option<&Word> {
@@ -190,6 +208,12 @@ impl Call {
             Slot::Key(number) => self.keys.get(number.wrapping_sub(1)),
             Slot::Arg(number) => self.args.get(number.wrapping_sub(1)),
         }
+    }
+
+    /// The roles in some of KEYS and ARGV.
+    pub fn roles_of(&self, slots: impl IntoIterator<Item = Slot>) -> BTreeSet<Role> {
+        let words = slots.into_iter().filter_map(|slot| self.word(slot));
+        words.flat_map(Word::places).collect()
     }
 
     /// Every role that the call has a value of.
@@ -227,28 +251,5 @@ impl fmt::Display for Call {
             None => write!(f, "EVALSHA {{sha}} {}", self.keys.len())?,
         }
         self.keys.iter().chain(&self.args).try_for_each(|word| write!(f, " {word}"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_is_read_as_it_is_printed() {
-        for text in [
-            "EVALSHA {sha} 2 stock:{voucher} buyers:{voucher} {user} {orderid}",
-            "FCALL take 1 stock:{voucher} {units}",
-            "EVALSHA {sha} 0 {7} {\"a\":1}",
-        ] {
-            assert_eq!(Call::parse(text).expect("a call").to_string(), text);
-        }
-        for text in ["", "GET a", "EVALSHA {sha} 3 a", "EVALSHA {sha} x", "SET a 1"] {
-            assert!(Call::parse(text).is_err(), "{text}");
-        }
-        let call = Call::of_options(Some("stock"), Some("user =5 -")).expect("words").expect("one");
-        assert_eq!(call.to_string(), "EVALSHA {sha} 1 stock:{voucher} {user} 5 {ARGV[3]}");
-        let error = Call::of_options(Some("stok"), None).expect_err("a wrong word");
-        assert!(error.to_string().contains("stok is none of"), "{error}");
     }
 }

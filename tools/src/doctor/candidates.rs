@@ -2,16 +2,16 @@
 //! else in a line of Lua that calls it and makes the script's replies. All are proposals until
 //! they have been compared with the script.
 
-mod proposals;
+use std::collections::BTreeSet;
 
-pub use proposals::{of_lock, of_return, of_sale};
-
+use domain::fields::ORDER_FIELDS;
 use itertools::Itertools;
 
+use crate::answers::{Answer, MISSING, number_in};
 use crate::call::Slot;
-use crate::conf::Setting;
-use crate::reply::{Reply, quoted};
-use crate::template::Template;
+use crate::conf::{Setting, defaults};
+use crate::learn::{Act, Deed};
+use crate::template::{Part, Pattern, Template};
 
 /// What a line of Lua asks before it calls the command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,8 +24,7 @@ pub enum Ask {
     Empty,
 }
 
-pub const BOUGHT: i64 = 2;
-pub const MISSING: i64 = 9;
+const BOUGHT: i64 = 2;
 const EMPTY: i64 = 8;
 
 /// How the number that the command answers becomes an outcome.
@@ -44,85 +43,172 @@ pub enum Outcome {
 pub struct Candidate {
     /// The command, its words and its settings.
     pub name: &'static str,
-    pub words: Vec<Template>,
+    words: Vec<Template>,
     pub settings: Vec<Setting>,
     pub units: Option<Template>,
-    pub asks: Vec<Ask>,
-    pub outcome: Outcome,
+    asks: Vec<Ask>,
+    outcome: Outcome,
     /// Who has bought it.
     pub buyers: Option<(Template, Slot)>,
     /// What the script also writes after an accepted try.
-    pub extras: Vec<Vec<Template>>,
+    extras: Vec<Vec<Template>>,
     /// All keys that it reads or writes, the stock or the lock first.
     pub keys: Vec<Template>,
     /// A lease in seconds, which the command takes in ms: the place of the word.
-    pub seconds: Option<usize>,
+    seconds: Option<usize>,
 }
 
-/// What the script answers for an outcome.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Answer {
-    Always(Reply),
-    /// The stock after the call.
-    Left,
-    /// The stock before the call.
-    Before,
-    /// One of its arguments.
-    Argument(Slot),
-    /// The number in another key.
-    Number(Template),
-    /// A number between two texts, such as JSON.
-    Within(Vec<u8>, Box<Answer>, Vec<u8>),
-    List(Vec<Answer>),
+/// Every order in which a script may ask what the module asks, each with its answer to a missing
+/// stock, and whether a stock of -1 is unlimited.
+const WAYS: [(&[Ask], &str, bool); 11] = [
+    (&[], "error", false),
+    (&[], "sold-out", false),
+    (&[Ask::Bought], "error", false),
+    (&[Ask::Bought], "sold-out", false),
+    (&[Ask::Missing], "error", false),
+    (&[Ask::Bought, Ask::Missing], "error", false),
+    (&[Ask::Missing, Ask::Bought], "error", false),
+    (&[], "error", true),
+    (&[], "sold-out", true),
+    (&[Ask::Empty], "error", false),
+    (&[Ask::Bought, Ask::Empty], "sold-out", false),
+];
+
+/// The candidates for what a script was seen to do. `order` is the id of the order, if the script
+/// gets one and does nothing with it; `casts` are the arguments that it makes a number of, before
+/// it writes them or not.
+pub fn candidates(act: &Act, order: Option<Slot>, casts: &BTreeSet<Slot>) -> Vec<Candidate> {
+    let cast = |word: &Template| match word.only().filter(|slot| casts.contains(slot)) {
+        Some(slot) => Pattern(vec![Part::Number(slot)]),
+        None => word.clone(),
+    };
+    let numbers = |one: Candidate| {
+        let extras = one.extras.iter().map(|words| words.iter().map(cast).collect()).collect();
+        let other = Candidate { extras, ..one.clone() };
+        let differs = other.extras != one.extras;
+        std::iter::once(one).chain(differs.then_some(other))
+    };
+    proposals(act, order).into_iter().flat_map(numbers).collect()
 }
 
-impl Answer {
-    /// Whether the stock is in it.
-    pub fn counts(&self) -> bool {
-        match self {
-            Self::Left | Self::Before | Self::Number(_) => true,
-            Self::Within(_, inner, _) => inner.counts(),
-            Self::List(all) => all.iter().any(Self::counts),
-            _ => false,
-        }
+fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate> {
+    let units = match act.units {
+        Ok(units) => Some(Template::place(units)),
+        Err(1) => None,
+        Err(count) => Some(Template::constant_of(&count.to_string())),
+    };
+    let lease = act.lease.as_ref();
+    let (name, outcome) = match act.deed {
+        Deed::Sell if act.buyers.is_some() => ("SECKILL.TRYKEYS", Outcome::Itself),
+        Deed::Sell => ("SECKILL.DEDUCT", Outcome::StockBefore),
+        Deed::Return => ("SECKILL.RETURN", Outcome::StockAfter),
+        Deed::Release => ("LOCK.RELEASE", Outcome::Itself),
+        Deed::Renew => ("LOCK.RENEW", Outcome::Itself),
+        Deed::Acquire => ("LOCK.ACQUIRE", Outcome::Itself),
+    };
+    let is_leased = matches!(act.deed, Deed::Renew | Deed::Acquire);
+    if is_leased && lease.is_none() {
+        return Vec::new();
     }
-
-    /// The Lua expression for it; `left` has the stock after the call, and before it.
-    fn lua(&self, left: &dyn Fn(bool) -> Option<String>) -> Option<String> {
-        match self {
-            Self::Always(reply) => reply.lua(),
-            Self::Left => left(false),
-            Self::Before => left(true),
-            Self::Argument(slot) => Some(slot.to_string()),
-            Self::Number(key) => Some(number_in(key)),
-            Self::Within(before, inner, after) => {
-                let [before, after] = [before, after].map(|text| quoted(text));
-                Some(format!("{before} .. {} .. {after}", inner.lua(left)?))
-            }
-            Self::List(all) => {
-                let all = all.iter().map(|one| one.lua(left)).collect::<Option<Vec<_>>>()?;
-                // Lua ends a list at the first nil, and false is nil for clients.
-                Some(format!("{{{}}}", all.join(", ")))
-            }
+    let lease = lease.filter(|_| is_leased);
+    let words = std::iter::once(&act.key).chain(&act.token).chain(lease.map(|(own, _)| own));
+    let one = Candidate {
+        name,
+        words: words.chain(&units).cloned().collect(),
+        units,
+        outcome,
+        buyers: act.buyers.clone(),
+        extras: act.extras.clone(),
+        keys: act.keys().cloned().collect(),
+        seconds: lease.is_some_and(|(_, in_seconds)| *in_seconds).then_some(2),
+        ..Candidate::default()
+    };
+    let asking = |ask| Candidate { asks: vec![ask], ..one.clone() };
+    match act.deed {
+        Deed::Sell if act.buyers.is_some() => {
+            let is_fit =
+                |way: &&(&[Ask], &str, bool)| act.units.is_ok() || !way.0.contains(&Ask::Empty);
+            let ways = WAYS.iter().filter(is_fit);
+            ways.flat_map(|way| with_buyers(act, &one, order, *way)).collect()
         }
+        Deed::Sell if act.units.is_ok() => vec![one.clone(), asking(Ask::Empty)],
+        Deed::Sell | Deed::Return => vec![one],
+        _ => vec![one.clone(), asking(Ask::Missing)],
     }
 }
 
-/// Lua for the number in a key.
-fn number_in(key: &Template) -> String {
-    format!("tonumber(redis.call('GET', {}) or 0)", key.lua())
+fn with_buyers(
+    act: &Act,
+    one: &Candidate,
+    order: Option<Slot>,
+    (asks, missing, is_unlimited): (&[Ask], &str, bool),
+) -> Vec<Candidate> {
+    let order = order.map_or_else(|| Template::constant_of("0"), Template::place);
+    let by_names = by_names(act, one, &order, missing).filter(|_| asks.is_empty());
+    let by_keys = by_keys(act, one, &order, missing);
+    let mut all: Vec<_> = by_names.into_iter().chain(by_keys).collect();
+    for one in &mut all {
+        if is_unlimited {
+            one.settings.push(("seckill.unlimited-stock", "yes".to_owned()));
+        }
+        one.asks = asks.to_vec();
+    }
+    all
+}
+
+/// SECKILL.TRY, which makes the names of keys from prefixes and the voucher.
+fn by_names(act: &Act, one: &Candidate, order: &Template, missing: &str) -> Option<Candidate> {
+    let (buyers, user) = act.buyers.as_ref()?;
+    let (stock_prefix, voucher) = act.key.prefixed()?;
+    let (buyers_prefix, other) = buyers.prefixed()?;
+    let utf8 = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
+    let (stream, fields, order) = match &act.orders {
+        Some(own) if own.values[1].only() == Some(voucher) => {
+            (utf8(own.stream.constant()?)?, own.names.join(" "), &own.values[2])
+        }
+        Some(_) => return None,
+        None => (String::new(), ORDER_FIELDS.to_owned(), order),
+    };
+    let mut settings = vec![
+        ("seckill.stock-prefix", utf8(stock_prefix)?),
+        ("seckill.buyers-prefix", utf8(buyers_prefix)?),
+        ("seckill.order-stream", stream),
+        ("seckill.order-fields", fields),
+        ("seckill.missing-stock", missing.to_owned()),
+    ];
+    settings.retain(|(name, value)| !defaults().contains(&(*name, value.as_str())));
+    let mut words = vec![Template::place(voucher), Template::place(*user), order.clone()];
+    words.extend(with_units(one));
+    let one = Candidate { name: "SECKILL.TRY", words, settings, ..one.clone() };
+    (voucher == other).then_some(one)
+}
+
+/// SECKILL.TRYKEYS, which is told everything.
+fn by_keys(act: &Act, one: &Candidate, order: &Template, missing: &str) -> Option<Candidate> {
+    let (stock, (buyers, user)) = (&act.key, act.buyers.as_ref()?);
+    let (stream, voucher, order) = match &act.orders {
+        Some(orders) => (&orders.stream, &orders.values[1], &orders.values[2]),
+        None => (stock, stock, order),
+    };
+    let user = Template::place(*user);
+    let mut words = [stock, buyers, stream, voucher, &user, order].map(Template::clone).to_vec();
+    words.extend(with_units(one));
+    let names = act.orders.iter().flat_map(|orders| &orders.names).map(String::as_str);
+    let fields = if act.orders.is_some() { "FIELDS" } else { "NOSTREAM" };
+    let constants = std::iter::once(fields).chain(names).chain(["MISSING", missing]);
+    words.extend(constants.map(Template::constant_of));
+    Some(Candidate { words, ..one.clone() })
+}
+
+fn with_units(one: &Candidate) -> Vec<Template> {
+    let units = one.units.iter().cloned();
+    units.flat_map(|units| [Template::constant_of("UNITS"), units]).collect()
 }
 
 impl Candidate {
     /// Whether it makes the names of keys from settings.
     pub fn by_names(&self) -> bool {
         self.name == "SECKILL.TRY"
-    }
-
-    /// All words that it passes on.
-    pub fn templates(&self) -> impl Iterator<Item = &Template> {
-        let extras = self.extras.iter().flatten();
-        self.words.iter().chain(extras).chain(&self.keys)
     }
 
     /// Whether a script that does so also calls PUBLISH.
@@ -138,6 +224,25 @@ impl Candidate {
             *word = format!("{word} * 1000");
         }
         format!("redis.call('{}', {})", self.name, words.join(", "))
+    }
+
+    /// Lua that calls the command and replies what it answers, if that can be all.
+    pub fn plain(&self) -> Option<String> {
+        let is_plain = self.asks.is_empty() && self.extras.is_empty();
+        is_plain.then(|| format!("return {}", self.call()))
+    }
+
+    /// The same as the words of `seckill.scripts` after the sha1, if these can say it.
+    pub fn native(&self) -> Option<String> {
+        let word =
+            |(at, word): (usize, &Template)| match (self.seconds == Some(at), word.constant()) {
+                (true, Some(text)) => Some(format!("{}000", std::str::from_utf8(text).ok()?)),
+                (true, None) => None,
+                (false, _) => word.word(),
+            };
+        let words = self.words.iter().enumerate().map(word);
+        let words = words.collect::<Option<Vec<String>>>()?;
+        self.plain().map(|_| format!("{} {}", self.name, words.join(" ")))
     }
 
     /// Lua that sets `o` to the outcome.
@@ -158,11 +263,8 @@ impl Candidate {
             }
         });
         let value = asks.collect::<String>() + &self.call();
-        let empty = if self.asks.contains(&Ask::Empty) {
-            format!("b == -{EMPTY} and {EMPTY} or ")
-        } else {
-            String::new()
-        };
+        let is_asked = self.asks.contains(&Ask::Empty);
+        let empty = if is_asked { format!("b == -{EMPTY} and {EMPTY} or ") } else { String::new() };
         let lua = match self.outcome {
             Outcome::Itself if empty.is_empty() => format!("local o = {value} "),
             Outcome::Itself => format!("local b = {value} local o = {empty}b "),
@@ -173,19 +275,15 @@ impl Candidate {
                 format!("local b = {value} local o = b >= 0 and 0 or {MISSING} ")
             }
         };
-        lua + &self.writes()
-    }
-
-    fn writes(&self) -> String {
-        if self.extras.is_empty() {
-            return String::new();
-        }
         let call = |words: &Vec<Template>| {
             format!("redis.call({}) ", words.iter().map(Template::lua).join(", "))
         };
+        if self.extras.is_empty() {
+            return lua;
+        }
         let accepted = i64::from(self.name.starts_with("LOCK"));
         let calls = self.extras.iter().map(call).collect::<String>();
-        format!("if o == {accepted} then {calls}end ")
+        lua + &format!("if o == {accepted} then {calls}end ")
     }
 
     /// Lua whose reply is the outcome.
@@ -193,41 +291,8 @@ impl Candidate {
         self.outcome() + "return o"
     }
 
-    /// Whether the command alone does all and answers so.
-    fn is_own(&self, answers: &[(i64, Answer)]) -> bool {
-        let own = |outcome: i64| match (self.outcome, outcome) {
-            (Outcome::StockBefore, 0) => Answer::Before,
-            (Outcome::StockBefore, 1) => Answer::Always(Reply::Int(0)),
-            (Outcome::StockAfter, 0) => Answer::Left,
-            (Outcome::StockBefore | Outcome::StockAfter, _) => Answer::Always(Reply::Int(-1)),
-            (Outcome::Itself, code) => Answer::Always(Reply::Int(code)),
-        };
-        let is_plain = self.asks.is_empty() && self.extras.is_empty();
-        is_plain && answers.iter().all(|(outcome, answer)| *answer == own(*outcome))
-    }
-
-    /// The words of `seckill.scripts` after the sha1, if the script's replies are the command's.
-    pub fn native(&self, answers: &[(i64, Answer)]) -> Option<String> {
-        if !self.is_own(answers) {
-            return None;
-        }
-        let word = |(at, word): (usize, &Template)| match word.constant() {
-            Some(text) if self.seconds == Some(at) => {
-                Some(format!("{}000", std::str::from_utf8(text).ok()?))
-            }
-            _ if self.seconds == Some(at) => None,
-            _ => word.word(),
-        };
-        let words = self.words.iter().enumerate().map(word);
-        let words = words.collect::<Option<Vec<String>>>()?;
-        Some(format!("{} {}", self.name, words.join(" ")))
-    }
-
     /// Lua that does what the script does; none if its replies can't be made.
     pub fn lua(&self, answers: &[(i64, Answer)]) -> Option<String> {
-        if self.outcome == Outcome::Itself && self.is_own(answers) {
-            return Some(format!("return {}", self.call()));
-        }
         let left = |code: i64, before: bool| match (self.outcome, before) {
             (Outcome::StockBefore, true) if code == 0 => Some("b".to_owned()),
             (Outcome::StockAfter, false) if code == 0 => Some("b".to_owned()),
@@ -252,38 +317,29 @@ impl Candidate {
         Some(lua)
     }
 
-    /// What the histories of such a command leave out.
-    pub fn not_compared(&self) -> Vec<String> {
-        let all = match self.name {
-            "SECKILL.DEDUCT" | "SECKILL.RETURN" => "negative stocks, of which -1 is unlimited",
-            "LOCK.RENEW" | "LOCK.ACQUIRE" => {
-                "leases below ten seconds, or of more than a day, which are refused"
-            }
-            _ => return Vec::new(),
-        };
-        vec![all.to_owned()]
-    }
-
     /// What follows from the line, for people.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let word = |at: usize| self.words.get(at).and_then(Template::constant);
-        if self.name == "SECKILL.TRYKEYS" {
-            let text =
-                "SECKILL.TRYKEYS knows no managed voucher (reservations, limits, begin and end).";
-            notes.push(text.to_owned());
-        }
-        if self.by_names() && word(2) == Some(b"0") {
-            let text = "The order id is the constant 0, so the line can't be used on a managed \
-                voucher: there one user buys, and everybody else is answered ORDERID. With * in \
-                its place the server makes an id, and the reply becomes a list.";
-            notes.push(text.to_owned());
-        }
-        if !self.settings.is_empty() {
-            let text = "The settings bind every application on this server that calls SECKILL.TRY, \
-                or SECKILL.TRYKEYS without FIELDS and MISSING.";
-            notes.push(text.to_owned());
-        }
+        let mut note = |is: bool, text: &str| notes.extend(is.then(|| text.to_owned()));
+        note(
+            self.name == "SECKILL.TRYKEYS",
+            "SECKILL.TRYKEYS knows no managed voucher (reservations, limits, begin and end).",
+        );
+        note(
+            self.by_names() && self.words.get(2).and_then(Template::constant) == Some(b"0"),
+            "The order id is the constant 0, so the line can't be used on a managed voucher: there \
+             one user buys, and everybody else is answered ORDERID. With * in its place the server \
+             makes an id, and the reply becomes a list.",
+        );
+        note(
+            !self.settings.is_empty(),
+            "The settings bind every application on this server that calls SECKILL.TRY, or \
+             SECKILL.TRYKEYS without FIELDS and MISSING.",
+        );
+        note(
+            self.name == "LOCK.RENEW" || self.name == "LOCK.ACQUIRE",
+            "Leases below ten seconds were not tried: they end during the comparison.",
+        );
         notes
     }
 }

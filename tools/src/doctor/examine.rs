@@ -1,32 +1,37 @@
-//! Examines one script: it is run, and what can be shown is said.
+//! Examines one script: it is run, and what can be shown is said. `seen` has the words for what
+//! decides nothing.
 
 mod seen;
 
-use std::collections::BTreeSet;
+use std::fs;
 
-use anyhow::Result;
-use seckill_tools::sanitize::sanitize;
+use anyhow::{Context, Result};
+use itertools::Itertools;
+use regex::Regex;
+use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
-use crate::bench::{Bench, Entry, shown_all};
+use crate::bench::{Bench, shown, shown_all};
 use crate::call::{Call, Role, Slot};
-use crate::candidates::{self, Candidate};
-use crate::compare::Why;
-use crate::harm::Session;
-use crate::history::{History, Writer};
+use crate::candidates::candidates;
+use crate::compare::{Replacement, Why, replacements};
+use crate::harm::{self, Session};
+use crate::history::histories;
 use crate::keyspace::Kind;
-use crate::learn::{Learned, Marks, Sale, marks};
+use crate::learn::{Act, Deed, Learned, learn, stopped};
 use crate::lua::Lua;
-use crate::replace::{Replacement, with_default_names};
-use crate::source::Source;
-use crate::template::Template;
+use crate::source::{Source, quoted_path};
+use crate::template::{Part, Template};
+use crate::trial::{Script, Trial};
 
 /// What is said of a script.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Examined {
     pub file: String,
+    /// The path of a file with the text that was examined, for a shell.
+    pub path: String,
     /// Of the text that was examined; empty if the server can't compile it.
     pub sha1: String,
-    pub sessions: Vec<Session>,
+    pub session: Option<Session>,
     pub replacements: Vec<Replacement>,
     /// Lines to complete, which would help.
     pub asks: Vec<String>,
@@ -45,15 +50,15 @@ pub enum Verdict {
 
 impl Examined {
     pub fn new(source: &Source) -> Self {
-        let is_loaded = source.is_loaded;
-        Self { file: source.name.clone(), is_loaded, ..Self::default() }
+        let (file, path) = (source.name.clone(), quoted_path(&source.path));
+        Self { file, path, is_loaded: source.is_loaded, ..Self::default() }
     }
 
     pub fn verdict(&self) -> Verdict {
-        match (self.sessions.is_empty(), self.replacements.is_empty()) {
-            (false, _) => Verdict::Broken,
-            (true, false) => Verdict::Replaceable,
-            (true, true) => Verdict::Undecided,
+        match (&self.session, self.replacements.is_empty()) {
+            (Some(_), _) => Verdict::Broken,
+            (None, false) => Verdict::Replaceable,
+            (None, true) => Verdict::Undecided,
         }
     }
 
@@ -85,20 +90,50 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
              examine that.",
         ));
     }
+    let mut said = examined(bench, source, text, told, said)?;
+    let is_named = said.session.is_some() || !said.asks.is_empty();
+    if is_named && (source.is_inside || text.len() < source.text.len()) {
+        // No file has this text, so one is made that a shell can read.
+        let file = tempfile::Builder::new().prefix("seckill-doctor-").suffix(".lua").tempfile()?;
+        fs::write(file.path(), text)?;
+        let (_, path) = file.keep().context("a copy of the script")?;
+        let (old, path) = (said.path.clone(), quoted_path(&path));
+        for ask in &mut said.asks {
+            *ask = ask.replace(&old, &path);
+        }
+        said.path = path;
+    }
+    Ok(said)
+}
+
+fn examined(
+    bench: &mut Bench<'_>,
+    source: &Source,
+    text: &[u8],
+    told: Option<&Call>,
+    mut said: Examined,
+) -> Result<Examined> {
     let readable = String::from_utf8_lossy(text);
     let first_line = readable.lines().next().unwrap_or_default();
     let is_library = first_line.starts_with("#!") && first_line.contains("name=");
     let lua = Lua::read(&readable);
     let function = told.and_then(|call| call.function.as_deref());
-    let registers = lua.as_ref().is_some_and(|lua| !lua.functions.is_empty());
-    if registers && !is_library {
+    let functions = lua.as_ref().map(|lua| lua.functions.clone()).unwrap_or_default();
+    if !functions.is_empty() && !is_library {
         said.saw(
             "It registers functions, but FUNCTION LOAD needs a first line #!lua name=<library>.",
         );
     }
-    if (is_library || registers) && function.is_none() {
-        of_library(&mut said, source, lua.as_ref());
-        return Ok(said);
+    if (is_library || !functions.is_empty()) && function.is_none() {
+        let ask = |name: &String| {
+            let name = sanitize(name);
+            format!("seckill-doctor --call 'FCALL {name} 1 stock:{{voucher}} ?' {}", said.path)
+        };
+        said.asks = functions.iter().map(ask).collect();
+        return Ok(said.with(
+            "It is a library of functions: FUNCTION LOAD takes it and FCALL calls it. \
+             seckill.scripts replaces no FCALL.",
+        ));
     }
     let entry = match bench.plain.load(text, function)? {
         Ok(entry) => entry,
@@ -109,249 +144,186 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
                 .with(format!("{part}The server does not compile it, so it was not run: {why}.")));
         }
     };
-    if let Entry::Sha(sha) = &entry {
-        said.sha1.clone_from(sha);
-    }
+    said.sha1 = entry.sha().unwrap_or_default().to_owned();
     let Some(lua) = lua else {
         return Ok(said.with("Its text is too long to be read, or is not of Lua 5.1."));
     };
-    let call = told.cloned().unwrap_or_else(|| Call::usual(&lua, false));
-    Examination { bench, source, text, entry, lua, call, said }.run()
-}
-
-fn of_library(said: &mut Examined, source: &Source, lua: Option<&Lua>) {
-    said.saw(
-        "It is a library of functions: FUNCTION LOAD takes it and FCALL calls it. \
-         seckill.scripts replaces no FCALL.",
-    );
-    for name in lua.map(|lua| lua.functions.as_slice()).unwrap_or_default() {
-        let name = sanitize(name);
-        said.asks.push(format!(
-            "seckill-doctor --call 'FCALL {name} 1 stock:{{voucher}} ?' {}",
-            source.name
-        ));
+    let marked = bench.plain.load(lua.marked.as_bytes(), function)?;
+    let marked = marked.ok().context("the copy with marks does not compile")?;
+    if !lua.calls_redis {
+        return Ok(said.with("It calls no command of the server."));
     }
+    if let Some(name) = foreign(bench, &lua)? {
+        return Ok(said.with(format!(
+            "The server that it was run on has no command {name}: name one that has it by --server."
+        )));
+    }
+    let script = Script { source, text, entry, marked, lua };
+    let usual = [Call::usual(&script.lua, false), Call::usual(&script.lua, true)];
+    let calls = told.map(|call| vec![call.loosened(), call.clone()]);
+    let is_usual = !script.lua.computes && function.is_none();
+    let calls = calls.into_iter().chain(is_usual.then(|| usual.to_vec()));
+    let mut best: Option<Examined> = None;
+    for calls in calls {
+        let trial = Trial { bench, script: &script, call: calls[0].clone() };
+        // With other values than those that were told a harm may be none.
+        let is_other = |call: &Call| call.loosened() != *call && !calls[0].is_told;
+        let is_harmless = told.is_some_and(is_other);
+        let mut one = Examination { trial, said: said.clone(), is_shown: false, is_harmless };
+        one.run(&calls)?;
+        let is_over = one.said.verdict() != Verdict::Undecided || one.is_shown;
+        // What the call that was told has shown goes before what others have.
+        if is_over || best.is_none() {
+            best = Some(one.said);
+        }
+        if is_over {
+            break;
+        }
+    }
+    Ok(best.unwrap_or_else(|| {
+        let call = Call::usual(&script.lua, false);
+        said.asks.push(ask(&call, &said.path));
+        said.with("It takes a number of keys or arguments that its text does not show.")
+    }))
 }
 
-/// A script, as the server has it, and what is known and said of it.
-pub struct Examination<'b, 'a, 's> {
-    pub bench: &'b mut Bench<'a>,
-    pub source: &'s Source,
-    pub text: &'s [u8],
-    pub entry: Entry,
-    pub lua: Lua,
-    /// As it is told, or as it is tried and known so far.
-    pub call: Call,
-    pub said: Examined,
+/// A command that it calls and that a module, or a newer server, may have.
+fn foreign(bench: &mut Bench<'_>, lua: &Lua) -> Result<Option<String>> {
+    const NEWER: &str = "HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HTTL HPTTL HPERSIST HGETEX HSETEX \
+        HGETDEL DELIFEQ DELEX MSETEX DIGEST XACKDEL XDELEX";
+    for name in &lua.commands {
+        let may_be = name.contains('.') || NEWER.split(' ').any(|newer| newer == name);
+        if may_be && bench.plain.categories(name)?.is_empty() {
+            return Ok(Some(sanitize(name)));
+        }
+    }
+    Ok(None)
 }
 
-impl Examination<'_, '_, '_> {
-    fn run(mut self) -> Result<Examined> {
-        if !self.lua.calls_redis {
-            return Ok(self.said.with("It calls no command of the server."));
+/// The line to complete.
+fn ask(call: &Call, path: &str) -> String {
+    let mut text = call.to_string();
+    for (slot, word) in call.slots() {
+        let is_unknown = matches!(word.only(), Some(Role::Other(_)));
+        if is_unknown || matches!(slot, Slot::Key(_)) {
+            text = text.replacen(&word.to_string(), "?", 1);
         }
-        if let Some(name) = self.foreign()? {
-            return Ok(self.said.with(format!(
-                "The server that it was run on has no command {name}: name one that has it by \
-                 --server."
-            )));
-        }
-        if !self.call.is_told && self.lua.computes {
-            self.ask();
-            let text = "It takes a number of keys or arguments that its text does not show.";
-            return Ok(self.said.with(text));
-        }
-        let mut learned = self.learn()?;
-        let numbers = Call::usual(&self.lua, true);
-        if !self.call.is_told && learned.is_empty() && numbers != self.call {
-            let names = std::mem::replace(&mut self.call, numbers);
-            let other = self.learn()?;
-            if other.is_empty() {
-                self.call = names;
-            } else {
-                learned = other;
+    }
+    format!("seckill-doctor --call '{text}' {path}")
+}
+
+/// A script that is examined with one call, and what is said of it.
+struct Examination<'t, 'b> {
+    trial: Trial<'t, 'b>,
+    said: Examined,
+    /// Whether a line was seen to differ.
+    is_shown: bool,
+    /// Whether no harm is looked for.
+    is_harmless: bool,
+}
+
+impl Examination<'_, '_> {
+    /// With the first of these calls that does something. Of a call that was told, only the values
+    /// that were told show a harm.
+    fn run(&mut self, calls: &[Call]) -> Result<()> {
+        if let [loose, told] = calls
+            && told.is_told
+            && loose != told
+        {
+            let learned = self.learned(std::slice::from_ref(told))?;
+            self.harm(&learned)?;
+            if self.said.session.is_some() {
+                return Ok(());
             }
         }
-        let is_decided = match &learned.sale {
-            Some(sale) => self.of_sale(sale)?,
-            None => {
-                self.of_harm(&learned)?
-                    || self.of_lock(&learned)?
-                    || self.of_return(&learned)?
-                    || self.of_fault(&learned)?
-            }
-        };
-        if !is_decided {
+        let learned = self.learned(calls)?;
+        if !self.trial.call.is_told || self.trial.call == calls[calls.len() - 1] {
+            self.harm(&learned)?;
+        }
+        if self.said.session.is_some() {
+            return Ok(());
+        }
+        self.replacements(&learned)?;
+        if self.said.replacements.is_empty() && learned.sale().is_none() {
+            self.said.session = harm::of_fault(&mut self.trial, &learned)?;
+        }
+        if self.said.verdict() == Verdict::Undecided {
             self.undecided(&learned)?;
         }
-        Ok(self.said)
+        Ok(())
     }
 
-    /// A command that it calls and that a module, or a newer server, may have.
-    fn foreign(&mut self) -> Result<Option<String>> {
-        const NEWER: &str = "HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HTTL HPTTL HPERSIST HGETEX \
-            HSETEX HGETDEL DELIFEQ DELEX MSETEX DIGEST XACKDEL XDELEX";
-        for name in &self.lua.commands {
-            let may_be = name.contains('.') || NEWER.split(' ').any(|newer| newer == name);
-            if may_be && self.bench.plain.categories(name)?.is_empty() {
-                return Ok(Some(sanitize(name)));
+    fn learned(&mut self, calls: &[Call]) -> Result<Learned> {
+        let mut first = None;
+        for call in calls.iter().dedup() {
+            self.trial.call = call.clone();
+            let learned = learn(&mut self.trial)?;
+            if !learned.acts.is_empty() {
+                return Ok(learned);
             }
+            first = first.or(Some(learned));
         }
-        Ok(None)
+        self.trial.call.clone_from(&calls[0]);
+        Ok(first.unwrap_or_default())
     }
 
-    fn of_sale(&mut self, sale: &Sale) -> Result<bool> {
-        if self.harm_of_sale(sale)? {
-            return Ok(true);
-        }
-        let unknown = self.call.clone();
-        seen::learn_roles(&mut self.call, sale);
-        self.said.saw(format!("It takes units from {}.", self.shown(&sale.stock)));
-        self.undeclared(&unknown, sale);
-        if let Some(why) = obstacle(sale) {
-            self.said.saw(why);
-            return Ok(false);
-        }
-        let candidates = candidates::of_sale(sale);
-        let is_decided = self.compare(&|writer| writer.of_sale(sale), &candidates)?;
-        if is_decided && !self.said.replacements.iter().any(|one| one.by_names) {
-            self.by_default_names(sale)?;
-        }
-        Ok(is_decided)
+    fn harm(&mut self, learned: &Learned) -> Result<()> {
+        self.said.session = match learned.sale() {
+            _ if self.is_harmless => None,
+            Some(sale) => harm::of_sale(&mut self.trial, sale)?,
+            None => harm::of_others(&mut self.trial, learned)?,
+        };
+        Ok(())
     }
 
-    /// If the caller's keys may have the default names, SECKILL.TRY may replace it, too.
-    fn by_default_names(&mut self, sale: &Sale) -> Result<()> {
-        let named = with_default_names(&self.call, sale);
-        let (Some(named), Some((buyers, user))) = (named, &sale.buyers) else { return Ok(()) };
-        self.call = named;
-        let values = marks(&self.call, Marks::Rising);
-        let mut arguments = self.call.values(&values);
-        arguments.retain(|(slot, _)| matches!(slot, Slot::Arg(_)));
-        let renamed = |key: &Template| Template::of(&key.text(&self.call, &values), &arguments);
-        let mut by_names = sale.clone();
-        by_names.stock = renamed(&sale.stock);
-        by_names.buyers = Some((renamed(buyers), *user));
-        if let Some(orders) = &mut by_names.orders {
-            orders.stream = renamed(&orders.stream);
-        }
-        let mut candidates = candidates::of_sale(&by_names);
-        candidates.retain(Candidate::by_names);
-        self.compare(&|writer| writer.of_sale(sale), &candidates).map(drop)
-    }
-
-    /// What breaks without a stock that a call takes from.
-    fn of_harm(&mut self, learned: &Learned) -> Result<bool> {
-        if let Some(run) = learned.failed()
-            && self.harm_of_failure(run)?
-        {
-            return Ok(true);
-        }
-        for run in learned.grown(true).filter(|_| self.source.is_of_stock()) {
-            if self.harm_of_repeat(run)? {
-                return Ok(true);
-            }
-        }
-        for run in learned.grown(false) {
-            if self.harm_of_quota(run)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// A fault of the text in which every call ends, in every state that was tried.
-    fn of_fault(&mut self, learned: &Learned) -> Result<bool> {
-        // Words of scripts for other programs.
-        const ELSEWHERE: [&str; 3] = ["require", "ngx", "module"];
-        let text = String::from_utf8_lossy(self.text);
-        let is_for_another = ELSEWHERE.iter().any(|word| text.contains(word))
-            || self.call.slots().next().is_none() && text.contains("print");
-        Ok(learned.always_fails() && !is_for_another && self.harm_of_fault()?)
-    }
-
-    fn of_lock(&mut self, learned: &Learned) -> Result<bool> {
-        let told = self.call.slots().any(|(_, word)| word.only() == Some(Role::Lock));
-        if (told || self.source.is_of_locks()) && !self.call.args.is_empty() {
-            let is_sure = told || self.source.name.to_lowercase().contains("unlock");
-            for (key, kind) in learned.deleted() {
-                if self.harm_of_lock(&key, kind, is_sure)? {
-                    return Ok(true);
+    fn replacements(&mut self, learned: &Learned) -> Result<()> {
+        let unknown = self.trial.call.clone();
+        let name =
+            |act: &&Act| format!("{:?}", (act.deed, &act.key, &act.token, &act.lease, &act.extras));
+        for act in learned.acts.iter().unique_by(name).take(7) {
+            act.teach(&mut self.trial.call);
+            if act.deed == Deed::Sell {
+                let taken = format!("It takes units from {}.", self.shown(&act.key));
+                self.said.saw(taken);
+                self.undeclared(&unknown, act);
+                if let Some(why) = seen::obstacle(act) {
+                    self.said.saw(why);
+                    return Ok(());
                 }
             }
-        }
-        let unknown = self.call.clone();
-        let mut tried: BTreeSet<String> = BTreeSet::new();
-        for lock in &learned.locks() {
-            if !tried.insert(format!("{lock:?}")) || tried.len() > 6 {
-                continue;
+            let order = self.spare_order();
+            let lua = &self.trial.script.lua;
+            let candidates = candidates(act, order, &lua.casts);
+            let histories = histories(&self.trial.call, lua, act);
+            let (found, nearest) = replacements(&mut self.trial, &candidates, &histories)?;
+            self.said.replacements = found;
+            if !self.said.replacements.is_empty() {
+                return Ok(());
             }
-            self.call.learn(lock.token.only(), Role::Token);
-            self.call.learn(lock.lease.as_ref().and_then(|(lease, _)| lease.only()), Role::Lease);
-            if self.compare(&|writer| writer.of_lock(lock), &candidates::of_lock(lock))? {
-                return Ok(true);
-            }
-            self.call.clone_from(&unknown);
-        }
-        Ok(false)
-    }
-
-    fn of_return(&mut self, learned: &Learned) -> Result<bool> {
-        let Some(returns) = &learned.returns() else { return Ok(false) };
-        self.call.learn(returns.units.ok(), Role::Units);
-        self.compare(&|writer| writer.of_return(returns), &[candidates::of_return(returns)])
-    }
-
-    /// Compares candidates, and says where the nearest one differs if all do.
-    fn compare(
-        &mut self,
-        write: &dyn Fn(&mut Writer<'_>) -> Vec<History>,
-        candidates: &[Candidate],
-    ) -> Result<bool> {
-        let histories = write(&mut Writer::new(&self.call, &self.lua));
-        let on_nodes = Writer::new(&self.call, &self.lua).for_nodes(write);
-        let (found, nearest) = self.replacements(candidates, &histories, &on_nodes)?;
-        if let Some(difference) =
-            nearest.filter(|_| found.is_empty() && self.said.replacements.is_empty())
-        {
             let name = candidates.first().map(|one| one.name).unwrap_or_default();
-            let what = match difference.why {
-                Why::Shown => "It differs from a line of",
-                _ => "No line of",
-            };
-            self.said.saw(format!("{what} {name}: {}.", difference.text));
+            if let Some(difference) = nearest {
+                self.is_shown |= difference.why == Why::Shown;
+                let what = match difference.why {
+                    Why::Shown => "It differs from a line of",
+                    _ => "No line of",
+                };
+                self.said.saw(format!("{what} {name}: {}.", difference.text));
+            }
+            self.trial.call.clone_from(&unknown);
         }
-        let is_decided = !found.is_empty();
-        self.said.replacements.extend(found);
-        Ok(is_decided)
+        Ok(())
     }
-}
 
-/// What no command does.
-fn obstacle(sale: &Sale) -> Option<String> {
-    if sale.kind != Kind::Text {
-        return Some("The stock is in a field of a hash: no command takes it from there.".into());
-    }
-    if !sale.needs.is_empty() {
-        let needs = shown_all(&sale.needs);
-        return Some(format!("It did so only after {needs}: no command looks at that."));
-    }
-    let cuts = |words: &Vec<Template>| {
-        let says = |name: &[u8]| {
-            let mut constants = words.iter().filter_map(Template::constant);
-            constants.any(|word| word.eq_ignore_ascii_case(name))
+    /// The id of the order, where the script gets one and does nothing with it.
+    fn spare_order(&self) -> Option<Slot> {
+        let is_told = |slot: Slot| self.trial.call.word(slot)?.only();
+        let mut unused = self.trial.script.lua.unused.iter();
+        let is_order = |slot: Slot, local: &str| {
+            let is_id = local.to_lowercase().contains("order");
+            matches!(slot, Slot::Arg(_))
+                && (is_told(slot) == Some(Role::Order)
+                    || is_id && matches!(is_told(slot), Some(Role::Other(_))))
         };
-        says(b"XTRIM") || says(b"XADD") && (says(b"MAXLEN") || says(b"MINID"))
-    };
-    if sale.extras.iter().any(cuts) {
-        let text = "It cuts old entries off a stream: an order that is not read in time is lost. \
-            No command does that.";
-        return Some(text.into());
+        unused.find(|(slot, local)| is_order(*slot, local)).map(|(slot, _)| *slot)
     }
-    let by_user = |(buyers, user): &(Template, Slot)| buyers.places().any(|slot| slot == *user);
-    sale.buyers.as_ref().is_some_and(by_user).then(|| {
-        "The set of buyers is named by the user: a user who has bought one voucher is refused \
-         every other. No command does that."
-            .into()
-    })
 }

@@ -9,9 +9,9 @@ use anyhow::Result;
 
 use crate::bench::Bench;
 use crate::call::Call;
+use crate::compare::Replacement;
 use crate::conf::{Block, conf_line, defaults};
 use crate::examine::{Examined, examine};
-use crate::replace::Replacement;
 use crate::report::wrapped;
 use crate::server::Programs;
 use crate::source::Source;
@@ -63,7 +63,7 @@ pub fn summary(all: &[Examined]) -> String {
     let width = all.iter().map(|one| one.file.chars().count()).max().unwrap_or(0);
     let mut text = String::from("Summary\n");
     for one in all {
-        let harm = one.sessions.first().map(|session| session.harm.as_str());
+        let harm = one.session.as_ref().map(|session| session.harm.as_str());
         let line = one.replacements.first().map(Replacement::command);
         let why = harm.or(line).or(one.seen.first().map(String::as_str)).unwrap_or_default();
         let why: String = why.chars().take(70).collect();

@@ -1,18 +1,20 @@
-//! What a script's text shows, read by a parser: how many KEYS and ARGV it uses, its constants, and
-//! its branches. Each branch gets a mark in a copy of the text, so that a run shows which branches
-//! it took. What a script does is not read from its text but seen when it runs.
+//! What a script's text shows, read by a parser: which of KEYS and ARGV it reads, its constants,
+//! and the parts of its conditions. Each part is marked in a copy of the text, so that a run shows
+//! whether it was true or false. What a script does is not read from it but seen when it runs.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::BTreeSet;
 use std::thread;
 
-use full_moon::ast::{self, LuaVersion};
+use full_moon::ast::{self, BinOp, Expression, LuaVersion, UnOp};
 use full_moon::node::Node;
 use full_moon::tokenizer::TokenReference;
 use full_moon::visitors::Visitor;
+use regex::Regex;
 
-/// What a marked branch sends: `ECHO <MARK><number>`.
-pub const MARK: &str = "seckill-doctor-branch:";
+use crate::call::Slot;
+
+/// What a marked part sends: `ECHO <MARK><number>` and + or -.
+pub const MARK: &str = "seckill-doctor-part:";
 
 /// The longest text that is read. The parser recurses, at most once in two bytes.
 const LEN_MAX: usize = 16 << 10;
@@ -20,17 +22,13 @@ const LEN_MAX: usize = 16 << 10;
 /// The stack of the thread that parses: memory that is not touched is not used.
 const STACK_LEN: usize = 1 << 30;
 
-/// A block of statements that a condition, a loop or a call decides about.
+/// What is between `and`, `or` and `not` in a condition.
 #[derive(Clone, Debug)]
-pub struct Branch {
-    /// Where in the text it begins.
-    at: usize,
-    /// Whether it is missing in the text: nothing happens if the condition is false.
-    is_else: bool,
-    pub first_line: usize,
-    pub last_line: usize,
-    /// The command of whose answer alone the condition asks whether it is a failure.
-    pub checks: Option<String>,
+pub struct Part {
+    pub line: usize,
+    pub text: String,
+    /// The command whose answer alone it looks at, and whether it asks for nil.
+    pub asks: Option<(String, bool)>,
 }
 
 /// What the text shows.
@@ -39,12 +37,18 @@ pub struct Lua {
     /// The highest constant index of KEYS, and of ARGV.
     pub keys: usize,
     pub args: usize,
+    /// Those that decide about something, and those that are put into a local that is used nowhere,
+    /// with its name.
+    pub reads: BTreeSet<Slot>,
+    pub unused: Vec<(Slot, String)>,
+    /// Those that it makes a number of.
+    pub casts: BTreeSet<Slot>,
     /// Whether it uses an index of KEYS or ARGV that is computed: `ARGV[i]`, `unpack(KEYS)`.
     pub computes: bool,
     pub texts: BTreeSet<String>,
     pub numbers: BTreeSet<i64>,
-    pub branches: Vec<Branch>,
-    /// The text, with a mark at the start of each branch.
+    pub parts: Vec<Part>,
+    /// The text, with a mark around each part.
     pub marked: String,
     /// Names of functions that a library registers.
     pub functions: Vec<String>,
@@ -65,6 +69,12 @@ impl Lua {
         let text = if is_shebang { text.replacen("#!", "--", 1) } else { text.to_owned() };
         let builder = thread::Builder::new().stack_size(STACK_LEN);
         let mut lua = builder.spawn(move || Self::parsed(&text)).ok()?.join().ok()??;
+        let mark = format!(
+            "local function seckill_doctor(n, v) redis.call('ECHO', '{MARK}' .. n .. \
+             (v and '+' or '-')) return v end "
+        );
+        let at = if is_shebang { lua.marked.find('\n')? + 1 } else { 0 };
+        lua.marked.insert_str(at, &mark);
         if is_shebang {
             lua.marked.replace_range(..2, "#!");
         }
@@ -73,45 +83,62 @@ impl Lua {
 
     fn parsed(text: &str) -> Option<Self> {
         let ast = full_moon::parse_fallible(text, LuaVersion::lua51()).into_result().ok()?;
-        let tokens = in_order(ast.nodes());
-        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+        let tokens: Vec<String> =
+            in_order(ast.nodes()).into_iter().map(|token| token.token().to_string()).collect();
         let mut lua = Self::default();
-        lua.read_tokens(&tokens);
-        let mut marks = Marks { answers: answers(&tokens), ..Marks::default() };
-        marks.visit_ast(&ast);
-        let Marks { mut branches, dead, .. } = marks;
-        branches.retain(|branch| !dead.iter().any(|part| part.contains(&branch.at)));
-        branches.sort_by_key(|branch| branch.at);
+        lua.read_tokens(&tokens.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut conditions = Conditions::default();
+        conditions.visit_ast(&ast);
+        let mut marks = Vec::new();
+        for (number, (from, to, line)) in conditions.0.into_iter().enumerate() {
+            let part = text.get(from..to)?;
+            lua.parts.push(Part { line, text: part.to_owned(), asks: asks(part, text) });
+            // Where two begin or end at the same place, one is inside of the other.
+            marks.push((from, 1, text.len() - to, format!("seckill_doctor({number},(")));
+            marks.push((to, 0, text.len() - from, "))".to_owned()));
+        }
+        marks.sort();
         let mut rest = 0;
-        for (number, branch) in branches.iter().enumerate() {
-            let word = if branch.is_else { " else" } else { "" };
-            lua.marked += text.get(rest..branch.at)?;
-            lua.marked += &format!("{word} redis.call('ECHO','{MARK}{number}'); ");
-            rest = branch.at;
+        for (at, _, _, mark) in marks {
+            lua.marked += text.get(rest..at)?;
+            lua.marked += &mark;
+            rest = at;
         }
         lua.marked += text.get(rest..)?;
-        lua.branches = branches;
         Some(lua)
     }
 
     fn read_tokens(&mut self, tokens: &[&str]) {
+        let unused = unused(tokens);
         for (at, token) in tokens.iter().enumerate() {
             let (before, after) = (&tokens[..at], &tokens[at + 1..]);
             let is_field = matches!(before, [.., "." | ":"]);
             self.numbers.extend(token.parse::<i64>().ok().filter(|n| *n < 1 << 53));
             self.texts.extend(string(token));
-            self.commands.extend(called(&tokens[at..]));
+            if let ["redis" | "server", _, "call" | "pcall", "(", name, ..] = &tokens[at..] {
+                self.commands.extend(string(name).map(|name| name.to_uppercase()));
+            }
             match *token {
                 name @ ("KEYS" | "ARGV") if !is_field => {
-                    let highest = if name == "KEYS" { &mut self.keys } else { &mut self.args };
+                    let is_key = name == "KEYS";
                     let number = match after {
                         ["[", number, "]", ..] => number.parse::<usize>().ok(),
                         _ => None,
                     };
-                    match number {
-                        Some(number) => *highest = number.max(*highest),
+                    let Some(number) = number else {
                         // The number of them alone is no use of any.
-                        None => self.computes |= !matches!(before, [.., "#"]),
+                        self.computes |= !matches!(before, [.., "#"]);
+                        continue;
+                    };
+                    let highest = if is_key { &mut self.keys } else { &mut self.args };
+                    *highest = number.max(*highest);
+                    let slot = if is_key { Slot::Key(number) } else { Slot::Arg(number) };
+                    if matches!(before, [.., "tonumber", "("]) {
+                        self.casts.insert(slot);
+                    }
+                    match unused.iter().find(|(own, _)| *own == at) {
+                        Some((_, local)) => self.unused.push((slot, local.clone())),
+                        None => drop(self.reads.insert(slot)),
                     }
                 }
                 "redis" | "server" if !is_field => self.calls_redis = true,
@@ -125,15 +152,6 @@ impl Lua {
             }
         }
     }
-
-    /// The line numbers of a branch, for people.
-    pub fn lines(&self, number: usize) -> String {
-        let Branch { first_line, last_line, .. } = self.branches[number];
-        match first_line == last_line {
-            true => format!("line {first_line}"),
-            false => format!("lines {first_line} to {last_line}"),
-        }
-    }
 }
 
 /// The text between quotes, if it has no escapes.
@@ -144,140 +162,118 @@ fn string(token: &str) -> Option<String> {
 }
 
 /// The tokens of a part of the text. The parser has brackets before what is between them.
-fn in_order(node: &impl Node) -> Vec<String> {
+fn in_order(node: &impl Node) -> Vec<&TokenReference> {
     let mut tokens: Vec<&TokenReference> = node.tokens().collect();
     tokens.sort_by_key(|token| token.token().start_position().bytes());
-    tokens.into_iter().map(|token| token.token().to_string()).collect()
+    tokens
 }
 
-/// The name of the command, where tokens begin with its call: `redis.call('DECR'`.
-fn called(tokens: &[&str]) -> Option<String> {
-    match tokens {
-        ["redis" | "server", _, "call" | "pcall", "(", name, ..] => {
-            Some(string(name)?.to_uppercase())
-        }
-        _ => None,
-    }
-}
-
-/// Locals that only ever hold the answer of one command, and its name:
-/// `local left = tonumber(redis.call('DECR', key))`.
-fn answers(tokens: &[&str]) -> BTreeMap<String, String> {
-    let mut all: BTreeMap<String, Option<String>> = BTreeMap::new();
-    for at in 1..tokens.len() {
-        let (["=", "tonumber", _, value @ ..] | ["=", value @ ..]) = &tokens[at..] else {
+/// Where KEYS and ARGV are only put into a local that is named nowhere else, and its name:
+/// `local user, order = ARGV[1], tonumber(ARGV[2])`.
+fn unused(tokens: &[&str]) -> Vec<(usize, String)> {
+    const OPERATORS: [&str; 15] =
+        ["..", "or", "and", "==", "~=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "^"];
+    let mut found = Vec::new();
+    for at in (0..tokens.len()).filter(|at| tokens[*at] == "local") {
+        let Some(equals) = tokens[at..].iter().position(|token| *token == "=") else { continue };
+        let (names, mut value) = (&tokens[at + 1..at + equals], at + equals + 1);
+        if names.iter().skip(1).step_by(2).any(|comma| *comma != ",") {
             continue;
-        };
-        let local = tokens[at - 1];
-        // Not if it gets another value, too.
-        let name = called(value).filter(|_| !all.contains_key(local));
-        all.insert(local.to_owned(), name);
+        }
+        for name in names.iter().step_by(2) {
+            let is_number = tokens.get(value..value + 2) == Some(&["tonumber", "("]);
+            value += if is_number { 2 } else { 0 };
+            if !matches!(tokens.get(value..), Some(["KEYS" | "ARGV", "[", _, "]", ..])) {
+                break;
+            }
+            let (at, next) = (value, if is_number { value + 5 } else { value + 4 });
+            value = next;
+            let ends = tokens.get(value).is_none_or(|next| !OPERATORS.contains(next));
+            if ends && tokens.iter().filter(|token| *token == name).count() == 1 {
+                found.push((at, (*name).to_owned()));
+            }
+            if tokens.get(value) != Some(&",") {
+                break;
+            }
+            value += 1;
+        }
     }
-    all.into_iter().filter_map(|(local, name)| Some((local, name?))).collect()
+    found
 }
 
+/// The command whose answer alone a part looks at: whether it is nil, false or a failure.
+fn asks(part: &str, text: &str) -> Option<(String, bool)> {
+    const CALL: &str = r#"(?:redis|server)\.p?call\s*\(\s*['"](\w+)['"]"#;
+    const END: &str = r"[\s)]*(?:(==|~=|<|<=|>|>=)\s*(nil|false|0|1))?[\s)]*$";
+    let inner = format!(r"{CALL}[^()]*(?:\([^()]*\)[^()]*)*\)|([A-Za-z_]\w*)");
+    let whole = format!(r"(?s)^(?:tonumber\s*\(\s*)?(?:{inner}){END}");
+    let found = Regex::new(&whole).ok()?.captures(part)?;
+    let get = |at| found.get(at).map(|own| own.as_str());
+    let (operator, value) = (get(3).unwrap_or("~="), get(4).unwrap_or("nil"));
+    // More than one may be a limit.
+    if value == "1" && !["==", "~="].contains(&operator) {
+        return None;
+    }
+    let name = match (get(1), get(2)) {
+        (Some(name), _) => name.to_owned(),
+        (None, local) => {
+            // A local that only ever holds the answer of one command.
+            let local = regex::escape(local?);
+            let set = Regex::new(&format!(r"\b{local}\s*=[^=]")).ok()?;
+            let own = format!(r"\blocal\s+{local}\s*=\s*(?:tonumber\s*\(\s*)?{CALL}");
+            let own = Regex::new(&own).ok()?.captures(text)?;
+            (set.find_iter(text).count() == 1).then(|| own[1].to_owned())?
+        }
+    };
+    Some((name.to_uppercase(), ["nil", "false"].contains(&value)))
+}
+
+/// The parts of conditions: where each begins and ends, and its line.
 #[derive(Default)]
-struct Marks {
-    branches: Vec<Branch>,
-    answers: BTreeMap<String, String>,
-    /// Where no run can get, since what is before always returns.
-    dead: Vec<Range<usize>>,
-}
+struct Conditions(BTreeSet<(usize, usize, usize)>);
 
-impl Marks {
-    fn block(&mut self, start: &TokenReference, block: &ast::Block, checks: Option<String>) {
-        let start = start.token().end_position();
-        let lines = block.range().map(|(from, to)| (from.line(), to.line()));
-        let (first_line, last_line) = lines.unwrap_or((start.line(), start.line()));
-        let (at, is_else) = (start.bytes(), false);
-        self.branches.push(Branch { at, is_else, first_line, last_line, checks });
-    }
-
-    /// The command of whose answer a condition asks whether it is nothing, none or below zero.
-    fn checks(&self, condition: &ast::Expression) -> Option<String> {
-        let tokens = in_order(condition);
-        let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-        let (mut name, mut words, mut rest) = (None, Vec::new(), tokens.as_slice());
-        while let [word, after @ ..] = rest {
-            match *word {
-                "not" | "nil" | "false" | "<" | "<=" | "==" | "~=" | "0" | "1" | ">" | ">="
-                | "(" | ")" | "tonumber" => words.push(*word),
-                "redis" | "server" => {
-                    name = Some(called(rest)?);
-                    let mut depth = 0;
-                    let len = rest.iter().position(|token| {
-                        depth += i32::from(*token == "(") - i32::from(*token == ")");
-                        *token == ")" && depth == 0
-                    })?;
-                    rest = &rest[len + 1..];
-                    continue;
-                }
-                word => name = Some(self.answers.get(word)?.clone()),
+impl Conditions {
+    fn add(&mut self, condition: &Expression) {
+        match condition {
+            Expression::Parentheses { expression, .. }
+            | Expression::UnaryOperator { unop: UnOp::Not(_), expression } => self.add(expression),
+            Expression::BinaryOperator { lhs, binop: BinOp::And(_) | BinOp::Or(_), rhs } => {
+                self.add(lhs);
+                self.add(rhs);
             }
-            rest = after;
-        }
-        // More than one may be a limit.
-        let is_limit = words.iter().any(|word| word.starts_with('>')) && words.contains(&"1");
-        name.filter(|_| !is_limit)
-    }
-}
-
-/// Whether a run that enters a block returns in it.
-fn returns(block: &ast::Block) -> bool {
-    let mut stmts = block.stmts();
-    matches!(block.last_stmt(), Some(ast::LastStmt::Return(_)))
-        || stmts.any(|stmt| matches!(stmt, ast::Stmt::If(node) if returns_always(node)))
-}
-
-fn returns_always(node: &ast::If) -> bool {
-    let mut others = node.else_if().into_iter().flatten().map(ast::ElseIf::block);
-    returns(node.block()) && others.all(returns) && node.else_block().is_some_and(returns)
-}
-
-impl Visitor for Marks {
-    fn visit_block(&mut self, node: &ast::Block) {
-        let ends = |stmt: &ast::Stmt| match stmt {
-            ast::Stmt::If(node) if returns_always(node) => node.range().map(|(_, to)| to.bytes()),
-            _ => None,
-        };
-        if let (Some(from), Some((_, to))) = (node.stmts().find_map(ends), node.range()) {
-            self.dead.push(from..to.bytes());
-        }
-    }
-
-    fn visit_if(&mut self, node: &ast::If) {
-        let checks = self.checks(node.condition());
-        self.block(node.then_token(), node.block(), checks.clone());
-        for other in node.else_if().into_iter().flatten() {
-            self.block(other.then_token(), other.block(), None);
-        }
-        let checks = checks.filter(|_| node.else_if().is_none());
-        match (node.else_token(), node.else_block()) {
-            (Some(token), Some(block)) => self.block(token, block, checks),
             _ => {
-                let end = node.end_token().token().start_position();
-                let (at, is_else, line) = (end.bytes(), true, end.line());
-                let (first_line, last_line) = (line, line);
-                self.branches.push(Branch { at, is_else, first_line, last_line, checks });
+                let tokens = in_order(condition);
+                let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return };
+                let is_constant = tokens.len() == 1
+                    && !matches!(condition, Expression::Var(_) | Expression::FunctionCall(_));
+                let (from, to) = (first.token().start_position(), last.token().end_position());
+                if !is_constant {
+                    self.0.insert((from.bytes(), to.bytes(), from.line()));
+                }
             }
         }
+    }
+}
+
+impl Visitor for Conditions {
+    fn visit_if(&mut self, node: &ast::If) {
+        self.add(node.condition());
+        node.else_if().into_iter().flatten().for_each(|other| self.add(other.condition()));
     }
 
     fn visit_while(&mut self, node: &ast::While) {
-        self.block(node.do_token(), node.block(), None);
+        self.add(node.condition());
     }
 
-    fn visit_numeric_for(&mut self, node: &ast::NumericFor) {
-        self.block(node.do_token(), node.block(), None);
+    fn visit_repeat(&mut self, node: &ast::Repeat) {
+        self.add(node.until());
     }
 
-    fn visit_generic_for(&mut self, node: &ast::GenericFor) {
-        self.block(node.do_token(), node.block(), None);
-    }
-
-    fn visit_function_body(&mut self, node: &ast::FunctionBody) {
-        let (_, close) = node.parameters_parentheses().tokens();
-        self.block(close, node.block(), None);
+    /// `a and b or c` outside of a statement decides, too.
+    fn visit_expression(&mut self, node: &Expression) {
+        if let Expression::BinaryOperator { lhs, binop: BinOp::And(_) | BinOp::Or(_), .. } = node {
+            self.add(lhs);
+        }
     }
 }
 
@@ -285,30 +281,30 @@ impl Visitor for Marks {
 mod tests {
     use super::*;
 
-    fn counts(text: &str) -> (usize, usize, bool) {
-        let lua = Lua::read(text).expect("Lua");
-        (lua.keys, lua.args, lua.computes)
+    #[test]
+    fn arguments_are_found_outside_of_comments_and_strings() {
+        let shown = |text: &str| {
+            let lua = Lua::read(text).expect("Lua");
+            (lua.keys, lua.args, lua.computes, lua.reads.len(), lua.unused.len())
+        };
+        let text = "local a, b = ARGV[1], ARGV[ 3 ] -- ARGV[4]\nf(KEYS [2], b)";
+        assert_eq!(shown(text), (2, 3, false, 2, 1));
+        assert_eq!(shown("--[[ ARGV[9] ]] return MY_KEYS[7] .. 'KEYS[8]'"), (0, 0, false, 0, 0));
+        assert_eq!(shown("for i = 1, #ARGV do f(ARGV[i]) end"), (0, 0, true, 0, 0));
+        assert_eq!(shown("if #KEYS < 2 then return KEYS[1] end"), (1, 0, false, 1, 0));
     }
 
     #[test]
-    fn tables_are_counted_outside_of_comments_and_strings() {
-        assert_eq!(
-            counts("local a, b = ARGV[1], ARGV[ 3 ] -- ARGV[4]\nf(KEYS [2])"),
-            (2, 3, false)
-        );
-        assert_eq!(counts("--[[ ARGV[9] ]] return MY_KEYS[7] .. 'KEYS[8]'"), (0, 0, false));
-        assert_eq!(counts("for i = 1, #ARGV do f(ARGV[i]) end"), (0, 0, true));
-        assert_eq!(counts("if #KEYS < 2 then return KEYS[1] end"), (1, 0, false));
-    }
-
-    #[test]
-    fn each_branch_has_a_mark_also_the_one_that_is_not_written() {
-        let text = "if a then return 1 elseif b then f() end\nfor i = 1, 2 do g() end return 0";
+    fn each_part_of_a_condition_is_marked() {
+        let text = "if a == 1 and not (b or f(x or 'y')) then return 1 elseif c then g() end\n\
+            while d do h() end local e = redis.call('DEL', k) return e and 2 or 3";
         let lua = Lua::read(text).expect("Lua");
-        assert_eq!(lua.branches.len(), 4, "{}", lua.marked);
-        assert_eq!((lua.lines(0), lua.lines(3)), ("line 1".to_owned(), "line 2".to_owned()));
+        let parts: Vec<&str> = lua.parts.iter().map(|part| part.text.as_str()).collect();
+        assert_eq!(parts, ["a == 1", "b", "f(x or 'y')", "x", "c", "d", "e"]);
+        assert_eq!(lua.parts[6].asks, Some(("DEL".to_owned(), true)));
+        assert_eq!(lua.parts[5].line, 2);
         assert!(Lua::read(&lua.marked).is_some(), "{}", lua.marked);
-        assert!(lua.marked.contains("else redis.call('ECHO'"), "{}", lua.marked);
+        assert!(lua.marked.contains("seckill_doctor(2,(f(seckill_doctor(3,(x)) or 'y')))"));
     }
 
     #[test]

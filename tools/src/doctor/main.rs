@@ -2,17 +2,19 @@
 //! what it can show: a script is broken, which a session shows, or replaceable, which a comparison
 //! shows, or undecided.
 //!
-//! `options` is the command line, `call` how a script is called, `source` the scripts, also those
-//! in the strings of `java`, `lua` what their text shows. `server` starts servers, `wire` is the
-//! connection to them, `reply` their replies, `keyspace` their data, and `bench` the two that a
-//! script is run on. `learn` finds a state in which a call does something, as `template`s of its
-//! arguments. `harm` looks for a session with a harm. `candidates` are lines that could take the
-//! script's place, `history` what they are compared in, `compare` does that, `replace` takes the
-//! first that never differs. `examine` does all of it for one script, `folder` for many; `report`
-//! prints, `conf` is for redis.conf.
+//! `options` is the command line, `source` the scripts, also those in `strings` of other languages,
+//! `lua` what their text shows, and `call` how they are called. `server` starts servers, `wire` is
+//! the connection to them, `reply` their replies, `keyspace` their data, `bench` the two that a
+//! script is run on, and `trial` the script there. `learn` finds a state in which a call does
+//! something, as `template`s of its arguments. `harm` looks for a session with a harm. `candidates`
+//! are lines that could take the script's place, `history` what they are compared in, `answers` how
+//! replies follow, and `compare` takes the first that never differs. `examine` does all of it for
+//! one script, `folder` for many; `report` prints, `conf` is for redis.conf. Each uses only those
+//! that are named before it.
 //!
 //! Exit code: 0 all replaceable, 1 one is broken, 3 one is undecided, 2 it could not run.
 
+mod answers;
 mod bench;
 mod call;
 mod candidates;
@@ -22,17 +24,17 @@ mod examine;
 mod folder;
 mod harm;
 mod history;
-mod java;
 mod keyspace;
 mod learn;
 mod lua;
 mod options;
-mod replace;
 mod reply;
 mod report;
 mod server;
 mod source;
+mod strings;
 mod template;
+mod trial;
 mod wire;
 
 use std::io::{self, Write};
@@ -82,15 +84,17 @@ async fn until_asked_to_end(options: Options) -> Result<u8> {
 /// Examines every script. The exit code is that of the gravest verdict.
 fn examine_all(options: &Options) -> Result<u8> {
     let told = options.call()?;
-    let (sources, skipped) = Source::read_all(&options.scripts, options.from_java)?;
+    let (mut sources, skipped) = Source::read_all(&options.scripts, options.from_java)?;
     if skipped > 0 {
         eprintln!("seckill-doctor: {skipped} links, pipes or devices were not followed or read");
     }
     ensure!(!sources.is_empty(), "no script was found in the given files, outside of comments");
-    ensure!(
-        told.is_none() || sources.len() == 1,
-        "--call, --keys and --argv are for one script at a time"
-    );
+    let all = sources.len();
+    if let Some(call) = told.as_ref().filter(|_| all > 1) {
+        sources.retain(|source| source.takes(call));
+        ensure!(!sources.is_empty(), "none of {all} scripts has as many KEYS and ARGV as the call");
+        eprintln!("seckill-doctor: the call fits {} of {all} scripts", sources.len());
+    }
     let all = folder::examine_all(&options.programs()?, &sources, told.as_ref())?;
     let mut out = io::stdout().lock();
     let block = folder::block(&all);

@@ -12,11 +12,12 @@ use crate::server::Programs;
 /// Examines your seckill.lua and unlock.lua: what it can show to be broken, and what replaces them.
 ///
 /// Runs every script on throw-away servers that it starts itself, beside the module, and compares
-/// replies and keys. It never connects to any other server, and leaves no files behind.
+/// replies and keys. It never connects to any other server, and leaves no files behind, but for
+/// copies of scripts in strings that it names.
 #[derive(Parser, Debug)]
 #[command(name = "seckill-doctor", version, after_help = EXIT_CODES)]
 pub struct Options {
-    /// Scripts that sell or release locks, or folders of them
+    /// Scripts that sell or release locks, or folders of them; Sell.java:12 is the one in line 12
     #[arg(required = true, value_name = "SCRIPT")]
     pub scripts: Vec<PathBuf>,
 
@@ -35,7 +36,7 @@ pub struct Options {
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     pub argv: Option<String>,
 
-    /// Also read scripts from the strings of .java, .kt and .go files
+    /// Also read scripts from strings in .java, .kt, .go, .js, .ts, .py and .php files
     #[arg(long)]
     pub from_java: bool,
 

@@ -8,10 +8,10 @@ use seckill_tools::sanitize::{is_hidden, sanitize};
 use serde_json::{Value, json};
 
 use crate::bench::shown;
+use crate::compare::Replacement;
 use crate::conf::{Setting, conf_line};
 use crate::examine::{Examined, Verdict};
 use crate::harm::Session;
-use crate::replace::Replacement;
 
 impl Verdict {
     pub fn word(self) -> &'static str {
@@ -85,8 +85,8 @@ impl Examined {
             "file": self.file,
             "sha1": self.sha1,
             "verdict": self.verdict().word(),
-            "sessions": self.sessions.iter().map(words).collect::<Vec<_>>(),
-            "harms": self.sessions.iter().map(|session| &session.harm).collect::<Vec<_>>(),
+            "sessions": self.session.iter().map(words).collect::<Vec<_>>(),
+            "harms": self.session.iter().map(|session| &session.harm).collect::<Vec<_>>(),
             "replacement": replacement.map(Replacement::json),
             "alternatives": self.replacements.iter().skip(1).map(Replacement::json)
                 .collect::<Vec<_>>(),
@@ -107,7 +107,7 @@ impl Examined {
         for seen in &self.seen {
             text += &wrapped("  ", &sanitize_line(seen));
         }
-        for session in &self.sessions {
+        if let Some(session) = &self.session {
             text += &self.session(session);
         }
         for (number, one) in self.replacements.iter().enumerate() {
@@ -125,14 +125,14 @@ impl Examined {
         text
     }
 
-    /// Lines for a shell, in the folder of the script.
+    /// Lines for a shell, in the folder where the doctor was started.
     fn session(&self, session: &Session) -> String {
         let mut text = heading(&sanitize(&session.harm));
         for (words, reply) in session.commands.iter().zip(&session.replies) {
+            let file = format!("\"$(cat {})\"", self.path);
             let line = match words.as_slice() {
-                [eval, _, rest @ ..] if eval == b"EVAL" => {
-                    format!("EVAL \"$(cat {})\" {}", self.file, shown(rest))
-                }
+                [eval, _, rest @ ..] if eval == b"EVAL" => format!("EVAL {file} {}", shown(rest)),
+                [load, ..] if load == b"FUNCTION" => format!("FUNCTION LOAD REPLACE {file}"),
                 words => shown(words),
             };
             text += &format!("  $ redis-cli {line}\n  {reply}\n");
@@ -177,12 +177,11 @@ impl Replacement {
                 compared.call
             ),
         );
-        if !compared.refused.is_empty() {
-            let refused = compared.refused.iter().format(", ");
-            let what = "one answers an error where the other does something else";
-            say("  Not the same: ", format!("in {refused}, {what}."));
+        if !compared.not_the_same.is_empty() {
+            let about = compared.not_the_same.iter().format("; ");
+            let what = "the line does something else there, or one of the two answers an error";
+            say("  Not the same: ", format!("{about}: {what}."));
         }
-        say("  In a cluster: ", format!("{}.", compared.cluster));
         let not = compared.not_compared.iter().map(String::as_str);
         let mut not = ["the order of the fields in an entry"].into_iter().chain(not);
         say("  Not compared: ", format!("{}.", not.join("; ")));

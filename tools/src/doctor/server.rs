@@ -86,9 +86,9 @@ pub fn end_all() {
 }
 
 impl Server {
-    /// A server alone, which listens on its socket alone: where a port is open, any process of the
-    /// machine is the administrator. Or a node of a cluster, which has the port of its bus, too.
-    pub fn start(programs: &Programs, module: bool, is_node: bool) -> Result<Self> {
+    /// Listens on its socket alone: where a port is open, any process of the machine is the
+    /// administrator.
+    pub fn start(programs: &Programs, module: bool) -> Result<Self> {
         let mut running = running();
         let list = running.as_mut().context("the program is ending")?;
         let dir = tempfile::Builder::new().prefix("seckill-doctor-").tempdir()?;
@@ -101,9 +101,6 @@ impl Server {
             socket.display(),
             dir.path().display()
         );
-        if is_node {
-            conf += &node_conf(dir.path())?;
-        }
         if module {
             let module = module_for_a_server_in(dir.path(), programs)?;
             conf += &format!("loadmodule {}\n", module.display());
@@ -136,9 +133,6 @@ impl Server {
         drop(running);
         let server = Self { id, socket };
         server.wait_until_up(log)?;
-        if is_node {
-            server.client()?.must(&["CLUSTER", "FAILOVER", "TAKEOVER"])?;
-        }
         Ok(server)
     }
 
@@ -174,26 +168,6 @@ impl Server {
         scripts.read()?;
         Ok(Client { own: Wire::open(&self.socket, DEADLINE)?, scripts })
     }
-}
-
-/// Settings of a node. It begins as a replica of a node that there is not, and takes its place at
-/// once: a node that begins as a master waits two seconds before it is one.
-fn node_conf(dir: &Path) -> Result<String> {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let [own, other] = ["a", "b"].map(|letter| letter.repeat(40));
-    let nodes = format!(
-        "{own} 127.0.0.1:0@{port} myself,slave {other} 0 0 1 connected\n\
-         {other} 127.0.0.1:1@2 master - 0 0 1 connected 0\nvars currentEpoch 1 lastVoteEpoch 0\n"
-    );
-    let path = dir.join("nodes.conf");
-    fs::write(&path, nodes)?;
-    if is_root() {
-        given_to_nobody(&path)?;
-    }
-    Ok(format!(
-        "bind 127.0.0.1\ncluster-enabled yes\ncluster-port {port}\n\
-         cluster-require-full-coverage no\n"
-    ))
 }
 
 /// A server whose memory and files are bounded from its first moment, by the shell that becomes the
@@ -233,22 +207,6 @@ impl Client {
             bail!("{} on the doctor's own server: {reply}", command.unwrap_or_default());
         }
         Ok(reply)
-    }
-
-    /// Removes all keys, and from a node its slots but for the first: without any it would be down,
-    /// and for two seconds after it has some again.
-    pub fn clear(&mut self, is_node: bool) -> Result<()> {
-        self.must(&["FLUSHALL"])?;
-        let ranges = if is_node { self.must(&["CLUSTER", "SLOTS"])?.items() } else { Vec::new() };
-        for range in ranges {
-            let ends: Words = range.items().into_iter().take(2).map(Reply::bytes).collect();
-            if ends.first().is_some_and(|first| first != b"0") {
-                self.must(
-                    &[[b"CLUSTER".to_vec(), b"DELSLOTSRANGE".to_vec()].to_vec(), ends].concat(),
-                )?;
-            }
-        }
-        Ok(())
     }
 
     /// Sends many commands at once.
@@ -307,7 +265,7 @@ mod tests {
     fn servers_have_no_port_and_scripts_join_no_cluster() {
         let server = std::env::var_os("REDIS_SERVER").unwrap_or_else(|| "redis-server".into());
         let programs = Programs { server: server.into(), module: PathBuf::new() };
-        let server = Server::start(&programs, false, false).expect("a server");
+        let server = Server::start(&programs, false).expect("a server");
         let mut client = server.client().expect("a client");
         let port = client.call(&["CONFIG", "GET", "port"]).expect("a port").items();
         assert_eq!(port[1].clone().bytes(), b"0");

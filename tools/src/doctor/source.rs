@@ -12,16 +12,23 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
-use crate::java::strings;
+use crate::call::Call;
+use crate::lua::Lua;
 use crate::reply::Reply;
+use crate::strings::{Language, strings};
 
 /// No source text is longer.
 const FILE_LEN_MAX: u64 = 1 << 20;
 
+#[derive(Default)]
 pub struct Source {
     /// The name of the file without folders, escaped; with the line, if it is in other source text.
     pub name: String,
+    /// Of the file, as it was given.
+    pub path: PathBuf,
     pub text: Vec<u8>,
+    /// Whether it is in other source text.
+    pub is_inside: bool,
     /// Whether other source text joins values into it that are only known at run time.
     pub is_joined: bool,
     /// Whether other source text joins something before or after it.
@@ -32,15 +39,18 @@ pub struct Source {
 
 impl Source {
     /// All scripts of files or, sorted, of folders, those first that a source file in a folder
-    /// names; with `from_java` also those in Java, Kotlin and Go. In folders only regular files are
-    /// read, and what else has such a name is counted.
+    /// names; with `from_java` also those in other source text, of which `Sell.java:12` names one.
+    /// In folders only regular files are read, and what else has such a name is counted.
     pub fn read_all(given: &[PathBuf], from_java: bool) -> Result<(Vec<Self>, usize)> {
         let (mut all, mut code, mut skipped) = (Vec::new(), String::new(), 0);
         let given = given.iter().rev().map(|path| (path.clone(), true));
         let mut rest: Vec<(PathBuf, bool)> = given.collect();
         while let Some((path, is_given)) = rest.pop() {
+            let (path, line) = with_line(path);
             let kind = fs::symlink_metadata(&path).with_context(|| shown(&path))?.file_type();
-            let (is_lua, is_java) = (has_ending(&path, &["lua"]), is_java(&path));
+            let is_lua = path.extension().is_some_and(|own| own == "lua");
+            let language = Language::of(&path);
+            let (is_java, from_java) = (language.is_some(), from_java || line.is_some());
             if kind.is_dir() {
                 let entries = fs::read_dir(&path).with_context(|| shown(&path))?;
                 let paths = entries.flatten().map(|entry| entry.path()).sorted().rev();
@@ -55,17 +65,17 @@ impl Source {
                     let text = String::from_utf8_lossy(&text);
                     code.extend(text.lines().filter(|line| line.contains(".lua\"")));
                 }
-                if is_java && from_java {
-                    all.extend(Self::in_strings(&path, &text));
+                if let Some(language) = language.filter(|_| from_java) {
+                    let found = Self::in_strings(&path, &text, language);
+                    all.extend(found.into_iter().filter(|(own, _)| line.is_none_or(|n| n == *own)));
                 } else if is_lua || is_given {
-                    let name = file_name(&path);
-                    let (is_joined, is_part, is_loaded) = (false, false, false);
-                    all.push(Self { name, text, is_joined, is_part, is_loaded });
+                    all.push((0, Self { name: file_name(&path), path, text, ..Self::default() }));
                 }
             } else if kind.is_symlink() || is_lua || is_java && from_java {
                 skipped += 1;
             }
         }
+        let mut all: Vec<Self> = all.into_iter().map(|(_, one)| one).collect();
         for one in &mut all {
             one.is_loaded |= code.contains(&format!("{}\"", one.name));
         }
@@ -73,15 +83,28 @@ impl Source {
         Ok((all, skipped))
     }
 
-    fn in_strings(path: &Path, text: &[u8]) -> Vec<Self> {
-        let found = strings(&String::from_utf8_lossy(text)).into_iter().map(|found| Self {
-            name: format!("{}:{}", file_name(path), found.line),
-            text: found.lua.into(),
-            is_joined: found.is_joined,
-            is_part: found.is_part,
-            is_loaded: true,
+    fn in_strings(path: &Path, text: &[u8], language: Language) -> Vec<(usize, Self)> {
+        let found = strings(&String::from_utf8_lossy(text), language).into_iter().map(|found| {
+            let one = Self {
+                name: format!("{}:{}", file_name(path), found.line),
+                path: path.to_owned(),
+                text: found.lua.into(),
+                is_inside: true,
+                is_joined: found.is_joined,
+                is_part: found.is_part,
+                is_loaded: true,
+            };
+            (found.line, one)
         });
         found.collect()
+    }
+
+    /// Whether it uses as many KEYS and ARGV as a call has, or a number that no text shows.
+    pub fn takes(&self, call: &Call) -> bool {
+        let lua = Lua::read(&String::from_utf8_lossy(&self.text));
+        lua.is_some_and(|lua| {
+            lua.computes || (lua.keys, lua.args) == (call.keys.len(), call.args.len())
+        })
     }
 
     /// Whether a word of its name or text ends in "lock", other than "block" and "clock", or is the
@@ -120,12 +143,23 @@ fn file_name(path: &Path) -> String {
     sanitize_bytes(path.file_name().unwrap_or(path.as_os_str()).as_bytes())
 }
 
-fn has_ending(path: &Path, endings: &[&str]) -> bool {
-    path.extension().is_some_and(|own| endings.iter().any(|ending| own == *ending))
+/// A path, and the line that follows it, if there is no such file.
+fn with_line(path: PathBuf) -> (PathBuf, Option<usize>) {
+    let text = path.to_str().filter(|_| !path.exists()).and_then(|text| text.rsplit_once(':'));
+    match text.and_then(|(file, line)| Some((PathBuf::from(file), line.parse().ok()?))) {
+        Some((file, line)) => (file, Some(line)),
+        None => (path, None),
+    }
 }
 
-fn is_java(path: &Path) -> bool {
-    has_ending(path, &["java", "kt", "go"])
+/// A path as a word of a shell.
+pub fn quoted_path(path: &Path) -> String {
+    let text = shown(path);
+    let is_plain = |c: char| c.is_alphanumeric() || "_./-:=@%+,".contains(c);
+    match text.chars().all(is_plain) && !text.starts_with('-') {
+        true => text,
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }
 
 /// The contents of a regular file: opening a pipe or a device could wait forever, and a link could

@@ -12,7 +12,7 @@ use crate::reply::quoted;
 pub enum Part<T> {
     Text(Vec<u8>),
     Place(T),
-    /// An argument that the script makes a number of.
+    /// The number that is there, as a script writes it that has made one of it.
     Number(T),
 }
 
@@ -145,21 +145,5 @@ impl Template {
             }
             _ => None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_longest_value_is_found_first() {
-        let slots = [(Slot::Arg(1), b"83911".to_vec()), (Slot::Key(1), b"stock:83911".to_vec())];
-        let of = |text: &str| Template::of(text.as_bytes(), &slots).lua();
-        assert_eq!(of("stock:83911"), "KEYS[1]");
-        assert_eq!(of("a:stock:83911:b"), "'a:' .. KEYS[1] .. ':b'");
-        assert_eq!(of("order:83911"), "'order:' .. ARGV[1]");
-        assert_eq!(of(""), "''");
-        assert_eq!(Template::of(b"7", &[(Slot::Arg(2), b"7".to_vec())]).only(), Some(Slot::Arg(2)));
     }
 }

@@ -8,6 +8,7 @@
 //! | `corpus` | one script for each rule, and the verdict of each |
 //! | `independent` | its replacements and sessions, on servers that it has not seen |
 //! | `hostile` | scripts that attack |
+//! | `strings` | scripts in the strings of other languages |
 //! | `docs` | the doctor's page |
 //!
 //! The scripts are in `corpus/`; the usual ones are those of the module's tests.
@@ -20,3 +21,4 @@ mod doctor;
 mod hostile;
 mod independent;
 mod manners;
+mod strings;

@@ -37,6 +37,26 @@ fn what_is_not_found_out_can_be_said() {
 }
 
 #[test]
+fn a_call_that_is_told_shows_as_much_as_one_that_is_found() {
+    let lock = "EVALSHA {sha} 1 {lock} {token} {lease}";
+    for (name, call, verdict) in [
+        ("renew_lock", lock, "replaceable"),
+        ("acquire_or_renew", lock, "replaceable"),
+        ("renew_seconds", "EVALSHA {sha} 1 {lock} {token} 60", "replaceable"),
+        ("units", "EVALSHA {sha} 2 stock:{voucher} buyers:{voucher} {units} {user}", "replaceable"),
+        ("unlimited", "EVALSHA {sha} 0 {voucher} {user} {orderid}", "replaceable"),
+        ("deducts_itself", "EVALSHA {sha} 1 stock:{voucher}", "replaceable"),
+        ("bare_oversells", "EVALSHA {sha} 1 stock:{voucher} {units}", "broken"),
+        ("bare_oversells", "EVALSHA {sha} 1 stock:{voucher} 2", "broken"),
+        ("acquires_if_asked", "EVALSHA {sha} 1 {lock} {token} {lease} old", "undecided"),
+        ("looks_only", "EVALSHA {sha} 1 stock:{voucher} {units} sell", "undecided"),
+    ] {
+        let said = examine(name, &["--call", call]);
+        assert_eq!(said["verdict"], verdict, "{name}: {said:#}");
+    }
+}
+
+#[test]
 fn a_folder_has_a_summary_and_one_line_for_all() {
     let dir = tempfile::tempdir().expect("a folder");
     for name in ["seckill", "unlock", "unlock_number"] {

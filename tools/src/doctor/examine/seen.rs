@@ -1,18 +1,10 @@
-//! What was seen of a script, in words, and what is asked about it.
+//! What was seen of a script, in words.
 
-use anyhow::Result;
-use itertools::Itertools;
-use seckill_tools::sanitize::sanitize_bytes;
+use super::*;
 
-use super::Examination;
-use crate::bench::{shown, shown_all};
-use crate::call::{Call, Role, Slot};
-use crate::learn::{Learned, Sale};
-use crate::template::{Part, Template};
-
-impl Examination<'_, '_, '_> {
+impl Examination<'_, '_> {
     /// Keys that the script makes itself: in a cluster no client finds their node.
-    pub(super) fn undeclared(&mut self, unknown: &Call, sale: &Sale) {
+    pub(super) fn undeclared(&mut self, unknown: &Call, sale: &Act) {
         let slots = unknown.values(&sale.run.values);
         let keys = sale.run.seen.calls.iter().flat_map(|called| &called.keys);
         let is_declared = |key: &Vec<u8>| {
@@ -27,7 +19,7 @@ impl Examination<'_, '_, '_> {
     }
 
     pub(super) fn undecided(&mut self, learned: &Learned) -> Result<()> {
-        if learned.sale.is_none() && self.said.seen.is_empty() {
+        if learned.sale().is_none() && self.said.seen.is_empty() {
             self.said.saw(match learned.best() {
                 Some(run) => {
                     let before = match run.plants.is_empty() {
@@ -41,42 +33,44 @@ impl Examination<'_, '_, '_> {
                 None => "No call that was tried changed any key.".to_owned(),
             });
         }
-        let is_barred = match &learned.sale {
+        let is_barred = match learned.sale() {
             Some(sale) => !sale.needs.is_empty(),
             None => learned.best().is_none(),
         };
-        let stopped = if is_barred { self.stopped(learned)? } else { None };
-        if let Some(run) = stopped {
-            let (before, why) = (shown_all(&run.setup()), self.source.error(&run.seen.reply));
-            self.said.saw(format!("After {before} a call failed: {why}."));
+        let run = if is_barred { stopped(&mut self.trial, learned)? } else { None };
+        if let Some(run) = run {
+            let why = self.trial.script.source.error(&run.seen.reply);
+            let text = format!("After {} a call failed: {why}.", shown_all(&run.setup()));
+            self.said.saw(text);
         }
-        self.said.saw(if learned.sale.is_some() || !learned.locks().is_empty() {
-            "No command was found that takes its place."
-        } else {
-            "No call that was tried did what a command does: none is known that takes its place."
+        let is_near = learned.acts.iter().any(|act| act.deed != Deed::Return);
+        self.said.saw(match is_near {
+            true => "No command was found that takes its place.",
+            false => {
+                "No call that was tried did what a command does: none is known that takes \
+                its place."
+            }
         });
-        if !self.call.is_told {
-            self.ask();
+        if is_of_managed(self.trial.script.source, learned) {
+            self.said.saw(
+                "It looks at a begin and an end, as managed vouchers do, which have units, a \
+                 limit and order ids, too: SECKILL.CREATE makes one, SECKILL.TRY sells it.",
+            );
+        }
+        if !self.trial.call.is_told {
+            if String::from_utf8_lossy(self.trial.script.text).contains("cjson.decode") {
+                self.said.saw(r#"It decodes JSON: pass what it gets, as --argv '={"id":1}'."#);
+            }
+            let ask = ask(&self.trial.call, &self.said.path);
+            self.said.asks.push(ask);
         }
         Ok(())
-    }
-
-    /// The line to complete.
-    pub(super) fn ask(&mut self) {
-        let mut text = self.call.to_string();
-        for (slot, word) in self.call.slots() {
-            let is_unknown = matches!(word.only(), Some(Role::Other(_)));
-            if is_unknown || matches!(slot, Slot::Key(_)) {
-                text = text.replacen(&word.to_string(), "?", 1);
-            }
-        }
-        self.said.asks.push(format!("seckill-doctor --call '{text}' {}", self.source.name));
     }
 
     pub(super) fn shown(&self, template: &Template) -> String {
         let of = |part: &Part<Slot>| match part {
             Part::Text(text) => sanitize_bytes(text),
-            Part::Place(slot) | Part::Number(slot) => match self.call.word(*slot) {
+            Part::Place(slot) | Part::Number(slot) => match self.trial.call.word(*slot) {
                 Some(word) if word.only().is_some() => word.to_string(),
                 _ => slot.to_string(),
             },
@@ -85,18 +79,41 @@ impl Examination<'_, '_, '_> {
     }
 }
 
-/// Which argument is what, as the accepted call showed it.
-pub(super) fn learn_roles(call: &mut Call, sale: &Sale) {
-    if let Some((_, user)) = &sale.buyers {
-        call.learn(Some(*user), Role::User);
+/// Whether a script that sells has words for a begin and an end.
+fn is_of_managed(source: &Source, learned: &Learned) -> bool {
+    const BEGIN: &str = r"(?i)begin|start|\bfrom|\x{5f00}\x{59cb}";
+    const END: &str =
+        r#"end[_A-Z]|end(time|at|ts)|(_e|E)nd([_A-Z'"]|Time|At|)|'end'|(?i)deadline"#;
+    let text = String::from_utf8_lossy(&source.text);
+    let has = |pattern| Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text));
+    (learned.sale().is_some() || source.is_of_stock()) && has(BEGIN) && has(END)
+}
+
+/// What no command does.
+pub(super) fn obstacle(sale: &Act) -> Option<String> {
+    if sale.kind != Kind::Text {
+        return Some("The stock is in a field of a hash: no command takes it from there.".into());
     }
-    call.learn(sale.units.ok(), Role::Units);
-    if let Some(orders) = &sale.orders {
-        call.learn(orders.values[1].only(), Role::Voucher);
-        call.learn(orders.values[2].only(), Role::Order);
+    if !sale.needs.is_empty() {
+        let needs = shown_all(&sale.needs);
+        return Some(format!("It did so only after {needs}: no command looks at that."));
     }
-    let names = sale.stock.places().filter(|slot| matches!(slot, Slot::Arg(_)));
-    for slot in names {
-        call.learn(Some(slot), Role::Voucher);
+    let cuts = |words: &Vec<Template>| {
+        let says = |name: &[u8]| {
+            let mut constants = words.iter().filter_map(Template::constant);
+            constants.any(|word| word.eq_ignore_ascii_case(name))
+        };
+        says(b"XTRIM") || says(b"XADD") && (says(b"MAXLEN") || says(b"MINID"))
+    };
+    if sale.extras.iter().any(cuts) {
+        let text = "It cuts old entries off a stream: an order that is not read in time is lost. \
+            No command does that.";
+        return Some(text.into());
     }
+    let by_user = |(buyers, user): &(Template, Slot)| buyers.places().any(|slot| slot == *user);
+    sale.buyers.as_ref().is_some_and(by_user).then(|| {
+        "The set of buyers is named by the user: a user who has bought one voucher is refused \
+         every other. No command does that."
+            .into()
+    })
 }

@@ -1,17 +1,20 @@
-//! Harms to a stock: more is sold than there was, a unit is gone, one user buys twice, or two ids
-//! become one.
+//! Harms to a stock: more is sold than there was, a unit is gone, or one user buys twice.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use regex::Regex;
 
-use super::Play;
-use super::model::{OVERSOLD, Scene};
+use super::{Found, ids, plus, shown_again};
 use crate::bench::Called;
-use crate::call::{Role, Slot};
-use crate::examine::Examination;
+use crate::call::{Role, Slot, Values};
 use crate::keyspace::{Cell, Kind, planted};
-use crate::learn::{Run, Sale};
+use crate::learn::Act;
+use crate::reply::Reply;
+use crate::template::Template;
+use crate::trial::{Run, Trial};
 use crate::wire::Words;
+
+const OVERSOLD: &str = "more units are sold than there were";
 
 /// The stock, the users who try, how many units each wants, and whether the stock expires.
 const PLAYS: [(i64, &[u64], Option<i64>, bool); 12] = [
@@ -29,186 +32,239 @@ const PLAYS: [(i64, &[u64], Option<i64>, bool); 12] = [
     (0, &[1, 2], None, false),
 ];
 
-/// Ids from here on are not exact as numbers of Lua.
-const LARGE: u64 = 1_782_938_471_625_347_073;
+/// What calls of a sale have in common, and how an accepted one looks.
+struct Scene<'s> {
+    sale: &'s Act,
+    stock: Cell,
+    ids: BTreeSet<Role>,
+    units: Option<Role>,
+    accepted: Run,
+    /// What accepted calls change beside the stock.
+    usual: BTreeSet<(Template, Kind)>,
+    /// Whether accepted calls have one reply.
+    same_reply: bool,
+    /// Whether accepted calls reply what is left, and calls without a stock take nothing.
+    counts: bool,
+    /// Whether accepted calls ask for the number in the stock.
+    looks: bool,
+}
 
-impl Examination<'_, '_, '_> {
-    /// A session with a harm to a stock, the shortest first.
-    pub fn harm_of_sale(&mut self, sale: &Sale) -> Result<bool> {
-        let mut fixed: Vec<Slot> = sale.stock.places().chain(sale.item.places()).collect();
-        fixed.extend(sale.units.ok());
-        let (ids, values) = (self.ids(&sale.run, &fixed), &sale.run.values);
-        let stock = Cell {
-            key: sale.stock.text(&self.call, values),
-            kind: sale.kind,
-            item: sale.item.text(&self.call, values),
-        };
-        let units = sale.units.ok().and_then(|slot| self.call.word(slot)?.only());
-        let mut scene = Scene::new(sale, stock, ids, units);
-        let (setup, calls) = scene.calls(1000, &[1, 2], None, false);
-        let plenty = self.play(&setup, calls)?.turns;
-        scene.accepted = plenty[0].clone();
-        if scene.taken(&plenty[0]) <= 0 || plenty[0].seen.reply.is_error() {
-            return Ok(false);
+/// A session with a harm to a stock, the shortest first.
+pub fn of_sale(trial: &mut Trial<'_, '_>, sale: &Act) -> Found {
+    let mut fixed: Vec<Slot> = sale.key.places().chain(sale.item.places()).collect();
+    fixed.extend(sale.units.ok());
+    let (ids, values) = (ids(trial, &sale.run, &fixed), &sale.run.values);
+    let [key, item] = [&sale.key, &sale.item].map(|text| text.text(&trial.call, values));
+    let stock = Cell { key, kind: sale.kind, item };
+    let units = sale.units.ok().and_then(|slot| trial.call.word(slot)?.only());
+    let (usual, same_reply, counts, looks) = (BTreeSet::new(), false, false, false);
+    let accepted = sale.run.clone();
+    let mut scene = Scene { sale, stock, ids, units, accepted, usual, same_reply, counts, looks };
+    let (setup, calls) = scene.calls(1000, &[1, 2], None, false);
+    let plenty = trial.play(&setup, &calls)?;
+    scene.accepted = plenty[0].clone();
+    if scene.taken(&plenty[0]) <= 0 || plenty[0].seen.reply.is_error() {
+        return Ok(None);
+    }
+    scene.usual = scene.accepted.shape(&scene.stock);
+    let (setup, calls) = scene.calls(0, &[1], None, false);
+    let none = trial.play(&setup, &calls)?.remove(0);
+    scene.counts = scene.taken(&none) == 0 && plenty.iter().all(|turn| scene.tells_left(turn));
+    scene.same_reply = plenty.iter().all(|turn| turn.seen.reply == plenty[0].seen.reply);
+    scene.looks = scene.looks(trial)?;
+    for (stock, users, units, expires) in PLAYS {
+        if units.is_some() && sale.units.is_err() {
+            continue;
         }
-        let (setup, calls) = scene.calls(0, &[1], None, false);
-        let none = self.play(&setup, calls)?.turns.remove(0);
-        scene.counts = scene.taken(&none) == 0 && plenty.iter().all(|turn| scene.tells_left(turn));
-        scene.same_reply = plenty.iter().all(|turn| turn.seen.reply == plenty[0].seen.reply);
-        scene.looks = self.looks(&scene)?;
-        for (stock, users, units, expires) in PLAYS {
-            if units.is_some() && sale.units.is_err() {
+        let (setup, calls) = scene.calls(stock, users, units, expires);
+        let turns = trial.play(&setup, &calls)?;
+        if let Some((at, harm)) = scene.harm(&turns, users, stock) {
+            if harm.starts_with(OVERSOLD) && scene.is_meant(trial)? {
                 continue;
             }
-            let (setup, calls) = scene.calls(stock, users, units, expires);
-            let play = self.play(&setup, calls)?;
-            if let Some((at, harm)) = scene.harm(&play.turns, users, stock) {
-                if harm.starts_with(OVERSOLD) && self.is_meant(&scene)? {
-                    continue;
-                }
-                return self.shown_again(play, at, harm, &[&scene.stock]);
-            }
+            return shown_again(trial, &setup, &turns[..=at], harm, &[&scene.stock]);
         }
-        Ok(scene.counts && scene.usual().is_empty() && self.of_last(&scene)?
-            || self.of_too_many(&scene, &none)?
-            || self.of_ids(&scene)?
-            || self.of_user_limit(&scene)?)
     }
+    Ok(None)
+}
 
-    /// Whether it sells below zero on purpose: down to a number below -1, or as far as an argument
-    /// says.
-    fn is_meant(&mut self, scene: &Scene<'_>) -> Result<bool> {
-        let users: Vec<u64> = (1..40).collect();
-        let (setup, mut calls) = scene.calls(1, &users, None, false);
-        let stops = |play: &Play| {
-            let last = play.turns.last();
-            last.filter(|turn| scene.taken(turn) == 0 && !turn.seen.reply.is_error())
-                .and_then(|turn| turn.seen.after.number(&scene.stock))
+impl Scene<'_> {
+    /// The keys before, and the calls of these users.
+    fn calls(
+        &self,
+        stock: i64,
+        users: &[u64],
+        units: Option<i64>,
+        expires: bool,
+    ) -> (Vec<Words>, Vec<Values>) {
+        let values_of = |(turn, user): (usize, &u64)| {
+            let mut values = self.sale.run.values.clone();
+            for role in &self.ids {
+                // A user who comes again has another order, but the same of everything else.
+                let step = if *role == Role::Order { turn as u64 } else { *user };
+                values.entry(*role).and_modify(|value| *value = plus(value, step));
+            }
+            if let Some(role) = self.units {
+                values.insert(role, units.unwrap_or(1).to_string().into_bytes());
+            }
+            values
         };
-        let play = self.play(&setup, calls.clone())?;
-        if let Some(number) = stops(&play) {
-            return Ok(number < -1);
+        let mut setup = vec![planted(&self.stock, stock.to_string().as_bytes())];
+        setup.extend(self.sale.needs.clone());
+        if expires {
+            setup.push(vec![b"EXPIRE".to_vec(), self.stock.key.clone(), b"3600".to_vec()]);
         }
-        let names = scene.sale.stock.places().chain(scene.sale.item.places());
-        let role = |slot| self.call.word(slot)?.only();
-        let kept: Vec<Role> = names.filter_map(role).chain(scene.units).collect();
-        for (role, value) in calls.iter_mut().flatten() {
-            let is_kept = kept.contains(role) || scene.ids.contains(role);
-            if matches!(role, Role::Other(_)) && !is_kept {
-                *value = b"0".to_vec();
-            }
-        }
-        let play = self.play(&setup, calls)?;
-        Ok(stops(&play).is_some() && scene.harm(&play.turns, &users, 1).is_none())
+        (setup, users.iter().enumerate().map(values_of).collect())
     }
 
-    /// A call that takes the last units, which no trace shows, and is answered as one for which
-    /// there are too few, though there are some: 0 is no number of units there.
-    fn of_last(&mut self, scene: &Scene<'_>) -> Result<bool> {
-        let Some(role) = scene.units else { return Ok(false) };
-        let (setup, mut calls) = scene.calls(3, &[1, 2], Some(3), false);
-        calls[0].insert(role, b"5".to_vec());
-        let play = self.play(&setup, calls)?;
-        let (refused, last) = (&play.turns[0], &play.turns[1]);
-        let taken = [refused, last].map(|turn| scene.taken(turn));
-        if refused.seen.reply != last.seen.reply || taken != [0, 3] {
-            return Ok(false);
-        }
-        let harm = format!(
-            "units are gone: the call that takes the last 3 is answered {}, as the one before, \
-             which gets nothing, and leaves nothing but a smaller stock",
-            last.seen.reply
-        );
-        self.shown_again(play, 1, harm, &[&scene.stock])
+    fn taken(&self, turn: &Run) -> i64 {
+        turn.taken(&self.stock)
     }
 
-    /// A call for more units than there are, that is answered like one without a stock, and takes
-    /// what there is: nobody gets it, and the next call gets nothing.
-    fn of_too_many(&mut self, scene: &Scene<'_>, none: &Run) -> Result<bool> {
-        let is_other = none.seen.reply != scene.accepted.seen.reply;
-        let Some(role) = scene.units.filter(|_| is_other) else { return Ok(false) };
-        let (setup, mut calls) = scene.calls(3, &[1, 2], None, false);
-        calls[0].insert(role, b"5".to_vec());
-        let play = self.play(&setup, calls)?;
-        let gets_nothing =
-            |turn: &Run| turn.seen.reply == none.seen.reply && turn.added(&scene.stock).is_empty();
-        let taken = scene.taken(&play.turns[0]);
-        if taken != 5 || none.seen.reply.is_error() || !play.turns.iter().all(gets_nothing) {
-            return Ok(false);
-        }
-        let harm = format!(
-            "units are gone: a call for 5 takes the 3 that are there, though it is answered {}, \
-             as calls without a stock are, and the next one for 1 gets nothing",
-            none.seen.reply
-        );
-        self.shown_again(play, 1, harm, &[&scene.stock])
+    /// Whether the reply is the number of units that are left.
+    fn tells_left(&self, turn: &Run) -> bool {
+        turn.seen.after.number(&self.stock).map(Reply::Int).as_ref() == Some(&turn.seen.reply)
     }
 
     /// Whether a call asks for the number in the stock: its reply differs with the number.
-    fn looks(&mut self, scene: &Scene<'_>) -> Result<bool> {
-        let reads = |call: &&Called| !call.writes() && call.gets(&scene.stock.key);
-        let calls = scene.accepted.seen.calls.iter().filter(reads);
+    fn looks(&self, trial: &mut Trial<'_, '_>) -> Result<bool> {
+        let reads = |call: &&Called| !call.writes() && call.gets(&self.stock.key);
+        let calls = self.accepted.seen.calls.iter().filter(reads);
         let calls: Vec<Words> = calls.map(|call| call.words.clone()).collect();
         let mut ask = |number: &[u8]| {
-            self.bench.plain.clear()?;
-            self.bench.plain.send(&[planted(&scene.stock, number)])?;
-            self.bench.plain.send(&calls)
+            trial.bench.plain.clear()?;
+            trial.bench.plain.send(&[planted(&self.stock, number)])?;
+            trial.bench.plain.send(&calls)
         };
         Ok(ask(b"7")? != ask(b"8")?)
     }
 
-    /// Two ids beyond 2^53 that the keys hold as one, or not at all, where smaller ones are kept.
-    fn of_ids(&mut self, scene: &Scene<'_>) -> Result<bool> {
-        for role in &scene.ids {
-            let (setup, mut calls) = scene.calls(1000, &[1, 2], None, false);
-            for (number, values) in calls.iter_mut().enumerate() {
-                values.insert(*role, (LARGE + number as u64).to_string().into_bytes());
-            }
-            let ids: Vec<Vec<u8>> = calls.iter().filter_map(|v| v.get(role).cloned()).collect();
-            let play = self.play(&setup, calls)?;
-            let large = &play.turns[0];
-            let small = &scene.accepted;
-            let kept = small.values.get(role).and_then(|id| holds(small, id));
-            let lost = holds(large, &ids[0]).is_none() && scene.taken(large) > 0;
-            let Some(cell) = kept.filter(|_| lost && !large.seen.reply.refuses()) else { continue };
-            let rounded = large.changes().into_iter().find(|own| {
-                let value = large.seen.after.cells.get(own);
-                let text = [&own.key, &own.item, value.unwrap_or(&own.item)]
-                    .map(|text| String::from_utf8_lossy(text).into_owned());
-                text.iter().any(|text| text.contains("e+18"))
-            });
-            let Some(rounded) = rounded.filter(|own| own.kind == cell.kind) else { continue };
-            let [one, two] = [&ids[0], &ids[1]].map(|id| String::from_utf8_lossy(id).into_owned());
-            let harm = format!(
-                "two ids become one: neither {one} nor {two} is in {}",
-                seckill_tools::sanitize::sanitize_bytes(&rounded.key)
-            );
-            let last = play.turns.len() - 1;
-            return self.shown_again(play, last, harm, &[&rounded]);
-        }
-        Ok(false)
+    fn adds(&self, turn: &Run) -> bool {
+        !turn.added(&self.stock).is_empty()
     }
-}
 
-/// The cell that a call changed and that holds an id as a member, a key or a value with the name of
-/// an id.
-fn holds(turn: &Run, id: &[u8]) -> Option<Cell> {
-    let id = String::from_utf8_lossy(id);
-    let name = format!(r#"(?i)(?:id|no|order|user)(?:=|":)\s*{}"#, regex::escape(&id));
-    let name = Regex::new(&name).ok()?;
-    turn.changes().into_iter().find(|cell| {
-        let value = turn.seen.after.cells.get(cell).unwrap_or(&cell.item);
-        let [key, item, value] =
-            [&cell.key, &cell.item, value].map(|text| String::from_utf8_lossy(text));
-        let in_key = key.contains(&*id);
-        match cell.kind {
-            Kind::Set | Kind::Sorted => in_key || item.contains(&*id),
-            Kind::Text => in_key || name.is_match(&value),
-            Kind::Hash => {
-                in_key || item.contains(&*id) || name.is_match(&format!("{item}={value}"))
-            }
-            Kind::List => value == id || name.is_match(&value),
-            Kind::Stream => name.is_match(&value),
+    fn sells(&self, turn: &Run) -> bool {
+        let told = match self.counts {
+            true => self.tells_left(turn),
+            false => !self.same_reply || turn.seen.reply == self.accepted.seen.reply,
+        };
+        let shape = turn.shape(&self.stock) == self.usual;
+        self.taken(turn) > 0 && !turn.seen.reply.refuses() && shape && told
+    }
+
+    /// The turn with which a harm is done, and what it is.
+    fn harm(&self, turns: &[Run], users: &[u64], stock: i64) -> Option<(usize, String)> {
+        let halves = turns.iter().enumerate().find_map(|(at, turn)| Some((at, turn.halves()?)));
+        halves
+            .or_else(|| self.oversold(turns, stock))
+            .or_else(|| self.lost(turns))
+            .or_else(|| self.twice(turns, users))
+    }
+
+    /// More units sold than there were: the script looked at the stock, and sold what it had not.
+    fn oversold(&self, turns: &[Run], stock: i64) -> Option<(usize, String)> {
+        // Without a trace of the buyers, only a constant reply or the exact number of units left
+        // tells that a call has sold.
+        let traces = self.adds(&self.accepted);
+        if !self.looks || !traces && !self.same_reply && !self.counts {
+            return None;
         }
-    })
+        let mut sold = 0;
+        for (at, turn) in turns.iter().enumerate() {
+            // A reply of -1 could be meant as a refusal.
+            let refuses = turn.seen.reply == Reply::Int(-1) && self.counts && !traces;
+            if self.sells(turn) && (self.same_reply || !traces || self.adds(turn)) && !refuses {
+                sold += self.taken(turn);
+            }
+            if sold > stock {
+                return Some((at, format!("{OVERSOLD}: {sold} of {stock}")));
+            }
+        }
+        None
+    }
+
+    /// A unit that left the stock, though the call was answered like one that sells nothing, and
+    /// left nothing where those that sell leave something.
+    fn lost(&self, turns: &[Run]) -> Option<(usize, String)> {
+        if !self.same_reply || self.usual.is_empty() || !self.adds(&self.accepted) {
+            return None;
+        }
+        let mut seen: BTreeMap<_, [usize; 2]> = BTreeMap::new();
+        for turn in turns.iter().filter(|turn| turn.seen.reply != self.accepted.seen.reply) {
+            seen.entry(&turn.seen.reply).or_default()[usize::from(self.taken(turn) > 0)] += 1;
+        }
+        let at = turns.iter().position(|turn| {
+            let shape = turn.shape(&self.stock);
+            let leaves_less = shape.len() < self.usual.len() && shape.is_subset(&self.usual);
+            let is_refusal =
+                seen.get(&turn.seen.reply).is_some_and(|[none, some]| *none > 0 || *some > 1);
+            let left = turn.seen.after.number(&self.stock).unwrap_or(-1);
+            self.taken(turn) > 0 && leaves_less && !self.adds(turn) && is_refusal && left >= 0
+        })?;
+        let reply = &turns[at].seen.reply;
+        let harm = format!(
+            "a unit is gone: the call is answered {reply}, as calls that get nothing are, and \
+             leaves nothing but a smaller stock"
+        );
+        Some((at, harm))
+    }
+
+    /// A user who buys again, though the script has written a trace of the first time, reads it,
+    /// and writes it again.
+    fn twice(&self, turns: &[Run], users: &[u64]) -> Option<(usize, String)> {
+        let (at, trace) = (1..turns.len()).find_map(|at| {
+            let (first, again) = (&turns[at - 1], &turns[at]);
+            let sells = self.sells(first) && self.taken(again) > 0;
+            let same = users[at - 1] == users[at] && again.seen.reply == first.seen.reply;
+            let mut added = first.added(&self.stock).into_iter().filter(|_| sells && same);
+            Some((at, added.find(|cell| self.is_trace(cell, first, again))?))
+        })?;
+        let units = self.taken(&turns[at - 1]) + self.taken(&turns[at]);
+        let harm = format!(
+            "a user buys twice: {units} units are sold, and one trace is in the keys, {trace}"
+        );
+        Some((at, harm))
+    }
+
+    fn is_trace(&self, cell: &Cell, first: &Run, again: &Run) -> bool {
+        let names = |call: &&Called| {
+            call.gets(&cell.key) && (cell.item.is_empty() || call.words.contains(&cell.item))
+        };
+        let calls = || again.seen.calls.iter().filter(names);
+        let [old, new] = [first, again].map(|turn| turn.seen.after.cells.get(cell));
+        let says =
+            |text: &[u8]| again.template(text).places().any(|slot| matches!(slot, Slot::Arg(_)));
+        // A time that is kept beside the stock is of nobody.
+        let is_beside = cell.key == self.stock.key || new.is_some_and(|value| says(value));
+        let of_user = says(&cell.key) || says(&cell.item) || !is_beside;
+        old == new
+            && of_user
+            && calls().any(|call| call.writes())
+            && calls().any(|call| !call.writes())
+    }
+
+    /// Whether it sells below zero on purpose: down to a number below -1, or as far as an argument
+    /// says.
+    fn is_meant(&self, trial: &mut Trial<'_, '_>) -> Result<bool> {
+        let users: Vec<u64> = (1..40).collect();
+        let (setup, mut calls) = self.calls(1, &users, None, false);
+        let stops = |turns: &[Run]| {
+            let last = turns.last();
+            last.filter(|turn| self.taken(turn) == 0 && !turn.seen.reply.is_error())
+                .and_then(|turn| turn.seen.after.number(&self.stock))
+        };
+        if let Some(number) = stops(&trial.play(&setup, &calls)?) {
+            return Ok(number < -1);
+        }
+        let names = self.sale.key.places().chain(self.sale.item.places());
+        let kept = trial.call.roles_of(names);
+        for (role, value) in calls.iter_mut().flatten() {
+            let is_kept = kept.contains(role) || self.units == Some(*role);
+            if matches!(role, Role::Other(_)) && !is_kept && !self.ids.contains(role) {
+                *value = b"0".to_vec();
+            }
+        }
+        let turns = trial.play(&setup, &calls)?;
+        Ok(stops(&turns).is_some() && self.harm(&turns, &users, 1).is_none())
+    }
 }

@@ -1,107 +1,65 @@
-//! Constants of the script, arguments that are the same or odd, damaged keys, and calls that forget
-//! some of their arguments.
+//! Stocks, leases, keys and arguments that are no usual ones.
 
-use domain::integer;
-use itertools::Itertools;
-
-use super::{History, Ids, Rigor, Step, Writer, in_pieces};
-use crate::call::{Role, Values};
-use crate::learn::Sale;
-use crate::wire::Words;
+use super::*;
 
 impl Writer<'_> {
-    /// Constants of the script, as the stock and as each argument.
-    pub(super) fn constants(&mut self, sale: &Sale) -> Vec<History> {
-        let mut steps = Vec::new();
-        for (at, number) in self.numbers().into_iter().enumerate() {
-            let values = self.values(Ids::Small, 1, 2_000 + at as u64, at as u64);
-            let stock = self.planted(sale, &values, number.to_string().as_bytes());
-            steps.push(Step::new(vec![stock], values));
-        }
-        let constants = self.words();
-        let is_id =
-            |role: &Role| !matches!(role, Role::Units | Role::Token | Role::Lock | Role::Lease);
-        for role in self.call.roles().into_iter().filter(is_id) {
-            for (at, constant) in constants.iter().enumerate() {
-                let mut values = self.values(Ids::Small, 1, 3_000 + at as u64, at as u64);
-                values.insert(role, constant.clone());
-                let stock = self.planted(sale, &values, b"7");
-                steps.push(Step::new(vec![stock], values.clone()));
-                // A word may let a buyer in again, or without a stock.
-                if matches!(role, Role::Other(_)) && self.is_own(constant) {
-                    let none = self.planted(sale, &values, b"0");
-                    steps.push(Step::new(Vec::new(), values.clone()));
-                    steps.push(Step::new(vec![none], values));
-                }
+    /// Stocks and leases that are no usual ones.
+    pub(super) fn odd(&self) -> Vec<History> {
+        // Of a bare stock, -1 is unlimited.
+        let negative = if self.act.buyers.is_some() { Rigor::Same } else { Rigor::Known };
+        let mut all = Vec::new();
+        let mut add = |about, rigor, stocks: &[&str]| {
+            all.extend(stocks.iter().map(|stock| {
+                let values = self.values(Ids::Small, 1, 1, 1);
+                let steps = vec![Step::new(vec![self.stock(&values, stock)], values)];
+                History { about, rigor, steps }
+            }));
+        };
+        if self.act.is_of_stock() {
+            add("stocks beyond 2^53", Rigor::Same, &["9007199254740993", "9223372036854775807"]);
+            add("a stock of -1, which is unlimited for a command", negative, &["-1"]);
+            add("a negative stock, which a command refuses", negative, &["-5"]);
+            let texts = ["", "abc", "1.5", "5.0", " 5", "1e3", "99999999999999999999"];
+            add("stocks that are no integers", Rigor::MayRefuse, &texts);
+        } else if self.has(Role::Lease) {
+            let mut values = self.values(Ids::Small, 1, 1, 1);
+            values.insert(Role::Lease, b"90000000".to_vec());
+            let about = "a lease of more than a day, which a command refuses";
+            for before in self.states(&values) {
+                let steps = vec![Step::new(before, values.clone())];
+                all.push(History { about, rigor: Rigor::Known, steps });
             }
         }
-        steps.extend(self.equals().into_iter().map(|values| {
-            let stock = self.planted(sale, &values, b"7");
-            Step::new(vec![stock], values)
-        }));
-        in_pieces("each constant of the script as stock and as argument", &steps)
-    }
-
-    /// Constants of the script, as arguments.
-    pub(super) fn words(&self) -> Words {
-        // An order id of * is one that the module makes.
-        let is_word = |text: &&String| {
-            let is_command = self.lua.commands.contains(&text.to_uppercase());
-            (1..40).contains(&text.len()) && *text != "*" && !is_command
-        };
-        let texts = self.lua.texts.iter().filter(is_word).take(30);
-        let texts = texts.map(|text| text.clone().into_bytes());
-        self.numbers().into_iter().map(|n| n.to_string().into_bytes()).chain(texts).collect()
-    }
-
-    /// Whether a constant is in the text, not the neighbour of one.
-    fn is_own(&self, constant: &[u8]) -> bool {
-        integer::parse(constant).is_none_or(|number| self.lua.numbers.contains(&number))
-    }
-
-    /// Calls two of whose arguments are the same.
-    pub(super) fn equals(&self) -> Vec<Values> {
-        let pairs = self.call.roles().into_iter().tuple_combinations();
-        let call = |(number, (one, other)): (usize, (Role, Role))| {
-            let mut values = self.values(Ids::Small, 1, 5_000 + number as u64, number as u64);
-            values.insert(other, values.get(&one).cloned().unwrap_or_default());
-            values
-        };
-        pairs.enumerate().map(call).collect()
+        all
     }
 
     /// Each key of every type, and each argument empty, negative, fractional, a text or missing,
-    /// where a usual call finds what `plant` makes.
-    pub(super) fn damaged(
-        &self,
-        keys: &Words,
-        plant: impl Fn(&Self, &Values) -> Words,
-    ) -> Vec<History> {
+    /// where a usual call finds what it looks for.
+    pub(super) fn damaged(&self) -> Vec<History> {
         let usual = self.values(Ids::Small, 1, 1, 1);
         let mut all = Vec::new();
-        for key in keys {
-            for words in self.of_every_type(key, &usual) {
-                let usual_key = Some(plant(self, &usual)).filter(|words| words[1] != *key);
+        let mut add = |about, rigor, step| all.push(History { about, rigor, steps: vec![step] });
+        for key in self.keys(&usual) {
+            for words in self.of_every_type(&key, &usual) {
+                let usual_key = Some(self.usual(&usual)).filter(|words| words[1] != *key);
                 let before = usual_key.into_iter().chain([words]).collect();
-                let steps = vec![Step::new(before, usual.clone())];
-                all.push(History::new("keys of other types", Rigor::MayRefuse, steps));
+                add("keys of other types", Rigor::MayRefuse, Step::new(before, usual.clone()));
             }
         }
         for role in self.call.roles() {
             for odd in ["", "0", "-1", "1.5", "abc", "1e2", " 1", "99999999999999999999"] {
                 let mut values = usual.clone();
                 values.insert(role, odd.into());
-                let steps = vec![Step::new(vec![plant(self, &values)], values)];
-                all.push(History::new("odd arguments", Rigor::Odd, steps));
+                let step = Step::new(vec![self.usual(&values)], values);
+                add("odd arguments", Rigor::Odd, step);
             }
         }
         let (keys, args) = (self.call.keys.len(), self.call.args.len());
-        let forgets = (1..=args).map(|args| (0, args)).chain((1..=keys).map(|keys| (keys, 0)));
-        all.extend(forgets.map(|forgets| {
-            let (before, values) = (vec![plant(self, &usual)], usual.clone());
-            let steps = vec![Step { before, values, forgets }];
-            History::new("calls with fewer keys or arguments", Rigor::Odd, steps)
-        }));
+        for forgets in (1..=args).map(|args| (0, args)).chain((1..=keys).map(|keys| (keys, 0))) {
+            let (before, values) = (vec![self.usual(&usual)], usual.clone());
+            let step = Step { before, values, forgets };
+            add("calls with fewer keys or arguments", Rigor::Odd, step);
+        }
         all
     }
 

@@ -2,16 +2,72 @@
 
 use std::collections::BTreeMap;
 
-use crate::call::{Call, Values, Word};
-use crate::candidates::{Answer, MISSING};
-use crate::reply::Reply;
+use crate::call::{Call, Slot, Values, Word};
+use crate::reply::{Reply, quoted};
 use crate::template::Template;
+
+/// What the script answers for an outcome.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    Always(Reply),
+    /// The stock after the call.
+    Left,
+    /// The stock before the call.
+    Before,
+    /// One of its arguments.
+    Argument(Slot),
+    /// The number in another key.
+    Number(Template),
+    /// A number between two texts, such as JSON.
+    Within(Vec<u8>, Box<Answer>, Vec<u8>),
+    List(Vec<Answer>),
+}
+
+impl Answer {
+    /// Whether the stock is in it.
+    pub fn counts(&self) -> bool {
+        match self {
+            Self::Left | Self::Before | Self::Number(_) => true,
+            Self::Within(_, inner, _) => inner.counts(),
+            Self::List(all) => all.iter().any(Self::counts),
+            _ => false,
+        }
+    }
+
+    /// The Lua expression for it; `left` has the stock after the call, and before it.
+    pub fn lua(&self, left: &dyn Fn(bool) -> Option<String>) -> Option<String> {
+        match self {
+            Self::Always(reply) => reply.lua(),
+            Self::Left => left(false),
+            Self::Before => left(true),
+            Self::Argument(slot) => Some(slot.to_string()),
+            Self::Number(key) => Some(number_in(key)),
+            Self::Within(before, inner, after) => {
+                let [before, after] = [before, after].map(|text| quoted(text));
+                Some(format!("{before} .. {} .. {after}", inner.lua(left)?))
+            }
+            Self::List(all) => {
+                let all = all.iter().map(|one| one.lua(left)).collect::<Option<Vec<_>>>()?;
+                // Lua ends a list at the first nil, and false is nil for clients.
+                Some(format!("{{{}}}", all.join(", ")))
+            }
+        }
+    }
+}
+
+/// The outcome of a line that found no stock.
+pub const MISSING: i64 = 9;
+
+/// Lua for the number in a key.
+pub fn number_in(key: &Template) -> String {
+    format!("tonumber(redis.call('GET', {}) or 0)", key.lua())
+}
 
 /// From here on Lua's numbers are not exact.
 const BEYOND: i64 = (1 << 53) - 1;
 
 /// Lua rounds numbers of this size; a reply of the command is exact.
-pub(super) fn is_same(yours: &Reply, ours: &Reply) -> bool {
+pub fn is_same(yours: &Reply, ours: &Reply) -> bool {
     match (yours, ours) {
         (Reply::Int(yours), Reply::Int(ours)) if *ours >= BEYOND => {
             yours.abs_diff(*ours) <= 1024 || *yours == i64::MIN
@@ -24,7 +80,7 @@ pub(super) fn is_same(yours: &Reply, ours: &Reply) -> bool {
 }
 
 /// A refusal that could be a number of units that are left.
-pub(super) fn ambiguous(answers: &[(i64, Answer)]) -> Option<&Reply> {
+pub fn ambiguous(answers: &[(i64, Answer)]) -> Option<&Reply> {
     let counts = |(_, answer): &(i64, Answer)| matches!(answer, Answer::Left | Answer::Before);
     let least = |answer: &Answer| i64::from(*answer == Answer::Before);
     let (_, counting) = answers.iter().find(|answer| counts(answer))?;
@@ -35,7 +91,7 @@ pub(super) fn ambiguous(answers: &[(i64, Answer)]) -> Option<&Reply> {
 }
 
 /// A reply of the script where the command answered an outcome.
-pub(super) struct Sample {
+pub struct Sample {
     pub reply: Reply,
     /// The stock after the call, and how many units were asked for.
     pub left: Option<i64>,
@@ -46,7 +102,7 @@ pub(super) struct Sample {
 }
 
 /// The answer that fits all replies to one outcome; none if they have no such rule.
-pub(super) fn answer(call: &Call, outcome: i64, seen: &[Sample]) -> Option<Answer> {
+pub fn answer(call: &Call, outcome: i64, seen: &[Sample]) -> Option<Answer> {
     // A script that fails at run time has a fault, unless it has no stock to look at.
     if outcome != MISSING && seen.iter().any(|one| one.reply.is_error()) {
         return None;

@@ -1,0 +1,2 @@
+redis.call('UNLINK', KEYS[1])
+return 1
