@@ -141,7 +141,7 @@ fn links_of_the_documents_lead_somewhere() {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
-/// The folders of `examples/`: one per client. Those of the cluster clients and of brokers have their own `run`.
+/// The folders of `examples/`: one per client. `cluster` and `brokers` have a `run` of their own.
 fn clients() -> Vec<String> {
     let entries = fs::read_dir(root().join("examples")).expect("list the clients").flatten();
     let folders = entries.filter(|entry| entry.path().is_dir());

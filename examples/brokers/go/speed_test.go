@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The same messages by the broker's client alone, in batches that wait for their confirms, and by the
-// bridge from the stream, in turn.
+// The same messages by the broker's client alone, in batches that wait for their confirms, and by
+// the bridge from the stream, in turn.
 func TestSpeed(t *testing.T) {
 	const orders = 5_000
 	options, err := redis.ParseURL(os.Getenv("REDIS_URL"))
@@ -58,7 +58,7 @@ func TestSpeed(t *testing.T) {
 		if pending, _ := r.XPending(ctx, streams[0], group).Result(); pending.Count != 0 {
 			t.Fatal("pending: ", pending.Count)
 		}
-		fmt.Printf("%s: alone %.0f messages/s, by the bridge %.0f, ratio %.2f\n", os.Getenv("BROKER"),
-			orders/alone, orders/bridge, alone/bridge)
+		fmt.Printf("%s: alone %.0f messages/s, by the bridge %.0f, ratio %.2f\n",
+			os.Getenv("BROKER"), orders/alone, orders/bridge, alone/bridge)
 	}
 }
