@@ -156,7 +156,7 @@ fn a_repeat_is_answered_from_the_books() {
     let again = server.unchanged("SECKILL.TRYALL a 2 b 1 ann o1");
     assert_eq!(again, Value::Array(vec![Value::Int(0); 2]));
     let lines = server.aof_of(|| drop(codes(&server, "b 1 a 2 ann o1")));
-    let lines: Vec<_> = lines.iter().map(|line| crate::aof::masked(line)).collect();
+    let lines: Vec<_> = lines.iter().map(crate::aof::masked).collect();
     let wanted = [
         "MULTI",
         "HSETNX seckill:book:b o1 held:1:WHEN:ann",
