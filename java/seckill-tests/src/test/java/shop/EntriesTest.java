@@ -6,6 +6,7 @@ import static shop.Until.await;
 
 import io.github.seckill.client.DeadLetter;
 import io.github.seckill.client.OrderRef;
+import io.github.seckill.client.OrderState;
 import io.github.seckill.spring.listener.*;
 import io.lettuce.core.codec.ByteArrayCodec;
 import java.io.IOException;
@@ -59,6 +60,7 @@ class EntriesTest {
                 Object value = ReflectionUtils.invokeMethod(part.getAccessor(), said);
                 switch (part.getName()) {
                     case "order", "orderId", "entry" -> { }
+                    case "rejectedEntryId" -> put(all, "entry", value);
                     case "paymentRef" -> put(all, "ref", value);
                     case "reason" -> put(all, payment ? "payment" : "reason", value);
                     case "kept" -> put(all, "kept", Objects.equals(value, 0L) ? null : value);
@@ -185,9 +187,34 @@ class EntriesTest {
         OrderRef order = OrderRef.of("v", "u", "1");
         for (PaymentToRefund.Reason reason : PaymentToRefund.Reason.values()) {
             // What is unknown may become late or second: that is another event.
-            assertThat(new PaymentToRefund(order, 1, "p:1", reason, ENTRY).idempotencyKey())
-                    .isEqualTo(reason == PaymentToRefund.Reason.UNKNOWN
-                            ? "refund::v:1:p%3A1:unknown" : "refund::v:1:p%3A1");
+            boolean unknown = reason == PaymentToRefund.Reason.UNKNOWN;
+            assertThat(new PaymentToRefund(order, 1, null, "p:1", reason, ENTRY).idempotencyKey())
+                    .isEqualTo("refund::v:1:p%3A1" + (unknown ? ":unknown" : ""));
+            // It is announced again if it is said to be for another number of units.
+            assertThat(new PaymentToRefund(order, 1, 2L, "p:1", reason, ENTRY).idempotencyKey())
+                    .isEqualTo("refund::v:1:p%3A1" + (unknown ? ":unknown:2" : ""));
         }
+    }
+
+    @Test
+    void money_is_refunded_for_the_units_that_nobody_has_refunded() {
+        OrderRef order = OrderRef.of("v", "u", "1");
+        assertThat(new OrderConfirmed(order, 1, null, "p", ENTRY).unitsToRefund()).isZero();
+        assertThat(new OrderConfirmed(order, 1, 3L, "p", ENTRY).unitsToRefund()).isEqualTo(2);
+        assertThat(new OrderConfirmed(order, 3, 3L, "p", ENTRY).unitsToRefund()).isZero();
+        PaymentToRefund.Reason late = PaymentToRefund.Reason.LATE;
+        assertThat(new PaymentToRefund(order, 2, null, "p", late, ENTRY).unitsToRefund())
+                .isEqualTo(2);
+        assertThat(new PaymentToRefund(order, 2, 5L, "p", late, ENTRY).unitsToRefund())
+                .isEqualTo(5);
+        assertThat(released(order, null, false).unitsToRefund()).isZero();
+        assertThat(released(order, "p", false).unitsToRefund()).isEqualTo(2);
+        assertThat(released(order, "p", true).unitsToRefund()).isZero();
+    }
+
+    private static OrderReleased released(OrderRef order, @Nullable String ref, boolean refunded) {
+        return new OrderReleased(
+                order, 2, 0, OrderState.CANCELLED, OrderState.SOLD, ref, false, refunded, null,
+                ENTRY);
     }
 }

@@ -60,7 +60,7 @@ class Checkout {
         return done.refund() ? "refund" : "look";
     }
 
-    /** Late and second payments, and UNKNOWN ones, which a person decides on. */
+    /** Payments that have bought nothing; on UNKNOWN ones a person decides. */
     @SeckillOrderListener(group = "refunds")
     void refund(PaymentToRefund payment, String idempotencyKey) {
         refunds.put(idempotencyKey, payment.reason() + " " + payment.paymentRef());
@@ -69,8 +69,9 @@ class Checkout {
     /** Paid orders that were released, all of their units or some. */
     @SeckillOrderListener(group = "refunds")
     void refund(OrderReleased released, String idempotencyKey) {
-        if (released.paymentRef() != null) {
-            refunds.put(idempotencyKey, released.units() + " of " + released.paymentRef());
+        long units = released.unitsToRefund();
+        if (units > 0) {
+            refunds.put(idempotencyKey, units + " of " + released.paymentRef());
         }
     }
 

@@ -39,11 +39,14 @@ public class OrderRows {
     /** A payment. An order that was sold without a reference may get its first one later. */
     @SeckillOrderListener
     @Transactional
-    public void confirmed(OrderConfirmed paid) {
+    public void confirmed(OrderConfirmed paid, String key) {
         if (!insert(paid, "sold", paid.units(), paid.paymentRef())) {
             String set = "UPDATE orders SET state = 'sold', payment = :payment WHERE ";
             String unpaid = " AND (state = 'held' OR state = 'sold' AND payment IS NULL)";
             of(paid, set + KEY + unpaid).param("payment", paid.paymentRef()).update();
+        }
+        if (paid.unitsToRefund() > 0) {
+            refundOnce(key, paid, paid.paymentRef(), paid.unitsToRefund(), "overpaid");
         }
     }
 
@@ -51,10 +54,12 @@ public class OrderRows {
     @SeckillOrderListener
     @Transactional
     public void refund(PaymentToRefund payment, String key) {
-        refundOnce(key, payment, payment.paymentRef(), payment.reason());
+        refundOnce(
+                key, payment, payment.paymentRef(), payment.unitsToRefund(),
+                word(payment.reason()));
     }
 
-    /** Units that are on sale again: all of the order, or some, and the refund if it was paid. */
+    /** Units that were released: all of the order, or some, and the refund if one is due. */
     @SeckillOrderListener
     @Transactional
     public void released(OrderReleased released, String key) {
@@ -65,14 +70,17 @@ public class OrderRows {
             of(released, "UPDATE orders SET " + set + " WHERE " + KEY)
                     .param("state", word(now)).param("kept", kept).update();
         }
-        if (released.paymentRef() != null) {
-            refundOnce(key, released, released.paymentRef(), released.reason());
+        if (released.unitsToRefund() > 0) {
+            refundOnce(
+                    key, released, released.paymentRef(), released.unitsToRefund(),
+                    word(released.reason()));
         }
     }
 
-    private void refundOnce(String key, OrderEvent event, String payment, Enum<?> reason) {
+    private void refundOnce(
+            String key, OrderEvent event, @Nullable String payment, long units, String reason) {
         isNew(database.sql("INSERT INTO refunds VALUES (?, ?, ?, ?, ?)")
-                .params(key, payment, event.order().orderId(), event.units(), word(reason)));
+                .params(key, payment, event.order().orderId(), units, reason));
     }
 
     private static String word(@Nullable Enum<?> value) {

@@ -76,12 +76,31 @@ class OrderRowsTest {
         String longest = "a".repeat(128);
         OrderRef order = OrderRef.of(longest, longest, longest).inSale((1L << 53) - 1);
         PaymentToRefund payment = new PaymentToRefund(
-                order, 1, longest, PaymentToRefund.Reason.UNKNOWN,
+                order, 1, Long.MAX_VALUE, longest, PaymentToRefund.Reason.UNKNOWN,
                 new StreamEntry("stream.orders.confirmed", "shop", "1-1", 1));
         rows.refund(payment, payment.idempotencyKey());
         rows.refund(payment, payment.idempotencyKey());
-        assertThat(database.sql("SELECT COUNT(*) FROM refunds").query(Long.class).single())
-                .isEqualTo(1);
+        assertThat(refundsOf(order)).containsExactly("unknown " + Long.MAX_VALUE);
+    }
+
+    private List<String> refundsOf(OrderRef order) {
+        String refunds = "SELECT CONCAT(reason, ' ', units) FROM refunds WHERE order_id = ?";
+        return database.sql(refunds).param(order.orderId()).query(String.class).list();
+    }
+
+    /** Paid for three units, of which it has two; one of them is refunded by who released it. */
+    @Test
+    void whatIsPaidTooMuchIsRefundedOnce() {
+        OrderRef order = OrderRef.of("rows", "bob", "overpaid").inSale(1);
+        StreamEntry entry = new StreamEntry("stream.orders", "shop", "1-1", 1);
+        OrderConfirmed paid = new OrderConfirmed(order, 2, 3L, "p", entry);
+        OrderReleased released = new OrderReleased(
+                order, 1, 1, OrderState.CANCELLED, OrderState.SOLD, "p", true, true, null, entry);
+        for (int delivery = 1; delivery <= 2; delivery++) {
+            rows.confirmed(paid, paid.idempotencyKey());
+            rows.released(released, released.idempotencyKey());
+        }
+        assertThat(refundsOf(order)).containsExactly("overpaid 1");
     }
 
     /** Three units are held, one of them is released, and the others are paid. */
@@ -92,9 +111,10 @@ class OrderRowsTest {
                 () -> rows.placed(new OrderPlaced(order, 3, deadline, null, entry)),
                 () -> rows.released(
                         new OrderReleased(
-                                order, 1, 2, OrderState.CANCELLED, OrderState.HELD, null, entry),
+                                order, 1, 2, OrderState.CANCELLED, OrderState.HELD, null,
+                                false, false, null, entry),
                         "released"),
-                () -> rows.confirmed(new OrderConfirmed(order, 2, "p", entry)));
+                () -> rows.confirmed(new OrderConfirmed(order, 2, null, "p", entry), "confirmed"));
     }
 
     /** As the listener does: what has failed, as in a deadlock, is handed over again. */

@@ -18,6 +18,8 @@ final class EntryDecoder {
     /** As the module writes numbers, and reads no others. */
     private static final Pattern NUMBER = Pattern.compile("0|[1-9][0-9]*");
 
+    private static final Pattern ENTRY_ID = Pattern.compile("[0-9]{1,20}(-[0-9]{1,20})?");
+
     private static final long SALE_MAX = (1L << 53) - 1;
 
     private final String user;
@@ -75,9 +77,14 @@ final class EntryDecoder {
                         order, units, deadline == null ? null : Instant.ofEpochMilli(deadline),
                         waited == null ? null : Duration.ofMillis(waited), entry);
             }
-            case CONFIRMED, REFUND -> reason == null
-                    ? new OrderConfirmed(order, units, fields.text("ref"), entry)
-                    : new PaymentToRefund(order, units, fields.required("ref"), reason, entry);
+            case CONFIRMED, REFUND -> {
+                Long paid = fields.aboveZero("paid");
+                check(paid == null || fields.has("ref"), "paid without ref");
+                yield reason == null
+                        ? new OrderConfirmed(order, units, paid, fields.text("ref"), entry)
+                        : new PaymentToRefund(
+                                order, units, paid, fields.required("ref"), reason, entry);
+            }
             case RELEASED -> {
                 OrderState now = fields.state("reason");
                 check(
@@ -87,8 +94,12 @@ final class EntryDecoder {
                 check(
                         was == null || was == OrderState.HELD || was == OrderState.SOLD,
                         "was is not held or sold");
+                boolean norestock = fields.flag("norestock");
+                boolean refunded = fields.flag("refunded");
+                check(!refunded || fields.has("ref"), "refunded without ref");
                 yield new OrderReleased(
-                        order, units, fields.units("kept", 0), now, was, fields.text("ref"), entry);
+                        order, units, fields.units("kept", 0), now, was, fields.text("ref"),
+                        norestock, refunded, fields.entryId("entry"), entry);
             }
         };
     }
@@ -155,10 +166,27 @@ final class EntryDecoder {
             }
         }
 
+        @Nullable Long aboveZero(String name) {
+            Long number = number(name);
+            check(number == null || number > 0, name + " is not a number above 0");
+            return number;
+        }
+
         long units(String name, long absent) {
-            Long units = number(name);
-            check(units == null || units > 0, name + " is not a number above 0");
+            Long units = aboveZero(name);
             return units == null ? absent : units;
+        }
+
+        boolean flag(String name) {
+            String value = text(name);
+            check(value == null || value.equals("1"), name + " is not 1");
+            return value != null;
+        }
+
+        @Nullable String entryId(String name) {
+            String value = text(name);
+            check(value == null || ENTRY_ID.matcher(value).matches(), name + " is not an id");
+            return value;
         }
 
         /** A field of this name that is no sale's id is the shop's own. */

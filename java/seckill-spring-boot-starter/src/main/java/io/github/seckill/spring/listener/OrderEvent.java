@@ -21,8 +21,8 @@ public sealed interface OrderEvent
      * The same for every delivery of this event, and different for any other event: for a column
      * with a unique index, or an HTTP header. It consists of the kind, the sale, the voucher and
      * the order id; and, to tell several of an order apart, of the reference of a {@link
-     * PaymentToRefund}, whether that is unknown, since it may become late or second, and of the
-     * units kept at a release. The user is not in it: an order id that another user has is a
+     * PaymentToRefund}, whether that is unknown, since it may become late or second, and then of
+     * the units that it is for; and of the units kept at a release. The user is not in it: an order id that another user has is a
      * mistake, not a repetition.
      */
     default String idempotencyKey() {
@@ -31,8 +31,11 @@ public sealed interface OrderEvent
                 ":", kind(), order.sale() == null ? "" : order.sale().toString(),
                 escape(order.voucher()), escape(order.orderId()));
         if (this instanceof PaymentToRefund payment) {
-            return key + ":" + escape(payment.paymentRef())
-                    + (payment.reason() == PaymentToRefund.Reason.UNKNOWN ? ":unknown" : "");
+            String known = key + ":" + escape(payment.paymentRef());
+            if (payment.reason() != PaymentToRefund.Reason.UNKNOWN) {
+                return known;
+            }
+            return known + ":unknown" + (payment.paid() == null ? "" : ":" + payment.paid());
         }
         return this instanceof OrderReleased released && released.kept() > 0
                 ? key + ":" + released.kept()
