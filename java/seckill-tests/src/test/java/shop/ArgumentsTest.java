@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -59,6 +60,15 @@ class ArgumentsTest {
                 "count", List.of(() -> nextIds("order", 0), () -> nextIds("order", 65_537)),
                 "attempts", List.of(() -> tryAll("7", List.of())),
                 "begin", List.of(() -> SaleRules.none().begin(Instant.ofEpochMilli(-1)))));
+        List<Article> cart = List.of(new Article("7", 1));
+        refused.put("articles", List.of(
+                () -> tryAll("alice", "a1", List.of()), () -> tryAll("alice", "a1", null),
+                () -> tryAll("alice", "a1", Collections.nCopies(33, cart.get(0)))));
+        refused.put("units", List.of(
+                () -> new Article("7", 0), () -> confirm(ORDER, "pay-1", 0),
+                () -> cancelAllBut(ORDER, 0)));
+        refused.put("user ", List.of(() -> tryAll("", "a1", cart)));
+        refused.put("orderId ", List.of(() -> tryAll("alice", "*", cart)));
         refused.put("token", List.of(
                 () -> acquire("lock:a", "", Duration.ofSeconds(1)), () -> release("lock:a", "")));
         refused.forEach((argument, calls) -> calls.forEach(call ->

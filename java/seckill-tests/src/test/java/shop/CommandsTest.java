@@ -165,6 +165,64 @@ class CommandsTest {
         assertThat(client.run(confirm(order, "pay-3"))).isEqualTo(Confirmation.TOO_LATE);
     }
 
+    private static List<Article> cart(long shoes, long socks) {
+        return List.of(new Article("shoe", shoes), new Article("sock", socks));
+    }
+
+    @ParameterizedTest
+    @MethodSource("everywhere")
+    void a_cart_is_bought_whole_or_not_at_all(String program, ProtocolVersion version) {
+        open(program, version);
+        client.create("shoe", 2, SaleRules.none().hold(Duration.ofMinutes(5)).limit(2));
+        client.create("sock", 9, SaleRules.none().hold(Duration.ofMinutes(5)).limit(4));
+        CartResult alices = client.tryAll("alice", "o1", cart(2, 3));
+        assertThat(alices.isBought()).isTrue();
+        assertThat(client.tryAll("alice", "o1", cart(2, 3))).isEqualTo(alices);
+        CartResult bobs = client.tryAll("bob", "o2", cart(1, 1));
+        assertThat(bobs.outcomes()).containsExactly(Outcome.SOLD_OUT, Outcome.NOT_TAKEN);
+        assertThat(bobs.isBought()).isFalse();
+        assertThat(client.info("sock").left()).isEqualTo(6);
+        assertThat(client.tryAll("bob", "o2", List.of(new Article("sock", 1))).isBought()).isTrue();
+        Until.fails(() -> client.tryAll("alice", "o1", cart(2, 1)), Code.ORDERID);
+        Until.fails(() -> client.tryAll("eve", "o3", List.of(new Article("hat", 1))), Code.NOVOUCHER);
+        Order shoes = client.order("shoe", "o1").orElseThrow();
+        assertThat(client.order("sock", "o1").orElseThrow().deadline()).isEqualTo(shoes.deadline());
+        assertThat(client.cancel(OrderRef.of("shoe", "alice", "o1")))
+                .isEqualTo(Cancellation.RELEASED);
+        assertThat(client.tryAll("alice", "o1", cart(2, 3)).outcomes())
+                .containsExactly(Outcome.RELEASED, Outcome.ACCEPTED);
+    }
+
+    @ParameterizedTest
+    @MethodSource("everywhere")
+    void a_payment_for_units_and_units_that_do_not_return(String program, ProtocolVersion version) {
+        open(program, version);
+        client.create("7", 9, SaleRules.none().hold(Duration.ofMinutes(5)).limit(4));
+        OrderRef alices = OrderRef.of("7", "alice", "o1");
+        assertThat(client.run(tryBuy("7", "alice", "o1", 4))).isEqualTo(Outcome.ACCEPTED);
+        assertThat(client.confirm(alices, "pay-0", 3)).isEqualTo(Confirmation.NO_ORDER);
+        assertThat(client.order("7", "o1").orElseThrow().state()).isEqualTo(OrderState.HELD);
+        assertThat(client.cancel(alices, Release.REFUNDED)).isEqualTo(Cancellation.OTHER_STATE);
+        assertThat(client.confirm(alices, "pay-1", 4)).isEqualTo(Confirmation.CONFIRMED);
+        assertThat(client.confirm(alices, "pay-1", 4)).isEqualTo(Confirmation.ALREADY_SOLD);
+        Until.fails(() -> client.confirm(alices, "pay-1", 5), Code.UNITS);
+        assertThat(client.cancelAllBut(alices, 3, Release.NORESTOCK))
+                .isEqualTo(Cancellation.RELEASED);
+        assertThat(client.info("7").total()).isEqualTo(8);
+        assertThat(client.info("7").left()).isEqualTo(5);
+        for (Cancellation said : List.of(Cancellation.RELEASED, Cancellation.ALREADY_RELEASED)) {
+            assertThat(client.cancel(alices, Release.NORESTOCK, Release.REFUNDED)).isEqualTo(said);
+        }
+        assertThat(client.info("7").total()).isEqualTo(5);
+        assertThat(client.info("7").left()).isEqualTo(5);
+        assertThat(plain.xrange("stream.orders.released", Range.unbounded())).satisfiesExactly(
+                part -> assertThat(part.getBody()).containsEntry("norestock", "1")
+                        .doesNotContainKey("refunded"),
+                rest -> assertThat(rest.getBody()).containsEntry("norestock", "1")
+                        .containsEntry("refunded", "1"));
+        assertThat(client.audit("7").isSound()).isTrue();
+    }
+
     @ParameterizedTest
     @MethodSource("everywhere")
     void unmanaged_vouchers_and_bare_stocks(String program, ProtocolVersion version) {

@@ -125,7 +125,9 @@ class RepetitionTest {
         OrderRef order = OrderRef.of("7", "alice", "o1");
         return List.of(
                 restockTo("7", 9), restockTo("7", 9).inSale(5), cancelAllBut(order, 2),
-                cancel(order.inSale(5)), confirm(order, "pay-1"), drop("7").inSale(5),
+                cancel(order.inSale(5)), confirm(order, "pay-1"),
+                confirm(order, "pay-1", 2), cancel(order, Release.NORESTOCK),
+                cancelAllBut(order, 2, Release.REFUNDED), drop("7").inSale(5),
                 releaseAndDrop("7").inSale(5), tryBuy("7", "alice", "o1").inSale(5),
                 tryBuy("7", "alice", "o1").inSale(5).waitlist());
     }
@@ -140,6 +142,24 @@ class RepetitionTest {
         assertThat(wire.sent(1).command()).isEqualTo(wire.sent(0).command());
         wire.answer(1, 1L);
         done.join();
+    }
+
+    @Test
+    void a_cart_is_sent_again_the_same() throws Exception {
+        List<Article> cart = List.of(new Article("{s}7", 1), new Article("{s}8", 2));
+        CompletableFuture<CartResult> bought = client.start(tryAll("alice", "o1", cart));
+        wire.noAnswer(0);
+        awaitSent(2);
+        assertThat(wire.sent(1).command()).isEqualTo(wire.sent(0).command());
+        assertThat(wire.sent(1).command().arguments())
+                .containsExactly("{s}7", "1", "{s}8", "2", "alice", "o1");
+        wire.answer(1, List.of(0L, 0L));
+        assertThat(bought.join().isBought()).isTrue();
+        client = client(Duration.ZERO);
+        CompletableFuture<CartResult> unknown = client.start(tryAll("alice", "o2", cart));
+        wire.noAnswer(2);
+        assertThat(unknown.join().outcomes()).containsExactly(Outcome.UNKNOWN, Outcome.UNKNOWN);
+        assertThat(unknown.join().isBought()).isFalse();
     }
 
     static List<SeckillCommand<?>> onlyOnce() {

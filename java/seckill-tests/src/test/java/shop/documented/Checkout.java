@@ -2,6 +2,8 @@ package shop.documented;
 
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
+import io.github.seckill.client.Article;
+import io.github.seckill.client.CartResult;
 import io.github.seckill.client.Confirmation;
 import io.github.seckill.client.OrderRef;
 import io.github.seckill.client.Outcome;
@@ -13,6 +15,7 @@ import io.github.seckill.client.Reservation.Waiting;
 import io.github.seckill.client.SeckillClient;
 import io.github.seckill.spring.listener.*;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.springframework.stereotype.Service;
@@ -86,6 +89,15 @@ class Checkout {
         if (placed.waited() != null) {
             mails.put(placed.order().orderId(), "pay before " + placed.deadline());
         }
+    }
+
+    /** Buys several articles in one order, or nothing. */
+    String buyCart(String user, String orderId, List<Article> articles) {
+        CartResult cart = seckill.tryAll(user, orderId, articles);
+        if (cart.outcomes().contains(Outcome.UNKNOWN)) {
+            return "try again with the same order id";
+        }
+        return cart.isBought() ? "bought" : "not bought: " + cart.outcomes();
     }
 
     private final Cache<String, Outcome> soldOut =

@@ -38,6 +38,7 @@ class DocumentationTest {
               OverridesTest ArgumentsTest CommandsTest RestartTest ClusterTest CoalescingTest
             Reservations and payments: documented.DocumentationTest CommandsTest
             Waiting lists: documented.DocumentationTest CommandsTest
+            Carts: documented.DocumentationTest CommandsTest RepetitionTest
             Outcomes, mistakes, time-outs: CommandsTest TimeoutsTest RepetitionTest WaitsTest
             Fewer requests: CoalescingTest documented.DocumentationTest
             Orders as method calls: OrderListenerTest OrderFailureTest ListenersTest EntriesTest \
@@ -160,6 +161,21 @@ class DocumentationTest {
             assertThat(told).startsWith("pay before 20");
             assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 1 in line");
             await().until(() -> checkout.mails.equals(Map.of("1002", told)));
+        }
+    }
+
+    @Test
+    void aCartTellsWhichArticleIsSoldOut() {
+        try (var context = Application.run(Migrated.class, server)) {
+            Checkout checkout = context.getBean(Checkout.class);
+            SeckillClient seckill = context.getBean(SeckillClient.class);
+            seckill.create("shoe", 1, SaleRules.none());
+            seckill.create("sock", 2, SaleRules.none());
+            List<Article> cart = List.of(new Article("shoe", 1), new Article("sock", 1));
+            assertThat(checkout.buyCart("alice", "1001", cart)).isEqualTo("bought");
+            assertThat(checkout.buyCart("alice", "1001", cart)).isEqualTo("bought");
+            assertThat(checkout.buyCart("bob", "1002", cart))
+                    .isEqualTo("not bought: [SOLD_OUT, NOT_TAKEN]");
         }
     }
 

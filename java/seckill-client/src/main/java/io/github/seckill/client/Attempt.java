@@ -1,7 +1,7 @@
 package io.github.seckill.client;
 
 /**
- * One try of {@link Commands#tryAll}: one unit for a user.
+ * One try of {@link Commands#tryAll(String, java.util.List)}: one unit for a user.
  *
  * @param orderId the id of the order that an accepted try makes; not {@code *}
  */

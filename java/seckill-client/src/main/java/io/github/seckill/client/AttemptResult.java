@@ -1,6 +1,6 @@
 package io.github.seckill.client;
 
-/** What became of one try of {@link Commands#tryAll}. */
+/** What became of one try of {@link Commands#tryAll(String, java.util.List)}. */
 public sealed interface AttemptResult {
     /** The try has an outcome. */
     record Decided(Outcome outcome) implements AttemptResult {}

@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.*;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Commands extends OtherCommands {
     private static final int TRIES_MAX = 1_024;
+    private static final int ARTICLES_MAX = 32;
 
     private Commands() {}
 
@@ -73,6 +75,30 @@ public final class Commands extends OtherCommands {
         }
         AttemptResult unknown = new AttemptResult.Decided(Outcome.UNKNOWN);
         return tryMany(voucher, pairs, Replies::attempt, unknown).repeat(Repeat.IF_MANAGED);
+    }
+
+    /**
+     * Tries to buy several articles in one order, all of them or none. Never coalesced, and sent
+     * again. In a cluster all vouchers are of one slot.
+     *
+     * @param orderId the id of the order of each article, the same for each repetition
+     * @param articles at least 1 and at most 32, no voucher twice
+     */
+    public static SeckillCommand<CartResult> tryAll(
+            String user, String orderId, List<Article> articles) {
+        int size = Args.present(articles, "articles").size();
+        Args.range(size, "articles", 1, ARTICLES_MAX);
+        List<String> all = new ArrayList<>(2 * size + 2);
+        for (Article article : articles) {
+            all.add(article.voucher());
+            all.add(Long.toString(article.units()));
+        }
+        all.add(Args.text(user, "user"));
+        all.add(Args.orderId(orderId));
+        Function<@Nullable Object, CartResult> reader = reply -> new CartResult(
+                Replies.each(reply, size, code -> Outcome.of(Replies.integer(code))));
+        return Call.of("SECKILL.TRYALL", reader, all.toArray())
+                .unanswered(new CartResult(Collections.nCopies(size, Outcome.UNKNOWN)));
     }
 
     /** Tries pairs of a user and an order id, and reads the result of each. */
@@ -229,6 +255,19 @@ public final class Commands extends OtherCommands {
         return payment(order, paymentRef);
     }
 
+    /**
+     * The same, if the payment is for all units of the order: {@link Confirmation#NO_ORDER} if it
+     * has more, which then stays held. If it has fewer, since some were released while the user
+     * paid, the entry says how many were paid. Fails as {@link SeckillException.Code#UNITS} if the
+     * payment is on record for another number.
+     *
+     * @param units how many units the payment is for
+     */
+    public static SeckillCommand<Confirmation> confirm(
+            OrderRef order, String paymentRef, long units) {
+        return payment(order, paymentRef).option("UNITS", Args.units(units));
+    }
+
     private static Call<Confirmation> payment(OrderRef order, String paymentRef) {
         return ofOrder("SECKILL.CONFIRM", Replies.code(Confirmation.class), order)
                 .option("REF", Args.text(paymentRef, "paymentRef"));
@@ -252,6 +291,11 @@ public final class Commands extends OtherCommands {
         return order.sale() == null ? call.repeat(Repeat.IF_MANAGED) : call;
     }
 
+    /** Releases the units of an order of a managed voucher, and says more of them. */
+    public static SeckillCommand<Cancellation> cancel(OrderRef order, Release... more) {
+        return more.length == 0 ? cancel(order) : cancellation(order).with(words(more));
+    }
+
     /**
      * Releases the units of an order of a managed voucher if it is in this state.
      *
@@ -268,9 +312,15 @@ public final class Commands extends OtherCommands {
      * Releases all units but these of an order of a managed voucher. It stays held or sold.
      *
      * @param units how many it is to keep, at least 1
+     * @param more what else is said of those released
      */
-    public static SeckillCommand<Cancellation> cancelAllBut(OrderRef order, long units) {
-        return cancellation(order).option("KEEP", Args.units(units));
+    public static SeckillCommand<Cancellation> cancelAllBut(
+            OrderRef order, long units, Release... more) {
+        return cancellation(order).option("KEEP", Args.units(units)).with(words(more));
+    }
+
+    private static String[] words(Release... more) {
+        return Stream.of(more).distinct().map(Release::name).toArray(String[]::new);
     }
 
     private static Call<Cancellation> cancellation(OrderRef order) {

@@ -16,6 +16,8 @@ public enum Outcome {
     RELEASED,
     /** All is sold, and the order waits in line for units that are released. */
     WAITING,
+    /** This article of a cart could be had, but another one could not: nothing is taken. */
+    NOT_TAKEN,
     /**
      * No answer came, and the try could not be sent again safely: the units may be the user's or
      * not. Only the data tells, see the page of SECKILL.TRY. Tries on managed vouchers end so only

@@ -36,6 +36,7 @@ public record Request(
         return switch (name) {
             case "SECKILL.TRY", "SECKILL.TRYKEYS" -> 1;
             case "SECKILL.MTRY" -> arguments.size() / 2;
+            case "SECKILL.TRYALL" -> arguments.size() / 2 - 1;
             default -> 0;
         };
     }

@@ -173,6 +173,11 @@ public class SeckillClient implements AutoCloseable {
         return run(Commands.tryAll(voucher, attempts));
     }
 
+    /** Runs {@link Commands#tryAll(String, String, List)}. */
+    public CartResult tryAll(String user, String orderId, List<Article> articles) {
+        return run(Commands.tryAll(user, orderId, articles));
+    }
+
     /** Runs {@link Commands#tryKeys(KeyedTry)}. */
     public Outcome tryKeys(KeyedTry attempt) {
         return run(Commands.tryKeys(attempt));
@@ -193,6 +198,11 @@ public class SeckillClient implements AutoCloseable {
         return run(Commands.confirm(order, paymentRef));
     }
 
+    /** Runs {@link Commands#confirm(OrderRef, String, long)}. */
+    public Confirmation confirm(OrderRef order, String paymentRef, long units) {
+        return run(Commands.confirm(order, paymentRef, units));
+    }
+
     /** Runs {@link Commands#recordRefund(OrderRef, String)}. */
     public Confirmation recordRefund(OrderRef order, String paymentRef) {
         return run(Commands.recordRefund(order, paymentRef));
@@ -203,14 +213,19 @@ public class SeckillClient implements AutoCloseable {
         return run(Commands.cancel(order));
     }
 
+    /** Runs {@link Commands#cancel(OrderRef, Release...)}. */
+    public Cancellation cancel(OrderRef order, Release... more) {
+        return run(Commands.cancel(order, more));
+    }
+
     /** Runs {@link Commands#cancelIf(OrderRef, OrderState)}. */
     public Cancellation cancelIf(OrderRef order, OrderState state) {
         return run(Commands.cancelIf(order, state));
     }
 
-    /** Runs {@link Commands#cancelAllBut(OrderRef, long)}. */
-    public Cancellation cancelAllBut(OrderRef order, long units) {
-        return run(Commands.cancelAllBut(order, units));
+    /** Runs {@link Commands#cancelAllBut(OrderRef, long, Release...)}. */
+    public Cancellation cancelAllBut(OrderRef order, long units, Release... more) {
+        return run(Commands.cancelAllBut(order, units, more));
     }
 
     /** Runs {@link Commands#extend(OrderRef, Duration)}. */

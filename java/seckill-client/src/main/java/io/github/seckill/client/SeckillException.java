@@ -31,6 +31,8 @@ public sealed class SeckillException extends RuntimeException {
         HELD,
         /** The payment is on record for another order or sale: it never pays two. */
         REF,
+        /** The payment is on record for another number of units. */
+        UNITS,
         /** The voucher has another sale than the one that was named. */
         SALE,
         /** Fewer units are left than are to be taken away. */
@@ -82,7 +84,7 @@ public sealed class SeckillException extends RuntimeException {
         int space = error.indexOf(' ');
         String word = space < 0 ? error : error.substring(0, space);
         return switch (word) {
-            case "NOVOUCHER", "BUSYKEY", "ORDERID", "HELD", "REF", "SALE", "STOCK",
+            case "NOVOUCHER", "BUSYKEY", "ORDERID", "HELD", "REF", "UNITS", "SALE", "STOCK",
                     "INCOMPLETE", "NOENTRY", "NOGROUP", "WRONGTYPE" ->
                     new SeckillException(Code.valueOf(word), word, error, cause);
             case "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY",
