@@ -64,6 +64,7 @@ class ArgumentsTest {
         refused.put("articles", List.of(
                 () -> tryAll("alice", "a1", List.of()), () -> tryAll("alice", "a1", null),
                 () -> tryAll("alice", "a1", Collections.nCopies(33, cart.get(0)))));
+        refused.put("limit", List.of(() -> tryBuy("7", "alice", "a1").limit(0)));
         refused.put("units", List.of(
                 () -> new Article("7", 0), () -> confirm(ORDER, "pay-1", 0),
                 () -> cancelAllBut(ORDER, 0)));

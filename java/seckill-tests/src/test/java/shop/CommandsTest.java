@@ -195,6 +195,26 @@ class CommandsTest {
 
     @ParameterizedTest
     @MethodSource("everywhere")
+    void a_try_has_a_lower_limit_of_its_own(String program, ProtocolVersion version) {
+        open(program, version);
+        client.create("7", 9, SaleRules.none().hold(Duration.ofMinutes(5)).limit(3));
+        Try<Outcome> first = tryBuy("7", "alice", "o1", 2).limit(2);
+        assertThat(client.run(first)).isEqualTo(Outcome.ACCEPTED);
+        assertThat(client.run(tryBuy("7", "alice", "o2").limit(2))).isEqualTo(Outcome.AT_LIMIT);
+        assertThat(client.run(tryBuy("7", "alice", "o2").limit(2).waitlist()))
+                .isEqualTo(Outcome.AT_LIMIT);
+        assertThat(client.tryBuy("7", "alice", "o2")).isEqualTo(Outcome.ACCEPTED);
+        // What was accepted stays so. The voucher's own limit holds, too.
+        assertThat(client.run(first)).isEqualTo(Outcome.ACCEPTED);
+        long sale = client.info("7").sale();
+        assertThat(client.run(tryBuy("7", "alice", "o3").inSale(sale).limit(9)))
+                .isEqualTo(Outcome.AT_LIMIT);
+        plain.set("seckill:stock:8", "3");
+        Until.fails(() -> client.run(tryBuy("8", "bob", "o4").limit(1)), Code.NOVOUCHER);
+    }
+
+    @ParameterizedTest
+    @MethodSource("everywhere")
     void a_payment_for_units_and_units_that_do_not_return(String program, ProtocolVersion version) {
         open(program, version);
         client.create("7", 9, SaleRules.none().hold(Duration.ofMinutes(5)).limit(4));

@@ -53,6 +53,17 @@ public final class Try<T> extends SaleCommand<T> {
         return new Try<>(voucher, user, orderId, call.with("WAITLIST"), false, as);
     }
 
+    /**
+     * The same try, if the user has at most this many units after it, or as many as the voucher's
+     * own limit allows if these are fewer; else {@link Outcome#AT_LIMIT}. For managed vouchers. It
+     * is always sent, and alone.
+     */
+    public Try<T> limit(long limit) {
+        Args.range(limit, "limit", 1, Long.MAX_VALUE);
+        Call<Bought> limited = call.option("LIMIT", limit);
+        return new Try<>(voucher, user, orderId, limited, false, as);
+    }
+
     T as(Bought bought) {
         return as.apply(bought);
     }
