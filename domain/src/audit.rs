@@ -5,13 +5,13 @@
 //! cause no difference. Sums over all entries are compared at the end, and only if nothing that
 //! they cover has changed since the first step.
 
+mod differences;
 mod maps;
 
 pub use maps::Maps;
 
 use crate::book::{Entry, Has, State, UserUnits};
 use crate::integer::{self, Decimal};
-use std::cmp::Ordering;
 
 /// The key whose elements a step reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +63,11 @@ pub struct Figures {
     pub holds: i64,
     /// Orders in line.
     pub waiting: i64,
-    /// Units of held orders beyond the first of each; None if the key is not an integer.
+    /// Units of held orders beyond the first of each; None if the key can't be read.
     pub extra: Option<i64>,
+    /// Held and sold units beyond one for each user on record, and one for each order in line; None
+    /// as above.
+    pub beyond_one: Option<i64>,
 }
 
 impl Figures {
@@ -72,11 +75,15 @@ impl Figures {
     /// added or removed: an accepted order, or one that joins the line, adds an entry that is never
     /// removed; without these the line only gets shorter; and a release alone changes `left`. If
     /// all are equal, no order was confirmed either.
-    fn numbers(&self) -> [i64; 6] {
-        let [left, extra] = [self.left, self.extra].map(|number| number.unwrap_or(i64::MIN));
-        [self.total, left, self.orders, self.waiting, self.holds, extra]
+    fn numbers(&self) -> [i64; FIGURES] {
+        let numbers = [self.left, self.extra, self.beyond_one];
+        let [left, extra, beyond_one] = numbers.map(|number| number.unwrap_or(i64::MIN));
+        [self.total, left, self.orders, self.waiting, self.holds, extra, beyond_one]
     }
 }
+
+/// The figures in a cursor.
+const FIGURES: usize = 7;
 
 /// What is counted, in the order of the cursor.
 #[derive(Clone, Copy)]
@@ -85,6 +92,7 @@ enum Sum {
     Sold,
     Waiting,
     Extra,
+    BeyondOne,
     Orders,
     Buyers,
     /// Prints of the units by user, from live orders and from the users' own records; equal if
@@ -105,27 +113,13 @@ enum Sum {
 
 const SUMS: usize = Sum::StrayBuyer as usize + 1;
 
-/// Differences that are counted one by one.
-const FINDINGS: [(Sum, &str); 10] = [
-    (Sum::BadOrder, "orders of the book can't be read"),
-    (Sum::BadUnits, "users' units can't be read"),
-    (Sum::NoUnits, "live orders are of users who have no units on record"),
-    (Sum::NoBuyer, "live orders are of users who are not among the buyers"),
-    (Sum::OtherDeadline, "holds have a different deadline from their order"),
-    (Sum::NoOrder, "holds have no held order"),
-    (Sum::NoHold, "held orders have no hold"),
-    (Sum::NoWaiter, "places in line have no waiting order"),
-    (Sum::NoPlace, "waiting orders have no place in line"),
-    (Sum::StrayBuyer, "buyers have no units on record"),
-];
-
 /// The position of an audit, and what it has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The part being read, by its place in [`PARTS`]; behind the last when the audit is done.
     part: usize,
     position: u64,
-    first: [i64; 6],
+    first: [i64; FIGURES],
     sums: [i64; SUMS],
 }
 
@@ -171,7 +165,7 @@ impl Progress {
         let part = integer::parse(words.next()?)?.checked_sub(1)?;
         let part = usize::try_from(part).ok().filter(|part| *part < PARTS.len())?;
         let position = integer::parse_digits(words.next()?)?;
-        let mut progress = Self { part, position, first: [0; 6], sums: [0; SUMS] };
+        let mut progress = Self { part, position, first: [0; FIGURES], sums: [0; SUMS] };
         for number in progress.first.iter_mut().chain(&mut progress.sums) {
             *number = integer::parse(words.next()?)?;
         }
@@ -267,6 +261,7 @@ impl Progress {
     fn user_units(&mut self, user: &[u8], text: &[u8]) {
         match UserUnits::parse(text) {
             Ok(has) => {
+                self.add(Sum::BeyondOne, has.has().beyond_one());
                 self.count(Sum::Buyers, has.has().is_buyer());
                 self.add_print(Sum::UnitsPrint, user, has.has());
             }
@@ -287,75 +282,6 @@ impl Progress {
             None => self.differences(now, is_changed),
         };
         Report { held, sold, waiting, orders, buyers, is_changed, differences }
-    }
-
-    /// The book is gone, while other keys know of orders. What those differ in is not said: whoever
-    /// made them agree with a book without orders would sell again what is sold.
-    fn no_book(&self, now: &Figures) -> Option<String> {
-        let of_orders = [Sum::Buyers, Sum::BadUnits, Sum::NoOrder, Sum::NoWaiter, Sum::UnitsPrint];
-        let is_gone = now.orders == 0 && of_orders.into_iter().any(|sum| self.sum(sum) != 0);
-        is_gone.then(|| {
-            let buyers = self.sum(Sum::Buyers);
-            format!("there is no book, so what {buyers} users have is in no sum: add no units")
-        })
-    }
-
-    fn differences(&self, now: &Figures, is_changed: bool) -> Vec<String> {
-        let mut differences: Vec<String> = FINDINGS
-            .iter()
-            .map(|(sum, what)| (self.sum(*sum), what))
-            .filter(|(number, _)| *number > 0)
-            .map(|(number, what)| format!("{number} {what}"))
-            .collect();
-        if self.is_done() {
-            if now.left.is_none() {
-                differences.push("there is no stock key".to_owned());
-            }
-            if !is_changed {
-                differences.extend(self.total_difference(now));
-                differences.extend(self.units_difference());
-            }
-            differences.extend(self.extra_difference(now));
-        }
-        differences
-    }
-
-    /// Between the total and its parts. Units that are nowhere may be those of orders that the book
-    /// has lost, so the sentence of these is another one than of units that are too many.
-    fn total_difference(&self, now: &Figures) -> Option<String> {
-        let (total, left) = (now.total, now.left?);
-        let (held, sold) = (self.sum(Sum::Held), self.sum(Sum::Sold));
-        let sum = left.saturating_add(held).saturating_add(sold);
-        let parts = format!("left {left} + held {held} + sold {sold} is {sum}");
-        match sum.cmp(&total) {
-            Ordering::Equal => None,
-            Ordering::Greater => Some(format!("total is {total}, but {parts}")),
-            Ordering::Less => {
-                let missing = total.saturating_sub(sum);
-                Some(format!("{missing} units are missing: {parts}, of a total of {total}"))
-            }
-        }
-    }
-
-    /// Between the users' own records and their orders. Records that are missing or unreadable are
-    /// in no sum, and are reported already.
-    fn units_difference(&self) -> Option<String> {
-        let are_all_read = self.sum(Sum::BadUnits) == 0 && self.sum(Sum::NoUnits) == 0;
-        (are_all_read && self.sum(Sum::OrderPrint) != self.sum(Sum::UnitsPrint))
-            .then(|| "users' units differ from those of their live orders".to_owned())
-    }
-
-    /// Between the held orders and the key that counts their units in constant time.
-    fn extra_difference(&self, now: &Figures) -> Option<String> {
-        let units = self.sum(Sum::Extra);
-        (now.numbers() == self.first && now.extra != Some(units)).then(|| {
-            let found =
-                now.extra.map_or_else(|| "no integer".to_owned(), |extra| extra.to_string());
-            format!(
-                "held orders have {units} units beyond the first of each, but their count is \
-                 {found}"
-            )
-        })
     }
 
     fn sum(&self, sum: Sum) -> i64 {

@@ -37,7 +37,7 @@ impl Confirmation {
 impl<N: Clone> Found<N> {
     /// A held order is sold. The entry of a stream is yet to be said.
     fn sell<F: Facts<Name = N>>(&self, facts: &F) -> Result<Amend<N>, F::Error> {
-        facts.writable(self.entry.units)?;
+        facts.writable(self.entry.units != Units::ONE)?;
         facts.room(Stream::Confirmed)?;
         let plan = Amend {
             entry: Some(Entry { state: State::Sold, deadline: 0, ..self.entry.clone() }),
@@ -221,7 +221,7 @@ impl<N: Clone + Eq> Paid<N> {
         let (answer, outcome, plan) = match entry.state {
             State::Held => (Confirmation::Confirmed, Outcome::First, found.sell(facts)?),
             State::Sold if entry.reference.is_none() => {
-                facts.writable(Units::ONE)?;
+                facts.writable(false)?;
                 let plan = Amend { entry: Some(entry.clone()), ..found.amend() };
                 (Confirmation::WasSold, Outcome::First, plan)
             }
@@ -231,7 +231,7 @@ impl<N: Clone + Eq> Paid<N> {
                 (Confirmation::ReleasedSince, Outcome::Released, found.amend())
             }
             State::Released(_) if entry.was == Some(State::Sold) && entry.reference.is_none() => {
-                facts.writable(Units::ONE)?;
+                facts.writable(false)?;
                 let plan = Amend { entry: Some(entry.clone()), ..found.amend() };
                 (Confirmation::ReleasedSince, Outcome::Released, plan)
             }
@@ -299,7 +299,7 @@ pub fn extend<F: Facts>(
             if deadline <= entry.deadline {
                 return Ok(found.again(Confirmation::Confirmed));
             }
-            facts.writable(entry.units)?;
+            facts.writable(entry.units != Units::ONE)?;
             let entry = Some(Entry { deadline, ..entry.clone() });
             let plan = Amend { entry, hold: Some(Hold::Move(deadline)), ..found.amend() };
             Ok(Decision::Do(Confirmation::Confirmed, plan.into()))

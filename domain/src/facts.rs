@@ -187,6 +187,12 @@ pub trait Facts {
     /// The same, with the user's latest order.
     fn user_units(&self, user: &Self::Name) -> Result<Option<UserUnits<Self::Name>>, Self::Error>;
 
+    /// How many units are held or sold, by what all users have.
+    fn taken(&self) -> Result<i64, Self::Error>;
+
+    /// So many units of the stock are not for sale: another client has put them there. Often none.
+    fn note_surplus(&self, units: i64);
+
     /// The payment with this reference, if it is on record.
     fn payment(&self, reference: &Self::Name) -> Result<Option<Payment<Self::Name>>, Self::Error>;
 
@@ -223,8 +229,9 @@ pub trait Facts {
     /// Refuses a stream that can't take another entry.
     fn room(&self, stream: Stream) -> Result<(), Self::Error>;
 
-    /// Refuses a sale whose book can't be written, for an order of this many units.
-    fn writable(&self, units: Units) -> Result<(), Self::Error>;
+    /// Refuses a sale whose book can't be written; if it `counts` units, those beyond the first of
+    /// each order or user, one where these can't be counted either.
+    fn writable(&self, counts: bool) -> Result<(), Self::Error>;
 
     /// Refuses a line that can't be written.
     fn line_writable(&self) -> Result<(), Self::Error>;

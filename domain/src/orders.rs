@@ -1,9 +1,11 @@
 //! Decides what becomes of orders that are made, but for their confirmation: release.
 
-use crate::book::{Entry, Reason, Span, State};
+use crate::book::{Entry, Has, Reason, Span, State, UserUnits};
 use crate::facts::{Facts, Needed, Refusal, Stream, check_there, managed};
 use crate::payments::{Outcome, Payment};
-use crate::plan::{Amend, Append, Appends, Change, Decision, Hold, Order, Paid, Plan, Record};
+use crate::plan::{
+    Amend, Append, Appends, Change, Decision, Hold, Order, Paid, Plan, Record, more_beyond_one,
+};
 use crate::rejection::Fate;
 use crate::rules::{Meant, Rules};
 use crate::sale::{Stock, Units};
@@ -222,7 +224,7 @@ pub fn end_hold<F: Facts>(
         },
         _ => {
             check_there(facts, [Needed::Book])?;
-            facts.writable(Units::ONE)?;
+            facts.writable(false)?;
             Ok(Plan::StrayHold(id.clone()))
         }
     }
@@ -289,9 +291,11 @@ impl Release {
         let payment = if kept.is_none() { refunded(facts, rules, id, entry)? } else { None };
         let has = facts.user_units(&entry.user)?;
         let stock = self.stock_after(facts.stock()?, units, rules);
-        facts.writable(if is_held { entry.units } else { Units::ONE })?;
-        facts.room(Stream::Released)?;
         let remaining = has.as_ref().and_then(|has| has.without(units, false));
+        let had = has.as_ref().map_or(Has::default(), UserUnits::has);
+        let beyond_one = more_beyond_one(had, remaining.as_ref(), 0);
+        facts.writable(counts_extra || beyond_one != 0)?;
+        facts.room(Stream::Released)?;
         let order = Order { user: entry.user.clone(), id: id.clone(), units };
         let mut plan = Amend::about(order, Some(rules.sale));
         plan.appends = Appends::One(self.append(Some(entry.state)));
@@ -301,6 +305,7 @@ impl Release {
             let was_beyond = entry.units.beyond_first();
             plan.extra = kept.map_or(0, Units::beyond_first).saturating_sub(was_beyond);
         }
+        plan.beyond_one = beyond_one;
         plan.payment = payment;
         // Without units on record, none are written.
         plan.units = has.map(|_| remaining.clone().into());

@@ -30,6 +30,8 @@ pub struct Overlay<'f, F: Facts> {
     /// The most tries there can be, to allocate memory for all at once.
     tries: usize,
     taken: i64,
+    /// Before these tries.
+    taken_before: Cell<Option<i64>>,
     stock: Cell<Option<Stock>>,
     is_waited_for: Cell<Option<bool>>,
     due: OnceCell<Option<FirstDue<F::Name>>>,
@@ -45,6 +47,7 @@ impl<'f, F: Facts<Name: Hash>> Overlay<'f, F> {
             users: Table::default(),
             tries,
             taken: 0,
+            taken_before: Cell::new(None),
             stock: Cell::new(None),
             is_waited_for: Cell::new(None),
             due: OnceCell::new(),
@@ -152,6 +155,22 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
         }
     }
 
+    fn taken(&self) -> Result<i64, F::Error> {
+        let before = match self.taken_before.get() {
+            Some(taken) => taken,
+            None => {
+                let taken = self.base.taken()?;
+                self.taken_before.set(Some(taken));
+                taken
+            }
+        };
+        Ok(before.saturating_add(self.taken))
+    }
+
+    fn note_surplus(&self, units: i64) {
+        self.base.note_surplus(units);
+    }
+
     fn payment(&self, reference: &F::Name) -> Result<Option<Payment<F::Name>>, F::Error> {
         self.base.payment(reference)
     }
@@ -216,8 +235,8 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
         if stream == Stream::Orders && !self.is_empty() { Ok(()) } else { self.base.room(stream) }
     }
 
-    fn writable(&self, units: Units) -> Result<(), F::Error> {
-        self.base.writable(units)
+    fn writable(&self, counts: bool) -> Result<(), F::Error> {
+        self.base.writable(counts)
     }
 
     fn releasable(&self) -> Result<(), F::Error> {

@@ -1,6 +1,6 @@
 //! What a decision writes, as data: all of it or nothing.
 
-use crate::book::{Entry, Reason, State, UserUnits};
+use crate::book::{Entry, Has, Reason, State, UserUnits};
 use crate::facts::{Stream, Ticket};
 use crate::payments::{Outcome, Payment};
 use crate::rejection::Fate;
@@ -157,6 +157,8 @@ pub struct Booked<N> {
     pub entry: Entry<N>,
     /// What its user has.
     pub has: UserUnits<N>,
+    /// As [`Amend::beyond_one`].
+    pub beyond_one: i64,
 }
 
 impl<N> Booked<N> {
@@ -168,6 +170,17 @@ impl<N> Booked<N> {
     pub fn extra(&self) -> i64 {
         self.hold().map_or(0, |_| self.entry.units.beyond_first())
     }
+
+    /// Are units counted beside the lengths of keys?
+    pub fn counts(&self) -> bool {
+        self.extra() != 0 || self.beyond_one != 0
+    }
+}
+
+/// The same, of a user who had and has so much, and with so many more orders in line.
+pub(crate) fn more_beyond_one<N>(had: Has, has: Option<&UserUnits<N>>, in_line: i64) -> i64 {
+    let now = has.map_or(Has::default(), UserUnits::has);
+    now.beyond_one().saturating_sub(had.beyond_one()).saturating_add(in_line)
 }
 
 /// What a user has from now on.
@@ -200,6 +213,10 @@ pub struct Amend<N> {
     pub hold: Option<Hold>,
     /// How many more units beyond the first of each order are held.
     pub extra: i64,
+    /// How many more units there are [beyond one](Has::beyond_one) for each user, with one more for
+    /// each order in line. With that, these three numbers tell how many units are held and sold:
+    /// so many, and one for each user on record, less one for each order in line.
+    pub beyond_one: i64,
     pub payment: Option<Paid<N>>,
     pub place: Option<Place>,
     /// The user leaves the buyers.
@@ -219,6 +236,7 @@ impl<N> Amend<N> {
             units: None,
             hold: None,
             extra: 0,
+            beyond_one: 0,
             payment: None,
             place: None,
             dismiss: false,
@@ -261,7 +279,9 @@ impl<N> Plan<N> {
     pub fn moves_line(&self) -> bool {
         match self {
             Self::Amend(it) => {
-                let returns = it.stock.is_some_and(|stock| stock.after > stock.before);
+                // A stock that another client has written need not become more.
+                let is_release = |append: &Append| matches!(append, Append::Release { .. });
+                let returns = it.appends.all().iter().any(is_release);
                 it.sale.is_some() && (returns || it.place == Some(Place::Leave))
             }
             Self::StrayPlace(_) => true,

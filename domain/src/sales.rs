@@ -88,7 +88,8 @@ pub fn restock<F: Facts>(
     };
     let grown = |number: i64| number.checked_add(delta).ok_or(Refusal::Overflow);
     let (after, total) = (grown(before)?, grown(rules.total)?);
-    if after < 0 || total < 0 {
+    // Of a stock that another client has written, no units are taken that are held or sold.
+    if after < 0 || total < 0 || delta < 0 && total < facts.taken()? {
         return Err(Refusal::TooFew.into());
     }
     // Rules that stay are replicated again, for the client of a repeat to wait for.

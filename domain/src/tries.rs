@@ -6,7 +6,7 @@ use crate::orders::expire;
 use crate::plan::{Admission, Change, Decision, Order, Plan, Record, Take};
 use crate::rules::{Meant, Rules, Window};
 use crate::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
-use crate::selling::take;
+use crate::selling::{offered, take};
 use crate::waitlist::join;
 
 /// How many overdue orders a try settles before it is answered that it lost. Bounds its time; the
@@ -154,12 +154,12 @@ pub(crate) fn managed<F: Facts>(
         let ids = if settled { Vec::new() } else { overdue_of(facts, &order.user)? };
         return Ok(if ids.is_empty() { answer(Outcome::AtLimit) } else { Decision::Settle(ids) });
     }
-    let before = match facts.stock()? {
+    let left = match facts.stock()? {
         Stock::Missing if facts.policy().missing_is_sold_out => 0,
         Stock::Missing => return Err(Refusal::NoVoucher.into()),
         Stock::Left(left) => left,
     };
-    let Some(after) = before.checked_sub(order.units.get()).filter(|after| *after >= 0) else {
+    let Some(stock) = offered(facts, rules, left, order.units)? else {
         // Holds may be due. If they can't be released, the timer logs why.
         facts.sees_holds()?;
         let due = if settled { None } else { facts.due(SETTLED_MAX)? };
@@ -174,8 +174,7 @@ pub(crate) fn managed<F: Facts>(
     // Both fit: the limit, which bounds the sum, is an i64.
     let all = Units::new(has.units.saturating_add(units.get())).unwrap_or(units);
     let units = UserUnits { units: all, waiting: has.waiting, latest: id };
-    let stock = Change { before, after };
-    let take = take(facts, rules, order.clone(), stock, units, !has.is_buyer())?;
+    let take = take(facts, rules, order.clone(), stock, has, units, false)?;
     Ok(Decision::Do(Outcome::Accepted.into(), Plan::Take(take)))
 }
 

@@ -6,10 +6,10 @@
 
 use crate::book::{Entry, Has, Reason, State, UserUnits};
 use crate::facts::{Facts, First, Needed, Refusal, check_there, managed};
-use crate::plan::{Amend, Change, Left, Order, Place, Plan};
+use crate::plan::{Amend, Change, Left, Order, Place, Plan, more_beyond_one};
 use crate::rules::{Millis, Rules, Window};
 use crate::sale::{Stock, Units};
-use crate::selling::take;
+use crate::selling::{offered, take};
 
 /// How many orders of a line one command, or one step of the timer, decides. Bounds its time.
 pub const SERVED_MAX: usize = 25;
@@ -55,12 +55,12 @@ pub fn next<F: Facts>(facts: &F) -> Result<Next<F::Name>, F::Error> {
         Window::NotStarted => return Ok(Next::Later(rules.begin.unwrap_or(Millis::MAX))),
         Window::Open => {}
     }
-    let before = match facts.stock()? {
+    let left = match facts.stock()? {
         Stock::Left(left) => left,
         Stock::Missing => 0,
     };
-    Ok(match before.checked_sub(first.entry.units.get()).filter(|after| *after >= 0) {
-        Some(after) => Next::Serve { first, stock: Change { before, after } },
+    Ok(match offered(facts, &rules, left, first.entry.units)? {
+        Some(stock) => Next::Serve { first, stock },
         None => Next::Later(rules.end.unwrap_or(Millis::MAX)),
     })
 }
@@ -91,16 +91,19 @@ pub(crate) fn join<F: Facts>(
     if line.waiting >= line.most || order.units.get() > rules.total {
         return Ok(None);
     }
-    facts.writable(Units::ONE)?;
-    facts.line_writable()?;
-    let ticket = line.next().ok_or(Refusal::Garbled)?;
     let Order { user, id, units } = order.clone();
     // The limit, which bounds the sum, is an i64.
     let all = Units::new(has.units.saturating_add(units.get())).unwrap_or(units);
     let waiting = has.waiting.saturating_add(units.get());
+    let left = UserUnits { units: all, waiting, latest: id };
+    let beyond_one = more_beyond_one(has, Some(&left), 1);
+    facts.writable(beyond_one != 0)?;
+    facts.line_writable()?;
+    let ticket = line.next().ok_or(Refusal::Garbled)?;
     Ok(Some(Plan::Amend(Amend {
         entry: Some(Entry::made(State::Waiting, units, facts.now(), user)),
-        units: Some(Left::Units(UserUnits { units: all, waiting, latest: id })),
+        units: Some(Left::Units(left)),
+        beyond_one,
         place: Some(Place::Join(ticket)),
         ..Amend::about(order.clone(), Some(rules.sale))
     })))
@@ -122,12 +125,16 @@ impl<N: Clone> Waiter<N> {
     fn leave<F: Facts<Name = N>>(self, facts: &F, reason: Reason) -> Result<Amend<N>, F::Error> {
         let Self { rules, id, entry, has } = self;
         check_there(facts, [Needed::Units])?;
-        facts.writable(Units::ONE)?;
+        let left = has.as_ref().and_then(|has| has.without(entry.units, true));
+        let had = has.as_ref().map_or(Has::default(), UserUnits::has);
+        let beyond_one = more_beyond_one(had, left.as_ref(), -1);
+        facts.writable(beyond_one != 0)?;
         facts.line_writable()?;
         let order = Order { user: entry.user.clone(), id, units: entry.units };
         let plan = Amend {
             // Without units on record, none are written.
-            units: has.map(|has| has.without(entry.units, true).into()),
+            units: has.map(|_| left.into()),
+            beyond_one,
             entry: Some(entry.clone().released(reason)),
             place: Some(Place::Leave),
             ..Amend::about(order, Some(rules.sale))
@@ -142,7 +149,7 @@ impl<N: Clone> Waiter<N> {
         check_there(facts, [Needed::Units])?;
         facts.line_writable()?;
         let units = entry.units;
-        let is_new = has.as_ref().is_none_or(|has| !has.has().is_buyer());
+        let had = has.as_ref().map_or(Has::default(), UserUnits::has);
         let has = match has {
             Some(has) => {
                 UserUnits { waiting: has.waiting.saturating_sub(units.get()).max(0), ..has }
@@ -151,6 +158,6 @@ impl<N: Clone> Waiter<N> {
         };
         let waited = facts.now().saturating_sub(entry.deadline).max(0);
         let order = Order { user: entry.user, id, units };
-        Ok(Plan::Serve(take(facts, &rules, order, stock, has, is_new)?, waited))
+        Ok(Plan::Serve(take(facts, &rules, order, stock, had, has, true)?, waited))
     }
 }

@@ -6,9 +6,8 @@ mod whole;
 
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::keyspace::book::read_extra;
+use crate::keyspace::book::{Extra, read_extra, write_extra};
 use crate::keyspace::buyers::Buyer;
-use crate::keyspace::entries::decimal;
 use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Added;
@@ -54,7 +53,7 @@ impl<'a> Sale<'a> {
                 let lifted = self.lift_hold(id.as_str());
                 let is_none_held = is_last(&lifted);
                 self.publish(lifted);
-                self.count_extra(0, is_none_held);
+                self.count_extra(Extra::default(), is_none_held);
             }
             Plan::StrayPlace(id) => self.publish(self.leave_line(id.as_str())),
         }
@@ -111,7 +110,8 @@ impl<'a> Sale<'a> {
         if plan.dismiss {
             self.dismiss(&order.user);
         }
-        self.count_extra(plan.extra, is_none_held);
+        let more = Extra { orders: plan.extra, users: plan.beyond_one };
+        self.count_extra(more, is_none_held);
         Ok(())
     }
 
@@ -212,21 +212,21 @@ impl<'a> Sale<'a> {
         })
     }
 
-    /// Counts the units of an order beyond the first as held, or as no longer held. Replicated by
-    /// the server.
-    ///
-    /// The key was seen to be an integer before, and is deleted when it would be 0. A sum that does
-    /// not fit, of a key that somebody has edited, is left for SECKILL.AUDIT.
-    fn count_extra(&self, by: i64, is_none_held: bool) {
+    /// Counts more extra units, or less. The key was seen to be readable before, and is deleted
+    /// when there are none.
+    fn count_extra(&self, more: Extra, is_none_held: bool) {
         let Ok(keys) = self.managed_keys() else { return };
-        let extra = || read_extra(self.ctx, keys).unwrap_or(0).saturating_add(by);
-        if is_none_held || by != 0 && extra() <= 0 {
-            // No order of several units is held.
-            if rules::exists(self.ctx, keys.extra) {
-                drop(Call::write_all(self.ctx, c"DEL", &[keys.extra]));
-            }
-        } else if by != 0 {
-            drop(Call::write(self.ctx, c"INCRBY", keys.extra, decimal(by).as_str()));
+        let exists = || rules::exists(self.ctx, keys.extra);
+        if more == Extra::default() && !(is_none_held && exists()) {
+            return;
+        }
+        let had = read_extra(self.ctx, keys).unwrap_or_default();
+        let orders = if is_none_held { 0 } else { had.orders.saturating_add(more.orders).max(0) };
+        let extra = Extra { orders, users: had.users.saturating_add(more.users) };
+        if extra != Extra::default() {
+            write_extra(self.ctx, keys.extra, extra);
+        } else if exists() {
+            drop(Call::write_all(self.ctx, c"DEL", &[keys.extra]));
         }
     }
 }

@@ -1,22 +1,66 @@
 //! The book of a managed voucher: its orders, its users' units, and its holds by deadline. Three
 //! keys, written together by [`super::apply`], and a fourth where orders of several units are held.
 
+use crate::effect::Effect;
 use crate::error::CommandError;
+use crate::keyspace::entries::decimal;
 use crate::keyspace::presence::check_one_here;
 use crate::keyspace::sale_keys::ManagedKeys;
-use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str};
+use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
 use domain::due::HoldPosition;
 use domain::integer;
 use domain::rules::Millis;
 
-/// Units of held orders beyond the first of each.
-pub(super) fn read_extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<i64, CommandError> {
-    let Some(key) = ReadKey::open(ctx, keys.extra) else {
-        return check_one_here(ctx, keys, keys.extra).map(|()| 0);
+/// The units that nothing else counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extra {
+    /// Of held orders, beyond the first of each.
+    pub(crate) orders: i64,
+    /// Held and sold, beyond one for each user on record, and one for each order in line.
+    pub(crate) users: i64,
+}
+
+/// The names of its fields.
+const EXTRA_FIELDS: [&[u8]; 2] = [b"orders", b"users"];
+
+/// The extra units; none without the key, which may not be on another node.
+pub(super) fn read_extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<Extra, CommandError> {
+    match peek_extra(ctx, keys)? {
+        Some(extra) => Ok(extra),
+        None => check_one_here(ctx, keys, keys.extra).map(|()| Extra::default()),
+    }
+}
+
+/// The extra units, if the key is here.
+pub(super) fn peek_extra(
+    ctx: Ctx<'_>,
+    keys: ManagedKeys<'_>,
+) -> Result<Option<Extra>, CommandError> {
+    let Some(key) = ReadKey::open(ctx, keys.extra) else { return Ok(None) };
+    let number = |field: &[u8]| match key.hash_get(OwnedStr::new(field).as_str()) {
+        Ok(None) => Ok(0),
+        Ok(Some(text)) => integer::parse(text.as_str().bytes()).ok_or(CommandError::Garbled),
+        Err(_) => Err(CommandError::Garbled),
     };
-    // Whatever is wrong with it concerns orders of several units only.
-    let text = key.string().map_err(|_| CommandError::Garbled)?;
-    integer::parse(text).ok_or(CommandError::Garbled)
+    let [orders, users] = EXTRA_FIELDS.map(number);
+    Ok(Some(Extra { orders: orders?, users: users? }))
+}
+
+/// Writes the extra units, of a key that is missing or a hash.
+pub(super) fn write_extra(ctx: Ctx<'_>, key: Str<'_>, extra: Extra) {
+    let names = EXTRA_FIELDS.map(OwnedStr::new);
+    let numbers = [extra.orders, extra.users].map(decimal);
+    let mut hash = WriteKey::open(ctx, key);
+    let mut fields = Vec::with_capacity(names.len());
+    for (name, number) in names.iter().zip(numbers) {
+        if hash.hash_set(name.as_str(), number.as_str()).is_ok() {
+            fields.push((name.as_str(), number));
+        }
+    }
+    drop(hash);
+    if !fields.is_empty() {
+        Effect::FieldsSet { key, fields }.publish(ctx);
+    }
 }
 
 /// What a holds key holds.
@@ -85,7 +129,7 @@ pub(crate) fn units_held(
         return Err(CommandError::WrongType);
     }
     let count = i64::try_from(holds.len()).unwrap_or(i64::MAX);
-    let extra = if all_single { 0 } else { read_extra(ctx, keys)? };
+    let extra = if all_single { 0 } else { read_extra(ctx, keys)?.orders };
     Ok(count.saturating_add(extra))
 }
 
@@ -95,8 +139,8 @@ pub(crate) fn waiting(ctx: Ctx<'_>, line: Str<'_>) -> i64 {
     line.map_or(0, |line| i64::try_from(line.len()).unwrap_or(i64::MAX))
 }
 
-/// Units of held orders beyond the first of each, as the key says; None if it is not an integer.
-pub(crate) fn extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<Option<i64>, CommandError> {
+/// The extra units, as the key says; None if it can't be read.
+pub(crate) fn extra(ctx: Ctx<'_>, keys: ManagedKeys<'_>) -> Result<Option<Extra>, CommandError> {
     match read_extra(ctx, keys) {
         Ok(extra) => Ok(Some(extra)),
         Err(CommandError::WrongType | CommandError::Garbled) => Ok(None),

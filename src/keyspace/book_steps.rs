@@ -33,13 +33,15 @@ impl Audited<'_> {
     /// What can be computed in constant time for a sale with this total and stock.
     pub(crate) fn figures(self, total: i64, left: Option<i64>) -> Result<Figures, CommandError> {
         let [orders, _, holds, waiting, _] = self.lens();
+        let extra = book::extra(self.ctx, self.keys)?;
         Ok(Figures {
             total,
             left,
             orders,
             holds,
             waiting,
-            extra: book::extra(self.ctx, self.keys)?,
+            extra: extra.map(|extra| extra.orders),
+            beyond_one: extra.map(|extra| extra.users),
         })
     }
 }

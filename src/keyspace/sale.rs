@@ -14,6 +14,7 @@ use crate::keyspace::presence::Reach;
 use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::stock;
+use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::server::{Ctx, Kind, OwnedStr, Str};
 use crate::typed::{User, Voucher};
 use domain::book::{Entry, Has, UserUnits};
@@ -144,26 +145,9 @@ impl<'a> Sale<'a> {
         if is_managed { Ok(self.managed_keys()?.voucher) } else { Ok(self.voucher) }
     }
 
-    /// Nothing that can be released is due before this moment, as far as is known.
-    pub(super) fn note_none_due(&self, before: Millis) {
-        if let Keys::Derived(Opening { keys, .. }) = self.keys {
-            keys.set_none_due(self.ctx.selected_db(), before);
-        }
-    }
-
-    /// Where it is remembered that nobody waits, until an event says otherwise.
-    pub(super) fn none_waits_in(&self) -> Option<&Cell<Option<i32>>> {
-        if let Keys::Derived(it) = self.keys { Some(&it.keys.none_waits_in) } else { None }
-    }
-
-    /// Is it known that nothing is due now?
-    pub(super) fn is_none_due(&self) -> bool {
-        match self.keys {
-            Keys::Derived(Opening { keys, .. }) => {
-                keys.is_none_due(self.ctx.selected_db(), self.now())
-            }
-            Keys::Given { .. } => true,
-        }
+    /// The voucher's keys, with what is known of them; none where the client names the keys.
+    pub(super) fn known_keys(&self) -> Option<&VoucherKeys> {
+        if let Keys::Derived(it) = self.keys { Some(&it.keys) } else { None }
     }
 
     /// The rules are others now.
@@ -312,6 +296,16 @@ impl<'a> Facts for Sale<'a> {
         Ok(Some(UserUnits { units, waiting, latest: Name::read(latest) }))
     }
 
+    fn taken(&self) -> Result<i64, CommandError> {
+        self.count_taken()
+    }
+
+    fn note_surplus(&self, units: i64) {
+        if self.known_keys().is_some_and(|keys| keys.is_more_surplus(units)) {
+            self.warn_of_surplus(units);
+        }
+    }
+
     fn payment(&self, reference: &Name<'a>) -> Result<Option<Payment<Name<'a>>>, CommandError> {
         self.read_payment(reference)
     }
@@ -380,10 +374,10 @@ impl<'a> Facts for Sale<'a> {
         Ok(())
     }
 
-    fn writable(&self, units: Units) -> Result<(), CommandError> {
+    fn writable(&self, counts: bool) -> Result<(), CommandError> {
         check_primary(self.ctx)?;
         let keys = self.managed_keys()?;
-        if units != Units::ONE {
+        if counts {
             let extra = || book::read_extra(self.ctx, keys);
             self.opened().book.aside(self.ctx, keys.book, extra)?;
         }

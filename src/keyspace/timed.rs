@@ -14,6 +14,19 @@ use std::cell::Ref;
 use std::rc::Rc;
 
 impl<'a> Sale<'a> {
+    /// Nothing that can be released is due before this moment, as far as is known.
+    fn note_none_due(&self, before: Millis) {
+        if let Some(keys) = self.known_keys() {
+            keys.set_none_due(self.ctx.selected_db(), before);
+        }
+    }
+
+    /// Is it known that nothing is due now?
+    fn is_none_due(&self) -> bool {
+        let db = self.ctx.selected_db();
+        self.known_keys().is_none_or(|keys| keys.is_none_due(db, self.now()))
+    }
+
     /// The next tries need not find out again that what is due can't be released.
     pub(crate) fn rest_from_due(&self) {
         /// How long tries ignore holds that could not be released.
@@ -62,7 +75,8 @@ impl<'a> Sale<'a> {
     }
 
     pub(super) fn has_line(&self) -> Result<bool, CommandError> {
-        let (db, none_waits_in) = (self.ctx.selected_db(), self.none_waits_in());
+        let (db, none_waits_in) =
+            (self.ctx.selected_db(), self.known_keys().map(|keys| &keys.none_waits_in));
         if none_waits_in.is_some_and(|known| known.get() == Some(db)) {
             return Ok(false);
         }
@@ -75,6 +89,19 @@ impl<'a> Sale<'a> {
                 none_waits_in.inspect(|known| known.set(Some(db)));
                 Ok(false)
             }
+        }
+    }
+
+    /// How many orders are in line. Of another type, nobody waits.
+    #[inline]
+    pub(super) fn waiting(&self) -> Result<i64, CommandError> {
+        match self.has_line() {
+            Ok(true) => {
+                let waiting = self.line_key()?.map_or(0, |line| line.len());
+                Ok(i64::try_from(waiting).unwrap_or(i64::MAX))
+            }
+            Ok(false) | Err(CommandError::WrongType) => Ok(0),
+            Err(error) => Err(error),
         }
     }
 

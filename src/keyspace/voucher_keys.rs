@@ -38,6 +38,10 @@ pub(crate) struct VoucherKeys {
     none_due: Cell<Option<(i32, Millis)>>,
     /// The database in which nobody waits for units, or none.
     pub(super) none_waits_in: Cell<Option<i32>>,
+    /// The database that has no extra units, or none.
+    pub(super) none_extra_in: Cell<Option<i32>>,
+    /// How many units the log has said to be in the stock that are not for sale.
+    surplus: Cell<i64>,
     /// In a cluster: the database whose keys were all seen to be on this node, or none. Other
     /// databases of the slot may move at another time.
     whole_in: Cell<Option<i32>>,
@@ -78,6 +82,8 @@ impl VoucherKeys {
             unmanaged_in: Cell::new(None),
             none_due: Cell::new(None),
             none_waits_in: Cell::new(None),
+            none_extra_in: Cell::new(None),
+            surplus: Cell::new(0),
             whole_in: Cell::new(None),
         })
     }
@@ -290,9 +296,21 @@ impl VoucherKeys {
         self.none_waits_in.set(None);
     }
 
+    /// Something happened to the extra units, in whichever database.
+    pub(super) fn extra_changed(&self) {
+        self.none_extra_in.set(None);
+    }
+
     /// One of the keys may have left, in whichever database.
     pub(super) fn may_have_left(&self) {
         self.whole_in.set(None);
+        self.none_extra_in.set(None);
+    }
+
+    /// Remembers that so many units of the stock are not for sale. True if that is news.
+    #[inline]
+    pub(super) fn is_more_surplus(&self, units: i64) -> bool {
+        self.surplus.replace(units) < units
     }
 
     /// Do the voucher's orders go to this stream, or what becomes of them?

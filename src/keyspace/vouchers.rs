@@ -8,7 +8,9 @@ use crate::keyspace::kept::Kept;
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::server::{Ctx, MainThread, OwnedStr, Str};
 use crate::typed::Voucher;
-use domain::key_names::{HOLDS_PREFIX, RULES_PREFIX, WAIT_PREFIX, entry_name, voucher_beside};
+use domain::key_names::{
+    EXTRA_PREFIX, HOLDS_PREFIX, RULES_PREFIX, WAIT_PREFIX, entry_name, voucher_beside,
+};
 use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hasher};
 use std::rc::Rc;
@@ -143,7 +145,8 @@ impl Vouchers {
     /// - That no hold is due ends with any event of the holds key but those of strings, which are
     ///   not heard: where somebody has written SET over the holds, a try at the limit says so, and
     ///   the key's type is seen by the next one that looks.
-    /// - That nobody waits is known while there is no line, and ends with any event of its key.
+    /// - That nobody waits is known while there is no line, and ends with any event of its key. So
+    ///   does that there are no extra units.
     pub(crate) fn on_key(&self, event: &CStr, key: &[u8]) {
         if let Some(name) = key.strip_prefix(RULES_PREFIX) {
             self.tell(name, VoucherKeys::rules_changed);
@@ -151,6 +154,8 @@ impl Vouchers {
             self.tell(name, VoucherKeys::holds_changed);
         } else if let Some(name) = key.strip_prefix(WAIT_PREFIX) {
             self.tell(name, VoucherKeys::line_changed);
+        } else if let Some(name) = key.strip_prefix(EXTRA_PREFIX) {
+            self.tell(name, VoucherKeys::extra_changed);
         }
         if config::is_cluster() {
             self.on_key_in_cluster(event, key);

@@ -264,7 +264,7 @@ fn a_key_that_comes_is_not_waited_for_longer() {
         ("order", "SADD seckill:order:7 ann"),
         ("units", "RENAME away seckill:units:7"),
         ("book", "RENAME away seckill:book:7"),
-        ("extra", "SET seckill:extra:7 1"),
+        ("extra", "HSET seckill:extra:7 orders 1 users 1"),
         ("voucher", "RENAME away seckill:voucher:7"),
     ];
     for (kind, come) in comes {

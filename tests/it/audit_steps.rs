@@ -120,7 +120,7 @@ fn the_audit_finds_tampering_with_each_key() {
         ("SADD seckill:order:7 carol", "1 buyers have no units on record"),
         ("DEL seckill:order:7", "2 live orders are of users who are not among the buyers"),
         (
-            "SET seckill:extra:7 x",
+            "HSET seckill:extra:7 orders x",
             "held orders have 1 units beyond the first of each, but their count is no integer",
         ),
     ] {

@@ -54,6 +54,7 @@
 //! | `differential` | random histories against the reference scripts |
 //! | `measured_scripts` | the scripts with which the benchmark compares commands |
 //! | `scripts`, `scripts_seen`, `scripts_busy` | scripts that commands replace; under load |
+//! | `foreign_stock` | stocks of managed vouchers that other clients write |
 //! | `functions` | the library of functions against the module |
 //! | `own_names` | streams with equal names, and locks named like keys of a sale |
 //! | `bounds` | how long arguments of clients may be |
@@ -89,6 +90,7 @@ mod docs_tables;
 mod dropped;
 mod effects;
 mod events;
+mod foreign_stock;
 mod functions;
 mod holds;
 mod holds_mended;

@@ -15,13 +15,14 @@ fn an_order_of_several_and_one_that_is_sold_at_once() {
         HSET seckill:book:7 o1 held:2:WHEN:alice
         HSET seckill:units:7 alice 2:o1
         ZADD seckill:hold:7 WHEN o1
-        INCRBY seckill:extra:7 1
+        HSET seckill:extra:7 orders 1 users 1
         > SECKILL.TRY 7 alice o2 UNITS 1
         DECR seckill:stock:7
         XADD stream.orders ID userId alice voucherId 7 id o2 deadline WHEN sale SALE
         HSET seckill:book:7 o2 held:1:WHEN:alice
         HSET seckill:units:7 alice 3:o2
         ZADD seckill:hold:7 WHEN o2
+        HSET seckill:extra:7 orders 1 users 2
         > CONFIG SET seckill.confirmed-stream no
         > SECKILL.TRY 7 bob o3 => ...
         > SECKILL.CONFIRM 7 bob o3
@@ -79,6 +80,7 @@ fn payments_and_a_part_of_an_order() {
         reason cancelled was sold kept 1
         HSET seckill:book:7 o1 sold:1:0,asked2,ref5:pay-1:alice
         HSET seckill:units:7 alice 1:o1
+        DEL seckill:extra:7
         INCRBY seckill:stock:7 1
         > SECKILL.CANCEL 7 alice o1
         XADD stream.orders.released ID userId alice voucherId 7 id o1 sale SALE ref pay-1 \
@@ -120,7 +122,7 @@ fn orders_in_line() {
         HSET seckill:units:7 bob 2:o2
         ZADD seckill:hold:7 WHEN o2
         ZREM seckill:wait:7 o2
-        INCRBY seckill:extra:7 1
+        HSET seckill:extra:7 orders 1 users 1
         > SECKILL.CANCEL 7 ann o3 => ...
         > SECKILL.TRY 7 cid o4 WAITLIST => ...
         > SECKILL.ALTER 7 END 1

@@ -54,7 +54,7 @@ fn the_stream_can_be_named_or_turned_off() {
         let refused = server.say(&format!("CONFIG SET seckill.draw-stream {name}"));
         assert!(refused.contains("must not make names that other keys"), "{name}: {refused}");
     }
-    server.check("> CONFIG GET seckill.draw-stream\n1) seckill.draw-stream\n2) ''");
+    server.check("> CONFIG GET seckill.draw-stream\n1) \"seckill.draw-stream\"\n2) \"\"");
     server.run("CONFIG SET seckill.draw-stream stream.draws");
     server.check("> SECKILL.DRAW 7 dave\n1) 0\n2) d");
 }

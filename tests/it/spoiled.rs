@@ -74,7 +74,7 @@ fn a_key_of_another_type_is_refused_before_anything_changes() {
         let right = match key.as_str() {
             _ if is_of(&["stream", "orders"]) => "XADD",
             _ if is_of(&["seckill:order", "buyers"]) => "SADD",
-            _ if is_of(&["book", "units", "payments", "winners", "outside"]) => "HSET",
+            _ if is_of(&["book", "units", "payments", "winners", "outside", "extra:"]) => "HSET",
             _ if is_of(&["hold:", "wait:"]) => "ZADD",
             _ if is_of(&["codes"]) => "RPUSH",
             _ => "SET",
@@ -83,7 +83,7 @@ fn a_key_of_another_type_is_refused_before_anything_changes() {
         // One other type is enough for most commands.
         for (number, make) in makes.iter().filter(|make| !make.starts_with(right)).enumerate() {
             spoiled.by_type(key, make);
-            // The counter of extra units is a record: what else was written there is no number.
+            // Extra units are records: what else was written there can't be read.
             let code = if key.contains(":extra:") { "ERR" } else { "WRONGTYPE" };
             spoiled.refuses(if number == 0 { &calls } else { &calls[..1] }, code);
         }
@@ -174,7 +174,7 @@ fn what_no_command_wrote_is_refused() {
         ("HSET seckill:units:7 alice x", units, unread),
         ("HSET seckill:payments:7 p x", &["SECKILL.CONFIRM 7 alice o1 REF p"], unread),
         ("RENAME seckill:codes:p seckill:extra:7", &["SECKILL.TRY 7 bob o2 UNITS 2"], ""),
-        ("SET seckill:extra:7 x", &["SECKILL.TRY 7 bob o2 UNITS 2"], ""),
+        ("HSET seckill:extra:7 users x", &["SECKILL.TRY 7 bob o2 UNITS 2"], unread),
         (
             "SET seckill:stock:8 9223372036854775807",
             &["SECKILL.CANCEL 8 alice o1", "SECKILL.REJECT stream.orders g UNMANAGED"],

@@ -71,8 +71,10 @@ fn a_line_without_its_book_waits_for_it() {
 #[test]
 fn a_line_is_found_wherever_it_appears() {
     let mut server = Server::with().aof().start();
-    // Nobody hears of a stock that another client changes.
-    let free = "INCRBY seckill:stock:7 1";
+    // Nobody hears of a stock that another client changes, and of a total.
+    let free = "EVAL \"local rules = redis.call('GET', KEYS[1]) \
+        redis.call('SET', KEYS[1], (string.gsub(rules, '1', '3', 1))) \
+        return redis.call('INCR', KEYS[2])\" 2 seckill:voucher:7 seckill:stock:7";
     let get_there = [
         "RENAME seckill:wait:7 x\nRENAME x seckill:wait:7",
         "COPY seckill:wait:7 x\nDEL seckill:wait:7\nCOPY x seckill:wait:7",

@@ -20,6 +20,7 @@ pub struct Maps {
     /// Order ids in line.
     pub line: BTreeSet<Bytes>,
     pub extra: Option<i64>,
+    pub beyond_one: Option<i64>,
     pub buyers: BTreeSet<Bytes>,
 }
 
@@ -34,7 +35,7 @@ impl Maps {
         let entries = orders.iter().filter_map(|(id, text)| Some((id, Entry::parse(text).ok()?)));
         let entries: Vec<_> = entries.collect();
         let waiting = entries.iter().filter(|(_, entry)| entry.state == State::Waiting);
-        let line = waiting.map(|(id, _)| (*id).clone()).collect();
+        let line: BTreeSet<_> = waiting.map(|(id, _)| (*id).clone()).collect();
         let held = entries.iter().filter(|(_, entry)| entry.state == State::Held);
         let held: Vec<_> =
             held.map(|(id, entry)| ((*id).clone(), entry.deadline, entry.units)).collect();
@@ -43,13 +44,18 @@ impl Maps {
         let has = |text: &Bytes| UserUnits::parse(text).map(|has| has.has()).unwrap_or_default();
         let buyers = units.iter().filter(|(_, text)| has(text).is_buyer());
         let buyers = buyers.map(|(user, _)| user.clone()).collect();
-        Self { total, left: Some(left), orders, units, holds, line, extra: Some(extra), buyers }
+        let beyond_one: i64 = units.values().map(|text| has(text).beyond_one()).sum();
+        let beyond_one =
+            i64::try_from(line.len()).ok().map(|waiting| beyond_one.saturating_add(waiting));
+        let (left, extra) = (Some(left), Some(extra));
+        Self { total, left, orders, units, holds, line, extra, beyond_one, buyers }
     }
 
     pub fn figures(&self) -> Figures {
         let [orders, holds, waiting] = [self.orders.len(), self.holds.len(), self.line.len()]
             .map(|len| i64::try_from(len).unwrap_or(i64::MAX));
-        Figures { total: self.total, left: self.left, orders, holds, waiting, extra: self.extra }
+        let Self { total, left, extra, beyond_one, .. } = *self;
+        Figures { total, left, orders, holds, waiting, extra, beyond_one }
     }
 
     /// All steps at once.

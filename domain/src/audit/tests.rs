@@ -36,14 +36,15 @@ fn a_sound_book_has_no_differences() {
     let figures = [report.held, report.sold, report.waiting, report.orders, report.buyers];
     assert_eq!((figures, report.is_changed), ([2, 3, 2, 7, 3], false));
     assert_eq!(report.differences, Vec::<String>::new());
-    let empty = Maps { total: 3, left: Some(3), extra: Some(0), ..Maps::default() };
+    let none = Some(0);
+    let empty = Maps { total: 3, left: Some(3), extra: none, beyond_one: none, ..Maps::default() };
     assert_eq!(empty.audit().differences, Vec::<String>::new());
 }
 
 #[test]
 fn every_tampering_is_reported_once() {
     type Tamper = fn(&mut Maps);
-    let rows: [(Tamper, &str); 24] = [
+    let rows: [(Tamper, &str); 25] = [
         (
             |b| b.left = Some(6),
             "8 units are missing: left 6 + held 2 + sold 3 is 11, of a total of 19",
@@ -90,6 +91,7 @@ fn every_tampering_is_reported_once() {
         (|b| b.holds.extend([(b"o9".to_vec(), 1)]), "1 holds have no held order"),
         (|b| drop(b.buyers.pop_first()), "2 live orders are of users who are not among the buyers"),
         (|b| b.extra = Some(3), "held orders have 0 units beyond the first of each, but"),
+        (|b| b.beyond_one = Some(4), "users have 3 units beyond one each, but their count is 4"),
         (|b| b.extra = None, "held orders have 0 units beyond the first of each, but"),
         (|b| assert!(b.buyers.insert(b"cid".to_vec())), "1 buyers have no units on record"),
     ];
@@ -204,7 +206,7 @@ fn what_is_no_cursor_is_refused() {
     let parse = |text: &str| Progress::at(text.as_bytes(), &Figures::default());
     let progress = Progress::begin(&sound().figures());
     let good = String::from_utf8(progress.cursor()).unwrap();
-    assert_eq!(good, "1:0:19:14:7:2:2:0".to_owned() + &":0".repeat(18));
+    assert_eq!(good, "1:0:19:14:7:2:2:0:3".to_owned() + &":0".repeat(19));
     assert_eq!(parse(&good), Some(progress));
     let [other, short] = [good.replacen('1', "6", 1), good.replace("19:14", "19")];
     let [signed, word] = [good.replace("1:0:", "1:-1:"), good.replace("19", "x")];
@@ -213,14 +215,14 @@ fn what_is_no_cursor_is_refused() {
         assert_eq!(parse(bad), None, "{bad}");
     }
     // The greatest numbers fit.
-    let most = "5:18446744073709551615:".to_owned() + &["-9223372036854775808"; 24].join(":");
+    let most = "5:18446744073709551615:".to_owned() + &["-9223372036854775808"; 26].join(":");
     assert!(most.len() <= super::CURSOR_LEN_MAX);
     assert_eq!(parse(&most).unwrap().cursor(), most.as_bytes());
 }
 
 #[test]
 fn sums_of_anything_overflow_nowhere() {
-    let most = "1:0:".to_owned() + &["9223372036854775807"; 24].join(":");
+    let most = "1:0:".to_owned() + &["9223372036854775807"; 26].join(":");
     let mut progress = Progress::at(most.as_bytes(), &Figures::default()).unwrap();
     let mut books = sound();
     put(&mut books.orders, "o0", "held:9223372036854775807:5:ann");

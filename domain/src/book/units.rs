@@ -27,6 +27,13 @@ impl Has {
     pub fn is_buyer(self) -> bool {
         self.units > self.waiting
     }
+
+    /// Held and sold units beyond one: what a user on record is counted as. For a user who only
+    /// waits, one less than nothing.
+    pub fn beyond_one(self) -> i64 {
+        let is_on_record = self.units > 0;
+        self.units.saturating_sub(self.waiting).saturating_sub(i64::from(is_on_record))
+    }
 }
 
 /// What the part behind a user's units begins with.

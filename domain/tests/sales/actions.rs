@@ -168,6 +168,7 @@ impl Run<'_> {
                 let plan = self.ask(|facts| orders::end_hold(facts, &id, Reason::Expired))?;
                 self.take(Decision::Do(Answer::Number(1), plan))
             }
+            Action::Overwrite(stock) => Ok(self.overwrite(stock)),
             _ => self.about_the_sale().map(Answer::Number),
         }
     }

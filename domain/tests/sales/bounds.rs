@@ -278,6 +278,21 @@ pub fn line() -> Bounds {
     Bounds { total_max: 3, ..of("a line", actions) }
 }
 
+/// A stock that other clients write, while orders are sold, held and wait.
+pub fn foreign() -> Bounds {
+    let mut actions = waiting(Requests { keeps: true, ..usual() });
+    let stocks = 0..=if is_set("BRIEF") { 2 } else { 3 };
+    actions.extend(stocks.map(Action::Overwrite));
+    actions.extend([Restock::By(1), Restock::By(-1)].map(Action::Restock));
+    actions.extend([None, Some(1)].map(Action::Hold));
+    Bounds { total_max: 3, ..of("a stock that others write", actions) }
+}
+
+/// The same without symmetry.
+pub fn small_foreign() -> Bounds {
+    Bounds { symmetry: false, ..foreign() }
+}
+
 /// Answers to repeats about orders that wait.
 pub fn line_told() -> Bounds {
     let mut actions = waiting(Requests { ids: &[0, 1], ..usual() });

@@ -20,7 +20,7 @@ use std::cell::Cell;
 pub const PLAIN: Policy = Policy { missing_is_sold_out: false, minus_one_is_unlimited: false };
 pub const SOFT: Policy = Policy { missing_is_sold_out: true, ..PLAIN };
 const ENDLESS: Policy = Policy { minus_one_is_unlimited: true, ..PLAIN };
-const MAX: i64 = i64::MAX;
+pub const MAX: i64 = i64::MAX;
 
 /// Asks about a world, of whose questions none fails, or one.
 fn ask<T>(world: World, policy: Policy, fails: usize, ask: impl FnOnce(&View<'_>) -> T) -> T {
@@ -32,7 +32,7 @@ pub fn asked<T>(world: World, question: impl FnOnce(&View<'_>) -> T) -> T {
     ask(world, PLAIN, usize::MAX, question)
 }
 
-fn restocked(world: World, restock: Restock<u8>) -> Result<(i64, SalePlan<u8>), Error> {
+pub fn restocked(world: World, restock: Restock<u8>) -> Result<(i64, SalePlan<u8>), Error> {
     asked(world, |facts| sales::restock(facts, Meant::Any, restock))
 }
 
@@ -56,6 +56,7 @@ pub fn with_order(state: State, units: i64, stock: Option<i64>, total: i64) -> W
     world.holds[0] = is_held.then_some(made.deadline);
     world.extra = if is_held { units - 1 } else { 0 };
     world.units[0] = Some(UserUnits { units: made.units, waiting: 0, latest: 0 });
+    world.beyond_one = units - 1;
     world.buyers[0] = true;
     world
 }
@@ -75,7 +76,7 @@ pub fn plan<A>(decision: Result<Decision<A, u8>, Error>) -> Flat {
 #[test]
 fn a_stock_sells_all_or_nothing() {
     let bare = |stock| World { stock, ..World::EMPTY };
-    let managed = |stock| World { stock, ..created(Rules { limit: MAX, ..sale() }) };
+    let managed = |stock| World { stock, ..created(Rules { total: MAX, limit: MAX, ..sale() }) };
     let no_stock = refused(Refusal::NoVoucher);
     let take = |before, after| Ok((Outcome::Accepted, Some(Change { before, after })));
     let (free, sold_out) = (Ok((Outcome::Accepted, None)), Ok((Outcome::SoldOut, None)));

@@ -29,6 +29,7 @@ pub struct Flat {
     pub units: Option<Option<UserUnits<u8>>>,
     pub hold: Option<Hold>,
     pub extra: i64,
+    pub beyond_one: i64,
     pub payment: Option<Paid<u8>>,
     pub place: Option<Place>,
     pub dismiss: bool,
@@ -49,6 +50,7 @@ impl Flat {
             units: None,
             hold: None,
             extra: 0,
+            beyond_one: 0,
             payment: None,
             place: None,
             dismiss: false,
@@ -66,6 +68,7 @@ impl Flat {
             units: Some(Some(booked.has)),
             hold: booked.hold().map(Hold::Place),
             extra: booked.extra(),
+            beyond_one: booked.beyond_one,
             place: waited.map(|_| Place::Leave),
             ..flat
         }
@@ -73,7 +76,7 @@ impl Flat {
 
     fn amend(amend: Amend<u8>) -> Self {
         let Amend { order, sale, appends, rules, stock, entry, units, hold, .. } = amend;
-        let Amend { extra, payment, place, dismiss, .. } = amend;
+        let Amend { extra, beyond_one, payment, place, dismiss, .. } = amend;
         let mut both = appends.all().iter().copied();
         let hold = hold.map(|hold| match hold {
             domain::plan::Hold::Move(until) => Hold::Move(until),
@@ -85,7 +88,7 @@ impl Flat {
         });
         let appends = [both.next(), both.next()];
         let flat = Self { sale, appends, rules, stock, entry, units, hold, ..Self::about(order) };
-        Self { extra, payment, place, dismiss, ..flat }
+        Self { extra, beyond_one, payment, place, dismiss, ..flat }
     }
 }
 

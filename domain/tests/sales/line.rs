@@ -66,7 +66,7 @@ impl World {
     fn idles(&self) -> bool {
         let first = self.in_line().first().and_then(|id| self.entry(*id));
         let is_open = self.rules.is_some_and(|rules| rules.window(NOW) == Window::Open);
-        let left = self.stock.unwrap_or(0);
+        let left = self.for_sale();
         is_open && first.is_some_and(|first| first.units.get() <= left)
     }
 }
@@ -152,14 +152,16 @@ impl Step<'_> {
                 ensure(!has_units || had_units || !was_behind, "a waiter is overtaken")?;
             }
         }
-        let goes_on = self.before.idles() || self.written.is_tired;
+        // What another client writes is seen by the next command, or by the timer.
+        let is_foreign = matches!(self.action, Action::Overwrite(_));
+        let goes_on = self.before.idles() || self.written.is_tired || is_foreign;
         ensure(goes_on || !self.after.idles(), "a unit is idle in front of whom it fits")
     }
 
     /// An order that joined the line, for want of units.
     pub fn check_joined(&self, order: &Order<u8>) -> Checked {
         let id = usize::from(order.id);
-        let (left, others) = (self.after.stock.unwrap_or(0), self.after.in_line().len() - 1);
+        let (left, others) = (self.after.for_sale(), self.after.in_line().len() - 1);
         ensure(matches!(self.action, Action::Wait(_)), "nobody wanted to wait")?;
         ensure(self.after.line[id].is_some(), "waiting, but not in line")?;
         ensure(left < order.units.get() || others > 0, "an order waits although units are there")?;

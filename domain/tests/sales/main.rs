@@ -10,6 +10,7 @@ mod carts;
 mod confirmations;
 mod extremes;
 mod flat;
+mod foreign;
 mod ledger;
 mod line;
 mod model;
@@ -30,12 +31,13 @@ mod words;
 mod world;
 
 use bounds::{
-    batches, failover, faults, faults_of_sales, is_set, line, line_faults, line_told, one_sale,
-    payments, payments_of_sales, rules, small, small_line, two_sales, words,
+    batches, failover, faults, faults_of_sales, foreign, is_set, line, line_faults, line_told,
+    one_sale, payments, payments_of_sales, rules, small, small_foreign, small_line, two_sales,
+    words,
 };
 use model::{Bounds, Sales};
 use planted::{PLANTED, Planted};
-use planted_line::PLANTED_LINE;
+use planted_line::{PLANTED_FOREIGN, PLANTED_LINE};
 use planted_paid::PLANTED_PAID;
 use planted_words::PLANTED_WORDS;
 use stateright::{Checker, Model};
@@ -130,6 +132,12 @@ fn a_line_takes_every_course() {
 }
 
 #[test]
+fn whoever_writes_the_stock_no_more_than_the_total_is_sold() {
+    let orders = ["TRY 0 1 2 5 6 7", "CONFIRM 0 1 2 3", "CANCEL 0 1 2 3", "REJECT 0 1"];
+    explore(foreign(), &[&orders[..], &["RESTOCK 0 1 2 3 4 5 6 7"]].concat());
+}
+
+#[test]
 fn repeats_in_a_line_are_answered_alike() {
     let orders = ["TRY 0 1 2 4 5 6 7", "CONFIRM 0 1 2 3", "CANCEL 0 1 2 3", "REJECT 0 1"];
     explore(line_told(), &orders);
@@ -181,6 +189,11 @@ fn planted_faults_are_found() {
 #[test]
 fn planted_faults_of_a_line_are_found() {
     find(small_line, PLANTED_LINE);
+}
+
+#[test]
+fn planted_faults_of_a_stock_that_others_write_are_found() {
+    find(small_foreign, PLANTED_FOREIGN);
 }
 
 #[test]

@@ -98,6 +98,7 @@ impl Sales {
                 }
                 Action::Restock(Restock::To(to)) => to <= self.bounds.total_max,
                 Action::SetStock(_) => world.rules.is_none() && world.stock.is_none(),
+                Action::Overwrite(_) => world.rules.is_some(),
                 Action::Lag => last.replica.is_none() && !last.has_failed,
                 Action::Failover => last.replica.is_some(),
                 _ => true,

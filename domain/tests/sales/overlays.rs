@@ -38,7 +38,7 @@ fn an_overlay_knows_plans_that_are_not_applied() {
     let has = |units| Ok(Has { units, waiting: 0 });
     assert_eq!((overlay.units_of(&0), overlay.units_of(&1)), (has(3), has(2)));
     assert_eq!((overlay.known_buyer(&1), overlay.is_buyer(&1)), (Ok(Some(true)), Ok(true)));
-    assert_eq!(overlay.stock(), Ok(Stock::Left(1)));
+    assert_eq!((overlay.stock(), overlay.taken()), (Ok(Stock::Left(1)), Ok(5)));
     assert_eq!(overlay.entry(&2).unwrap().map(|entry| entry.user), Some(0));
     assert_eq!(overlay.entry(&0).unwrap(), world.book[0]);
     assert_eq!(overlay.take().iter().map(|take| take.order.id).collect::<Vec<_>>(), [1, 2]);
@@ -54,15 +54,16 @@ fn an_overlay_passes_on_what_it_does_not_know() {
     let asked = Cell::new(0);
     let view = View { world: &world, asked: &asked, fails: 0, knows_buyers: true, policy: SOFT };
     type Question = fn(&Overlay<'_, View<'_>>) -> Result<bool, Error>;
-    let questions: [(Question, bool); 21] = [
+    let questions: [(Question, bool); 22] = [
         (|facts| facts.has_own_keys(true), true),
         (|facts| facts.is_missing(Needed::Book), false),
         (|facts| facts.known_buyer(&0).map(|known| known == Some(true)), true),
         (|facts| facts.known_buyer(&1).map(|known| known == Some(true)), false),
         (|facts| facts.is_buyer(&0), true),
         (|facts| facts.room(Stream::Orders).map(|()| true), true),
-        (|facts| facts.writable(Units::ONE).map(|()| true), true),
+        (|facts| facts.writable(true).map(|()| true), true),
         (|facts| facts.releasable().map(|()| true), true),
+        (|facts| facts.taken().map(|taken| taken == 1), true),
         (|facts| facts.payment(&0).map(|payment| payment.is_none()), true),
         (|facts| facts.last_sale().map(|last| last.is_some()), true),
         (|facts| facts.outside(&0).map(|units| units == Some(Units::ONE)), true),

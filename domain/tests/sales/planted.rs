@@ -200,6 +200,10 @@ pub const PLANTED: &[Planted] = &[
             world.payments = world.payments.map(|it| it.filter(|it| Some(it.sale) == sale));
         }
     }),
+    written("a user's units beyond one are not counted", |plan, _| {
+        plan.beyond_one = 0;
+        true
+    }),
     written("a payment is not recorded", |plan, action| {
         plan.payment = plan.payment.filter(|_| !matches!(action, Action::Confirm(..)));
         plan.payment.is_some() || !matches!(action, Action::Confirm(_, Some(_)))

@@ -22,6 +22,36 @@ fn serves(plan: &Flat) -> bool {
     matches!(plan.taken, Some(Some(_)))
 }
 
+/// Nothing seems to be held or sold, so that all of the stock is for sale.
+fn trust_the_stock(world: &mut World) {
+    world.beyond_one = -world.counted();
+}
+
+/// Faults that matter once another client has written the stock.
+pub const PLANTED_FOREIGN: &[Planted] = &[
+    seen("a try trusts the stock", |world, action| {
+        if is_try(action) {
+            trust_the_stock(world);
+        }
+    }),
+    seen("the line trusts the stock", |world, action| {
+        if !is_try(action) && !matches!(action, Action::Restock(_)) {
+            trust_the_stock(world);
+        }
+    }),
+    seen("a restock trusts the stock", |world, action| {
+        if matches!(action, Action::Restock(_)) {
+            trust_the_stock(world);
+        }
+    }),
+    seen("units that are waited for are taken", |world, action| {
+        if is_try(action) {
+            let waiting = world.units.iter().flatten().map(|has| has.waiting);
+            world.beyond_one += waiting.sum::<i64>();
+        }
+    }),
+];
+
 pub const PLANTED_LINE: &[Planted] = &[
     seen("a waiter is overtaken", |world, action| {
         if matches!(action, Action::Try(_)) {

@@ -338,7 +338,7 @@ impl Step<'_> {
 
     /// Nobody loses without a reason.
     fn check_loss(&self, order: &Order<u8>, outcome: Outcome) -> Checked {
-        let left = self.after.stock.unwrap_or(0);
+        let left = self.after.for_sale();
         let Some(rules) = &self.after.rules else {
             let has_bought = self.after.buyers[usize::from(order.user)];
             return match outcome {

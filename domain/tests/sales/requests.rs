@@ -75,6 +75,8 @@ pub enum Action {
     Create,
     Adopt,
     SetStock(i64),
+    /// Another client writes the stock of the sale.
+    Overwrite(i64),
     /// From now on the replica gets nothing.
     Lag,
     Failover,

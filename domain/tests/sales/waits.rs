@@ -25,6 +25,7 @@ fn waiting(count: u8, stock: i64, total: i64) -> World {
         world.book[usize::from(id)] = entry;
         world.line[usize::from(id)] = Some(id + 1);
     }
+    world.beyond_one = -world.counted();
     world
 }
 

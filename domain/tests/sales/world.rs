@@ -5,8 +5,8 @@ use crate::flat::{Flat, Hold};
 use crate::plans::plan_is_sound;
 use domain::book::{Entry, Has, State, UserUnits};
 use domain::facts::{Due, Facts, First, FirstDue, Line, Needed, Refusal, Stream};
-use domain::payments::{Outcome, Payment};
-use domain::plan::{Admission, Append, Place, SalePlan};
+use domain::payments::Payment;
+use domain::plan::{Admission, Place, SalePlan};
 use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::{Policy, Stock, Units};
 use std::cell::Cell;
@@ -32,6 +32,9 @@ pub struct World {
     pub line: [Option<u8>; ORDERS],
     /// Units of held orders beyond the first of each.
     pub extra: i64,
+    /// What the number of users on record, without orders in line, lacks to be that of held and
+    /// sold units.
+    pub beyond_one: i64,
     /// By reference.
     pub payments: [Option<Payment<u8>>; REFERENCES],
     /// Units that were taken off the sale, by order.
@@ -39,6 +42,8 @@ pub struct World {
     pub last: Option<SaleId>,
     /// Memory is full.
     pub is_full: bool,
+    /// Another client has written the stock.
+    pub is_foreign: bool,
 }
 
 impl World {
@@ -51,10 +56,12 @@ impl World {
         holds: [None; ORDERS],
         line: [None; ORDERS],
         extra: 0,
+        beyond_one: 0,
         payments: [None; REFERENCES],
         outside: [None; ORDERS],
         last: None,
         is_full: false,
+        is_foreign: false,
     };
 
     /// Nothing but what outlives a sale.
@@ -103,8 +110,15 @@ impl World {
     pub fn check(&self) -> Result<(), &'static str> {
         let Some(rules) = &self.rules else { return self.check_unmanaged() };
         let live: i64 = self.live().map(|entry| entry.units.get()).sum();
-        if self.stock.is_some_and(|left| left < 0 || left + live != rules.total) {
+        if live > rules.total {
+            return Err("oversold");
+        }
+        if self.stock.is_some_and(|left| left < 0 || left + live != rules.total) && !self.is_foreign
+        {
             return Err("total is not left, held and sold");
+        }
+        if self.beyond_one != live - self.counted() {
+            return Err("units beyond one are not counted");
         }
         if self.last != Some(rules.sale) {
             return Err("the sale is not the last one");
@@ -131,14 +145,6 @@ impl World {
             }
         }
         self.check_line()
-    }
-
-    fn check_unmanaged(&self) -> Result<(), &'static str> {
-        let bare = Self { stock: self.stock, buyers: self.buyers, ..self.without_sale() };
-        if *self != bare {
-            return Err("keys without rules");
-        }
-        if self.stock.is_some_and(|left| left < 0) { Err("oversold") } else { Ok(()) }
     }
 }
 
@@ -218,6 +224,12 @@ impl Facts for View<'_> {
         self.ask(self.world.units[usize::from(*user)])
     }
 
+    fn taken(&self) -> Result<i64, Error> {
+        self.ask(self.world.counted() + self.world.beyond_one)
+    }
+
+    fn note_surplus(&self, _: i64) {}
+
     fn payment(&self, reference: &u8) -> Result<Option<Payment<u8>>, Error> {
         self.ask(self.world.payments[usize::from(*reference)])
     }
@@ -278,7 +290,7 @@ impl Facts for View<'_> {
         self.ask(())
     }
 
-    fn writable(&self, _: Units) -> Result<(), Error> {
+    fn writable(&self, _: bool) -> Result<(), Error> {
         self.ask(())
     }
 
@@ -349,6 +361,7 @@ impl World {
             None => {}
         }
         self.extra += plan.extra;
+        self.beyond_one += plan.beyond_one;
         if let Some((reference, payment)) = plan.payment {
             self.payments[usize::from(reference)] = Some(payment);
             written.recorded[usize::from(reference)] += 1;
@@ -375,20 +388,5 @@ impl World {
             self.outside[usize::from(order)] = units;
         }
         self.stock = plan.stock.map(|stock| stock.after).or(plan.new_stock).or(self.stock);
-    }
-}
-
-impl Written {
-    fn count(&mut self, append: Append, plan: &Flat, id: usize) {
-        match append {
-            Append::Release { .. } => self.released[id] += 1,
-            Append::Confirmation => self.confirmed[id] += 1,
-            Append::Payment(outcome) => {
-                self.confirmed[id] += u8::from(outcome == Outcome::First);
-                let reference = plan.payment.map(|(reference, _)| usize::from(reference));
-                reference.into_iter().for_each(|it| self.paid[it] += 1);
-            }
-            Append::DeadLetter { .. } => self.letters += 1,
-        }
     }
 }

@@ -7,9 +7,8 @@ use crate::keyspace::names::Name;
 use crate::keyspace::orders::Added;
 use crate::keyspace::sale::Sale;
 use domain::facts::{Facts, Stream};
-use domain::plan::Take;
+use domain::plan::{Booked, Take};
 use domain::rules::Millis;
-use domain::sale::Units;
 use std::slice;
 
 impl Sale<'_> {
@@ -71,8 +70,7 @@ fn begin(parts: &mut [Part<'_, '_, '_>]) -> Result<(), CommandError> {
         sale.close_streams();
     }
     for Part { sale, take, .. } in parts {
-        let is_held = take.booked.as_ref().is_some_and(|booked| booked.hold().is_some());
-        sale.writable(if is_held { take.order.units } else { Units::ONE })?;
+        sale.writable(take.booked.as_ref().is_some_and(Booked::counts))?;
     }
     Ok(())
 }

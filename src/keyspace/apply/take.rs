@@ -4,6 +4,7 @@
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::apply::Applied;
+use crate::keyspace::book::Extra;
 use crate::keyspace::buyers::{self, Buyer};
 use crate::keyspace::entries::{Entries, Text};
 use crate::keyspace::names::Name;
@@ -13,7 +14,7 @@ use crate::keyspace::sale::Sale;
 use crate::server::{OwnedStr, Str};
 use crate::typed::User;
 use domain::facts::Stream;
-use domain::plan::{Admission, Booked, Change, Take};
+use domain::plan::{Admission, Change, Take};
 use domain::rules::Millis;
 use std::slice;
 
@@ -178,11 +179,12 @@ impl<'a> Sale<'a> {
                 effect.publish(ctx);
             }
         }
-        let extra = takes.iter().filter_map(|take| take.booked.as_ref()).map(Booked::extra);
-        let extra = extra.fold(0, i64::saturating_add);
-        if extra != 0 {
-            self.count_extra(extra, false);
-        }
+        let booked = takes.iter().filter_map(|take| take.booked.as_ref());
+        let more = booked.fold(Extra::default(), |more, booked| Extra {
+            orders: more.orders.saturating_add(booked.extra()),
+            users: more.users.saturating_add(booked.beyond_one),
+        });
+        self.count_extra(more, false);
     }
 
     /// Tries of one command are held until the same moment. Deadlines are below 2^53, which a

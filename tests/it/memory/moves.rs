@@ -7,7 +7,7 @@ use redis::Value;
 
 /// Rules that a voucher may get while its slot moves.
 const RULES: &str =
-    "'{\"total\":9,\"begin\":null,\"end\":null,\"limit\":1,\"hold\":null,\"sale\":7}'";
+    "'{\"total\":900000,\"begin\":null,\"end\":null,\"limit\":1,\"hold\":null,\"sale\":7}'";
 
 fn walk(moving: &mut Moving<'_>, steps: impl IntoIterator<Item = Step>) {
     for step in steps {

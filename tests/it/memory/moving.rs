@@ -290,7 +290,12 @@ impl<'a> Moving<'a> {
             }
             .into();
         }
-        if stock > 0 {
+        // Total is left, held and sold, whoever has written the stock. Nobody waits here.
+        let total = rules.split(['{', ':', ',']).nth(2).and_then(|total| total.parse().ok());
+        let all = format!("HVALS {}", self.key("units"));
+        let units = if has(&["units"]) { words(read(all)) } else { Vec::new() };
+        let units = units.iter().filter_map(|has| has.split(':').next()?.parse::<i64>().ok());
+        if stock.min(total.unwrap_or(i64::MAX) - units.sum::<i64>()) > 0 {
             return "0".into();
         }
         if is_moving && !is_whole {

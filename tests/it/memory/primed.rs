@@ -84,7 +84,12 @@ const TRY: &str = r"
                 local entry = redis.call('HGET', key('book'), order)
                 if entry and string.sub(entry, 1, 4) == 'held' then return 0 end
             end
-            return tonumber(stock) > 0 and 0 or 1
+            -- Total is left, held and sold, whoever has written the stock. Nobody waits here.
+            local taken = 0
+            for _, has in ipairs(redis.call('HVALS', key('units'))) do
+                taken = taken + tonumber(string.match(has, '^%d+'))
+            end
+            return math.min(stock, cjson.decode(rules)['total'] - taken) > 0 and 0 or 1
         end
         if tonumber(stock) < 1 then return 1 end
         return redis.call('SISMEMBER', key('order'), user) == 1 and 2 or 0

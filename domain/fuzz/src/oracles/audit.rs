@@ -16,7 +16,7 @@ pub(crate) fn audits(bytes: &[u8]) {
     }
     let mut input = Input::new(bytes);
     let (total, left) = (input.number(), input.flag().then(|| input.number()));
-    let mut books = Maps { total, left, extra: Some(0), ..Maps::default() };
+    let mut books = Maps { total, left, extra: Some(0), beyond_one: Some(0), ..Maps::default() };
     while !input.is_empty() {
         let user = vec![b'a' + input.below(3)];
         let id = books.orders.len().to_string().into_bytes();
@@ -28,6 +28,7 @@ pub(crate) fn audits(bytes: &[u8]) {
             }
             (2, _) => drop(books.buyers.insert(user)),
             (4, None) => books.extra = input.flag().then_some(number),
+            (5, None) => books.beyond_one = input.flag().then_some(number),
             (3, _) => books.holds.extend([(id, number)]),
             (_, Some(units)) => {
                 let entry = Entry::made(State::Sold, units, 0, &*user);
@@ -50,6 +51,14 @@ pub(crate) fn audits(bytes: &[u8]) {
         let extra = entries.iter().filter(|e| e.state == State::Held);
         let extra: i128 = extra.map(|e| i128::from(e.units.get()) - 1).sum();
         assert_eq!(books.extra.map(i128::from), Some(extra.min(i64::MAX.into())));
+        // Each user's units are those of the orders.
+        let live = entries.iter().filter(|e| e.state.is_live());
+        let units: i128 = live.map(|e| i128::from(e.units.get())).sum();
+        let waiting = entries.iter().filter(|e| e.state == State::Waiting).count();
+        let beyond_one = units - books.units.len() as i128 + waiting as i128;
+        if let Some(found) = books.beyond_one.filter(|_| units <= i64::MAX.into()) {
+            assert_eq!(i128::from(found), beyond_one);
+        }
         let live: BTreeSet<_> =
             entries.iter().filter(|e| e.state.is_live()).map(|e| e.user.to_vec()).collect();
         assert_eq!(live, books.buyers);
