@@ -53,5 +53,6 @@ pub mod sessions;
 pub mod slot;
 pub mod stream_entry;
 pub mod tries;
+pub mod unit_set;
 pub mod waitlist;
 pub mod whole;

@@ -17,7 +17,7 @@ mod oracles;
 pub type Oracle = fn(&[u8]);
 
 /// All oracles, with their names, which are also those of the folders of their seeds.
-pub const ORACLES: [(&str, Oracle); 13] = [
+pub const ORACLES: [(&str, Oracle); 14] = [
     ("audit", oracles::audit::audits),
     ("book", oracles::texts::book),
     ("entry_id", oracles::texts::entry_id),
@@ -31,6 +31,7 @@ pub const ORACLES: [(&str, Oracle); 13] = [
     ("scripts", oracles::scripts::scripts),
     ("sessions", oracles::sessions::sessions),
     ("tags", oracles::texts::tags),
+    ("unit_sets", oracles::unit_sets::unit_sets),
 ];
 
 /// The oracle of this name.

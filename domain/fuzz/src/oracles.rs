@@ -7,3 +7,4 @@ pub(crate) mod numbers;
 pub(crate) mod scripts;
 pub(crate) mod sessions;
 pub(crate) mod texts;
+pub(crate) mod unit_sets;
