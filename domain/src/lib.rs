@@ -19,6 +19,7 @@
     )
 )]
 
+pub mod account;
 pub mod audit;
 pub mod book;
 pub mod carts;
@@ -32,6 +33,7 @@ pub mod entry_id;
 pub mod facts;
 pub mod fields;
 pub mod hash_tag;
+pub mod homes;
 pub mod info;
 pub mod integer;
 pub mod judge;
@@ -43,8 +45,13 @@ pub mod overlay;
 pub mod payments;
 pub mod plan;
 pub mod projection;
+pub mod references;
 pub mod rejection;
+pub mod repair;
+pub mod resolve;
+pub mod rows;
 pub mod rules;
+pub mod rulings;
 pub mod sale;
 pub mod sales;
 pub mod scripts;
@@ -54,5 +61,6 @@ pub mod slot;
 pub mod stream_entry;
 pub mod tries;
 pub mod unit_set;
+pub mod unmatched;
 pub mod waitlist;
 pub mod whole;

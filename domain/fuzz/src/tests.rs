@@ -69,7 +69,7 @@ macro_rules! tests {
 
 tests! {
     audit book entry_id ids integer lines numbers order_entry prefixes rules scripts
-    sessions tags
+    sessions tags unit_sets
 }
 
 /// A model that is wrong on purpose must be noticed.

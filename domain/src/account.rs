@@ -1,0 +1,325 @@
+//! The account of an order in a shop's database: its row, its payments, the ruling about it, and
+//! what the shop's own tables have of it.
+//!
+//! An entry is read once: its id makes a repetition known, and orders nothing. Then lines and
+//! statements follow from the account alone.
+
+use crate::homes::PaymentRow;
+use crate::references::Others;
+use crate::rows::{Phase, Report, Row, Times};
+use crate::rulings::{Basis, Ruling};
+use crate::unit_set::UnitSet;
+use std::collections::BTreeMap;
+
+/// What contradicts in what entries say, as a set. No entry ever takes a conflict back. Without a
+/// loss, and without misuse of ids, there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Conflicts(u16);
+
+impl Conflicts {
+    pub const NONE: Self = Self(0);
+    /// (a) More units were sold than the order had been reduced to while it was held.
+    pub const SOLD_BEYOND_HOLD: Self = Self(1);
+    /// (b) Two references paid the order.
+    pub const TWO_REFERENCES: Self = Self(2);
+    /// (c) The reference is another order's, too, or it pays and is late or a duplicate.
+    pub const REFERENCE: Self = Self(4);
+    /// (d) The order was accepted again, though it had gone on.
+    pub const ACCEPTED_AGAIN: Self = Self(8);
+    /// (e) The order was paid again by the same payment, though it had gone on.
+    pub const PAID_AGAIN: Self = Self(16);
+    /// (f) The order was asked with other units.
+    pub const ASKED_OTHERWISE: Self = Self(32);
+    /// (f) The payment was said to be of other units.
+    pub const PAID_OTHERWISE: Self = Self(64);
+    /// (g) A unit is due, and refunded elsewhere.
+    pub const TWO_HOMES: Self = Self(128);
+    /// (h) Fewer units were paid than the order keeps.
+    pub const PAID_TOO_FEW: Self = Self(256);
+    /// (i) The order id is another user's, too.
+    pub const TWO_USERS: Self = Self(512);
+
+    /// From these on no line is written until a ruling.
+    pub const HARD: Self = Self(
+        Self::TWO_REFERENCES.0
+            | Self::REFERENCE.0
+            | Self::PAID_OTHERWISE.0
+            | Self::TWO_HOMES.0
+            | Self::PAID_TOO_FEW.0,
+    );
+
+    /// The letters of MONEY's list, in its order.
+    const LETTERS: [(Self, char); 10] = [
+        (Self::SOLD_BEYOND_HOLD, 'a'),
+        (Self::TWO_REFERENCES, 'b'),
+        (Self::REFERENCE, 'c'),
+        (Self::ACCEPTED_AGAIN, 'd'),
+        (Self::PAID_AGAIN, 'e'),
+        (Self::ASKED_OTHERWISE, 'f'),
+        (Self::PAID_OTHERWISE, 'f'),
+        (Self::TWO_HOMES, 'g'),
+        (Self::PAID_TOO_FEW, 'h'),
+        (Self::TWO_USERS, 'i'),
+    ];
+
+    #[must_use]
+    pub fn with(self, other: Self, is_so: bool) -> Self {
+        if is_so { Self(self.0 | other.0) } else { self }
+    }
+
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Is one of these among them?
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+
+    /// As a number for a column, and back.
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
+    pub fn of_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    pub fn letters(self) -> String {
+        let mut letters: Vec<char> =
+            Self::LETTERS.iter().filter(|(one, _)| self.has(*one)).map(|(_, it)| *it).collect();
+        letters.dedup();
+        letters.into_iter().collect()
+    }
+}
+
+/// What the shop's tables have of an order: the sum of the statements that were run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Shop {
+    /// None before the order was inserted: that happens once in a row's life.
+    pub phase: Option<Phase>,
+    pub units: i64,
+}
+
+/// An event of the shop's file of statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    Held,
+    Sold,
+    Confirmed,
+    Reduced,
+    Released,
+    /// The order lives again, by a ruling.
+    Restored,
+}
+
+/// A step of an order for the shop's statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    pub event: Event,
+    /// `:units`, those of this step, and `:kept`, those that the order has after it.
+    pub units: i64,
+    pub kept: i64,
+}
+
+/// An order's account. `R` is a reference, `I` an entry: its stream and id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Account<R: Ord, I> {
+    pub row: Row<I>,
+    pub payments: BTreeMap<R, PaymentRow<I>>,
+    pub ruling: Option<Ruling<R>>,
+    /// How many rulings there were: a transaction refuses if it was shown another number.
+    pub rulings: u64,
+    pub shop: Shop,
+    /// Another user has an order of this id.
+    pub has_two_users: bool,
+}
+
+impl<R: Ord, I> Default for Account<R, I> {
+    fn default() -> Self {
+        Self {
+            row: Row::default(),
+            payments: BTreeMap::new(),
+            ruling: None,
+            rulings: 0,
+            shop: Shop::default(),
+            has_two_users: false,
+        }
+    }
+}
+
+impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
+    /// Joins an entry that is not known yet, or, without an id, the book's own words.
+    pub fn read(&mut self, entry: Option<I>, report: &Report<R>) {
+        self.join(entry, report);
+        if let (Report::Released(release), Some(ruling)) = (report, &self.ruling)
+            && release.was_sold
+            && release.kept < ruling.kept
+        {
+            self.ruling = None;
+        }
+    }
+
+    /// The same, and no ruling ends: what a ruling's own steps on the server have said.
+    pub fn join(&mut self, entry: Option<I>, report: &Report<R>) {
+        self.row.join(entry, report);
+        let reference = match report {
+            Report::Confirmed { payment, .. } => payment.as_ref().map(|it| &it.reference),
+            Report::Payment { payment, .. } => Some(&payment.reference),
+            Report::Released(release) => release.reference.as_ref().filter(|_| release.was_sold),
+            Report::Accepted { .. } => None,
+        };
+        if let Some(reference) = reference {
+            self.payments.entry(reference.clone()).or_default().join(entry, report);
+        }
+    }
+
+    /// References of payments that paid the order.
+    pub fn paying(&self) -> impl Iterator<Item = &R> {
+        self.payments.iter().filter(|(_, it)| it.pays && !it.is_nothing).map(|(r, _)| r)
+    }
+
+    /// Everything that contradicts; `others` tells what other orders of a reference mean.
+    pub fn conflicts(&self, others: impl Fn(&R) -> Others) -> Conflicts {
+        let row = &self.row;
+        let is_paid = self.payments.values().any(|it| it.pays);
+        let is_again = |times: Times<I>| times == Times::More;
+        let paid_again = is_again(row.confirmed)
+            || self.payments.values().any(|payment| is_again(payment.confirmed));
+        let mut all = Conflicts::NONE
+            .with(Conflicts::SOLD_BEYOND_HOLD, row.is_sold_beyond_hold())
+            .with(Conflicts::TWO_REFERENCES, self.paying().count() > 1)
+            .with(Conflicts::ACCEPTED_AGAIN, row.is_accepted_again(is_paid))
+            .with(Conflicts::PAID_AGAIN, paid_again && row.has_left_confirmation())
+            .with(Conflicts::ASKED_OTHERWISE, row.is_asked_otherwise())
+            .with(Conflicts::TWO_USERS, self.has_two_users);
+        for (reference, payment) in &self.payments {
+            // Of a payment that is another order's, this order keeps nothing. Without UNITS it is
+            // for what the order had, and a release that is not read yet tells that.
+            let stated = payment.stated.units().filter(|_| payment.pays);
+            let has = if payment.is_nothing { payment.units() } else { stated };
+            let is_shared = payment.is_in_use() && others(reference).is_conflict;
+            let is_both =
+                payment.is_in_use() && payment.pays && (payment.is_late || payment.is_duplicate);
+            all = all
+                .with(Conflicts::REFERENCE, is_both || is_shared)
+                .with(Conflicts::PAID_OTHERWISE, payment.is_stated_otherwise())
+                .with(Conflicts::TWO_HOMES, !payment.in_two_homes().is_empty())
+                .with(Conflicts::PAID_TOO_FEW, has.is_some_and(|units| units < row.kept()));
+        }
+        all
+    }
+
+    /// The ruling, if it stands: the join gives the numbers that it was made on, or the same units,
+    /// payments and references; and it has answered every conflict that stops lines.
+    pub fn standing(&self, conflicts: Conflicts) -> Option<&Ruling<R>> {
+        let ruling = self.ruling.as_ref()?;
+        let basis = Basis::of(self);
+        let agrees = self.row.kept() == ruling.kept
+            && self.row.live() == ruling.kept
+            && basis.payments == ruling.basis.payments;
+        let is_same = basis == ruling.basis || agrees;
+        let is_answered = !conflicts.without(ruling.conflicts).has(Conflicts::HARD);
+        Some(ruling).filter(|_| is_same && is_answered)
+    }
+
+    /// The units that are sold and kept, and the reference that pays for them.
+    pub fn kept(&self, conflicts: Conflicts) -> (i64, Option<&R>) {
+        match self.standing(conflicts) {
+            Some(ruling) => (ruling.kept, ruling.reference.as_ref()),
+            None => (self.row.kept(), self.paying().next()),
+        }
+    }
+
+    /// The units that are kept with this payment.
+    pub fn kept_with(&self, reference: &R, conflicts: Conflicts) -> i64 {
+        let (kept, by) = self.kept(conflicts);
+        if by == Some(reference) { kept } else { 0 }
+    }
+
+    /// Writes the lines that are due, and returns them: reference, first and last unit.
+    pub fn write_lines(&mut self, others: impl Fn(&R) -> Others) -> Vec<(R, i64, i64)> {
+        let conflicts = self.conflicts(&others);
+        let ruling = self.standing(conflicts);
+        if conflicts.has(Conflicts::HARD) && ruling.is_none() {
+            return Vec::new();
+        }
+        let ruled = ruling.map(|it| (it.kept, it.reference.clone()));
+        let mut written = Vec::new();
+        for (reference, payment) in &mut self.payments {
+            if payment.is_nothing {
+                continue;
+            }
+            let kept = ruled.as_ref().filter(|(_, by)| by.as_ref() == Some(reference));
+            let kept = kept.map_or(UnitSet::EMPTY, |(kept, _)| UnitSet::lowest(*kept));
+            let gone = kept.union(&payment.lines).union(&others(reference).gone);
+            let due = payment.due().without(&gone);
+            payment.lines = payment.lines.union(&due);
+            written.extend(due.ranges().map(|(first, last)| (reference.clone(), first, last)));
+        }
+        written
+    }
+
+    /// What the shop's tables should have: state and units.
+    pub fn target(&self, conflicts: Conflicts) -> (Phase, i64) {
+        match self.standing(conflicts) {
+            Some(ruling) if ruling.kept > 0 => (Phase::Sold, ruling.kept),
+            Some(_) if self.row.sold > 0 => (Phase::ReleasedSold, 0),
+            Some(_) => (Phase::Released, 0),
+            None => (self.row.phase(), self.row.live()),
+        }
+    }
+
+    /// The steps that bring the shop's tables to what they should have, in their order, noted as
+    /// run. An order is inserted once, when its own entry is known or a ruling keeps it; it gets
+    /// more units, or lives again, by a ruling alone.
+    pub fn step(&mut self, conflicts: Conflicts) -> Vec<Step> {
+        let is_ruled = self.standing(conflicts).is_some();
+        let (phase, units) = self.target(conflicts);
+        let mut steps = Vec::new();
+        let mut shop = self.shop;
+        let mut take = |shop: &mut Shop, event, phase, units: i64| {
+            let by = units.saturating_sub(shop.units);
+            let all = matches!(event, Event::Confirmed) || by == 0;
+            let step = if all { units } else { by.saturating_abs() };
+            *shop = Shop { phase: Some(phase), units };
+            steps.push(Step { event, units: step, kept: units });
+        };
+        match shop.phase {
+            None if units > 0 && (self.row.accepted != Times::Never || is_ruled) => {
+                let was_held = !self.row.is_at_once && self.row.accepted != Times::Never;
+                let event = if was_held { Event::Held } else { Event::Sold };
+                take(&mut shop, event, if was_held { Phase::Held } else { phase }, units);
+            }
+            Some(Phase::Held | Phase::Sold) if units < shop.units && units > 0 => {
+                let phase = shop.phase.unwrap_or(phase);
+                take(&mut shop, Event::Reduced, phase, units);
+            }
+            Some(Phase::Held | Phase::Sold) if units == 0 => {
+                take(&mut shop, Event::Released, phase, 0);
+            }
+            Some(_) if units > shop.units && is_ruled => {
+                take(&mut shop, Event::Restored, phase, units);
+            }
+            _ => {}
+        }
+        if phase == Phase::Sold && shop.phase == Some(Phase::Held) {
+            let units = shop.units;
+            take(&mut shop, Event::Confirmed, phase, units);
+        }
+        self.shop = shop;
+        steps
+    }
+
+    /// Does the shop's tables lack units of the order, which no entry writes there? It is to live
+    /// again, or its own entry is not known: that is a question.
+    pub fn is_to_be_restored(&self, conflicts: Conflicts) -> bool {
+        let (_, units) = self.target(conflicts);
+        units > self.shop.units
+    }
+}

@@ -1,0 +1,105 @@
+//! One function of a reference: what was paid, kept and refunded with it, what of it is open, and
+//! whether its uses conflict. Intake, check and resolve use it and nothing else.
+
+use crate::homes::{PaymentRow, Stated};
+use crate::unit_set::UnitSet;
+
+/// What a payment row belongs to, beside its reference.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Owner<N> {
+    pub voucher: N,
+    /// The sale's id; 0 of an unmanaged voucher.
+    pub sale: i64,
+    pub order: N,
+    pub user: N,
+}
+
+impl<N: PartialEq> Owner<N> {
+    /// Are they parts of one cart: one order of one user, at several vouchers?
+    pub fn is_of_cart(&self, other: &Self) -> bool {
+        self.order == other.order && self.user == other.user && self.voucher != other.voucher
+    }
+}
+
+/// One use of a reference: by an order that keeps so many units with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Use<'u, N, I> {
+    pub owner: &'u Owner<N>,
+    pub payment: &'u PaymentRow<I>,
+    pub kept: i64,
+}
+
+/// What is known of a reference, in units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// None while the number of some payment's units is not known.
+    pub paid: Option<i64>,
+    pub kept: i64,
+    /// On lines or elsewhere; 2^63 - 1 for a whole payment of unknown units.
+    pub refunded: i64,
+    pub open: i64,
+    /// Two orders or users, two sales of a voucher, or a line of a whole payment beside another
+    /// use.
+    pub is_conflict: bool,
+}
+
+/// What the other orders of a reference mean to one of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// The reference is in conflict.
+    pub is_conflict: bool,
+    /// Another order has it: an unmatched payment is nothing. Of a cart, a part with UNITS of its
+    /// own is its own money.
+    pub have_it: bool,
+    /// Units that have a home there. A cart's parts have units of their own.
+    pub gone: UnitSet,
+}
+
+/// Do two uses of a reference conflict?
+fn conflict<N: PartialEq, I: Copy + Eq>(one: &Use<'_, N, I>, other: &Use<'_, N, I>) -> bool {
+    let are_used = one.payment.is_in_use() && other.payment.is_in_use();
+    let is_whole = one.payment.is_whole() || other.payment.is_whole();
+    are_used && (is_whole || !one.owner.is_of_cart(other.owner))
+}
+
+/// What the others of a reference mean to the use at `me`.
+pub fn others<N: PartialEq, I: Copy + Eq>(uses: &[Use<'_, N, I>], me: usize) -> Others {
+    let mut others = Others::default();
+    let Some(mine) = uses.get(me) else { return others };
+    for (_, other) in uses.iter().enumerate().filter(|(at, _)| *at != me) {
+        others.is_conflict |= conflict(mine, other);
+        let is_of_cart = mine.owner.is_of_cart(other.owner);
+        let is_own = is_of_cart && mine.payment.stated != Stated::Never;
+        others.have_it |= other.payment.is_in_use() && !is_own;
+        if !is_of_cart {
+            others.gone = others.gone.union(&other.payment.gone());
+        }
+    }
+    others
+}
+
+/// What is known of a reference, by all its uses.
+pub fn balance<N: PartialEq, I: Copy + Eq>(uses: &[Use<'_, N, I>]) -> Balance {
+    let mut sum = Balance { paid: Some(0), ..Balance::default() };
+    for (at, one) in uses.iter().enumerate() {
+        let others = others(uses, at);
+        let payment = one.payment;
+        let is_nothing = !payment.is_in_use() && (others.have_it || !payment.is_unmatched);
+        // Of what is another order's, the lines still count.
+        let homes = match is_nothing {
+            true => PaymentRow { is_nothing: false, ..payment.clone() }.homes(0, &UnitSet::EMPTY),
+            false => payment.homes(one.kept, &others.gone),
+        };
+        let add = |sum: &mut i64, units: &UnitSet| *sum = sum.saturating_add(units.count());
+        add(&mut sum.refunded, &homes.lines);
+        add(&mut sum.refunded, &homes.elsewhere);
+        if !is_nothing {
+            add(&mut sum.kept, &homes.kept);
+            add(&mut sum.open, &homes.open);
+            let paid = sum.paid.zip(payment.units());
+            sum.paid = paid.map(|(paid, units)| paid.saturating_add(units));
+        }
+        sum.is_conflict |= others.is_conflict;
+    }
+    sum
+}

@@ -1,0 +1,199 @@
+//! Rulings: what an operator, or a check by itself, has decided of an order, and the transaction
+//! that writes it.
+
+use crate::account::{Account, Conflicts};
+use crate::homes::Stated;
+use crate::references::Others;
+use crate::rows::Report;
+use crate::unit_set::UnitSet;
+
+/// What was ruled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Word {
+    Keep,
+    Release,
+    /// The payment was refunded without a line.
+    Refunded,
+    /// Server and row agree, whatever contradicts in between. By a check.
+    Agreed,
+    /// A held order that the server has lost. By a check.
+    Lost,
+}
+
+impl Word {
+    pub const ALL: [Self; 5] =
+        [Self::Keep, Self::Release, Self::Refunded, Self::Agreed, Self::Lost];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Release => "release",
+            Self::Refunded => "refunded",
+            Self::Agreed => "agreed",
+            Self::Lost => "lost",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.word() == word)
+    }
+}
+
+/// The numbers that a ruling is made on: it stands while the join gives them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Basis<R> {
+    pub asked: i64,
+    pub sold: i64,
+    pub held_to: Option<i64>,
+    pub sold_to: Option<i64>,
+    /// Each payment of the order and its units.
+    pub payments: Vec<(R, Option<i64>)>,
+}
+
+impl<R: Ord + Clone> Basis<R> {
+    pub fn of<I: Copy + Eq>(account: &Account<R, I>) -> Self {
+        let row = &account.row;
+        let paying = account.payments.iter().filter(|(_, it)| it.pays && !it.is_nothing);
+        Self {
+            asked: row.asked,
+            sold: row.sold,
+            held_to: row.held_to,
+            sold_to: row.sold_to,
+            payments: paying.map(|(r, it)| (r.clone(), it.units())).collect(),
+        }
+    }
+}
+
+/// A ruling about an order: it keeps so many units, paid with this reference, or none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ruling<R> {
+    pub word: Word,
+    pub kept: i64,
+    pub reference: Option<R>,
+    /// The units were not to be had on the server, or the sale was over: none were taken for it.
+    pub is_without_units: bool,
+    /// The conflicts that it has answered.
+    pub conflicts: Conflicts,
+    pub basis: Basis<R>,
+}
+
+/// What an operator has asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Wanted<R> {
+    pub word: Word,
+    pub kept: i64,
+    pub reference: Option<R>,
+    pub is_without_units: bool,
+}
+
+/// Why a ruling is refused: what it was made on is not so any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changed;
+
+/// What the server says of the payment, and what a ruling's own step there has said. Of its own
+/// release, which is without a reference, the units get their homes by the ruling.
+fn join_own<R: Ord + Clone, I: Copy + Eq>(account: &mut Account<R, I>, said: &[Report<R>]) {
+    for report in said {
+        match report {
+            Report::Released(it) if it.reference.is_none() => account.row.join(None, report),
+            _ => account.join(None, report),
+        }
+    }
+}
+
+/// Writes a ruling, under the lock of the order and of all payment rows of its references, and
+/// joins what its own steps on the server have said. Every unit of the order's payments gets a
+/// home: kept, or where it had one, else due or, for [`Word::Refunded`], elsewhere.
+///
+/// `shown` is the account as the operator saw it. Refused if a ruling came in between, if the
+/// numbers are others, or if a unit to keep has another home.
+pub fn rule<R: Ord + Clone, I: Copy + Eq>(
+    account: &mut Account<R, I>,
+    shown: &Account<R, I>,
+    wanted: &Wanted<R>,
+    said: &[Report<R>],
+    others: impl Fn(&R) -> Others,
+) -> Result<(), Changed> {
+    let (mut next, mut expected) = (account.clone(), shown.clone());
+    join_own(&mut next, said);
+    join_own(&mut expected, said);
+    let has_changed = account.rulings != shown.rulings;
+    if has_changed || Basis::of(&next) != Basis::of(&expected) || !can_keep(&next, wanted, &others)
+    {
+        return Err(Changed);
+    }
+    give_homes(&mut next, wanted, &others);
+    next.rulings = next.rulings.saturating_add(1);
+    next.ruling = Some(Ruling {
+        word: wanted.word,
+        kept: wanted.kept,
+        reference: wanted.reference.clone(),
+        is_without_units: wanted.is_without_units,
+        conflicts: next.conflicts(&others),
+        basis: Basis::of(&next),
+    });
+    *account = next;
+    Ok(())
+}
+
+/// A home for every unit that has none and is not kept.
+fn give_homes<R: Ord + Clone, I: Copy + Eq>(
+    account: &mut Account<R, I>,
+    wanted: &Wanted<R>,
+    others: impl Fn(&R) -> Others,
+) {
+    let kept = UnitSet::lowest(wanted.kept);
+    for (reference, payment) in account.payments.iter_mut().filter(|(_, it)| it.pays) {
+        let is_its = wanted.reference.as_ref() == Some(reference);
+        let others = others(reference);
+        if others.is_conflict {
+            // Whose it is, is another question.
+            continue;
+        }
+        let gone = payment.gone().union(&others.gone);
+        let gone = if is_its { gone.union(&kept) } else { gone };
+        let rest = payment.all().without(&gone);
+        let is_elsewhere = wanted.word == Word::Refunded && is_its;
+        let home = if is_elsewhere { &mut payment.ruled_elsewhere } else { &mut payment.lines };
+        *home = home.union(&rest);
+    }
+}
+
+/// Rules that a payment of an order is for so many units, 1 or more, as the provider says. A ruling
+/// that stands keeps what it keeps, if that is paid: all other units are due.
+pub fn rule_units<R: Ord + Clone, I: Copy + Eq>(
+    account: &mut Account<R, I>,
+    reference: &R,
+    units: i64,
+    others: impl Fn(&R) -> Others,
+) {
+    let stands = account.standing(account.conflicts(&others)).is_some();
+    let Some(payment) = account.payments.get_mut(reference) else { return };
+    payment.stated = Stated::Once(units);
+    account.rulings = account.rulings.saturating_add(1);
+    let is_paid =
+        |ruling: &Ruling<R>| ruling.reference.as_ref() != Some(reference) || ruling.kept <= units;
+    let ruling = account.ruling.take().filter(|ruling| stands && is_paid(ruling));
+    let Some(mut ruling) = ruling else { return };
+    let Ruling { kept, reference, is_without_units, .. } = ruling.clone();
+    let wanted = Wanted { word: Word::Release, kept, reference, is_without_units };
+    give_homes(account, &wanted, &others);
+    ruling.conflicts = account.conflicts(&others);
+    ruling.basis = Basis::of(account);
+    account.ruling = Some(ruling);
+}
+
+/// Is every unit that is to be kept paid for, and has none another home?
+fn can_keep<R: Ord + Clone, I: Copy + Eq>(
+    account: &Account<R, I>,
+    wanted: &Wanted<R>,
+    others: impl Fn(&R) -> Others,
+) -> bool {
+    let Some(reference) = &wanted.reference else { return true };
+    let Some(payment) = account.payments.get(reference) else { return true };
+    let others = others(reference);
+    let gone = payment.gone().union(&others.gone);
+    let is_paid = (wanted.kept == 0 || !others.is_conflict)
+        && payment.units().is_none_or(|units| wanted.kept <= units);
+    is_paid && UnitSet::lowest(wanted.kept).common(&gone).is_empty()
+}

@@ -1,0 +1,41 @@
+//! What a check asks about payments that paid no order.
+
+use crate::account::Account;
+use crate::payments::Outcome;
+use crate::references::Others;
+use crate::resolve::Server;
+
+/// What is asked about a payment that paid no order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PaymentQuestion {
+    /// It waits for its order: refund it, or it was refunded.
+    Unmatched,
+    /// It is to be refunded, and the server has no such record, or another one: it could yet pay
+    /// an order.
+    Unrecorded,
+}
+
+/// Whether a payment row that paid no order is a question.
+pub fn payment_question<R: Ord + Clone, I: Copy + Eq>(
+    account: &Account<R, I>,
+    server: &Server<R>,
+    reference: &R,
+    others: &Others,
+) -> Option<PaymentQuestion> {
+    let payment = account.payments.get(reference).filter(|it| !it.pays && !it.is_nothing)?;
+    let record = server.records.get(reference).filter(|record| record.is_its);
+    let outcome = record.map(|record| record.outcome);
+    if !payment.is_in_use() {
+        let is_open = payment.is_unmatched || outcome == Some(Outcome::Unknown);
+        return (is_open && !others.have_it).then_some(PaymentQuestion::Unmatched);
+    }
+    let is_recorded = match outcome {
+        Some(Outcome::Late) => payment.is_late,
+        Some(Outcome::Second) => payment.is_duplicate,
+        Some(Outcome::Unknown) => false,
+        // The order itself is the question.
+        Some(Outcome::First | Outcome::Released) => true,
+        None => server.is_over || server.records.contains_key(reference),
+    };
+    (!is_recorded).then_some(PaymentQuestion::Unrecorded)
+}

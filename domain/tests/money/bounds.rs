@@ -1,0 +1,116 @@
+//! What is explored: several models, each to its end.
+
+use crate::model::Bounds;
+use crate::shop::Kind;
+
+/// One order of two units, one payment with UNITS, one loss.
+pub const HELD: Bounds = Bounds {
+    name: "held",
+    kind: Kind::One,
+    is_held: true,
+    units: 2,
+    total: 3,
+    is_stated: true,
+    commands: 5,
+    losses: 1,
+    resolves: 0,
+    references: 1,
+    keeps: true,
+    refunds: true,
+    norestock: true,
+    others: true,
+    fewer: true,
+};
+
+pub const ONCE: Bounds = Bounds { name: "sold at once", is_held: false, references: 2, ..HELD };
+
+/// Two payments, two losses.
+pub const LOSSES: Bounds = Bounds {
+    name: "two losses",
+    losses: 2,
+    references: 2,
+    commands: 4,
+    norestock: false,
+    others: false,
+    fewer: false,
+    ..HELD
+};
+
+pub const UNSTATED: Bounds = Bounds {
+    name: "without UNITS",
+    is_stated: false,
+    references: 2,
+    commands: 4,
+    norestock: false,
+    others: false,
+    fewer: false,
+    ..HELD
+};
+
+/// Two orders, and one reference at both.
+pub const TWO: Bounds = Bounds {
+    name: "two orders",
+    kind: Kind::Two,
+    units: 1,
+    total: 2,
+    commands: 4,
+    keeps: false,
+    norestock: false,
+    others: false,
+    fewer: false,
+    ..HELD
+};
+
+pub const CART: Bounds = Bounds { name: "cart", kind: Kind::Cart, total: 1, commands: 5, ..TWO };
+
+/// A loss, and operators who stop anywhere.
+pub const RESOLVE: Bounds = Bounds {
+    name: "resolve",
+    resolves: 1,
+    commands: 3,
+    norestock: false,
+    others: false,
+    fewer: false,
+    ..HELD
+};
+
+/// The same, further: another loss, another operator, more commands.
+pub fn further(bounds: Bounds) -> Bounds {
+    let (commands, losses) = (bounds.commands + 1, bounds.losses + 1);
+    let resolves = bounds.resolves + u8::from(bounds.resolves > 0);
+    Bounds { commands, losses, resolves, ..bounds }
+}
+
+/// Bounds by their words; numbers of units, total, commands, losses, resolves, payments.
+pub fn of_text(text: &str) -> Bounds {
+    let mut bounds = Bounds { name: "bounds", units: 1, total: 1, ..HELD };
+    (bounds.keeps, bounds.refunds, bounds.norestock) = (false, false, false);
+    (bounds.others, bounds.fewer) = (false, false);
+    for word in text.split(' ') {
+        let number = || word[1..].parse::<u8>().unwrap_or_else(|_| panic!("{word}"));
+        match word {
+            "one" => bounds.kind = Kind::One,
+            "two" => bounds.kind = Kind::Two,
+            "cart" => bounds.kind = Kind::Cart,
+            "once" => bounds.is_held = false,
+            "held" => bounds.is_held = true,
+            "stated" => bounds.is_stated = true,
+            "unstated" => bounds.is_stated = false,
+            "keeps" => bounds.keeps = true,
+            "refunds" => bounds.refunds = true,
+            "norestock" => bounds.norestock = true,
+            "others" => bounds.others = true,
+            "fewer" => bounds.fewer = true,
+            _ => match &word[..1] {
+                "u" => bounds.units = number().into(),
+                "t" => bounds.total = number().into(),
+                "c" => bounds.commands = number(),
+                "l" => bounds.losses = number(),
+                "r" => bounds.resolves = number(),
+                "p" => bounds.references = number(),
+                _ => panic!("{word}"),
+            },
+        }
+    }
+    bounds
+}

@@ -1,0 +1,363 @@
+//! Everything that can happen to orders and their money, in bounds: commands, payments, a worker
+//! that reads entries in any order, losses of the server, operators who stop at any step.
+
+use crate::operator::Resolve;
+use crate::planted::Planted;
+use crate::provider::Provider;
+use crate::server::{REFERENCES, Voucher};
+use crate::shop::{Asked, Kind, Shop, UNKNOWN};
+use domain::resolve::Answer;
+use domain::rows::Report;
+use domain::unmatched::PaymentQuestion;
+use stateright::{Model, Property};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// An entry that is not read yet: its number, the order, what it says.
+pub type Unread = (u8, usize, Report<u8>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Server {
+    pub vouchers: Vec<Voucher>,
+    pub unread: Vec<Unread>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    pub server: Server,
+    /// What a loss goes back to.
+    pub replica: Option<Box<Server>>,
+    pub shop: Shop,
+    pub provider: Provider,
+    pub resolves: [Option<Resolve>; 2],
+    pub commands_left: u8,
+    pub losses_left: u8,
+    pub resolves_left: u8,
+    pub losses: u8,
+    pub bad: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Buy(usize),
+    Expire(usize),
+    /// Units kept, REFUNDED, NORESTOCK.
+    Cancel(usize, i64, bool, bool),
+    /// The provider is paid for what an order has; of a cart, for all; so many units fewer.
+    Pay(u8, usize, i64),
+    Confirm(u8, usize),
+    /// Another buyer takes what is left.
+    SellOut(usize),
+    Read(usize),
+    Lag,
+    Lose,
+    Start(usize, usize, Answer),
+    Step(usize),
+}
+
+/// How far the exploration goes.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub is_held: bool,
+    pub units: i64,
+    pub total: i64,
+    /// The shop says UNITS.
+    pub is_stated: bool,
+    pub commands: u8,
+    pub losses: u8,
+    pub resolves: u8,
+    pub references: u8,
+    /// Commands with KEEP, REFUNDED, NORESTOCK, another buyer, payments of fewer units.
+    pub keeps: bool,
+    pub refunds: bool,
+    pub norestock: bool,
+    pub others: bool,
+    pub fewer: bool,
+}
+
+/// How the questions are answered until there is none.
+const POLICIES: [Answer; 4] =
+    [Answer::Keep(None), Answer::Keep(Some(1)), Answer::Release, Answer::Refunded { kept: 0 }];
+
+/// More answers than any question needs.
+const ANSWERS_MAX: usize = 16;
+
+pub struct Money {
+    pub bounds: Bounds,
+    pub planted: Planted,
+    /// Ends that were looked at.
+    seen: Mutex<HashSet<u64>>,
+    pub ends: AtomicU64,
+    pub resolved: AtomicU64,
+    pub longest: AtomicU64,
+    pub consistent: AtomicU64,
+    pub is_traced: AtomicBool,
+}
+
+impl Money {
+    pub fn new(bounds: Bounds, planted: Planted) -> Self {
+        Self {
+            bounds,
+            planted,
+            seen: Mutex::default(),
+            ends: AtomicU64::new(0),
+            resolved: AtomicU64::new(0),
+            longest: AtomicU64::new(0),
+            consistent: AtomicU64::new(0),
+            is_traced: AtomicBool::new(false),
+        }
+    }
+
+    /// What the end of a course shows: a check without anything being asked, and then each way of
+    /// answering, until nothing is asked.
+    fn end(&self, state: &State) -> Result<(), &'static str> {
+        let mut now = state.clone();
+        now.resolves = [None, None];
+        now.replica = None;
+        now.read_all(self.planted)?;
+        let mut hasher = DefaultHasher::new();
+        (&now.server, &now.shop, &now.provider, now.losses > 0).hash(&mut hasher);
+        if !self.seen.lock().unwrap().insert(hasher.finish()) {
+            return Ok(());
+        }
+        self.ends.fetch_add(1, Ordering::Relaxed);
+        let vouchers = &now.server.vouchers;
+        for list in [None, Some(&now.provider)] {
+            let asked = now.shop.check(vouchers, list, self.planted);
+            // Without the provider's list, what is lost on both sides is nobody's knowledge.
+            let is_whole = list.is_some() || now.losses == 0 && self.bounds.is_stated;
+            if asked.is_empty() && is_whole {
+                self.consistent.fetch_add(1, Ordering::Relaxed);
+                let wrong = now.shop.wrong(&now.provider, self.planted);
+                // A confirmation may be on its way.
+                let wrong = wrong.filter(|it| list.is_some() || *it != UNKNOWN);
+                wrong.map_or(Ok(()), Err)?;
+            }
+            let is_misuse = self.bounds.kind == Kind::Two;
+            let is_early =
+                |it: &Asked| matches!(it, Asked::Payment(.., PaymentQuestion::Unmatched));
+            if now.losses == 0 && !is_misuse && state.resolves_left == self.bounds.resolves {
+                let known = |it: &Asked| is_early(it) || self.is_own_refund(&now, it);
+                if !asked.iter().all(known) {
+                    return Err("a question without a loss");
+                }
+            }
+        }
+        for policy in POLICIES {
+            let mut end = now.clone();
+            self.close(&mut end, policy)?;
+        }
+        Ok(())
+    }
+
+    /// Without UNITS the provider's list is what tells how many units were paid.
+    fn is_own_refund(&self, state: &State, asked: &Asked) -> bool {
+        match asked {
+            Asked::Units(reference) => {
+                !self.bounds.is_stated
+                    || self.bounds.kind == Kind::Cart
+                    || state.shop.balance(*reference, self.planted).paid == Some(0)
+            }
+            Asked::Refunded(..) => !self.bounds.is_stated,
+            _ => false,
+        }
+    }
+
+    /// Answers until nothing is asked.
+    fn close(&self, state: &mut State, policy: Answer) -> Result<(), &'static str> {
+        self.resolved.fetch_add(1, Ordering::Relaxed);
+        for round in 0..ANSWERS_MAX {
+            state.read_all(self.planted)?;
+            state.shop.repair(&state.server.vouchers, self.planted)?;
+            let list = Some(&state.provider).filter(|_| self.planted != Planted::NoList);
+            let asked = state.shop.check(&state.server.vouchers, list, self.planted);
+            if self.is_traced.load(Ordering::Relaxed) {
+                println!("  {policy:?} {round}: {asked:?}\n    {}", state.brief());
+            }
+            let Some(first) = first(&asked, round) else {
+                self.longest.fetch_max(round as u64, Ordering::Relaxed);
+                return self.closed(state);
+            };
+            state.answer(first, policy, round, self.planted)?;
+        }
+        Err("a resolve never ends")
+    }
+
+    /// All is said to be consistent.
+    fn closed(&self, state: &State) -> Result<(), &'static str> {
+        state.shop.wrong(&state.provider, self.planted).map_or(Ok(()), Err)?;
+        for (slot, order) in state.shop.orders.iter().enumerate() {
+            let (voucher, id) = state.shop.kind.slots()[slot];
+            let conflicts = state.shop.conflicts(slot, self.planted);
+            let server = state.server.vouchers[voucher].seen(0, id);
+            let there = server.order.filter(|it| it.phase == domain::rows::Phase::Sold);
+            let there = there.map_or(0, |it| it.units);
+            let kept = order.kept(conflicts).0;
+            let oversold = order.standing(conflicts).is_some_and(|it| it.is_without_units);
+            if !oversold && kept != there + server.outside {
+                return Err("rows and units of the sale differ");
+            }
+        }
+        state.sound(&self.bounds)
+    }
+
+    fn next(&self, last: &State, action: Action) -> Result<Option<State>, &'static str> {
+        let mut next = last.clone();
+        match action {
+            Action::Read(at) => {
+                let unread = next.server.unread.remove(at);
+                next.forget(unread.0);
+                next.shop.read(unread.1, unread.0, &unread.2, self.planted)?;
+                return Ok(Some(next));
+            }
+            Action::Lag => {
+                next.replica = Some(Box::new(next.server.clone()));
+                return Ok(Some(next));
+            }
+            Action::Lose => {
+                let Some(replica) = next.replica.take() else { return Ok(None) };
+                next.server = *replica;
+                next.losses_left -= 1;
+                next.losses += 1;
+                return Ok(Some(next));
+            }
+            Action::Start(operator, slot, answer) => {
+                let vouchers = &next.server.vouchers;
+                let resolve =
+                    Resolve::start(&next.shop, vouchers, slot, answer, false, self.planted);
+                next.resolves[operator] = Some(resolve);
+                next.resolves_left -= 1;
+                return Ok(Some(next));
+            }
+            Action::Step(operator) => {
+                let Some(mut resolve) = next.resolves[operator].take() else { return Ok(None) };
+                if next.step(&mut resolve, self.planted)? {
+                    next.resolves[operator] = Some(resolve);
+                }
+                return Ok(Some(next));
+            }
+            command => next.command(command, &self.bounds),
+        }
+        if next.server == last.server && next.provider == last.provider {
+            return Ok(None);
+        }
+        next.commands_left -= 1;
+        next.sound(&self.bounds)?;
+        Ok(Some(next))
+    }
+}
+
+/// The question that is answered first: of two orders, now the one, now the other.
+fn first(asked: &[Asked], round: usize) -> Option<Asked> {
+    let rank = |asked: &Asked| match asked {
+        Asked::Whose(_) => 0,
+        Asked::Payment(_, _, PaymentQuestion::Unmatched) => 1,
+        Asked::Payment(..) => 2,
+        Asked::Order(slot, _) => 3 + (slot + round) % 2,
+        Asked::Units(_) => 5,
+        Asked::Refunded(..) => 6,
+    };
+    asked.iter().copied().min_by_key(rank)
+}
+
+impl Model for Money {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let bounds = &self.bounds;
+        let vouchers = if bounds.kind == Kind::Cart { 2 } else { 1 };
+        let vouchers = vec![Voucher::new(bounds.total, bounds.is_held); vouchers];
+        vec![State {
+            server: Server { vouchers, unread: Vec::new() },
+            replica: None,
+            shop: Shop::new(bounds.kind),
+            provider: Provider { is_stated: bounds.is_stated, ..Provider::default() },
+            resolves: [None, None],
+            commands_left: bounds.commands,
+            losses_left: bounds.losses,
+            resolves_left: bounds.resolves,
+            losses: 0,
+            bad: None,
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if state.bad.is_some() {
+            return;
+        }
+        let bounds = &self.bounds;
+        actions.extend((0..state.server.unread.len()).map(Action::Read));
+        if state.commands_left > 0 {
+            for slot in 0..state.shop.orders.len() {
+                actions.extend([Action::Buy(slot), Action::Cancel(slot, 0, false, false)]);
+                actions.extend(bounds.is_held.then_some(Action::Expire(slot)));
+                let keeps = bounds.keeps && bounds.units > 1;
+                actions.extend(keeps.then_some(Action::Cancel(slot, 1, false, false)));
+                actions.extend(bounds.refunds.then_some(Action::Cancel(slot, 0, true, false)));
+                let keeps = keeps && bounds.refunds;
+                actions.extend(keeps.then_some(Action::Cancel(slot, 1, true, false)));
+                actions.extend(bounds.norestock.then_some(Action::Cancel(slot, 0, false, true)));
+                for reference in 0..bounds.references {
+                    if state.provider.paid[usize::from(reference)].is_some() {
+                        actions.push(Action::Confirm(reference, slot));
+                    } else {
+                        actions.push(Action::Pay(reference, slot, 0));
+                        actions.extend(bounds.fewer.then_some(Action::Pay(reference, slot, 1)));
+                    }
+                }
+            }
+            actions.extend(bounds.others.then_some(Action::SellOut(0)));
+        }
+        if state.losses_left > 0 {
+            let is_new = state.replica.is_none();
+            actions.push(if is_new { Action::Lag } else { Action::Lose });
+        }
+        for operator in 0..2 {
+            if state.resolves[operator].is_some() {
+                actions.push(Action::Step(operator));
+            } else if state.resolves_left > 0 && (operator == 0 || state.resolves[0].is_some()) {
+                let asked = state.shop.check(&state.server.vouchers, None, self.planted);
+                for asked in asked {
+                    if let Asked::Order(slot, _) = asked {
+                        actions.extend(POLICIES.map(|it| Action::Start(operator, slot, it)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        match self.next(last, action) {
+            Ok(next) => next,
+            Err(bad) => Some(State { bad: Some(bad), ..last.clone() }),
+        }
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always("nothing is wrong", |model: &Self, state: &State| {
+            state.bad.is_none() && model.end(state).is_ok()
+        })]
+    }
+}
+
+impl Money {
+    /// The same, and prints how it came to it.
+    pub fn words(&self, state: &State) -> &'static str {
+        self.is_traced.store(true, Ordering::Relaxed);
+        println!("{}", state.brief());
+        self.word(state)
+    }
+
+    /// What is wrong with a state, in words.
+    pub fn word(&self, state: &State) -> &'static str {
+        self.seen.lock().unwrap().clear();
+        state.bad.or(self.end(state).err()).unwrap_or("nothing")
+    }
+}
+
+const _: () = assert!(REFERENCES == 2);

@@ -1,0 +1,118 @@
+//! Faults that are planted into the rules, each of which the model must find.
+
+use crate::shop::Order;
+use domain::account::Conflicts;
+use domain::resolve::Question;
+use domain::rows::{Paid, Release, Report};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Planted {
+    Nothing,
+    /// Lines are written although there is a conflict: line 20 taken away.
+    LinesInConflict,
+    /// No later release ends a ruling: the last clause of line 24 taken away.
+    DeafRuling,
+    /// A ruling stands whatever the join says: all of line 24 taken away.
+    EternalRuling,
+    /// What else a reference is used for is not looked at: line 12 taken away.
+    NoOthers,
+    /// An unmatched payment is no question: line 11 taken away.
+    NoUnmatched,
+    /// The last entry says what is sold.
+    LastSold,
+    /// Units that were refunded at a release are due once more.
+    RefundedIsDue,
+    /// A release covers one unit too many.
+    OneTooMany,
+    /// UNITS is not read.
+    StatedIgnored,
+    /// The release of a held order ends a sold one.
+    HeldEndsSold,
+    /// A confirmation is not read.
+    ConfirmsNothing,
+    /// Units outside are not looked at.
+    NoOutside,
+    /// A row that says something else than the server is no question.
+    NoDifference,
+    /// A ruling gives no home to what is open.
+    LeavesOpen,
+    /// The provider's list is not compared.
+    NoList,
+}
+
+/// All of them, each with bounds in which it is found.
+pub const PLANTED: [(Planted, &str); 15] = [
+    (Planted::LinesInConflict, "one held u1 t1 stated c5 l1 p1"),
+    (Planted::DeafRuling, "one once u1 t1 stated c4 l1 r1 p0"),
+    (Planted::EternalRuling, "one held u1 t1 stated c4 l1 r1 p1"),
+    (Planted::NoOthers, "two held u1 t2 stated c5 l1 p1"),
+    (Planted::NoUnmatched, "one held u1 t1 stated c4 l1 p1"),
+    (Planted::LastSold, "one held u2 t2 stated c5 l0 p1 keeps"),
+    (Planted::RefundedIsDue, "one held u1 t1 stated c4 l0 p1 refunds"),
+    (Planted::OneTooMany, "one held u2 t2 stated c4 l0 p1 keeps"),
+    (Planted::StatedIgnored, "one held u2 t2 stated c4 l0 p1 keeps"),
+    (Planted::HeldEndsSold, "one held u1 t1 stated c3 l0 p1"),
+    (Planted::ConfirmsNothing, "one held u1 t1 stated c3 l0 p1"),
+    (Planted::NoOutside, "one held u1 t1 stated c4 l1 r1 p1"),
+    (Planted::NoDifference, "one held u1 t1 stated c5 l1 p1"),
+    (Planted::LeavesOpen, "one held u1 t1 stated c4 l1 p1"),
+    (Planted::NoList, "one held u1 t1 stated c4 l1 p1"),
+];
+
+impl Planted {
+    pub fn report(self, report: &Report<u8>) -> Report<u8> {
+        match (self, *report) {
+            (Self::RefundedIsDue, Report::Released(release)) => {
+                Report::Released(Release { is_refunded: false, ..release })
+            }
+            (Self::OneTooMany, Report::Released(release))
+                if release.was_sold && release.kept > 0 =>
+            {
+                let (units, kept) = (release.units + 1, release.kept - 1);
+                Report::Released(Release { units, kept, ..release })
+            }
+            (Self::HeldEndsSold, Report::Released(release)) => {
+                Report::Released(Release { was_sold: true, ..release })
+            }
+            (Self::StatedIgnored, Report::Confirmed { units, payment: Some(payment) }) => {
+                let payment = Some(Paid { units: None, ..payment });
+                Report::Confirmed { units, payment }
+            }
+            (Self::ConfirmsNothing, Report::Confirmed { units, .. }) => {
+                Report::Accepted { units, is_held: true }
+            }
+            (_, report) => report,
+        }
+    }
+
+    pub fn row(self, order: &mut Order, report: &Report<u8>) {
+        if let (Self::LastSold, Report::Released(release)) = (self, report)
+            && release.was_sold
+        {
+            order.row.sold_to = Some(release.kept);
+        }
+        if self == Self::EternalRuling
+            && let Some(ruling) = &mut order.ruling
+        {
+            ruling.conflicts = Conflicts::of_bits(u16::MAX);
+            let basis = domain::rulings::Basis::of(order);
+            order.ruling.iter_mut().for_each(|ruling| ruling.basis = basis.clone());
+        }
+    }
+
+    /// Everything that is due by entries, whatever contradicts.
+    pub fn lines(self, order: &mut Order) {
+        for payment in order.payments.values_mut() {
+            let due = payment.due().without(&payment.gone());
+            payment.lines = payment.lines.union(&due);
+        }
+    }
+
+    pub fn question(self, asked: Question) -> Question {
+        match self {
+            Self::NoOutside => Question { is_outside: false, ..asked },
+            Self::NoDifference => Question { differs: false, ..asked },
+            _ => asked,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! One voucher on the server: its keys as tables, the facts that the module's own decisions ask of
+//! them, and their plans applied. What these append is what the worker reads.
+
+use domain::book::{Entry, Reason, State, UserUnits};
+use domain::confirm::{self, Confirmation, Given};
+use domain::facts::Refusal;
+use domain::orders::{self, Cancel, Cancellation, Request};
+use domain::payments::{Outcome, Payment};
+use domain::plan::{Append, Decision, Hold, Left, Order, Plan};
+use domain::rows::{Phase, Report};
+use domain::rules::{Meant, Millis, Rules, SaleId};
+use domain::sale::Units;
+use domain::sales::{self, Restock};
+use domain::stream_entry::{self, OrderEntry, Release, Says};
+use domain::tries::{self, Wish};
+use domain::unit_set::UnitSet;
+
+pub const ORDERS: usize = 3;
+pub const REFERENCES: usize = 2;
+const USERS: usize = 2;
+
+/// What a command has appended of an order.
+pub type Said = (u8, Report<u8>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Voucher {
+    pub rules: Rules,
+    pub stock: i64,
+    pub buyers: [bool; USERS],
+    pub units: [Option<UserUnits<u8>>; USERS],
+    pub book: [Option<Entry<u8>>; ORDERS],
+    holds: [Option<Millis>; ORDERS],
+    pub payments: [Option<Payment<u8>>; REFERENCES],
+    pub outside: [Option<Units>; ORDERS],
+    /// Units that left the total without being sold.
+    pub gone: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl Voucher {
+    pub fn new(total: i64, is_held: bool) -> Self {
+        let hold = is_held.then_some(1000);
+        let sale = SaleId::created_at(1);
+        Self {
+            rules: Rules { total, begin: None, end: None, limit: i64::MAX, hold, sale },
+            stock: total,
+            buyers: [false; USERS],
+            units: [None; USERS],
+            book: [None; ORDERS],
+            holds: [None; ORDERS],
+            payments: [None; REFERENCES],
+            outside: [None; ORDERS],
+            gone: 0,
+        }
+    }
+
+    fn request(user: u8, id: u8) -> Request<u8> {
+        Request { user, id, sale: Meant::Any }
+    }
+
+    /// Units that are held or sold, and on which no sale ever counts twice.
+    pub fn live(&self) -> i64 {
+        let live = self.book.iter().flatten().filter(|it| it.state.is_live());
+        live.map(|it| it.units.get()).sum()
+    }
+
+    pub fn buy(&mut self, user: u8, id: u8, units: i64) -> Vec<Said> {
+        let Some(units) = Units::new(units) else { return Vec::new() };
+        let order = Order { user, id, units };
+        match tries::decide(self, &order, Wish::PLAIN, false) {
+            Ok(Decision::Do(_, plan)) => self.apply(plan),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The hold's deadline passes.
+    pub fn expire(&mut self, id: u8) -> Vec<Said> {
+        let held = self.book[usize::from(id)].filter(|it| it.state == State::Held);
+        match held.map(|_| orders::end_hold(self, &id, Reason::Expired)) {
+            Some(Ok(plan)) => self.apply(plan),
+            _ => Vec::new(),
+        }
+    }
+
+    /// CONFIRM, with UNITS or without.
+    pub fn confirm(
+        &mut self,
+        (user, id): (u8, u8),
+        reference: Option<u8>,
+        units: Option<i64>,
+    ) -> (Option<Confirmation>, Vec<Said>) {
+        let units = units.and_then(Units::new);
+        let given = reference.map(|reference| Given { reference, is_refunded: false, units });
+        match confirm::confirm(self, &Self::request(user, id), given) {
+            Ok(Decision::Answer(answer)) => (Some(answer), Vec::new()),
+            Ok(Decision::Do(answer, plan)) => (Some(answer), self.apply(plan)),
+            Ok(Decision::Settle(_)) | Err(_) => (None, Vec::new()),
+        }
+    }
+
+    /// CONFIRM REFUND: an operator refunds the payment.
+    pub fn refund(
+        &mut self,
+        (user, id): (u8, u8),
+        reference: u8,
+        units: Option<i64>,
+    ) -> (bool, Vec<Said>) {
+        let units = units.and_then(Units::new);
+        let given = Some(Given { reference, is_refunded: true, units });
+        match confirm::confirm(self, &Self::request(user, id), given) {
+            Ok(Decision::Do(answer, plan)) => {
+                let is_late = matches!(answer, Confirmation::TooLate | Confirmation::SecondPayment);
+                (is_late, self.apply(plan))
+            }
+            _ => (false, Vec::new()),
+        }
+    }
+
+    /// CANCEL, with REFUNDED, and NORESTOCK.
+    pub fn cancel(
+        &mut self,
+        (user, id): (u8, u8),
+        only: Option<State>,
+        kept: i64,
+        (refunded, norestock): (bool, bool),
+    ) -> (Cancellation, Vec<Said>) {
+        let only = if refunded { Some(State::Sold) } else { only };
+        let cancel = Cancel { only, kept: Units::new(kept), norestock, refunded };
+        match orders::cancel(self, &Self::request(user, id), cancel) {
+            Ok(Decision::Do(answer, plan)) => (answer, self.apply(plan)),
+            Ok(Decision::Answer(answer)) => (answer, Vec::new()),
+            Ok(Decision::Settle(_)) | Err(_) => (Cancellation::NoSuchOrder, Vec::new()),
+        }
+    }
+
+    /// Units of an order's payment that were refunded when they were released.
+    pub fn refunded(&self, id: u8) -> UnitSet {
+        let spans = self.book[usize::from(id)].map(|it| it.refunded).unwrap_or_default();
+        let units = spans.all().map(|it| UnitSet::between(it.first.get(), it.last.get()));
+        units.fold(UnitSet::EMPTY, |all, units| all.union(&units))
+    }
+
+    /// RESTOCK delta FOR order.
+    pub fn restock_for(&mut self, order: u8, delta: i64) -> bool {
+        let decided = sales::restock(self, Meant::Any, Restock::For { delta, order });
+        let Ok((_, plan)) = decided else { return false };
+        self.rules = plan.rules.unwrap_or(self.rules);
+        self.stock = plan.stock.map_or(self.stock, |stock| stock.after);
+        if let Some((order, units)) = plan.outside {
+            self.outside[usize::from(order)] = units;
+        }
+        true
+    }
+
+    /// Applies a plan; what it appends is read as the worker reads it.
+    fn apply(&mut self, plan: Plan<u8>) -> Vec<Said> {
+        match plan {
+            Plan::Take(take) => {
+                let order = take.order;
+                let (user, id) = (usize::from(order.user), usize::from(order.id));
+                self.stock = take.stock.map_or(self.stock, |stock| stock.after);
+                self.buyers[user] = true;
+                let Some(booked) = take.booked else { return Vec::new() };
+                self.units[user] = Some(booked.has);
+                self.holds[id] = booked.hold();
+                self.book[id] = Some(booked.entry);
+                let deadline = booked.hold();
+                let says = Says::Accepted { deadline, waited: None };
+                read(order, says).into_iter().collect()
+            }
+            Plan::Amend(amend) => {
+                let (user, id) = (usize::from(amend.order.user), usize::from(amend.order.id));
+                self.stock = amend.stock.map_or(self.stock, |stock| stock.after);
+                self.book[id] = amend.entry.or(self.book[id]);
+                match amend.units {
+                    Some(Left::Units(units)) => self.units[user] = Some(units),
+                    Some(Left::Nothing) => self.units[user] = None,
+                    None => {}
+                }
+                match amend.hold {
+                    Some(Hold::Move(until)) => self.holds[id] = Some(until),
+                    Some(Hold::Lift) => self.holds[id] = None,
+                    None => {}
+                }
+                self.buyers[user] &= !amend.dismiss;
+                if let Some((reference, payment)) = amend.payment {
+                    self.payments[usize::from(reference)] = Some(payment);
+                }
+                if let Some(rules) = amend.rules {
+                    self.gone += self.rules.total - rules.total;
+                    self.rules = rules;
+                }
+                let payment = amend.payment.map(|(reference, payment)| (reference, payment.paid));
+                let (reference, paid) = (payment.map(|it| it.0), payment.and_then(|it| it.1));
+                let of_order = self.book[id].and_then(|it| it.reference);
+                let says = |append: &Append| match *append {
+                    Append::Confirmation => Some(Says::Confirmed { reference: None, paid: None }),
+                    Append::Payment(Outcome::First) => Some(Says::Confirmed { reference, paid }),
+                    Append::Payment(outcome) => Some(Says::Payment { outcome, reference, paid }),
+                    Append::Release { reason, was, kept, norestock, refunded } => {
+                        let (reference, entry) = (of_order, None);
+                        Some(Says::Released(Release {
+                            reason,
+                            was,
+                            kept,
+                            reference,
+                            norestock,
+                            refunded,
+                            entry,
+                        }))
+                    }
+                    Append::DeadLetter { .. } => None,
+                };
+                let all = amend.appends.all().iter().filter_map(says);
+                all.filter_map(|says| read(amend.order, says)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What check and resolve see of an order.
+    pub fn seen(&self, user: u8, id: u8) -> domain::resolve::Server<u8> {
+        let at = usize::from(id);
+        let entry = self.book[at].filter(|it| it.user == user && it.has_had_units());
+        let order = entry.map(|it| domain::resolve::Booked {
+            phase: match it.state {
+                State::Sold => Phase::Sold,
+                State::Released(_) if it.was == Some(State::Sold) => Phase::ReleasedSold,
+                State::Released(_) => Phase::Released,
+                State::Held | State::Waiting => Phase::Held,
+            },
+            units: it.units.get(),
+            asked: it.asked.get(),
+            reference: it.reference,
+            paid: it.paid.map(Units::get),
+            refunded: self.refunded(id),
+        });
+        let record = |(reference, payment): (u8, &Option<Payment<u8>>)| {
+            let payment = (*payment)?;
+            let is_its = payment.id == id && payment.user.is_none_or(|it| it == user);
+            let units = payment.paid.map(Units::get);
+            Some((reference, domain::resolve::Record { outcome: payment.outcome, is_its, units }))
+        };
+        domain::resolve::Server {
+            order,
+            outside: self.outside[at].map_or(0, Units::get),
+            records: (0..).zip(&self.payments).filter_map(record).collect(),
+            left: self.stock,
+            is_over: false,
+        }
+    }
+}
+
+/// An entry as it is read from its stream.
+fn read(order: Order<u8>, says: Says<u8>) -> Option<Said> {
+    let sale = Some(SaleId::created_at(1));
+    let Order { user, id, units } = order;
+    let order = OrderEntry { user, voucher: 7, id, units, sale };
+    Report::of(stream_entry::Entry { order, says }).map(|report| (id, report))
+}

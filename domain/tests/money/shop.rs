@@ -1,0 +1,373 @@
+//! The shop's database and the provider beside a server: accounts of the orders, what was paid, and
+//! what a check asks.
+
+use crate::planted::Planted;
+use crate::provider::Provider;
+use crate::server::{REFERENCES, Said, Voucher};
+use domain::account::{Account, Conflicts, Event};
+use domain::homes::PaymentRow;
+use domain::references::{self, Balance, Others, Owner, Use};
+use domain::repair::repair;
+use domain::resolve;
+use domain::rows::Report;
+use domain::rulings::rule_units;
+use domain::unit_set::UnitSet;
+use domain::unmatched::{PaymentQuestion, payment_question};
+
+pub type Order = Account<u8, u8>;
+
+pub const UNKNOWN: &str = "a payment is unknown to both";
+
+/// Which orders there are: voucher and order id of each. All are of one user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// One order.
+    One,
+    /// Two orders of one voucher: a reference at both is misuse, or a loss.
+    Two,
+    /// One order id at two vouchers.
+    Cart,
+}
+
+impl Kind {
+    pub fn slots(self) -> &'static [(usize, u8)] {
+        match self {
+            Self::One => &[(0, 0)],
+            Self::Two => &[(0, 0), (0, 1)],
+            Self::Cart => &[(0, 0), (1, 0)],
+        }
+    }
+}
+
+/// A question of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Asked {
+    Whose(u8),
+    Order(usize, resolve::Question),
+    Payment(usize, u8, PaymentQuestion),
+    /// The provider's list has the reference with other units than the rows, or not at all.
+    Units(u8),
+    /// The provider has refunded so many units more than lines and rows say.
+    Refunded(u8, i64),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Shop {
+    pub kind: Kind,
+    pub orders: Vec<Order>,
+    /// Units in the shop's own tables, by its statements; None before the order was inserted.
+    pub tables: Vec<Option<i64>>,
+}
+
+impl Shop {
+    pub fn new(kind: Kind) -> Self {
+        let slots = kind.slots().len();
+        Self { kind, orders: vec![Account::default(); slots], tables: vec![None; slots] }
+    }
+
+    fn owner(&self, slot: usize) -> Owner<u8> {
+        let (voucher, order) = self.kind.slots()[slot];
+        Owner { voucher: voucher as u8, sale: 1, order, user: 0 }
+    }
+
+    fn with_uses<T>(
+        &self,
+        reference: u8,
+        kept: impl Fn(usize) -> i64,
+        then: impl FnOnce(&[Use<'_, u8, u8>], &[usize]) -> T,
+    ) -> T {
+        let slots: Vec<_> = (0..self.orders.len())
+            .filter(|slot| self.orders[*slot].payments.contains_key(&reference))
+            .collect();
+        let owners: Vec<_> = slots.iter().map(|slot| self.owner(*slot)).collect();
+        let of = |(owner, slot): (_, usize)| Use {
+            owner,
+            payment: &self.orders[slot].payments[&reference],
+            kept: kept(slot),
+        };
+        let uses: Vec<_> = owners.iter().zip(slots.iter().copied()).map(of).collect();
+        then(&uses, &slots)
+    }
+
+    pub fn others(&self, slot: usize, reference: u8, planted: Planted) -> Others {
+        if planted == Planted::NoOthers || self.orders.len() < 2 {
+            return Others::default();
+        }
+        let owner = self.owner(slot);
+        // Of a payment that is yet to be read, too.
+        let new = PaymentRow { pays: true, ..PaymentRow::default() };
+        self.with_uses(
+            reference,
+            |_| 0,
+            |uses, slots| {
+                let mut uses = uses.to_vec();
+                let me = slots.iter().position(|it| *it == slot).unwrap_or(uses.len());
+                if me == uses.len() {
+                    uses.push(Use { owner: &owner, payment: &new, kept: 0 });
+                }
+                references::others(&uses, me)
+            },
+        )
+    }
+
+    pub fn conflicts(&self, slot: usize, planted: Planted) -> Conflicts {
+        self.orders[slot].conflicts(|reference| self.others(slot, *reference, planted))
+    }
+
+    pub fn balance(&self, reference: u8, planted: Planted) -> Balance {
+        let kept = |slot| {
+            let conflicts = self.conflicts(slot, planted);
+            self.orders[slot].kept_with(&reference, conflicts)
+        };
+        self.with_uses(reference, kept, |uses, _| references::balance(uses))
+    }
+
+    /// A worker reads an entry, in one transaction.
+    pub fn read(
+        &mut self,
+        slot: usize,
+        entry: u8,
+        report: &Report<u8>,
+        planted: Planted,
+    ) -> Result<(), &'static str> {
+        let report = planted.report(report);
+        if planted == Planted::DeafRuling {
+            self.orders[slot].join(Some(entry), &report);
+        } else {
+            self.orders[slot].read(Some(entry), &report);
+        }
+        planted.row(&mut self.orders[slot], &report);
+        self.tend(planted)?;
+        let keeps = self.orders[slot].kept(self.conflicts(slot, planted)).0;
+        match report {
+            Report::Released(it) if it.was_sold && keeps > it.kept => {
+                Err("a release is read, and the row does not follow")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lines and statements that follow.
+    pub fn tend(&mut self, planted: Planted) -> Result<(), &'static str> {
+        for slot in 0..self.orders.len() {
+            let others: Vec<_> =
+                (0..REFERENCES as u8).map(|it| self.others(slot, it, planted)).collect();
+            let other = |reference: &u8| others[usize::from(*reference)].clone();
+            let conflicts = self.orders[slot].conflicts(other);
+            let before = self.orders[slot].clone();
+            if planted == Planted::LinesInConflict {
+                planted.lines(&mut self.orders[slot]);
+            } else {
+                self.orders[slot].write_lines(other);
+            }
+            for (reference, payment) in &before.payments {
+                let now = &self.orders[slot].payments[reference].lines;
+                if !payment.lines.without(now).is_empty() {
+                    return Err("a line is taken back");
+                }
+                let kept = UnitSet::lowest(before.row.kept());
+                let is_kept = !now.without(&payment.lines).common(&kept).is_empty();
+                if is_kept && before.ruling.is_none() && payment.pays {
+                    return Err("a line for a unit that the order keeps, which nobody has ruled");
+                }
+            }
+            for step in self.orders[slot].step(conflicts) {
+                let table = &mut self.tables[slot];
+                *table = match (step.event, *table) {
+                    (Event::Held | Event::Sold, None) => Some(step.units),
+                    (Event::Held | Event::Sold, Some(_)) => return Err("inserted twice"),
+                    (_, None) => return Err("a statement before the order is inserted"),
+                    (Event::Confirmed, Some(units)) if units == step.units => Some(units),
+                    (Event::Confirmed, Some(_)) => return Err("other units are confirmed"),
+                    (Event::Reduced | Event::Released, Some(units)) => Some(units - step.units),
+                    (Event::Restored, Some(units)) => Some(units + step.units),
+                };
+                if *table != Some(step.kept) {
+                    return Err("kept is not what the shop's tables have");
+                }
+            }
+        }
+        self.sound(planted)
+    }
+
+    /// Each unit has one home, in every state.
+    fn sound(&self, planted: Planted) -> Result<(), &'static str> {
+        for slot in 0..self.orders.len() {
+            let (order, conflicts) = (&self.orders[slot], self.conflicts(slot, planted));
+            let has_ruling = order.standing(conflicts).is_some();
+            for (reference, payment) in &order.payments {
+                let kept = order.kept_with(reference, conflicts);
+                let others = self.others(slot, *reference, planted);
+                let homes = payment.homes(kept, &others.gone);
+                let count = homes.kept.count() + homes.lines.count() + homes.elsewhere.count();
+                let all = payment.all();
+                let is_all = payment.units().is_none()
+                    || !payment.is_in_use()
+                    || count + homes.open.count() == all.without(&others.gone).count();
+                if !is_all {
+                    return Err("paid is not kept, lines, elsewhere and open");
+                }
+                let is_calm = order.ruling.is_none() && !conflicts.has(Conflicts::HARD);
+                let is_calm =
+                    (has_ruling || is_calm) && !payment.is_nothing && others.gone.is_empty();
+                if is_calm && payment.pays && homes.kept.count() != kept {
+                    return Err("a unit is kept that has another home");
+                }
+                let is_shared = others.is_conflict;
+                if has_ruling && !is_shared && payment.pays && !homes.open.is_empty() {
+                    return Err("a unit is open after a ruling");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn repair(&mut self, vouchers: &[Voucher], planted: Planted) -> Result<(), &'static str> {
+        for slot in 0..self.orders.len() {
+            let (voucher, id) = self.kind.slots()[slot];
+            let server = vouchers[voucher].seen(0, id);
+            let is_held = vouchers[voucher].rules.hold.is_some();
+            let mut order = self.orders[slot].clone();
+            repair(&mut order, &server, is_held, |it| self.others(slot, *it, planted));
+            let before = std::mem::replace(&mut self.orders[slot], order);
+            // Nor a conflict of another order with the reference.
+            let is_worse = (0..self.orders.len()).any(|other| {
+                other != slot && self.conflicts(other, planted).has(Conflicts::REFERENCE)
+            });
+            if is_worse && before != self.orders[slot] {
+                self.orders[slot] = before;
+            }
+        }
+        self.tend(planted)
+    }
+
+    /// The units of a reference that the provider has paid back, once every line is worked off.
+    pub fn paid_back(&self, provider: &Provider, reference: u8) -> i64 {
+        let paid = provider.units(reference);
+        let on_lines = |order: &Order| {
+            let lines = order.payments.get(&reference).map(|it| it.lines.clone());
+            let lines = lines.unwrap_or_default();
+            if lines == UnitSet::whole() { paid } else { lines.count() }
+        };
+        let at = usize::from(reference);
+        let lines: i64 = self.orders.iter().map(on_lines).sum();
+        let own: i64 = provider.own[at].iter().map(UnitSet::count).sum();
+        lines + own - provider.acknowledged[at]
+    }
+
+    /// Everything that a check asks; with the provider's list, if there is one.
+    pub fn check(
+        &self,
+        vouchers: &[Voucher],
+        list: Option<&Provider>,
+        planted: Planted,
+    ) -> Vec<Asked> {
+        let mut asked = Vec::new();
+        for reference in 0..REFERENCES as u8 {
+            if self.balance(reference, planted).is_conflict {
+                asked.push(Asked::Whose(reference));
+            }
+        }
+        for slot in 0..self.orders.len() {
+            let (voucher, id) = self.kind.slots()[slot];
+            let server = vouchers[voucher].seen(0, id);
+            let others = |reference: &u8| self.others(slot, *reference, planted);
+            let question = planted.question(resolve::question(&self.orders[slot], &server, others));
+            if question.is_asked() {
+                asked.push(Asked::Order(slot, question));
+            }
+            for reference in self.orders[slot].payments.keys() {
+                let others = others(reference);
+                let question = payment_question(&self.orders[slot], &server, reference, &others);
+                let question = question.filter(|_| planted != Planted::NoUnmatched);
+                asked.extend(question.map(|it| Asked::Payment(slot, *reference, it)));
+            }
+        }
+        if let (Some(provider), true) = (list, asked.is_empty()) {
+            self.check_list(provider, &mut asked, planted);
+        }
+        asked
+    }
+
+    fn check_list(&self, provider: &Provider, asked: &mut Vec<Asked>, planted: Planted) {
+        for reference in 0..REFERENCES as u8 {
+            let listed = provider.units(reference);
+            if listed == 0 {
+                continue;
+            }
+            let balance = self.balance(reference, planted);
+            let back = self.paid_back(provider, reference);
+            let is_known = balance.paid.is_none_or(|paid| paid > 0);
+            let beyond = match balance.paid {
+                Some(_) => back - balance.refunded,
+                None => back - listed,
+            };
+            if !is_known || balance.paid.is_some_and(|paid| paid != listed) {
+                asked.push(Asked::Units(reference));
+            } else if beyond > 0 {
+                asked.push(Asked::Refunded(reference, beyond));
+            }
+        }
+    }
+
+    /// What is wrong with somebody's money or goods by the provider's books, kept apart.
+    pub fn wrong(&self, provider: &Provider, planted: Planted) -> Option<&'static str> {
+        for reference in 0..REFERENCES as u8 {
+            let paid = provider.units(reference);
+            if paid == 0 {
+                continue;
+            }
+            let is_known = |slot: usize| {
+                let payment = self.orders[slot].payments.get(&reference);
+                payment
+                    .is_some_and(|it| it.pays || it.is_late || it.is_duplicate || it.is_unmatched)
+            };
+            let parts = provider.paid[usize::from(reference)].unwrap_or_default();
+            let is_part = |slot: &usize| parts[*slot] > 0 && self.kind == Kind::Cart;
+            let lacks_part = (0..self.orders.len()).filter(is_part).any(|slot| !is_known(slot));
+            if lacks_part || !(0..self.orders.len()).any(is_known) {
+                return Some(UNKNOWN);
+            }
+            let keeps = |slot| {
+                let conflicts = self.conflicts(slot, planted);
+                self.orders[slot].kept_with(&reference, conflicts)
+            };
+            let kept: i64 = (0..self.orders.len()).map(keeps).sum();
+            let back = self.paid_back(provider, reference);
+            if kept + back < paid {
+                return Some("a customer has neither goods nor money");
+            }
+            if kept + back > paid {
+                return Some("a customer has goods and money, or money twice");
+            }
+        }
+        for slot in 0..self.orders.len() {
+            let (_, units) = self.orders[slot].target(self.conflicts(slot, planted));
+            if self.tables[slot].unwrap_or(0) != units {
+                return Some("the shop's tables are not the rows");
+            }
+        }
+        None
+    }
+
+    /// The reference is this order's, and of the others nothing.
+    pub fn own(&mut self, slot: usize, reference: u8) {
+        for (_, order) in self.orders.iter_mut().enumerate().filter(|(at, _)| *at != slot) {
+            if let Some(payment) = order.payments.get_mut(&reference) {
+                payment.is_nothing = true;
+            }
+        }
+    }
+
+    /// What the provider says of a payment's units.
+    pub fn state(&mut self, slot: usize, reference: u8, units: i64, planted: Planted) {
+        let others: Vec<_> = (0..2).map(|it| self.others(slot, it, planted)).collect();
+        let other = |reference: &u8| others[usize::from(*reference)].clone();
+        rule_units(&mut self.orders[slot], &reference, units, other);
+    }
+}
+
+/// The slot of what a voucher has said.
+pub fn slot_of(kind: Kind, voucher: usize, said: &Said) -> Option<usize> {
+    kind.slots().iter().position(|slot| *slot == (voucher, said.0))
+}
