@@ -54,6 +54,13 @@ impl Facts for Voucher {
         Ok(self.units[usize::from(*user)])
     }
 
+    fn taken(&self) -> Result<i64, Error> {
+        let live = self.book.iter().flatten().filter(|entry| entry.state.is_live());
+        Ok(live.map(|entry| entry.units.get()).sum())
+    }
+
+    fn note_surplus(&self, _: i64) {}
+
     fn payment(&self, reference: &u8) -> Result<Option<Payment<u8>>, Error> {
         Ok(self.payments[usize::from(*reference)])
     }
@@ -102,7 +109,7 @@ impl Facts for Voucher {
         Ok(())
     }
 
-    fn writable(&self, _: Units) -> Result<(), Error> {
+    fn writable(&self, _: bool) -> Result<(), Error> {
         Ok(())
     }
 
