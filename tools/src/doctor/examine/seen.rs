@@ -82,8 +82,7 @@ impl Examination<'_, '_> {
 /// Whether a script that sells has words for a begin and an end.
 fn is_of_managed(source: &Source, learned: &Learned) -> bool {
     const BEGIN: &str = r"(?i)begin|start|\bfrom|\x{5f00}\x{59cb}";
-    const END: &str =
-        r#"end[_A-Z]|end(time|at|ts)|(_e|E)nd([_A-Z'"]|Time|At|)|'end'|(?i)deadline"#;
+    const END: &str = r#"\bend[_A-Z]|\bend(time|at|ts)\b|(_e|E)nd([_A-Z'"]|\b)|'end'|(?i)deadline"#;
     let text = String::from_utf8_lossy(&source.text);
     let has = |pattern| Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&text));
     (learned.sale().is_some() || source.is_of_stock()) && has(BEGIN) && has(END)
