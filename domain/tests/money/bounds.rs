@@ -24,28 +24,15 @@ pub const HELD: Bounds = Bounds {
 
 pub const ONCE: Bounds = Bounds { name: "sold at once", is_held: false, references: 2, ..HELD };
 
-/// Two payments, two losses.
-pub const LOSSES: Bounds = Bounds {
-    name: "two losses",
-    losses: 2,
-    references: 2,
-    commands: 4,
-    norestock: false,
-    others: false,
-    fewer: false,
-    ..HELD
-};
+/// Two payments of an order, and few other courses.
+const TWO_PAYMENTS: Bounds =
+    Bounds { references: 2, commands: 4, norestock: false, others: false, fewer: false, ..HELD };
 
-pub const UNSTATED: Bounds = Bounds {
-    name: "without UNITS",
-    is_stated: false,
-    references: 2,
-    commands: 4,
-    norestock: false,
-    others: false,
-    fewer: false,
-    ..HELD
-};
+/// Two payments, two losses.
+pub const LOSSES: Bounds = Bounds { name: "two losses", losses: 2, ..TWO_PAYMENTS };
+
+/// Payments that do not say for how many units they are.
+pub const UNSTATED: Bounds = Bounds { name: "without UNITS", is_stated: false, ..TWO_PAYMENTS };
 
 /// Two orders, and one reference at both.
 pub const TWO: Bounds = Bounds {
