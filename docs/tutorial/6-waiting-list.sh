@@ -11,7 +11,7 @@ echo "A list of who asked: ann cancels, $told is told, fred is faster and gets:"
 clean
 
 # The place of an order in line.
-place() { redis SECKILL.ORDER phone "order-$1" | tail -n 1; }
+place() { redis SECKILL.ORDER phone "order-$1" | sed -n '/^position$/{n;p}'; }
 
 redis SECKILL.CREATE phone 1 HOLD 900000 >/dev/null
 redis SECKILL.TRY phone ann order-ann >/dev/null
