@@ -13,7 +13,6 @@ import java.util.*;
 import java.util.concurrent.*;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** A cluster: routing by the voucher, a slot that moves, a primary that dies. */
@@ -23,17 +22,13 @@ class ClusterTest {
 
     @AutoClose private final TestCluster cluster = new TestCluster();
 
-    @BeforeEach
-    void open() throws Exception {
-        cluster.open();
-    }
-
     private SeckillClient client() {
         return SeckillClient.create(cluster.transport(), PATIENT);
     }
 
     @Test
     void vouchers_locks_and_ids_find_their_nodes() throws Exception {
+        cluster.open();
         Set<Integer> primaries = new HashSet<>();
         try (SeckillClient client = client()) {
             for (int i = 0; i < 20; i++) {
@@ -72,6 +67,7 @@ class ClusterTest {
 
     @Test
     void a_slot_moves_while_its_voucher_sells() throws Exception {
+        cluster.open();
         int from = cluster.primaryOf("7");
         int to = (from + 1) % 3;
         try (SeckillClient client = client()) {
@@ -84,6 +80,7 @@ class ClusterTest {
 
     @Test
     void a_primary_dies_while_its_voucher_sells() throws Exception {
+        cluster.open();
         int dying = cluster.primaryOf("7");
         try (SeckillClient client = client()) {
             sellWhile(client, () -> {
@@ -98,6 +95,7 @@ class ClusterTest {
 
     @Test
     void a_planned_failover_sells_on_and_its_locks_are_released() throws Exception {
+        cluster.open();
         try (SeckillClient client = client()) {
             List<SeckillLock> locks =
                     IntStream.range(0, 12).mapToObj(i -> client.lock("lock" + i)).toList();
@@ -121,16 +119,16 @@ class ClusterTest {
 
     /** By the starter: the streams of all tags are read, and the health looks at every primary. */
     @Test
-    void a_node_without_the_module_is_named_and_all_tags_are_read() {
+    void a_node_without_the_module_is_named_and_all_tags_are_read() throws Exception {
+        cluster.open(1);
         List<String> shards = IntStream.range(0, 16).mapToObj(i -> "phone#" + i).toList();
-        cluster.module(1, "UNLOAD", "seckill");
         try (var context = Application.run(
                 Application.class, null, cluster.property(),
                 "seckill.listener.tags=" + String.join(",", shards))) {
             assertThat(Application.health(context))
                     .startsWith("DOWN").contains(cluster.server(0).port() + "=module loaded")
                     .contains(cluster.server(1).port() + "=the server lacks the seckill module");
-            cluster.module(1, "LOAD", SeckillServer.requiredModule());
+            cluster.loadModule(1);
             assertThat(Application.health(context))
                     .startsWith("UP").matches(".*module loaded.*module loaded.*module loaded.*");
             SeckillClient seckill = context.getBean(SeckillClient.class);

@@ -30,14 +30,18 @@ final class TestCluster implements AutoCloseable {
 
     private static final ProtocolKeyword MODULE = () -> "MODULE".getBytes();
 
+    /** Starts it: all nodes have the module, but for those that lack it. */
     @SuppressWarnings("unchecked") // a generic array for varargs
-    void open() throws Exception {
+    void open(Integer... lackModule) throws Exception {
         for (int i = 0; i < 2 * PRIMARIES; i++) {
-            SeckillServer server = Shop.start(
-                    SeckillServer.program(), "--cluster-enabled", "yes",
-                    "--cluster-node-timeout", "1000",
+            List<String> options = new ArrayList<>(List.of(
+                    "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
                     "--enable-module-command", "yes", "--cluster-require-full-coverage", "no",
-                    "--repl-diskless-sync-delay", "0");
+                    "--repl-diskless-sync-delay", "0"));
+            if (!List.of(lackModule).contains(i)) {
+                options.addAll(List.of("--loadmodule", SeckillServer.requiredModule()));
+            }
+            SeckillServer server = SeckillServer.start(SeckillServer.program(), options);
             servers.add(server);
             nodes.add(plain.connect(RedisURI.create(server.uri())).sync());
         }
@@ -83,10 +87,9 @@ final class TestCluster implements AutoCloseable {
                 .map(server -> server.host() + ":" + server.port()).toList());
     }
 
-    /** Loads or unloads the module of a node. */
-    void module(int index, String... words) {
+    void loadModule(int index) {
         CommandArgs<String, String> args = new CommandArgs<>(StringCodec.UTF8);
-        List.of(words).forEach(args::add);
+        args.add("LOAD").add(SeckillServer.requiredModule());
         nodes.get(index).dispatch(MODULE, new StatusOutput<>(StringCodec.UTF8), args);
     }
 
