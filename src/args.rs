@@ -253,24 +253,34 @@ impl<'a, A: Argument<'a>, B: Argument<'a>> Value<'a> for Vec<(A, B)> {
     }
 }
 
-/// The articles of a cart: vouchers, and how many units of each.
-pub(crate) struct Articles<'a>(pub(crate) Vec<(Voucher<'a>, Units)>);
+/// The articles of a cart: vouchers, and how many units of each. All of them can be read.
+pub(crate) struct Articles<'a>(&'a [Str<'a>]);
+
+impl<'a> Articles<'a> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Voucher<'a>, Units)> {
+        let pairs = self.0.as_chunks::<2>().0.iter();
+        pairs.filter_map(|[voucher, units]| {
+            Some((Voucher(*voucher), Units::new(integer::parse(units.bytes())?)?))
+        })
+    }
+}
 
 impl<'a> Value<'a> for Articles<'a> {
     fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
         let ArgKind::Repeated { parts: [voucher, units], max, then } = spec.kind else {
             return Err(lacking(spec));
         };
-        let count = args.0.len().saturating_sub(then);
-        if count % 2 != 0 {
+        let articles = args.0.split_at_checked(args.0.len().saturating_sub(then));
+        let (articles, _) = articles.unwrap_or_default();
+        if articles.len() % 2 != 0 {
             return Err(CommandError::OddPairs { command: "seckill.tryall" });
         }
-        if count / 2 > max {
+        if articles.len() / 2 > max {
             return Err(CommandError::TooManyArticles { max });
         }
-        let mut articles = Vec::with_capacity(count / 2);
-        for _ in 0..count / 2 {
-            articles.push((Voucher::read(args, voucher)?, Units::read(args, units)?));
+        for _ in 0..articles.len() / 2 {
+            Voucher::read(args, voucher)?;
+            Units::read(args, units)?;
         }
         Ok(Self(articles))
     }

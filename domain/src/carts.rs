@@ -4,6 +4,7 @@
 //! once of every article that can't be had. The parts of a cart are orders like any other.
 
 use crate::facts::{Facts, Refusal, managed};
+use crate::few::Few;
 use crate::plan::{Decision, Order, Plan, Take};
 use crate::sale::Outcome;
 use crate::tries::{self, Answer, SETTLED_MAX, Wish};
@@ -36,7 +37,7 @@ impl Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cart<N> {
     /// Nothing is to be written, and no article is accepted.
-    Refused(Vec<Part>),
+    Refused(Few<Part, ARTICLES_MAX>),
     /// The order is in every book: its answers again, each with the plan of a repeat.
     Repeated(Vec<(Answer, Plan<N>)>),
     /// Every article is accepted: all of this is to be written, or nothing.
@@ -46,79 +47,87 @@ pub enum Cart<N> {
     Settle(Vec<(usize, Vec<N>)>),
 }
 
-/// Decides a cart, by its articles' facts and orders: the same user and id in each. `settled` if
-/// overdue orders were released for it already. After each article `rest` lets its facts close what
-/// they have open: articles may share a stream.
+/// A cart that is being decided: article by article, of the same user and order id. What the facts
+/// of one have open is to be closed before the next: articles may share a stream.
 ///
-/// The first error of an article is that of the cart. An order that is in some books only is
-/// another cart, or was made by a try: it is never completed.
-pub fn decide<F: Facts>(
-    articles: &[(F, Order<F::Name>)],
+/// A cart that is refused for its first article allocates nothing.
+pub struct Deciding<N> {
+    /// Overdue orders were released for it already.
     settled: bool,
-    rest: impl Fn(&F),
-) -> Result<Cart<F::Name>, F::Error> {
-    let mut decisions = Vec::with_capacity(articles.len());
-    let (mut known, mut held) = (0_usize, 0_usize);
-    for (facts, order) in articles {
+    parts: Few<Part, ARTICLES_MAX>,
+    held: usize,
+    repeats: Vec<(Answer, Plan<N>)>,
+    /// Of the articles before the first that is refused.
+    takes: Vec<Take<N>>,
+    due: Vec<(usize, Vec<N>)>,
+}
+
+impl<N: Clone + Eq> Deciding<N> {
+    pub fn new(settled: bool) -> Self {
+        let (repeats, takes, due) = (Vec::new(), Vec::new(), Vec::new());
+        Self { settled, parts: Few::default(), held: 0, repeats, takes, due }
+    }
+
+    /// The next article, which is decided as a try alone. Its error is that of the cart.
+    pub fn article<F: Facts<Name = N>>(
+        &mut self,
+        facts: &F,
+        order: &Order<N>,
+    ) -> Result<(), F::Error> {
         let rules = managed(facts)?;
-        let decision = tries::managed(facts, &rules, order, Wish::PLAIN, settled)?;
-        rest(facts);
-        let is_known = matches!(&decision, Decision::Do(answer, _) if answer.is_repeat);
-        known = known.saturating_add(is_known.into());
-        held = held.saturating_add(rules.hold.is_some().into());
-        decisions.push(decision);
+        let part = match tries::managed(facts, &rules, order, Wish::PLAIN, self.settled)? {
+            Decision::Answer(answer) => Part::Tried(answer),
+            Decision::Do(answer, plan) if answer.is_repeat => {
+                self.repeats.push((answer, plan));
+                Part::Tried(answer)
+            }
+            Decision::Do(_, Plan::Take(take)) => {
+                if self.takes.len() == self.parts.len() {
+                    self.takes.push(take);
+                }
+                Part::NotTaken
+            }
+            Decision::Do(..) => Part::NotTaken,
+            Decision::Settle(ids) => {
+                self.due.push((self.parts.len(), ids));
+                Part::Tried(Outcome::SoldOut.into())
+            }
+        };
+        self.held = self.held.saturating_add(rules.hold.is_some().into());
+        self.parts.push(part);
+        Ok(())
     }
-    if known == articles.len() {
-        return Ok(Cart::Repeated(decisions.into_iter().filter_map(done).collect()));
-    }
-    if known > 0 {
-        return Err(Refusal::OrderId.into());
-    }
-    if held > 0 && held < articles.len() {
-        return Err(Refusal::MixedHolds.into());
-    }
-    let due = due(&decisions);
-    if !due.is_empty() {
-        return Ok(Cart::Settle(due));
-    }
-    if !decisions.iter().all(|it| matches!(it, Decision::Do(_, Plan::Take(_)))) {
-        return Ok(Cart::Refused(decisions.iter().map(part).collect()));
-    }
-    let takes = decisions.into_iter().filter_map(done).filter_map(|(_, plan)| match plan {
-        Plan::Take(take) => Some(take),
-        _ => None,
-    });
-    Ok(Cart::Made(until_one_moment(takes.collect())))
-}
 
-fn done<N>(decision: Decision<Answer, N>) -> Option<(Answer, Plan<N>)> {
-    match decision {
-        Decision::Do(answer, plan) => Some((answer, plan)),
-        Decision::Answer(_) | Decision::Settle(_) => None,
-    }
-}
-
-/// What is to be settled first: as much as a try may settle, in all.
-fn due<N: Clone>(decisions: &[Decision<Answer, N>]) -> Vec<(usize, Vec<N>)> {
-    let mut left = SETTLED_MAX;
-    let settled = decisions.iter().enumerate().filter_map(|(number, decision)| match decision {
-        Decision::Settle(ids) if left > 0 => {
-            let ids: Vec<N> = ids.iter().take(left).cloned().collect();
-            left = left.saturating_sub(ids.len());
-            Some((number, ids))
+    /// What becomes of the cart. An order that is in some books only is another cart, or was made
+    /// by a try: it is never completed.
+    pub fn end(self) -> Result<Cart<N>, Refusal> {
+        let articles = self.parts.len();
+        if !self.repeats.is_empty() {
+            let is_whole = self.repeats.len() == articles;
+            return if is_whole { Ok(Cart::Repeated(self.repeats)) } else { Err(Refusal::OrderId) };
         }
-        _ => None,
-    });
-    settled.collect()
+        if self.held > 0 && self.held < articles {
+            return Err(Refusal::MixedHolds);
+        }
+        if !self.due.is_empty() {
+            return Ok(Cart::Settle(bounded(self.due)));
+        }
+        if self.takes.len() < articles {
+            return Ok(Cart::Refused(self.parts));
+        }
+        Ok(Cart::Made(until_one_moment(self.takes)))
+    }
 }
 
-fn part<N>(decision: &Decision<Answer, N>) -> Part {
-    match decision {
-        Decision::Answer(answer) => Part::Tried(*answer),
-        Decision::Do(..) => Part::NotTaken,
-        // A settled try does not settle again.
-        Decision::Settle(_) => Part::Tried(Outcome::SoldOut.into()),
-    }
+/// As much as a try may settle, in all.
+fn bounded<N>(mut due: Vec<(usize, Vec<N>)>) -> Vec<(usize, Vec<N>)> {
+    let mut left = SETTLED_MAX;
+    due.retain_mut(|(_, ids)| {
+        ids.truncate(left);
+        left = left.saturating_sub(ids.len());
+        !ids.is_empty()
+    });
+    due
 }
 
 /// The parts of a cart are held until one moment, the earliest, so that it is paid as one.

@@ -31,6 +31,7 @@ pub mod draw;
 pub mod due;
 pub mod entry_id;
 pub mod facts;
+pub mod few;
 pub mod fields;
 pub mod hash_tag;
 pub mod homes;

@@ -9,15 +9,16 @@ use crate::args::{Articles, arguments, check_storable};
 use crate::error::CommandError;
 use crate::keyspace::apply::cart::take_cart;
 use crate::keyspace::names::Name;
-use crate::keyspace::opening::Opening;
+use crate::keyspace::opening::{Opening, Openings};
 use crate::keyspace::rules::check_primary;
 use crate::keyspace::sale::Sale;
 use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::{OrderId, User};
-use domain::carts::{self, ARTICLES_MAX, Cart, Part};
+use domain::carts::{ARTICLES_MAX, Cart, Deciding, Part};
 use domain::plan::Order;
+use domain::rules::Millis;
 use domain::sale::Outcome;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -47,78 +48,108 @@ impl Command for TryAll {
     type Given<'a> = Given<'a>;
 
     fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
-        let Given { articles: Articles(articles), user, id } = given;
+        let Given { articles: given, user, id } = given;
         check_storable(user.0, id.0)?;
         if id.0.bytes() == GENERATE {
             // A cart must be repeatable.
             return Err(CommandError::GeneratedId);
         }
-        let named = articles.iter().map(|(voucher, _)| *voucher);
-        let openings = Opening::to_try_all(ctx, &memory.vouchers, named)?;
-        let now = ctx.now_ms();
-        let articles = openings.iter().zip(&articles).map(|(opening, (_, units))| {
-            let sale = memory.arrivals.sale(opening)?;
-            sale.is_at(now);
-            let (user, id) = (Name::Given(user.0), Name::Given(id.0));
-            Ok((sale, Order { user, id, units: *units }))
-        });
-        let articles = articles.collect::<Result<Vec<_>, CommandError>>()?;
+        let mut articles = Openings::default();
+        Opening::to_try_all(ctx, &memory.vouchers, given.iter(), &mut articles)?;
+        for (opening, _) in articles.iter() {
+            memory.arrivals.check(&Sale::of(opening))?;
+        }
         check_primary(ctx)?;
-        let codes = try_all(memory, &articles)?;
-        Ok(Reply::Array(codes.into_iter().map(Reply::Integer).collect()))
+        let (user, id) = (Name::Given(user.0), Name::Given(id.0));
+        Asked { articles: &articles, user, id, now: ctx.now_ms() }.try_all(memory)
     }
 }
 
-type Article<'a> = (Sale<'a>, Order<Name<'a>>);
+/// A cart as a client asks for it.
+struct Asked<'a> {
+    articles: &'a Openings<'a>,
+    user: Name<'a>,
+    id: Name<'a>,
+    now: Millis,
+}
 
-/// Tries once, after overdue orders that stand in the way of an article were released.
-fn try_all(memory: &Memory, articles: &[Article<'_>]) -> Result<Vec<i64>, CommandError> {
-    match carts::decide(articles, false, Sale::close)? {
-        Cart::Settle(due) => {
-            let mut in_vain = Vec::new();
-            for (number, ids) in due {
-                if let Some((sale, _)) = articles.get(number)
-                    && settle(memory, sale, &ids) == 0
+impl<'a> Asked<'a> {
+    /// The sales of the articles. What one has open is closed with it.
+    fn sales(&self) -> impl Iterator<Item = Sale<'a>> {
+        self.articles.iter().map(|(opening, _)| self.sale(opening))
+    }
+
+    #[inline]
+    fn sale(&self, opening: &'a Opening<'a>) -> Sale<'a> {
+        let sale = Sale::of(opening);
+        sale.is_at(self.now);
+        sale
+    }
+
+    fn decide(&self, settled: bool) -> Result<Cart<Name<'a>>, CommandError> {
+        let mut cart = Deciding::new(settled);
+        for (opening, units) in self.articles.iter() {
+            let (user, id) = (self.user.clone(), self.id.clone());
+            cart.article(&self.sale(opening), &Order { user, id, units: *units })?;
+        }
+        Ok(cart.end()?)
+    }
+
+    /// Tries once, after overdue orders that stand in the way of an article were released.
+    fn try_all(&self, memory: &Memory) -> Result<Reply, CommandError> {
+        match self.decide(false)? {
+            Cart::Settle(due) => self.try_settled(memory, &due),
+            decided => self.carry_out(memory, decided),
+        }
+    }
+
+    #[cold]
+    fn try_settled(
+        &self,
+        memory: &Memory,
+        due: &[(usize, Vec<Name<'a>>)],
+    ) -> Result<Reply, CommandError> {
+        let is_in_vain = |(number, ids): &&(usize, Vec<Name<'a>>)| {
+            let opening = self.articles.get(*number).map(|(opening, _)| opening);
+            opening.is_some_and(|it| settle(memory, &self.sale(it), ids) == 0)
+        };
+        let in_vain: Vec<_> = due.iter().filter(is_in_vain).collect();
+        let decided = self.decide(true)?;
+        if let Cart::Refused(parts) = &decided {
+            let sold_out = Part::Tried(Outcome::SoldOut.into());
+            for (number, _) in in_vain {
+                if let (Some((opening, _)), Some(part)) =
+                    (self.articles.get(*number), parts.get(*number))
+                    && *part == sold_out
                 {
-                    in_vain.push(number);
+                    self.sale(opening).rest_from_due();
                 }
             }
-            let decided = carts::decide(articles, true, Sale::close)?;
-            if let Cart::Refused(parts) = &decided {
-                let sold_out = Part::Tried(Outcome::SoldOut.into());
-                let rest = in_vain.into_iter().filter(|it| parts.get(*it) == Some(&sold_out));
-                rest.filter_map(|it| articles.get(it)).for_each(|(sale, _)| sale.rest_from_due());
-            }
-            carry_out(memory, articles, decided)
         }
-        decided => carry_out(memory, articles, decided),
+        self.carry_out(memory, decided)
     }
-}
 
-fn carry_out<'a>(
-    memory: &Memory,
-    articles: &[Article<'a>],
-    decided: Cart<Name<'a>>,
-) -> Result<Vec<i64>, CommandError> {
-    match decided {
-        Cart::Refused(parts) => {
-            metrics::CARTS_REFUSED.count();
-            Ok(parts.iter().map(code).collect())
-        }
-        Cart::Repeated(repeats) => {
-            for ((sale, _), (_, plan)) in articles.iter().zip(&repeats) {
-                apply(memory, sale, plan)?;
+    fn carry_out(&self, memory: &Memory, decided: Cart<Name<'a>>) -> Result<Reply, CommandError> {
+        match decided {
+            Cart::Refused(parts) => {
+                metrics::CARTS_REFUSED.count();
+                Ok(Reply::codes(parts.iter().map(code)))
             }
-            Ok(repeats.into_iter().map(|(answer, _)| counted(answer).code()).collect())
+            Cart::Repeated(repeats) => {
+                for (sale, (_, plan)) in self.sales().zip(&repeats) {
+                    apply(memory, &sale, plan)?;
+                }
+                Ok(Reply::codes(repeats.into_iter().map(|(answer, _)| counted(answer).code())))
+            }
+            Cart::Made(takes) => {
+                let cart: Vec<_> = self.sales().zip(takes).collect();
+                take_cart(&cart)?;
+                metrics::CARTS_ACCEPTED.count();
+                Ok(Reply::codes(cart.iter().map(|_| counted(Outcome::Accepted.into()).code())))
+            }
+            // A settled cart does not settle again.
+            Cart::Settle(_) => Err(CommandError::Garbled),
         }
-        Cart::Made(takes) => {
-            let cart: Vec<_> = articles.iter().map(|(sale, _)| sale).zip(takes).collect();
-            take_cart(&cart)?;
-            metrics::CARTS_ACCEPTED.count();
-            Ok(cart.iter().map(|_| counted(Outcome::Accepted.into()).code()).collect())
-        }
-        // A settled cart does not settle again.
-        Cart::Settle(_) => Err(CommandError::Garbled),
     }
 }
 

@@ -8,6 +8,9 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::keyspace::vouchers::Vouchers;
 use crate::server::Ctx;
 use crate::typed::Voucher;
+use domain::carts::ARTICLES_MAX;
+use domain::few::Few;
+use domain::sale::Units;
 use std::rc::Rc;
 
 /// What a command begins with: made by one of the functions below, each of which refuses keys that
@@ -56,16 +59,18 @@ impl<'a> Opening<'a> {
     pub(crate) fn to_try_all(
         ctx: Ctx<'a>,
         vouchers: &Vouchers,
-        named: impl Iterator<Item = Voucher<'a>>,
-    ) -> Result<Vec<Self>, CommandError> {
-        let named = named.map(|voucher| Ok((voucher, vouchers.keys(voucher)?)));
-        let named = named.collect::<Result<Vec<_>, CommandError>>()?;
-        check_apart(named.iter().map(|(_, keys)| keys))?;
-        let opened = named.into_iter().map(|(voucher, keys)| {
-            let reach = keys.reach(ctx)?;
-            Ok(Self { ctx, voucher, keys, reach })
-        });
-        opened.collect()
+        articles: impl Iterator<Item = (Voucher<'a>, Units)>,
+        openings: &mut Openings<'a>,
+    ) -> Result<(), CommandError> {
+        for (voucher, units) in articles {
+            let (keys, reach) = (vouchers.keys(voucher)?, Reach::Whole);
+            openings.push((Self { ctx, voucher, keys, reach }, units));
+        }
+        check_apart(openings)?;
+        for (opening, _) in openings.iter_mut() {
+            opening.reach = opening.keys.reach(ctx)?;
+        }
+        Ok(())
     }
 
     /// For the end of a sale, which touches every key.
@@ -81,19 +86,27 @@ impl<'a> Opening<'a> {
     }
 }
 
+impl Opening<'_> {
+    /// The keys that no other voucher may have.
+    fn own(&self) -> Result<[&[u8]; 2], CommandError> {
+        let SaleKeys { stock, buyers, .. } = self.keys.sale()?;
+        Ok([stock.bytes(), buyers.bytes()])
+    }
+}
+
+/// The articles of a cart, and how many units of each.
+pub(crate) type Openings<'a> = Few<(Opening<'a>, Units), ARTICLES_MAX>;
+
 /// Refuses vouchers of which two have a key in common. Other keys than stocks and buyers are never
 /// of two vouchers, but for streams, which each voucher keeps apart from its own keys.
-fn check_apart<'k>(
-    vouchers: impl Iterator<Item = &'k Rc<VoucherKeys>>,
-) -> Result<(), CommandError> {
-    let mut seen: Vec<&[u8]> = Vec::new();
-    for keys in vouchers {
-        let SaleKeys { stock, buyers, .. } = keys.sale()?;
-        let own = [stock.bytes(), buyers.bytes()];
-        if own.iter().any(|key| seen.contains(key)) {
-            return Err(CommandError::SameVoucher);
+fn check_apart(openings: &Openings<'_>) -> Result<(), CommandError> {
+    for (number, (opening, _)) in openings.iter().enumerate() {
+        let keys = opening.own()?;
+        for (before, _) in openings.iter().take(number) {
+            if before.own()?.iter().any(|key| keys.contains(key)) {
+                return Err(CommandError::SameVoucher);
+            }
         }
-        seen.extend(own);
     }
     Ok(())
 }

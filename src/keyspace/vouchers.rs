@@ -12,7 +12,6 @@ use domain::key_names::{
     EXTRA_PREFIX, HOLDS_PREFIX, RULES_PREFIX, WAIT_PREFIX, entry_name, voucher_beside,
 };
 use std::ffi::CStr;
-use std::hash::{DefaultHasher, Hasher};
 use std::rc::Rc;
 
 /// What is remembered of vouchers. Names are functions of a voucher and of the settings, so they
@@ -125,10 +124,13 @@ impl Vouchers {
 
     /// Where the vouchers with this one name are.
     fn set(&self, name: &[u8]) -> Option<&MainThread<Vec<Rc<VoucherKeys>>>> {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(name);
-        let number = hasher.finish().checked_rem(SETS as u64);
-        self.sets.get(number.and_then(|it| usize::try_from(it).ok()).unwrap_or(0))
+        // FNV-1a, and its highest bits after one more multiplication: names are short. Names that
+        // were chosen to meet in one set only forget each other.
+        let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let number = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SETS.ilog2());
+        self.sets.get(usize::try_from(number).unwrap_or(0))
     }
 }
 

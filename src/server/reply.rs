@@ -19,13 +19,29 @@ pub(crate) enum Reply {
     /// `+OK`
     Ok,
     Array(Vec<Reply>),
+    /// An array of so many small integers, without an allocation.
+    Codes([u8; CODES_MAX], usize),
     /// Names and values; pairs in one flat array for clients of RESP2.
     Map(Vec<(&'static str, Reply)>),
     /// The code word, a space and the sentence.
     Error(Cow<'static, CStr>),
 }
 
+/// How many small integers [`Reply::codes`] takes at most.
+pub(crate) const CODES_MAX: usize = 32;
+
 impl Reply {
+    /// An array of integers from 0 to 255, at most [`CODES_MAX`].
+    pub(crate) fn codes(codes: impl Iterator<Item = i64>) -> Self {
+        let mut all = [0; CODES_MAX];
+        let mut len: usize = 0;
+        for (place, code) in all.iter_mut().zip(codes) {
+            *place = u8::try_from(code).unwrap_or(u8::MAX);
+            len = len.saturating_add(1);
+        }
+        Self::Codes(all, len)
+    }
+
     pub(crate) fn text(text: &str) -> Self {
         Self::Bytes(text.as_bytes().to_vec())
     }
@@ -60,6 +76,13 @@ impl Reply {
                 Self::Array(elements) => {
                     let status = api!(RedisModule_ReplyWithArray(raw, len(elements.len())));
                     elements.into_iter().for_each(|element| element.send(ctx));
+                    status
+                }
+                Self::Codes(codes, count) => {
+                    let status = api!(RedisModule_ReplyWithArray(raw, len(count)));
+                    for code in codes.into_iter().take(count) {
+                        Self::Integer(code.into()).send(ctx);
+                    }
                     status
                 }
                 Self::Map(pairs) => {

@@ -7,7 +7,7 @@ use crate::planted_carts::Fault;
 use crate::requests::ALL;
 use crate::world::{Error, NOW, View, World, Written};
 use domain::book::{Entry, Reason, State as OrderState};
-use domain::carts::{self, Cart, Part};
+use domain::carts::{Cart, Deciding, Part};
 use domain::orders::{self, Request};
 use domain::plan::{Decision, Order, Plan, Take};
 use domain::rules::{Meant, Millis, Rules};
@@ -106,8 +106,11 @@ impl Course {
         let mut articles: Vec<usize> = articles.to_vec();
         let mut settled = false;
         loop {
-            let each = articles.iter().map(|of| (self.view(*of), order(user, id, units)));
-            let decided = carts::decide(&each.collect::<Vec<_>>(), settled, |_| {});
+            let mut deciding = Deciding::new(settled);
+            let mut each = articles.iter();
+            let decided = each
+                .try_for_each(|of| deciding.article(&self.view(*of), &order(user, id, units)))
+                .and_then(|()| Ok(deciding.end()?));
             let decided = match self.fault {
                 Some(fault) => fault.decide(self, &articles, cart, decided),
                 None => decided,

@@ -72,12 +72,12 @@ impl Fault {
                 let order = order(cart.user, cart.id, cart.units);
                 let each = articles.iter().map(|of| course.a_try(*of, &order));
                 if each.collect::<Result<Vec<_>, _>>().is_ok_and(|all| all == [0, 0]) {
-                    return Ok(Cart::Refused(vec![accepted(); articles.len()]));
+                    return Ok(Cart::Refused(articles.iter().map(|_| accepted()).collect()));
                 }
                 Err(Error::Refused(Refusal::OrderId))
             }
             (Self::AnyUser, Err(Error::Refused(Refusal::OrderId))) => {
-                Ok(Cart::Refused(vec![accepted(); articles.len()]))
+                Ok(Cart::Refused(articles.iter().map(|_| accepted()).collect()))
             }
             (Self::MixesHolds, Err(Error::Refused(Refusal::MixedHolds))) => {
                 let takes = articles.iter().filter_map(|of| take(course, *of, cart));
@@ -87,11 +87,11 @@ impl Fault {
                 }
                 Ok(Cart::Made(takes))
             }
-            (Self::NeverSettles, Ok(Cart::Settle(_))) => {
-                Ok(Cart::Refused(vec![Part::Tried(Outcome::SoldOut.into()); articles.len()]))
-            }
+            (Self::NeverSettles, Ok(Cart::Settle(_))) => Ok(Cart::Refused(
+                articles.iter().map(|_| Outcome::SoldOut.into()).map(Part::Tried).collect(),
+            )),
             (Self::TakesPart, Ok(Cart::Refused(mut parts))) => {
-                for (of, part) in articles.iter().zip(&mut parts) {
+                for (of, part) in articles.iter().zip(parts.iter_mut()) {
                     if *part == Part::NotTaken
                         && let Some(take) = take(course, *of, cart)
                     {

@@ -33,7 +33,7 @@ struct Part<'s, 't, 'a> {
 /// hold was touched.
 ///
 /// No key is open when it begins. Sales may share a stream, so streams are open one at a time.
-pub(crate) fn take_cart<'a>(cart: &[(&Sale<'a>, Take<Name<'a>>)]) -> Result<(), CommandError> {
+pub(crate) fn take_cart<'a>(cart: &[(Sale<'a>, Take<Name<'a>>)]) -> Result<(), CommandError> {
     let texts = cart.iter().map(|(sale, take)| sale.text_of_take(take, None, cart.len()));
     let texts: Vec<_> = texts.collect();
     let parts = cart.iter().zip(&texts).map(|((sale, take), text)| {
