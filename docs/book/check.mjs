@@ -4,24 +4,13 @@
 // wider than a phone, every link within the book must lead to a page and a heading that are there,
 // and in both editions the search and the link to the other edition must work.
 import { existsSync, readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { PHONE, launch } from './chromium.mjs';
 
 const [book, modules, screenshot] = process.argv.slice(2).map(name => path.resolve(name));
-const { chromium } = createRequire(`${modules}/`)('playwright-core');
-const PHONE = { width: 375, height: 812 };
 const DESK = { width: 1100, height: 640 };
 const TABS = 4;
-
-const names = ['chromium', 'chromium-browser', 'google-chrome'];
-const folders = process.env.PATH.split(':');
-const found = folders.flatMap(folder => names.map(name => path.join(folder, name)));
-const executablePath = process.env.CHROMIUM ?? found.find(existsSync);
-if (!executablePath) {
-    console.error('no Chromium here; scripts/setup book installs it, or name one as CHROMIUM');
-    process.exit(2);
-}
 
 /** What a page has: its ids, its links, and what is wider than the screen. */
 function look() {
@@ -114,10 +103,7 @@ async function change(page, start, wanted) {
     await page.waitForURL(url => url.pathname.endsWith(wanted), { timeout: 20000 });
 }
 
-const browser = await chromium.launch({
-    executablePath,
-    args: ['--no-sandbox', '--disable-gpu', '--allow-file-access-from-files'],
-});
+const browser = await launch(modules, '--allow-file-access-from-files');
 try {
     // What can't find faults says nothing when it finds none.
     const bad = fileURLToPath(new URL('faults.html', import.meta.url));

@@ -160,7 +160,9 @@ fn leads(page: &str, editions: &BTreeMap<String, String>) -> Vec<(String, Option
             .then(|| anchors(&read(&file)).iter().position(|known| known == anchor))
             .flatten();
         let english = editions.iter().find(|(_, chinese)| **chinese == file);
-        leads.push((english.map_or(file, |(english, _)| english.clone()), heading));
+        // A picture may have a Chinese edition, too.
+        let file = english.map_or(file, |(english, _)| english.clone());
+        leads.push((file.replace("docs/images/zh-CN/", "docs/images/"), heading));
     }
     leads
 }

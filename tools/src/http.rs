@@ -14,7 +14,10 @@ use anyhow::{Context, Result, anyhow};
 use http_body_util::{BodyExt as _, Empty, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::handshake;
-use hyper::header::{ALLOW, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue,
+    X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -36,27 +39,40 @@ const REQUEST_BYTES_MAX: usize = 8_192;
 const CLIENTS_MAX: usize = 16;
 /// How long to wait when no connection can be accepted, because there are too many open files say.
 const ACCEPT_WAIT: Duration = Duration::from_millis(100);
-
-/// The type of a page of metrics.
-const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The policy of what is no page for a browser.
+const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// What a client is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     pub status: u16,
     pub text: String,
+    pub content: Content,
+}
+
+/// What the text of a page is. The type of plain text is the one of a page of metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    Plain,
+    Json,
+    /// With what a browser may load and run of it, a Content-Security-Policy.
+    Html(&'static str),
 }
 
 impl Page {
     pub fn found(text: String) -> Self {
-        Self { status: 200, text }
+        Self::plain(200, text)
+    }
+
+    fn plain(status: u16, text: String) -> Self {
+        Self { status, text, content: Content::Plain }
     }
 
     /// A page of `/metrics`, in the text format of Prometheus.
     pub fn of_metrics(metrics: prometheus::Result<Vec<MetricFamily>>) -> Self {
         match metrics.and_then(|metrics| TextEncoder::new().encode_to_string(&metrics)) {
             Ok(text) => Self::found(text),
-            Err(error) => Self { status: 500, text: format!("{error}\n") },
+            Err(error) => Self::plain(500, format!("{error}\n")),
         }
     }
 
@@ -64,12 +80,13 @@ impl Page {
     pub fn of_health(trouble: Option<String>) -> Self {
         match trouble {
             None => Self::found("ok\n".to_owned()),
-            Some(trouble) => Self { status: 503, text: trouble + "\n" },
+            Some(trouble) => Self::plain(503, trouble + "\n"),
         }
     }
 
-    pub fn not_found() -> Self {
-        Self { status: 404, text: "there are /metrics and /healthz\n".to_owned() }
+    /// There are only these pages.
+    pub fn not_found(paths: &[&str]) -> Self {
+        Self::plain(404, format!("there are {}\n", paths.join(", ")))
     }
 }
 
@@ -134,7 +151,7 @@ where
         async move {
             let page = match asked {
                 Some(page) => page.await,
-                None => Page { status: 405, text: "only GET\n".to_owned() },
+                None => Page::plain(405, "only GET\n".to_owned()),
             };
             Ok::<_, Infallible>(response(page))
         }
@@ -160,7 +177,7 @@ pub async fn get(address: SocketAddr, path: &str) -> Result<Page> {
         let body = Limited::new(response.into_body(), PAGE_BYTES_MAX).collect().await;
         connection.abort();
         let body = body.map_err(|error| anyhow!("{error}"))?.to_bytes();
-        Ok(Page { status, text: String::from_utf8_lossy(&body).into_owned() })
+        Ok(Page::plain(status, String::from_utf8_lossy(&body).into_owned()))
     };
     tokio::time::timeout(PAGE_WAIT, asked).await.context("no answer in time")?
 }
@@ -169,9 +186,19 @@ fn response(page: Page) -> Response<Full<Bytes>> {
     let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = Response::new(Full::new(Bytes::from(page.text)));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
+    let (kind, policy) = match page.content {
+        Content::Plain => ("text/plain; version=0.0.4; charset=utf-8", NOTHING),
+        Content::Json => ("application/json", NOTHING),
+        Content::Html(policy) => ("text/html; charset=utf-8", policy),
+    };
+    let mut add =
+        |name, value| response.headers_mut().insert(name, HeaderValue::from_static(value));
+    add(CONTENT_TYPE, kind);
+    add(CONTENT_SECURITY_POLICY, policy);
+    add(X_CONTENT_TYPE_OPTIONS, "nosniff");
+    add(CACHE_CONTROL, "no-store");
     if status == StatusCode::METHOD_NOT_ALLOWED {
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        add(ALLOW, "GET, HEAD");
     }
     response
 }

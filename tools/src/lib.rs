@@ -31,3 +31,6 @@ pub mod tls;
 pub mod tls;
 pub mod tls_options;
 pub mod voucher_keys;
+
+/// The consumer group of seckill-worker, unless it is given another one.
+pub const WORKERS_GROUP: &str = "seckill-worker";

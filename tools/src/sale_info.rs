@@ -18,12 +18,22 @@ pub struct SaleInfo {
     pub buyers: Option<i64>,
     /// Orders in line for units.
     pub waiting: Option<i64>,
+    /// The time window, in unix milliseconds; None if it has no such bound.
+    pub begin: Option<i64>,
+    pub end: Option<i64>,
     /// Units per user at most.
     pub limit: Option<i64>,
     /// Milliseconds; None if orders are sold at once.
     pub hold: Option<i64>,
     /// The id of this run of the voucher.
     pub sale: Option<i64>,
+}
+
+impl SaleInfo {
+    /// The units of orders, or the buyers of an unmanaged voucher.
+    pub fn taken(&self) -> Option<i64> {
+        if self.managed { Some(self.held?.saturating_add(self.sold?)) } else { self.buyers }
+    }
 }
 
 impl FromRedisValue for SaleInfo {
@@ -44,6 +54,8 @@ impl FromRedisValue for SaleInfo {
             sold: number("sold")?,
             buyers: number("buyers")?,
             waiting: number("waiting")?,
+            begin: number("begin")?,
+            end: number("end")?,
             limit: number("limit")?,
             hold: number("hold")?,
             sale: number("sale")?,
@@ -60,7 +72,9 @@ mod tests {
         let text = |text: &str| Value::BulkString(text.into());
         let mut reply = vec![text("managed"), Value::Int(1), text("state"), text("open")];
         reply.extend([text("left"), Value::Nil, text("more"), text("x")]);
-        for name in ["total", "held", "sold", "buyers", "waiting", "limit", "hold", "sale"] {
+        for name in
+            ["total", "held", "sold", "buyers", "waiting", "begin", "end", "limit", "hold", "sale"]
+        {
             let read = from_redis_value::<SaleInfo>(Value::Array(reply.clone()));
             assert!(read.unwrap_err().to_string().contains("has no field"));
             reply.extend([text(name), Value::Int(2)]);

@@ -23,12 +23,22 @@ pub const TRIES: [(&str, &str); 7] = [
     ("repeated", "tries_repeated"),
 ];
 
+/// What happened per second between a reading and the one before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    pub at: Instant,
+    pub tries: u64,
+    pub accepted: u64,
+}
+
 #[derive(Default)]
 pub struct History {
     now: Option<Reading>,
     before: Option<Reading>,
-    /// Tries per second, the latest last.
-    tries: VecDeque<u64>,
+    /// The latest last.
+    rates: VecDeque<Rates>,
+    /// Units that were taken per second, by voucher: of those that have sold since `rates` begin.
+    taken: HashMap<String, VecDeque<u64>>,
     /// By voucher, the last reading that saw more units taken than the one before.
     sold_at: HashMap<String, Instant>,
 }
@@ -37,21 +47,48 @@ impl History {
     pub fn push(&mut self, mut reading: Reading) {
         self.sort(&mut reading);
         self.before = self.now.replace(reading);
-        if let Some(rate) = self.tries_rate() {
-            self.tries.push_back(whole(rate));
+        self.push_rates();
+    }
+
+    /// Nothing where there are no two readings of one server, or no counters.
+    fn push_rates(&mut self) {
+        let (Some(now), Some(before), Some(seconds)) = (&self.now, &self.before, self.seconds())
+        else {
+            return;
+        };
+        let rates = self.tries_rate().zip(self.rate("tries_accepted"));
+        let Some((tries, accepted)) = rates else { return };
+        let rates = Rates { at: now.at, tries: whole(tries), accepted: whole(accepted) };
+        let before: HashMap<&str, &Voucher> =
+            before.vouchers.iter().map(|voucher| (voucher.name.as_str(), voucher)).collect();
+        self.taken.values_mut().for_each(|rates| rates.push_back(0));
+        for Voucher { name, info, .. } in &now.vouchers {
+            let before = before.get(name.as_str()).filter(|before| before.info.sale == info.sale);
+            let taken = before.and_then(|before| Some(info.taken()? - before.info.taken()?));
+            let taken = taken.and_then(|units| u64::try_from(units).ok()).filter(|it| *it > 0);
+            let Some(taken) = taken else { continue };
+            let curve = self.taken.entry(name.clone()).or_insert_with(|| VecDeque::from([0]));
+            curve.pop_back();
+            curve.push_back(whole(exact(taken) / seconds));
         }
-        if self.tries.len() > KEPT {
-            self.tries.pop_front();
+        self.rates.push_back(rates);
+        if self.rates.len() > KEPT {
+            self.rates.pop_front();
         }
+        let kept = self.rates.len();
+        self.taken
+            .values_mut()
+            .for_each(|curve| drop(curve.drain(..curve.len().saturating_sub(kept))));
+        self.taken.retain(|_, curve| curve.iter().any(|rate| *rate > 0));
     }
 
     /// Those that sell come first, then those that could; each kind by name.
     fn sort(&mut self, reading: &mut Reading) {
         let before = self.now.iter().flat_map(|now| &now.vouchers);
         let before: HashMap<&str, Option<i64>> =
-            before.map(|voucher| (voucher.name.as_str(), taken(voucher))).collect();
+            before.map(|voucher| (voucher.name.as_str(), voucher.info.taken())).collect();
         for voucher in &reading.vouchers {
-            if before.get(voucher.name.as_str()).is_some_and(|before| taken(voucher) > *before) {
+            if before.get(voucher.name.as_str()).is_some_and(|it| voucher.info.taken() > *it) {
                 self.sold_at.insert(voucher.name.clone(), reading.at);
             }
         }
@@ -74,10 +111,16 @@ impl History {
         self.now.as_ref()
     }
 
-    /// The latest rates of tries, at most so many, the latest last.
-    pub fn tries(&self, most: usize) -> Vec<u64> {
-        let skipped = self.tries.len().saturating_sub(most);
-        self.tries.iter().skip(skipped).copied().collect()
+    /// The latest rates, at most so many, the latest last.
+    pub fn rates(&self, most: usize) -> impl Iterator<Item = &Rates> {
+        self.rates.iter().skip(self.rates.len().saturating_sub(most))
+    }
+
+    /// The latest units per second of a voucher: at most so many, the latest last.
+    pub fn taken(&self, voucher: &str, most: usize) -> impl Iterator<Item = u64> {
+        let curve = self.taken.get(voucher);
+        let skipped = curve.map_or(0, |curve| curve.len().saturating_sub(most));
+        curve.into_iter().flatten().skip(skipped).copied()
     }
 
     /// Has any order been in line?
@@ -119,12 +162,6 @@ impl History {
     }
 }
 
-/// The units of orders, or the buyers of an unmanaged voucher.
-fn taken(voucher: &Voucher) -> Option<i64> {
-    let info = &voucher.info;
-    if info.managed { Some(info.held?.saturating_add(info.sold?)) } else { info.buyers }
-}
-
 #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]
 pub fn exact(number: u64) -> f64 {
     number as f64
@@ -145,6 +182,7 @@ pub mod tests {
     pub fn reading(start: Instant, seconds: u64, counters: &[(&str, u64)]) -> Reading {
         Reading {
             at: start + Duration::from_secs(seconds),
+            clock_ms: None,
             server: Server { run_id: "r".to_owned(), ..Server::default() },
             counters: counters.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
             vouchers: Vec::new(),
@@ -154,18 +192,22 @@ pub mod tests {
         }
     }
 
+    fn tries(history: &History, most: usize) -> Vec<u64> {
+        history.rates(most).map(|rates| rates.tries).collect()
+    }
+
     #[test]
     fn rates_are_what_has_changed() {
         let start = Instant::now();
         let mut history = History::default();
         let all = |count| TRIES.map(|(_, counter)| (counter, count));
         history.push(reading(start, 0, &all(10)));
-        assert_eq!((history.rate("tries_ended"), history.tries(9)), (None, vec![]));
+        assert_eq!((history.rate("tries_ended"), tries(&history, 9)), (None, vec![]));
         history.push(reading(start, 2, &all(30)));
         assert_eq!(history.rate("tries_ended"), Some(10.0));
         history.push(reading(start, 3, &all(31)));
-        assert_eq!(history.tries(9), [70, 7]);
-        assert_eq!(history.tries(1), [7]);
+        assert_eq!(tries(&history, 9), [70, 7]);
+        assert_eq!(tries(&history, 1), [7]);
         assert_eq!(history.rate("unknown"), None);
     }
 
@@ -208,6 +250,27 @@ pub mod tests {
         // One that gives units back does not sell.
         let fewer = [("a", "ended", 4), sells[1], sells[2]];
         assert_eq!(order(12, &fewer), "cba");
+    }
+
+    #[test]
+    fn a_voucher_has_a_curve_once_it_sells() {
+        let start = Instant::now();
+        let mut history = History::default();
+        let mut push = |seconds, sale, buyers: &[(&str, i64)]| {
+            let mut now = reading(start, seconds, &TRIES.map(|(_, counter)| (counter, 10)));
+            now.vouchers.extend(buyers.iter().map(|(name, buyers)| {
+                let mut voucher = Voucher { name: (*name).to_owned(), ..Voucher::default() };
+                (voucher.info.buyers, voucher.info.sale) = (Some(*buyers), Some(sale));
+                voucher
+            }));
+            history.push(now);
+            ["a", "b"].map(|name| history.taken(name, 2).collect::<Vec<_>>())
+        };
+        assert_eq!(push(0, 1, &[("a", 5), ("b", 0)]), [(); 2].map(|()| Vec::<u64>::new()));
+        assert_eq!(push(2, 1, &[("a", 25), ("b", 0)]), [vec![10], vec![]]);
+        assert_eq!(push(3, 1, &[("a", 24), ("b", 7)]), [vec![10, 0], vec![7]]);
+        // Another sale of a name: what it has sold may be older than a second.
+        assert_eq!(push(4, 2, &[("a", 90), ("b", 90)]), [vec![0, 0], vec![7, 0]]);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Where a server keeps what is watched: the names of stock keys, of buyers and of streams.
 
 use domain::info::Names;
-use domain::key_names::{DEAD_LETTERS_SUFFIX, HOLDS_PREFIX, Naming, owner_of};
+use domain::key_names::{DEAD_LETTERS_SUFFIX, HOLDS_PREFIX, Naming, entry_name, owner_of};
 use seckill_tools::scan::literal;
+
+use crate::reading::Kind;
 
 /// What the settings of the module say about names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +48,17 @@ impl KeyNames {
         owner_of(stock_key, &self.0.stock_prefix, self.0.hash_tags)
     }
 
+    /// The stream of a voucher's orders, the field of its entries that names the voucher, and by
+    /// which name; none where no orders are kept.
+    pub fn orders_of<'v>(&self, voucher: &'v [u8]) -> Option<(Vec<u8>, &[u8], &'v [u8])> {
+        let field = self.0.order_fields.split(|byte| *byte == b' ').nth(1)?;
+        let stream = &self.0.order_stream;
+        let stream = (!stream.is_empty()).then(|| self.naming(voucher).stream(stream))?;
+        Some((stream, field, entry_name(voucher, self.0.hash_tags)))
+    }
+
     /// The streams of orders, of confirmed and released orders, of dead letters and of draws.
-    pub fn streams(&self, vouchers: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    pub fn streams(&self, vouchers: &[Vec<u8>]) -> Vec<(Kind, Vec<u8>)> {
         let mut names = Vec::new();
         if !self.0.order_stream.is_empty() {
             let namings: Vec<Naming<'_>> = match self.0.hash_tags {
@@ -56,20 +67,23 @@ impl KeyNames {
             };
             let orders = &self.0.order_stream;
             let of = |naming: &Naming<'_>| {
-                let confirmed = naming.confirmed_stream(orders);
-                [naming.stream(orders), confirmed, naming.released_stream(orders)]
+                [
+                    (Kind::Orders, naming.stream(orders)),
+                    (Kind::Confirmed, naming.confirmed_stream(orders)),
+                    (Kind::Released, naming.released_stream(orders)),
+                ]
             };
             // Vouchers that share a hash tag share their streams.
             let mut streams: Vec<_> = namings.iter().map(of).collect();
-            streams.sort();
+            streams.sort_by(|one, other| one[0].1.cmp(&other[0].1));
             streams.dedup();
-            for stream in streams.into_iter().flatten() {
-                names.push(stream.clone());
-                names.push([stream.as_slice(), DEAD_LETTERS_SUFFIX].concat());
+            for (kind, stream) in streams.into_iter().flatten() {
+                let dead_letters = [stream.as_slice(), DEAD_LETTERS_SUFFIX].concat();
+                names.extend([(kind, stream), (Kind::DeadLetters, dead_letters)]);
             }
         }
         if !self.0.hash_tags && !self.0.draw_stream.is_empty() {
-            names.push(self.0.draw_stream.clone());
+            names.push((Kind::Other, self.0.draw_stream.clone()));
         }
         names
     }
@@ -89,8 +103,8 @@ mod tests {
         Names { hash_tags, ..Names::default() }
     }
 
-    fn texts(names: Vec<Vec<u8>>) -> Vec<String> {
-        names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    fn texts(names: Vec<(Kind, Vec<u8>)>) -> Vec<String> {
+        names.iter().map(|(_, name)| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
     #[test]

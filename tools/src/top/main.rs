@@ -2,25 +2,28 @@
 //!
 //! `options` the command line, `source` reads a server with the help of `key_names` (the names of
 //! its keys), `finder` (which vouchers there are) and `replies` into a `reading`; `history` keeps
-//! the last of these; `screen` and `panels` draw them (`table`: which column gives way), `words`
-//! spells numbers, `dashboard` shows the frames; `page` makes metrics of a reading and `serve`
+//! the last of these, `selling` when sales began and were sold out; `screen` and `panels` draw them
+//! (`table`: which column gives way), `words` spells numbers, `dashboard` shows the frames;
+//! `metrics` makes metrics of a reading, `feed` the figures of the page for browsers, and `serve`
 //! serves them. In tests, `picture` draws the documentation's.
 //!
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
 //! 2 for wrong arguments.
 
 mod dashboard;
+mod feed;
 mod finder;
 mod history;
 mod key_names;
+mod metrics;
 mod options;
-mod page;
 mod panels;
 #[cfg(test)]
 mod picture;
 mod reading;
 mod replies;
 mod screen;
+mod selling;
 mod serve;
 mod source;
 mod table;

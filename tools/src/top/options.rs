@@ -20,8 +20,8 @@ Examples:
 
 /// Watches a flash sale: stock, outcomes, holds, locks and the consumers of the orders.
 ///
-/// Draws a dashboard in the terminal until q is pressed. Only reads: INFO, SCAN, SECKILL.INFO,
-/// TIME, ZRANGE, XLEN and XINFO.
+/// Draws a dashboard in the terminal until q is pressed, or serves a page for browsers. Only reads:
+/// INFO, SCAN, SECKILL.INFO, TIME, ZRANGE, XLEN, XINFO, XRANGE and XREVRANGE.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "seckill-top", version, after_help = format!("{EXIT_CODES}{VARIABLES}"))]
 pub struct Options {
@@ -63,7 +63,8 @@ pub struct Options {
         value_parser = size)]
     pub size: Size,
 
-    /// Serve /metrics for Prometheus and /healthz at this address, without a dashboard
+    /// Serve a page for browsers, /metrics for Prometheus and /healthz at this address, without a
+    /// dashboard in the terminal
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "once")]
     pub metrics: Option<SocketAddr>,
 

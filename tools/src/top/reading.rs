@@ -7,10 +7,14 @@ use domain::info;
 use seckill_tools::sale_info::SaleInfo;
 use seckill_tools::server_info::{is_node, product};
 
+use crate::selling::SoldOut;
+
 /// One reading of everything that is watched.
 #[derive(Clone, Debug)]
 pub struct Reading {
     pub at: Instant,
+    /// The server's clock, in unix milliseconds, if it may be asked.
+    pub clock_ms: Option<i64>,
     pub server: Server,
     /// The fields of `INFO seckill` without their prefix; none without the module.
     pub counters: BTreeMap<String, u64>,
@@ -52,13 +56,35 @@ pub struct Voucher {
     pub info: SaleInfo,
     /// How long ago the earliest of its holds was due; 0: none is.
     pub overdue_ms: Option<i64>,
+    /// How long it took to sell everything, while nothing is left.
+    pub sold_out: Option<SoldOut>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
     pub name: String,
+    pub kind: Kind,
     pub entries: u64,
     pub groups: Vec<Group>,
+}
+
+/// What the entries of a stream are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    Orders,
+    Confirmed,
+    Released,
+    DeadLetters,
+    #[default]
+    Other,
+}
+
+impl Stream {
+    /// Entries ever appended, as its groups know; those that are there where no group does.
+    pub fn appended(&self) -> u64 {
+        let known = self.groups.iter().filter_map(|group| Some(group.read? + group.lag?));
+        known.max().unwrap_or(0).max(self.entries)
+    }
 }
 
 /// A consumer group of a stream.
@@ -66,6 +92,8 @@ pub struct Stream {
 pub struct Group {
     pub name: String,
     pub consumers: u64,
+    /// Entries that were ever read; None if the server can't tell.
+    pub read: Option<u64>,
     /// Entries that were read and are not acknowledged.
     pub pending: u64,
     /// Entries that no consumer has read; None if the server can't tell.

@@ -6,7 +6,7 @@ use redis::{RedisError, Value, from_redis_value, from_redis_value_ref};
 use seckill_tools::sale_info::SaleInfo;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
-use crate::reading::{Group, Stream, Voucher};
+use crate::reading::{Group, Kind, Stream, Voucher};
 
 /// A reply of SECKILL.INFO. The code word of an error is the state.
 pub fn voucher(name: String, reply: Value) -> Voucher {
@@ -17,7 +17,7 @@ pub fn voucher(name: String, reply: Value) -> Voucher {
     };
     let mut info = read.unwrap_or_else(failed);
     info.state = sanitize(&info.state);
-    Voucher { name, info, overdue_ms: None }
+    Voucher { name, info, overdue_ms: None, sold_out: None }
 }
 
 /// What the replies of GET on the stock key and SCARD on the buyers say, where SECKILL.INFO can't
@@ -38,17 +38,21 @@ pub fn by_keys(voucher: &mut Voucher, replies: &[Value]) -> bool {
     true
 }
 
-/// How long the first hold has been overdue, from the replies of TIME and of ZRANGE of that hold
-/// and its score; 0: it is not. None if they don't tell, for example because the user may not ask.
-pub fn overdue_ms(time: &Value, first: &Value) -> Option<i64> {
+/// The reply of TIME in milliseconds; None if the user may not ask.
+pub fn clock_ms(time: &Value) -> Option<i64> {
     let (seconds, micros): (i64, i64) = from_redis_value_ref(time).ok()?;
+    Some(seconds * 1_000 + micros / 1_000)
+}
+
+/// How long the first hold has been overdue, from the reply of ZRANGE of that hold and its score;
+/// 0: it is not. None if it doesn't tell.
+pub fn overdue_ms(now_ms: i64, first: &Value) -> Option<i64> {
     let first: Vec<(Value, i64)> = from_redis_value_ref(first).ok()?;
-    let now_ms = seconds * 1_000 + micros / 1_000;
     Some(first.first().map_or(0, |(_, due_ms)| (now_ms - due_ms).max(0)))
 }
 
 /// The replies of XLEN and XINFO GROUPS. None: there is no such stream. Err: what to note.
-pub fn stream(name: String, replies: &[Value]) -> Result<Option<Stream>, String> {
+pub fn stream(name: String, kind: Kind, replies: &[Value]) -> Result<Option<Stream>, String> {
     let [length, groups] = replies else { return Ok(None) };
     let entries = match length {
         Value::Int(entries) => u64::try_from(*entries).unwrap_or(0),
@@ -58,23 +62,24 @@ pub fn stream(name: String, replies: &[Value]) -> Result<Option<Stream>, String>
         _ => return Ok(None),
     };
     let groups = match groups {
-        Value::Array(groups) => groups.iter().map(group).collect(),
+        Value::Array(groups) => groups.iter().map(|it| group(it, entries)).collect(),
         Value::ServerError(error) if entries > 0 => {
             return Err(format!("XINFO GROUPS {name}: {}", error.code()));
         }
         _ => return Ok(None),
     };
-    Ok(Some(Stream { name, entries, groups }))
+    Ok(Some(Stream { name, kind, entries, groups }))
 }
 
-/// The names of groups may be any bytes.
-fn group(reply: &Value) -> Group {
+/// The names of groups may be any bytes. A server doesn't count for one that has read nothing.
+fn group(reply: &Value, entries: u64) -> Group {
     let said: HashMap<String, Value> = from_redis_value_ref(reply).unwrap_or_default();
     let number = |name| from_redis_value_ref(said.get(name)?).ok();
     let name: Option<Vec<u8>> = said.get("name").and_then(|name| from_redis_value_ref(name).ok());
     Group {
         name: sanitize_bytes(&name.unwrap_or_default()),
         consumers: number("consumers").unwrap_or(0),
+        read: number("entries-read").or((number("lag") >= Some(entries)).then_some(0)),
         pending: number("pending").unwrap_or(0),
         lag: number("lag"),
     }
@@ -102,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_hold_is_overdue_by_the_clock_of_the_server() {
-        let at = |time, first| overdue_ms(&parse(time), &parse(first));
+        let at = |time, first| overdue_ms(clock_ms(&parse(time))?, &parse(first));
         let time = "*2|$10|1795344856|$6|500999|";
         assert_eq!(at(time, "*2|$1|o|$13|1795344855000|"), Some(1_500));
         assert_eq!(at(time, "*2|$1|o|$13|1795344857000|"), Some(0));
@@ -114,9 +119,10 @@ mod tests {
     #[test]
     fn a_stream_is_understood() {
         let group = "*1|*8|$4|name|$1|g|$9|consumers|:2|$7|pending|:3|$3|lag|$-1|";
-        let read = |length, groups| stream("s".to_owned(), &[parse(length), parse(groups)]);
+        let read =
+            |length, groups| stream("s".to_owned(), Kind::Orders, &[parse(length), parse(groups)]);
         let found = read(":5|", group).unwrap().unwrap();
-        let want = Group { name: "g".to_owned(), consumers: 2, pending: 3, lag: None };
+        let want = Group { name: "g".to_owned(), consumers: 2, read: None, pending: 3, lag: None };
         assert_eq!((found.entries, found.groups), (5, vec![want]));
         assert_eq!(read(":0|", "-ERR no such key|"), Ok(None));
         assert_eq!(read("-MOVED 1 a:1|", "-MOVED 1 a:1|"), Ok(None));

@@ -242,7 +242,8 @@ fn draw_counts(frame: &mut Frame<'_>, area: Rect, counts: [Vec<Count>; 3]) {
 }
 
 fn draw_chart(frame: &mut Frame<'_>, area: Rect, view: &View) {
-    let rates = view.history.tries(usize::from(area.width.saturating_sub(BORDERS_WIDTH)));
+    let shown = view.history.rates(usize::from(area.width.saturating_sub(BORDERS_WIDTH)));
+    let rates: Vec<u64> = shown.map(|rates| rates.tries).collect();
     let peak = rates.iter().copied().max().unwrap_or(0);
     let title = format!(" Tries per second, at most {} ", number(peak));
     let chart = Sparkline::default().data(rates).style(Style::new().fg(Color::Green));

@@ -13,8 +13,9 @@ use seckill_tools::server_info::fields;
 use crate::finder::{Finder, Round};
 use crate::key_names::KeyNames;
 use crate::options::Options;
-use crate::reading::{Reading, Server, Stream, Voucher, counters};
+use crate::reading::{Kind, Reading, Server, Stream, Voucher, counters};
 use crate::replies;
+use crate::selling::{self, Look, Selling, Wanted};
 
 /// Pieces of the keys that are looked at a reading: ten thousand keys.
 const STEPS: u32 = 20;
@@ -29,6 +30,7 @@ pub struct Source {
     options: Options,
     server: Place,
     session: Option<Session>,
+    selling: Selling,
 }
 
 /// What is kept as long as a connection lives.
@@ -41,7 +43,7 @@ struct Session {
 impl Source {
     pub fn new(options: &Options) -> Result<Self> {
         let server = options.server.place()?;
-        Ok(Self { options: options.clone(), server, session: None })
+        Ok(Self { options: options.clone(), server, session: None, selling: Selling::default() })
     }
 
     /// Reads everything once. After an error the next reading connects again.
@@ -50,7 +52,7 @@ impl Source {
             Some(session) => session,
             None => self.connect().await.map_err(|error| unreached(&self.place(), error))?,
         };
-        let reading = session.read(&self.options).await?;
+        let reading = session.read(&self.options, &mut self.selling).await?;
         self.session = Some(session);
         Ok(reading)
     }
@@ -70,9 +72,9 @@ impl Source {
 }
 
 impl Session {
-    async fn read(&mut self, options: &Options) -> Result<Reading> {
+    async fn read(&mut self, options: &Options, selling: &mut Selling) -> Result<Reading> {
         let at = Instant::now();
-        let info = self.info().await?;
+        let (info, clock_ms) = self.info().await?;
         let fields = fields(&info);
         let server = Server::from_fields(self.place.clone(), &fields);
         let mut notes = Vec::new();
@@ -83,14 +85,26 @@ impl Session {
         let key_names = KeyNames::from_info(&info, server.is_cluster)
             .with_stock_prefix(options.stock_prefix.as_deref());
         let (names, left_out) = self.names(&key_names, options, &mut notes).await?;
-        let vouchers = self.vouchers(&names, &key_names, options, &mut notes).await?;
-        let streams = match options.streams.as_slice() {
-            [] => key_names.streams(&names),
-            given => given.iter().map(|name| name.as_bytes().to_vec()).collect(),
-        };
+        let mut read = self.vouchers(&names, &key_names, options, &mut notes).await?;
+        if let Some(now_ms) = clock_ms {
+            self.overdue(now_ms, &key_names, &mut read).await?;
+            for (name, voucher) in &mut read {
+                self.sold_out(name, voucher, &key_names, now_ms, selling).await?;
+            }
+        }
+        selling.end(&names, clock_ms);
+        let vouchers = read.into_iter().map(|(_, voucher)| voucher).collect();
+        let mut streams = key_names.streams(&names);
+        if !options.streams.is_empty() {
+            let kind =
+                |name: &[u8]| streams.iter().find(|(_, it)| it == name).map(|(kind, _)| *kind);
+            let given = options.streams.iter().map(|name| name.as_bytes());
+            let given = given.map(|name| (kind(name).unwrap_or_default(), name.to_vec()));
+            streams = given.collect();
+        }
         let streams = self.streams(&streams, &mut notes).await?;
         notes.dedup();
-        Ok(Reading { at, server, counters, vouchers, left_out, streams, notes })
+        Ok(Reading { at, clock_ms, server, counters, vouchers, left_out, streams, notes })
     }
 
     /// Sends all commands, then reads their replies; an error reply is one.
@@ -105,17 +119,21 @@ impl Session {
         self.connection.req_packed_commands(&pipeline, 0, commands.len()).await
     }
 
-    async fn info(&mut self) -> Result<String> {
-        let commands = SECTIONS.map(|section| cmd("INFO").arg(section).to_owned());
+    /// The sections of INFO, and the server's clock.
+    async fn info(&mut self) -> Result<(String, Option<i64>)> {
+        let sections = SECTIONS.map(|section| cmd("INFO").arg(section).to_owned());
+        let commands: Vec<Cmd> = sections.into_iter().chain([cmd("TIME")]).collect();
         let mut info = String::new();
-        for reply in self.ask(&commands).await? {
+        let mut replies = self.ask(&commands).await?;
+        let clock_ms = replies.pop().and_then(|time| replies::clock_ms(&time));
+        for reply in replies {
             match reply.extract_error().context("INFO")? {
                 Value::BulkString(bytes) => info += &String::from_utf8_lossy(&bytes),
                 other => bail!("INFO gave {other:?}"),
             }
             info.push('\n');
         }
-        Ok(info)
+        Ok((info, clock_ms))
     }
 
     /// The vouchers to read, and how many more there are.
@@ -171,9 +189,9 @@ impl Session {
         key_names: &KeyNames,
         options: &Options,
         notes: &mut Vec<String>,
-    ) -> RedisResult<Vec<Voucher>> {
+    ) -> RedisResult<Vec<(Vec<u8>, Voucher)>> {
         let told = self.ask(&infos(names)).await?;
-        let (mut vouchers, mut with_holds) = (Vec::new(), Vec::new());
+        let mut vouchers = Vec::new();
         for (name, reply) in names.iter().zip(told) {
             let shown_name = sanitize_bytes(name);
             let mut voucher = replies::voucher(shown_name, reply);
@@ -192,51 +210,80 @@ impl Session {
                 notes.push(format!("no voucher {}: there is no key {key}", voucher.name));
             }
             if voucher.info.state != "NOVOUCHER" || !options.vouchers.is_empty() {
-                if voucher.info.held > Some(0) {
-                    with_holds.push((vouchers.len(), key_names.holds_key(name)));
-                }
-                vouchers.push(voucher);
+                vouchers.push((name.clone(), voucher));
             }
         }
-        self.overdue(&with_holds, &mut vouchers).await?;
         Ok(vouchers)
     }
 
-    /// Reads how overdue the holds of vouchers are, which have these places and keys of holds.
+    /// Reads how overdue the holds of vouchers are.
     async fn overdue(
         &mut self,
-        with_holds: &[(usize, Vec<u8>)],
-        vouchers: &mut [Voucher],
+        now_ms: i64,
+        key_names: &KeyNames,
+        vouchers: &mut [(Vec<u8>, Voucher)],
     ) -> RedisResult<()> {
-        if with_holds.is_empty() {
-            return Ok(());
-        }
-        let mut commands = vec![cmd("TIME")];
+        let has_holds = |it: &&mut (Vec<u8>, Voucher)| it.1.info.held > Some(0);
+        let with_holds: Vec<_> = vouchers.iter_mut().filter(has_holds).collect();
         let first = |key| cmd("ZRANGE").arg(key).arg(0).arg(0).arg("WITHSCORES").to_owned();
-        commands.extend(with_holds.iter().map(|(_, key)| first(key)));
-        let replies = self.ask(&commands).await?;
-        let Some((time, firsts)) = replies.split_first() else { return Ok(()) };
-        for ((place, _), first) in with_holds.iter().zip(firsts) {
-            vouchers[*place].overdue_ms = replies::overdue_ms(time, first);
+        let asked = with_holds.iter().map(|(name, _)| first(key_names.holds_key(name)));
+        let replies = self.ask(&asked.collect::<Vec<_>>()).await?;
+        for ((_, voucher), first) in with_holds.into_iter().zip(replies) {
+            voucher.overdue_ms = replies::overdue_ms(now_ms, &first);
         }
         Ok(())
+    }
+
+    /// Looks up what a sale has done since the reading before, if it has done anything.
+    async fn sold_out(
+        &mut self,
+        name: &[u8],
+        voucher: &mut Voucher,
+        key_names: &KeyNames,
+        now_ms: i64,
+        selling: &mut Selling,
+    ) -> RedisResult<()> {
+        let mut found = Vec::new();
+        for wanted in selling.wanted(name, &voucher.info) {
+            found.push((wanted, self.moment(wanted, key_names.orders_of(name)).await?));
+        }
+        voucher.sold_out = selling.take(name, &voucher.info, now_ms, &found);
+        Ok(())
+    }
+
+    /// When an entry was appended, in unix milliseconds; None if it can't be found.
+    async fn moment(
+        &mut self,
+        wanted: Wanted,
+        orders: Option<(Vec<u8>, &[u8], &[u8])>,
+    ) -> RedisResult<Option<i64>> {
+        let Some((stream, field, voucher)) = orders else { return Ok(None) };
+        let mut last = None;
+        for _ in 0..selling::STEPS {
+            let replies = self.ask(&[wanted.command(&stream, last)]).await?;
+            match replies.first().map_or(Look::Nothing, |it| selling::look(it, field, voucher)) {
+                Look::Found(ms) => return Ok(Some(ms)),
+                Look::GoesOn(id) => last = Some(id),
+                Look::Nothing => break,
+            }
+        }
+        Ok(None)
     }
 
     /// Those of the streams that are there.
     async fn streams(
         &mut self,
-        names: &[Vec<u8>],
+        names: &[(Kind, Vec<u8>)],
         notes: &mut Vec<String>,
     ) -> RedisResult<Vec<Stream>> {
-        let asked = |name: &Vec<u8>| {
+        let asked = |(_, name): &(Kind, Vec<u8>)| {
             let length = cmd("XLEN").arg(name).to_owned();
             [length, cmd("XINFO").arg("GROUPS").arg(name).to_owned()]
         };
         let told = self.ask(&names.iter().flat_map(asked).collect::<Vec<_>>()).await?;
         let mut streams = Vec::new();
-        for (name, replies) in names.iter().zip(told.chunks(2)) {
-            let name = sanitize_bytes(name);
-            match replies::stream(name, replies) {
+        for ((kind, name), replies) in names.iter().zip(told.chunks(2)) {
+            match replies::stream(sanitize_bytes(name), *kind, replies) {
                 Ok(Some(stream)) => streams.push(stream),
                 Ok(None) => {}
                 Err(note) => notes.push(note),

@@ -12,7 +12,7 @@ use crate::dashboard::{frame, text};
 use crate::history::tests::reading;
 use crate::options::Size;
 use crate::picture::picture;
-use crate::reading::{Group, Server, Stream, Voucher};
+use crate::reading::{Group, Kind, Server, Stream, Voucher};
 use crate::screen::View;
 
 const COUNTERS: [(&str, u64); 17] = [
@@ -37,7 +37,7 @@ const COUNTERS: [(&str, u64); 17] = [
 
 fn voucher(name: &str, state: &str, info: SaleInfo) -> Voucher {
     let info = SaleInfo { state: state.to_owned(), ..info };
-    Voucher { name: name.to_owned(), info, overdue_ms: None }
+    Voucher { name: name.to_owned(), info, ..Voucher::default() }
 }
 
 fn managed(name: &str, state: &str, left: i64, held: i64, sold: i64) -> Voucher {
@@ -98,9 +98,19 @@ fn view() -> View {
         ..Server::default()
     };
     now.vouchers = vouchers();
-    let group =
-        |name: &str, lag, pending| Group { name: name.to_owned(), consumers: 2, pending, lag };
-    let stream = |name: &str, entries, groups| Stream { name: name.to_owned(), entries, groups };
+    let group = |name: &str, lag, pending| Group {
+        name: name.to_owned(),
+        consumers: 2,
+        read: Some(256),
+        pending,
+        lag,
+    };
+    let stream = |name: &str, entries, groups| Stream {
+        name: name.to_owned(),
+        kind: Kind::Other,
+        entries,
+        groups,
+    };
     now.streams = vec![
         stream(
             "stream.orders",

@@ -153,7 +153,7 @@ impl Totals {
         match path {
             "/metrics" => Page::of_metrics(Ok(self.registry.gather())),
             "/healthz" => Page::of_health(self.trouble()),
-            _ => Page::not_found(),
+            _ => Page::not_found(&["/metrics", "/healthz"]),
         }
     }
 
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn health_is_told_in_one_sentence() {
         let totals = Totals::new().unwrap();
-        assert_eq!(totals.page("/healthz"), Page { status: 200, text: "ok\n".to_owned() });
+        assert_eq!(totals.page("/healthz"), Page::found("ok\n".to_owned()));
         totals.tell(Part::Database("s".to_owned()), Some("no answer"));
         let page = totals.page("/healthz");
         assert_eq!((page.status, &*page.text), (503, "the database is down: no answer\n"));

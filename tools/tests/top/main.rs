@@ -6,6 +6,7 @@
 //! | `frames` | one frame: its figures, rights, configurations, servers without the module |
 //! | `terminal` | the dashboard: drawn, through a restart of the server, ended by a key |
 //! | `metrics` | the metrics for Prometheus, and the dashboard that queries them |
+//! | `browser` | what is served to browsers, besides `scripts/browser` |
 //! | `alerts` | the alerts: rules, page, and a Prometheus in which they fire |
 //! | `serving` | health, SIGTERM |
 //! | `docs` | the page agrees with the program |
@@ -15,6 +16,7 @@
 use kit::harness;
 
 mod alerts;
+mod browser;
 mod docs;
 mod frames;
 mod metrics;

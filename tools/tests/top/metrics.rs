@@ -59,7 +59,7 @@ pub fn served(server: &Server) -> (Program, SocketAddr) {
     let service = Program::start(Command::new(env!("CARGO_BIN_EXE_seckill-top")).args(options));
     let told = wait_for("the address", || {
         let said = service.log();
-        let address = said.split_once("http://")?.1.split_once("/metrics")?.0;
+        let address = said.split_once("http://")?.1.split_once('/')?.0;
         address.parse().ok()
     });
     (service, told.unwrap_or_else(|late| panic!("{late}")))
@@ -161,8 +161,11 @@ fn other_requests_are_answered_too() {
     let server = Server::start();
     let (_service, address) = served(&server);
     for (request, want) in [
-        ("GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 404 "),
+        ("GET /nowhere HTTP/1.1\r\n\r\n", "HTTP/1.1 404 "),
+        ("GET //metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 404 "),
         ("POST /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 405 "),
+        ("POST /sales.json HTTP/1.1\r\n\r\n", "HTTP/1.1 405 "),
+        ("DELETE / HTTP/1.1\r\n\r\n", "HTTP/1.1 405 "),
         ("not HTTP\r\n\r\n", "HTTP/1.1 400 "),
         ("GET /healthz HTTP/1.1\r\n\r\n", "HTTP/1.1 200 "),
         ("HEAD /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK"),

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{ArgAction, Args};
 use domain::hash_tag::{Tagged, tagged};
 use domain::key_names::{Naming, ORDER_STREAM};
+use seckill_tools::WORKERS_GROUP;
 use seckill_tools::server::{ServerOptions, VARIABLES, first_line};
 
 use super::{Streams, text};
@@ -32,7 +33,7 @@ pub struct Site {
     pub confirmed: Option<String>,
 
     /// The consumer group of all these streams; created if it is missing
-    #[arg(long, default_value = "seckill-worker")]
+    #[arg(long, default_value = WORKERS_GROUP)]
     pub group: String,
 
     /// The database: `sqlite:FILE`, `postgres://user:password@host/name` or `mysql://..`; the

@@ -100,7 +100,7 @@ impl Metrics {
 
     #[expect(clippy::cast_precision_loss, reason = "gauges are floating-point numbers")]
     fn voucher(&mut self, voucher: &Voucher) -> Result<()> {
-        let Voucher { name, info, overdue_ms } = voucher;
+        let Voucher { name, info, overdue_ms, .. } = voucher;
         let labels = [("voucher", name.as_str())];
         for (name, meaning, value) in [
             ("total", "Units left, held and sold together", info.total),
