@@ -7,7 +7,7 @@ mod scripts;
 
 use crate::memory::Memory;
 use crate::server::{
-    Ctx, EventClass, Listener, ServerEvent, Str, notice_import_mode, subscribe,
+    Ctx, EventClass, Listener, ServerEvent, Str, note_first_cron, notice_import_mode, subscribe,
     subscribe_to_connections, subscribe_to_turns,
 };
 use domain::key_names::is_sale_name;
@@ -27,27 +27,14 @@ const CLASSES: [EventClass; 6] = [
 
 /// Starts memory, listener and timers. To be called when the load can no longer fail.
 pub(crate) fn begin(ctx: Ctx<'_>) {
-    let databases = ctx.databases_with_keys();
-    let keys = databases.iter().fold(0u64, |sum, (_, keys)| sum.saturating_add(*keys));
     let memory = Memory::begin(
-        databases.into_iter().map(|(db, _)| db).collect(),
+        ctx.databases_with_keys(),
         subscribe_to_turns::<Ear>,
         subscribe_to_connections::<Ear>,
     );
     subscribe::<Ear>(ctx, &CLASSES);
     notice_import_mode(ctx);
-    expiry::begin(ctx, &memory, keys);
     scripts::configure(ctx, &memory);
-}
-
-/// Forgets everything: the module is being unloaded.
-pub(crate) fn end(ctx: Ctx<'_>) {
-    expiry::end(ctx);
-    grants::end(ctx);
-    if let Some(memory) = Memory::current() {
-        scripts::end(ctx, &memory);
-    }
-    Memory::end();
 }
 
 /// May the event name the database that the key came from? In a transaction Valkey 9.1 tells a
@@ -78,11 +65,13 @@ impl Listener for Ear {
     fn on_server(ctx: Ctx<'_>, event: ServerEvent) {
         let Some(memory) = Memory::current() else { return };
         memory.on_server(&event);
-        use ServerEvent::{BecamePrimary, BecameReplica, Configured};
-        if event == Configured {
-            notice_import_mode(ctx);
+        use ServerEvent::{BecamePrimary, BecameReplica, Configured, FirstCron};
+        match event {
+            Configured { import_mode: true } => notice_import_mode(ctx),
+            FirstCron => note_first_cron(ctx),
+            _ => {}
         }
-        if matches!(event, Configured | BecamePrimary | BecameReplica) {
+        if matches!(event, Configured { .. } | BecamePrimary | BecameReplica) {
             scripts::configure(ctx, &memory);
         }
         let step = match event {
@@ -93,7 +82,7 @@ impl Listener for Ear {
         if let Some((where_to, ms)) = step {
             // The timer that is armed goes by the clock as it was before. One step forward may
             // consist of several, some of them backward.
-            expiry::end(ctx);
+            expiry::stop(ctx);
             ctx.warn(&format!(
                 "the clock was set {where_to} by {ms} ms; holds and locks expire by the new clock"
             ));

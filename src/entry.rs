@@ -6,9 +6,8 @@ use crate::config::{self, SETTINGS};
 use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{
-    Ctx, FillInfo, InUse, InfoSection, Str, add_category, are_events_known, client_using,
-    install_panic_hook, is_known, is_memory_aligned, missing_api, register_command, register_info,
-    remove_panic_hook, rule_naming,
+    Ctx, FillInfo, InfoSection, Str, add_category, are_events_known, install_panic_hook, is_known,
+    is_memory_aligned, may_unload, missing_api, register_command, register_info, remove_panic_hook,
 };
 use domain::info;
 use std::ffi::CStr;
@@ -26,8 +25,8 @@ const fn part(text: &str, weight: i32) -> i32 {
 }
 
 /// The plain commands that we call or replicate, and those that the server puts around them.
-const PLAIN_COMMANDS: [&CStr; 32] = [
-    c"acl", c"decr", c"decrby", c"del", c"exec", c"exists", c"hdel", c"hscan", c"hset", c"hsetnx",
+const PLAIN_COMMANDS: [&CStr; 31] = [
+    c"decr", c"decrby", c"del", c"exec", c"exists", c"hdel", c"hscan", c"hset", c"hsetnx",
     c"incrby", c"lpop", c"lpush", c"multi", c"pexpireat", c"sadd", c"scan", c"set", c"sismember",
     c"smismember", c"srem", c"sscan", c"unlink", c"xack", c"xadd", c"xdel", c"xinfo", c"xpending",
     c"zadd", c"zrank", c"zrem", c"zscan",
@@ -178,40 +177,16 @@ impl FillInfo for Info {
     }
 }
 
+/// Refused, but where the server itself undoes a load or exits.
 fn unload(ctx: Ctx<'_>) -> bool {
-    let commands: Vec<&str> = COMMANDS.iter().filter_map(|spec| spec.name.to_str().ok()).collect();
-    if let Some(command) = rule_naming(ctx, &commands) {
-        ctx.warn(&format!(
-            "not unloaded: the rules of an ACL user name {command}; remove that rule first"
-        ));
+    if !may_unload() {
+        ctx.warn(
+            "not unloaded: servers keep pointers to the commands of a module that was used; \
+             restart the server without it, or fail over to one that does not load it",
+        );
         return false;
     }
-    if let Some(in_use) = client_using(ctx, &commands) {
-        ctx.warn(&match in_use {
-            InUse::Latest(command, client) => format!(
-                "not unloaded: the latest command of a client is {command}, and the server still \
-                 refers to it; disconnect such clients by CLIENT KILL TYPE normal: {client}"
-            ),
-            InUse::Transaction(client) => {
-                format!("not unloaded: a client is in a transaction; wait for its EXEC: {client}")
-            }
-            InUse::Ahead(client) => format!(
-                "not unloaded: behind its blocking call a client has sent more, or may have, which \
-                 the server may know as commands of the module; end the call first: {client}"
-            ),
-            InUse::Threads(threads) => format!(
-                "not unloaded: with io-threads {threads} the server looks commands up ahead of the \
-                 module; restart it without the module instead"
-            ),
-            InUse::Unknown(command) => format!(
-                "not unloaded: {command} can't be called, so it is unknown whether the server \
-                 still refers to the module; restart it without the module instead"
-            ),
-        });
-        return false;
-    }
-    background::end(ctx);
-    SETTINGS.iter().for_each(|setting| setting.forget());
+    Memory::end();
     remove_panic_hook();
     true
 }

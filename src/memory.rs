@@ -1,5 +1,4 @@
-//! Everything that the module remembers: one value, made when a load can no longer fail, and
-//! dropped at unload.
+//! Everything that the module remembers: one value, made when a load can no longer fail.
 //!
 //! All of it is hint or index, never truth: every fact is in an ordinary key. The table of what
 //! each event does to each memory is in docs/ARCHITECTURE.md. [`Memory::on_key`] and
@@ -80,7 +79,7 @@ impl Memory {
         MEMORY.cloned()
     }
 
-    /// Drops the memory.
+    /// Drops the memory: the load is undone, or the server exits.
     pub(crate) fn end() {
         MEMORY.set(None);
     }
@@ -108,7 +107,7 @@ impl Memory {
         // nothing by themselves. Any other event may change any key, or what is due.
         let is_harmless = matches!(
             event,
-            ServerEvent::Configured
+            ServerEvent::Configured { .. }
                 | ServerEvent::Disconnected { .. }
                 | ServerEvent::FirstCron
                 | ServerEvent::ClockSetForward { .. }
@@ -145,7 +144,7 @@ impl Memory {
                 self.lines.leave(|_| true, CommandError::Demoted);
                 self.sessions.forget();
             }
-            ServerEvent::Configured => self.holds.configured(),
+            ServerEvent::Configured { .. } => self.holds.configured(),
             ServerEvent::Slots(SlotsMoved::Left(slots)) => {
                 let left = |key: &[u8]| slots.contain(Slot::of(key).number());
                 self.holds.forget(left);

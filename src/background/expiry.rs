@@ -46,26 +46,8 @@ const SCAN_COUNT: &[u8] = b"100";
 
 static TIMER: Timer = Timer::new(on_tick);
 
-/// The largest keyspace that is scanned while the module is loaded.
-const KEYS_AT_ONCE_MAX: u64 = 100;
-
-/// Looks for holds that were there before the module, among this many keys.
-///
-/// A small keyspace is scanned at once, so that a module without holds can be unloaded again right
-/// away. A large one is left to the timer, since the load itself takes most of a millisecond. No
-/// timer is armed before the first cron: see [`crate::server::ServerEvent::FirstCron`].
-pub(super) fn begin(ctx: Ctx<'_>, memory: &Memory, keys: u64) {
-    if keys > KEYS_AT_ONCE_MAX {
-        return;
-    }
-    let db = ctx.selected_db();
-    let budget = Budget::begin();
-    while budget.is_left() && scan(ctx, memory) {}
-    ctx.select_db(db);
-}
-
 /// Stops the timer.
-pub(super) fn end(ctx: Ctx<'_>) {
+pub(super) fn stop(ctx: Ctx<'_>) {
     TIMER.stop(ctx);
 }
 

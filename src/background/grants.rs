@@ -21,15 +21,10 @@ static TIMER: Timer = Timer::new(on_time);
 /// Any turn will do: its end looks at what is due.
 fn on_time(_: Ctx<'_>) {}
 
-/// Stops the timer.
-pub(super) fn end(ctx: Ctx<'_>) {
-    TIMER.stop(ctx);
-}
-
 /// Makes the loop turn soon, so that it handles what lines and sessions have noted.
 pub(super) fn wake(ctx: Ctx<'_>, memory: &Memory) {
     if memory.sessions.has_closed() {
-        // Wakes the loop, and prevents an unload until then.
+        // Wakes the loop.
         let soon_ms = ctx.now_ms().saturating_add(1);
         if TIMER.armed_for_ms().is_none_or(|armed_for_ms| soon_ms < armed_for_ms) {
             TIMER.arm(ctx, 0);

@@ -22,11 +22,6 @@ pub(super) fn configure(ctx: Ctx<'_>, memory: &Memory) {
     }
 }
 
-/// Takes the filter away: the module is being unloaded.
-pub(super) fn end(ctx: Ctx<'_>, memory: &Memory) {
-    remember(ctx, memory, Vec::new(), Scripts::default());
-}
-
 fn remember(ctx: Ctx<'_>, memory: &Memory, setting: Vec<u8>, scripts: Scripts) {
     let are_any = !scripts.is_empty();
     memory.scripts.configure(setting, scripts, |filter| match filter {

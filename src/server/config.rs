@@ -30,9 +30,6 @@ pub(crate) trait Setting: Sync {
     fn agrees(&self) -> Result<(), String> {
         Ok(())
     }
-
-    /// Forgets the value: the module is being unloaded.
-    fn forget(&self);
 }
 
 /// A setting whose value is any text that `check` accepts. Never holds a NUL byte.
@@ -120,10 +117,6 @@ impl Setting for Text {
     fn agrees(&self) -> Result<(), String> {
         (self.agrees)()
     }
-
-    fn forget(&self) {
-        self.value.set(None);
-    }
 }
 
 /// A setting whose value is one of a few words.
@@ -205,10 +198,6 @@ impl Setting for Choice {
     fn agrees(&self) -> Result<(), String> {
         (self.agrees)()
     }
-
-    fn forget(&self) {
-        self.value.set(0);
-    }
 }
 
 /// A setting whose value is an integer within bounds.
@@ -274,10 +263,6 @@ impl Setting for Number {
             ))
         };
         registered(status)
-    }
-
-    fn forget(&self) {
-        self.value.set(self.default);
     }
 }
 

@@ -173,25 +173,21 @@ impl<'a> Ctx<'a> {
         unsafe { api!(RedisModule_SelectDb(self.raw, db)) == raw::REDISMODULE_OK as i32 }
     }
 
-    /// The databases that hold a key, and how many each holds. The same one stays selected.
-    pub(crate) fn databases_with_keys(self) -> Vec<(i32, u64)> {
-        self.in_databases(|| {
-            // SAFETY: the context is live.
-            let keys = unsafe { api!(RedisModule_DbSize(self.raw)) };
-            (keys > 0).then_some(keys)
-        })
+    /// The databases that hold a key. The same one stays selected.
+    pub(crate) fn databases_with_keys(self) -> Vec<i32> {
+        // SAFETY: the context is live.
+        self.in_databases(|| unsafe { api!(RedisModule_DbSize(self.raw)) } > 0)
     }
 
     /// The databases that hold this key. The same one stays selected.
     pub(crate) fn databases_with(self, key: Str<'_>) -> Vec<i32> {
-        let found = self.in_databases(|| ReadKey::open(self, key).map(drop));
-        found.into_iter().map(|(db, ())| db).collect()
+        self.in_databases(|| ReadKey::open(self, key).is_some())
     }
 
-    fn in_databases<T>(self, find: impl Fn() -> Option<T>) -> Vec<(i32, T)> {
+    fn in_databases(self, is_wanted: impl Fn() -> bool) -> Vec<i32> {
         let selected = self.selected_db();
         let databases = (0..).take_while(|db| self.select_db(*db));
-        let found = databases.filter_map(|db| find().map(|it| (db, it))).collect();
+        let found = databases.filter(|_| is_wanted()).collect();
         self.select_db(selected);
         found
     }

@@ -8,8 +8,10 @@
 
 use super::api::api;
 use super::ctx::{Ctx, EventClass};
+use super::loading;
 use super::main_thread::MainThread;
 use super::panics::guarded;
+use super::settings::IMPORT_MODE;
 use super::slots::{SlotEvents, SlotsMoved};
 use super::string::{Str, borrow};
 use redis_module::raw;
@@ -53,8 +55,10 @@ pub(crate) enum ServerEvent {
     Replaced,
     BecamePrimary,
     BecameReplica,
-    /// Some configuration, ours or not, was set.
-    Configured,
+    /// Some configuration, ours or not, was set; `import-mode` among others.
+    Configured {
+        import_mode: bool,
+    },
     /// Slots have moved whole.
     Slots(SlotsMoved),
     /// The connection of a client has closed: see [`Ctx::connection`].
@@ -75,7 +79,7 @@ pub(crate) enum ServerEvent {
 }
 
 /// The server events of every server from 7.0 on, at data version 1.
-const SERVER_EVENTS: [u64; 7] = [
+const SERVER_EVENTS: [u64; 8] = [
     raw::REDISMODULE_EVENT_FLUSHDB,
     raw::REDISMODULE_EVENT_SWAPDB,
     raw::REDISMODULE_EVENT_LOADING,
@@ -83,14 +87,19 @@ const SERVER_EVENTS: [u64; 7] = [
     raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
     raw::REDISMODULE_EVENT_CONFIG,
     raw::REDISMODULE_EVENT_CRON_LOOP,
+    raw::REDISMODULE_EVENT_SHUTDOWN,
 ];
 
 /// Does the server know every event that [`subscribe`] asks for? To be asked while the load can
 /// still be refused.
 pub(crate) fn are_events_known() -> bool {
-    // The server answers for the parts of an event, and two of ours have none. Those are older
+    // The server answers for the parts of an event, and three of ours have none. Those are older
     // than others here.
-    let without_parts = [raw::REDISMODULE_EVENT_SWAPDB, raw::REDISMODULE_EVENT_CRON_LOOP];
+    let without_parts = [
+        raw::REDISMODULE_EVENT_SWAPDB,
+        raw::REDISMODULE_EVENT_CRON_LOOP,
+        raw::REDISMODULE_EVENT_SHUTDOWN,
+    ];
     let at_need = [raw::REDISMODULE_EVENT_EVENTLOOP, raw::REDISMODULE_EVENT_CLIENT_CHANGE];
     let events = SERVER_EVENTS.into_iter().chain(at_need);
     events.filter(|id| !without_parts.contains(id)).all(|id| {
@@ -100,12 +109,13 @@ pub(crate) fn are_events_known() -> bool {
     })
 }
 
-/// Subscribes `L` to key events of these classes and to server events until the module is unloaded.
+/// Subscribes `L` to key events of these classes and to server events.
 ///
 /// To be called once, when the load can no longer fail. Every SET pays for [`EventClass::String`]:
 /// subscribe to it only for a good reason.
 pub(crate) fn subscribe<L: Listener>(ctx: Ctx<'_>, classes: &[EventClass]) {
     LOOP.set(Loop::START);
+    loading::begin(ctx);
     let flags = classes.iter().fold(0, |flags, class| flags | class.flag());
     // SAFETY: the context is live, and the function has the right type. It can't fail.
     unsafe { api!(RedisModule_SubscribeToKeyspaceEvents(ctx.as_ptr(), flags, Some(on_key::<L>))) };
@@ -176,6 +186,9 @@ unsafe extern "C" fn on_server<L: Listener>(
     let ctx = unsafe { Ctx::new(ctx) };
     let event = if event.id == raw::REDISMODULE_EVENT_CRON_LOOP {
         clock_event(ctx)
+    } else if event.id == raw::REDISMODULE_EVENT_SHUTDOWN {
+        loading::note_exit();
+        None
     } else {
         // SAFETY: event and data are as the server passed them.
         unsafe { server_event(event.id, part, data) }
@@ -237,7 +250,15 @@ unsafe fn server_event(id: u64, part: u64, data: *mut c_void) -> Option<ServerEv
             raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER,
         ) => ServerEvent::BecamePrimary,
         (raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, _) => ServerEvent::BecameReplica,
-        (raw::REDISMODULE_EVENT_CONFIG, _) => ServerEvent::Configured,
+        (raw::REDISMODULE_EVENT_CONFIG, _) => {
+            // SAFETY: by the caller; the server passes this struct with a CONFIG event.
+            let change = unsafe { data.cast::<raw::RedisModuleConfigChangeV1>().as_ref() }?;
+            let count = usize::try_from(change.num_changes).unwrap_or(0);
+            // SAFETY: as above; so many names, each a C string that lives for this call.
+            let mut names = (0..count)
+                .map(|place| unsafe { CStr::from_ptr(*change.config_names.wrapping_add(place)) });
+            ServerEvent::Configured { import_mode: names.any(|name| name == IMPORT_MODE) }
+        }
         (
             raw::REDISMODULE_EVENT_CLIENT_CHANGE,
             raw::REDISMODULE_SUBEVENT_CLIENT_CHANGE_DISCONNECTED,
@@ -315,8 +336,7 @@ pub(crate) fn is_turn_over() -> bool {
 /// Makes the event loop turn once more before it sleeps.
 ///
 /// Needed for a timer that [`Listener::on_turn_end`] arms: Redis 7.0 has decided by then how long
-/// it is going to sleep. To be used only while a timer is armed or a client blocked, which keeps
-/// the module from being unloaded before the turn.
+/// it is going to sleep.
 pub(crate) fn turn_again() {
     if LOOP.get().turns_again {
         return;

@@ -39,8 +39,12 @@ pub(crate) fn register<F: FillInfo>(ctx: Ctx<'_>) -> bool {
 
 unsafe extern "C" fn on_info<F: FillInfo>(
     ctx: *mut raw::RedisModuleInfoCtx,
-    _for_crash_report: c_int,
+    for_crash_report: c_int,
 ) {
+    // A server that crashes is in no state to be asked: it may do so in the middle of our own work.
+    if for_crash_report != 0 {
+        return;
+    }
     // SAFETY: the server's context; a null name makes the section bear the module's own.
     let wanted = unsafe { api!(RedisModule_InfoAddSection(ctx, ptr::null())) };
     if wanted == raw::REDISMODULE_OK as c_int {

@@ -1,6 +1,13 @@
 //! What the server calls when it loads the library, and when it is asked to unload it.
+//!
+//! Servers keep pointers into a module that was used: to the latest command of each client, to
+//! those that wait for EXEC or were parsed ahead, to those that rules of users name. They follow
+//! them after the module is gone, and most of them can't be seen. So a load is final, but where
+//! the server itself undoes it.
 
 use super::ctx::{Ctx, log};
+use super::filter::{CommandFilter, Filter, FilteredCall};
+use super::main_thread::MainThread;
 use super::panics::guarded;
 use super::string::{Str, argv_slice};
 use redis_module::raw;
@@ -37,6 +44,60 @@ pub(crate) unsafe fn on_load(
     // SAFETY: the context and the words live for this call.
     let (ctx, words) = unsafe { (Ctx::new(ctx), argv_slice(argv, argc)) };
     if guarded(|| load(ctx, words)) == Some(true) { OK } else { ERR }
+}
+
+/// What has happened since the load began.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// MODULE LOADEX undoes a load that has succeeded at once, when one of its settings is unknown.
+    Loading,
+    Loaded,
+    /// Newer servers unload their modules before they exit.
+    Exiting,
+}
+
+static PHASE: MainThread<Phase> = MainThread::new(Phase::Loading);
+
+/// Sees the first command after the load.
+static FIRST_COMMAND: MainThread<Option<CommandFilter>> = MainThread::new(None);
+
+struct FirstCommand;
+
+impl Filter for FirstCommand {
+    fn wants(_name: &[u8]) -> bool {
+        note_loaded();
+        false
+    }
+
+    fn see(_call: FilteredCall<'_>) {}
+}
+
+fn note_loaded() {
+    if PHASE.get() == Phase::Loading {
+        PHASE.set(Phase::Loaded);
+    }
+}
+
+/// The load is over with the next command, or with the first cron.
+pub(super) fn begin(ctx: Ctx<'_>) {
+    PHASE.set(Phase::Loading);
+    FIRST_COMMAND.set(CommandFilter::register::<FirstCommand>(ctx));
+}
+
+pub(crate) fn note_first_cron(ctx: Ctx<'_>) {
+    note_loaded();
+    if let Some(filter) = FIRST_COMMAND.take() {
+        filter.unregister(ctx);
+    }
+}
+
+pub(super) fn note_exit() {
+    PHASE.set(Phase::Exiting);
+}
+
+/// Is nothing left that could point into the module?
+pub(crate) fn may_unload() -> bool {
+    PHASE.get() != Phase::Loaded
 }
 
 /// Asks the module whether it can be unloaded; false refuses.

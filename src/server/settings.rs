@@ -4,21 +4,8 @@ use super::api::api;
 use super::call::Call;
 use super::ctx::Ctx;
 use super::main_thread::MainThread;
-use super::string::{OwnedStr, Str};
+use super::string::OwnedStr;
 use std::ffi::CStr;
-
-/// `CONFIG` can't be called: it was renamed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NoConfig;
-
-/// The value of a setting; none if this server has no such.
-pub(super) fn setting(ctx: Ctx<'_>, name: &[u8]) -> Result<Option<String>, NoConfig> {
-    let words = [b"GET".as_slice(), name].map(OwnedStr::new);
-    let words: Vec<Str<'_>> = words.iter().map(OwnedStr::as_str).collect();
-    let reply = Call::read_all(ctx, c"CONFIG", &words).map_err(|_| NoConfig)?;
-    // The name, then the value.
-    Ok(reply.texts().nth(1).map(|value| String::from_utf8_lossy(value).into_owned()))
-}
 
 /// Fields of a section of INFO, which needs no command. None for those that it lacks.
 pub(super) fn fields_of_info<const N: usize>(
@@ -48,8 +35,14 @@ pub(super) fn is_importing() -> bool {
     IS_IMPORTING.get()
 }
 
-/// Asks again: at the load, and when a setting has changed. Without `CONFIG` nobody can tell, or
-/// change it.
+/// The setting's name.
+pub(super) const IMPORT_MODE: &CStr = c"import-mode";
+
+/// Asks again: at the load, and when it was set. Without `CONFIG` nobody can tell, or change it.
 pub(crate) fn notice_import_mode(ctx: Ctx<'_>) {
-    IS_IMPORTING.set(setting(ctx, b"import-mode").is_ok_and(|mode| mode.as_deref() == Some("yes")));
+    let words = [b"GET", IMPORT_MODE.to_bytes()].map(OwnedStr::new);
+    let [get, name] = &words;
+    let reply = Call::read(ctx, c"CONFIG", get.as_str(), name.as_str());
+    // The name, then the value; nothing where there is no such setting.
+    IS_IMPORTING.set(reply.is_ok_and(|reply| reply.texts().nth(1) == Some(b"yes")));
 }

@@ -10,10 +10,9 @@ use std::ptr;
 
 /// A timer that fires once each time it is armed.
 ///
-/// The server refuses MODULE UNLOAD while one is armed: arm it only when something is due, and
-/// stop it when nothing is. It fires on replicas and during CLIENT PAUSE too, so a callback that
-/// writes asks [`Ctx::may_write_in_background`] first. It does not fire while data is loaded or a
-/// script keeps the server busy.
+/// Arm it only when something is due, and stop it when nothing is. It fires on replicas and during
+/// CLIENT PAUSE too, so a callback that writes asks [`Ctx::may_write_in_background`] first. It does
+/// not fire while data is loaded or a script keeps the server busy.
 pub(crate) struct Timer {
     on_due: fn(Ctx<'_>),
     /// The timer that is armed, and the moment it is armed for.

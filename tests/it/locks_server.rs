@@ -145,25 +145,6 @@ fn nothing_is_granted_while_writes_are_paused() {
 }
 
 #[test]
-fn a_module_that_somebody_waits_for_is_not_unloaded() {
-    let server = Server::start();
-    server.run("LOCK.ACQUIRE lock ann 1000000");
-    let bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
-    let refused = server.say("MODULE UNLOAD seckill");
-    assert!(refused.starts_with("ERR"), "{refused}");
-    drop(bob);
-    server.wait_for_line(0);
-    // The timer for the end of a wait is removed with the last waiter.
-    server.until("the unload", || server.run("MODULE UNLOAD seckill") == Value::Okay);
-    let load = format!("MODULE LOAD {}", crate::harness::module().display());
-    assert_eq!(server.run(&load), Value::Okay);
-    // The loaded module listens again.
-    let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
-    server.run("DEL lock");
-    assert_eq!(cid.receive(), Value::Int(1));
-}
-
-#[test]
 fn a_cluster_has_fences_in_the_slot_of_their_lock() {
     let server = whole_cluster();
     for (lock, fence) in

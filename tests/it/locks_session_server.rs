@@ -1,8 +1,8 @@
-//! Locks with SESSION while the server is paused, unloaded, demoted, restarted or part of a
+//! Locks with SESSION while the server is paused, demoted, restarted or part of a
 //! cluster, while databases are swapped, and while many clients come and go.
 
 use crate::cluster::two_nodes;
-use crate::harness::{Client, Server, module, wait_for};
+use crate::harness::{Server, wait_for};
 use crate::locks_line::id_of;
 use crate::locks_session::{holder, wait_for_closed};
 use crate::locks_turns::{cron, needs_no_poll, sleepy};
@@ -74,35 +74,6 @@ fn eviction_ends_a_tie() {
     drop(ann);
     wait_for_closed(&server);
     assert_eq!(server.owner("lock"), "ann");
-}
-
-#[test]
-fn a_module_with_ties_can_be_unloaded() {
-    let server = Server::start();
-    let mut ann = holder(&server, "lock", "ann");
-    let unload = |client: &mut Client| {
-        client.run("PING");
-        server.run("PING");
-        server.until("the unload", || server.run("MODULE UNLOAD seckill") == Value::Okay);
-    };
-    unload(&mut ann);
-    drop(ann);
-    drop(server.client());
-    server.check("> GET lock\nann");
-    assert_eq!(server.run(&format!("MODULE LOAD {}", module().display())), Value::Okay);
-    // The lease still holds the lock, and new ties work.
-    server.check("> GET lock\nann");
-    drop(holder(&server, "lock", "ann"));
-    server.wait_for_owner("lock", "");
-    // An unload immediately after a connection has closed.
-    for _ in 0..20 {
-        let ann = holder(&server, "lock", "ann");
-        server.run("PING");
-        drop(ann);
-        unload(&mut server.client());
-        server.run("DEL lock");
-        assert_eq!(server.run(&format!("MODULE LOAD {}", module().display())), Value::Okay);
-    }
 }
 
 #[test]

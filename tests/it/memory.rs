@@ -21,7 +21,7 @@
 //! | a move of a slot is broken off | = | = | = | = | = | W4 W5 | = | = |
 //! | a slot arrives | = | M1 M4 W3 | M1 M4 W3 | M1 M3 M4 W3 | = | M1 W3 O21 | N5 | W3 |
 //! | the clock is set back | = | C1 | C1 C2 | = | = | C1 C3 | = | C4 C5 |
-//! | MODULE UNLOAD and LOAD | L1 | L1 | L1 | L1 | = | L1 L2 O23 | N4 L2 | L1 O24 |
+//! | a load is undone | L2 | L2 | L2 | L2 | = | L2 | L2 | = |
 //!
 //! A try in a cluster that needs no `EXISTS` is in `cluster`. The scan uses no clock, and a
 //! cluster has one database and no REPLICAOF.
@@ -63,14 +63,12 @@
 //! | C3 | `clock::holds_expire_in_time_by_the_new_clock` |
 //! | C4 | `clock::lines_go_on_by_the_new_clock` |
 //! | C5 | `clock::a_wait_does_not_outlast_its_bound_when_the_clock_is_set` |
-//! | L1 | `loads::what_happens_between_an_unload_and_a_load_is_seen` |
 //! | L2 | `loads::a_load_that_is_refused_at_its_end_leaves_nothing_behind` |
 //! | A1 | `arriving::no_command_changes_a_sale_before_it_is_whole` |
 //! | A2 | `arriving::a_sale_that_lacks_a_key_is_remembered_with_its_database` |
 //! | N1 | `scan::nothing_that_happens_during_the_scan_hides_a_hold` |
 //! | N2 | `scan::a_scan_under_other_names_overlooks_nothing` |
 //! | N3 | `scan::a_scan_that_a_demotion_meets_goes_on` |
-//! | N4 | `scan::an_unload_during_the_scan_hides_no_hold` |
 //! | N5 | `scan::holds_that_move_away_during_the_scan_expire_once` |
 //! | F1 | `reported::databases_that_are_swapped_during_the_scan_lose_no_hold` |
 //! | F2 | `reported::a_grant_that_is_lost_in_another_database_waits_where_it_was_asked_for` |
@@ -87,8 +85,6 @@
 //! | O19 | `config_names::names_take_effect_at_once` |
 //! | O21 | `managed_cluster::a_hold_that_falls_due_on_the_move_comes_back_once` |
 //! | O22 | `locks_server::a_lock_that_moves_to_another_node_is_granted_by_neither` |
-//! | O23 | `loading::a_module_with_holds_stays_until_they_are_settled` |
-//! | O24 | `locks_server::a_module_that_somebody_waits_for_is_not_unloaded` |
 //! | O25 | `waiting::a_line_that_appears_is_seen_by_the_very_next_try` |
 
 mod clock;

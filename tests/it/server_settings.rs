@@ -1,26 +1,9 @@
-//! Settings of the server itself that decide what the module may do: `io-threads`, `import-mode`,
-//! renamed commands, clients that are redirected instead of unblocked.
+//! Settings of the server itself that decide what the module may do: `import-mode`, renamed
+//! commands, clients that are redirected instead of unblocked.
 
 use crate::harness::{Server, left_out, text};
 use crate::observe::words;
 use redis::Value;
-
-#[test]
-fn a_module_stays_where_threads_look_commands_up_ahead() {
-    let server = Server::with().config("io-threads 2").start();
-    server.check("> MODULE UNLOAD seckill\n(error) ERR ...");
-    let log = server.log();
-    assert!(log.contains("not unloaded: with io-threads 2 the server"), "{log}");
-    server.check("> SET seckill:stock:7 1\nOK\n> SECKILL.TRY 7 ann o1\n0");
-}
-
-#[test]
-fn a_module_stays_where_nobody_can_tell_of_threads() {
-    let server = Server::with().config("rename-command CONFIG \"\"").start();
-    server.check("> MODULE UNLOAD seckill\n(error) ERR ...");
-    let log = server.log();
-    assert!(log.contains("not unloaded: CONFIG can't be called"), "{log}");
-}
 
 /// The server itself writes these around the effects of a command, and reads them at its start.
 #[test]

@@ -1,6 +1,6 @@
 //! Whatever happens to servers and keys, holds expire once, and no unit is lost or made.
 
-use crate::harness::{Server, in_time};
+use crate::harness::{Server, in_time, wait_for};
 use crate::observe::bytes_list;
 use crate::replayed::assert_replayed;
 use kit::sales::unix_ms;
@@ -229,4 +229,17 @@ fn expiry_waits_while_writes_are_paused() {
     server.check("> CLIENT PAUSE 150 ALL\nOK");
     assert_over(&server, "8");
     assert_replayed(&server);
+}
+
+/// It may crash in the middle of our own work.
+#[test]
+fn a_server_that_crashes_asks_nothing_of_the_module() {
+    let server = Server::with().config("crash-memcheck-enabled no").start();
+    server.check("> SET seckill:stock:7 1\nOK\n> SECKILL.TRY 7 ann o1\n0");
+    assert_eq!(server.info_number("seckill_tries_accepted"), 1);
+    server.client().send(&["DEBUG", "SEGFAULT"]);
+    let report = || server.log().contains("BUG REPORT END").then_some(());
+    wait_for("the report", report).unwrap_or_else(|late| panic!("{late}: {}", server.log()));
+    let log = server.log();
+    assert!(log.contains("MODULES INFO OUTPUT") && !log.contains("seckill_tries"), "{log}");
 }

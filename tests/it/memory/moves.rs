@@ -3,7 +3,6 @@
 
 use super::moving::{Moving, Step, nodes};
 use crate::differential::seed;
-use redis::Value;
 
 /// Rules that a voucher may get while its slot moves.
 const RULES: &str =
@@ -178,7 +177,6 @@ fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
     moving.step(Step::Take);
     target.check("> SET seckill:stock:{gone}v 0\nOK\n> SECKILL.TRY {gone}v ann a2\n1");
     source.until("the holds to be forgotten", || open() == 0);
-    source.until("the unload", || source.run("MODULE UNLOAD seckill") == Value::Okay);
 }
 
 /// A key with the voucher's own name keeps tries at the source. Rules that a client sets meanwhile

@@ -1,7 +1,7 @@
 //! Whatever happens while a module that was just loaded scans for holds: it finds all of them.
 
-use crate::cluster::two_nodes;
-use crate::harness::{Client, Server, module, text, wait_for};
+use crate::cluster::{linked, whole_cluster};
+use crate::harness::{Client, Server, module, wait_for};
 use crate::observe::integer;
 use crate::slots::{keys_in, node_id, slot};
 use crate::transcript::argv;
@@ -131,27 +131,6 @@ fn nothing_that_happens_during_the_scan_hides_a_hold() {
     }
 }
 
-/// The load itself takes most of a millisecond, so a scan within it would double the time that
-/// clients wait.
-#[test]
-fn a_load_searches_at_once_in_a_small_keyspace_only() {
-    for (keys, is_searched) in [(100, true), (101, false)] {
-        let server = Server::with().without_module().start();
-        server.check(&format!("> DEBUG POPULATE {keys} filler 8\nOK"));
-        let mut client = server.client();
-        // The timer can't tick between the two commands.
-        client.check("> MULTI\nOK");
-        client.run(&format!("MODULE LOAD {}", module().display()));
-        client.run("INFO commandstats");
-        let Value::Array(replies) = client.run("EXEC") else { panic!("no replies") };
-        assert_eq!(replies[0], Value::Okay);
-        let stats = text(&replies[1]);
-        let scans = stats.lines().find(|line| line.starts_with("cmdstat_scan:"));
-        let is_called = scans.is_some_and(|stats| !stats.starts_with("cmdstat_scan:calls=0,"));
-        assert_eq!(is_called, is_searched, "{keys} keys: {scans:?}");
-    }
-}
-
 /// Other names that are set while the scan runs, and reset only after it.
 #[test]
 fn a_scan_under_other_names_overlooks_nothing() {
@@ -180,27 +159,22 @@ fn a_scan_that_a_demotion_meets_goes_on() {
     wait_until_all_have_expired(&server, "a demotion during the scan");
 }
 
-/// The unload is refused during the scan, or ends it; the next load finds all holds.
-#[test]
-fn an_unload_during_the_scan_hides_no_hold() {
-    let file = holds_among_other_keys();
-    let server = Server::with().without_module().data_of(&file).start();
-    let load = format!("MODULE LOAD {}", module().display());
-    load_and(&server, &["MODULE UNLOAD seckill".to_owned(), load]);
-    wait_until_all_have_expired(&server, "an unload during the scan");
-}
-
 /// A slot leaves key by key while its old owner scans for holds: they expire at the new owner, and
 /// the old one keeps none of them.
 #[test]
 fn holds_that_move_away_during_the_scan_expire_once() {
-    let (source, target) = two_nodes();
-    source.check("> SECKILL.CREATE {t}v 5 HOLD 900000\nOK\n> SECKILL.TRY {t}v alice o1\n0");
-    source.check("> RENAME seckill:hold:{t}v {t}away\nOK\n> PING\nPONG");
-    source.until("the unload", || source.run("MODULE UNLOAD seckill") == Value::Okay);
-    source.check("> RENAME {t}away seckill:hold:{t}v\nOK\n> ZADD seckill:hold:{t}v 5 o1\n0");
+    let first = whole_cluster();
+    first.check("> SECKILL.CREATE {t}v 5 HOLD 900000\nOK\n> SECKILL.TRY {t}v alice o1\n0");
+    first.run("SAVE");
+    let source = Server::with().cluster().without_module().data_of(&first).start();
+    let target = Server::with().cluster().start();
+    // It has taken the slot of its keys, and is given the others.
+    let own = slot(&source, b"{t}");
+    source.check(&format!("> CLUSTER ADDSLOTSRANGE 0 {} {} 16383\nOK", own - 1, own + 1));
+    linked(&source, &target);
+    source.check("> ZADD seckill:hold:{t}v 5 o1\n0");
     source.check("> DEBUG POPULATE 40000 filler 8\nOK");
-    let (from, to, moving) = (node_id(&source), node_id(&target), slot(&source, b"{t}"));
+    let (from, to, moving) = (node_id(&source), node_id(&target), own);
     target.run(&format!("CLUSTER SETSLOT {moving} IMPORTING {from}"));
     let keys = keys_in(&source, moving).join(" ");
     let node = format!("CLUSTER SETSLOT {moving} NODE {to}");
@@ -213,6 +187,6 @@ fn holds_that_move_away_during_the_scan_expire_once() {
     }
     target.wait_for_state("{t}v", "o1", "expired");
     target.assert_book("{t}v", [5, 0, 0]);
-    source.until("the unload", || source.run("MODULE UNLOAD seckill") == Value::Okay);
+    source.until("no hold", || source.info_number("seckill_holds_open") == 0);
     assert!(!source.log().contains("holds were not released"), "{}", source.log());
 }

@@ -39,7 +39,6 @@ fn holds_of_a_slot_that_left_whole_are_forgotten() {
     source.wait_until(deadline + 1500);
     wait_for_open_holds(&source, 0);
     assert!(!source.log().contains("expired holds were not released"), "{}", source.log());
-    source.until("the unload", || source.run("MODULE UNLOAD seckill") == Value::Okay);
 }
 
 #[test]
@@ -118,7 +117,6 @@ fn a_hold_expires_at_the_source_until_its_slot_is_handed_over() {
     source.assert_book("7", [4, 1, 0]);
     assert_eq!(source.info_number("seckill_orders_expired"), 1);
     source.check("> XLEN stream.orders.released:{7}\n1\n> SECKILL.TRY 7 carol o3\n0");
-    target.until("the unload", || target.run("MODULE UNLOAD seckill") == Value::Okay);
     assert!(!source.log().contains("expired holds were not released"), "{}", source.log());
 }
 
