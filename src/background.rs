@@ -7,8 +7,8 @@ mod scripts;
 
 use crate::memory::Memory;
 use crate::server::{
-    Ctx, EventClass, Listener, ServerEvent, Str, note_first_cron, notice_import_mode, subscribe,
-    subscribe_to_connections, subscribe_to_turns,
+    Ctx, EventClass, Listener, ServerEvent, Str, databases_with, note_first_cron,
+    notice_import_mode, subscribe, subscribe_to_connections, subscribe_to_turns,
 };
 use domain::key_names::is_sale_name;
 use std::ffi::CStr;
@@ -52,7 +52,7 @@ impl Listener for Ear {
         let Some(memory) = Memory::current() else { return };
         let heard = |db| memory.on_key(event, db, key.bytes());
         let is_due = if comes_to_another_database(event) && is_sale_name(key.bytes()) {
-            ctx.databases_with(key).into_iter().filter(|db| heard(*db)).count() > 0
+            databases_with(ctx, key).into_iter().filter(|db| heard(*db)).count() > 0
         } else {
             heard(ctx.selected_db())
         };

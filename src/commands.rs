@@ -33,6 +33,7 @@ mod seckill_tryall;
 mod seckill_trykeys;
 mod seckill_undraw;
 mod tried;
+mod written;
 
 pub(crate) use evictions::warn_at_load;
 

@@ -111,12 +111,15 @@ impl Effect<'_> {
                 notify_if_gone(ctx, key, was_last);
             }
             Self::Set { key, value, at_ms } => {
-                ctx.replicate_set(key, value, at_ms);
+                let words = [b"PXAT", Decimal::new(at_ms).bytes()].map(OwnedStr::new);
+                let [pxat, at_ms] = &words;
+                ctx.replicate(c"SET", &[key, value, pxat.as_str(), at_ms.as_str()]);
                 ctx.notify(EventClass::String, c"set", key);
                 ctx.notify(EventClass::Generic, c"expire", key);
             }
             Self::EndSet { key, at_ms } => {
-                ctx.replicate_pexpireat(key, at_ms);
+                let at_ms = OwnedStr::new(Decimal::new(at_ms).bytes());
+                ctx.replicate(c"PEXPIREAT", &[key, at_ms.as_str()]);
                 ctx.notify(EventClass::Generic, c"expire", key);
             }
             Self::AcknowledgedAgain { key, group, id } => {

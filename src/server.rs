@@ -43,7 +43,7 @@ pub(crate) use events::{
 pub(crate) use eviction::Eviction;
 pub(crate) use filter::{CommandFilter, Filter, FilteredCall, take_replaced};
 pub(crate) use info::{FillInfo, InfoSection, register as register_info};
-pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey};
+pub(crate) use key::{Kind, NotAString, ReadKey, WriteKey, databases_with};
 pub(crate) use loading::{may_unload, note_first_cron, on_load, on_unload};
 pub(crate) use main_thread::MainThread;
 pub(crate) use panics::{install as install_panic_hook, remove as remove_panic_hook};

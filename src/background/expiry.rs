@@ -330,7 +330,7 @@ fn scan(ctx: Ctx<'_>, memory: &Memory) -> bool {
     let words: [&[u8]; 5] = [&cursor, b"MATCH", TIMED_PATTERN, b"COUNT", SCAN_COUNT];
     let words = words.map(OwnedStr::new);
     let words: Vec<Str<'_>> = words.iter().map(OwnedStr::as_str).collect();
-    let reply = if ctx.select_db(db) { Call::read_all(ctx, c"SCAN", &words).ok() } else { None };
+    let reply = if ctx.select_db(db) { Call::read(ctx, c"SCAN", &words).ok() } else { None };
     let Some(reply) = reply else {
         memory.holds.scan(|scan| scan.give_up());
         return true;

@@ -1,16 +1,15 @@
-//! Makes decisions true, and counts what came of them.
+//! Makes decisions true, and then serves the line.
 
 use super::line::serve_some;
+use super::written::write;
 use crate::error::CommandError;
 use crate::keyspace::apply::Applied;
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::memory::Memory;
-use crate::metrics;
 use domain::book::Reason;
 use domain::orders;
-use domain::payments::Outcome as Paid;
-use domain::plan::{Amend, Append, Decision, Plan, SalePlan};
+use domain::plan::{Decision, Plan, SalePlan};
 
 /// Applies a plan, and then serves the line: the one place where units that return, and places that
 /// are left, are noticed.
@@ -38,36 +37,6 @@ pub(super) fn apply_to_all(
         serve_some(memory, sale, true);
     }
     Ok(is_deleted)
-}
-
-/// Applies a plan, and counts what came of it.
-#[inline]
-pub(super) fn write<'a>(sale: &Sale<'a>, plan: &Plan<Name<'a>>) -> Result<Applied, CommandError> {
-    let applied = sale.apply(plan)?;
-    match plan {
-        Plan::Serve(..) => metrics::ORDERS_SERVED.count(),
-        Plan::Amend(amend) => amend.appends.all().iter().for_each(|it| count(*it, amend)),
-        // Answers to tries are counted.
-        Plan::Take(_) | Plan::Repeat(_) => {}
-        Plan::DeadLetter(_) | Plan::StrayHold(_) | Plan::StrayPlace(_) => {}
-    }
-    Ok(applied)
-}
-
-fn count(append: Append, plan: &Amend<Name<'_>>) {
-    match append {
-        Append::Confirmation => metrics::ORDERS_CONFIRMED.count(),
-        // The first payment of an order that was sold at once confirms nothing.
-        Append::Payment(Paid::First) if plan.hold.is_none() => {}
-        Append::Payment(Paid::First) => metrics::ORDERS_CONFIRMED.count(),
-        Append::Payment(_) => metrics::PAYMENTS_TO_REFUND.count(),
-        Append::Release { kept: Some(_), .. } | Append::DeadLetter { .. } => {}
-        Append::Release { reason, .. } => match reason {
-            Reason::Cancelled => metrics::ORDERS_CANCELLED.count(),
-            Reason::Expired => metrics::ORDERS_EXPIRED.count(),
-            Reason::Rejected => metrics::ORDERS_REJECTED.count(),
-        },
-    }
 }
 
 /// Makes the decision about an order true: its answer.

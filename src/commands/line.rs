@@ -1,6 +1,6 @@
 //! Serves the line of orders that wait.
 
-use super::decided::write;
+use super::written::write;
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;

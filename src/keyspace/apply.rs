@@ -226,7 +226,7 @@ impl<'a> Sale<'a> {
         if extra != Extra::default() {
             write_extra(self.ctx, keys.extra, extra);
         } else if exists() {
-            drop(Call::write_all(self.ctx, c"DEL", &[keys.extra]));
+            drop(Call::write(self.ctx, c"DEL", &[keys.extra]));
         }
     }
 }

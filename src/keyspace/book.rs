@@ -3,7 +3,7 @@
 
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::keyspace::entries::decimal;
+use crate::keyspace::fields::decimal;
 use crate::keyspace::presence::check_one_here;
 use crate::keyspace::sale_keys::ManagedKeys;
 use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};

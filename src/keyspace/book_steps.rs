@@ -68,7 +68,7 @@ impl Keys for Audited<'_> {
         let position = OwnedStr::new(Decimal::unsigned(position).bytes());
         let [word, count] = [&b"COUNT"[..], SCAN_COUNT].map(OwnedStr::new);
         let words = [key, position.as_str(), word.as_str(), count.as_str()];
-        let reply = Call::read_all(self.ctx, command, &words)
+        let reply = Call::read(self.ctx, command, &words)
             .map_err(|error| CommandError::of_call(error, "a scan"))?;
         let next = reply.texts().next().and_then(integer::parse_digits);
         let next = next.ok_or(CommandError::Refused { step: "a scan" })?;

@@ -4,8 +4,6 @@
 //! publishes them, and only if they changed something.
 
 use crate::error::CommandError;
-use crate::keyspace::names::Name;
-use crate::keyspace::sale::Sale;
 use crate::server::{Call, Ctx, Kind, ReadKey, Str};
 use crate::typed::User;
 
@@ -25,7 +23,7 @@ impl<'a> Buyer<'a> {
     ///
     /// One call is both the question and the write, at half the cost of asking first.
     pub(crate) fn admit(self, ctx: Ctx<'_>) -> Result<bool, CommandError> {
-        let reply = Call::write(ctx, c"SADD", self.key, self.user.0)
+        let reply = Call::write(ctx, c"SADD", &[self.key, self.user.0])
             .map_err(|error| CommandError::of_call(error, "SADD"))?;
         Ok(reply.integer() == 1)
     }
@@ -33,38 +31,21 @@ impl<'a> Buyer<'a> {
     /// Removes the user, if there.
     pub(crate) fn dismiss(self, ctx: Ctx<'_>) {
         // The key is known to be a set. If the server refused anyway, nothing would be left to try.
-        drop(Call::write(ctx, c"SREM", self.key, self.user.0));
+        drop(Call::write(ctx, c"SREM", &[self.key, self.user.0]));
     }
 
     /// Is the user there?
     pub(crate) fn has_bought(self, ctx: Ctx<'_>) -> Result<bool, CommandError> {
-        match Call::read(ctx, c"SISMEMBER", self.key, self.user.0) {
+        match Call::read(ctx, c"SISMEMBER", &[self.key, self.user.0]) {
             Ok(reply) => Ok(reply.integer() == 1),
             Err(error) => Err(CommandError::of_call(error, "SISMEMBER")),
         }
     }
 }
 
-impl<'a> Sale<'a> {
-    /// Asks at once which of these users of a batch are among the buyers.
-    pub(crate) fn find_buyers(
-        &self,
-        users: impl Iterator<Item = Str<'a>> + Clone,
-    ) -> Result<(), CommandError> {
-        let key = self.sale_keys()?.buyers;
-        let words: Vec<Str<'a>> = [key].into_iter().chain(users.clone()).collect();
-        let have = Call::read_all(self.ctx, c"SMISMEMBER", &words)
-            .map_err(|error| CommandError::of_call(error, "SMISMEMBER"))?;
-        let bought = users.zip(have.integers()).filter(|(_, is_there)| *is_there == 1);
-        let bought = bought.map(|(user, _)| Name::Given(user)).collect();
-        *self.more().bought.borrow_mut() = Some(bought);
-        Ok(())
-    }
-}
-
 /// Adds users, some of whom may already be there. The key comes first, then the users.
 pub(crate) fn admit_all(ctx: Ctx<'_>, words: &[Str<'_>]) -> Result<(), CommandError> {
-    match Call::write_all(ctx, c"SADD", words) {
+    match Call::write(ctx, c"SADD", words) {
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::of_call(error, "SADD")),
     }

@@ -182,7 +182,7 @@ impl FreeIds {
                     [kept.bytes(), b"PXAT", Decimal::new(expires_ms).bytes()].map(OwnedStr::new);
                 let arguments = [key, value.as_str(), word.as_str(), expiry.as_str()];
                 // Replaces whatever is there, on this node, so there is nothing to refuse.
-                drop(Call::write_all(ctx, c"SET", &arguments));
+                drop(Call::write(ctx, c"SET", &arguments));
             }
         }
         self.taken.first
@@ -192,12 +192,13 @@ impl FreeIds {
 /// What a counter key holds; none when the key does not exist.
 fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<i64>, CommandError> {
     let Some(key) = ReadKey::open(ctx, key) else { return Ok(None) };
-    integer::parse(key.string()?).map(Some).ok_or(CommandError::CounterNotInteger)
+    let number = key.string((), |text, ()| integer::parse(text))?;
+    number.map(Some).ok_or(CommandError::CounterNotInteger)
 }
 
 /// Refuses a key that may be on another node while its slot is moved. See [`super::presence`].
 fn check_here(ctx: Ctx<'_>, key: Str<'_>, slot: Slot) -> Result<(), CommandError> {
-    let exist = |keys: &[Str<'_>]| match Call::read_all(ctx, c"EXISTS", keys) {
+    let exist = |keys: &[Str<'_>]| match Call::read(ctx, c"EXISTS", keys) {
         Ok(reply) => Ok(reply.integer()),
         Err(error) => Err(match CommandError::of_call(error, "EXISTS") {
             CommandError::TryAgain => CommandError::CounterNotHere,

@@ -2,7 +2,7 @@
 
 use crate::config;
 use crate::error::CommandError;
-use crate::keyspace::entries::owned;
+use crate::keyspace::fields::owned;
 use crate::keyspace::groups::Delivery;
 use crate::keyspace::orders::Orders;
 use crate::server::{Call, Ctx, OwnedStr, Str};
@@ -27,7 +27,7 @@ pub(crate) fn name(ctx: Ctx<'_>, stream: KeyName<'_>) -> Result<OwnedStr, Comman
     if config::is_cluster() {
         // The client named only the stream: while its slot moves, the two may be on different
         // nodes.
-        Call::read_all(ctx, c"EXISTS", &[stream.0, name.as_str()]).map_err(|error| {
+        Call::read(ctx, c"EXISTS", &[stream.0, name.as_str()]).map_err(|error| {
             match CommandError::of_call(error, "EXISTS") {
                 CommandError::TryAgain => CommandError::DeadLettersNotHere,
                 other => other,

@@ -1,6 +1,7 @@
 //! The entries of streams that plans append.
 
 use crate::error::CommandError;
+use crate::keyspace::fields::{decimal, owned};
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::server::{OwnedStr, Str};
@@ -8,12 +9,11 @@ use domain::book::Reason;
 use domain::entry_id::EntryId;
 use domain::facts::Stream;
 use domain::fields::CART;
-use domain::integer::Decimal;
 use domain::payments::Outcome;
 use domain::plan::{Amend, Append, Booked, Order, Take};
 use domain::rules::{Millis, SaleId};
 use domain::sale::Units;
-use domain::stream_entry::{Entry, OrderEntry, Release, Says, Value};
+use domain::stream_entry::{Entry, OrderEntry, Release, Says};
 
 /// How many fields an entry of an order can have beside user, voucher and order id.
 const MORE_MAX: usize = 8;
@@ -52,10 +52,6 @@ impl<'t> Entries<'t> {
         }
         self.words.get(..len).unwrap_or(&self.words)
     }
-}
-
-pub(super) fn decimal(number: i64) -> OwnedStr {
-    OwnedStr::new(Decimal::new(number).bytes())
 }
 
 /// What an entry says of a plan's order, that an entry was rejected for, or not; nothing by a dead
@@ -169,15 +165,5 @@ impl<'a> Sale<'a> {
         let [_, _, of_voucher, its_voucher, of_id, ..] = &mut words;
         (*of_voucher, *its_voucher, *of_id) = (voucher_name, voucher, id);
         Ok(Entries { words, letter })
-    }
-}
-
-/// The value of a field, as it is in the stream.
-pub(super) fn owned(value: Value<&[u8]>) -> OwnedStr {
-    match value {
-        Value::Number(number) => decimal(number),
-        Value::Word(word) => OwnedStr::new(word.as_bytes()),
-        Value::Text(text) => OwnedStr::new(text),
-        Value::Id(id) => OwnedStr::new(&id.text()),
     }
 }

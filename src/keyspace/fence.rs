@@ -19,11 +19,11 @@ pub(crate) fn read(ctx: Ctx<'_>, lock: Str<'_>, token: &[u8]) -> Result<Fence, C
     let name = name(lock).map_err(|StrayBraces| CommandError::FenceStrayBraces)?;
     if config::is_cluster() {
         // The client named only the lock: while its slot moves, the two may be on different nodes.
-        Call::read_all(ctx, c"EXISTS", &[lock, name.as_str()])
+        Call::read(ctx, c"EXISTS", &[lock, name.as_str()])
             .map_err(|error| CommandError::of_lock_call(error, "EXISTS"))?;
     }
     let Some(key) = ReadKey::open(ctx, name.as_str()) else { return Ok(Fence::NONE) };
-    Fence::parse(key.string()?, token).ok_or(CommandError::FenceNotInteger)
+    key.string(token, Fence::parse)?.ok_or(CommandError::FenceNotInteger)
 }
 
 /// Has the lock a fence key? It holds a fencing token and always has a time to live. Any other key
@@ -31,8 +31,8 @@ pub(crate) fn read(ctx: Ctx<'_>, lock: Str<'_>, token: &[u8]) -> Result<Fence, C
 pub(crate) fn is_there(ctx: Ctx<'_>, lock: Str<'_>) -> bool {
     let Ok(name) = name(lock) else { return false };
     ReadKey::open(ctx, name.as_str()).is_some_and(|fence| {
-        let is_fence = |text: &[u8]| Fence::parse(text, &[]).is_some();
-        fence.ends_at_ms().is_some() && fence.string().is_ok_and(is_fence)
+        let read = || fence.string(&[][..], Fence::parse);
+        fence.ends_at_ms().is_some() && read().is_ok_and(|fence| fence.is_some())
     })
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn is_there(ctx: Ctx<'_>, lock: Str<'_>) -> bool {
 pub(crate) fn peek(ctx: Ctx<'_>, lock: Str<'_>) -> Option<i64> {
     let name = name(lock).ok()?;
     let key = ReadKey::open(ctx, name.as_str())?;
-    Fence::parse(key.string().ok()?, &[])?.last
+    key.string(&[][..], Fence::parse).ok()??.last
 }
 
 /// Writes the fence key of a lock that is held with this token.

@@ -1,9 +1,10 @@
-//! The words in the entries of the streams.
+//! The words in the entries of the streams: names of fields, and how values are written.
 
 use crate::error::CommandError;
 use crate::server::{OwnedStr, Str};
 use domain::fields::{DRAW_FIELDS, OWN_FIELDS, check_order_fields, parse_order_fields};
-use domain::stream_entry::FieldNames;
+use domain::integer::Decimal;
+use domain::stream_entry::{FieldNames, Value};
 
 /// The names of the fields of an order's entry.
 pub(crate) struct OrderFields {
@@ -88,5 +89,19 @@ impl DrawFields {
     /// The entry: names and values in turn.
     pub(crate) fn of<'a>(&'a self, [user, pool, code]: [Str<'a>; 3]) -> [Str<'a>; 6] {
         [self.user.as_str(), user, self.pool.as_str(), pool, self.code.as_str(), code]
+    }
+}
+
+pub(super) fn decimal(number: i64) -> OwnedStr {
+    OwnedStr::new(Decimal::new(number).bytes())
+}
+
+/// The value of a field, as it is in the stream.
+pub(super) fn owned(value: Value<&[u8]>) -> OwnedStr {
+    match value {
+        Value::Number(number) => decimal(number),
+        Value::Word(word) => OwnedStr::new(word.as_bytes()),
+        Value::Text(text) => OwnedStr::new(text),
+        Value::Id(id) => OwnedStr::new(&id.text()),
     }
 }

@@ -23,7 +23,7 @@ impl Delivery<'_> {
         let (stream, group) = (self.stream.0, self.group.0);
         let (id, one) = (OwnedStr::new(&self.id.text()), OwnedStr::new(b"1"));
         let arguments = [stream, group, id.as_str(), id.as_str(), one.as_str()];
-        match Call::read_all(ctx, c"XPENDING", &arguments) {
+        match Call::read(ctx, c"XPENDING", &arguments) {
             // Of each entry: id, consumer, idle time, deliveries.
             Ok(reply) => Ok(reply.integer_at(0, 3)),
             Err(error) => Err(CommandError::of_call(error, "XPENDING")),
@@ -40,7 +40,7 @@ impl Delivery<'_> {
     pub(crate) fn acknowledge(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
         let id = OwnedStr::new(&self.id.text());
         let arguments: [Str<'_>; 3] = [self.stream.0, self.group.0, id.as_str()];
-        match Call::write_all(ctx, c"XACK", &arguments) {
+        match Call::write(ctx, c"XACK", &arguments) {
             Ok(reply) if reply.integer() == 1 => Ok(()),
             Ok(_) => Err(CommandError::Refused { step: "XACK" }),
             Err(error) => Err(CommandError::of_call(error, "XACK")),

@@ -1,19 +1,32 @@
 //! Facts that few commands ask for: payments and the last sale, which outlive a sale, units outside
 //! of it, and units in the stock that are not for sale.
 
+use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::book::peek_extra;
 use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
+use crate::keyspace::presence;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::sale_keys::ManagedKeys;
-use crate::server::{Ctx, Kind, ReadKey};
+use crate::server::{Ctx, Kind, ReadKey, Str};
 use domain::integer;
 use domain::payments::Payment;
 use domain::rules::SaleId;
 use domain::sale::Units;
 
 impl<'a> Sale<'a> {
+    /// Refuses, in cluster mode, a key that may be on the other node, as
+    /// [`presence::check_one_here`], with the book closed meanwhile.
+    pub(super) fn check_one_here(&self, key: Str<'a>) -> Result<(), CommandError> {
+        let (ctx, keys) = (self.ctx, self.managed_keys()?);
+        if !config::is_cluster() {
+            return Ok(());
+        }
+        let check = || presence::check_one_here(ctx, keys, key);
+        self.opened().book.aside(ctx, keys.book, check)
+    }
+
     pub(super) fn read_payment(
         &self,
         reference: &Name<'a>,
@@ -29,7 +42,8 @@ impl<'a> Sale<'a> {
         let keys = self.managed_keys()?;
         self.check_one_here(keys.last)?;
         let Some(key) = ReadKey::open(self.ctx, keys.last) else { return Ok(None) };
-        SaleId::parse(key.string()?).map(Some).ok_or(CommandError::LastSaleGarbled)
+        let last = key.string((), |text, ()| SaleId::parse(text))?;
+        last.map(Some).ok_or(CommandError::LastSaleGarbled)
     }
 
     pub(super) fn read_outside(&self, order: &Name<'a>) -> Result<Option<Units>, CommandError> {

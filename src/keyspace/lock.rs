@@ -9,7 +9,8 @@ use domain::lock::{Holder, LockWrite};
 /// Reads the holder of the lock. Changes nothing.
 pub(crate) fn holder(ctx: Ctx<'_>, key: Str<'_>, token: &[u8]) -> Result<Holder, CommandError> {
     let Some(lock) = ReadKey::open(ctx, key) else { return Ok(Holder::Nobody) };
-    let (is_this, ends_at_ms) = (lock.string()? == token, lock.ends_at_ms());
+    let is_this = lock.string(token, |held, token| held == token)?;
+    let ends_at_ms = lock.ends_at_ms();
     Ok(if is_this { Holder::ThisToken { ends_at_ms } } else { Holder::Another { ends_at_ms } })
 }
 
@@ -21,7 +22,7 @@ pub(crate) struct Owner {
 
 pub(crate) fn owner(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<Owner>, CommandError> {
     let Some(lock) = ReadKey::open(ctx, key) else { return Ok(None) };
-    let token = lock.string()?.to_vec();
+    let token = lock.string((), |token, ()| token.to_vec())?;
     Ok(Some(Owner { token, ends_at_ms: lock.ends_at_ms() }))
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn take_by_call(
     let (nx, pxat) = (OwnedStr::new(b"NX"), OwnedStr::new(b"PXAT"));
     let until_ms = OwnedStr::new(Decimal::new(until_ms).bytes());
     let words = [key, token, nx.as_str(), pxat.as_str(), until_ms.as_str()];
-    match Call::write_all(ctx, c"SET", &words) {
+    match Call::write(ctx, c"SET", &words) {
         Ok(reply) if !reply.is_null() => Ok(()),
         Ok(_) => Err(CommandError::Refused { step: "SET" }),
         Err(error) => Err(CommandError::of_lock_call(error, "SET")),

@@ -47,7 +47,7 @@ impl<'a> Orders<'a> {
 fn check_last_id(ctx: Ctx<'_>, key: Str<'_>) -> Result<(), CommandError> {
     const LAST_OF_ALL: &[u8] = b"18446744073709551615-18446744073709551615";
     let subcommand = OwnedStr::new(b"STREAM");
-    let reply = Call::read(ctx, c"XINFO", subcommand.as_str(), key)
+    let reply = Call::read(ctx, c"XINFO", &[subcommand.as_str(), key])
         .map_err(|error| CommandError::of_call(error, "XINFO"))?;
     let mut last_id = reply.texts().skip_while(|text| *text != b"last-generated-id").skip(1);
     match last_id.next() {
@@ -80,6 +80,6 @@ impl<'a> Added<'a> {
         self.effect(fields).publish(ctx);
         let id = OwnedStr::new(&id.text());
         // There was nothing to refuse in appending it, and there is no more in this.
-        drop(Call::write(ctx, c"XDEL", key, id.as_str()));
+        drop(Call::write(ctx, c"XDEL", &[key, id.as_str()]));
     }
 }

@@ -83,7 +83,7 @@ impl PoolKeys {
             return Ok(());
         }
         let all = [self.codes(), self.winners(), self.draws().unwrap_or(self.codes())];
-        match Call::read_all(ctx, c"EXISTS", &all) {
+        match Call::read(ctx, c"EXISTS", &all) {
             Ok(_) => Ok(()),
             Err(error) => Err(match CommandError::of_call(error, "EXISTS") {
                 CommandError::TryAgain => CommandError::PoolNotHere,

@@ -7,7 +7,6 @@
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::rules;
-use crate::keyspace::sale::Sale;
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::server::{Call, Ctx, Str};
@@ -24,7 +23,7 @@ pub(crate) enum Reach {
 
 /// Fails when the keys are not all on this node: `TRYAGAIN`.
 fn call_exists(ctx: Ctx<'_>, keys: &[Str<'_>]) -> Result<(), CommandError> {
-    match Call::read_all(ctx, c"EXISTS", keys) {
+    match Call::read(ctx, c"EXISTS", keys) {
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::of_call(error, "EXISTS")),
     }
@@ -41,17 +40,6 @@ pub(super) fn check_one_here(
     // For one missing key the target of a move answers that it is new; for two, that not all are
     // here.
     if config::is_cluster() { call_exists(ctx, &[key, keys.book]) } else { Ok(()) }
-}
-
-impl<'a> Sale<'a> {
-    /// The same, with the book closed meanwhile.
-    pub(super) fn check_one_here(&self, key: Str<'a>) -> Result<(), CommandError> {
-        let (ctx, keys) = (self.ctx, self.managed_keys()?);
-        if !config::is_cluster() {
-            return Ok(());
-        }
-        self.opened().book.aside(ctx, keys.book, || check_one_here(ctx, keys, key))
-    }
 }
 
 impl VoucherKeys {

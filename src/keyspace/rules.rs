@@ -19,15 +19,15 @@ pub(crate) fn read(
     key: Str<'_>,
 ) -> Result<Option<Rules>, CommandError> {
     let Some(key) = ReadKey::open(ctx, key) else { return Ok(None) };
-    let json = key.string()?;
     if let Some(last) = kept.get()
-        && last.json == json
+        && key.string(last.json.as_slice(), |json, last| json == last)?
     {
         return Ok(Some(last.rules));
     }
-    let rules = Rules::parse(json)?;
-    kept.keep(ReadRules { json: json.to_vec(), rules });
-    Ok(Some(rules))
+    let read = key.string((), |json, ()| {
+        Rules::parse(json).map(|rules| ReadRules { json: json.to_vec(), rules })
+    });
+    Ok(Some(kept.keep(read??).rules))
 }
 
 /// Is there a key of this name, whatever it holds?
@@ -46,7 +46,7 @@ pub(crate) fn write(ctx: Ctx<'_>, key: Str<'_>, rules: &Rules) -> Result<(), Com
     check_primary(ctx)?;
     let words = [rules.to_json().as_bytes(), b"KEEPTTL"].map(OwnedStr::new);
     let [json, keep] = &words;
-    match Call::write_all(ctx, c"SET", &[key, json.as_str(), keep.as_str()]) {
+    match Call::write(ctx, c"SET", &[key, json.as_str(), keep.as_str()]) {
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::of_call(error, "SET")),
     }

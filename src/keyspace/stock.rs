@@ -10,7 +10,8 @@ use domain::sale::Stock;
 /// What the stock key says.
 pub(crate) fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Stock, CommandError> {
     let Some(key) = ReadKey::open(ctx, key) else { return Ok(Stock::Missing) };
-    integer::parse(key.string()?).map(Stock::Left).ok_or(CommandError::StockNotInteger)
+    let left = key.string((), |text, ()| integer::parse(text))?;
+    left.map(Stock::Left).ok_or(CommandError::StockNotInteger)
 }
 
 /// Changes a stock that was read in this command. None, and nothing written, when nothing changes
@@ -26,7 +27,7 @@ pub(crate) fn change<'a>(ctx: Ctx<'a>, key: Str<'a>, change: Change) -> Option<E
 /// Makes a key of this number. Replicated and announced by the server.
 pub(crate) fn create(ctx: Ctx<'_>, key: Str<'_>, number: i64) -> Result<(), CommandError> {
     let text = OwnedStr::new(Decimal::new(number).bytes());
-    match Call::write(ctx, c"SET", key, text.as_str()) {
+    match Call::write(ctx, c"SET", &[key, text.as_str()]) {
         Ok(_) => Ok(()),
         Err(error) => Err(CommandError::of_call(error, "SET")),
     }

@@ -180,7 +180,7 @@ impl Sale<'_> {
     pub(crate) fn place_in_line(&self, id: Str<'_>) -> Result<Option<i64>, CommandError> {
         let line = self.managed_keys()?.wait;
         self.close();
-        match Call::read(self.ctx, c"ZRANK", line, id) {
+        match Call::read(self.ctx, c"ZRANK", &[line, id]) {
             Ok(rank) if rank.is_null() => Ok(None),
             Ok(rank) => Ok(Some(rank.integer().saturating_add(1))),
             Err(error) => Err(CommandError::of_call(error, "ZRANK")),

@@ -29,87 +29,45 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Runs `command key argument` and sends what it changed to replicas and append-only file.
-    ///
-    /// Beside [`Self::write_all`] because tries call it: a vector takes the server some hundred
-    /// instructions more (Redis 7.0.15).
+    /// Runs a command, and sends what it changed to replicas and append-only file.
+    #[inline]
     pub(crate) fn write(
         ctx: Ctx<'a>,
         command: &CStr,
-        key: Str<'_>,
-        argument: Str<'_>,
-    ) -> Result<Self, CallError> {
-        // SAFETY: context, name and strings are live; "!ss" is two server strings, replicated.
-        let raw = unsafe {
-            api!(RedisModule_Call(
-                ctx.as_ptr(),
-                command.as_ptr(),
-                c"!ss".as_ptr(),
-                key.as_ptr(),
-                argument.as_ptr(),
-            ))
-        };
-        Self::checked(raw)
-    }
-
-    /// Runs a command with the strings of `arguments` and sends what it changed to replicas and
-    /// append-only file.
-    pub(crate) fn write_all(
-        ctx: Ctx<'a>,
-        command: &CStr,
         arguments: &[Str<'_>],
     ) -> Result<Self, CallError> {
-        // SAFETY: context, name and strings are live; "!v" is a vector of strings and its length,
-        // replicated.
-        let raw = unsafe {
-            api!(RedisModule_Call(
-                ctx.as_ptr(),
-                command.as_ptr(),
-                c"!v".as_ptr(),
-                arguments.as_ptr(),
-                arguments.len(),
-            ))
-        };
-        Self::checked(raw)
+        Self::run(ctx, command, [c"!ss", c"!v"], arguments)
     }
 
-    /// Runs `command key argument`, which only reads.
+    /// Runs a command that only reads.
+    #[inline]
     pub(crate) fn read(
         ctx: Ctx<'a>,
         command: &CStr,
-        key: Str<'_>,
-        argument: Str<'_>,
-    ) -> Result<Self, CallError> {
-        // SAFETY: context, name and strings are live; "ss" is two server strings.
-        let raw = unsafe {
-            api!(RedisModule_Call(
-                ctx.as_ptr(),
-                command.as_ptr(),
-                c"ss".as_ptr(),
-                key.as_ptr(),
-                argument.as_ptr(),
-            ))
-        };
-        Self::checked(raw)
-    }
-
-    /// Runs a command that only reads, with the strings of `arguments`.
-    pub(crate) fn read_all(
-        ctx: Ctx<'a>,
-        command: &CStr,
         arguments: &[Str<'_>],
     ) -> Result<Self, CallError> {
-        // SAFETY: context, name and strings are live; "v" is a vector of strings and its length.
-        let raw = unsafe {
-            api!(RedisModule_Call(
-                ctx.as_ptr(),
-                command.as_ptr(),
-                c"v".as_ptr(),
-                arguments.as_ptr(),
-                arguments.len(),
-            ))
-        };
-        Self::checked(raw)
+        Self::run(ctx, command, [c"ss", c"v"], arguments)
+    }
+
+    /// By the format of two strings, or that of a vector, which takes the server some hundred
+    /// instructions more (Redis 7.0.15).
+    #[inline]
+    fn run(
+        ctx: Ctx<'a>,
+        command: &CStr,
+        [two, all]: [&CStr; 2],
+        arguments: &[Str<'_>],
+    ) -> Result<Self, CallError> {
+        let (raw, command) = (ctx.as_ptr(), command.as_ptr());
+        Self::checked(if let [first, second] = *arguments {
+            // SAFETY: context, name and strings are live; the format is two server strings.
+            unsafe { api!(RedisModule_Call(raw, command, two.as_ptr(), first, second)) }
+        } else {
+            let (start, count) = (arguments.as_ptr(), arguments.len());
+            // SAFETY: context, name and strings are live; the format is a vector of strings and
+            // its length.
+            unsafe { api!(RedisModule_Call(raw, command, all.as_ptr(), start, count)) }
+        })
     }
 
     fn checked(raw: *mut raw::RedisModuleCallReply) -> Result<Self, CallError> {

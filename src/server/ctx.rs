@@ -1,8 +1,7 @@
 //! The context of one call from the server.
 
 use super::api::api;
-use super::key::ReadKey;
-use super::settings::{fields_of_info, is_importing};
+use super::main_thread::MainThread;
 use super::string::{OwnedStr, Str, own};
 use redis_module::raw;
 use std::ffi::{CStr, CString};
@@ -53,6 +52,10 @@ impl EventClass {
     }
 }
 
+/// Is another server the truth, from which a tool copies data to this one? (`import-mode` of
+/// Valkey.)
+pub(super) static IS_IMPORTING: MainThread<bool> = MainThread::new(false);
+
 /// Is this server a node of a cluster?
 pub(crate) fn is_cluster_node() -> bool {
     // SAFETY: without a context the flags are those of the server.
@@ -89,75 +92,33 @@ impl<'a> Ctx<'a> {
     ///
     /// The only failure is a command that the server does not know, and loading checks for that.
     pub(crate) fn replicate(self, command: &CStr, arguments: &[Str<'_>]) {
-        let (ctx, command) = (self.raw, command.as_ptr());
         // The lengths of what every sale and release sends are spelled out: each spares the server
         // one reallocation.
-        match *arguments {
-            [a] => {
-                // SAFETY: "s" is one server string; context and name are live.
-                unsafe { api!(RedisModule_Replicate(ctx, command, c"s".as_ptr(), a)) };
-            }
-            [a, b] => {
-                // SAFETY: "ss" is two server strings; context and name are live.
-                unsafe { api!(RedisModule_Replicate(ctx, command, c"ss".as_ptr(), a, b)) };
-            }
-            [a, b, c] => {
-                // SAFETY: "sss" is three server strings; context and name are live.
-                unsafe { api!(RedisModule_Replicate(ctx, command, c"sss".as_ptr(), a, b, c)) };
-            }
-            [a, b, c, d, e, f, g, h] => {
-                let format = c"ssssssss".as_ptr();
-                // SAFETY: the format is eight server strings; context and name are live.
+        macro_rules! replicate {
+            ($($format:literal $words:tt)*) => {
+                match *arguments {
+                    $(replicate!(@pattern $words) => replicate!(@send $format $words),)*
+                    _ => replicate!(@send c"v" [(arguments.as_ptr()) (arguments.len())]),
+                }
+            };
+            (@pattern [$($word:ident)*]) => { [$($word),*] };
+            (@send $format:literal [$($word:tt)*]) => {
+                // SAFETY: context and name are live, and the format is that of the arguments: so
+                // many server strings, or a vector of them and its length.
                 unsafe {
-                    api!(RedisModule_Replicate(ctx, command, format, a, b, c, d, e, f, g, h))
-                };
-            }
-            [a, b, c, d, e, f, g, h, i, j] => {
-                let format = c"ssssssssss".as_ptr();
-                // SAFETY: the format is ten server strings; context and name are live.
-                unsafe {
-                    api!(RedisModule_Replicate(ctx, command, format, a, b, c, d, e, f, g, h, i, j))
-                };
-            }
-            [a, b, c, d, e, f, g, h, i, j, k, l] => {
-                let format = c"ssssssssssss".as_ptr();
-                // SAFETY: the format is twelve server strings; context and name are live.
-                unsafe {
-                    api!(RedisModule_Replicate(
-                        ctx, command, format, a, b, c, d, e, f, g, h, i, j, k, l
-                    ))
-                };
-            }
-            _ => {
-                // SAFETY: "v" is a vector of server strings and its length; context and name are
-                // live.
-                unsafe {
-                    api!(RedisModule_Replicate(
-                        ctx,
-                        command,
-                        c"v".as_ptr(),
-                        arguments.as_ptr(),
-                        arguments.len(),
-                    ))
-                };
-            }
+                    let (name, format) = (command.as_ptr(), $format.as_ptr());
+                    api!(RedisModule_Replicate(self.raw, name, format, $($word),*))
+                }
+            };
         }
-    }
-
-    /// Sends `SET key value PXAT at_ms` to replicas and the append-only file.
-    pub(crate) fn replicate_set(self, key: Str<'_>, value: Str<'_>, at_ms: i64) {
-        let (ctx, command) = (self.raw, c"SET".as_ptr());
-        let (format, word) = (c"sscl".as_ptr(), c"PXAT".as_ptr());
-        // SAFETY: "sscl" is two server strings, a C string and a 64-bit integer. For the status
-        // see replicate.
-        unsafe { api!(RedisModule_Replicate(ctx, command, format, key, value, word, at_ms)) };
-    }
-
-    /// Sends `PEXPIREAT key at_ms` to replicas and the append-only file.
-    pub(crate) fn replicate_pexpireat(self, key: Str<'_>, at_ms: i64) {
-        let (ctx, command) = (self.raw, c"PEXPIREAT".as_ptr());
-        // SAFETY: "sl" is a server string and a 64-bit integer. For the status see replicate.
-        unsafe { api!(RedisModule_Replicate(ctx, command, c"sl".as_ptr(), key, at_ms)) };
+        replicate! {
+            c"s" [a]
+            c"ss" [a b]
+            c"sss" [a b c]
+            c"ssssssss" [a b c d e f g h]
+            c"ssssssssss" [a b c d e f g h i j]
+            c"ssssssssssss" [a b c d e f g h i j k l]
+        };
     }
 
     /// The number of the database that keys are opened in.
@@ -179,12 +140,8 @@ impl<'a> Ctx<'a> {
         self.in_databases(|| unsafe { api!(RedisModule_DbSize(self.raw)) } > 0)
     }
 
-    /// The databases that hold this key. The same one stays selected.
-    pub(crate) fn databases_with(self, key: Str<'_>) -> Vec<i32> {
-        self.in_databases(|| ReadKey::open(self, key).is_some())
-    }
-
-    fn in_databases(self, is_wanted: impl Fn() -> bool) -> Vec<i32> {
+    /// The databases of which this is true. The same one stays selected.
+    pub(super) fn in_databases(self, is_wanted: impl Fn() -> bool) -> Vec<i32> {
         let selected = self.selected_db();
         let databases = (0..).take_while(|db| self.select_db(*db));
         let found = databases.filter(|_| is_wanted()).collect();
@@ -232,7 +189,7 @@ impl<'a> Ctx<'a> {
     /// paused.
     pub(crate) fn may_write_in_background(self) -> bool {
         !self.is_paused()
-            && !is_importing()
+            && !IS_IMPORTING.get()
             && !self.has_any_flag(
                 raw::REDISMODULE_CTX_FLAGS_SLAVE
                     | raw::REDISMODULE_CTX_FLAGS_LOADING
@@ -296,13 +253,6 @@ impl<'a> Ctx<'a> {
             | more;
         // SAFETY: the context is live, and these are flags of the API.
         unsafe { api!(RedisModule_SetModuleOptions(self.raw, options as i32)) };
-    }
-
-    /// Is this a Valkey? Its numbers of events and options beyond those of Redis 7.2 mean other
-    /// things than Redis' own.
-    pub(super) fn is_valkey(self) -> bool {
-        let [version] = fields_of_info(self, c"server", [c"valkey_version"]);
-        version.is_some()
     }
 
     /// Sets every configuration to what redis.conf or the default says; false when one is refused.

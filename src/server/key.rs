@@ -70,6 +70,11 @@ impl Drop for Handle<'_> {
 /// A key that exists, opened for reading. Changes nothing, disturbs nobody.
 pub(crate) struct ReadKey<'a>(Handle<'a>);
 
+/// The databases that hold this key. The same one stays selected.
+pub(crate) fn databases_with(ctx: Ctx<'_>, key: Str<'_>) -> Vec<i32> {
+    ctx.in_databases(|| ReadKey::open(ctx, key).is_some())
+}
+
 impl<'a> ReadKey<'a> {
     /// Opens `name`; none when the key does not exist (or its time to live is over).
     pub(crate) fn open(ctx: Ctx<'a>, name: Str<'_>) -> Option<Self> {
@@ -88,15 +93,16 @@ impl<'a> ReadKey<'a> {
         self.0.as_ptr()
     }
 
-    /// The bytes of a string key.
+    /// What `read` makes of the bytes of a string key, and of `with`. It is a plain function, so
+    /// that it has no context: a call of the server could free the bytes.
     ///
     /// The server turns a string that it stores as a number into bytes here, once: the next reads
     /// find it so. The value stays what it was.
-    pub(crate) fn string(&self) -> Result<&[u8], NotAString> {
+    #[inline]
+    pub(crate) fn string<A, T>(&self, with: A, read: fn(&[u8], A) -> T) -> Result<T, NotAString> {
         let (start, len) = self.0.dma(raw::REDISMODULE_READ)?;
-        // SAFETY: the server says that `len` bytes stand there. They stay while the key is open
-        // and nobody writes it, and what is borrowed here ends before the handle does.
-        Ok(unsafe { std::slice::from_raw_parts(start, len) })
+        // SAFETY: the server says that `len` bytes stand there. They stay until it is called.
+        Ok(read(unsafe { std::slice::from_raw_parts(start, len) }, with))
     }
 
     /// When the time to live ends, in unix milliseconds; none for a key that stays.

@@ -2,8 +2,7 @@
 
 use super::api::api;
 use super::call::Call;
-use super::ctx::Ctx;
-use super::main_thread::MainThread;
+use super::ctx::{Ctx, IS_IMPORTING};
 use super::string::OwnedStr;
 use std::ffi::CStr;
 
@@ -26,13 +25,11 @@ pub(super) fn fields_of_info<const N: usize>(
     fields
 }
 
-/// Is another server the truth, from which a tool copies data to this one? (`import-mode` of
-/// Valkey.)
-static IS_IMPORTING: MainThread<bool> = MainThread::new(false);
-
-#[inline]
-pub(super) fn is_importing() -> bool {
-    IS_IMPORTING.get()
+/// Is this a Valkey? Its numbers of events and options beyond those of Redis 7.2 mean other things
+/// than Redis' own.
+pub(super) fn is_valkey(ctx: Ctx<'_>) -> bool {
+    let [version] = fields_of_info(ctx, c"server", [c"valkey_version"]);
+    version.is_some()
 }
 
 /// The setting's name.
@@ -42,7 +39,7 @@ pub(super) const IMPORT_MODE: &CStr = c"import-mode";
 pub(crate) fn notice_import_mode(ctx: Ctx<'_>) {
     let words = [b"GET", IMPORT_MODE.to_bytes()].map(OwnedStr::new);
     let [get, name] = &words;
-    let reply = Call::read(ctx, c"CONFIG", get.as_str(), name.as_str());
+    let reply = Call::read(ctx, c"CONFIG", &[get.as_str(), name.as_str()]);
     // The name, then the value; nothing where there is no such setting.
     IS_IMPORTING.set(reply.is_ok_and(|reply| reply.texts().nth(1) == Some(b"yes")));
 }

@@ -3,6 +3,7 @@
 //! the other.
 
 use super::ctx::Ctx;
+use super::settings::is_valkey;
 use redis_module::raw;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::RangeInclusive;
@@ -73,7 +74,7 @@ impl SlotEvents {
             return Some(Self::Redis);
         }
         // Valkey before 9 refuses the subscription.
-        ctx.is_valkey().then_some(Self::Valkey)
+        is_valkey(ctx).then_some(Self::Valkey)
     }
 
     /// The number to subscribe to.

@@ -1,6 +1,8 @@
 //! ARCHITECTURE.md agrees with the sources, and omits nothing.
 
 use crate::{files, forbid, read};
+use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 
 /// The parts of the module, each with the parts that it may use, as ARCHITECTURE.md lists them.
 fn parts() -> Vec<(String, Vec<String>)> {
@@ -48,6 +50,72 @@ fn parts_use_only_what_the_architecture_allows() {
         let found = named.find(|other| other != part && !allowed.iter().any(|part| part == other));
         found.map(|other| format!("{part} must not use {other}"))
     });
+}
+
+/// The files that a file uses, by `crate::part::file` and `super::file`.
+fn files_used(name: &str, text: &str, all: &[String]) -> Vec<String> {
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let folder = name.rsplit_once("::").map_or("", |(folder, _)| folder);
+    let mut used = Vec::new();
+    let roots = [("crate::", String::new()), ("super::", format!("{folder}::"))];
+    let roots = roots.iter().flat_map(|(word, prefix)| {
+        code.match_indices(word).map(move |(at, _)| (prefix, at + word.len()))
+    });
+    for (prefix, at) in roots {
+        let rest = &code[at..];
+        let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
+        let path = &rest[..end.unwrap_or(rest.len())];
+        // `crate::keyspace::{rules, stock}`: each of them.
+        let is_group = path.is_empty() || path.ends_with("::");
+        let group = rest[path.len()..].strip_prefix('{').filter(|_| is_group);
+        let names = group.map_or("", |group| group.split('}').next().unwrap_or_default());
+        let paths = names.split(',').map(|name| format!("{prefix}{path}{}", name.trim()));
+        used.extend(paths.filter_map(|path| {
+            let of_path = |file: &&String| path == **file || path.starts_with(&format!("{file}::"));
+            all.iter().filter(of_path).max_by_key(|file| file.len()).cloned()
+        }));
+    }
+    used.retain(|file| file != name);
+    used
+}
+
+/// A way from a file to itself, if there is one.
+fn circle(uses: &BTreeMap<String, Vec<String>>) -> Option<Vec<String>> {
+    uses.keys().find_map(|start| {
+        let (mut ways, mut seen) = (vec![vec![start.clone()]], BTreeSet::new());
+        while let Some(way) = ways.pop() {
+            for next in &uses[way.last()?] {
+                if next == start {
+                    return Some(way);
+                }
+                if seen.insert(next) {
+                    ways.push([way.as_slice(), slice::from_ref(next)].concat());
+                }
+            }
+        }
+        None
+    })
+}
+
+#[test]
+fn no_files_of_the_module_use_each_other_in_a_circle() {
+    let name = |file: &str| file["src/".len()..file.len() - ".rs".len()].replace('/', "::");
+    let files: Vec<_> = files(&["src"], "rs");
+    let all: Vec<String> = files.iter().map(|(file, _)| name(file)).collect();
+    let uses = files.iter().map(|(file, text)| (name(file), files_used(&name(file), text, &all)));
+    // A part's own file gathers what is below it, which may name it.
+    let uses = uses.map(|(file, mut used)| {
+        used.retain(|it| !file.starts_with(&format!("{it}::")));
+        (file, used)
+    });
+    let uses: BTreeMap<_, _> = uses.collect();
+    assert_eq!(circle(&uses), None);
+    assert!(uses["keyspace::sale"].contains(&"keyspace::book".to_owned()));
+    assert!(uses["server::key"].contains(&"server::ctx".to_owned()));
+    let planted = [("a", "b"), ("b", "c"), ("c", "b")];
+    let planted = planted.map(|(file, used)| (file.to_owned(), vec![used.to_owned()]));
+    assert_eq!(circle(&planted.into()).map(|way| way.len()), Some(2));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Added;
 use crate::keyspace::sale::Sale;
-use crate::server::{OwnedStr, Str};
+use crate::server::{Call, OwnedStr, Str};
 use crate::typed::User;
 use domain::facts::Stream;
 use domain::plan::{Admission, Change, Take};
@@ -19,6 +19,21 @@ use domain::rules::Millis;
 use std::slice;
 
 impl<'a> Sale<'a> {
+    /// Asks at once which of these users of a batch are among the buyers.
+    pub(crate) fn find_buyers(
+        &self,
+        users: impl Iterator<Item = Str<'a>> + Clone,
+    ) -> Result<(), CommandError> {
+        let key = self.sale_keys()?.buyers;
+        let words: Vec<Str<'a>> = [key].into_iter().chain(users.clone()).collect();
+        let have = Call::read(self.ctx, c"SMISMEMBER", &words)
+            .map_err(|error| CommandError::of_call(error, "SMISMEMBER"))?;
+        let bought = users.zip(have.integers()).filter(|(_, is_there)| *is_there == 1);
+        let bought = bought.map(|(user, _)| Name::Given(user)).collect();
+        *self.more().bought.borrow_mut() = Some(bought);
+        Ok(())
+    }
+
     /// Gives an order its units, after it has waited in line for so long.
     pub(super) fn take(
         &self,

@@ -2,7 +2,7 @@
 
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::keyspace::entries::decimal;
+use crate::keyspace::fields::decimal;
 use crate::keyspace::names::Name;
 use crate::keyspace::sale::Sale;
 use crate::keyspace::{rules, stock};
@@ -47,7 +47,7 @@ impl Sale<'_> {
             Effect::UnlinkedAgain { key: keys.rules }.publish(ctx);
             return Ok(false);
         }
-        if let Err(error) = Call::write_all(ctx, c"UNLINK", &own) {
+        if let Err(error) = Call::write(ctx, c"UNLINK", &own) {
             return Err(CommandError::of_call(error, "UNLINK"));
         }
         if WriteKey::open(ctx, keys.last).set_end(last_until) {
