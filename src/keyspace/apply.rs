@@ -212,15 +212,15 @@ impl<'a> Sale<'a> {
         })
     }
 
-    /// Counts more extra units, or less. The key was seen to be readable before, and is deleted
-    /// when there are none.
+    /// Counts more extra units, or less. The key is deleted when there are none. It was seen to be
+    /// readable before, unless only the last hold ends: a key that can't be read then stays.
     fn count_extra(&self, more: Extra, is_none_held: bool) {
         let Ok(keys) = self.managed_keys() else { return };
         let exists = || rules::exists(self.ctx, keys.extra);
         if more == Extra::default() && !(is_none_held && exists()) {
             return;
         }
-        let had = read_extra(self.ctx, keys).unwrap_or_default();
+        let Ok(had) = read_extra(self.ctx, keys) else { return self.warn_of_extra() };
         let orders = if is_none_held { 0 } else { had.orders.saturating_add(more.orders).max(0) };
         let extra = Extra { orders, users: had.users.saturating_add(more.users) };
         if extra != Extra::default() {

@@ -82,6 +82,16 @@ impl<'a> Sale<'a> {
         Ok(extra.map_or(0, |extra| extra.users))
     }
 
+    /// Says in the log that the extra units can't be read, once per change of their key.
+    #[cold]
+    pub(super) fn warn_of_extra(&self) {
+        if self.known_keys().is_some_and(|keys| !keys.is_extra_reported.replace(true)) {
+            let key = self.managed_keys().map(|keys| keys.extra.bytes().escape_ascii().to_string());
+            let key = key.unwrap_or_default();
+            self.ctx.warn(&format!("{key} can't be read, and stays as it is; see SECKILL.AUDIT"));
+        }
+    }
+
     /// Says so in the log.
     #[cold]
     pub(super) fn warn_of_surplus(&self, units: i64) {

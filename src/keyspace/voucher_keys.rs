@@ -40,6 +40,8 @@ pub(crate) struct VoucherKeys {
     pub(super) none_waits_in: Cell<Option<i32>>,
     /// The database that has no extra units, or none.
     pub(super) none_extra_in: Cell<Option<i32>>,
+    /// The log has said that the extra units can't be read.
+    pub(super) is_extra_reported: Cell<bool>,
     /// How many units the log has said to be in the stock that are not for sale.
     surplus: Cell<i64>,
     /// In a cluster: the database whose keys were all seen to be on this node, or none. Other
@@ -83,6 +85,7 @@ impl VoucherKeys {
             none_due: Cell::new(None),
             none_waits_in: Cell::new(None),
             none_extra_in: Cell::new(None),
+            is_extra_reported: Cell::new(false),
             surplus: Cell::new(0),
             whole_in: Cell::new(None),
         })
@@ -299,6 +302,7 @@ impl VoucherKeys {
     /// Something happened to the extra units, in whichever database.
     pub(super) fn extra_changed(&self) {
         self.none_extra_in.set(None);
+        self.is_extra_reported.set(false);
     }
 
     /// One of the keys may have left, in whichever database.

@@ -105,3 +105,22 @@ fn a_stock_that_is_restored_sells_no_more_than_the_total() {
     assert_eq!(accepted(&server, "7", 2..5, ""), 1);
     assert_eq!(server.differences("7"), ["total is 3, but left 2 + held 0 + sold 3 is 5"]);
 }
+
+/// The last hold ends, and with it the extra units: but not a key that is no count of them.
+#[test]
+fn extra_units_that_cannot_be_read_are_left_and_reported() {
+    for (make, read, left) in [
+        ("SET seckill:extra:7 x", "GET seckill:extra:7", "x"),
+        ("HSET seckill:extra:7 orders x", "HGET seckill:extra:7 orders", "x"),
+    ] {
+        let server = Server::start();
+        server.check("> SECKILL.CREATE 7 5 HOLD 900000\nOK\n> SECKILL.TRY 7 ann a1\n0");
+        server.run(make);
+        server.check("> SECKILL.CANCEL 7 ann a1\n1");
+        server.check(&format!("> {read}\n{left}\n> EXISTS seckill:hold:7\n0"));
+        let log = server.log();
+        assert_eq!(log.matches("seckill:extra:7 can't be read, and stays").count(), 1, "{log}");
+        server.check("> DEL seckill:extra:7\n1\n> SECKILL.TRY 7 bob b1\n0");
+        server.assert_book("7", [4, 1, 0]);
+    }
+}
