@@ -39,6 +39,46 @@ fn entries_say_how_many_there_are() {
     assert_eq!(codes(&server, "a 1 c 1 bob o3"), [0, 0]);
 }
 
+/// A payment is of one voucher's book, so its reference pays a part in each, once.
+#[test]
+fn one_reference_pays_all_parts() {
+    let server = Server::start();
+    three(&server, "HOLD 900000");
+    server.run("SECKILL.TRYALL a 1 b 2 ann o1");
+    server.run("SECKILL.TRY a bob o2");
+    for voucher in ["a", "b"] {
+        let confirm = format!("SECKILL.CONFIRM {voucher} ann o1 REF p1");
+        server.check(&format!("> {confirm}\n1\n> {confirm}\n2"));
+    }
+    // Not of another order.
+    server.check("> SECKILL.CONFIRM a bob o2 REF p1\n(error) REF ...");
+    // The units of a part that is released are those that are refunded of the payment.
+    server.check("> SECKILL.CANCEL b ann o1\n1");
+    books(&server, [[1, 1, 1], [3, 0, 0], [3, 0, 0]]);
+    let [a, b] = ["a", "b"].map(|voucher| server.sale_of(voucher));
+    for (stream, wanted) in [
+        (
+            "confirmed",
+            vec![
+                format!("userId ann voucherId a id o1 sale {a} ref p1 payment first"),
+                format!("userId ann voucherId b id o1 units 2 sale {b} ref p1 payment first"),
+            ],
+        ),
+        (
+            "released",
+            vec![format!(
+                "userId ann voucherId b id o1 units 2 sale {b} ref p1 reason cancelled was sold"
+            )],
+        ),
+    ] {
+        let entries = server.run(&format!("XRANGE stream.orders.{stream} - +"));
+        let entries: Vec<(String, Vec<String>)> =
+            redis::from_redis_value(entries).expect("entries");
+        let said: Vec<_> = entries.iter().map(|(_, fields)| fields.join(" ")).collect();
+        assert_eq!(said, wanted, "{stream}");
+    }
+}
+
 /// The stream takes two of three entries: these are taken back, as are the buyers.
 #[test]
 fn what_is_refused_late_is_taken_back() {
