@@ -51,21 +51,32 @@ impl Sent {
         }
     }
 
-    /// The tries of a batch as if each had been sent alone; any other command unchanged.
+    /// The tries of a batch, and those of a cart, as if each had been sent alone; any other command
+    /// unchanged.
     fn apart(self) -> Vec<Self> {
-        if !self.is("SECKILL.MTRY") {
-            return vec![self];
-        }
         let Self { words, at, back } = self;
-        let one = |(number, pair): (usize, &[String])| {
-            let name = ["SECKILL.TRY", &words[1], &pair[0], &pair[1]];
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let tries: Vec<[&str; 3]> = match &words[..] {
+            ["SECKILL.MTRY", voucher, pairs @ ..] => {
+                pairs.chunks(2).map(|pair| [voucher, pair[0], pair[1]]).collect()
+            }
+            ["SECKILL.TRYALL", articles @ .., user, id] => {
+                articles.chunks(2).map(|article| [article[0], user, id]).collect()
+            }
+            _ => {
+                let words = words.into_iter().map(str::to_owned).collect();
+                return vec![Self { words, at, back }];
+            }
+        };
+        let one = |(number, [voucher, user, id]): (usize, [&str; 3])| {
+            let name = ["SECKILL.TRY", voucher, user, id];
             let back = back.as_ref().map(|(at, value)| match value {
                 Value::Array(answers) => (*at, answers[number].clone()),
                 error => (*at, error.clone()),
             });
             Self { words: name.map(str::to_owned).to_vec(), at, back }
         };
-        words[2..].chunks(2).enumerate().map(one).collect()
+        tries.into_iter().enumerate().map(one).collect()
     }
 
     /// The answer's element after the outcome, as text.
@@ -166,7 +177,7 @@ fn run(
 }
 
 /// Sends some commands of a script and reads the answers. Did all arrive? The tries of SECKILL.MTRY
-/// are logged one by one.
+/// and SECKILL.TRYALL are logged one by one.
 pub fn batch(
     connection: &mut Wire,
     script: &mut Script,

@@ -12,6 +12,8 @@ pub struct Script {
     count: u32,
     /// Voucher, user, id and units of the latest tries.
     tries: Vec<[String; 4]>,
+    /// The latest cart.
+    cart: Option<String>,
     /// The count makes the names of users of unmanaged tries; this makes those of draws.
     draws: u32,
     /// Entries that were read and neither acknowledged nor rejected.
@@ -24,6 +26,11 @@ pub struct Script {
 
 const LOCKS: u32 = 3;
 
+/// Was this order id chosen for a cart?
+pub fn is_of_cart(id: &str) -> bool {
+    id.starts_with('k')
+}
+
 impl Script {
     pub fn new(me: &str, seed: u64) -> Self {
         let salt = me.bytes().fold(seed, |salt, byte| salt.rotate_left(9) ^ u64::from(byte));
@@ -32,6 +39,7 @@ impl Script {
             random: fastrand::Rng::with_seed(salt),
             count: 0,
             tries: Vec::new(),
+            cart: None,
             draws: 0,
             entries: Vec::new(),
             tokens: Vec::new(),
@@ -44,7 +52,8 @@ impl Script {
         let line = match self.random.u8(0..100) {
             0..17 => self.try_managed(),
             17..22 => self.try_many(),
-            22..32 => self.try_unmanaged(),
+            22..28 => self.try_unmanaged(),
+            28..32 => self.try_cart(),
             32..38 => self.try_keys(),
             38..45 => self.confirm(),
             45 => format!("{} {}", self.settle("EXTEND"), self.random.u32(1..9000)),
@@ -85,8 +94,9 @@ impl Script {
         if self.random.u8(0..6) == 0
             && let Some([voucher, user, id, units]) = self.random.choice(&self.tries).cloned()
         {
-            // A retry as after a time-out. The set of buyers of an unmanaged voucher knows no ids.
-            if voucher != "u" {
+            // A retry as after a time-out. The set of buyers of an unmanaged voucher knows no ids,
+            // and an order of a cart that was refused must not be made alone.
+            if voucher != "u" && !is_of_cart(&id) {
                 return format!("SECKILL.TRY {voucher} {user} {id}{units}");
             }
         }
@@ -117,7 +127,10 @@ impl Script {
             match (self.random.u8(0..10), self.random.choice(&self.tries)) {
                 (0, _) if voucher != "u" => id = "*".to_owned(),
                 (1, Some([of, earlier, repeated, units]))
-                    if of == voucher && voucher != "u" && ["", " UNITS 1"].contains(&&**units) =>
+                    if of == voucher
+                        && voucher != "u"
+                        && !is_of_cart(repeated)
+                        && ["", " UNITS 1"].contains(&&**units) =>
                 {
                     (user, id) = (earlier.clone(), repeated.clone());
                 }
@@ -134,6 +147,23 @@ impl Script {
             self.tries.remove(0);
         }
         self.tries.push(order.map(str::to_owned));
+    }
+
+    /// A cart, or the latest again, as after a time-out.
+    fn try_cart(&mut self) -> String {
+        if let Some(cart) = self.cart.clone().filter(|_| self.random.u8(0..4) == 0) {
+            return cart;
+        }
+        let user = format!("u{}-{}", self.me, self.random.u8(0..12));
+        let (id, mut line) = (format!("k{}-{}", self.me, self.count), "SECKILL.TRYALL".to_owned());
+        for voucher in ["s", "c"] {
+            let units = self.random.u8(1..4);
+            self.remember([voucher, &user, &id, &format!(" UNITS {units}")]);
+            line += &format!(" {voucher} {units}");
+        }
+        line += &format!(" {user} {id}");
+        self.cart = Some(line.clone());
+        line
     }
 
     fn try_unmanaged(&mut self) -> String {

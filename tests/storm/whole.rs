@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::harness::{Server, wait_for};
 use crate::rejected;
+use crate::script::is_of_cart;
 use crate::world::{self, Entry, MANAGED, STREAMS, State, UNMANAGED, ask};
 
 /// Fails unless the keys agree with each other; returns them.
@@ -13,6 +14,7 @@ pub fn assert_whole(server: &Server) -> State {
     for (voucher, _, limit) in MANAGED {
         managed(server, &state, voucher, limit);
     }
+    carts(&state);
     unmanaged(server, &state);
     by_keys(server, &state);
     prizes(&state);
@@ -118,6 +120,19 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
     assert!(known, "{voucher}: a confirmation of nothing");
     let over = units.iter().find(|(_, units)| **units > limit);
     assert_eq!(over, None, "{voucher}: above the limit");
+}
+
+/// A cart is in both books or in none, and its entries name its size.
+fn carts(state: &State) {
+    let of_carts = |voucher: &str| -> BTreeMap<&str, &str> {
+        let orders = state.books[voucher].iter().filter(|(id, _)| is_of_cart(id));
+        orders.map(|(id, order)| (id.as_str(), order.user.as_str())).collect()
+    };
+    assert_eq!(of_carts("s"), of_carts("c"), "half a cart");
+    for entry in &state.orders {
+        let cart = if is_of_cart(entry.of("id")) { "2" } else { "" };
+        assert_eq!(entry.of("cart"), cart, "{entry:?}");
+    }
 }
 
 fn unmanaged(server: &Server, state: &State) {

@@ -10,7 +10,8 @@ use redis::{FromRedisValue, Value};
 pub const BARE: i64 = 100_000;
 pub const UNMANAGED: i64 = 2_000;
 /// Units of the managed vouchers at the start, and their limits.
-pub const MANAGED: [(&str, i64, i64); 2] = [("m", 30, 3), ("s", 400, 50)];
+/// Carts are of s and c.
+pub const MANAGED: [(&str, i64, i64); 3] = [("m", 30, 3), ("s", 400, 50), ("c", 300, 40)];
 const CODES: usize = 300;
 
 pub fn ask<T: FromRedisValue>(server: &Server, command: &str) -> T {
@@ -21,11 +22,14 @@ pub fn ask<T: FromRedisValue>(server: &Server, command: &str) -> T {
 
 /// Creates everything that is on sale. Orders of the voucher m are held for `hold_ms`.
 pub fn make(server: &Server, hold_ms: i64) {
-    let [(m, stock, limit), (s, stock_of_s, limit_of_s)] = MANAGED;
+    let [(m, stock, limit), sold @ ..] = MANAGED;
+    let [s, c] =
+        sold.map(|(it, stock, limit)| format!("SECKILL.CREATE {it} {stock} LIMIT {limit}"));
     let codes: Vec<_> = codes().into_iter().collect();
     for command in [
         format!("SECKILL.CREATE {m} {stock} LIMIT {limit} HOLD {hold_ms}"),
-        format!("SECKILL.CREATE {s} {stock_of_s} LIMIT {limit_of_s}"),
+        s,
+        c,
         format!("MSET seckill:stock:u {UNMANAGED} k.stock {UNMANAGED} b.stock {UNMANAGED}"),
         format!("SET bare {BARE}"),
         format!("RPUSH seckill:codes:p {}", codes.join(" ")),
