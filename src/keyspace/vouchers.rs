@@ -129,7 +129,9 @@ impl Vouchers {
         let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        let number = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SETS.ilog2());
+        let number = hash
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .wrapping_shr(u64::BITS.saturating_sub(SETS.ilog2()));
         self.sets.get(usize::try_from(number).unwrap_or(0))
     }
 }
