@@ -5,7 +5,7 @@ use std::time::Duration;
 use seckill_tools::WORKERS_GROUP;
 use serde::Serialize;
 
-use crate::history::{History, TRIES};
+use crate::history::History;
 use crate::reading::{Kind, Reading, Voucher};
 use crate::selling::SoldOut;
 
@@ -118,10 +118,9 @@ fn millis(time: Duration) -> i64 {
 
 fn tries(history: &History, now: &Reading) -> Tries {
     let rates: Vec<_> = history.rates(SHOWN).collect();
-    let of = |counter: &str| now.counters.get(counter).copied();
     Tries {
-        total: TRIES.iter().map(|(_, counter)| of(counter)).sum(),
-        accepted: of("tries_accepted"),
+        total: history.tries_total(),
+        accepted: now.counters.get("tries_accepted").copied(),
         ago_ms: rates.iter().map(|it| now.at.duration_since(it.at).as_millis()).collect(),
         per_s: rates.iter().map(|rates| rates.tries).collect(),
         accepted_per_s: rates.iter().map(|rates| rates.accepted).collect(),

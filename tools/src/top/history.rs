@@ -116,6 +116,12 @@ impl History {
         self.rates.iter().skip(self.rates.len().saturating_sub(most))
     }
 
+    /// Tries since the module was loaded.
+    pub fn tries_total(&self) -> Option<u64> {
+        let now = self.now.as_ref()?;
+        TRIES.iter().map(|(_, counter)| now.counters.get(*counter).copied()).sum()
+    }
+
     /// The latest units per second of a voucher: at most so many, the latest last.
     pub fn taken(&self, voucher: &str, most: usize) -> impl Iterator<Item = u64> {
         let curve = self.taken.get(voucher);

@@ -9,7 +9,7 @@ use crate::history::{History, TRIES};
 use crate::reading::{Group, Reading, Stream, Voucher};
 use crate::table::GivesWay::{Cut, Drop};
 use crate::table::{GAP, GivesWay, fit_columns, fit_name, pad, row_width, width_of};
-use crate::words::{number, rate, signed};
+use crate::words::{self, countdown, number, rate, signed};
 
 /// A bar shorter than this says nothing.
 const BAR_WIDTH_MIN: usize = 10;
@@ -18,7 +18,9 @@ const BAR_WIDTH_MIN: usize = 10;
 type Part = (&'static str, Color);
 const LEFT: Part = (shade::DARK, Color::Green);
 const HELD: Part = (shade::MEDIUM, Color::Yellow);
-const SOLD: Part = (shade::LIGHT, Color::Blue);
+const SOLD: Part = (shade::LIGHT, READABLE_BLUE);
+/// Plain blue is hard to read on black.
+const READABLE_BLUE: Color = Color::LightBlue;
 
 fn faint() -> Style {
     Style::new().fg(Color::DarkGray)
@@ -47,33 +49,36 @@ impl Figures {
     }
 }
 
-/// The columns of vouchers, from left to right, and in which order they give way.
+/// The columns of vouchers, from left to right, and in which order they give way: the bar is the
+/// last one that goes.
 const NAME: usize = 0;
 const BAR: usize = 1;
 const FIGURES: usize = 2;
 const GIVE_WAY: [GivesWay; 10] = [
-    Drop(BAR),
     Cut(NAME, 24),
     Drop(FIGURES + 4),
     Drop(FIGURES + 3),
     Cut(NAME, 12),
-    Drop(FIGURES + 5),
     Drop(FIGURES + 1),
     Drop(FIGURES + 2),
+    Drop(FIGURES + 5),
     Drop(FIGURES),
+    Drop(BAR),
     Cut(NAME, 1),
 ];
 
-pub fn vouchers(vouchers: &[Voucher], width: usize) -> Vec<Line<'static>> {
+pub fn vouchers(now: &Reading, width: usize) -> Vec<Line<'static>> {
+    let vouchers = now.vouchers.as_slice();
     if vouchers.is_empty() {
         return vec![Line::styled("none: no stock key was found", faint())];
     }
     let figures = figures_of(vouchers);
-    let states = vouchers.iter().map(|voucher| width_of(&voucher.info.state));
+    let states: Vec<String> = vouchers.iter().map(|it| state_of(it, now.clock_ms)).collect();
     let names = vouchers.iter().map(|voucher| width_of(&voucher.name));
     let mut widths = vec![names.max().unwrap_or(0).max(1), BAR_WIDTH_MIN];
     widths.extend(figures.iter().map(Figures::width));
-    widths.push(states.max().unwrap_or(0).max("state".len()));
+    let states_width = states.iter().map(|state| width_of(state)).max();
+    widths.push(states_width.unwrap_or(0).max("state".len()));
     // Nobody waits: that column takes nothing.
     if figures[5].texts.iter().all(|text| matches!(text.as_str(), "0" | "-")) {
         widths[FIGURES + 5] = 0;
@@ -112,11 +117,23 @@ pub fn vouchers(vouchers: &[Voucher], width: usize) -> Vec<Line<'static>> {
                 spans.push(Span::raw(format!("  {:>width$}", figures.texts[row])));
             }
         }
-        let state = Style::new().fg(state_color(&voucher.info.state));
-        spans.extend([gap.clone(), Span::styled(voucher.info.state.clone(), state)]);
+        let color = Style::new().fg(state_color(&voucher.info.state));
+        spans.extend([gap.clone(), Span::styled(states[row].clone(), color)]);
         lines.push(Line::from(spans));
     }
     lines
+}
+
+/// The state, and the time left until it changes, or how long it took to sell everything.
+fn state_of(voucher: &Voucher, clock_ms: Option<i64>) -> String {
+    let info = &voucher.info;
+    let until = |moment: Option<i64>| Some(moment? - clock_ms?).filter(|ms| *ms > 0);
+    let time = match (voucher.sold_out, until(info.begin).or(until(info.end))) {
+        (Some(sold_out), _) => words::sold_out(sold_out),
+        (None, Some(ms)) => countdown(ms),
+        (None, None) => return info.state.clone(),
+    };
+    format!("{} {time}", info.state)
 }
 
 fn state_color(state: &str) -> Color {
@@ -249,7 +266,7 @@ pub fn tries(history: &History) -> Vec<Count> {
         Color::Green,
         Color::Red,
         Color::Yellow,
-        Color::Blue,
+        READABLE_BLUE,
         Color::Magenta,
         Color::LightYellow,
         Color::Cyan,
@@ -288,6 +305,9 @@ pub fn locks(history: &History) -> Vec<Count> {
     ]
 }
 
+/// The consumers of a group that has none, though there is something to read.
+const NO_WORKER: &str = "no worker";
+
 /// One row per consumer group, one per stream without groups: name, entries, group, lag, pending,
 /// consumers.
 type StreamRow = [String; 6];
@@ -302,7 +322,7 @@ pub fn streams(now: &Reading, width: usize) -> Vec<Line<'static>> {
         let texts = rows.iter().map(|row| width_of(&row[column]));
         texts.max().unwrap_or(0).max(HEAD[column].len())
     });
-    let steps = [Drop(5), Cut(0, 16), Cut(2, 8), Drop(1), Cut(0, 4), Cut(2, 2), Drop(2)];
+    let steps = [Cut(0, 16), Cut(2, 8), Drop(1), Drop(5), Cut(0, 4), Cut(2, 2), Drop(2)];
     fit_columns(&mut widths, &steps, width);
     widths[0] += width.saturating_sub(row_width(&widths));
     let line = |texts: [&str; 6]| -> Vec<Span<'static>> {
@@ -311,10 +331,11 @@ pub fn streams(now: &Reading, width: usize) -> Vec<Line<'static>> {
             let (width, is_name) = (widths[column], matches!(column, 0 | 2));
             let text = if is_name { fit_name(text, width) } else { format!("{text:>width$}") };
             let gap = if column == 0 { "" } else { "  " };
-            let style = match (column, texts[3]) {
+            let style = match (column, texts[column]) {
                 (0, _) => bold(),
                 (3, "0") => Style::new().fg(Color::Green),
                 (3, _) => Style::new().fg(Color::Yellow),
+                (5, NO_WORKER) => Style::new().fg(Color::Red),
                 _ => Style::new(),
             };
             spans.push(Span::styled(format!("{gap}{text}"), style));
@@ -335,7 +356,9 @@ fn stream_rows(stream: &Stream) -> Vec<StreamRow> {
     };
     let row = |name, entries, group: &Group| {
         let lag = group.lag.map_or("?".to_owned(), number);
-        let (pending, consumers) = (number(group.pending), number(group.consumers));
+        let is_alone = group.consumers == 0 && group.lag != Some(0);
+        let consumers = if is_alone { NO_WORKER.to_owned() } else { number(group.consumers) };
+        let pending = number(group.pending);
         [name, entries, group.name.clone(), lag, pending, consumers]
     };
     let mut rows = vec![row(name, entries, first)];

@@ -111,7 +111,7 @@ fn color(color: Color) -> &'static str {
         Color::Red => "#f85149",
         Color::Yellow => "#d29922",
         Color::LightYellow => "#e3b341",
-        Color::Blue => "#58a6ff",
+        Color::LightBlue => "#79c0ff",
         Color::Magenta => "#bc8cff",
         Color::Cyan => "#39c5cf",
         Color::DarkGray => "#7d8590",

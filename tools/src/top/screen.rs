@@ -5,14 +5,14 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, BorderType, Padding, Paragraph, Sparkline};
+use ratatui::widgets::{Block, BorderType, Padding, Paragraph, RenderDirection, Sparkline};
 
-use crate::history::History;
+use crate::history::{History, Rates};
 use crate::panels::{self, Count};
 use crate::reading::Reading;
 use crate::table::GivesWay::{Cut, Drop};
 use crate::table::{GAP, fit_columns, fit_name, fit_sentence, row_width, width_of};
-use crate::words::{number, uptime};
+use crate::words::{clock, number, uptime};
 
 /// What a frame shows.
 #[derive(Default)]
@@ -56,9 +56,15 @@ struct Heights {
 }
 
 impl Heights {
-    /// Vouchers come first: rows of zeros give way to them, then the chart, and then streams
-    /// scroll.
-    fn of(rows: u16, vouchers: u16, streams: u16, counts: &[Vec<Count>; 3]) -> Self {
+    /// Vouchers come first: rows of zeros give way to them, then the counters while there is a
+    /// curve to see, else the chart, and then streams scroll.
+    fn of(
+        rows: u16,
+        vouchers: u16,
+        streams: u16,
+        counts: &[Vec<Count>; 3],
+        has_curve: bool,
+    ) -> Self {
         let highest = |rows: &mut dyn Iterator<Item = usize>| {
             u16::try_from(rows.max().unwrap_or(0) + 2).unwrap_or(u16::MAX)
         };
@@ -66,12 +72,12 @@ impl Heights {
         let is_said = |count: &&Count| !count.is_zero();
         let short = highest(&mut counts.iter().map(|rows| rows.iter().filter(is_said).count()));
         let short = short.max(3);
-        for (counts, chart, has_zeros) in [
-            (all, CHART_HEIGHT, true),
-            (short, CHART_HEIGHT, false),
-            (all, 0, true),
-            (short, 0, false),
-        ] {
+        let one = match has_curve {
+            true => [(0, CHART_HEIGHT, false), (0, CHART_HEIGHT, false)],
+            false => [(all, 0, true), (short, 0, false)],
+        };
+        let both = [(all, CHART_HEIGHT, true), (short, CHART_HEIGHT, false)];
+        for (counts, chart, has_zeros) in both.into_iter().chain(one) {
             let wanted = vouchers.saturating_add(streams).saturating_add(counts + chart);
             let Some(spare) = rows.checked_sub(wanted) else { continue };
             let chart = match chart {
@@ -81,11 +87,13 @@ impl Heights {
             let vouchers = rows - counts - chart - streams;
             return Self { vouchers, counts, chart, streams, has_zeros };
         }
-        let counts = if rows < short + PANEL_HEIGHT_MIN { 0 } else { short };
-        let free = rows - counts;
+        let one = if has_curve { CHART_HEIGHT } else { short };
+        let one = if rows < one + PANEL_HEIGHT_MIN { 0 } else { one };
+        let (counts, chart) = if has_curve { (0, one) } else { (one, 0) };
+        let free = rows - one;
         let streams = streams.min(free.saturating_sub(vouchers).max(STREAMS_HEIGHT_MIN));
         let streams = if free < streams + PANEL_HEIGHT_MIN { 0 } else { streams };
-        Self { vouchers: free - streams, counts, chart: 0, streams, has_zeros: false }
+        Self { vouchers: free - streams, counts, chart, streams, has_zeros: false }
     }
 }
 
@@ -99,11 +107,12 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
     };
     let width = usize::from(area.width.saturating_sub(BORDERS_WIDTH));
     let history = &view.history;
-    let (vouchers, streams) = (panels::vouchers(&now.vouchers, width), panels::streams(now, width));
+    let (vouchers, streams) = (panels::vouchers(now, width), panels::streams(now, width));
     let mut counts = [panels::tries(history), panels::orders(history), panels::locks(history)];
     let height = |lines: &[Line<'_>]| u16::try_from(lines.len() + 2).unwrap_or(u16::MAX);
     let rows = area.height.saturating_sub(2);
-    let heights = Heights::of(rows, height(&vouchers), height(&streams), &counts);
+    let sells = history.rates(usize::from(area.width)).any(|rates| rates.tries > 0);
+    let heights = Heights::of(rows, height(&vouchers), height(&streams), &counts, sells);
     if !heights.has_zeros {
         counts.iter_mut().for_each(|rows| rows.retain(|count| !count.is_zero()));
     }
@@ -165,6 +174,7 @@ fn draw_header(frame: &mut Frame<'_>, area: Rect, now: &Reading) {
         (format!("{} commands/s", number(server.ops_per_s)), Style::new()),
         (BinaryBytes(server.memory_bytes).to_string(), Style::new()),
         (format!("{} clients", number(server.clients)), Style::new()),
+        (now.clock_ms.map(clock).unwrap_or_default(), bold),
     ];
     let mut widths = parts.each_ref().map(|(text, _)| width_of(text));
     let width = usize::from(area.width.saturating_sub(2));
@@ -172,9 +182,10 @@ fn draw_header(frame: &mut Frame<'_>, area: Rect, now: &Reading) {
     fit_columns(&mut widths, &steps, width);
     // What changes all the time is at the right.
     let spare = width.saturating_sub(row_width(&widths));
+    let right = (5..widths.len()).find(|at| widths[*at] > 0);
     let mut spans = vec![Span::raw(" ")];
     for (at, (text, style)) in parts.iter().enumerate().filter(|(at, _)| widths[*at] > 0) {
-        let gap = if at == 0 { 0 } else { GAP } + if at == 5 { spare } else { 0 };
+        let gap = if at == 0 { 0 } else { GAP } + if right == Some(at) { spare } else { 0 };
         spans.push(Span::raw(" ".repeat(gap)));
         spans.push(Span::styled(fit_name(text, widths[at]), *style));
     }
@@ -206,7 +217,7 @@ fn draw_scrolled(
 /// The panels of counters, side by side. Where there is no room for all, rates of orders and locks
 /// give way, and then whole panels.
 fn draw_counts(frame: &mut Frame<'_>, area: Rect, counts: [Vec<Count>; 3]) {
-    let titles = [" Tries, per second and in all ", " Orders ", " Locks "];
+    let titles = [" Tries, per second and total ", " Orders ", " Locks "];
     let mut shown: Vec<_> = titles.into_iter().zip(counts).collect();
     shown.retain(|(_, rows)| !rows.is_empty());
     let borders = usize::from(BORDERS_WIDTH);
@@ -242,12 +253,23 @@ fn draw_counts(frame: &mut Frame<'_>, area: Rect, counts: [Vec<Count>; 3]) {
 }
 
 fn draw_chart(frame: &mut Frame<'_>, area: Rect, view: &View) {
-    let shown = view.history.rates(usize::from(area.width.saturating_sub(BORDERS_WIDTH)));
-    let rates: Vec<u64> = shown.map(|rates| rates.tries).collect();
+    let columns = area.width.saturating_sub(BORDERS_WIDTH);
+    let shown: Vec<&Rates> = view.history.rates(usize::from(columns)).collect();
+    // The latest first: it is drawn at the right.
+    let rates: Vec<u64> = shown.iter().rev().map(|rates| rates.tries).collect();
     let peak = rates.iter().copied().max().unwrap_or(0);
-    let title = format!(" Tries per second, at most {} ", number(peak));
-    let chart = Sparkline::default().data(rates).style(Style::new().fg(Color::Green));
-    frame.render_widget(chart.block(block(&title)), area);
+    let [last, peak] = [rates.first().copied().unwrap_or(0), peak].map(number);
+    let total = view.history.tries_total().map_or("-".to_owned(), number);
+    let title = format!(" Tries per second {last}, peak {peak}, total {total} ");
+    let axis = |text: String| Line::styled(text, Style::new().fg(Color::DarkGray));
+    let mut block = block(&title).title_bottom(axis(" now ".to_owned()).right_aligned());
+    if let [first, .., last] = shown.as_slice() {
+        let steps = u32::try_from(shown.len() - 1).unwrap_or(u32::MAX);
+        let ago = last.at.duration_since(first.at) / steps * u32::from(columns.saturating_sub(1));
+        block = block.title_bottom(axis(format!(" {} ago ", uptime(ago.as_secs()))));
+    }
+    let chart = Sparkline::default().data(rates).direction(RenderDirection::RightToLeft);
+    frame.render_widget(chart.style(Style::new().fg(Color::Green)).block(block), area);
 }
 
 fn draw_lines(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_>>) {

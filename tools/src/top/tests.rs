@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use ratatui::style::Color;
 use seckill_tools::sale_info::SaleInfo;
 
 use crate::dashboard::{frame, text};
@@ -14,6 +15,10 @@ use crate::options::Size;
 use crate::picture::picture;
 use crate::reading::{Group, Kind, Server, Stream, Voucher};
 use crate::screen::View;
+use crate::selling::SoldOut;
+
+/// What the server's clock shows.
+const CLOCK_MS: i64 = 1_795_344_856_000;
 
 const COUNTERS: [(&str, u64); 17] = [
     ("tries_accepted", 1_000),
@@ -57,14 +62,18 @@ fn managed(name: &str, state: &str, left: i64, held: i64, sold: i64) -> Voucher 
 /// Six sales whose names begin alike, in each state.
 fn vouchers() -> Vec<Voucher> {
     let unmanaged = SaleInfo { left: Some(0), buyers: Some(12_000), ..SaleInfo::default() };
-    vec![
+    let mut all = vec![
         managed("double-11-headphones", "ended", 120, 0, 380),
         managed("double-11-iphone-17-pro-256-blue", "open", 312, 250, 438),
         managed("double-11-iphone-17-pro-512-blue", "open", 1, 0, 9_999),
         managed("double-11-\u{7968}", "pending", 5_000, 0, 0),
         voucher("double-11-tea", "soldout", unmanaged),
         managed("double-11-watch", "open", 2_000, 0, 0),
-    ]
+    ];
+    all[2].info.end = Some(CLOCK_MS + 589_000);
+    all[3].info.begin = Some(CLOCK_MS + 1_788_000);
+    all[4].sold_out = Some(SoldOut { after_ms: 1_810, is_exact: true });
+    all
 }
 
 /// What readings, two seconds apart, make of the known figures: two minutes of a sale.
@@ -98,6 +107,7 @@ fn view() -> View {
         ..Server::default()
     };
     now.vouchers = vouchers();
+    now.clock_ms = Some(CLOCK_MS);
     let group = |name: &str, lag, pending| Group {
         name: name.to_owned(),
         consumers: 2,
@@ -146,7 +156,10 @@ fn the_frames_are_the_known_ones() {
     same("../docs/images/seckill-top.svg", &picture(&frame));
 }
 
-/// The voucher that sells is on top, and all can be told apart, by name and state.
+const BAR: [char; 3] = ['\u{2591}', '\u{2592}', '\u{2593}'];
+
+/// The voucher that sells is on top, and all can be told apart, by name and state. Each has a bar,
+/// and there is a curve while there are tries; else there are counters.
 #[test]
 fn the_smallest_terminal_shows_every_voucher_and_stream() {
     let drawn = drawn(&view(), 80, 24);
@@ -158,12 +171,40 @@ fn the_smallest_terminal_shows_every_voucher_and_stream() {
     for state in ["pending", "soldout", "ended"] {
         assert!(lines.iter().any(|line| line.contains(state)), "{state} in {drawn}");
     }
-    assert!(drawn.contains("Streams 1-3 of 4") && drawn.contains("pending"), "{drawn}");
-    let last = self::drawn(&View { scrolled: [0, 9], ..view() }, 80, 24);
+    assert!(lines.iter().all(|line| line.contains(BAR)), "{drawn}");
+    for shown in
+        ["stream.orders.dlq", " peak 18,340, total 1,491,019 ", "2m 30s ago", " now ", "UTC"]
+    {
+        assert!(drawn.contains(shown), "{shown} in {drawn}");
+    }
+    let short = self::drawn(&view(), 80, 22);
+    assert!(short.contains("Streams 1-3 of 4") && short.contains("pending"), "{short}");
+    let last = self::drawn(&View { scrolled: [0, 9], ..view() }, 80, 22);
     assert!(last.contains("stream.orders.dlq") && last.contains("2-4 of 4"), "{last}");
+    let mut quiet = View::default();
+    quiet.history.push(view().history.now().unwrap().clone());
+    let quiet = self::drawn(&quiet, 80, 24);
+    assert!(quiet.contains("1,489,883 ") && !quiet.contains("peak"), "{quiet}");
 }
 
-/// Only where somebody waits is there a column and a row for it, and that cuts no other one.
+/// Entries that nobody is there to read.
+#[test]
+fn a_group_without_a_worker_is_told() {
+    let mut now = view().history.now().unwrap().clone();
+    let groups = now.streams.iter_mut().flat_map(|stream| &mut stream.groups);
+    groups.for_each(|group| group.consumers = 0);
+    let mut view = View::default();
+    view.history.push(now);
+    let frame = frame(&view, Size { columns: 80, rows: 24 }).unwrap();
+    let drawn = text(&frame);
+    let rows: Vec<&str> = drawn.lines().filter(|line| line.contains("no worker")).collect();
+    // The mail has no lag.
+    assert!(rows.len() == 2 && rows[0].contains("744") && rows[1].contains('?'), "{drawn}");
+    let is_red = |cell: &&ratatui::buffer::Cell| cell.fg == Color::Red && cell.symbol() == "w";
+    assert_eq!(frame.content().iter().filter(is_red).count(), 2);
+}
+
+/// Only where somebody waits is there a column and a row for it.
 #[test]
 fn those_who_wait_are_shown() {
     let mut view = view();
@@ -173,17 +214,18 @@ fn those_who_wait_are_shown() {
     now.counters.extend([("tries_waiting".to_owned(), 40), ("orders_served".to_owned(), 9)]);
     view.history.push(now);
     for (columns, row) in [
-        (100, "312     250     438   1,000     688    1,234  open"),
+        (80, "312     250     438    1,234  open"),
+        (100, "312     250     438   1,000    1,234  open"),
         (120, "312     250     438   1,000     688    1,234  open"),
     ] {
-        let drawn = drawn(&view, columns, 31);
+        let drawn = drawn(&view, columns, 35);
         for (name, count) in [("waiting", "40"), ("served", "9")] {
             let mut panels = drawn.lines().flat_map(|line| line.split('\u{2502}')).map(str::trim);
             let is_row = |panel: &str| panel.starts_with(name) && panel.ends_with(count);
             assert!(panels.any(is_row), "{name} in {drawn}");
         }
-        let line = drawn.lines().find(|line| line.contains("256-b")).unwrap();
-        assert!(line.contains(row), "{drawn}");
+        let line = drawn.lines().find(|line| line.contains("56-b")).unwrap();
+        assert!(line.contains(row) && line.contains(BAR), "{drawn}");
         assert!(drawn.contains("  waiting  state"), "{drawn}");
         assert!(drawn.contains("soldout"), "{drawn}");
     }
@@ -201,7 +243,8 @@ fn no_label_is_cut() {
         words.filter(|words| words.len() > 2).collect()
     };
     let missing: Vec<_> = labels(&told).difference(&labels(&narrow)).cloned().collect();
-    assert_eq!(missing, ["clients"], "{narrow}");
+    // Names may be cut.
+    assert_eq!(missing, ["clients", "iphone"], "{narrow}");
     assert!(labels(&narrow).contains("in line"), "{narrow}");
 }
 

@@ -2,6 +2,8 @@
 
 use indicatif::HumanCount;
 
+use crate::selling::SoldOut;
+
 /// With a comma between thousands.
 pub fn number(number: u64) -> String {
     HumanCount(number).to_string()
@@ -37,6 +39,33 @@ pub fn uptime(seconds: u64) -> String {
     }
 }
 
+/// The time of a day, of the server's clock.
+pub fn clock(unix_ms: i64) -> String {
+    let seconds = unix_ms.div_euclid(1_000).rem_euclid(86_400);
+    format!("{:02}:{:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
+/// What is left until a moment: minutes and seconds, with hours before them, or days and hours.
+pub fn countdown(ms: i64) -> String {
+    let seconds = u64::try_from(ms).unwrap_or(0).div_ceil(1_000);
+    let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{rest:02}"),
+        1..48 => format!("{hours}:{minutes:02}:{rest:02}"),
+        _ => uptime(seconds),
+    }
+}
+
+/// For how long a sale has sold: `1.8s`, `2m 5s`.
+pub fn sold_out(SoldOut { after_ms, is_exact }: SoldOut) -> String {
+    let ms = u64::try_from(after_ms).unwrap_or(0);
+    match (ms, is_exact) {
+        (0..60_000, true) => format!("{}.{}s", ms / 1_000, ms / 100 % 10),
+        (_, true) => uptime(ms / 1_000),
+        (_, false) => format!("~{}", uptime(ms.div_ceil(1_000))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +79,11 @@ mod tests {
         assert_eq!((rate(Some(9.94)), rate(Some(1_234.5))), ("9.9".into(), "1,234".into()));
         assert_eq!((uptime(59), uptime(61)), ("59s".into(), "1m 1s".into()));
         assert_eq!((uptime(7_260), uptime(90_000)), ("2h 1m".into(), "1d 1h".into()));
+        assert_eq!(clock(1_795_344_856_500), "10:54:16 UTC");
+        let left = [-5, 1, 59_001, 3_600_000, 172_799_000, 180_000_000].map(countdown);
+        assert_eq!(left, ["0:00", "0:01", "1:00", "1:00:00", "47:59:59", "2d 2h"]);
+        let after = |after_ms, is_exact| sold_out(SoldOut { after_ms, is_exact });
+        assert_eq!((after(1_849, true), after(125_000, true)), ("1.8s".into(), "2m 5s".into()));
+        assert_eq!((after(1_001, false), after(-9, true)), ("~2s".into(), "0.0s".into()));
     }
 }
