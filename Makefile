@@ -23,10 +23,10 @@ build: module ## builds the module and the tools around it (target/packaged/seck
 	cargo build --profile packaged -p seckill-tools
 	@ln -sf ../release/libseckill.so $(target)/packaged/ # seckill-doctor looks beside itself
 
-run: ## sells 1,000 units to 100,000 tries, makes rows of them, proves it; the server stays
+run: ## a sale of 20 seconds to watch in the browser, with rows, proved; server and page stay
 	@scripts/run
 
-demo: ## the same, and ends
+demo: ## sells 1,000 units to 100,000 tries at once, makes rows of them, proves it, and ends
 	@scripts/run demo
 
 demo-managed: ## a sale whose unpaid units go to the first in line

@@ -10,6 +10,12 @@
 //! Exit code: 0 when it has done what was asked, also on SIGTERM; 1 with a line that says why not;
 //! 2 for wrong arguments.
 
+#![cfg_attr(
+    not(feature = "dashboard"),
+    allow(dead_code, reason = "there is only the page and the metrics")
+)]
+
+#[cfg(feature = "dashboard")]
 mod dashboard;
 mod feed;
 mod finder;
@@ -17,17 +23,20 @@ mod history;
 mod key_names;
 mod metrics;
 mod options;
+#[cfg(feature = "dashboard")]
 mod panels;
-#[cfg(test)]
+#[cfg(all(test, feature = "dashboard"))]
 mod picture;
 mod reading;
 mod replies;
+#[cfg(feature = "dashboard")]
 mod screen;
 mod selling;
 mod serve;
 mod source;
+#[cfg(feature = "dashboard")]
 mod table;
-#[cfg(test)]
+#[cfg(all(test, feature = "dashboard"))]
 mod tests;
 mod words;
 
@@ -64,8 +73,12 @@ fn run(options: &Options) -> Result<()> {
         match (options.metrics, options.health) {
             (Some(address), _) => serve::serve(options, address).await,
             (None, Some(address)) => serve::ask_health(address).await,
+            #[cfg(feature = "dashboard")]
             (None, None) if options.once => dashboard::print_once(options).await,
+            #[cfg(feature = "dashboard")]
             (None, None) => dashboard::watch(options).await,
+            #[cfg(not(feature = "dashboard"))]
+            (None, None) => anyhow::bail!("this build only has --metrics; make build has all"),
         }
     });
     // What a server hasn't answered yet is not waited for.
