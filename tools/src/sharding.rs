@@ -27,6 +27,14 @@ pub fn opening(shards: u32, units: i64) -> String {
     format!("{shards}:{units}:{:016x}", fastrand::u64(..))
 }
 
+/// What a journal says until all shards are made: only then may an opening be continued.
+pub const OPENING: &str = "opening";
+
+/// What it says from then on.
+pub fn opened(shard: u32, shards: u32) -> String {
+    format!("open {shard} of {shards}")
+}
+
 /// The number of shards and the units in such a name.
 pub fn parse_opening(name: &str) -> Option<(u32, i64)> {
     let mut parts = name.splitn(3, ':');

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use redis::RedisResult;
 use seckill_tools::connection::Connection;
-use seckill_tools::sharding::{journal_key, opening, shard_of, shard_voucher, split};
+use seckill_tools::sharding::{journal_key, opened, opening, shard_of, shard_voucher, split};
 
 use crate::options::Options;
 use crate::plan::user_id;
@@ -67,6 +67,7 @@ impl Spread {
         for shard in 0..shards {
             let mut journal = redis::cmd("HSET");
             journal.arg(journal_key(&self.sale, shard)).arg("sale").arg(&sale);
+            journal.arg("state").arg(opened(shard, shards));
             journal.query_async::<i64>(link).await?;
         }
         Ok(())

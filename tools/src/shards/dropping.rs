@@ -46,9 +46,13 @@ impl Sale {
             arguments.extend(force.then(|| "FORCE".to_owned()));
             arguments
         };
-        // Nobody opens again, as new, a shard that is gone already.
-        Function::Drop.run::<u32>(&mut link, self.shard(0)?, &arguments("1")).await?;
-        // The first shard's journal knows how many there are, so it goes last.
+        // Nobody opens again, as new, a shard that is gone already: the first journal that is there
+        // says so, and goes last.
+        for shard in &self.shards {
+            if Function::Drop.run::<u32>(&mut link, shard, &arguments("1")).await? == 1 {
+                break;
+            }
+        }
         for shard in self.shards.iter().rev() {
             dropped += loop {
                 match Function::Drop.run(&mut link, shard, &arguments("0")).await? {

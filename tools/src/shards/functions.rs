@@ -14,6 +14,7 @@ use crate::shard::Shard;
 #[derive(Clone, Copy)]
 pub enum Function {
     Open,
+    Opened,
     Take,
     Put,
     Done,
@@ -23,13 +24,20 @@ pub enum Function {
 const COMMON: &str = include_str!("common.lua");
 
 impl Function {
-    const ALL: [Function; 5] =
-        [Function::Open, Function::Take, Function::Put, Function::Done, Function::Drop];
+    const ALL: [Function; 6] = [
+        Function::Open,
+        Function::Opened,
+        Function::Take,
+        Function::Put,
+        Function::Done,
+        Function::Drop,
+    ];
 
     /// Name and body.
     fn parts(self) -> (&'static str, &'static str) {
         match self {
             Function::Open => ("open", include_str!("open.lua")),
+            Function::Opened => ("opened", include_str!("opened.lua")),
             Function::Take => ("take", include_str!("take.lua")),
             Function::Put => ("put", include_str!("put.lua")),
             Function::Done => ("done", include_str!("done.lua")),

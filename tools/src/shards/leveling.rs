@@ -123,6 +123,9 @@ impl<'o> Leveling<'o> {
         let link = Target::find(self.place.clone()).await?.connect().await?;
         let sale = Sale::find(link, self.voucher).await?;
         sale.check_not_dropping()?;
+        if !sale.is_whole() {
+            return Ok(false);
+        }
         let mut mover = Mover::new(&sale, self.options.replicas);
         mover.finish_all().await?;
         let mut ticks = tokio::time::interval(self.options.every);

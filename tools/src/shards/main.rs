@@ -1,10 +1,10 @@
 //! `seckill-shards`: a hot voucher on many shards. Opens the sale, shows it, and moves units from
 //! shards where they lie idle to those that are sold out.
 //!
-//! `options` the command line, `shard` the keys of a shard, `sale` opens and reads the shards,
-//! `mover` moves units in steps that can be repeated, `levels` decides which, `leveling` goes on
-//! with that through outages. `functions` has the library that changes a shard in one step; its
-//! parts in Lua are beside it.
+//! `options` the command line, `shard` the keys of a shard, `opening` makes and finds shards and
+//! opens a lost one again, `sale` reads them, `dropping` deletes them, `mover` moves units in steps
+//! that can be repeated, `levels` decides which, `leveling` goes on with that through outages.
+//! `functions` has the library that changes a shard in one step; its parts in Lua are beside it.
 //!
 //! Exit code: 0 done, 1 the shards disagree, 2 it could not be carried out.
 
@@ -13,13 +13,14 @@ mod functions;
 mod leveling;
 mod levels;
 mod mover;
+mod opening;
 mod options;
 mod sale;
 mod shard;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use seckill_tools::command_line::{options_anywhere, refused};
 use seckill_tools::connection::Target;
 use seckill_tools::sharding::check_sale;
@@ -43,21 +44,23 @@ fn main() -> ExitCode {
 
 /// False when the shards disagree.
 async fn run(options: &Options) -> Result<bool> {
-    check_sale(&options.voucher)?;
     let place = options.server.place()?;
-    if let Action::Level(level) = &options.action {
-        return Leveling::new(place, &options.voucher, level).run().await;
-    }
-    let mut link = Target::find(place).await?.connect().await?;
     if let Action::Load = options.action {
+        let mut link = Target::find(place).await?.connect().await?;
         println!("loaded {}", functions::load(&mut link).await?);
         return Ok(true);
     }
+    let voucher = options.voucher.as_deref().context("--voucher is missing: the sale's voucher")?;
+    check_sale(voucher)?;
+    if let Action::Level(level) = &options.action {
+        return Leveling::new(place, voucher, level).run().await;
+    }
+    let link = Target::find(place).await?.connect().await?;
     if let Action::Open(open) = &options.action {
-        let opened = Sale::open(link.clone(), &options.voucher, open).await?;
+        let opened = Sale::open(link.clone(), voucher, open).await?;
         println!("opened {opened} of {} shards", open.shards);
     }
-    let sale = Sale::find(link, &options.voucher).await?;
+    let sale = Sale::find(link, voucher).await?;
     if !matches!(options.action, Action::Drop { .. }) {
         sale.check_not_dropping()?;
     }
@@ -85,9 +88,16 @@ async fn run(options: &Options) -> Result<bool> {
             println!("moved {moved} units");
         }
         Action::Finish { replicas } => {
+            if !sale.is_whole() {
+                return Ok(false);
+            }
             let finished = Mover::new(&sale, *replicas).finish_all().await?;
             println!("finished {finished} moves");
             return Ok(sale.look().await?.is_sound());
+        }
+        Action::Reopen { shard, units } => {
+            sale.reopen(*shard, *units).await?;
+            println!("opened shard {shard} again with {units} units");
         }
         Action::Drop { force } => {
             if !sale.is_dropping && !sale.on_the_way().await?.is_empty() {

@@ -1,5 +1,6 @@
 -- Opens one shard, once. KEYS: stock, journal, rules. ARGV: voucher, the sale as its journals tell of
--- it, units of this shard, then the rules of SECKILL.CREATE, or nothing of an unmanaged voucher.
+-- it, units of this shard, how many words the journal begins with, these words, fields and values, then
+-- the rules of SECKILL.CREATE, or nothing of an unmanaged voucher.
 -- 1: opened. 0: was open already, as part of the same sale.
 local known = redis.call('HGET', KEYS[2], 'sale')
 if redis.call('HEXISTS', KEYS[2], 'dropping') == 1 then
@@ -7,25 +8,18 @@ if redis.call('HEXISTS', KEYS[2], 'dropping') == 1 then
 elseif known == ARGV[2] then
     return 0
 elseif known then
-    local pattern = '^(%d+):(%d+):'
-    local shards, units = known:match(pattern)
-    local asked_shards, asked_units = ARGV[2]:match(pattern)
-    if not shards or shards == asked_shards and units == asked_units then
-        return redis.error_reply('BUSYKEY the shard is of another sale, ' .. known)
-    end
-    return redis.error_reply(string.format(
-        'BUSYKEY the sale was opened with %s shards and %s units, you asked for %s and %s',
-        shards, units, asked_shards, asked_units))
+    return redis.error_reply('BUSYKEY the shard is of another sale, ' .. known)
 elseif redis.call('EXISTS', KEYS[1], KEYS[3]) > 0 then
     return redis.error_reply('BUSYKEY there is a voucher of this name')
 end
+local rules = 5 + tonumber(ARGV[4])
 local make = {'SET', KEYS[1], ARGV[3]}
-if #ARGV > 3 then
-    make = {'SECKILL.CREATE', ARGV[1], ARGV[3], unpack(ARGV, 4)}
+if #ARGV >= rules then
+    make = {'SECKILL.CREATE', ARGV[1], ARGV[3], unpack(ARGV, rules)}
 end
 -- What a journal without a sale holds is of no sale.
 local forget = {'DEL', KEYS[2]}
-local enter = {'HSET', KEYS[2], 'sale', ARGV[2]}
+local enter = {'HSET', KEYS[2], 'sale', ARGV[2], unpack(ARGV, 5, rules - 1)}
 local lacks = lacks_right({make, forget, enter})
 if lacks then
     return lacks

@@ -29,9 +29,9 @@ pub struct Options {
     #[command(flatten, next_help_heading = "The server")]
     pub server: ServerOptions,
 
-    /// The voucher on sale
-    #[arg(long, default_value = "rush")]
-    pub voucher: String,
+    /// The voucher on sale; all but load need it
+    #[arg(long)]
+    pub voucher: Option<String>,
 
     #[command(subcommand)]
     pub action: Action,
@@ -70,6 +70,15 @@ pub enum Action {
         #[arg(long, default_value_t = 0)]
         replicas: u32,
     },
+    /// Puts unsold units of a shard that has lost everything on sale again, once its rows are ruled
+    Reopen {
+        /// The shard, from 0
+        #[arg(long)]
+        shard: u32,
+        /// Its unsold units: at most what it had, less what the rows have of it
+        #[arg(long, value_parser = clap::value_parser!(i64).range(0..))]
+        units: i64,
+    },
     /// Deletes the shards and their journals, never a stream
     Drop {
         /// Release held orders; without this option nothing is dropped while orders are held
@@ -86,7 +95,7 @@ pub struct Open {
     pub shards: u32,
 
     /// Units on sale, over all shards
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(i64).range(1..))]
     pub stock: i64,
 
     /// Create managed vouchers (SECKILL.CREATE), with the rules of the options below
@@ -159,11 +168,12 @@ mod tests {
                 _ => None,
             }
         };
-        assert_eq!(open("shards open").as_deref(), Some(""));
-        assert_eq!(open("shards open --managed").as_deref(), Some("LIMIT 1"));
-        let held = open("shards open --managed --hold 5ms --limit 2");
+        assert_eq!(open("shards open --stock 9").as_deref(), Some(""));
+        assert_eq!(open("shards open --stock 9 --managed").as_deref(), Some("LIMIT 1"));
+        let held = open("shards open --stock 9 --managed --hold 5ms --limit 2");
         assert_eq!(held.as_deref(), Some("LIMIT 2 HOLD 5"));
-        assert_eq!(open("shards open --hold 5ms"), None);
-        assert_eq!(open("shards open --shards 0"), None);
+        assert_eq!(open("shards open --stock 9 --hold 5ms"), None);
+        assert_eq!(open("shards open --stock 9 --shards 0"), None);
+        assert_eq!(open("shards open --shards 4"), None, "nobody knows how many units are meant");
     }
 }

@@ -20,7 +20,9 @@ if last then
 end
 local units = ARGV[5]
 local add = {'INCRBY', KEYS[1], units}
-if not has_stock(KEYS[1]) or not is_same_voucher(KEYS[2], KEYS[3]) then
+if units == '0' then
+    add = nil
+elseif not has_stock(KEYS[1]) or not is_same_voucher(KEYS[2], KEYS[3]) then
     units, add = '0', nil
 elseif redis.call('EXISTS', KEYS[3]) == 1 then
     add = {'SECKILL.RESTOCK', ARGV[1], units}

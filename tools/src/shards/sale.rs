@@ -1,4 +1,4 @@
-//! The shards of a sale: opened, looked at, dropped.
+//! The shards of a sale, and how they stand.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -8,19 +8,21 @@ use futures_util::future::try_join_all;
 use redis::RedisResult;
 use seckill_tools::connection::Connection;
 use seckill_tools::sale_info::SaleInfo;
-use seckill_tools::sharding::{journal_key, opening, parse_opening, split};
+use seckill_tools::sharding::{OPENING, journal_key};
 use serde::Serialize;
 
-use crate::functions::Function;
-use crate::options::Open;
-use crate::shard::{Shard, shards_of};
+use crate::shard::Shard;
 
 pub struct Sale {
-    link: Connection,
-    voucher: String,
+    pub(crate) link: Connection,
+    pub(crate) voucher: String,
     pub shards: Vec<Shard>,
     /// What all journals of this opening call it, and those of no other.
     pub name: String,
+    /// Units of the whole sale, as it was opened.
+    pub stock: i64,
+    /// Shards that are missing beside others that are open.
+    pub lost: Vec<u32>,
     /// A drop has begun, so nothing but a drop makes sense.
     pub is_dropping: bool,
 }
@@ -53,6 +55,11 @@ impl Out {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ShardStanding {
     pub managed: bool,
+    /// It has no journal of the sale, beside shards that are open: whatever it had is gone.
+    pub is_lost: bool,
+    /// Its journal says that not all shards are made yet.
+    #[serde(skip)]
+    pub is_opening: bool,
     /// False if there is no stock key: the shard is neither on sale nor sold out.
     pub has_stock: bool,
     pub left: i64,
@@ -86,39 +93,17 @@ struct Lost {
 }
 
 impl Sale {
-    /// Makes every shard that is not there yet; how many those were.
-    pub async fn open(link: Connection, sale: &str, open: &Open) -> Result<u32> {
-        let (mut opened, rules) = (0, open.rules());
-        let shards = shards_of(&link, sale, open.shards).await?;
-        let first = journal_key(sale, 0);
-        let told: Option<String> =
-            redis::cmd("HGET").arg(first).arg("sale").query_async(&mut link.clone()).await?;
-        // An opening that has died is gone on with, under its name.
-        let told = told.filter(|name| parse_opening(name) == Some((open.shards, open.stock)));
-        let name = told.unwrap_or_else(|| opening(open.shards, open.stock));
-        for (keys, units) in shards.iter().zip(split(open.stock, open.shards)) {
-            let mut arguments = vec![name.clone(), units.to_string()];
-            arguments.extend(rules.iter().cloned());
-            let reply = Function::Open.run(&mut link.clone(), keys, &arguments).await;
-            let reply: i64 = reply.with_context(|| format!("opening {}", keys.voucher))?;
-            opened += u32::from(reply == 1);
+    /// False when a shard had lost everything when the sale was found, which is told.
+    pub fn is_whole(&self) -> bool {
+        for shard in &self.lost {
+            let told = lost_everything(*shard, self.count());
+            eprintln!("seckill-shards: {told}; run show");
         }
-        Ok(opened)
+        self.lost.is_empty()
     }
 
-    /// The sale as the journal of its first shard describes it.
-    pub async fn find(mut link: Connection, sale: &str) -> Result<Sale> {
-        let first = journal_key(sale, 0);
-        let mut ask = redis::cmd("HMGET");
-        ask.arg(first).arg("sale").arg("dropping");
-        let (name, dropping): (Option<String>, Option<String>) = ask.query_async(&mut link).await?;
-        let told = name.as_deref().and_then(parse_opening);
-        let (Some(name), Some((shards, _))) = (name, told) else {
-            bail!("no sale of {sale} over shards was opened here: see seckill-shards open");
-        };
-        let shards = shards_of(&link, sale, shards).await?;
-        let (voucher, is_dropping) = (sale.to_owned(), dropping.is_some());
-        Ok(Sale { link, voucher, shards, name, is_dropping })
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.shards.len()).unwrap_or(u32::MAX)
     }
 
     pub fn check_not_dropping(&self) -> Result<()> {
@@ -139,10 +124,17 @@ impl Sale {
     /// Asks all shards how they stand, at about the same moment.
     pub async fn look(&self) -> Result<Standing> {
         let asked = self.shards.iter().map(|shard| self.look_at(shard));
-        let told = try_join_all(asked).await?;
-        let stock = told.first().map_or(0, |(stock, _)| *stock);
-        let shards = told.into_iter().map(|(_, shard)| shard).collect();
-        let mut standing = Standing { stock, shards };
+        let mut standing = Standing { stock: self.stock, shards: try_join_all(asked).await? };
+        let alive = || standing.shards.iter().filter(|shard| !shard.is_lost);
+        let is_whole = alive().count() == self.shards.len();
+        ensure!(
+            if is_whole {
+                alive().all(|it| !it.is_opening)
+            } else {
+                alive().any(|it| !it.is_opening)
+            },
+            "the sale is not open: its opening was interrupted, run the same open again"
+        );
         // A shard that was read later may know more than one that was read before. So those that
         // seem to have lost a move are asked again: their number only grows.
         let accused: BTreeSet<u32> = standing.lost().into_iter().map(|lost| lost.from).collect();
@@ -161,7 +153,7 @@ impl Sale {
     }
 
     /// Both replies are of one moment, so that no move is seen by halves.
-    async fn look_at(&self, shard: &Shard) -> Result<(i64, ShardStanding)> {
+    async fn look_at(&self, shard: &Shard) -> Result<ShardStanding> {
         let mut both = redis::pipe();
         both.atomic().cmd("SECKILL.INFO").arg(&shard.voucher);
         both.cmd("HGETALL").arg(&shard.journal);
@@ -173,10 +165,10 @@ impl Sale {
             // It was dropped, or its time to live is over.
             let mut journal = redis::cmd("HGETALL");
             let journal = journal.arg(&shard.journal).query_async(&mut self.link()).await?;
-            return standing_of(None, &journal).with_context(of);
+            return self.standing_of(None, &journal).with_context(of);
         }
         let replies: Replies = both.query_async(&mut self.link()).await.with_context(of)?;
-        standing_of(Some(&replies.0), &replies.1).with_context(of)
+        self.standing_of(Some(&replies.0), &replies.1).with_context(of)
     }
 
     /// The moves that the journals of the shards say are on their way, with the shard they left.
@@ -195,38 +187,43 @@ impl Sale {
         }
         Ok(outs)
     }
+
+    fn standing_of(
+        &self,
+        info: Option<&SaleInfo>,
+        journal: &HashMap<String, String>,
+    ) -> Result<ShardStanding> {
+        if journal.get("sale") != Some(&self.name) {
+            return Ok(ShardStanding { is_lost: true, ..ShardStanding::default() });
+        }
+        let number = |of: fn(&SaleInfo) -> Option<i64>| info.and_then(of).unwrap_or(0);
+        let mut came = HashMap::new();
+        for (field, text) in journal {
+            let Some(from) = field.strip_prefix("in:") else { continue };
+            let parts: Vec<&str> = text.splitn(3, ':').collect();
+            ensure!(parts.len() == 3, "the journal holds {field} {text}");
+            came.insert(from.parse()?, (parts[0].parse()?, parts[1].parse()?));
+        }
+        Ok(ShardStanding {
+            managed: info.is_some_and(|info| info.managed),
+            is_lost: false,
+            is_opening: journal.get("state").is_some_and(|state| state == OPENING),
+            has_stock: info.is_some(),
+            left: number(|info| info.left),
+            held: number(|info| info.held),
+            sold: number(|info| info.sold),
+            total: number(|info| info.total),
+            buyers: number(|info| info.buyers),
+            seq: journal.get("seq").map_or(Ok(0), |seq| seq.parse())?,
+            out: journal.get("out").cloned().map(Out::parse).transpose()?,
+            came,
+        })
+    }
 }
 
-fn standing_of(
-    info: Option<&SaleInfo>,
-    journal: &HashMap<String, String>,
-) -> Result<(i64, ShardStanding)> {
-    let number = |of: fn(&SaleInfo) -> Option<i64>| info.and_then(of).unwrap_or(0);
-    let told = journal.get("sale").and_then(|text| parse_opening(text));
-    let (_, stock) = told.context(
-        "the sale is not open: an open or a drop was interrupted, run the same \
-                      command again",
-    )?;
-    let mut came = HashMap::new();
-    for (field, text) in journal {
-        let Some(from) = field.strip_prefix("in:") else { continue };
-        let parts: Vec<&str> = text.splitn(3, ':').collect();
-        ensure!(parts.len() == 3, "the journal holds {field} {text}");
-        came.insert(from.parse()?, (parts[0].parse()?, parts[1].parse()?));
-    }
-    let shard = ShardStanding {
-        managed: info.is_some_and(|info| info.managed),
-        has_stock: info.is_some(),
-        left: number(|info| info.left),
-        held: number(|info| info.held),
-        sold: number(|info| info.sold),
-        total: number(|info| info.total),
-        buyers: number(|info| info.buyers),
-        seq: journal.get("seq").map_or(Ok(0), |seq| seq.parse())?,
-        out: journal.get("out").cloned().map(Out::parse).transpose()?,
-        came,
-    };
-    Ok((stock, shard))
+/// Says that a shard is missing beside others that are open.
+pub fn lost_everything(shard: u32, shards: u32) -> String {
+    format!("shard {shard} of {shards} lost everything, and is never put on sale again as it was")
 }
 
 impl Standing {
@@ -253,14 +250,45 @@ impl Standing {
         idle && self.on_the_way() == 0
     }
 
+    /// The units that lost shards had: those of the sale that no other shard has or has sold. What
+    /// was on its way to a lost shard is one of them.
+    pub fn lost_units(&self) -> i64 {
+        let alive = || self.shards.iter().filter(|shard| !shard.is_lost);
+        // An unmanaged voucher tells no units that it has sold, but buyers.
+        let had = |shard: &ShardStanding| match shard.managed {
+            true => shard.total,
+            false => shard.left + shard.buyers,
+        };
+        let is_lost = |to: u32| self.shards.get(to as usize).is_none_or(|to| to.is_lost);
+        let to_lost = alive().filter_map(|shard| shard.out.as_ref()).filter(|out| is_lost(out.to));
+        let on_the_way = self.on_the_way() - to_lost.map(|out| out.units).sum::<i64>();
+        (self.stock - alive().map(had).sum::<i64>() - on_the_way).max(0)
+    }
+
+    /// One line for each lost shard.
+    fn lost_shards(&self) -> Vec<String> {
+        let count = u32::try_from(self.shards.len()).unwrap_or(u32::MAX);
+        let lost = (0_u32..).zip(&self.shards).filter(|(_, shard)| shard.is_lost);
+        let line = |(shard, _)| {
+            format!(
+                "{}. At most {} units are unsold, only the rows tell how many: seckill-worker \
+                 check, then seckill-shards reopen --shard {shard} --units UNITS",
+                lost_everything(shard, count),
+                self.lost_units()
+            )
+        };
+        lost.map(line).collect()
+    }
+
     /// Moves that came to a shard and that their own shard knows nothing of: it was promoted
     /// without them, or its journal was deleted. Units of those are there twice.
     fn lost(&self) -> Vec<Lost> {
         let mut all = Vec::new();
         for (to, shard) in self.shards.iter().enumerate() {
             for (&from, &(seq, units)) in &shard.came {
-                let known = self.shards.get(from as usize).map_or(0, |from| from.seq);
-                if known < seq && units > 0 {
+                let Some(giver) = self.shards.get(from as usize) else { continue };
+                let known = giver.seq;
+                if known < seq && units > 0 && !giver.is_lost {
                     all.push(Lost { from, to, seq, units, known });
                 }
             }
@@ -277,6 +305,7 @@ impl Standing {
         });
         let mut differences: Vec<String> = told.collect();
         differences.sort();
+        differences.splice(0..0, self.lost_shards());
         differences
     }
 
@@ -289,6 +318,7 @@ impl Standing {
 
     pub fn json(&self) -> serde_json::Value {
         let mut json = serde_json::json!(self);
+        json["lost_units"] = self.lost_units().into();
         json["left"] = self.left().iter().sum::<i64>().into();
         json["on_the_way"] = self.on_the_way().into();
         json["differences"] = self.differences().into();
@@ -319,7 +349,9 @@ impl Standing {
         let on_the_way = self.on_the_way();
         let _ =
             writeln!(text, "{} units were put on sale, {on_the_way} are on their way", self.stock);
-        for (number, _) in self.shards.iter().enumerate().filter(|(_, shard)| !shard.has_stock) {
+        for (number, _) in
+            self.shards.iter().enumerate().filter(|(_, it)| !it.has_stock && !it.is_lost)
+        {
             let _ = writeln!(
                 text,
                 "shard {number} has no stock: its keys were dropped or have expired, or have \

@@ -7,6 +7,7 @@
 //! | `gallows` | a port that kills a program before or after it has changed a shard |
 //! | `shop` | a sale over shards, and `Shop::check`: what must be true |
 //! | `deaths` | programs that die at every step or at random, or resume too late |
+//! | `losses` | shards that have lost everything |
 //! | `drops` | sales that are dropped, by the program and by another client |
 //! | `outages` | `level` when its server disappears, and when it is asked to end |
 //! | `rush` | `seckill-rush` with a rate, and on servers with other sales |
@@ -19,6 +20,7 @@ use kit::{harness, nodes};
 mod deaths;
 mod drops;
 mod gallows;
+mod losses;
 mod outages;
 mod program;
 mod rush;
