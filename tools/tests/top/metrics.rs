@@ -309,3 +309,23 @@ fn the_pages_list_every_metric() {
         assert_eq!(listed, there, "{name}");
     }
 }
+
+/// What Grafana is given by compose.yaml is there, and its parts name each other.
+#[test]
+fn the_grafana_of_compose_has_the_dashboard() {
+    let compose = page("packaging/compose.yaml");
+    let grafana = compose.split("\n  grafana:\n").nth(1).expect("a service");
+    let mounts = grafana.lines().filter_map(|line| line.trim().strip_suffix(":ro"));
+    let mounts = mounts.filter_map(|line| line.strip_prefix("- ")?.split_once(':'));
+    let mounts: BTreeMap<&str, &str> = mounts.map(|(from, to)| (to, from)).collect();
+    let folder = page("packaging/grafana/dashboards/seckill.yml");
+    let folder = folder.lines().find_map(|line| line.trim().strip_prefix("path: "));
+    let folder = folder.expect("a folder of dashboards");
+    assert_eq!(mounts.get(folder), Some(&"../docs/grafana"), "{mounts:?}");
+    assert_eq!(mounts.get("/etc/grafana/provisioning"), Some(&"./grafana"), "{mounts:?}");
+    assert!(grafana.contains(&format!("HOME_DASHBOARD_PATH: {folder}/seckill.json\n")));
+    let source = page("packaging/grafana/datasources/prometheus.yml");
+    assert!(
+        source.contains("url: http://prometheus:9090\n") && compose.contains("\n  prometheus:\n")
+    );
+}
