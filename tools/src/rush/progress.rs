@@ -15,10 +15,11 @@ const DRAW_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(2);
 
 /// The outcomes that are shown, and their names.
-const SHOWN: [(Outcome, &str); 4] = [
+const SHOWN: [(Outcome, &str); 5] = [
     (Outcome::Accepted, "accepted"),
     (Outcome::SoldOut, "sold out"),
     (Outcome::AtLimit, "at the limit"),
+    (Outcome::NotStarted, "not started"),
     (Outcome::Waiting, "waiting"),
 ];
 

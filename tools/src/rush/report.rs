@@ -115,7 +115,8 @@ pub struct Report {
     pub latency: Latency,
     /// CPU that the server used meanwhile, divided by the tries.
     /// With the confirmations and cancellations of a managed sale, if any.
-    pub server_cpu_us_per_try: f64,
+    /// Not with a rate: an idle server's own work is no work of tries.
+    pub server_cpu_us_per_try: Option<f64>,
     /// None if the voucher is not managed.
     pub managed: Option<ManagedReport>,
     pub checks: Vec<Check>,
@@ -132,6 +133,7 @@ impl Report {
         found: Found,
     ) -> Report {
         let Found { stock_left, checks, managed } = found;
+        let cpu_us = cpu_s * 1e6 / f64::from(rush.sent.max(1));
         Report {
             server,
             by: match options.method() {
@@ -157,7 +159,7 @@ impl Report {
             tries_per_s: per_second(rush.sent, rush.elapsed),
             rate: options.rate,
             latency: rush.answers.latencies.summary(),
-            server_cpu_us_per_try: rounded(cpu_s * 1e6 / f64::from(rush.sent.max(1))),
+            server_cpu_us_per_try: options.rate.is_none().then(|| rounded(cpu_us)),
             managed,
             proved: proved(rush, &checks),
             checks,
@@ -190,7 +192,9 @@ impl Report {
         };
         row("latency", self.latency.to_string());
         row("", from);
-        row("server CPU per try", format!("{:.2} us", self.server_cpu_us_per_try));
+        if let Some(us) = self.server_cpu_us_per_try {
+            row("server CPU per try", format!("{us:.2} us"));
+        }
         for outcome in Outcome::ALL {
             let count = self.count(outcome);
             // The rest are outcomes of managed vouchers only.
@@ -292,7 +296,7 @@ mod tests {
         assert!(text.ends_with("PROVED: 3 sold, each to another user, 0 left\n"), "{text}");
         assert!(text.contains("sold out (1)              1,997\n"), "{text}");
         assert!(!text.contains("not started"), "{text}");
-        assert_eq!((report.tries_per_s, report.server_cpu_us_per_try), (4_000, 0.5));
+        assert_eq!((report.tries_per_s, report.server_cpu_us_per_try), (4_000, Some(0.5)));
     }
 
     #[test]
