@@ -6,8 +6,12 @@ use std::slice;
 
 /// The parts of the module, each with the parts that it may use, as ARCHITECTURE.md lists them.
 fn parts() -> Vec<(String, Vec<String>)> {
+    table("| part | what it owns | may use |")
+}
+
+fn table(header: &str) -> Vec<(String, Vec<String>)> {
     let page = read("docs/ARCHITECTURE.md");
-    let start = page.find("| part | what it owns | may use |").expect("the table of parts");
+    let start = page.find(header).expect(header);
     let rows = page[start..].lines().skip(2).take_while(|line| line.starts_with('|'));
     let quoted = |cell: &str| -> Vec<String> {
         cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
@@ -116,6 +120,30 @@ fn no_files_of_the_module_use_each_other_in_a_circle() {
     let planted = [("a", "b"), ("b", "c"), ("c", "b")];
     let planted = planted.map(|(file, used)| (file.to_owned(), vec![used.to_owned()]));
     assert_eq!(circle(&planted.into()).map(|way| way.len()), Some(2));
+}
+
+#[test]
+fn packages_of_java_use_only_those_above() {
+    let packages = table("| package | what it owns | may use |");
+    let part = |name: &str| name.split(['.', '/']).next().expect("a name").to_owned();
+    let mut sources = files(&["java"], "java");
+    sources.retain(|(name, _)| name.contains("/src/main/java/io/github/seckill/"));
+    forbid(&sources, |name, line| {
+        let own = part(name.split("/io/github/seckill/").nth(1)?);
+        let row = packages.iter().position(|(package, _)| *package == own);
+        let (above, allowed) = (&packages[..row?], &packages[row?].1);
+        let import = line.strip_prefix("import ")?.trim_start_matches("static ");
+        let used = part(import.strip_prefix("io.github.seckill.")?);
+        let may = allowed.contains(&used) && above.iter().any(|(package, _)| *package == used);
+        (used != own && !may).then(|| format!("{own} must not use {used}"))
+    });
+    let names = sources.iter().filter_map(|(name, _)| name.split("/io/github/seckill/").nth(1));
+    let mut seen: Vec<_> = names.map(part).collect();
+    seen.sort();
+    seen.dedup();
+    let mut listed: Vec<_> = packages.into_iter().map(|(package, _)| package).collect();
+    listed.sort();
+    assert_eq!(seen, listed, "the packages of java and those of ARCHITECTURE.md");
 }
 
 #[test]

@@ -1,31 +1,11 @@
 package shop;
 
-import static io.github.seckill.client.Commands.cancel;
-import static io.github.seckill.client.Commands.confirm;
-import static io.github.seckill.client.Commands.create;
-import static io.github.seckill.client.Commands.info;
-import static io.github.seckill.client.Commands.order;
-
-import io.github.seckill.client.LockOptions;
-import io.github.seckill.client.Order;
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.Purchase;
-import io.github.seckill.client.SaleInfo;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.SeckillException;
-import io.github.seckill.client.SeckillLock;
-import io.github.seckill.client.SeckillOptions;
-import io.github.seckill.client.lettuce.LettuceTransport;
+import io.github.seckill.client.*;
 import io.lettuce.core.RedisClient;
 import java.net.URI;
 import java.time.Duration;
 import java.util.Locale;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.*;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.args.ClientPauseMode;
 
@@ -53,8 +33,7 @@ final class Shop {
         }
         SeckillOptions options = SeckillOptions.defaults().commandTimeout(Duration.ofSeconds(1));
         try (RedisClient lettuce = RedisClient.create(url.toString());
-                SeckillClient seckill =
-                        SeckillClient.create(LettuceTransport.of(lettuce), options);
+                SeckillClient seckill = SeckillClient.create(lettuce, options);
                 Jedis plain = new Jedis(url)) {
             Shop shop = new Shop(seckill, plain);
             shop.sell();
@@ -70,11 +49,11 @@ final class Shop {
     }
 
     private String buy(String user, String orderId) {
-        return word(seckill.tryBuy("7", user, orderId));
+        return word(seckill.tryBuy("7", user, orderId).outcome());
     }
 
     private void sell() {
-        seckill.run(create("7", 2, SaleRules.none().hold(Duration.ofMinutes(1))));
+        seckill.create("7", 2, SaleRules.none().hold(Duration.ofMinutes(1)));
 
         // For the show: the server answers no write for longer than the time-out. The voucher is
         // managed, so the client sends the same try again, until it has an answer.
@@ -86,31 +65,28 @@ final class Shop {
         System.out.println("another try of hers: " + buy("alice", "1002"));
 
         // Where the server makes the id, the try can't be sent again: without an answer it would
-        // be a Purchase.Unknown.
+        // be UNKNOWN.
         Purchase bobs = seckill.tryBuy("7", "bob");
-        String bobsOrder = bobs instanceof Purchase.Accepted accepted ? accepted.orderId() : "";
-        System.out.println(
-                "bob tries, the server makes the id: "
-                        + (bobsOrder.isEmpty() ? bobs : word(Outcome.ACCEPTED)));
+        System.out.println("bob tries, the server makes the id: " + word(bobs.outcome()));
         System.out.println("carol tries: " + buy("carol", "1003"));
 
         // A payment names its sale, so that a late one never pays an order of the next sale.
-        long sale = seckill.run(info("7")).sale();
+        long sale = seckill.info("7").sale();
         OrderRef alices = OrderRef.of("7", "alice", ORDER_ID).inSale(sale);
-        System.out.println("alice pays: " + word(seckill.run(confirm(alices))));
+        System.out.println("alice pays: " + word(seckill.confirm(alices)));
         String givenBack =
-                switch (seckill.run(cancel(OrderRef.of("7", "bob", bobsOrder)))) {
+                switch (seckill.cancel(OrderRef.of("7", "bob", bobs.orderId()))) {
                     case RELEASED -> "released";
                     case ALREADY_RELEASED -> "already released";
                     case OTHER_STATE, NO_ORDER -> "no such order";
                 };
         System.out.println("bob cancels: " + givenBack);
 
-        Order order = seckill.run(order("7", ORDER_ID)).orElseThrow();
+        Order order = seckill.order("7", ORDER_ID).orElseThrow();
         System.out.printf(
                 "order %s: %s, %d unit, %s%n",
                 ORDER_ID, order.user(), order.units(), word(order.state()));
-        SaleInfo info = seckill.run(info("7"));
+        SaleInfo info = seckill.info("7");
         System.out.printf(
                 "sale: %d left, %d held, %d sold, %d orders in the stream%n",
                 info.left(), info.held(), info.sold(), plain.xlen("stream.orders"));

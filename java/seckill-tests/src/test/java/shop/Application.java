@@ -1,21 +1,16 @@
 package shop;
 
-import io.github.seckill.spring.listener.OrderEvent;
-import io.github.seckill.spring.listener.SeckillOrderListener;
+import io.github.seckill.spring.*;
 import io.github.seckill.test.SeckillServer;
-import jakarta.annotation.PreDestroy;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CopyOnWriteArrayList;
+import jakarta.annotation.PreDestroy;
+import java.util.*;
+import java.util.concurrent.*;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
-import org.springframework.context.ApplicationContext;
-import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.*;
 import org.springframework.context.annotation.Bean;
 import org.springframework.test.util.ReflectionTestUtils;
 

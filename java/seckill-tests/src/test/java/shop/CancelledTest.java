@@ -5,16 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
-import io.github.seckill.client.lettuce.LettuceTransport;
+import io.github.seckill.client.Order;
+import io.github.seckill.client.SeckillOptions.Coalescing;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import java.util.*;
+import java.util.concurrent.*;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -26,8 +24,7 @@ class CancelledTest {
 
     private SeckillClient client(Coalescing coalescing) {
         return SeckillClient.create(
-                LettuceTransport.of(lettuce),
-                SeckillOptions.defaults().coalescing(coalescing)
+                lettuce, SeckillOptions.defaults().coalescing(coalescing)
                         .commandTimeout(Duration.ofSeconds(30)).retryFor(Duration.ofMinutes(1)));
     }
 
@@ -44,17 +41,17 @@ class CancelledTest {
     @EnumSource(Coalescing.class)
     void whatIsCancelledWhileTheServerIsAwayIsNeverSent(Coalescing coalescing) throws Exception {
         try (SeckillClient client = client(coalescing)) {
-            client.run(create("7", 100, SaleRules.none().hold(Duration.ofHours(1)).limit(9)));
-            assertThat(client.tryBuy("7", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
+            client.create("7", 100, SaleRules.none().hold(Duration.ofHours(1)).limit(9));
+            assertThat(client.tryBuy("7", "alice", "a1").outcome()).isEqualTo(Outcome.ACCEPTED);
             away();
             CompletableFuture<Confirmation> paid =
                     client.start(confirm(OrderRef.of("7", "alice", "a1"), "p1"));
-            List<CompletableFuture<Outcome>> tries = new ArrayList<>();
+            List<CompletableFuture<Purchase>> tries = new ArrayList<>();
             for (int i = 0; i < 40; i++) {
                 tries.add(client.start(tryBuy("7", "u" + i, "o" + i)));
             }
-            CompletableFuture<Reservation> reserved = client.start(reserve("7", "bob", "b1"));
-            CompletableFuture<Outcome> late = client.start(tryBuy("7", "carol", "c1"))
+            CompletableFuture<Purchase> reserved = client.start(reserve("7", "bob", "b1"));
+            CompletableFuture<Purchase> late = client.start(tryBuy("7", "carol", "c1"))
                     .orTimeout(1, TimeUnit.MILLISECONDS);
             await("timed out").until(late::isCompletedExceptionally);
             paid.cancel(false);
@@ -66,18 +63,17 @@ class CancelledTest {
             }
             server.restart();
             for (int i = 3; i < 40; i += 4) {
-                assertThat(tries.get(i).get(60, TimeUnit.SECONDS)).isEqualTo(Outcome.ACCEPTED);
+                assertThat(tries.get(i).get(60, TimeUnit.SECONDS).outcome()).isEqualTo(Outcome.ACCEPTED);
             }
-            assertThat(client.tryBuy("7", "last", "last")).isEqualTo(Outcome.ACCEPTED);
+            assertThat(client.tryBuy("7", "last", "last").outcome()).isEqualTo(Outcome.ACCEPTED);
             for (int i = 0; i < 40; i++) {
-                assertThat(client.run(order("7", "o" + i)).isPresent()).as("o%d", i)
+                assertThat(client.order("7", "o" + i).isPresent()).as("o%d", i)
                         .isEqualTo(i % 4 == 3);
             }
-            assertThat(client.run(order("7", "a1")).orElseThrow().state())
-                    .isEqualTo(OrderState.HELD);
-            assertThat(client.run(order("7", "b1"))).isEmpty();
-            assertThat(client.run(order("7", "c1"))).isEmpty();
-            assertThat(client.run(info("7")).left()).isEqualTo(100 - 12);
+            assertThat(client.order("7", "a1").orElseThrow().state()).isEqualTo(Order.State.HELD);
+            assertThat(client.order("7", "b1")).isEmpty();
+            assertThat(client.order("7", "c1")).isEmpty();
+            assertThat(client.info("7").left()).isEqualTo(100 - 12);
         }
     }
 
@@ -88,11 +84,11 @@ class CancelledTest {
                 .commandTimeout(Duration.ofMillis(200)).retryFor(Duration.ofMinutes(1));
         try (SeckillClient office = client(Coalescing.AUTO);
                 SeckillClient client =
-                        SeckillClient.create(LettuceTransport.of(lettuce), quick)) {
-            office.run(create("7", 100, SaleRules.none()));
-            await("connected").until(() -> client.run(info("7")).managed());
+                        SeckillClient.create(lettuce, quick)) {
+            office.create("7", 100, SaleRules.none());
+            await("connected").until(() -> client.info("7").managed());
             server.freeze();
-            List<CompletableFuture<Outcome>> tries = new ArrayList<>();
+            List<CompletableFuture<Purchase>> tries = new ArrayList<>();
             for (int i = 0; i < 10; i++) {
                 tries.add(client.start(tryBuy("7", "u" + i, "o" + i)));
             }
@@ -105,12 +101,12 @@ class CancelledTest {
             server.restart();
             for (int i = 0; i < 10; i++) {
                 if (i != 4 && i != 5) {
-                    assertThat(tries.get(i).get(60, TimeUnit.SECONDS)).isEqualTo(Outcome.ACCEPTED);
+                    assertThat(tries.get(i).get(60, TimeUnit.SECONDS).outcome()).isEqualTo(Outcome.ACCEPTED);
                 }
             }
-            assertThat(office.run(order("7", "o4"))).isEmpty();
-            assertThat(office.run(order("7", "o5"))).isEmpty();
-            assertThat(office.run(info("7")).left()).isEqualTo(92);
+            assertThat(office.order("7", "o4")).isEmpty();
+            assertThat(office.order("7", "o5")).isEmpty();
+            assertThat(office.info("7").left()).isEqualTo(92);
         }
     }
 }

@@ -1,19 +1,17 @@
 package shop;
 
-import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
-import io.github.seckill.spring.listener.OrderEvent;
+import io.github.seckill.spring.OrderEvent;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.cluster.SlotHash;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.*;
 
 /** A cluster: routing by the voucher, a slot that moves, a primary that dies. */
 class ClusterTest {
@@ -23,7 +21,7 @@ class ClusterTest {
     @AutoClose private final TestCluster cluster = new TestCluster();
 
     private SeckillClient client() {
-        return SeckillClient.create(cluster.transport(), PATIENT);
+        return SeckillClient.create(cluster.client(), PATIENT);
     }
 
     @Test
@@ -34,13 +32,13 @@ class ClusterTest {
             for (int i = 0; i < 20; i++) {
                 String voucher = "v" + i;
                 primaries.add(cluster.primaryOf(voucher));
-                client.run(create(voucher, 1, SaleRules.none()));
-                assertThat(client.tryBuy(voucher, "alice", "o1")).isEqualTo(Outcome.ACCEPTED);
-                assertThat(client.tryBuy(voucher, "bob", "o2")).isEqualTo(Outcome.SOLD_OUT);
+                client.create(voucher, 1, SaleRules.none());
+                assertThat(client.tryBuy(voucher, "alice", "o1").outcome()).isEqualTo(Outcome.ACCEPTED);
+                assertThat(client.tryBuy(voucher, "bob", "o2").outcome()).isEqualTo(Outcome.SOLD_OUT);
                 SeckillLock lock = client.lock("lock" + i);
                 assertThat(lock.tryLock()).isTrue();
                 lock.unlock();
-                client.run(nextId("p" + i));
+                client.nextId("p" + i);
             }
         }
         assertThat(primaries).hasSize(3);
@@ -53,13 +51,13 @@ class ClusterTest {
     /** A voucher that is sold without a mistake while something happens to the cluster. */
     private static Map<Outcome, Integer> sellWhile(SeckillClient client, Event event)
             throws Exception {
-        client.run(create("7", 1_000_000, SaleRules.none()));
+        client.create("7", 1_000_000, SaleRules.none());
         Crowd crowd = new Crowd(client);
         event.happens();
-        assertThat(client.tryBuy("7", "after", "after")).isEqualTo(Outcome.ACCEPTED);
+        assertThat(client.tryBuy("7", "after", "after").outcome()).isEqualTo(Outcome.ACCEPTED);
         Map<Outcome, Integer> told = crowd.stop();
         assertThat(told).containsOnlyKeys(Outcome.ACCEPTED);
-        SaleAudit audit = client.run(audit("7"));
+        SaleAudit audit = client.audit("7");
         assertThat(audit.isSound()).isTrue();
         assertThat(audit.sold()).isPositive();
         return told;
@@ -132,13 +130,13 @@ class ClusterTest {
             assertThat(Application.health(context))
                     .startsWith("UP").matches(".*module loaded.*module loaded.*module loaded.*");
             SeckillClient seckill = context.getBean(SeckillClient.class);
-            shards.forEach(voucher -> seckill.run(create(voucher, 50, SaleRules.none())));
+            shards.forEach(voucher -> seckill.create(voucher, 50, SaleRules.none()));
             Set<OrderRef> sold = new HashSet<>();
             for (int i = 0; i < 50; i++) {
                 String user = "user" + i;
                 String voucher = "phone#" + SlotHash.getSlot(user) % 16;
-                assertThat(seckill.tryBuy(voucher, user, "o" + i)).isEqualTo(Outcome.ACCEPTED);
-                long sale = seckill.run(info(voucher)).sale();
+                assertThat(seckill.tryBuy(voucher, user, "o" + i).outcome()).isEqualTo(Outcome.ACCEPTED);
+                long sale = seckill.info(voucher).sale();
                 sold.add(OrderRef.of(voucher, user, "o" + i).inSale(sale));
             }
             assertThat(shards.stream().map(cluster::primaryOf).distinct()).hasSize(3);

@@ -3,12 +3,10 @@ package shop;
 import static java.util.concurrent.CompletableFuture.runAsync;
 import static shop.Until.await;
 
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.*;
 import java.util.*;
 import java.util.concurrent.*;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.*;
 
 /** Threads that buy voucher 7 until they are stopped, whatever happens to the servers. */
 final class Crowd {
@@ -32,7 +30,7 @@ final class Crowd {
     private void buy() {
         while (!over.get()) {
             String order = "o" + users.incrementAndGet();
-            told.merge(client.tryBuy("7", order, order), 1, Integer::sum);
+            told.merge(client.tryBuy("7", order, order).outcome(), 1, Integer::sum);
             orders.add(order);
         }
     }

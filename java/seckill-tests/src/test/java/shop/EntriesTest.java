@@ -1,27 +1,23 @@
 package shop;
 
-import static io.github.seckill.client.Commands.deadLetters;
 import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
-import io.github.seckill.client.DeadLetter;
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.OrderState;
-import io.github.seckill.spring.listener.*;
+import io.github.seckill.client.*;
+import io.github.seckill.client.Order;
+import io.github.seckill.spring.*;
+import io.github.seckill.spring.OrderEvent.*;
 import io.lettuce.core.codec.ByteArrayCodec;
 import java.io.IOException;
 import java.lang.reflect.RecordComponent;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.time.Duration;
-import java.time.Instant;
+import java.time.*;
 import java.util.*;
-import java.util.concurrent.Callable;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.*;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.springframework.util.ReflectionUtils;
 import org.yaml.snakeyaml.Yaml;
@@ -96,7 +92,7 @@ class EntriesTest {
             byte[] dlq = bytes("stream.orders.dlq");
             vectors.forEach(vector -> raw.sync().xadd(dlq, (Object[]) fields(vector)));
         }
-        List<DeadLetter> letters = shop.client.run(deadLetters("stream.orders", "0", 100));
+        List<DeadLetter> letters = shop.client.deadLetters("stream.orders", "0", 100);
         assertThat(letters).hasSameSizeAs(vectors);
         for (int i = 0; i < letters.size(); i++) {
             DeadLetter letter = letters.get(i);
@@ -214,7 +210,7 @@ class EntriesTest {
 
     private static OrderReleased released(OrderRef order, @Nullable String ref, boolean refunded) {
         return new OrderReleased(
-                order, 2, 0, OrderState.CANCELLED, OrderState.SOLD, ref, false, refunded, null,
+                order, 2, 0, Order.State.CANCELLED, Order.State.SOLD, ref, false, refunded, null,
                 ENTRY);
     }
 }

@@ -1,16 +1,15 @@
 package shop;
 
-import static io.github.seckill.client.Commands.order;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.*;
-import io.github.seckill.spring.listener.*;
+import io.github.seckill.spring.*;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Map;
+import java.util.*;
 import java.util.stream.IntStream;
 import org.springframework.beans.factory.support.DefaultListableBeanFactory;
+import org.springframework.boot.test.util.TestPropertyValues;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.data.domain.Range;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -26,18 +25,21 @@ final class ListenerShop extends Shop {
     static final Duration RETRY_MOST = RETRY_FIRST.multipliedBy(4);
     static final SaleRules HELD = SaleRules.none().hold(Duration.ofMinutes(10));
 
-    final LettuceConnectionFactory factory = new LettuceConnectionFactory(
-            new RedisStandaloneConfiguration(server.host(), server.port()));
-    final SeckillClient client;
+    final LettuceConnectionFactory factory = newFactory();
+    final SeckillClient client = client(SeckillOptions.defaults());
     final StringRedisTemplate redis;
     Duration claimAfter = Duration.ofMillis(300);
-    private final List<OrderListenerContainer> containers = new ArrayList<>();
+    private final List<AnnotationConfigApplicationContext> contexts = new ArrayList<>();
 
     ListenerShop() {
         factory.afterPropertiesSet();
         factory.start();
-        client = client(SeckillOptions.defaults());
         redis = new StringRedisTemplate(factory);
+    }
+
+    private LettuceConnectionFactory newFactory() {
+        return new LettuceConnectionFactory(
+                new RedisStandaloneConfiguration(server.host(), server.port()));
     }
 
     /** Starts an application whose beans listen. */
@@ -50,23 +52,24 @@ final class ListenerShop extends Shop {
     }
 
     OrderListenerContainer start(OrderFailurePolicy policy, DefaultListableBeanFactory beans) {
-        OrderListenerContainer container = new OrderListenerContainer(
-                beans, () -> factory, options(claimAfter, RETRY_FIRST, RETRY_MOST), policy);
-        containers.add(container);
-        container.afterSingletonsInstantiated();
-        container.start();
-        return container;
-    }
-
-    static OrderListenerOptions options(
-            Duration claimAfter, Duration retryFirst, Duration retryMost) {
-        return new OrderListenerOptions(
-                true, null, ORDERS, "userId voucherId id", List.of(), 1, 100, Duration.ofMillis(20),
-                claimAfter, retryFirst, retryMost, Duration.ofSeconds(10));
+        var context = new AnnotationConfigApplicationContext(beans);
+        contexts.add(context);
+        TestPropertyValues.of(
+                "seckill.check-on-start=off", "seckill.listener.poll=20ms",
+                "seckill.listener.claim-after=" + claimAfter.toMillis() + "ms",
+                "seckill.listener.retry-first=" + RETRY_FIRST.toMillis() + "ms",
+                "seckill.listener.retry-most=" + RETRY_MOST.toMillis() + "ms",
+                "seckill.listener.shutdown-within=10s").applyTo(context);
+        context.registerBean(LettuceConnectionFactory.class, this::newFactory);
+        context.registerBean(
+                "policy", OrderFailurePolicy.class, () -> policy, bean -> bean.setPrimary(true));
+        context.register(SeckillAutoConfiguration.class);
+        context.refresh();
+        return context.getBean(OrderListenerContainer.class);
     }
 
     void buy(String voucher, String user, String orderId) {
-        assertThat(client.tryBuy(voucher, user, orderId)).isEqualTo(Outcome.ACCEPTED);
+        assertThat(client.tryBuy(voucher, user, orderId).isAccepted()).isTrue();
     }
 
     /** Another user each buys a unit of voucher 7: o and the number is the order. */
@@ -74,8 +77,8 @@ final class ListenerShop extends Shop {
         IntStream.rangeClosed(first, last).forEach(i -> buy("7", "u" + i, "o" + i));
     }
 
-    OrderState state(String orderId) {
-        return client.run(order("7", orderId)).orElseThrow().state();
+    Order.State state(String orderId) {
+        return client.order("7", orderId).orElseThrow().state();
     }
 
     List<PendingMessage> pending(String stream) {
@@ -89,7 +92,7 @@ final class ListenerShop extends Shop {
 
     @Override
     public void close() {
-        containers.forEach(OrderListenerContainer::stop);
+        contexts.forEach(AnnotationConfigApplicationContext::close);
         factory.destroy();
         super.close();
     }

@@ -1,33 +1,27 @@
 package shop;
 
-import static io.github.seckill.client.Commands.create;
 import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.spring.SeckillLockRegistry;
-import io.github.seckill.spring.listener.OrderFailurePolicy;
+import io.github.seckill.client.*;
+import io.github.seckill.spring.OrderFailurePolicy;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import io.micrometer.core.instrument.MeterRegistry;
-import io.micrometer.observation.Observation;
-import io.micrometer.observation.ObservationHandler;
+import io.micrometer.observation.*;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.boot.test.system.*;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
-import org.springframework.data.redis.core.RedisCallback;
-import org.springframework.data.redis.core.StringRedisTemplate;
+import org.springframework.data.redis.core.*;
+import org.springframework.integration.support.locks.LockRegistry;
 
 /** A listener goes on, whatever its methods do, and one that can't is seen. */
 @ExtendWith(OutputCaptureExtension.class)
@@ -40,7 +34,7 @@ class ListenersTest {
 
     private static void sell(ApplicationContext context, int orders) {
         SeckillClient seckill = context.getBean(SeckillClient.class);
-        seckill.run(create("7", orders, SaleRules.none()));
+        seckill.create("7", orders, SaleRules.none());
         for (int i = 0; i < orders; i++) {
             seckill.tryBuy("7", "user" + i, "order" + i);
         }
@@ -126,7 +120,7 @@ class ListenersTest {
             assertThat(Application.health(context))
                     .contains("server=module loaded").contains("listener rows=reads nothing: ");
             assertThat(reading(context)).isZero();
-            context.getBean(SeckillClient.class).run(create("8", 1, SaleRules.none()));
+            context.getBean(SeckillClient.class).create("8", 1, SaleRules.none());
             context.getBean(SeckillClient.class).tryBuy("8", "alice", "a1");
             acl(context, "+xreadgroup");
             await().until(() -> shop(context).rows.size() == 2);
@@ -150,7 +144,7 @@ class ListenersTest {
             await().until(() -> reading(context) == 5);
             sell(context, 20);
             await().until(() -> shop(context).rows.size() == 20);
-            context.getBean(SeckillLockRegistry.class).obtain("report").lock();
+            context.getBean(LockRegistry.class).obtain("report").lock();
             try (var lettuce = RedisClient.create(other.uri())) {
                 var plain = lettuce.connect().sync();
                 assertThat(plain.exists("mine:report")).isEqualTo(1);
@@ -180,7 +174,7 @@ class ListenersTest {
             });
             seckill.lock("lock:b").lock();
             check.accept("lock:b");
-            context.getBean(SeckillLockRegistry.class).obtain("c").lock();
+            context.getBean(LockRegistry.class).obtain("c").lock();
             check.accept("lock:c");
         }
     }
@@ -210,7 +204,7 @@ class ListenersTest {
         String debug = "logging.level.io.github.seckill=debug";
         try (var context = Application.run(Application.class, server, debug)) {
             SeckillClient seckill = context.getBean(SeckillClient.class);
-            seckill.run(create("7", 1, SaleRules.none()));
+            seckill.create("7", 1, SaleRules.none());
             seckill.tryBuy("7", name, "o1");
             await().until(() -> shop(context).rows.size() == 1);
             assertThat(shop(context).rows.values()).allMatch(

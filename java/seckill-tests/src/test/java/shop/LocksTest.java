@@ -1,28 +1,18 @@
 package shop;
 
-import static io.github.seckill.client.Commands.acquire;
-import static io.github.seckill.client.Commands.release;
-import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.*;
 import static org.mockito.AdditionalAnswers.delegatesTo;
 import static org.mockito.Mockito.*;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
-import io.github.seckill.client.SeckillTransport.LockConnection;
-import io.github.seckill.client.lettuce.LettuceTransport;
-import io.lettuce.core.ClientOptions;
-import io.lettuce.core.KillArgs;
-import io.lettuce.core.RedisClient;
-import io.lettuce.core.TimeoutOptions;
+import io.lettuce.core.*;
 import io.lettuce.core.api.sync.RedisCommands;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.*;
 import java.util.concurrent.*;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -203,32 +193,25 @@ class LocksTest {
         assertThat(shop.calls("lock.renew")).isEqualTo(1);
     }
 
+    /** The answer of a grant is lost, and the command that releases it comes late. */
     @Test
     void what_releases_an_unanswered_grant_releases_no_later_one() throws Exception {
-        LettuceTransport real = LettuceTransport.of(shop.lettuce, shop.uri);
-        SeckillTransport transport = mock(SeckillTransport.class, delegatesTo(real));
-        List<Runnable> late = new CopyOnWriteArrayList<>();
-        doAnswer(opening -> {
-            LockConnection opened = real.openLockConnection(KEY, Duration.ofSeconds(10));
-            if (!late.isEmpty()) {
-                return opened;
-            }
-            LockConnection losing = mock(LockConnection.class);
-            doAnswer(call -> {
-                opened.call(call.getArgument(0), call.getArgument(1));
-                throw new SeckillException.NoAnswer("NOANSWER the answer is lost", null);
-            }).when(losing).call(any(), any());
-            doAnswer(call -> {
-                late.add(() -> opened.abandon(call.getArgument(0)));
-                return null;
-            }).when(losing).abandon(any());
-            return losing;
-        }).when(transport).openLockConnection(any(), any());
-        try (SeckillClient client = SeckillClient.create(transport)) {
+        try (Proxy proxy = new Proxy(shop.server);
+                RedisClient lettuce = RedisClient.create(proxy.uri());
+                SeckillClient client = SeckillClient.create(lettuce)) {
+            CountDownLatch late = new CountDownLatch(1);
+            proxy.rule = command -> {
+                if (command.get(0).equals("LOCK.RELEASE")) {
+                    late.await();
+                }
+                boolean first = proxy.count("LOCK.ACQUIRE") == 1;
+                return first && command.get(0).equals("LOCK.ACQUIRE") ? Proxy.LOSE : null;
+            };
             SeckillLock lock = client.lock(KEY);
-            lock.lock();
+            assertThat(lock.tryLock(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(proxy.count("LOCK.ACQUIRE")).isGreaterThan(1);
             long before = shop.calls("lock.release");
-            late.get(0).run();
+            late.countDown();
             await("released late").until(() -> shop.calls("lock.release") > before);
             assertThat(client().lock(KEY).tryLock()).isFalse();
             lock.unlock();
@@ -313,11 +296,10 @@ class LocksTest {
     @Test
     void another_thread_releases_by_the_token_and_no_fence_is_left() throws Exception {
         SeckillClient client = client();
-        assertThat(client.run(acquire(KEY, "one", Duration.ofHours(1)))).isTrue();
-        assertThat(client.run(acquire(KEY, "two", Duration.ofHours(1)))).isFalse();
-        assertThat(client.run(release(KEY, "two"))).isFalse();
-        assertThat(CompletableFuture.supplyAsync(() -> client.run(release(KEY, "one"))).get())
-                .isTrue();
+        assertThat(client.acquire(KEY, "one", Duration.ofHours(1))).isTrue();
+        assertThat(client.acquire(KEY, "two", Duration.ofHours(1))).isFalse();
+        assertThat(client.release(KEY, "two")).isFalse();
+        assertThat(CompletableFuture.supplyAsync(() -> client.release(KEY, "one")).get()).isTrue();
         SeckillLock unfenced = client.lock(KEY, LockOptions.defaults().fenced(false));
         unfenced.lock();
         assertThatThrownBy(unfenced::fencingToken).hasMessageContaining("no fencing tokens");
@@ -398,7 +380,7 @@ class LocksTest {
     static final class Forever {
         public static void main(String[] args) throws InterruptedException {
             RedisClient lettuce = RedisClient.create(args[0]);
-            SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce));
+            SeckillClient client = SeckillClient.create(lettuce);
             client.lock(args[1], LockOptions.defaults().lease(Duration.ofHours(1))).lock();
             new CountDownLatch(1).await();
         }

@@ -1,29 +1,24 @@
 package shop;
 
-import static io.github.seckill.client.Commands.create;
 import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillException.Code;
-import io.github.seckill.spring.listener.OrderFailurePolicy;
+import io.github.seckill.spring.OrderFailurePolicy;
 import io.github.seckill.test.SeckillServer;
-import io.micrometer.core.instrument.MeterRegistry;
-import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.*;
 import io.micrometer.core.instrument.Timer;
 import java.nio.file.Files;
 import java.util.*;
-import java.util.regex.MatchResult;
-import java.util.regex.Pattern;
+import java.util.regex.*;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.springframework.context.annotation.Bean;
 import shop.documented.Pages;
 
-/** The meters and tags of docs/java.md are those of an application to which all of it happens. */
+/** The meters and tags of docs/java-reference.md are those of an application to which all of it happens. */
 @EnabledIf("shop.documented.Pages#areHere")
 class MetersTest {
     @AutoClose private final SeckillServer server = SeckillServer.start();
@@ -46,7 +41,7 @@ class MetersTest {
         try (var context = Application.run(GivesUp.class, server)) {
             MeterRegistry meters = context.getBean(MeterRegistry.class);
             SeckillClient seckill = context.getBean(SeckillClient.class);
-            seckill.run(create("7", 10, SaleRules.none()));
+            seckill.create("7", 10, SaleRules.none());
             seckill.tryBuy("7", "bad", "b0");
             seckill.tryBuy("7", "good", "g0");
             await().until(() -> meters.find("seckill.listener.dead.letter").counter() != null);
@@ -94,7 +89,7 @@ class MetersTest {
     }
 
     private static String meterTable() throws Exception {
-        String page = Files.readString(Pages.ROOT.resolve("docs/java.md"));
+        String page = Files.readString(Pages.ROOT.resolve("docs/java-reference.md"));
         int from = page.indexOf("| meter |");
         return page.substring(from, page.indexOf("\n\n", from));
     }

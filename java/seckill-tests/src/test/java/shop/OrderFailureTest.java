@@ -1,23 +1,20 @@
 package shop;
 
-import static io.github.seckill.client.Commands.*;
-import static shop.ListenerShop.*;
 import static org.assertj.core.api.Assertions.assertThat;
+import static shop.ListenerShop.*;
 import static shop.Until.await;
 
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.OrderState;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.spring.listener.*;
-import io.github.seckill.spring.listener.OrderFailurePolicy.Decision;
-import java.time.Duration;
-import java.time.Instant;
+import io.github.seckill.client.*;
+import io.github.seckill.client.Order;
+import io.github.seckill.spring.*;
+import io.github.seckill.spring.OrderEvent.*;
+import io.github.seckill.spring.OrderFailurePolicy.Decision;
+import io.github.seckill.spring.OrderFailurePolicy.OrderFailure;
+import java.time.*;
 import java.util.*;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import java.util.concurrent.atomic.*;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -30,7 +27,7 @@ class OrderFailureTest {
     void anEntryThatFailsIsRetriedUnderTheSameKeyAndHoldsNoOtherUp() {
         recorder.refuses = event -> event.order().orderId().equals("a1");
         shop.start(RETRY, recorder);
-        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.client.create("7", 5, SaleRules.none());
         shop.buy("7", "alice", "a1");
         shop.buy("7", "bob", "b1");
 
@@ -49,7 +46,7 @@ class OrderFailureTest {
     @Test
     void anEntryThatFailsComesAgainAfterTwiceAsLongUpToTheLongest() {
         List<Duration> calls = new CopyOnWriteArrayList<>();
-        shop.client.run(create("7", 1, SaleRules.none()));
+        shop.client.create("7", 1, SaleRules.none());
         long began = System.nanoTime();
         recorder.refuses = event -> calls.add(Duration.ofNanos(System.nanoTime() - began));
         shop.start(RETRY, recorder);
@@ -68,7 +65,7 @@ class OrderFailureTest {
     void aDeadLetterByPolicyReleasesNothing() {
         recorder.refuses = event -> event.order().orderId().equals("a1");
         shop.start(OrderFailurePolicy.deadLetterAfter(Duration.ofMillis(50)), recorder);
-        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.client.create("7", 5, SaleRules.none());
         shop.buy("7", "alice", "a1");
         // Nothing is given up before another entry was handled, however long it has failed.
         await().until(() -> recorder.refusals("a1") >= 4);
@@ -82,8 +79,8 @@ class OrderFailureTest {
                 .containsEntry("dlqGroup", GROUP).containsEntry("dlqOrder", "unknown")
                 .containsKeys("dlqId", "dlqDeliveries", "dlqReason");
         await("acknowledged").until(() -> shop.pending(ORDERS).isEmpty());
-        assertThat(shop.state("a1")).isEqualTo(OrderState.SOLD);
-        assertThat(shop.client.run(info("7")).left()).isEqualTo(3);
+        assertThat(shop.state("a1")).isEqualTo(Order.State.SOLD);
+        assertThat(shop.client.info("7").left()).isEqualTo(3);
         assertThat(shop.entries("stream.orders.released")).isEmpty();
     }
 
@@ -91,12 +88,12 @@ class OrderFailureTest {
     void onlyAnOrderThatIsNotSoldIsRejectedByPolicy() {
         recorder.refuses = event -> event instanceof OrderPlaced
                 && Set.of("a1", "b1", "u1").contains(event.order().orderId());
-        shop.client.run(create("7", 5, HELD));
+        shop.client.create("7", 5, HELD);
         shop.redis.opsForValue().set("seckill:stock:8", "1");
         shop.buy("7", "alice", "a1");
         shop.buy("7", "bob", "b1");
         shop.buy("8", "ute", "u1");
-        shop.client.run(confirm(OrderRef.of("7", "bob", "b1")));
+        shop.client.confirm(OrderRef.of("7", "bob", "b1"));
         shop.start(failure -> Decision.REJECT_IF_UNSOLD, recorder);
         shop.redis.opsForValue().set("seckill:stock:9", "1000");
 
@@ -106,15 +103,15 @@ class OrderFailureTest {
             shop.buy("9", other, other);
             return shop.entries("stream.orders.dlq").size() == 1;
         });
-        assertThat(shop.state("a1")).isEqualTo(OrderState.REJECTED);
+        assertThat(shop.state("a1")).isEqualTo(Order.State.REJECTED);
         await().until(() -> recorder.handledIds().contains("released a1"));
         refusedAgain("b1", 2);
         refusedAgain("u1", 2);
-        assertThat(shop.state("b1")).isEqualTo(OrderState.SOLD);
+        assertThat(shop.state("b1")).isEqualTo(Order.State.SOLD);
         assertThat(shop.redis.opsForValue().get("seckill:stock:8")).isEqualTo("0");
         assertThat(shop.entries("stream.orders.dlq")).hasSize(1);
         assertThat(shop.pending(ORDERS)).hasSize(2);
-        assertThat(shop.client.run(info("7")).left()).isEqualTo(4);
+        assertThat(shop.client.info("7").left()).isEqualTo(4);
     }
 
     @Test
@@ -122,7 +119,7 @@ class OrderFailureTest {
         AtomicBoolean isLate = new AtomicBoolean();
         recorder.refuses = event -> event.order().orderId().equals("a1");
         shop.start(failure -> isLate.get() ? Decision.REJECT_IF_UNSOLD : Decision.RETRY, recorder);
-        shop.client.run(create("7", 5, HELD));
+        shop.client.create("7", 5, HELD);
         shop.buy("7", "alice", "a1");
         await().until(() -> recorder.refusals("a1") >= 1);
         shop.buy("7", "bob", "b1");
@@ -132,10 +129,10 @@ class OrderFailureTest {
         isLate.set(true);
         refusedAgain("a1", 3);
         assertThat(shop.entries("stream.orders.dlq")).isEmpty();
-        assertThat(shop.state("a1")).isEqualTo(OrderState.HELD);
+        assertThat(shop.state("a1")).isEqualTo(Order.State.HELD);
         recorder.refuses = event -> event.order().orderId().equals("a1");
         shop.buy("7", "carol", "c1");
-        await().until(() -> shop.state("a1") == OrderState.REJECTED);
+        await().until(() -> shop.state("a1") == Order.State.REJECTED);
     }
 
     private void refusedAgain(String order, int times) {
@@ -148,7 +145,7 @@ class OrderFailureTest {
         recorder.refuses = event -> true;
         OrderListenerContainer container =
                 shop.start(failure -> Decision.REJECT_IF_UNSOLD, recorder);
-        shop.client.run(create("7", 100, HELD));
+        shop.client.create("7", 100, HELD);
         shop.buyAll(1, 20);
         await().until(() -> container.intakeStopped(GROUP) == 1);
         shop.buyAll(21, 40);
@@ -157,17 +154,17 @@ class OrderFailureTest {
         long before = recorder.refusedOrders();
         await("one is read now and then").until(() -> recorder.refusedOrders() > before);
         assertThat(shop.entries("stream.orders.dlq")).isEmpty();
-        assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
+        assertThat(shop.client.info("7").held()).isEqualTo(40);
 
         recorder.refuses = event -> false;
         await().until(() -> recorder.handled.size() == 40);
         await().until(() -> container.intakeStopped(GROUP) == 0);
-        assertThat(shop.client.run(info("7")).held()).isEqualTo(40);
+        assertThat(shop.client.info("7").held()).isEqualTo(40);
     }
 
     @Test
     void aMalformedEntryStaysPendingAndIsNoOrder() {
-        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.client.create("7", 5, SaleRules.none());
         shop.redis.opsForStream().add(ORDERS, Map.of("userId", "alice"));
         shop.start(RETRY, recorder);
         shop.buy("7", "bob", "b1");

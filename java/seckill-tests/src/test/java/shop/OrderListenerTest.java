@@ -1,35 +1,25 @@
 package shop;
 
-import static io.github.seckill.client.Commands.*;
+import static org.assertj.core.api.Assertions.*;
 import static shop.ListenerShop.*;
-import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.tuple;
 import static shop.Until.await;
 
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.OrderState;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.spring.listener.*;
-import io.github.seckill.spring.listener.PaymentToRefund.Reason;
-import io.lettuce.core.KillArgs;
-import io.lettuce.core.RedisClient;
+import io.github.seckill.client.*;
+import io.github.seckill.client.Order;
+import io.github.seckill.spring.*;
+import io.github.seckill.spring.OrderEvent.*;
+import io.github.seckill.spring.OrderEvent.PaymentToRefund.Reason;
+import io.lettuce.core.*;
 import java.time.Duration;
-import java.util.List;
-import java.util.Properties;
-import java.util.TreeSet;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.*;
+import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.springframework.beans.factory.support.DefaultListableBeanFactory;
-import org.springframework.beans.factory.support.RootBeanDefinition;
+import org.springframework.beans.factory.support.*;
+import org.springframework.data.redis.connection.stream.*;
 import org.springframework.data.redis.connection.stream.Consumer;
-import org.springframework.data.redis.connection.stream.ReadOffset;
-import org.springframework.data.redis.connection.stream.StreamOffset;
 import org.springframework.data.redis.core.RedisCallback;
 
 class OrderListenerTest {
@@ -37,7 +27,7 @@ class OrderListenerTest {
     private final Recorder recorder = new Recorder();
 
     private OrderListenerContainer startAndSell() {
-        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.client.create("7", 5, SaleRules.none());
         OrderListenerContainer container = shop.start(RETRY, recorder);
         shop.buy("7", "alice", "a1");
         await().until(() -> recorder.handledIds().contains("placed a1"));
@@ -53,7 +43,7 @@ class OrderListenerTest {
             shop.buyAll(nanos.size(), nanos.size());
             return false;
         };
-        shop.client.run(create("7", 40, SaleRules.none()));
+        shop.client.create("7", 40, SaleRules.none());
         shop.start(RETRY, recorder);
         shop.buy("7", "alice", "a1");
         await().until(() -> nanos.size() >= 39);
@@ -64,24 +54,24 @@ class OrderListenerTest {
 
     @Test
     void everyChangeOfAnOrderIsHandedOverAndAcknowledged() {
-        shop.client.run(create("7", 5, HELD));
+        shop.client.create("7", 5, HELD);
         shop.buy("7", "alice", "a1");
         shop.start(RETRY, recorder);
         shop.buy("7", "bob", "b1");
-        shop.client.run(confirm(OrderRef.of("7", "alice", "a1"), "payment-1"));
-        shop.client.run(cancel(OrderRef.of("7", "bob", "b1")));
+        shop.client.confirm(OrderRef.of("7", "alice", "a1"), "payment-1");
+        shop.client.cancel(OrderRef.of("7", "bob", "b1"));
 
         await().untilAsserted(() -> assertThat(recorder.handledIds()).containsExactlyInAnyOrder(
                 "placed a1", "placed b1", "confirmed a1", "released b1"));
-        Long sale = shop.client.run(info("7")).sale();
+        Long sale = shop.client.info("7").sale();
         assertThat(recorder.handled)
                 .allMatch(event -> event.units() == 1 && sale.equals(event.order().sale()))
                 .anyMatch(event -> event instanceof OrderPlaced placed && placed.isHeld())
                 .anyMatch(event -> event instanceof OrderConfirmed paid
                         && "payment-1".equals(paid.paymentRef()))
                 .anyMatch(event -> event instanceof OrderReleased released
-                        && released.reason() == OrderState.CANCELLED
-                        && released.was() == OrderState.HELD);
+                        && released.reason() == Order.State.CANCELLED
+                        && released.was() == Order.State.HELD);
         assertThat(new TreeSet<>(recorder.keys)).hasSize(4);
         for (String stream : List.of("", ".confirmed", ".released")) {
             await().until(() -> shop.pending(ORDERS + stream).isEmpty());
@@ -90,16 +80,16 @@ class OrderListenerTest {
 
     @Test
     void aPaymentThatBuysNothingIsNeverAConfirmation() {
-        shop.client.run(create("7", 5, HELD.limit(3)));
+        shop.client.create("7", 5, HELD.limit(3));
         OrderRef order = OrderRef.of("7", "alice", "a1");
-        shop.client.run(tryBuy("7", "alice", "a1", 3));
-        shop.client.run(confirm(order, "p1"));
-        shop.client.run(confirm(order, "p2"));
-        shop.client.run(confirm(OrderRef.of("7", "bob", "none"), "p3"));
-        shop.client.run(cancelAllBut(order, 2));
-        shop.client.run(cancelAllBut(order, 1));
-        shop.client.run(cancel(order));
-        shop.client.run(confirm(order, "p4"));
+        shop.client.tryBuy("7", "alice", "a1", 3);
+        shop.client.confirm(order, "p1");
+        shop.client.confirm(order, "p2");
+        shop.client.confirm(OrderRef.of("7", "bob", "none"), "p3");
+        shop.client.cancelAllBut(order, 2);
+        shop.client.cancelAllBut(order, 1);
+        shop.client.cancel(order);
+        shop.client.confirm(order, "p4");
         ConfirmedOnly confirmedOnly = new ConfirmedOnly();
         shop.start(RETRY, recorder, confirmedOnly);
 
@@ -134,7 +124,7 @@ class OrderListenerTest {
     @Test
     @SuppressWarnings("unchecked") // of read
     void whatADeadConsumerHasLeftIsTakenOver() {
-        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.client.create("7", 5, SaleRules.none());
         shop.buy("7", "alice", "a1");
         var streams = shop.redis.opsForStream();
         streams.createGroup(ORDERS, ReadOffset.from("0"), GROUP);
@@ -159,7 +149,7 @@ class OrderListenerTest {
             }
             return false;
         };
-        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.client.create("7", 5, SaleRules.none());
         shop.buyAll(1, 5);
         shop.start(RETRY, recorder);
         await().until(() -> !first.get());
@@ -167,7 +157,7 @@ class OrderListenerTest {
         await().until(() -> recorder.handled.size() == 5);
         slow.complete(null);
         await().until(() -> recorder.handled.size() >= 6);
-        shop.client.run(create("8", 1, SaleRules.none()));
+        shop.client.create("8", 1, SaleRules.none());
         shop.buy("8", "user", "last");
         await().until(() -> recorder.handledIds().contains("placed last"));
         assertThat(recorder.handledIds())
@@ -188,8 +178,7 @@ class OrderListenerTest {
         shop.buy("7", "carol", "c1");
         await().until(() -> recorder.handledIds().contains("placed c1"));
         await().until(() -> shop.pending(ORDERS).isEmpty());
-        assertThat(recorder.handledIds())
-                .containsExactly("placed a1", "placed b1", "placed c1");
+        assertThat(recorder.handledIds()).containsExactly("placed a1", "placed b1", "placed c1");
     }
 
     @Test
@@ -213,7 +202,7 @@ class OrderListenerTest {
             slow.join();
             return event.order().orderId().equals("o1");
         };
-        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.client.create("7", 5, SaleRules.none());
         shop.buyAll(1, 5);
         OrderListenerContainer container = shop.start(RETRY, recorder);
         await().until(inHand::get);
@@ -244,7 +233,7 @@ class OrderListenerTest {
             }
             return false;
         };
-        shop.client.run(create("7", 100, SaleRules.none()));
+        shop.client.create("7", 100, SaleRules.none());
         shop.buyAll(1, 100);
         shop.start(RETRY, recorder);
         await().until(() -> recorder.keys.size() == 5);
@@ -263,7 +252,7 @@ class OrderListenerTest {
     @SuppressWarnings("unchecked") // of read
     void consumersOfInstancesThatWereKilledAreDeletedOnceNothingIsPendingForThem() {
         shop.claimAfter = Duration.ofMillis(100);
-        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.client.create("7", 5, SaleRules.none());
         shop.buy("7", "alice", "a1");
         var streams = shop.redis.opsForStream();
         streams.createGroup(ORDERS, ReadOffset.from("0"), GROUP);
@@ -283,7 +272,7 @@ class OrderListenerTest {
 
     @Test
     void entriesOfABatchAreAcknowledgedTogether() {
-        shop.client.run(create("7", 100, SaleRules.none()));
+        shop.client.create("7", 100, SaleRules.none());
         shop.buyAll(1, 100);
         shop.start(RETRY, recorder);
         await().until(() -> recorder.handled.size() == 100);
@@ -311,7 +300,7 @@ class OrderListenerTest {
             beans.getBean("recorder");
             beans.getBean("recorder");
         }
-        shop.client.run(create("7", 5, SaleRules.none()));
+        shop.client.create("7", 5, SaleRules.none());
         shop.start(RETRY, beans);
         shop.buy("7", "alice", "a1");
         await().until(() ->
@@ -341,7 +330,7 @@ class OrderListenerTest {
         beans.registerSingleton("recorder", recorder);
         OrderFailurePolicy buries = failure -> OrderFailurePolicy.Decision.DEAD_LETTER;
         beans.registerSingleton("buries", buries);
-        shop.client.run(create("7", 20, SaleRules.none()));
+        shop.client.create("7", 20, SaleRules.none());
         shop.buyAll(1, 10);
         OrderListenerContainer container = shop.start(RETRY, beans);
         await().until(() -> recorder.handled.size() == 10);

@@ -1,7 +1,6 @@
 package shop;
 
-import io.github.seckill.spring.listener.OrderEvent;
-import io.github.seckill.spring.listener.SeckillOrderListener;
+import io.github.seckill.spring.*;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Predicate;

@@ -1,46 +1,51 @@
 package shop;
 
 import static io.github.seckill.client.Commands.*;
-import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.*;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
+import io.github.seckill.client.Cancellation.Release;
 import io.github.seckill.client.SeckillException.Code;
+import io.github.seckill.client.SeckillOptions.Coalescing;
+import io.lettuce.core.RedisClient;
+import java.io.IOException;
 import java.time.Duration;
-import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import java.util.*;
+import java.util.concurrent.*;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.MethodSource;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.*;
 
-/** What is sent again, and what is said in the end. No server: every answer is the test's. */
+/** What is sent again, and what is said in the end, when answers are lost on their way. */
 class RepetitionTest {
-    private final FakeTransport wire = new FakeTransport();
-    @AutoClose private SeckillClient client = client(Duration.ofHours(1));
+    private static final String READONLY = "-READONLY You can't write against a read only replica";
+    private static final String OOM = "-OOM command not allowed when used memory > 'maxmemory'";
+
+    @AutoClose private final Shop shop = new Shop();
+    @AutoClose private final Proxy proxy = new Proxy(shop.server);
+    @AutoClose private final RedisClient lettuce = RedisClient.create(proxy.uri());
+    @AutoClose private final SeckillClient client = client(Duration.ofMinutes(1));
+
+    RepetitionTest() throws IOException {
+        shop.selling(Shop.PATIENT, 9);
+        shop.plain.set("seckill:stock:8", "9");
+    }
 
     private SeckillClient client(Duration retryFor) {
-        return SeckillClient.create(
-                wire, SeckillOptions.defaults().coalescing(Coalescing.OFF).retryFor(retryFor));
+        return SeckillClient.create(lettuce, SeckillOptions.defaults()
+                .coalescing(Coalescing.OFF).commandTimeout(Duration.ofSeconds(20))
+                .retryFor(retryFor));
     }
 
-    private CompletableFuture<Outcome> buy() {
-        return client.start(tryBuy("7", "alice", "o1"));
+    private CompletableFuture<Purchase> buy(String voucher) {
+        return client.start(tryBuy(voucher, "alice", "o1"));
     }
 
-    private void awaitSent(int count) throws Exception {
-        await(count + " sent").until(() -> wire.count() == count);
-    }
-
-    /** A try on a managed voucher that had no answer at first, and was sent again. */
-    private CompletableFuture<Outcome> buyTwice() throws Exception {
-        CompletableFuture<Outcome> attempt = buy();
-        wire.noAnswer(0);
-        wire.answer(1, FakeTransport.MANAGED);
-        awaitSent(3);
-        return attempt;
+    /** The first command of a name is answered so, the next one so; then the server answers. */
+    private void answers(String name, String... answers) {
+        Queue<String> left = new ConcurrentLinkedQueue<>(List.of(answers));
+        proxy.rule = command -> command.get(0).equals(name) ? left.poll() : null;
     }
 
     @ParameterizedTest
@@ -48,77 +53,75 @@ class RepetitionTest {
         "TRYAGAIN", "MOVED", "ASK", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY",
         "NOREPLICAS", "BUSY"
     })
-    void what_was_refused_for_the_moment_is_sent_again_also_if_unmanaged(String word)
-            throws Exception {
+    void what_was_refused_for_the_moment_is_sent_again_also_if_unmanaged(String word) {
+        answers("SECKILL.TRY", "-" + word + " and why", "-" + word + " and why");
         try (SeckillClient impatient = client(Duration.ZERO)) {
-            CompletableFuture<Outcome> refused = impatient.start(tryBuy("7", "alice", "o1"));
-            wire.fail(0, word + " and why");
             // It was never done, and is thrown as such.
-            assertThatThrownBy(refused::join).cause()
+            assertThatThrownBy(() -> impatient.tryBuy("8", "alice", "o1"))
                     .isInstanceOf(SeckillException.NotNow.class)
                     .hasFieldOrPropertyWithValue("word", word);
         }
-        CompletableFuture<Outcome> attempt = buy();
-        wire.fail(1, word + " and why");
-        awaitSent(3);
-        assertThat(wire.sent(2).command()).isEqualTo(wire.sent(1).command());
-        wire.answer(2, 0L);
-        assertThat(attempt.join()).isEqualTo(Outcome.ACCEPTED);
+        assertThat(buy("8").join().outcome()).isEqualTo(Outcome.ACCEPTED);
+        assertThat(proxy.seen.get(2)).isEqualTo(proxy.seen.get(1));
     }
 
     @Test
-    void a_refusal_of_the_repetition_does_not_say_that_the_first_was_not_done() throws Exception {
-        CompletableFuture<Outcome> attempt = buyTwice();
-        wire.fail(2, "OOM command not allowed when used memory > 'maxmemory'");
-        awaitSent(4);
-        wire.fail(3, "READONLY You can't write against a read only replica");
-        awaitSent(5);
-        wire.answer(4, 0L);
-        assertThat(attempt.join()).isEqualTo(Outcome.ACCEPTED);
+    void a_refusal_of_the_repetition_does_not_say_that_the_first_was_not_done() {
+        answers("SECKILL.TRY", Proxy.LOSE, OOM, READONLY);
+        assertThat(buy("7").join().outcome()).isEqualTo(Outcome.ACCEPTED);
+        assertThat(proxy.count("SECKILL.TRY")).isEqualTo(4);
+        assertThat(shop.plain.get("seckill:stock:7")).isEqualTo("8");
     }
 
     @Test
-    void after_an_unanswered_one_the_end_is_unknown_whatever_came_last() throws Exception {
-        client = client(Duration.ofSeconds(1));
-        CompletableFuture<Outcome> attempt = buyTwice();
-        for (int sent = 2; !attempt.isDone(); sent++) {
-            int next = sent;
-            await("sent or over").until(() -> wire.count() > next || attempt.isDone());
-            if (!attempt.isDone()) {
-                wire.fail(next, "READONLY You can't write against a read only replica");
-            }
+    void after_an_unanswered_one_the_end_is_unknown_whatever_came_last() {
+        try (SeckillClient impatient = client(Duration.ofSeconds(1))) {
+            proxy.rule = command -> !command.get(0).equals("SECKILL.TRY") ? null
+                    : proxy.count("SECKILL.TRY") == 1 ? Proxy.LOSE : READONLY;
+            assertThat(impatient.tryBuy("7", "alice", "o1").outcome()).isEqualTo(Outcome.UNKNOWN);
         }
-        assertThat(attempt.join()).isEqualTo(Outcome.UNKNOWN);
+        assertThat(proxy.count("SECKILL.TRY")).isGreaterThan(2);
     }
 
     @Test
-    void a_mistake_ends_the_repetitions() throws Exception {
-        CompletableFuture<Outcome> attempt = buyTwice();
-        wire.fail(2, "NOVOUCHER no stock key for this voucher");
-        Until.fails(attempt, Code.NOVOUCHER);
+    void a_mistake_ends_the_repetitions() {
+        answers("SECKILL.TRY", Proxy.LOSE, "-NOVOUCHER no stock key for this voucher");
+        Until.fails(buy("7"), Code.NOVOUCHER);
+        assertThat(proxy.count("SECKILL.TRY")).isEqualTo(2);
     }
 
     @Test
     void tries_without_an_answer_share_the_question_whether_the_voucher_is_managed() {
-        CompletableFuture<Outcome> first = buy();
-        CompletableFuture<Outcome> second = buy();
-        wire.noAnswer(0);
-        wire.noAnswer(1);
-        assertThat(wire.count()).isEqualTo(3);
-        wire.answer(2, FakeTransport.UNMANAGED);
-        assertThat(first.join()).isEqualTo(Outcome.UNKNOWN);
-        assertThat(second.join()).isEqualTo(Outcome.UNKNOWN);
+        CountDownLatch both = new CountDownLatch(1);
+        proxy.rule = command -> {
+            if (command.get(0).equals("SECKILL.INFO")) {
+                Thread.sleep(300);
+                return null;
+            }
+            both.await();
+            return Proxy.LOSE;
+        };
+        CompletableFuture<Purchase> first = buy("8");
+        CompletableFuture<Purchase> second = buy("8");
+        await("sent").until(() -> proxy.seen.size() == 1);
+        both.countDown();
+        assertThat(first.join().outcome()).isEqualTo(Outcome.UNKNOWN);
+        assertThat(second.join().outcome()).isEqualTo(Outcome.UNKNOWN);
+        assertThat(proxy.count("SECKILL.INFO")).isEqualTo(1);
+        assertThat(proxy.count("SECKILL.TRY")).isEqualTo(1);
     }
 
     @Test
     void a_cancellation_is_repeated_only_if_the_voucher_is_managed() {
-        CompletableFuture<Cancellation> cancelled =
-                client.start(cancel(OrderRef.of("7", "alice", "o1")));
-        wire.noAnswer(0);
-        assertThat(wire.sent(1).command().name()).isEqualTo("SECKILL.INFO");
-        wire.answer(1, FakeTransport.UNMANAGED);
-        Until.fails(cancelled, Code.NOANSWER);
-        assertThat(wire.count()).isEqualTo(2);
+        buy("7").join();
+        buy("8").join();
+        answers("SECKILL.CANCEL", Proxy.LOSE, Proxy.LOSE);
+        Until.fails(client.start(cancel(OrderRef.of("8", "alice", "o1"))), Code.NOANSWER);
+        assertThat(proxy.count("SECKILL.CANCEL")).isEqualTo(1);
+        assertThat(proxy.count("SECKILL.INFO")).isEqualTo(1);
+        assertThat(client.cancel(OrderRef.of("7", "alice", "o1")))
+                .isEqualTo(Cancellation.ALREADY_RELEASED);
+        assertThat(proxy.count("SECKILL.CANCEL")).isEqualTo(3);
     }
 
     static List<SeckillCommand<?>> repeatable() {
@@ -134,32 +137,28 @@ class RepetitionTest {
 
     @ParameterizedTest
     @MethodSource("repeatable")
-    void what_may_be_repeated_is_sent_again_without_a_question(SeckillCommand<?> command)
-            throws Exception {
-        CompletableFuture<?> done = client.start(command);
-        wire.noAnswer(0);
-        awaitSent(2);
-        assertThat(wire.sent(1).command()).isEqualTo(wire.sent(0).command());
-        wire.answer(1, 1L);
-        done.join();
+    void what_may_be_repeated_is_sent_again_without_a_question(SeckillCommand<?> command) {
+        answers(command.name(), Proxy.DROP, ":1");
+        client.start(command).join();
+        assertThat(proxy.seen).hasSize(2);
+        assertThat(proxy.seen.get(1)).isEqualTo(proxy.seen.get(0));
     }
 
     @Test
-    void a_cart_is_sent_again_the_same() throws Exception {
-        List<Article> cart = List.of(new Article("{s}7", 1), new Article("{s}8", 2));
-        CompletableFuture<CartResult> bought = client.start(tryAll("alice", "o1", cart));
-        wire.noAnswer(0);
-        awaitSent(2);
-        assertThat(wire.sent(1).command()).isEqualTo(wire.sent(0).command());
-        assertThat(wire.sent(1).command().arguments())
-                .containsExactly("{s}7", "1", "{s}8", "2", "alice", "o1");
-        wire.answer(1, List.of(0L, 0L));
-        assertThat(bought.join().isBought()).isTrue();
-        client = client(Duration.ZERO);
-        CompletableFuture<CartResult> unknown = client.start(tryAll("alice", "o2", cart));
-        wire.noAnswer(2);
-        assertThat(unknown.join().outcomes()).containsExactly(Outcome.UNKNOWN, Outcome.UNKNOWN);
-        assertThat(unknown.join().isBought()).isFalse();
+    void a_cart_is_sent_again_the_same() {
+        shop.client(Shop.PATIENT).create("6", 9, SaleRules.none().hold(Duration.ofMinutes(15)));
+        Map<String, Long> cart = new LinkedHashMap<>(Map.of("7", 1L));
+        cart.put("6", 1L);
+        answers("SECKILL.TRYALL", Proxy.LOSE);
+        assertThat(client.tryAll("alice", "o1", cart).values()).containsOnly(Outcome.ACCEPTED);
+        assertThat(proxy.seen).hasSize(2).containsOnly(
+                List.of("SECKILL.TRYALL", "7", "1", "6", "1", "alice", "o1"));
+        assertThat(shop.plain.get("seckill:stock:6")).isEqualTo("8");
+        try (SeckillClient impatient = client(Duration.ZERO)) {
+            proxy.rule = command -> Proxy.DROP;
+            assertThat(impatient.tryAll("alice", "o2", cart).values())
+                    .containsOnly(Outcome.UNKNOWN);
+        }
     }
 
     static List<SeckillCommand<?>> onlyOnce() {
@@ -169,9 +168,8 @@ class RepetitionTest {
     @ParameterizedTest
     @MethodSource("onlyOnce")
     void what_would_be_done_twice_is_sent_once(SeckillCommand<?> command) {
-        CompletableFuture<?> done = client.start(command);
-        wire.noAnswer(0);
-        Until.fails(done, Code.NOANSWER);
-        assertThat(wire.count()).isEqualTo(1);
+        answers(command.name(), Proxy.DROP);
+        Until.fails(client.start(command), Code.NOANSWER);
+        assertThat(proxy.seen).hasSize(1);
     }
 }

@@ -1,28 +1,21 @@
 package shop;
 
-import static io.github.seckill.client.Commands.*;
-import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.*;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
-import io.github.seckill.client.lettuce.LettuceTransport;
-import io.github.seckill.spring.SeckillLockRegistry;
 import io.github.seckill.test.SeckillServer;
-import io.lettuce.core.RedisClient;
-import io.lettuce.core.RedisException;
-import io.lettuce.core.RedisURI;
+import io.lettuce.core.*;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.nio.file.*;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.Lock;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.integration.support.locks.LockRegistry;
 
 /** A context that stops and starts again, and a primary that is killed while it sells. */
 class RestartTest {
@@ -39,24 +32,24 @@ class RestartTest {
     void itGoesOn() throws InterruptedException {
         try (var context = run()) {
             SeckillClient template = context.getBean(SeckillClient.class);
-            template.run(create("7", 2, SaleRules.none()));
-            assertThat(template.tryBuy("7", "alice", "a1")).isEqualTo(Outcome.ACCEPTED);
+            template.create("7", 2, SaleRules.none());
+            assertThat(template.tryBuy("7", "alice", "a1").outcome()).isEqualTo(Outcome.ACCEPTED);
 
             // Not tied to a connection, it would be held for its lease.
-            Lock held = context.getBean(SeckillLockRegistry.class).obtain("report");
+            Lock held = context.getBean(LockRegistry.class).obtain("report");
             held.lock();
             context.stop();
             assertThatThrownBy(() -> template.tryBuy("7", "bob", "b1"))
                     .isInstanceOf(SeckillException.NotNow.class)
-                    .hasMessageContaining("the transport is closed");
+                    .hasMessageContaining("the client is disconnected");
             assertThatThrownBy(() -> template.underLock("lock", Duration.ofMillis(1), lock -> 1))
                     .isInstanceOf(SeckillException.NotNow.class);
 
             context.start();
-            assertThat(template.tryBuy("7", "bob", "b1")).isEqualTo(Outcome.ACCEPTED);
+            assertThat(template.tryBuy("7", "bob", "b1").outcome()).isEqualTo(Outcome.ACCEPTED);
             assertThat(template.underLock("lock", Duration.ofSeconds(5), lock -> 1)).contains(1);
             assertThat(CompletableFuture.supplyAsync(held::tryLock).join()).isTrue();
-            String key = "placed:" + template.run(info("7")).sale() + ":7:b1";
+            String key = "placed:" + template.info("7").sale() + ":7:b1";
             await().until(() -> context.getBean(Application.class).rows.containsKey(key));
         }
     }
@@ -108,10 +101,10 @@ class RestartTest {
             try (Sentinel sentinel = Sentinel.of(primary, folder);
                     var watcher = lettuce.connectSentinel(sentinel.uri());
                     var context = run(sentinel);
-                    SeckillClient office = SeckillClient.create(LettuceTransport.of(lettuce))) {
+                    SeckillClient office = SeckillClient.create(lettuce)) {
                 await().until(() -> watcher.sync().replicas("shop").size() == 1);
                 SeckillClient template = context.getBean(SeckillClient.class);
-                template.run(create("7", 10_000_000, SaleRules.none()));
+                template.create("7", 10_000_000, SaleRules.none());
                 Crowd buyers = new Crowd(template);
                 await().until(() -> plain.exists("seckill:stock:7") == 1);
 
@@ -122,8 +115,8 @@ class RestartTest {
                 List<String> later = buyers.awaitMore(20);
                 assertThat(buyers.stop()).containsOnlyKeys(Outcome.ACCEPTED);
                 assertThat(later).hasSizeGreaterThanOrEqualTo(20)
-                        .allSatisfy(order -> assertThat(office.run(order("7", order))).isPresent());
-                assertThat(office.run(audit("7")).isSound()).isTrue();
+                        .allSatisfy(order -> assertThat(office.order("7", order)).isPresent());
+                assertThat(office.audit("7").isSound()).isTrue();
             }
         }
     }

@@ -1,28 +1,18 @@
 package shop;
 
-import static io.github.seckill.client.Commands.create;
-import static io.github.seckill.client.Commands.info;
 import static org.assertj.core.api.Assertions.assertThat;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
-import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
-import io.lettuce.core.ClientOptions;
-import io.lettuce.core.RedisClient;
-import io.lettuce.core.RedisURI;
+import io.lettuce.core.*;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.protocol.ProtocolVersion;
 import io.micrometer.observation.ObservationRegistry;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.nio.file.*;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.Callable;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
+import java.util.*;
+import java.util.concurrent.*;
 import java.util.stream.Stream;
 
 /** A server of its own, clients as an application makes them, and what these have told. */
@@ -78,20 +68,16 @@ class Shop implements AutoCloseable {
     }
 
     /** A client as of another process: it shares no lock with the others. */
-    SeckillClient client(SeckillOptions options, ObservationRegistry observations) {
-        clients.add(new SeckillClient(LettuceTransport.of(lettuce, uri), options, observations));
-        return clients.get(clients.size() - 1);
-    }
-
     SeckillClient client(SeckillOptions options) {
-        return client(options, ObservationRegistry.NOOP);
+        clients.add(SeckillClient.create(lettuce, options.uri(uri)));
+        return clients.get(clients.size() - 1);
     }
 
     /** A client that is connected, and a managed voucher 7. */
     SeckillClient selling(SeckillOptions options, long stock) {
         SeckillClient client = client(options);
-        client.run(create("7", stock, SaleRules.none().hold(Duration.ofMinutes(15))));
-        assertThat(client.run(info("7")).left()).isEqualTo(stock);
+        client.create("7", stock, SaleRules.none().hold(Duration.ofMinutes(15)));
+        assertThat(client.info("7").left()).isEqualTo(stock);
         return client;
     }
 

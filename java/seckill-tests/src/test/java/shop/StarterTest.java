@@ -1,29 +1,22 @@
 package shop;
 
-import static io.github.seckill.client.Commands.*;
-import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.*;
 
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.spring.SeckillLockRegistry;
+import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillClient.LockedWork;
-import io.github.seckill.spring.test.SeckillServiceConnection;
-import io.github.seckill.test.SeckillServer;
+import io.github.seckill.test.*;
 import java.time.Duration;
-import java.util.List;
-import java.util.Optional;
+import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.locks.Lock;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledForJreRange;
-import org.junit.jupiter.api.condition.JRE;
+import org.junit.jupiter.api.condition.*;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.context.ApplicationContext;
 import org.springframework.data.redis.core.StringRedisTemplate;
+import org.springframework.integration.support.locks.LockRegistry;
 import org.springframework.test.context.TestPropertySource;
 
 /** What an application gets from the starter alone. */
@@ -81,7 +74,7 @@ class StarterTest {
 
     @Test
     void theLockRegistryOfSpringIntegrationLocks() throws Exception {
-        SeckillLockRegistry registry = context.getBean(SeckillLockRegistry.class);
+        LockRegistry registry = context.getBean(LockRegistry.class);
         Lock lock = registry.obtain("import");
         assertThat(lock.tryLock(1, TimeUnit.SECONDS)).isTrue();
         assertThat(registry.obtain("import").tryLock()).as("reentrant").isTrue();
@@ -96,23 +89,23 @@ class StarterTest {
     @Test
     @EnabledForJreRange(min = JRE.JAVA_21)
     void virtualThreadsBuyAndTakeTurns() throws Exception {
-        template.run(create("virtual", 200, SaleRules.none()));
+        template.create("virtual", 200, SaleRules.none());
         // Compiled for Java 17.
         var threads = (ExecutorService)
                 Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
-        List<Future<Outcome>> outcomes = IntStream.range(0, 1_000).mapToObj(i ->
+        List<Future<Purchase>> outcomes = IntStream.range(0, 1_000).mapToObj(i ->
                 threads.submit(() -> template.tryBuy("virtual", "b" + i, "b" + i))).toList();
         var all = IntStream.range(0, 50).mapToObj(i -> threads.submit(() -> template.underLock(
                 "lock:turns", Duration.ofSeconds(60), lock -> turns++))).toList();
         int accepted = 0;
-        for (Future<Outcome> outcome : outcomes) {
-            accepted += outcome.get() == Outcome.ACCEPTED ? 1 : 0;
+        for (Future<Purchase> outcome : outcomes) {
+            accepted += outcome.get().isAccepted() ? 1 : 0;
         }
         for (Future<?> turn : all) {
             turn.get();
         }
         assertThat(accepted).isEqualTo(200);
         assertThat(turns).isEqualTo(50);
-        assertThat(template.run(audit("virtual")).isSound()).isTrue();
+        assertThat(template.audit("virtual").isSound()).isTrue();
     }
 }

@@ -2,18 +2,15 @@ package shop;
 
 import static shop.Until.await;
 
-import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.*;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.cluster.*;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.output.StatusOutput;
-import io.lettuce.core.protocol.CommandArgs;
-import io.lettuce.core.protocol.ProtocolKeyword;
+import io.lettuce.core.protocol.*;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.*;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -72,13 +69,13 @@ final class TestCluster implements AutoCloseable {
 
     /** By a client that looks at the topology often. */
     @SuppressWarnings("deprecation") // by Lettuce 7, which has it by default
-    LettuceTransport transport() {
+    RedisClusterClient client() {
         lettuce = RedisClusterClient.create(servers.get(1).uri());
         ClusterTopologyRefreshOptions often = ClusterTopologyRefreshOptions.builder()
                 .enablePeriodicRefresh(Duration.ofMillis(500)).enableAllAdaptiveRefreshTriggers()
                 .adaptiveRefreshTriggersTimeout(Duration.ofMillis(200)).build();
         lettuce.setOptions(ClusterClientOptions.builder().topologyRefreshOptions(often).build());
-        return LettuceTransport.of(lettuce);
+        return lettuce;
     }
 
     /** What a Spring Boot application says of it. */

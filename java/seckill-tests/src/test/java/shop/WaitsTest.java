@@ -2,23 +2,17 @@ package shop;
 
 import static io.github.seckill.client.Commands.*;
 import static java.util.concurrent.TimeUnit.SECONDS;
-import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.*;
 import static shop.Until.await;
 
 import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillException.Code;
-import io.micrometer.observation.Observation;
-import io.micrometer.observation.ObservationHandler;
-import io.micrometer.observation.ObservationRegistry;
+import io.micrometer.observation.*;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.*;
+import java.util.concurrent.*;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -31,8 +25,8 @@ class WaitsTest {
         for (int i = 0; i < 5; i++) {
             String id = "o" + i;
             calls.add(Shop.on(() -> client.tryBuy("7", id, id)));
-            calls.add(Shop.on(() -> client.run(reserve("7", id, id + "r"))));
-            calls.add(Shop.on(() -> client.run(confirm(OrderRef.of("7", id, id), "p-" + id))));
+            calls.add(Shop.on(() -> client.reserve("7", id, id + "r")));
+            calls.add(Shop.on(() -> client.confirm(OrderRef.of("7", id, id), "p-" + id)));
             calls.add(client.start(tryBuy("7", id)));
             calls.add(client.start(extend(OrderRef.of("7", id, id), Duration.ofMinutes(1))));
             calls.add(Shop.on(() -> {
@@ -85,21 +79,21 @@ class WaitsTest {
         SeckillClient client = shop.selling(Shop.PATIENT, 100);
         shop.readOnly(true);
         List<Thread> threads = new ArrayList<>();
-        CompletableFuture<Outcome> buyer = Shop.on(() -> {
-            Outcome outcome = client.tryBuy("7", "alice", "a1");
+        CompletableFuture<Purchase> buyer = Shop.on(() -> {
+            Purchase outcome = client.tryBuy("7", "alice", "a1");
             assertThat(Thread.currentThread().isInterrupted()).isTrue();
             return outcome;
         }, threads);
-        CompletableFuture<Reservation> other =
-                Shop.on(() -> client.run(reserve("7", "bob", "b1")), threads);
+        CompletableFuture<Purchase> other =
+                Shop.on(() -> client.reserve("7", "bob", "b1"), threads);
         CompletableFuture<?> payment = Shop.on(
-                () -> client.run(confirm(OrderRef.of("7", "alice", "a1"), "p-1")), threads);
+                () -> client.confirm(OrderRef.of("7", "alice", "a1"), "p-1"), threads);
         for (Thread thread : threads) {
             await().until(() -> thread.getState() == Thread.State.WAITING);
             thread.interrupt();
         }
-        assertThat(buyer.get(30, SECONDS)).isEqualTo(Outcome.UNKNOWN);
-        assertThat(other.get(30, SECONDS)).isEqualTo(new Reservation.Unknown());
+        assertThat(buyer.get(30, SECONDS).outcome()).isEqualTo(Outcome.UNKNOWN);
+        assertThat(other.get(30, SECONDS).outcome()).isEqualTo(Outcome.UNKNOWN);
         assertThatThrownBy(() -> payment.get(30, SECONDS))
                 .hasCauseInstanceOf(SeckillException.NoAnswer.class);
         Thread.currentThread().interrupt();
@@ -107,7 +101,7 @@ class WaitsTest {
                 .isInstanceOf(SeckillException.Busy.class);
         assertThat(Thread.interrupted()).isTrue();
         shop.readOnly(false);
-        assertThat(client.run(info("7")).left()).isEqualTo(100);
+        assertThat(client.info("7").left()).isEqualTo(100);
     }
 
     /** What a server refuses for the moment did nothing, and is asked for again. */
@@ -129,9 +123,9 @@ class WaitsTest {
                 return busy.getMessage().startsWith("BUSY");
             }
         });
-        CompletableFuture<Outcome> buyer = client.start(tryBuy("7", "alice", "a1"));
+        CompletableFuture<Purchase> buyer = client.start(tryBuy("7", "alice", "a1"));
         shop.plain.scriptKill();
-        assertThat(buyer.get(30, SECONDS)).isEqualTo(Outcome.ACCEPTED);
+        assertThat(buyer.get(30, SECONDS).outcome()).isEqualTo(Outcome.ACCEPTED);
         Shop.ended(List.of(script));
     }
 
@@ -152,14 +146,14 @@ class WaitsTest {
                 return true;
             }
         });
-        SeckillClient client = shop.client(slow, observations);
-        client.run(create("7", 100, SaleRules.none().hold(Duration.ofMinutes(15))));
+        SeckillClient client = shop.client(slow.observations(observations));
+        client.create("7", 100, SaleRules.none().hold(Duration.ofMinutes(15)));
         await().until(() -> told.remove("none"));
         shop.server.freeze();
-        CompletableFuture<Outcome> first =
+        CompletableFuture<Purchase> first =
                 client.start(tryBuy("7", "alice", "a1")).orTimeout(1, SECONDS);
-        CompletableFuture<Reservation> second = client.start(reserve("7", "bob", "b1"));
-        CompletableFuture<Outcome> third =
+        CompletableFuture<Purchase> second = client.start(reserve("7", "bob", "b1"));
+        CompletableFuture<Purchase> third =
                 client.start(tryBuy("7", "carol", "c1")).orTimeout(1, SECONDS);
         second.cancel(false);
         Shop.ended(List.of(first, second, third));
@@ -167,9 +161,9 @@ class WaitsTest {
         assertThat(told).containsOnly("given_up");
         shop.server.thaw();
         // What was under way is decided all the same.
-        await().until(() -> client.run(order("7", "a1")).isPresent());
-        assertThat(client.run(order("7", "b1"))).isEmpty();
-        assertThat(client.run(audit("7")).orders()).isEqualTo(1);
+        await().until(() -> client.order("7", "a1").isPresent());
+        assertThat(client.order("7", "b1")).isEmpty();
+        assertThat(client.audit("7").orders()).isEqualTo(1);
     }
 
     @Test

@@ -2,20 +2,10 @@ package shop.documented;
 
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
-import io.github.seckill.client.Article;
-import io.github.seckill.client.CartResult;
-import io.github.seckill.client.Confirmation;
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.Outcome;
-import io.github.seckill.client.Reservation;
-import io.github.seckill.client.Reservation.Held;
-import io.github.seckill.client.Reservation.Refused;
-import io.github.seckill.client.Reservation.Sold;
-import io.github.seckill.client.Reservation.Waiting;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.spring.listener.*;
+import io.github.seckill.client.*;
+import io.github.seckill.spring.OrderEvent.*;
+import io.github.seckill.spring.SeckillOrderListener;
 import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.springframework.stereotype.Service;
@@ -36,20 +26,14 @@ class Checkout {
         return answer(seckill.reserve(voucher, user, orderId));
     }
 
-    private static String answer(Reservation reservation) {
-        if (reservation instanceof Held held) {
-            return "pay before " + held.deadline();
-        }
-        if (reservation instanceof Waiting waiting) {
-            return "number " + waiting.position() + " in line";
-        }
-        if (reservation instanceof Sold) {
-            return "paid";
-        }
-        if (reservation instanceof Refused refused) {
-            return "not reserved: " + refused.outcome();
-        }
-        return "try again with the same order id";
+    private static String answer(Purchase purchase) {
+        return switch (purchase.outcome()) {
+            case ACCEPTED ->
+                    purchase.deadline() == null ? "paid" : "pay before " + purchase.deadline();
+            case WAITING -> "number " + purchase.order().position() + " in line";
+            case UNKNOWN -> "try again with the same order id";
+            default -> "not reserved: " + purchase.outcome();
+        };
     }
 
     /** Called back by the payment provider, possibly more than once. */
@@ -92,26 +76,25 @@ class Checkout {
     }
 
     /** Buys several articles in one order, or nothing. */
-    String buyCart(String user, String orderId, List<Article> articles) {
-        CartResult cart = seckill.tryAll(user, orderId, articles);
-        if (cart.outcomes().contains(Outcome.UNKNOWN)) {
+    String buyCart(String user, String orderId, Map<String, Long> units) {
+        Map<String, Outcome> cart = seckill.tryAll(user, orderId, units);
+        if (cart.containsValue(Outcome.UNKNOWN)) {
             return "try again with the same order id";
         }
-        return cart.isBought() ? "bought" : "not bought: " + cart.outcomes();
+        boolean bought = cart.values().stream().allMatch(Outcome.ACCEPTED::equals);
+        return bought ? "bought" : "not bought: " + cart;
     }
 
-    private final Cache<String, Outcome> soldOut =
+    private final Cache<String, Purchase> soldOut =
             Caffeine.newBuilder().expireAfterWrite(Duration.ofSeconds(1)).build();
 
     /** A buyer's first request; a repetition asks the server, which knows the order. */
-    Outcome quick(String voucher, String user, String orderId) {
-        Outcome outcome = soldOut.getIfPresent(voucher);
-        if (outcome == null) {
-            outcome = seckill.tryBuy(voucher, user, orderId);
-            if (outcome == Outcome.SOLD_OUT) {
-                soldOut.put(voucher, outcome);
-            }
+    Purchase quick(String voucher, String user, String orderId) {
+        Purchase known = soldOut.getIfPresent(voucher);
+        Purchase purchase = known != null ? known : seckill.tryBuy(voucher, user, orderId);
+        if (purchase.outcome() == Outcome.SOLD_OUT) {
+            soldOut.asMap().putIfAbsent(voucher, purchase);
         }
-        return outcome;
+        return purchase;
     }
 }

@@ -1,30 +1,21 @@
 package shop.documented;
 
-import static io.github.seckill.client.Commands.*;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.*;
-import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.api.sync.RedisCommands;
-import io.lettuce.core.codec.ByteArrayCodec;
-import io.lettuce.core.codec.StringCodec;
-import io.lettuce.core.output.GenericMapOutput;
-import io.lettuce.core.output.IntegerOutput;
-import io.lettuce.core.protocol.CommandArgs;
-import io.lettuce.core.protocol.ProtocolKeyword;
+import io.lettuce.core.codec.*;
+import io.lettuce.core.output.*;
+import io.lettuce.core.protocol.*;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
-import java.util.Map;
+import java.util.*;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.InstanceOfAssertFactories;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.condition.EnabledIf;
-import org.springframework.data.redis.connection.lettuce.LettuceConnection;
-import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.*;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.data.redis.core.script.DefaultRedisScript;
 import redis.clients.jedis.Jedis;
@@ -39,11 +30,11 @@ class ClientsPageTest {
     @AutoClose private final SeckillServer server = SeckillServer.start();
     @AutoClose private final RedisClient lettuce = RedisClient.create(server.uri());
     @AutoClose private final SeckillClient seckill =
-            SeckillClient.create(LettuceTransport.of(lettuce));
+            SeckillClient.create(lettuce);
 
     @BeforeEach
     void open() {
-        seckill.run(create("7", 10, SaleRules.none().limit(2)));
+        seckill.create("7", 10, SaleRules.none().limit(2));
     }
 
     /** Names of commands, for both clients. */
@@ -72,10 +63,10 @@ class ClientsPageTest {
     @Test
     void theLibrary() throws InterruptedException {
         String orderId = "library";
-        Outcome outcome = seckill.tryBuy("7", "alice", orderId);
-        SaleInfo info = seckill.run(info("7"));
+        Purchase bought = seckill.tryBuy("7", "alice", orderId);
+        SaleInfo info = seckill.info("7");
         boolean held = seckill.lock("lock:report").tryLock(5, TimeUnit.SECONDS);
-        assertThat(outcome).isEqualTo(Outcome.ACCEPTED);
+        assertThat(bought.outcome()).isEqualTo(Outcome.ACCEPTED);
         assertThat(info.total()).isEqualTo(10);
         assertThat(held).isTrue();
     }
@@ -141,7 +132,7 @@ class ClientsPageTest {
                         new IntegerOutput<>(ByteArrayCodec.INSTANCE), voucher, user, id);
             }
             assertThat(outcome).isZero();
-            assertThat(seckill.run(order("7", orderId))).isPresent();
+            assertThat(seckill.order("7", orderId)).isPresent();
         } finally {
             lettuceConnectionFactory.destroy();
         }

@@ -1,8 +1,8 @@
 package shop.documented;
 
 import io.github.seckill.client.OrderRef;
-import io.github.seckill.spring.listener.OrderPlaced;
-import io.github.seckill.spring.listener.SeckillOrderListener;
+import io.github.seckill.spring.OrderEvent.*;
+import io.github.seckill.spring.SeckillOrderListener;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 import org.springframework.stereotype.Component;

@@ -1,8 +1,7 @@
 package shop.documented;
 
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.nio.file.*;
 
 /** The pages of the documentation, wherever a test runs. */
 public final class Pages {

@@ -25,7 +25,7 @@ class VoucherOrderService {
     String buy(long voucherId, long userId) {
         String orderId = seckill.nextId("order"); // Or any id of yours that no other order has.
         return switch (seckill.tryBuy(
-                String.valueOf(voucherId), String.valueOf(userId), orderId)) {
+                String.valueOf(voucherId), String.valueOf(userId), orderId).outcome()) {
             case ACCEPTED -> "ordered";
             case SOLD_OUT -> "sold out";
             case AT_LIMIT -> "one order per user";

@@ -1,13 +1,11 @@
 package shop.documented.first;
 
-import io.github.seckill.client.SaleRules;
-import io.github.seckill.client.SeckillClient;
-import io.github.seckill.spring.listener.OrderPlaced;
-import io.github.seckill.spring.listener.SeckillOrderListener;
+import io.github.seckill.client.*;
+import io.github.seckill.spring.OrderEvent.*;
+import io.github.seckill.spring.SeckillOrderListener;
 import java.time.Duration;
 import java.util.stream.IntStream;
-import org.springframework.boot.CommandLineRunner;
-import org.springframework.boot.SpringApplication;
+import org.springframework.boot.*;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.context.annotation.Bean;
 

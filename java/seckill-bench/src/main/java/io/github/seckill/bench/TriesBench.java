@@ -1,11 +1,9 @@
 package io.github.seckill.bench;
 
-import static java.util.concurrent.CompletableFuture.supplyAsync;
-
 import com.sun.management.OperatingSystemMXBean;
 import io.github.seckill.client.*;
-import io.github.seckill.client.lettuce.LettuceTransport;
-import io.github.seckill.spring.listener.*;
+import io.github.seckill.client.SeckillOptions.Coalescing;
+import io.github.seckill.spring.*;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.*;
 import io.lettuce.core.XReadArgs.StreamOffset;
@@ -17,31 +15,28 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.*;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
-import org.springframework.beans.factory.support.DefaultListableBeanFactory;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.data.redis.core.script.DefaultRedisScript;
 
 /**
- * Tries by many threads on one server: the usual script, the same answered natively, tryBuy, tryBuy
- * coalesced. Prints the figures of java/README.md, and what it does
- * meanwhile to the standard error.
+ * Tries by many threads on one server: the usual script by StringRedisTemplate, tryBuy, tryBuy
+ * coalesced, and both with their consumers. Prints the tables of java/README.md: medians of rounds
+ * in turn, and ratios to the script's.
  *
- * <p>Arguments: the script, and how many seconds each measurement takes. There are 78, and each is
- * preceded by a quarter of that time unmeasured. And how many kills: {@link LocksBench} runs next.
- * Not run by the tests.
+ * <p>Arguments: the script, how many seconds each measurement takes, each of which is preceded by a
+ * quarter of that time unmeasured. Not run by the tests.
  */
 final class TriesBench implements AutoCloseable {
     private static final int STOCK = 100_000_000;
-    private static final int ROUNDS = 3;
+    /** Of which the first is not counted: what runs in it is compiled then. */
+    private static final int ROUNDS = 6;
     private static final OperatingSystemMXBean OWN =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
@@ -55,12 +50,12 @@ final class TriesBench implements AutoCloseable {
     private final AtomicLong handled = new AtomicLong();
     /** CPU per try in each round, by what was measured. */
     private final Map<String, List<Cpu>> figures = new LinkedHashMap<>();
-    private final String script;
+    private final DefaultRedisScript<Long> script;
     private final double seconds;
     private int threads;
 
     private TriesBench(String script, double seconds) {
-        this.script = script;
+        this.script = new DefaultRedisScript<>(script, Long.class);
         this.seconds = seconds;
         connections.afterPropertiesSet();
         connections.start();
@@ -76,13 +71,12 @@ final class TriesBench implements AutoCloseable {
                 bench.tries();
             }
         }
-        LocksBench.main(Arrays.copyOfRange(args, 1, args.length));
     }
 
     /** Microseconds of the server's main thread, and of this virtual machine. */
     private record Cpu(double server, double here) {}
 
-    private interface Try {
+    private interface Attempt {
         void buy(String user, String orderId);
     }
 
@@ -91,16 +85,14 @@ final class TriesBench implements AutoCloseable {
         ObservationRegistry observed = ObservationRegistry.create();
         observed.observationConfig().observationHandler(
                 new DefaultMeterObservationHandler(new SimpleMeterRegistry()));
-        ObservationRegistry none = ObservationRegistry.NOOP;
         for (boolean soldOut : new boolean[] {false, true}) {
             for (int round = 0; round < ROUNDS; round++) {
-                script("script", soldOut, "");
-                script(
-                        "script, answered natively", soldOut,
-                        plain.digest(script) + " SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]");
-                client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF), none);
-                client("`tryBuy`, coalesced", soldOut, options, none);
-                client("`tryBuy`, coalesced, observed", soldOut, options, observed);
+                reset(soldOut);
+                measure("script", (user, id) ->
+                        template.execute(script, List.of(), "7", user, id));
+                client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF));
+                client("`tryBuy`, coalesced", soldOut, options);
+                client("`tryBuy`, coalesced, observed", soldOut, options.observations(observed));
             }
             print((soldOut ? "sold out" : "accepted") + ", threads: " + threads);
         }
@@ -120,8 +112,7 @@ final class TriesBench implements AutoCloseable {
     /** The usual shop: an id and a script for each purchase, and a loop that reads one order. */
     @SuppressWarnings("unchecked") // a generic array for varargs
     private void withLoop() throws Exception {
-        reset(false, "");
-        DefaultRedisScript<Long> usual = new DefaultRedisScript<>(script, Long.class);
+        reset(false);
         try (var connection = lettuce.connect()) {
             RedisCommands<String, String> stream = connection.sync();
             launch(() -> {
@@ -136,32 +127,26 @@ final class TriesBench implements AutoCloseable {
             });
             measure("script, loop", (user, orderId) -> {
                 Long id = template.opsForValue().increment("icr:order:2026:11:22");
-                template.execute(usual, List.of(), "7", user, id.toString());
+                template.execute(script, List.of(), "7", user, id.toString());
             });
         }
     }
 
     private void withListener() throws Exception {
-        reset(false, "");
-        DefaultListableBeanFactory beans = new DefaultListableBeanFactory();
-        beans.registerSingleton("rows", this);
-        OrderListenerOptions defaults = new OrderListenerOptions(
-                true, null, "stream.orders", "userId voucherId id", List.of(), 1, 100,
-                Duration.ofSeconds(1), Duration.ofSeconds(60), Duration.ofSeconds(1),
-                Duration.ofSeconds(60), Duration.ofSeconds(20));
-        OrderListenerContainer listener = new OrderListenerContainer(
-                beans, () -> connections, defaults, OrderFailurePolicy.retryForever());
-        listener.afterSingletonsInstantiated();
-        listener.start();
-        try (SeckillClient client = SeckillClient.create(LettuceTransport.of(lettuce))) {
+        reset(false);
+        try (var context = new AnnotationConfigApplicationContext()) {
+            context.registerBean(LettuceConnectionFactory.class, () ->
+                    new LettuceConnectionFactory(server.host(), server.port()));
+            context.getBeanFactory().registerSingleton("rows", this);
+            context.register(SeckillAutoConfiguration.class);
+            context.refresh();
+            SeckillClient client = context.getBean(SeckillClient.class);
             measure("`tryBuy`, listener", (user, id) -> client.tryBuy("7", user, id));
-        } finally {
-            listener.stop();
         }
     }
 
     @SeckillOrderListener(group = "g1")
-    void row(OrderPlaced placed) {
+    void row(OrderEvent.OrderPlaced placed) {
         handled.incrementAndGet();
     }
 
@@ -186,49 +171,41 @@ final class TriesBench implements AutoCloseable {
                 middle(rounds.stream().map(Cpu::here).toList()));
     }
 
-    static double middle(List<Double> rounds) {
+    private static double middle(List<Double> rounds) {
         return rounds.stream().sorted().toList().get(rounds.size() / 2);
     }
 
-    private void script(String name, boolean soldOut, String natively) throws Exception {
-        reset(soldOut, natively);
-        DefaultRedisScript<Long> usual = new DefaultRedisScript<>(script, Long.class);
-        measure(
-                name, (user, orderId) -> template.execute(usual, List.of(), "7", user, orderId));
-    }
-
-    private void client(
-            String name, boolean soldOut, SeckillOptions options, ObservationRegistry observations)
-            throws Exception {
-        reset(soldOut, "");
-        try (SeckillClient client =
-                new SeckillClient(LettuceTransport.of(lettuce), options, observations)) {
+    private void client(String name, boolean soldOut, SeckillOptions options) throws Exception {
+        reset(soldOut);
+        try (SeckillClient client = SeckillClient.create(lettuce, options)) {
             measure(name, (user, orderId) -> client.tryBuy("7", user, orderId));
-            System.err.printf(
-                    "%s, %s: sent in %d commands%n",
-                    name, soldOut ? "sold out" : "accepted", client.tryCommands());
         }
     }
 
-    private void reset(boolean soldOut, String natively) {
+    private void reset(boolean soldOut) {
         handled.set(0);
         plain.flushall();
-        plain.configSet("seckill.scripts", natively);
         plain.set("seckill:stock:7", soldOut ? "0" : String.valueOf(STOCK));
         plain.xgroupCreate(
                 StreamOffset.from("stream.orders", "0"), "g1", XGroupCreateArgs.Builder.mkstream());
     }
 
-    private void measure(String name, Try attempt) throws Exception {
+    private void measure(String name, Attempt attempt) throws Exception {
         long before = loop(attempt, seconds / 4);
         awaitHandled(before);
         double server = cpuSeconds(plain);
         long here = OWN.getProcessCpuTime();
         long tries = loop(attempt, seconds);
         awaitHandled(before + tries);
-        figures.computeIfAbsent(name, absent -> new ArrayList<>()).add(new Cpu(
+        Cpu cpu = new Cpu(
                 (cpuSeconds(plain) - server) * 1e6 / tries,
-                (OWN.getProcessCpuTime() - here) / 1e3 / tries));
+                (OWN.getProcessCpuTime() - here) / 1e3 / tries);
+        List<Cpu> rounds = figures.get(name);
+        if (rounds == null) {
+            figures.put(name, new ArrayList<>());
+        } else {
+            rounds.add(cpu);
+        }
     }
 
     /** Where orders are consumed, their consumer has a part in the price. */
@@ -239,16 +216,22 @@ final class TriesBench implements AutoCloseable {
     }
 
     /** How many tries all threads have made. */
-    private long loop(Try attempt, double forSeconds) {
+    private long loop(Attempt attempt, double forSeconds) {
         long end = System.nanoTime() + (long) (forSeconds * 1e9);
         List<CompletableFuture<Long>> parts = IntStream.range(0, threads)
-                .mapToObj(i -> supplyAsync(() -> buyUntil(attempt, end), TriesBench::launch))
-                .toList();
+                .mapToObj(i -> CompletableFuture.supplyAsync(() -> {
+                    long tries = 0;
+                    for (; System.nanoTime() < end; tries++) {
+                        String user = Long.toString(users.incrementAndGet());
+                        attempt.buy(user, user);
+                    }
+                    return tries;
+                }, TriesBench::launch)).toList();
         return parts.stream().mapToLong(CompletableFuture::join).sum();
     }
 
     /** A thread for each piece of work, a virtual one where the JDK has them. */
-    static void launch(Runnable work) {
+    private static void launch(Runnable work) {
         try {
             Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work);
         } catch (ReflectiveOperationException older) {
@@ -258,27 +241,11 @@ final class TriesBench implements AutoCloseable {
         }
     }
 
-    private long buyUntil(Try attempt, long end) {
-        long tries = 0;
-        for (; System.nanoTime() < end; tries++) {
-            String user = Long.toString(users.incrementAndGet());
-            attempt.buy(user, user);
-        }
-        return tries;
-    }
-
     /** What the server's main thread has used, by the section {@code cpu} of INFO. */
-    static double cpuSeconds(RedisCommands<String, String> plain) throws IOException {
-        String info = plain.info("cpu");
-        return field(info, "used_cpu_user_main_thread") + field(info, "used_cpu_sys_main_thread");
-    }
-
-    private static double field(String info, String name) throws IOException {
-        Matcher matcher = Pattern.compile(name + ":([0-9.]+)").matcher(info);
-        if (!matcher.find()) {
-            throw new IOException("no " + name);
-        }
-        return Double.parseDouble(matcher.group(1));
+    private static double cpuSeconds(RedisCommands<String, String> plain) throws IOException {
+        return Pattern.compile("used_cpu_(user|sys)_main_thread:([0-9.]+)")
+                .matcher(plain.info("cpu")).results()
+                .mapToDouble(found -> Double.parseDouble(found.group(2))).sum();
     }
 
     @Override

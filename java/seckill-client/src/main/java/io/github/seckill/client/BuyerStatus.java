@@ -14,5 +14,5 @@ import org.jspecify.annotations.Nullable;
  * @param waiting how many of the units the user waits for in line
  */
 public record BuyerStatus(
-        @Nullable Long units, @Nullable String orderId, @Nullable OrderState state,
+        @Nullable Long units, @Nullable String orderId, Order.@Nullable State state,
         @Nullable Instant deadline, @Nullable Long waiting) {}

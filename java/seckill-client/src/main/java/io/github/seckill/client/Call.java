@@ -1,14 +1,16 @@
 package io.github.seckill.client;
 
-import java.util.ArrayList;
-import java.util.List;
+import java.util.*;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** One command that is sent as it is. Immutable. */
-final class Call<T> extends SaleCommand<T> {
+/** One command that is sent as it is. Immutable. Its first argument is a key. */
+final class Call<T> extends SeckillCommand<T> {
+    private static final Set<String> OF_A_SALE =
+            Set.of("SECKILL.TRY", "SECKILL.RESTOCK", "SECKILL.ALTER", "SECKILL.DROP");
+
     /** When a command without an answer may be sent again. */
     enum Repeat {
         ALWAYS,
@@ -20,28 +22,22 @@ final class Call<T> extends SaleCommand<T> {
     }
 
     private final String name;
-    private final List<String> arguments;
+    final List<String> arguments;
     private final Repeat repeat;
     private final Function<@Nullable Object, T> reader;
     private final @Nullable T unanswered;
-    private final Supplier<List<String>> now;
-
-    private Call(
-            String name, List<String> arguments, Repeat repeat,
-            Function<@Nullable Object, T> reader, @Nullable T unanswered) {
-        this(name, arguments, repeat, reader, unanswered, () -> arguments);
-    }
+    private final @Nullable Supplier<List<String>> now;
 
     private Call(
             String name, List<String> arguments, Repeat repeat,
             Function<@Nullable Object, T> reader, @Nullable T unanswered,
-            Supplier<List<String>> now) {
-        this.now = now;
+            @Nullable Supplier<List<String>> now) {
         this.name = name;
         this.arguments = arguments;
         this.repeat = repeat;
         this.reader = reader;
         this.unanswered = unanswered;
+        this.now = now;
     }
 
     /** A command that may be sent again. */
@@ -50,7 +46,7 @@ final class Call<T> extends SaleCommand<T> {
         for (Object argument : arguments) {
             texts.add(argument.toString());
         }
-        return new Call<>(name, texts, Repeat.ALWAYS, reader, null);
+        return new Call<>(name, texts, Repeat.ALWAYS, reader, null, null);
     }
 
     /** With an option and its value, if there is a value. */
@@ -66,34 +62,40 @@ final class Call<T> extends SaleCommand<T> {
     Call<T> with(String... more) {
         List<String> all = new ArrayList<>(arguments);
         all.addAll(List.of(more));
-        return new Call<>(name, all, repeat, reader, unanswered);
+        return new Call<>(name, all, repeat, reader, unanswered, null);
     }
 
     /** Only a managed voucher has a sale, which never comes back once it has ended. */
     @Override
     public Call<T> inSale(long sale) {
+        if (!OF_A_SALE.contains(name)) {
+            throw new UnsupportedOperationException(name + " names no sale");
+        }
         Call<T> call = with("SALE", Long.toString(Args.sale(sale)));
         return repeat == Repeat.NEVER ? call : call.repeat(Repeat.ALWAYS);
     }
 
     Call<T> repeat(Repeat when) {
-        return new Call<>(name, arguments, when, reader, unanswered);
+        return new Call<>(name, arguments, when, reader, unanswered, now);
     }
 
-    /**
-     * With a reply for when no answer came. Without one that is {@link SeckillException.NoAnswer}.
-     */
+    /** With a reply for when no answer came, which is {@link SeckillException.NoAnswer} else. */
     Call<T> unanswered(T reply) {
-        return new Call<>(name, arguments, repeat, reader, reply);
+        return new Call<>(name, arguments, repeat, reader, reply, now);
     }
 
-    /** The same, of which that is written which is to be at that moment. */
+    /** The same, of which that is written which is to be at that moment; nothing if none is. */
     Call<T> now(Supplier<List<String>> now) {
         return new Call<>(name, arguments, repeat, reader, unanswered, now);
     }
 
-    Request request() {
-        return new Request(name, arguments, repeat == Repeat.ALWAYS, now);
+    List<String> argumentsNow() {
+        return now == null ? arguments : now.get();
+    }
+
+    /** Whether it may reach the server twice, whatever its key is. */
+    boolean isRepeatable() {
+        return repeat == Repeat.ALWAYS;
     }
 
     /** The voucher that must be managed for a repetition, if that is what it takes. */
@@ -103,6 +105,10 @@ final class Call<T> extends SaleCommand<T> {
 
     T read(@Nullable Object reply) {
         return reader.apply(reply);
+    }
+
+    boolean isTry() {
+        return name.startsWith("SECKILL.TRY") || name.equals("SECKILL.MTRY");
     }
 
     @Override
@@ -116,7 +122,7 @@ final class Call<T> extends SaleCommand<T> {
     }
 
     @Override
-    CompletableFuture<T> start(Sender sender, Tries tries) {
+    CompletableFuture<T> start(Sender sender) {
         return sender.call(this);
     }
 }

@@ -1,9 +1,6 @@
 package io.github.seckill.client;
 
 import io.github.seckill.client.Call.Repeat;
-import io.github.seckill.client.Tries.Buying;
-import io.github.seckill.client.Try.Bought;
-import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicReference;
@@ -28,48 +25,89 @@ final class Coalescer implements AutoCloseable {
 
     static @Nullable Coalescer of(
             Sender sender, SeckillOptions options, ScheduledExecutorService timer) {
-        return options.values.coalescing == Coalescing.OFF || options.values.batchMax == 1
+        return options.coalescing == SeckillOptions.Coalescing.OFF || options.batchMax == 1
                 ? null
                 : new Coalescer(sender, options, timer);
     }
 
-    Coalescer(Sender sender, SeckillOptions options, ScheduledExecutorService timer) {
+    private Coalescer(Sender sender, SeckillOptions options, ScheduledExecutorService timer) {
         this.sender = sender;
         this.timer = timer;
-        Duration window = options.values.coalescingWindow;
-        this.windowNanos = options.values.coalescing == Coalescing.ON ? window.toNanos() : 0;
-        this.batchMax = options.values.batchMax;
-        this.waitingMax = options.values.waitingMax;
-        this.patienceNanos = options.commandTimeout().plus(options.values.retryFor).toNanos();
+        boolean waits = options.coalescing == SeckillOptions.Coalescing.ON;
+        this.windowNanos = waits ? options.coalescingWindow.toNanos() : 0;
+        this.batchMax = options.batchMax;
+        this.waitingMax = options.waitingMax;
+        this.patienceNanos = options.commandTimeout.plus(options.retryFor).toNanos();
     }
 
     /**
      * What may travel together: tries on one voucher, those with ids of the server apart, since
      * they can't be repeated.
      */
-    private record Way(String voucher, boolean idsOfServer) {
-        static Way of(Try<?> attempt) {
-            return new Way(attempt.voucher, attempt.orderId.equals(Try.ID_OF_SERVER));
+    private record Way(String voucher, boolean idsOfServer) {}
+
+    /** A try and who waits for it. One that is given up before it is sent is not sent. */
+    private static final class Member extends CompletableFuture<Purchase> {
+        private enum State {
+            NEW,
+            SENT,
+            GIVEN_UP
+        }
+
+        private final Try attempt;
+        private final long came = System.nanoTime();
+        private final AtomicReference<State> state = new AtomicReference<>(State.NEW);
+        private volatile @Nullable Runnable onEnd;
+
+        Member(Try attempt) {
+            this.attempt = attempt;
+            // By its answer, or because its caller has cancelled it, or waits no longer.
+            whenComplete((value, failure) -> {
+                state.compareAndSet(State.NEW, State.GIVEN_UP);
+                Runnable listener = onEnd;
+                if (listener != null) {
+                    listener.run();
+                }
+            });
+        }
+
+        /** Whether somebody waits for it. From now on it counts as sent. */
+        boolean isToBeSent() {
+            return !isDone()
+                    && (state.compareAndSet(State.NEW, State.SENT) || state.get() == State.SENT);
+        }
+
+        /** Tells who sends it that nobody waits any more. Perhaps twice. */
+        void onEnd(Runnable listener) {
+            onEnd = listener;
+            if (isDone()) {
+                listener.run();
+            }
+        }
+
+        void busy(String why) {
+            completeExceptionally(new SeckillException.Busy("BUSY " + why, null));
         }
     }
 
     /** What waits of one voucher. Touched only inside {@code lines.compute}, which excludes. */
     private static final class Line {
-        private final Queue<Buying<?>> waiting = new ArrayDeque<>();
+        private final Queue<Member> waiting = new ArrayDeque<>();
         private boolean underWay;
         private boolean windowOpen;
     }
 
     /** What a look at a line has decided, to be done outside of it. */
     private static final class Decision {
-        private List<Buying<?>> send = List.of();
-        private final List<Buying<?>> late = new ArrayList<>();
+        private List<Member> send = List.of();
+        private final List<Member> late = new ArrayList<>();
         private boolean openWindow;
         private boolean full;
     }
 
-    void add(Buying<?> member) {
-        Way way = Way.of(member.attempt);
+    CompletableFuture<Purchase> add(Try attempt) {
+        Member member = new Member(attempt);
+        Way way = new Way(attempt.voucher, attempt.orderId.equals(Try.ID_OF_SERVER));
         Decision decision = new Decision();
         lines.compute(way, (name, present) -> {
             Line line = present == null ? new Line() : present;
@@ -89,27 +127,27 @@ final class Coalescer implements AutoCloseable {
             return line;
         });
         if (decision.full) {
-            String why = closed ? "the client is closed" : waitingMax + " tries wait to be sent";
-            member.completeExceptionally(new SeckillException.Busy("BUSY " + why, null));
+            member.busy(closed ? "the client is closed" : waitingMax + " tries wait to be sent");
         }
         carryOut(way, decision);
         if (closed) {
             close(); // It may have come after the others were told.
         }
+        return member;
     }
 
     /** Removes who has left, and says whether that made a place. */
     private boolean sweep(Line line) {
-        line.waiting.removeIf(Buying::isDone);
+        line.waiting.removeIf(Member::isDone);
         return line.waiting.size() < waitingMax;
     }
 
     /** Takes the next batch out of the line: what came first, without who has left. */
-    private List<Buying<?>> take(Line line, Decision decision) {
-        List<Buying<?>> batch = new ArrayList<>(Math.min(line.waiting.size(), batchMax));
+    private List<Member> take(Line line, Decision decision) {
+        List<Member> batch = new ArrayList<>(Math.min(line.waiting.size(), batchMax));
         long now = System.nanoTime();
         while (batch.size() < batchMax) {
-            Buying<?> next = line.waiting.poll();
+            Member next = line.waiting.poll();
             if (next == null) {
                 break;
             }
@@ -125,10 +163,7 @@ final class Coalescer implements AutoCloseable {
     }
 
     private void carryOut(Way way, Decision decision) {
-        for (Buying<?> late : decision.late) {
-            late.completeExceptionally(
-                    new SeckillException.Busy("BUSY not sent in time: the server is slow", null));
-        }
+        decision.late.forEach(late -> late.busy("not sent in time: the server is slow"));
         if (decision.openWindow) {
             try {
                 timer.schedule(() -> next(way, false), windowNanos, TimeUnit.NANOSECONDS);
@@ -136,8 +171,10 @@ final class Coalescer implements AutoCloseable {
                 next(way, false);
             }
         }
-        if (!decision.send.isEmpty()) {
-            send(way, decision.send);
+        if (decision.send.size() == 1) {
+            alone(decision.send.get(0), () -> next(way, true));
+        } else if (!decision.send.isEmpty()) {
+            together(way, decision.send);
         }
     }
 
@@ -153,17 +190,23 @@ final class Coalescer implements AutoCloseable {
         carryOut(way, decision);
     }
 
-    private void send(Way way, List<Buying<?>> batch) {
-        Runnable landed = () -> next(way, true);
-        if (batch.size() == 1) {
-            Tries.alone(sender, batch.get(0), landed);
+    /** Sends one try by itself, if somebody still waits for it. */
+    private void alone(Member member, Runnable firstAnswer) {
+        if (!member.isToBeSent()) {
+            firstAnswer.run();
             return;
         }
+        CompletableFuture<Purchase> sent = sender.call(() -> member.attempt.call, firstAnswer);
+        member.onEnd(() -> sent.cancel(false));
+        Sender.follow(sent, member);
+    }
+
+    private void together(Way way, List<Member> batch) {
         CompletableFuture<Answered> sent =
-                sender.call(() -> together(way, batch), landed);
+                sender.call(() -> batchOf(way, batch), () -> next(way, true));
         // Nobody has a part in what is written any more once all have left.
         Runnable left = () -> {
-            if (batch.stream().allMatch(Buying::isDone)) {
+            if (batch.stream().allMatch(Member::isDone)) {
                 sent.cancel(false);
             }
         };
@@ -178,71 +221,68 @@ final class Coalescer implements AutoCloseable {
     }
 
     /** Those whose tries were written, and what each was answered. */
-    private record Answered(List<Buying<?>> members, List<Object> results) {}
+    private record Answered(List<Member> members, List<?> results) {}
 
     /** One command for those who still wait when it is written. Its reply is theirs. */
-    private static Call<Answered> together(Way way, List<Buying<?>> batch) {
-        List<Buying<?>> all = living(batch);
+    private static Call<Answered> batchOf(Way way, List<Member> batch) {
+        List<Member> all = living(batch);
         List<String> arguments = arguments(way, all);
-        AtomicReference<List<Buying<?>>> written = new AtomicReference<>(all);
-        Function<@Nullable Object, Answered> reader = reply -> {
-            List<Buying<?>> members = written.get();
-            return new Answered(members, Replies.each(reply, members.size(), Coalescer::result));
-        };
+        AtomicReference<List<Member>> written = new AtomicReference<>(all);
+        Function<@Nullable Object, Answered> reader = reply -> new Answered(
+                written.get(), Replies.sized(reply, written.get().size()));
         return Call.of("SECKILL.MTRY", reader, arguments.toArray())
                 .repeat(way.idsOfServer() ? Repeat.NEVER : Repeat.IF_MANAGED)
                 .now(() -> {
-                    List<Buying<?>> members = living(all);
+                    List<Member> members = living(all);
                     written.set(members);
                     return members.size() == all.size() ? arguments : arguments(way, members);
                 });
     }
 
-    private static List<Buying<?>> living(List<Buying<?>> batch) {
-        List<Buying<?>> living = new ArrayList<>(batch);
-        living.removeIf(Buying::isDone);
+    private static List<Member> living(List<Member> batch) {
+        List<Member> living = new ArrayList<>(batch);
+        living.removeIf(Member::isDone);
         return living;
     }
 
-    private static List<String> arguments(Way way, List<Buying<?>> members) {
+    private static List<String> arguments(Way way, List<Member> members) {
         if (members.isEmpty()) {
             return List.of();
         }
         List<String> all = new ArrayList<>(1 + 2 * members.size());
         all.add(way.voucher());
-        for (Buying<?> member : members) {
+        for (Member member : members) {
             all.add(member.attempt.user);
             all.add(member.attempt.orderId);
         }
         return all;
     }
 
-    /** A {@link Bought}, or the {@link SeckillException} of this member alone. */
-    private static Object result(@Nullable Object reply) {
-        return reply instanceof SeckillException mistake ? mistake : Replies.bought(reply);
-    }
-
     private static void deliver(Answered answered) {
         for (int i = 0; i < answered.members().size(); i++) {
-            Buying<?> member = answered.members().get(i);
-            if (answered.results().get(i) instanceof Bought bought) {
-                member.decided(bought);
-            } else {
-                member.completeExceptionally((SeckillException) answered.results().get(i));
+            Member member = answered.members().get(i);
+            Object result = answered.results().get(i);
+            try {
+                if (result instanceof SeckillException mistake) {
+                    throw mistake;
+                }
+                member.complete(Replies.purchase(result, member.attempt.orderId));
+            } catch (RuntimeException broken) {
+                member.completeExceptionally(Sender.unwrapped(broken));
             }
         }
     }
 
-    private void fail(List<Buying<?>> batch, SeckillException said) {
+    private void fail(List<Member> batch, SeckillException said) {
         boolean mayBeOneOfThem =
                 said.code() == SeckillException.Code.OTHER && said.word().equals("ERR");
-        for (Buying<?> member : batch) {
+        for (Member member : batch) {
             if (mayBeOneOfThem) {
                 // One of them may be what the server refuses, such as an id that is too long.
                 // Nothing was changed, so each is tried by itself, and fails by itself.
-                Tries.alone(sender, member, () -> {});
+                alone(member, () -> {});
             } else if (said instanceof SeckillException.NoAnswer) {
-                member.decided(Bought.UNKNOWN);
+                member.complete(Purchase.without(Outcome.UNKNOWN));
             } else {
                 member.completeExceptionally(said);
             }
@@ -253,7 +293,7 @@ final class Coalescer implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
-        List<Buying<?>> left = new ArrayList<>();
+        List<Member> left = new ArrayList<>();
         for (Way way : lines.keySet()) {
             lines.computeIfPresent(way, (name, line) -> {
                 left.addAll(line.waiting);
@@ -261,7 +301,6 @@ final class Coalescer implements AutoCloseable {
                 return line;
             });
         }
-        left.forEach(member ->
-                member.completeExceptionally(new SeckillException.Busy("BUSY the client is closed", null)));
+        left.forEach(member -> member.busy("the client is closed"));
     }
 }

@@ -1,7 +1,8 @@
 package io.github.seckill.client;
 
 import io.github.seckill.client.Call.Repeat;
-import io.github.seckill.client.Try.Bought;
+import io.github.seckill.client.Cancellation.Release;
+import io.github.seckill.client.SeckillCommand.Step;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.*;
@@ -11,14 +12,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The commands of the module, for {@link SeckillClient#run} and {@link SeckillClient#start}. Meant
- * to be imported statically: {@code seckill.run(confirm(order))}.
+ * to be imported statically: {@code seckill.start(confirm(order))}.
  *
  * <p>A command without an answer is sent again unless it says otherwise here. One that is <b>sent
  * once</b> fails as {@link SeckillException.NoAnswer} then, or has a value for that.
  */
-public final class Commands extends OtherCommands {
+public final class Commands {
     private static final int TRIES_MAX = 1_024;
     private static final int ARTICLES_MAX = 32;
+    private static final int IDS_MAX = 65_536;
+    private static final Purchase UNKNOWN = Purchase.without(Outcome.UNKNOWN);
 
     private Commands() {}
 
@@ -29,150 +32,148 @@ public final class Commands extends OtherCommands {
      * @param orderId the id of the order that an accepted try makes: another for each purchase, and
      *     the same for each repetition of it; not {@code *}
      */
-    public static Try<Outcome> tryBuy(String voucher, String user, String orderId) {
+    public static Try tryBuy(String voucher, String user, String orderId) {
         return tryBuy(voucher, user, orderId, 1);
     }
 
     /** Tries to buy units, all of them or none. Never coalesced if more than one. */
-    public static Try<Outcome> tryBuy(String voucher, String user, String orderId, long units) {
-        Args.orderId(orderId);
-        Args.units(units);
-        return new Try<>(
-                voucher, user, orderId,
-                tryOne(voucher, user, orderId).option("UNITS", units == 1 ? null : units),
-                units == 1, Bought::outcome);
+    public static Try tryBuy(String voucher, String user, String orderId, long units) {
+        return tryOne(voucher, user, Args.orderId(orderId), Args.units(units), Repeat.IF_MANAGED);
     }
 
     /**
      * Tries to buy one unit and has the server make the order id, if it accepts. Sent once, and
-     * else {@link Purchase.Unknown}: {@link #status} tells what the user of a managed voucher has.
+     * else {@link Outcome#UNKNOWN}: {@link #status} tells what the user of a managed voucher has.
      */
-    public static Try<Purchase> tryBuy(String voucher, String user) {
-        String id = Try.ID_OF_SERVER;
-        Call<Bought> call = tryOne(voucher, user, id).repeat(Repeat.NEVER);
-        return new Try<>(voucher, user, id, call, true, Replies::purchase);
+    public static Try tryBuy(String voucher, String user) {
+        return tryOne(voucher, user, Try.ID_OF_SERVER, 1, Repeat.NEVER);
     }
 
-    private static Call<Bought> tryOne(String voucher, String user, String orderId) {
-        Args.text(user, "user");
-        return Call.of("SECKILL.TRY", Replies::bought, named(voucher), user, orderId)
-                .repeat(Repeat.IF_MANAGED).unanswered(Bought.UNKNOWN);
+    private static Try tryOne(
+            String voucher, String user, String orderId, long units, Repeat repeat) {
+        Function<@Nullable Object, Purchase> reader = reply -> Replies.purchase(reply, orderId);
+        Call<Purchase> call =
+                Call.of("SECKILL.TRY", reader, named(voucher), Args.text(user, "user"), orderId)
+                        .option("UNITS", units == 1 ? null : units).repeat(repeat)
+                        .unanswered(UNKNOWN);
+        return new Try(voucher, user, orderId, call, units == 1);
     }
 
     /**
-     * Tries many purchases of one unit in one command, each decided by itself in the given order.
-     * Sent again only if the voucher is managed.
+     * Tries many purchases in one command, each decided by itself in the given order. Sent again
+     * only if the voucher is managed.
      *
-     * @param attempts at least 1 and at most 1,024
+     * @param tries at least 1 and at most 1,024 of one voucher, of one unit each, about which
+     *     nothing else is said
      */
-    public static SeckillCommand<List<AttemptResult>> tryAll(String voucher, List<Attempt> attempts) {
-        Args.range(Args.present(attempts, "attempts").size(), "attempts", 1, TRIES_MAX);
-        named(voucher);
-        List<String> pairs = new ArrayList<>(2 * attempts.size());
-        for (Attempt attempt : attempts) {
-            pairs.add(attempt.user());
-            pairs.add(attempt.orderId());
+    public static SeckillCommand<List<Purchase>> tryAll(List<Try> tries) {
+        Args.range(Args.present(tries, "tries").size(), "tries", 1, TRIES_MAX);
+        String voucher = tries.get(0).voucher;
+        boolean repeatable = true;
+        List<String> pairs = new ArrayList<>(2 * tries.size());
+        for (Try one : tries) {
+            if (!one.mayTravel || !one.voucher.equals(voucher)) {
+                throw new IllegalArgumentException("tries must be of one unit of one voucher");
+            }
+            repeatable &= !one.orderId.equals(Try.ID_OF_SERVER);
+            pairs.addAll(List.of(one.user, one.orderId));
         }
-        AttemptResult unknown = new AttemptResult.Decided(Outcome.UNKNOWN);
-        return tryMany(voucher, pairs, Replies::attempt, unknown).repeat(Repeat.IF_MANAGED);
+        List<Try> all = List.copyOf(tries);
+        return Call.of("SECKILL.MTRY", reply -> Replies.purchases(reply, all), voucher)
+                .with(pairs.toArray(String[]::new))
+                .repeat(repeatable ? Repeat.IF_MANAGED : Repeat.NEVER)
+                .unanswered(Collections.nCopies(all.size(), UNKNOWN));
     }
 
     /**
-     * Tries to buy several articles in one order, all of them or none. Never coalesced, and sent
-     * again. In a cluster all vouchers are of one slot.
+     * Tries to buy several articles in one order, all of them or none, in a cluster of one slot.
+     * Never coalesced, and sent again. The cart is bought if each outcome is {@link
+     * Outcome#ACCEPTED}; all are {@link Outcome#UNKNOWN} if no answer came.
      *
      * @param orderId the id of the order of each article, the same for each repetition
-     * @param articles at least 1 and at most 32, no voucher twice
+     * @param units how many of each managed voucher: at least 1, of 1 to 32 vouchers
      */
-    public static SeckillCommand<CartResult> tryAll(
-            String user, String orderId, List<Article> articles) {
-        int size = Args.present(articles, "articles").size();
-        Args.range(size, "articles", 1, ARTICLES_MAX);
-        List<String> all = new ArrayList<>(2 * size + 2);
-        for (Article article : articles) {
-            all.add(article.voucher());
-            all.add(Long.toString(article.units()));
-        }
-        all.add(Args.text(user, "user"));
-        all.add(Args.orderId(orderId));
-        Function<@Nullable Object, CartResult> reader = reply -> new CartResult(
-                Replies.each(reply, size, code -> Outcome.of(Replies.integer(code))));
-        return Call.of("SECKILL.TRYALL", reader, all.toArray())
-                .unanswered(new CartResult(Collections.nCopies(size, Outcome.UNKNOWN)));
-    }
-
-    /** Tries pairs of a user and an order id, and reads the result of each. */
-    static <T> Call<List<T>> tryMany(
-            String voucher, List<String> pairs, Function<@Nullable Object, T> result,
-            T unanswered) {
-        int size = pairs.size() / 2;
-        return Call.of("SECKILL.MTRY", reply -> Replies.each(reply, size, result), voucher)
-                .with(pairs.toArray(String[]::new)).repeat(Repeat.NEVER)
-                .unanswered(Collections.nCopies(size, unanswered));
+    public static SeckillCommand<Map<String, Outcome>> tryAll(
+            String user, String orderId, Map<String, Long> units) {
+        Args.range(Args.present(units, "units").size(), "articles", 1, ARTICLES_MAX);
+        List<String> vouchers = new ArrayList<>();
+        List<Object> all = new ArrayList<>();
+        units.forEach((voucher, count) -> {
+            vouchers.add(named(voucher));
+            all.addAll(List.of(voucher, Args.units(count)));
+        });
+        all.addAll(List.of(Args.text(user, "user"), Args.orderId(orderId)));
+        Map<String, Outcome> unknown = new LinkedHashMap<>();
+        vouchers.forEach(voucher -> unknown.put(voucher, Outcome.UNKNOWN));
+        return Call.of("SECKILL.TRYALL", reply -> Replies.cart(reply, vouchers), all.toArray())
+                .unanswered(unknown);
     }
 
     /**
      * Reserves what a try on a managed voucher buys, which may wait in line: {@link Try#waitlist}.
-     * An accepted try asks the server a second time, for the deadline.
+     * An accepted try asks the server a second time, for the order with its deadline.
      */
-    public static SaleCommand<Reservation> reserve(Try<Outcome> attempt) {
-        return Args.present(attempt, "attempt").then(outcome -> switch (outcome) {
-            case ACCEPTED, WAITING -> reserved(attempt.voucher, attempt.orderId);
-            case UNKNOWN -> SaleCommand.value(new Reservation.Unknown());
-            default -> SaleCommand.value(new Reservation.Refused(outcome));
-        }, new Reservation.Unknown());
+    public static SeckillCommand<Purchase> reserve(Try attempt) {
+        return Args.present(attempt, "attempt").then(bought -> {
+            String orderId = bought.orderId();
+            return orderId == null
+                    ? new Step<>(bought, null)
+                    : new Step<>(null, reserved(attempt.voucher, orderId));
+        }, UNKNOWN);
     }
 
     /** Tries to buy one unit of a managed voucher and says until when it must be paid. */
-    public static SaleCommand<Reservation> reserve(String voucher, String user, String orderId) {
+    public static SeckillCommand<Purchase> reserve(String voucher, String user, String orderId) {
         return reserve(tryBuy(voucher, user, orderId));
     }
 
     /** The order is on record, now or since an earlier try: the book says where it stands. */
-    private static SeckillCommand<Reservation> reserved(String voucher, String orderId) {
-        Function<@Nullable Object, Reservation> reader =
-                reply -> Replies.reservation(orderId, Replies.order(reply));
-        return Call.of("SECKILL.ORDER", reader, voucher, orderId)
-                .unanswered(new Reservation.Unknown());
+    private static SeckillCommand<Purchase> reserved(String voucher, String orderId) {
+        Function<@Nullable Object, Purchase> reader =
+                reply -> Purchase.of(orderId, Replies.order(reply).orElse(null));
+        return Call.of("SECKILL.ORDER", reader, voucher, orderId).unanswered(UNKNOWN);
     }
 
-    /** Tries to buy of an unmanaged voucher whose keys are spelled out. Sent once. */
-    public static SeckillCommand<Outcome> tryKeys(KeyedTry attempt) {
-        String stream = attempt.orderStream();
-        KeyedTry.Fields fields = attempt.fields();
-        Call<Bought> call = Call.of(
-                        "SECKILL.TRYKEYS", Replies::bought, attempt.stockKey(),
-                        attempt.buyersKey(), stream == null ? attempt.stockKey() : stream,
-                        attempt.voucher(), attempt.user(), attempt.orderId())
-                .option("UNITS", attempt.units() == 1 ? null : attempt.units())
-                .flag("NOSTREAM", stream == null).repeat(Repeat.NEVER).unanswered(Bought.UNKNOWN);
-        if (fields != null) {
-            call = call.with("FIELDS", fields.user(), fields.voucher(), fields.orderId());
-        }
-        call = call.option("MISSING", attempt.missingIsSoldOut() ? "sold-out" : null);
-        return new Try<>(
-                attempt.voucher(), attempt.user(), attempt.orderId(), call, false,
-                Bought::outcome);
+    /**
+     * Tries to buy of an unmanaged voucher whose keys are spelled out. Sent once.
+     *
+     * @param keys the keys of stock, of buyers and of the stream of orders
+     * @param options what may follow the order id, such as {@code UNITS 2}, {@code FIELDS u v o},
+     *     {@code MISSING sold-out} or {@code NOSTREAM}, a word each
+     */
+    public static Try tryKeys(
+            List<String> keys, String voucher, String user, String orderId, String... options) {
+        Args.range(Args.present(keys, "keys").size(), "keys", 3, 3);
+        Args.orderId(orderId);
+        Call<Purchase> call = Call.of(
+                        "SECKILL.TRYKEYS", reply -> Replies.purchase(reply, orderId),
+                        Args.text(keys.get(0), "stock key"), Args.text(keys.get(1), "buyers key"),
+                        Args.text(keys.get(2), "stream"), named(voucher), Args.text(user, "user"),
+                        orderId)
+                .with(options).repeat(Repeat.NEVER).unanswered(UNKNOWN);
+        return new Try(voucher, user, orderId, call, false);
     }
 
     /** Makes a managed voucher. Sent once; {@link #info} tells. */
     public static SeckillCommand<Void> create(String voucher, long stock, SaleRules rules) {
-        Args.range(stock, "stock", 0, Long.MAX_VALUE);
+        return create(voucher, String.valueOf(Args.range(stock, "stock", 0, Long.MAX_VALUE)), rules);
+    }
+
+    /**
+     * Makes a voucher managed that has a stock key and no buyers yet. Sent once. Not before every
+     * instance passes an order id of its own: a managed voucher sells it once.
+     */
+    public static SeckillCommand<Void> adopt(String voucher, SaleRules rules) {
+        return create(voucher, "ADOPT", rules);
+    }
+
+    private static SeckillCommand<Void> create(String voucher, String stock, SaleRules rules) {
         return ruled(Call.of("SECKILL.CREATE", Replies::nothing, named(voucher), stock), rules)
                 .repeat(Repeat.NEVER);
     }
 
-    /**
-     * Makes a voucher managed whose stock key is set and which has no buyers yet. Sent once. Not
-     * before every instance passes an order id of its own: a managed voucher sells it once.
-     */
-    public static SeckillCommand<Void> adopt(String voucher, SaleRules rules) {
-        return ruled(Call.of("SECKILL.CREATE", Replies::nothing, named(voucher), "ADOPT"), rules)
-                .repeat(Repeat.NEVER);
-    }
-
     /** Changes rules of a managed voucher, also while it sells; at least one rule. */
-    public static SaleCommand<Void> alter(String voucher, SaleRules rules) {
+    public static SeckillCommand<Void> alter(String voucher, SaleRules rules) {
         if (Args.present(rules, "rules").equals(SaleRules.none())) {
             throw new IllegalArgumentException("rules must not be empty");
         }
@@ -191,50 +192,53 @@ public final class Commands extends OtherCommands {
     }
 
     /**
-     * Adds units to stock and total of a managed voucher, or removes some, and replies the units
-     * left. Sent once, since a repetition would add twice: {@link #restockTo} is sent again.
-     *
-     * @param delta how many units to add; negative to remove
+     * Adds units to a managed voucher, or removes them if negative, and replies the units left. Sent
+     * once, since a repetition would add twice: {@link #restockTo} is sent again.
      */
-    public static SaleCommand<Long> restock(String voucher, long delta) {
-        return Call.of("SECKILL.RESTOCK", Replies::integer, named(voucher), delta)
-                .repeat(Repeat.NEVER);
-    }
-
-    /**
-     * Adds units, or removes them if negative, for an order that the book lacks and that its
-     * customer has all the same. Noted with the order, so that a repetition changes nothing.
-     *
-     * @param sale the sale of the order
-     */
-    public static SeckillCommand<Long> restockFor(String voucher, long delta, String orderId, long sale) {
-        return Call.of(
-                "SECKILL.RESTOCK", Replies::integer, named(voucher), delta, "FOR",
-                Args.text(orderId, "orderId")).inSale(sale);
+    public static SeckillCommand<Long> restock(String voucher, long delta) {
+        return restock(voucher, String.valueOf(delta)).repeat(Repeat.NEVER);
     }
 
     /** Adds or removes as many units as the total takes to be this, and replies the units left. */
-    public static SaleCommand<Long> restockTo(String voucher, long total) {
+    public static SeckillCommand<Long> restockTo(String voucher, long total) {
         Args.range(total, "total", 0, Long.MAX_VALUE);
-        return Call.of("SECKILL.RESTOCK", Replies::integer, named(voucher), "TOTAL", total);
+        return restock(voucher, "TOTAL").with(String.valueOf(total));
     }
 
     /**
-     * Removes every key of a voucher, and no stream. Fails as {@link SeckillException.Code#HELD}
-     * while orders are held. Sent once, unless the sale is named.
+     * The same for an order of this sale that the book lacks and that its customer has all the same.
+     * Noted with the order, so that a repetition changes nothing.
      */
-    public static SaleCommand<DropResult> drop(String voucher) {
-        return Call.of("SECKILL.DROP", Replies.code(DropResult.class), named(voucher))
-                .repeat(Repeat.IN_SALE);
+    public static SeckillCommand<Long> restockFor(
+            String voucher, long delta, String orderId, long sale) {
+        return restock(voucher, String.valueOf(delta))
+                .option("FOR", Args.text(orderId, "orderId")).inSale(sale);
+    }
+
+    private static Call<Long> restock(String voucher, String change) {
+        return Call.of("SECKILL.RESTOCK", Replies::integer, named(voucher), change);
     }
 
     /**
-     * Removes every key of a voucher after its held orders were released, at most a hundred of them
-     * in one call. Sent once, unless the sale is named.
+     * Removes every key of a voucher, and no stream; false if there were none, or no more. Fails as
+     * {@link SeckillException.Code#HELD} while orders are held. Sent once, unless the sale is named.
      */
-    public static SaleCommand<DropResult> releaseAndDrop(String voucher) {
-        return Call.of("SECKILL.DROP", Replies.code(DropResult.class), named(voucher), "FORCE")
-                .repeat(Repeat.IN_SALE);
+    public static SeckillCommand<Boolean> drop(String voucher) {
+        return Call.of("SECKILL.DROP", Replies::flag, named(voucher)).repeat(Repeat.IN_SALE);
+    }
+
+    /** Releases the held orders of a voucher, a hundred at a time, and drops it as above. */
+    public static SeckillCommand<Boolean> releaseAndDrop(String voucher) {
+        return released(
+                Call.of("SECKILL.DROP", Replies::integer, named(voucher), "FORCE")
+                        .repeat(Repeat.IN_SALE));
+    }
+
+    private static SeckillCommand<Boolean> released(Call<Long> drop) {
+        // 2: a hundred held orders were released, and more are held.
+        return drop.then(reply -> reply == 2
+                ? new Step<>(null, released(drop))
+                : new Step<>(reply == 1, null), null);
     }
 
     /**
@@ -242,7 +246,7 @@ public final class Commands extends OtherCommands {
      * late or the second leaves no record.
      */
     public static SeckillCommand<Confirmation> confirm(OrderRef order) {
-        return ofOrder("SECKILL.CONFIRM", Replies.code(Confirmation.class), order);
+        return ofOrder("SECKILL.CONFIRM", Confirmation.class, order);
     }
 
     /**
@@ -269,7 +273,7 @@ public final class Commands extends OtherCommands {
     }
 
     private static Call<Confirmation> payment(OrderRef order, String paymentRef) {
-        return ofOrder("SECKILL.CONFIRM", Replies.code(Confirmation.class), order)
+        return ofOrder("SECKILL.CONFIRM", Confirmation.class, order)
                 .option("REF", Args.text(paymentRef, "paymentRef"));
     }
 
@@ -279,66 +283,59 @@ public final class Commands extends OtherCommands {
      * it only if the answer is one to {@link Confirmation#refund}.
      */
     public static SeckillCommand<Confirmation> recordRefund(OrderRef order, String paymentRef) {
-        return payment(order, paymentRef).flag("REFUND", true);
+        return payment(order, paymentRef).with("REFUND");
     }
 
     /**
      * Releases an order's units, once, whether it is held or sold. On an unmanaged voucher it takes
-     * the user out of the buyers and is sent once.
+     * the user out of the buyers, and is sent once.
+     *
+     * @param more what else is said of the units, of a managed voucher
      */
-    public static SeckillCommand<Cancellation> cancel(OrderRef order) {
-        Call<Cancellation> call = cancellation(order);
-        return order.sale() == null ? call.repeat(Repeat.IF_MANAGED) : call;
-    }
-
-    /** Releases the units of an order of a managed voucher, and says more of them. */
     public static SeckillCommand<Cancellation> cancel(OrderRef order, Release... more) {
-        return more.length == 0 ? cancel(order) : cancellation(order).with(words(more));
+        Call<Cancellation> call = cancellation(order, more);
+        return order.sale() == null && more.length == 0 ? call.repeat(Repeat.IF_MANAGED) : call;
     }
 
     /**
      * Releases the units of an order of a managed voucher if it is in this state.
      *
-     * @param state {@link OrderState#HELD} or {@link OrderState#SOLD}
+     * @param state {@link Order.State#HELD} or {@link Order.State#SOLD}
      */
-    public static SeckillCommand<Cancellation> cancelIf(OrderRef order, OrderState state) {
-        if (state != OrderState.HELD && state != OrderState.SOLD) {
+    public static SeckillCommand<Cancellation> cancelIf(OrderRef order, Order.State state) {
+        if (state != Order.State.HELD && state != Order.State.SOLD) {
             throw new IllegalArgumentException("state must be HELD or SOLD: " + state);
         }
-        return cancellation(order).option("IF", state.word());
+        return cancellation(order).option("IF", state.name().toLowerCase(Locale.ROOT));
     }
 
     /**
      * Releases all units but these of an order of a managed voucher. It stays held or sold.
      *
      * @param units how many it is to keep, at least 1
-     * @param more what else is said of those released
      */
     public static SeckillCommand<Cancellation> cancelAllBut(
             OrderRef order, long units, Release... more) {
-        return cancellation(order).option("KEEP", Args.units(units)).with(words(more));
+        return cancellation(order, more).option("KEEP", Args.units(units));
     }
 
-    private static String[] words(Release... more) {
-        return Stream.of(more).distinct().map(Release::name).toArray(String[]::new);
-    }
-
-    private static Call<Cancellation> cancellation(OrderRef order) {
-        return ofOrder("SECKILL.CANCEL", Replies.code(Cancellation.class), order);
+    private static Call<Cancellation> cancellation(OrderRef order, Release... more) {
+        return ofOrder("SECKILL.CANCEL", Cancellation.class, order)
+                .with(Stream.of(more).distinct().map(Release::name).toArray(String[]::new));
     }
 
     /** Moves the deadline of a held order to this long from now, never to an earlier one. */
     public static SeckillCommand<Extension> extend(OrderRef order, Duration time) {
-        String millis = Long.toString(Args.millis(time, "time"));
-        return ofOrder("SECKILL.EXTEND", Replies.code(Extension.class), order, millis);
+        String millis = String.valueOf(Args.millis(time, "time"));
+        return ofOrder("SECKILL.EXTEND", Extension.class, order, millis);
     }
 
-    private static <T> Call<T> ofOrder(
-            String name, Function<@Nullable Object, T> reader, OrderRef order, String... more) {
+    private static <E extends Enum<E>> Call<E> ofOrder(
+            String name, Class<E> result, OrderRef order, String... more) {
         Args.present(order, "order");
         return Call.of(
-                        name, reader, named(order.voucher()), Args.text(order.user(), "user"),
-                        Args.text(order.orderId(), "orderId"))
+                        name, Replies.code(result), named(order.voucher()),
+                        Args.text(order.user(), "user"), Args.text(order.orderId(), "orderId"))
                 .with(more).option("SALE", order.sale());
     }
 
@@ -348,14 +345,14 @@ public final class Commands extends OtherCommands {
 
     /** Where an order of a managed voucher stands, if there is one. */
     public static SeckillCommand<Optional<Order>> order(String voucher, String orderId) {
-        Args.text(orderId, "orderId");
-        return Call.of("SECKILL.ORDER", Replies::order, named(voucher), orderId);
+        String id = Args.text(orderId, "orderId");
+        return Call.of("SECKILL.ORDER", Replies::order, named(voucher), id);
     }
 
     /** What a user has of a voucher, if anything. */
     public static SeckillCommand<Optional<BuyerStatus>> status(String voucher, String user) {
-        Args.text(user, "user");
-        return Call.of("SECKILL.STATUS", Replies::status, named(voucher), user);
+        String who = Args.text(user, "user");
+        return Call.of("SECKILL.STATUS", Replies::status, named(voucher), who);
     }
 
     /** How the sale of a voucher stands. */
@@ -372,11 +369,123 @@ public final class Commands extends OtherCommands {
     }
 
     private static SeckillCommand<SaleAudit> audit(String voucher, String cursor) {
-        return Call.of("SECKILL.AUDIT", Replies::list, voucher, "CURSOR", cursor).then(step -> {
-            String next = Replies.text(step.get(0));
+        return Call.of("SECKILL.AUDIT", Replies::list, voucher, "CURSOR", cursor).then(reply -> {
+            String next = Replies.text(reply.get(0));
             return next.equals("0")
-                    ? SaleCommand.value(Replies.audit(step.get(1)))
-                    : audit(voucher, next);
+                    ? new Step<>(Replies.audit(reply.get(1)), null)
+                    : new Step<>(null, audit(voucher, next));
         }, null);
+    }
+
+    /**
+     * Moves an entry of a stream to its dead letters and releases its order, once; false if it is
+     * not pending in that group, as after an earlier rejection.
+     */
+    public static SeckillCommand<Boolean> reject(
+            String stream, String group, String entryId, String reason) {
+        return Call.of(
+                "SECKILL.REJECT", Replies::flag, Args.text(stream, "stream"),
+                Args.text(group, "group"), Args.text(entryId, "entryId"), "REASON",
+                Args.present(reason, "reason"));
+    }
+
+    /**
+     * Reads dead letters, the oldest first.
+     *
+     * @param stream the stream that the entries were in, not that of the dead letters
+     * @param after only those after this id of a dead letter; {@code 0} for all
+     * @param count how many at most
+     */
+    public static SeckillCommand<List<DeadLetter>> deadLetters(
+            String stream, String after, int count) {
+        return Call.of(
+                "XRANGE", Replies::deadLetters, Args.text(stream, "stream") + ".dlq",
+                "(" + Args.text(after, "after"), "+", "COUNT",
+                Args.range(count, "count", 1, Integer.MAX_VALUE));
+    }
+
+    /** Makes an id, a decimal number of at most 63 bits, that never repeats under its prefix. */
+    public static SeckillCommand<String> nextId(String prefix) {
+        return Call.of("SECKILL.NEXTID", Replies::text, Args.text(prefix, "prefix"));
+    }
+
+    /**
+     * Makes ids that follow each other. If it is sent again, the first ones stay unused.
+     *
+     * @param count how many, 1 to 65,536
+     */
+    public static SeckillCommand<List<String>> nextIds(String prefix, int count) {
+        Args.range(count, "count", 1, IDS_MAX);
+        return Call.of(
+                "SECKILL.NEXTID", reply -> Replies.ids(reply, count), Args.text(prefix, "prefix"),
+                "COUNT", count);
+    }
+
+    /**
+     * Takes units, at least 1, from a bare stock, and replies the stock before, 1 if it is
+     * unlimited. If it is smaller, it replies 0, and -1 if the key does not exist; nothing changes
+     * then. Sent once.
+     */
+    public static SeckillCommand<Long> deduct(String key, long units) {
+        return bare("SECKILL.DEDUCT", key, units);
+    }
+
+    /**
+     * Puts units, at least 1, back into a bare stock, and replies the stock with them; -1 when the
+     * key does not exist or is unlimited. Sent once.
+     */
+    public static SeckillCommand<Long> returnUnits(String key, long units) {
+        return bare("SECKILL.RETURN", key, units);
+    }
+
+    private static Call<Long> bare(String name, String key, long units) {
+        return Call.of(name, Replies::integer, Args.text(key, "key"), Args.units(units))
+                .repeat(Repeat.NEVER);
+    }
+
+    /** Draws a prize code for a user, or tells the one that they have. */
+    public static SeckillCommand<Prize> draw(String pool, String user) {
+        return ofPool("SECKILL.DRAW", Replies::prize, pool, user);
+    }
+
+    /** Puts a user's prize code back. Replies false if the user has none. Sent once. */
+    public static SeckillCommand<Boolean> undraw(String pool, String user) {
+        return ofPool("SECKILL.UNDRAW", Replies::flag, pool, user).repeat(Repeat.NEVER);
+    }
+
+    private static <T> Call<T> ofPool(
+            String name, Function<@Nullable Object, T> reader, String pool, String user) {
+        return Call.of(name, reader, Args.text(pool, "pool"), Args.text(user, "user"));
+    }
+
+    /**
+     * Takes a lock for this long if it is free, for code that acquires in one thread and releases
+     * in another. Nobody renews it, and it is not tied to a connection; {@link SeckillLock} is.
+     *
+     * @param token names the holder: another for each acquisition, and the same for its repetition
+     */
+    public static SeckillCommand<Boolean> acquire(String key, String token, Duration lease) {
+        return Call.of(
+                "LOCK.ACQUIRE", Replies::flag, Args.text(key, "key"), Args.text(token, "token"),
+                Args.millis(lease, "lease"));
+    }
+
+    static Call<Long> acquire(String key, String token, LockOptions options, long waitMs) {
+        return Call.of("LOCK.ACQUIRE", Replies::integer, key, token, options.lease().toMillis())
+                .option("BLOCK", waitMs > 0 ? waitMs : null).flag("FENCE", options.fenced())
+                .flag("SESSION", options.session());
+    }
+
+    static Call<Boolean> renew(String key, String token, Duration lease) {
+        return Call.of("LOCK.RENEW", Replies::flag, key, token, lease.toMillis());
+    }
+
+    /** Releases a lock if this token holds it, in whichever thread. */
+    public static SeckillCommand<Boolean> release(String key, String token) {
+        return releaseOf(Args.text(key, "key"), Args.text(token, "token"));
+    }
+
+    static Call<Boolean> releaseOf(String key, String token) {
+        return Call.of("LOCK.RELEASE", Replies::flag, key, token);
     }
 }

@@ -32,27 +32,17 @@ public record DeadLetter(String id, Map<String, String> fields) {
     }
 
     /** The stream that its entry was in. */
-    public @Nullable String stream() {
-        return fields.get("dlqStream");
-    }
+    public @Nullable String stream() { return fields.get("dlqStream"); }
 
     /** The group that its consumer was in. */
-    public @Nullable String group() {
-        return fields.get("dlqGroup");
-    }
+    public @Nullable String group() { return fields.get("dlqGroup"); }
 
     /** Why it was rejected. */
-    public @Nullable String reason() {
-        return fields.get("dlqReason");
-    }
+    public @Nullable String reason() { return fields.get("dlqReason"); }
 
     /** What became of its order: {@code rejected}, {@code released} or {@code unknown}. */
-    public @Nullable String order() {
-        return fields.get("dlqOrder");
-    }
+    public @Nullable String order() { return fields.get("dlqOrder"); }
 
     /** The id of the entry in its stream. */
-    public @Nullable String entryId() {
-        return fields.get("dlqId");
-    }
+    public @Nullable String entryId() { return fields.get("dlqId"); }
 }

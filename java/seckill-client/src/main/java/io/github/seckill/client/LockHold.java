@@ -1,6 +1,5 @@
 package io.github.seckill.client;
 
-import io.github.seckill.client.SeckillTransport.LockConnection;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;

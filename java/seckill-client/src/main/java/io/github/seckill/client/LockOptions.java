@@ -20,13 +20,8 @@ public record LockOptions(Duration lease, boolean renew, boolean session, boolea
         Args.millis(lease, "lease");
     }
 
-    /**
-     * The defaults: a lease of 30 seconds that is renewed, tied to the connection, with a fencing
-     * token.
-     */
-    public static LockOptions defaults() {
-        return DEFAULTS;
-    }
+    /** A lease of 30 seconds that is renewed, tied to the connection, with fencing tokens. */
+    public static LockOptions defaults() { return DEFAULTS; }
 
     public LockOptions lease(Duration lease) {
         return new LockOptions(lease, renew, session, fenced);
@@ -36,12 +31,10 @@ public record LockOptions(Duration lease, boolean renew, boolean session, boolea
         return new LockOptions(lease, renew, session, fenced);
     }
 
-    /** Tied to the connection or not. */
     public LockOptions session(boolean session) {
         return new LockOptions(lease, renew, session, fenced);
     }
 
-    /** With a fencing token or without. */
     public LockOptions fenced(boolean fenced) {
         return new LockOptions(lease, renew, session, fenced);
     }

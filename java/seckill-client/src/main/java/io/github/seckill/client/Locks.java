@@ -1,10 +1,7 @@
 package io.github.seckill.client;
 
-import io.github.seckill.client.SeckillTransport.LockConnection;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.UUID;
+import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -23,7 +20,7 @@ final class Locks implements AutoCloseable {
     private static final long PAUSE_MIN_MS = 20;
     private static final long PAUSE_MAX_MS = 500;
 
-    private final SeckillTransport transport;
+    private final Connections connections;
     private final Sender sender;
     private final Duration timeout;
     private final long retryNanos;
@@ -32,12 +29,12 @@ final class Locks implements AutoCloseable {
     private volatile boolean closed;
 
     Locks(
-            SeckillTransport transport, Sender sender, SeckillOptions options,
+            Connections connections, Sender sender, SeckillOptions options,
             ScheduledExecutorService timer) {
-        this.transport = transport;
+        this.connections = connections;
         this.sender = sender;
-        this.timeout = options.commandTimeout();
-        this.retryNanos = options.values.retryFor.toNanos();
+        this.timeout = options.commandTimeout;
+        this.retryNanos = options.retryFor.toNanos();
         this.timer = timer;
     }
 
@@ -58,64 +55,37 @@ final class Locks implements AutoCloseable {
             throw new InterruptedException();
         }
         long started = System.nanoTime();
-        Outage outage = new Outage(started, waitNanos);
+        long end = started + timeout.toNanos() + Math.min(waitNanos, Long.MAX_VALUE / 4);
+        long failingSince = 0;
+        long pauseMs = 0; // While the server can be asked.
         while (true) {
             // Another one each time: what releases an unanswered grant may come late.
             String token = UUID.randomUUID().toString();
             long asked = System.nanoTime();
             long left = waitNanos - (asked - started);
-            long waitMs = Math.min(ROUND_MS, Math.max(0, left / 1_000_000));
             try {
+                long waitMs = Math.min(ROUND_MS, Math.max(0, left / 1_000_000));
                 LockHold hold = ask(lock, token, waitMs);
                 if (hold != null || System.nanoTime() - started >= waitNanos) {
                     return hold;
                 }
-                outage.ended();
+                pauseMs = 0;
             } catch (SeckillException failed) {
                 if (failed instanceof SeckillException.NoAnswer) {
                     // Granted without anybody knowing, it would be held for its whole lease.
                     sender.call(Commands.releaseOf(lock.key(), token));
                 }
-                if (!mayPass(failed) || !outage.goesOn(asked)) {
+                long now = System.nanoTime();
+                // Whoever was in line for a while had a server until now.
+                boolean begins = pauseMs == 0 || now - asked > 2 * timeout.toNanos();
+                failingSince = begins ? now : failingSince;
+                pauseMs = begins ? PAUSE_MIN_MS : Math.min(2 * pauseMs, PAUSE_MAX_MS);
+                boolean isOver = closed || now - end >= 0 || now - failingSince >= retryNanos;
+                if (isOver || !mayPass(failed)) {
                     throw failed;
                 }
-                TimeUnit.MILLISECONDS.sleep(outage.pauseMs());
+                TimeUnit.MILLISECONDS.sleep(pauseMs);
             }
-        }
-    }
-
-    /** A server that can't be asked, and how long somebody goes on asking. */
-    private final class Outage {
-        private final long end;
-        private boolean on;
-        private long since;
-        private long pauseMs;
-
-        Outage(long started, long waitNanos) {
-            long most = timeout.toNanos() + Math.min(waitNanos, Long.MAX_VALUE / 4);
-            this.end = started + most;
-        }
-
-        void ended() {
-            on = false;
-        }
-
-        /** Another failure; false if nobody is to be asked any more. */
-        boolean goesOn(long asked) {
-            long now = System.nanoTime();
-            // Whoever was in line for a while had a server until now.
-            if (!on || now - asked > 2 * timeout.toNanos()) {
-                on = true;
-                since = now;
-                pauseMs = PAUSE_MIN_MS;
-            } else {
-                pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS);
-            }
-            return !closed && now - end < 0 && now - since < retryNanos;
-        }
-
-        long pauseMs() {
-            return pauseMs;
         }
     }
 
@@ -128,7 +98,7 @@ final class Locks implements AutoCloseable {
 
     private @Nullable LockHold ask(SeckillLock lock, String token, long waitMs)
             throws InterruptedException {
-        LockConnection connection = transport.openLockConnection(lock.key(), timeout);
+        LockConnection connection = connections.openForLock(lock.key(), timeout);
         boolean answered = false;
         AtomicBoolean inLine = new AtomicBoolean(true);
         ScheduledFuture<?> looks = null;
@@ -141,14 +111,14 @@ final class Locks implements AutoCloseable {
                         () -> look(connection, lock, token, inLine), LOOK_MS, LOOK_MS,
                         TimeUnit.MILLISECONDS);
             }
-            long reply = acquire.read(connection.call(acquire.request(), patience));
+            long reply = connection.call(acquire, patience);
             inLine.set(false);
             Duration lease = lock.options().lease();
             if (reply != 0 && System.nanoTime() - began > lease.toNanos() / LEASE_PARTS) {
                 // Granted at some moment of the wait, and for how long is left nobody knows.
                 began = System.nanoTime();
                 Call<Boolean> renew = Commands.renew(lock.key(), token, lease);
-                reply = renew.read(connection.call(renew.request(), timeout)) ? reply : 0;
+                reply = connection.call(renew, timeout) ? reply : 0;
             }
             answered = true;
             if (reply == 0) {
@@ -160,7 +130,7 @@ final class Locks implements AutoCloseable {
             hold.watch(timer);
             if (closed) {
                 hold.lose();
-                connection.abandon(releaseOf(hold).request());
+                connection.abandon(releaseOf(hold));
             }
             return hold;
         } catch (RejectedExecutionException closing) {
@@ -171,7 +141,7 @@ final class Locks implements AutoCloseable {
             }
             if (!answered) {
                 // A late grant would reach no caller: it is released right behind it.
-                connection.abandon(Commands.releaseOf(lock.key(), token).request());
+                connection.abandon(Commands.releaseOf(lock.key(), token));
             }
         }
     }
@@ -217,8 +187,7 @@ final class Locks implements AutoCloseable {
         }
         boolean interrupted = Thread.interrupted();
         try {
-            Call<Boolean> release = releaseOf(hold);
-            boolean released = release.read(hold.connection.call(release.request(), timeout));
+            boolean released = hold.connection.call(releaseOf(hold), timeout);
             hold.connection.giveBack();
             return released;
         } catch (InterruptedException again) {

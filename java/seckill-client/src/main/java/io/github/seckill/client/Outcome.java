@@ -20,18 +20,15 @@ public enum Outcome {
     NOT_TAKEN,
     /**
      * No answer came, and the try could not be sent again safely: the units may be the user's or
-     * not. Only the data tells, see the page of SECKILL.TRY. Tries on managed vouchers end so only
-     * when the server could not be reached until the end of {@link SeckillOptions#retryFor}. Also
-     * an outcome of a newer server that this client does not know.
+     * not. Tries on managed vouchers end so only when the server could not be reached until the end
+     * of {@link SeckillOptions#retryFor}; asking again with the same order id is safe. Also an
+     * outcome of a newer server that this client does not know.
      */
-    UNKNOWN;
+    UNKNOWN,
+    /** Of a batch alone: this try was a mistake, as {@link Purchase#mistake} says. */
+    MISTAKEN;
 
     private static final Outcome[] ALL = values();
-
-    /** The number of this outcome on the wire. */
-    public int code() {
-        return this == UNKNOWN ? -1 : ordinal();
-    }
 
     static Outcome of(long code) {
         return code >= 0 && code < UNKNOWN.ordinal() ? ALL[(int) code] : UNKNOWN;

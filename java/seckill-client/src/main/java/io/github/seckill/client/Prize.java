@@ -1,13 +1,11 @@
 package io.github.seckill.client;
 
-/** What became of {@link Commands#draw}. */
-public sealed interface Prize {
-    /** The user has drawn a code. */
-    record Drawn(String code) implements Prize {}
+import org.jspecify.annotations.Nullable;
 
-    /** The user had drawn before, and this is their code again. */
-    record DrawnBefore(String code) implements Prize {}
-
-    /** No code is left. */
-    record Empty() implements Prize {}
-}
+/**
+ * What became of {@link Commands#draw}.
+ *
+ * @param code the user's code, or null if none was left
+ * @param drawnBefore whether the user had drawn it before
+ */
+public record Prize(@Nullable String code, boolean drawnBefore) {}

@@ -1,23 +1,49 @@
 package io.github.seckill.client;
 
-/** What became of a try whose order id the server makes. */
-public sealed interface Purchase {
-    /** The unit is the user's. */
-    record Accepted(String orderId) implements Purchase {}
+import java.time.Instant;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
-    /** All is sold, and the order waits in line, as {@link Try#waitlist} has asked. */
-    record Waiting(String orderId) implements Purchase {}
+/**
+ * What became of a purchase.
+ *
+ * @param orderId the id of the order if it was accepted or waits in line
+ * @param order the order itself, if {@link Commands#reserve} has asked for it and the voucher is
+ *     managed
+ * @param mistake what is wrong with a {@link Outcome#MISTAKEN} try of a batch
+ */
+public record Purchase(
+        Outcome outcome, @Nullable String orderId, @Nullable Order order,
+        @Nullable SeckillException mistake) {
+    private static final Purchase[] WITHOUT_ORDER = Stream.of(Outcome.values())
+            .map(outcome -> new Purchase(outcome, null, null, null)).toArray(Purchase[]::new);
 
-    /**
-     * The unit is not the user's.
-     *
-     * @param outcome why; never {@code ACCEPTED}, {@code WAITING} or {@code UNKNOWN}
-     */
-    record Refused(Outcome outcome) implements Purchase {}
+    static Purchase without(Outcome outcome) {
+        return WITHOUT_ORDER[outcome.ordinal()];
+    }
 
-    /**
-     * No answer came. Such a try can't be sent again, as nobody knows its order id: ask {@link
-     * Commands#status}.
-     */
-    record Unknown() implements Purchase {}
+    static Purchase of(Outcome outcome, String orderId) {
+        return outcome == Outcome.ACCEPTED || outcome == Outcome.WAITING
+                ? new Purchase(outcome, orderId, null, null)
+                : without(outcome);
+    }
+
+    /** What a reservation says: an order that was accepted once may be released by now. */
+    static Purchase of(String orderId, @Nullable Order order) {
+        Outcome now = order == null ? Outcome.ACCEPTED : switch (order.state()) {
+            case HELD, SOLD -> Outcome.ACCEPTED;
+            case WAITING -> Outcome.WAITING;
+            default -> Outcome.RELEASED;
+        };
+        return new Purchase(now, orderId, order, null);
+    }
+
+    public boolean isAccepted() {
+        return outcome == Outcome.ACCEPTED;
+    }
+
+    /** Until when a reservation must be paid; null if it is sold already. */
+    public @Nullable Instant deadline() {
+        return order == null ? null : order.deadline();
+    }
 }

@@ -1,11 +1,11 @@
 package io.github.seckill.client;
 
-import io.github.seckill.client.Try.Bought;
 import java.math.BigInteger;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.*;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -40,7 +40,7 @@ final class Replies {
         };
     }
 
-    static <E extends Enum<E>> E word(Class<E> type, @Nullable Object reply) {
+    private static <E extends Enum<E>> E word(Class<E> type, @Nullable Object reply) {
         String word = text(reply);
         try {
             return Enum.valueOf(type, word.toUpperCase(Locale.ROOT));
@@ -62,80 +62,48 @@ final class Replies {
     }
 
     /** An outcome, or the pair of it and the id that the server has made. */
-    static Bought bought(@Nullable Object reply) {
+    static Purchase purchase(@Nullable Object reply, String orderId) {
         if (reply instanceof List<?> pair) {
-            Object id = pair.get(1);
-            return new Bought(Outcome.of(integer(pair.get(0))), id == null ? null : text(id));
+            Outcome outcome = Outcome.of(integer(pair.get(0)));
+            return pair.get(1) == null && outcome != Outcome.ACCEPTED && outcome != Outcome.WAITING
+                    ? Purchase.without(outcome)
+                    : Purchase.of(outcome, text(pair.get(1)));
         }
-        return new Bought(Outcome.of(integer(reply)), null);
+        return Purchase.of(Outcome.of(integer(reply)), orderId);
     }
 
-    static Purchase purchase(Bought bought) {
-        String id = bought.orderId();
-        return switch (bought.outcome()) {
-            case ACCEPTED -> new Purchase.Accepted(text(id));
-            case WAITING -> new Purchase.Waiting(text(id));
-            case UNKNOWN -> new Purchase.Unknown();
-            default -> new Purchase.Refused(bought.outcome());
-        };
+    static List<Purchase> purchases(@Nullable Object reply, List<Try> tries) {
+        List<?> results = sized(reply, tries.size());
+        return IntStream.range(0, tries.size()).mapToObj(i ->
+                results.get(i) instanceof SeckillException mistake
+                        ? new Purchase(Outcome.MISTAKEN, null, null, mistake)
+                        : purchase(results.get(i), tries.get(i).orderId)).toList();
     }
 
-    static AttemptResult attempt(@Nullable Object reply) {
-        return reply instanceof SeckillException mistake
-                ? new AttemptResult.Mistaken(mistake)
-                : new AttemptResult.Decided(bought(reply).outcome());
-    }
-
-    /** The results of a batch of so many tries. */
-    static <T> List<T> each(
-            @Nullable Object reply, int size, Function<@Nullable Object, T> result) {
+    /** The results of so many tries. */
+    static List<?> sized(@Nullable Object reply, int size) {
         List<?> elements = list(reply);
         if (elements.size() != size) {
             throw SeckillException.unexpected(elements.size() + " outcomes of " + size + " tries");
         }
-        return elements.stream().<T>map(result::apply).toList();
+        return elements;
     }
 
-    static Reservation reservation(String orderId, Optional<Order> found) {
-        if (found.isEmpty()) {
-            // An unmanaged voucher has no book: what is accepted there is sold.
-            return new Reservation.Sold(orderId, 1);
+    static Map<String, Outcome> cart(@Nullable Object reply, List<String> vouchers) {
+        List<?> codes = sized(reply, vouchers.size());
+        Map<String, Outcome> outcomes = new LinkedHashMap<>();
+        for (int i = 0; i < codes.size(); i++) {
+            outcomes.put(vouchers.get(i), Outcome.of(integer(codes.get(i))));
         }
-        Order order = found.get();
-        long units = order.units();
-        return switch (order.state()) {
-            case WAITING ->
-                    new Reservation.Waiting(orderId, units, present(order.position(), "position"));
-            case HELD ->
-                    new Reservation.Held(
-                            orderId, units, present(order.deadline(), "deadline"),
-                            present(order.sale(), "sale"));
-            case SOLD -> new Reservation.Sold(orderId, units);
-            default -> new Reservation.Refused(Outcome.RELEASED);
-        };
-    }
-
-    private static <T> T present(@Nullable T value, String name) {
-        if (value == null) {
-            throw SeckillException.unexpected("no " + name);
-        }
-        return value;
-    }
-
-    static Deduction deduction(@Nullable Object reply) {
-        long before = integer(reply);
-        if (before > 0) {
-            return new Deduction.Taken(before);
-        }
-        return before == 0 ? new Deduction.TooFew() : new Deduction.NoKey();
+        return outcomes;
     }
 
     static Prize prize(@Nullable Object reply) {
         List<?> pair = list(reply);
         return switch ((int) integer(pair.get(0))) {
-            case 0 -> new Prize.Drawn(text(pair.get(1)));
-            case 1 -> new Prize.Empty();
-            case 2 -> new Prize.DrawnBefore(text(pair.get(1)));
+            case 0 -> new Prize(text(pair.get(1)), false);
+            case 1 -> new Prize(null, false);
+            case 2 -> new Prize(text(pair.get(1)), true);
             default -> throw SeckillException.unexpected("prize " + pair.get(0));
         };
     }
@@ -149,7 +117,7 @@ final class Replies {
     static Optional<Order> order(@Nullable Object reply) {
         return Optional.ofNullable(reply).map(Fields::new).map(fields -> new Order(
                 text(fields.get("user")), integer(fields.get("units")),
-                integer(fields.get("asked")), word(OrderState.class, fields.get("state")),
+                integer(fields.get("asked")), word(Order.State.class, fields.get("state")),
                 fields.state("was"), fields.instant("deadline"), fields.text("ref"),
                 fields.number("sale"), fields.number("position")));
     }
@@ -163,7 +131,7 @@ final class Replies {
     static SaleInfo info(@Nullable Object reply) {
         Fields fields = new Fields(reply);
         return new SaleInfo(
-                flag(fields.get("managed")), word(SaleState.class, fields.get("state")),
+                flag(fields.get("managed")), word(SaleInfo.State.class, fields.get("state")),
                 fields.number("total"), fields.number("left"), fields.number("held"),
                 fields.number("sold"), integer(fields.get("buyers")), fields.number("waiting"),
                 fields.instant("begin"), fields.instant("end"), integer(fields.get("limit")),
@@ -183,17 +151,15 @@ final class Replies {
     }
 
     static List<DeadLetter> deadLetters(@Nullable Object reply) {
-        List<DeadLetter> letters = new ArrayList<>();
-        for (Object entry : list(reply)) {
+        return list(reply).stream().map(entry -> {
             List<?> pair = list(entry);
             Map<String, String> fields = new HashMap<>();
             new Fields(pair.get(1)).values.forEach((name, value) -> fields.put(name, text(value)));
-            letters.add(new DeadLetter(text(pair.get(0)), fields));
-        }
-        return List.copyOf(letters);
+            return new DeadLetter(text(pair.get(0)), fields);
+        }).toList();
     }
 
-    /** Names and values in turn. */
+    /** Names and values in turn. What is not there is null. */
     private static final class Fields {
         private final Map<String, @Nullable Object> values = new HashMap<>();
 
@@ -208,7 +174,6 @@ final class Replies {
             return values.get(name);
         }
 
-        /** Null where there is none. */
         <T> @Nullable T read(String name, Function<Object, T> reader) {
             Object value = values.get(name);
             return value == null ? null : reader.apply(value);
@@ -222,8 +187,8 @@ final class Replies {
             return read(name, Replies::text);
         }
 
-        @Nullable OrderState state(String name) {
-            return read(name, word -> word(OrderState.class, word));
+        Order.@Nullable State state(String name) {
+            return read(name, word -> word(Order.State.class, word));
         }
 
         @Nullable Instant instant(String name) {

@@ -41,19 +41,8 @@ public record SaleRules(
         return NONE;
     }
 
-    public SaleRules begin(Instant begin) {
-        return new SaleRules(begin, end, limit, hold);
-    }
-
-    public SaleRules end(Instant end) {
-        return new SaleRules(begin, end, limit, hold);
-    }
-
-    public SaleRules limit(long units) {
-        return new SaleRules(begin, end, units, hold);
-    }
-
-    public SaleRules hold(Duration hold) {
-        return new SaleRules(begin, end, limit, hold);
-    }
+    public SaleRules begin(Instant begin) { return new SaleRules(begin, end, limit, hold); }
+    public SaleRules end(Instant end) { return new SaleRules(begin, end, limit, hold); }
+    public SaleRules limit(long units) { return new SaleRules(begin, end, units, hold); }
+    public SaleRules hold(Duration hold) { return new SaleRules(begin, end, limit, hold); }
 }

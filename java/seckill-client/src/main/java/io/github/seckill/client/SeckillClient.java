@@ -1,72 +1,64 @@
 package io.github.seckill.client;
 
+import io.github.seckill.client.Cancellation.Release;
+import io.lettuce.core.AbstractRedisClient;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
 import java.time.Duration;
-import java.util.List;
-import java.util.Locale;
-import java.util.Optional;
+import java.util.*;
 import java.util.concurrent.*;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sells, pays, looks and locks on a server that has the seckill module: each command is a method
- * that waits for the reply. Thread-safe; one per application.
+ * Sells, pays, looks and locks on a server that has the seckill module: each method of {@link
+ * Commands} is a method here, too, which waits for the reply. Thread-safe; one per application.
  *
- * <p><b>Without waiting:</b> each command is also a value, made by the method of {@link Commands}
- * with the same name, and {@link #start} sends it.
+ * <p>It opens connections of its own when they are needed: one for all commands, and one for each
+ * holder of a lock and for each waiter.
  *
  * <p><b>What is answered and what is thrown.</b> What a buyer can run into is returned. A mistake
  * is thrown as a {@link SeckillException}, whose code says which.
  *
  * <p><b>No answer in time.</b> A command that may be repeated is sent again, the same to the byte,
- * until {@link SeckillOptions#retryFor}: so are tries on managed vouchers, by
- * their order id. A try on an unmanaged voucher is sent once, and without an answer it is {@link
- * Outcome#UNKNOWN}. Which of the two a voucher is, the client asks the server after the time-out.
- * Other commands that can't be repeated throw {@link SeckillException.NoAnswer}, and say so.
+ * until {@link SeckillOptions#retryFor}: so are tries on managed vouchers, by their order id. A try
+ * on an unmanaged voucher is sent once, and without an answer it is {@link Outcome#UNKNOWN}. Which
+ * of the two a voucher is, the client asks the server after the time-out. Other commands that can't
+ * be repeated throw {@link SeckillException.NoAnswer}.
  */
 public class SeckillClient implements AutoCloseable {
-    private final SeckillTransport transport;
-    private final ObservationRegistry observations;
+    private final Connections connections;
+    private final SeckillOptions options;
     private final ScheduledThreadPoolExecutor timer;
     private final Sender sender;
-    private final Tries tries;
     private final Locks locks;
-    private final LockOptions lockOptions;
 
     /**
-     * Makes a client. It closes its transport.
+     * Makes a client.
      *
-     * @param transport how to reach the server; closed with the client
-     * @param observations observes each command as {@code seckill.command}
+     * @param lettuce a RedisClient or RedisClusterClient, perhaps another one after each {@link
+     *     #disconnect}. It is not closed with this client, and its options may stay as they are
      */
-    public SeckillClient(
-            SeckillTransport transport, SeckillOptions options, ObservationRegistry observations) {
-        this.transport = Args.present(transport, "transport");
-        this.observations = Args.present(observations, "observations");
-        Args.present(options, "options");
-        this.timer = new ScheduledThreadPoolExecutor(1, SeckillClient::timerThread);
+    public SeckillClient(Supplier<? extends AbstractRedisClient> lettuce, SeckillOptions options) {
+        this.options = Args.present(options, "options");
+        this.connections = new Connections(Args.present(lettuce, "lettuce"), options.uri);
+        this.timer = new ScheduledThreadPoolExecutor(1, work -> {
+            Thread thread = new Thread(work, "seckill-timer");
+            thread.setDaemon(true);
+            return thread;
+        });
         timer.setRemoveOnCancelPolicy(true);
-        this.sender = new Sender(transport, options, timer);
-        this.tries = new Tries(sender, Coalescer.of(sender, options, timer));
-        this.locks = new Locks(transport, sender, options, timer);
-        this.lockOptions = options.values.lock;
+        this.sender = new Sender(connections, options, timer);
+        this.locks = new Locks(connections, sender, options, timer);
     }
 
-    private static Thread timerThread(Runnable work) {
-        Thread thread = new Thread(work, "seckill-timer");
-        thread.setDaemon(true);
-        return thread;
+    /** Makes a client with the default options. */
+    public static SeckillClient create(AbstractRedisClient lettuce) {
+        return create(lettuce, SeckillOptions.defaults());
     }
 
-    /** Makes a client with the default options. It closes its transport. */
-    public static SeckillClient create(SeckillTransport transport) {
-        return create(transport, SeckillOptions.defaults());
-    }
-
-    /** Makes a client that nobody observes. It closes its transport. */
-    public static SeckillClient create(SeckillTransport transport, SeckillOptions options) {
-        return new SeckillClient(transport, options, ObservationRegistry.NOOP);
+    public static SeckillClient create(AbstractRedisClient lettuce, SeckillOptions options) {
+        return new SeckillClient(() -> lettuce, options);
     }
 
     /**
@@ -101,27 +93,27 @@ public class SeckillClient implements AutoCloseable {
 
     /**
      * Runs a command without waiting. The future always completes: with the reply, or with a {@link
-     * SeckillException}. If its caller cancels it, or has it time out, nothing is sent again, and a
-     * try that was not sent yet never is; the server still decides what was sent.
+     * SeckillException}. If its caller cancels it, or has it time out, nothing is sent again, and
+     * what was not sent yet never is; the server still decides what was sent.
      *
      * <p>It completes on a thread of the Redis client: don't block there. With Reactor it is {@code
      * Mono.fromFuture(() -> seckill.start(command))}, sent once for each subscriber.
      */
     public <T> CompletableFuture<T> start(SeckillCommand<T> command) {
-        if (observations.isNoop()) {
-            return command.start(sender, tries);
+        ObservationRegistry registry = options.observations;
+        if (registry.isNoop()) {
+            return command.start(sender);
         }
-        Observation observation = Observation.createNotStarted("seckill.command", observations)
-                .lowCardinalityKeyValue("command", command.name())
-                // Prometheus takes a meter only if it has the same tags each time.
-                .lowCardinalityKeyValue("outcome", "none");
+        Observation observation = Observation.createNotStarted("seckill.command", registry)
+                .lowCardinalityKeyValue("command", command.name());
         try {
             observation.start();
         } catch (RuntimeException broken) {
-            return command.start(sender, tries); // An observer that throws keeps nobody waiting.
+            return command.start(sender); // An observer that throws keeps nobody waiting.
         }
-        CompletableFuture<T> result = observation.scoped(() -> command.start(sender, tries));
+        CompletableFuture<T> result = observation.scoped(() -> command.start(sender));
         result.whenComplete((reply, failure) -> {
+            // Prometheus takes a meter only if it has the same tags each time.
             observation.lowCardinalityKeyValue("outcome", outcome(reply, failure));
             if (failure != null) {
                 observation.error(failure);
@@ -135,10 +127,10 @@ public class SeckillClient implements AutoCloseable {
         String word;
         if (failure != null) {
             word = failure instanceof SeckillException said ? said.code().name() : "GIVEN_UP";
-        } else if (reply instanceof Enum<?> constant) {
-            word = constant.name();
+        } else if (reply instanceof Purchase purchase) {
+            word = purchase.outcome().name();
         } else {
-            word = reply == null ? "none" : reply.getClass().getSimpleName();
+            word = reply instanceof Enum<?> constant ? constant.name() : "none";
         }
         return word.toLowerCase(Locale.ROOT);
     }
@@ -153,207 +145,135 @@ public class SeckillClient implements AutoCloseable {
         return sender.tryCommands.sum();
     }
 
-    /** Runs {@link Commands#tryBuy(String, String, String)}. */
-    public Outcome tryBuy(String voucher, String user, String orderId) {
+    /**
+     * Asks once whether the server, or each primary of a cluster that has slots, has the module.
+     *
+     * @return by address, or {@code server} where there is no cluster
+     * @throws SeckillException if one can't be asked in time
+     */
+    public Map<String, Boolean> modules(Duration patience) {
+        Map<String, Boolean> found = new LinkedHashMap<>();
+        connections.keysOfServers(patience).forEach((server, voucher) ->
+                found.put(server, hasModule(voucher, patience)));
+        return found;
+    }
+
+    /** NOVOUCHER is expected. NOPERM comes after the command was found, too. */
+    private boolean hasModule(String voucher, Duration patience) {
+        try {
+            connections.send(Call.of("SECKILL.INFO", Replies::list, voucher), patience).join();
+            return true;
+        } catch (CompletionException failed) {
+            SeckillException said = Sender.unwrapped(failed);
+            if (said instanceof SeckillException.NoAnswer
+                    || said instanceof SeckillException.NotNow) {
+                throw said.thrownHere();
+            }
+            return said.code() != SeckillException.Code.NOMODULE;
+        }
+    }
+
+    // Each runs the command of the same name.
+
+    public Purchase tryBuy(String voucher, String user, String orderId) {
         return run(Commands.tryBuy(voucher, user, orderId));
     }
-
-    /** Runs {@link Commands#tryBuy(String, String, String, long)}. */
-    public Outcome tryBuy(String voucher, String user, String orderId, long units) {
+    public Purchase tryBuy(String voucher, String user, String orderId, long units) {
         return run(Commands.tryBuy(voucher, user, orderId, units));
     }
-
-    /** Runs {@link Commands#tryBuy(String, String)}. */
     public Purchase tryBuy(String voucher, String user) {
         return run(Commands.tryBuy(voucher, user));
     }
-
-    /** Runs {@link Commands#tryAll(String, List)}. */
-    public List<AttemptResult> tryAll(String voucher, List<Attempt> attempts) {
-        return run(Commands.tryAll(voucher, attempts));
+    public List<Purchase> tryAll(List<Try> tries) { return run(Commands.tryAll(tries)); }
+    public Map<String, Outcome> tryAll(String user, String orderId, Map<String, Long> units) {
+        return run(Commands.tryAll(user, orderId, units));
     }
-
-    /** Runs {@link Commands#tryAll(String, String, List)}. */
-    public CartResult tryAll(String user, String orderId, List<Article> articles) {
-        return run(Commands.tryAll(user, orderId, articles));
-    }
-
-    /** Runs {@link Commands#tryKeys(KeyedTry)}. */
-    public Outcome tryKeys(KeyedTry attempt) {
-        return run(Commands.tryKeys(attempt));
-    }
-
-    /** Runs {@link Commands#reserve(String, String, String)}. */
-    public Reservation reserve(String voucher, String user, String orderId) {
+    public Purchase reserve(Try attempt) { return run(Commands.reserve(attempt)); }
+    public Purchase reserve(String voucher, String user, String orderId) {
         return run(Commands.reserve(voucher, user, orderId));
     }
-
-    /** Runs {@link Commands#confirm(OrderRef)}. */
-    public Confirmation confirm(OrderRef order) {
-        return run(Commands.confirm(order));
-    }
-
-    /** Runs {@link Commands#confirm(OrderRef, String)}. */
+    public Confirmation confirm(OrderRef order) { return run(Commands.confirm(order)); }
     public Confirmation confirm(OrderRef order, String paymentRef) {
         return run(Commands.confirm(order, paymentRef));
     }
-
-    /** Runs {@link Commands#confirm(OrderRef, String, long)}. */
     public Confirmation confirm(OrderRef order, String paymentRef, long units) {
         return run(Commands.confirm(order, paymentRef, units));
     }
-
-    /** Runs {@link Commands#recordRefund(OrderRef, String)}. */
     public Confirmation recordRefund(OrderRef order, String paymentRef) {
         return run(Commands.recordRefund(order, paymentRef));
     }
-
-    /** Runs {@link Commands#cancel(OrderRef)}. */
-    public Cancellation cancel(OrderRef order) {
-        return run(Commands.cancel(order));
-    }
-
-    /** Runs {@link Commands#cancel(OrderRef, Release...)}. */
     public Cancellation cancel(OrderRef order, Release... more) {
         return run(Commands.cancel(order, more));
     }
-
-    /** Runs {@link Commands#cancelIf(OrderRef, OrderState)}. */
-    public Cancellation cancelIf(OrderRef order, OrderState state) {
+    public Cancellation cancelIf(OrderRef order, Order.State state) {
         return run(Commands.cancelIf(order, state));
     }
-
-    /** Runs {@link Commands#cancelAllBut(OrderRef, long, Release...)}. */
     public Cancellation cancelAllBut(OrderRef order, long units, Release... more) {
         return run(Commands.cancelAllBut(order, units, more));
     }
-
-    /** Runs {@link Commands#extend(OrderRef, Duration)}. */
     public Extension extend(OrderRef order, Duration time) {
         return run(Commands.extend(order, time));
     }
-
-    /** Runs {@link Commands#order(String, String)}. */
     public Optional<Order> order(String voucher, String orderId) {
         return run(Commands.order(voucher, orderId));
     }
-
-    /** Runs {@link Commands#status(String, String)}. */
     public Optional<BuyerStatus> status(String voucher, String user) {
         return run(Commands.status(voucher, user));
     }
-
-    /** Runs {@link Commands#info(String)}. */
-    public SaleInfo info(String voucher) {
-        return run(Commands.info(voucher));
-    }
-
-    /** Runs {@link Commands#audit(String)}. */
-    public SaleAudit audit(String voucher) {
-        return run(Commands.audit(voucher));
-    }
-
-    /** Runs {@link Commands#create(String, long, SaleRules)}. */
+    public SaleInfo info(String voucher) { return run(Commands.info(voucher)); }
+    public SaleAudit audit(String voucher) { return run(Commands.audit(voucher)); }
     public void create(String voucher, long stock, SaleRules rules) {
         run(Commands.create(voucher, stock, rules));
     }
-
-    /** Runs {@link Commands#adopt(String, SaleRules)}. */
-    public void adopt(String voucher, SaleRules rules) {
-        run(Commands.adopt(voucher, rules));
-    }
-
-    /** Runs {@link Commands#alter(String, SaleRules)}. */
-    public void alter(String voucher, SaleRules rules) {
-        run(Commands.alter(voucher, rules));
-    }
-
-    /** Runs {@link Commands#restock(String, long)}. */
+    public void adopt(String voucher, SaleRules rules) { run(Commands.adopt(voucher, rules)); }
+    public void alter(String voucher, SaleRules rules) { run(Commands.alter(voucher, rules)); }
     public long restock(String voucher, long delta) {
         return run(Commands.restock(voucher, delta));
     }
-
-    /** Runs {@link Commands#restockTo(String, long)}. */
     public long restockTo(String voucher, long total) {
         return run(Commands.restockTo(voucher, total));
     }
-
-    /** Runs {@link Commands#restockFor(String, long, String, long)}. */
     public long restockFor(String voucher, long delta, String orderId, long sale) {
         return run(Commands.restockFor(voucher, delta, orderId, sale));
     }
-
-    /** Runs {@link Commands#drop(String)}. */
-    public DropResult drop(String voucher) {
-        return run(Commands.drop(voucher));
-    }
-
-    /** Runs {@link Commands#releaseAndDrop(String)}. */
-    public DropResult releaseAndDrop(String voucher) {
-        return run(Commands.releaseAndDrop(voucher));
-    }
-
-    /** Runs {@link Commands#reject(String, String, String, String)}. */
+    public boolean drop(String voucher) { return run(Commands.drop(voucher)); }
+    public boolean releaseAndDrop(String voucher) { return run(Commands.releaseAndDrop(voucher)); }
     public boolean reject(String stream, String group, String entryId, String reason) {
         return run(Commands.reject(stream, group, entryId, reason));
     }
-
-    /** Runs {@link Commands#deadLetters(String, String, int)}. */
     public List<DeadLetter> deadLetters(String stream, String after, int count) {
         return run(Commands.deadLetters(stream, after, count));
     }
-
-    /** Runs {@link Commands#nextId(String)}. */
-    public String nextId(String prefix) {
-        return run(Commands.nextId(prefix));
-    }
-
-    /** Runs {@link Commands#nextIds(String, int)}. */
+    public String nextId(String prefix) { return run(Commands.nextId(prefix)); }
     public List<String> nextIds(String prefix, int count) {
         return run(Commands.nextIds(prefix, count));
     }
-
-    /** Runs {@link Commands#deduct(String, long)}. */
-    public Deduction deduct(String key, long units) {
-        return run(Commands.deduct(key, units));
-    }
-
-    /** Runs {@link Commands#returnUnits(String, long)}. */
+    public long deduct(String key, long units) { return run(Commands.deduct(key, units)); }
     public long returnUnits(String key, long units) {
         return run(Commands.returnUnits(key, units));
     }
-
-    /** Runs {@link Commands#draw(String, String)}. */
-    public Prize draw(String pool, String user) {
-        return run(Commands.draw(pool, user));
-    }
-
-    /** Runs {@link Commands#undraw(String, String)}. */
-    public boolean undraw(String pool, String user) {
-        return run(Commands.undraw(pool, user));
-    }
-
-    /** Runs {@link Commands#acquire(String, String, Duration)}. */
+    public Prize draw(String pool, String user) { return run(Commands.draw(pool, user)); }
+    public boolean undraw(String pool, String user) { return run(Commands.undraw(pool, user)); }
     public boolean acquire(String key, String token, Duration lease) {
         return run(Commands.acquire(key, token, lease));
     }
-
-    /** Runs {@link Commands#release(String, String)}. */
-    public boolean release(String key, String token) {
-        return run(Commands.release(key, token));
+    public boolean release(String key, String token) { return run(Commands.release(key, token)); }
+    public Purchase tryKeys(
+            List<String> keys, String voucher, String user, String orderId, String... options) {
+        return run(Commands.tryKeys(keys, voucher, user, orderId, options));
     }
 
     /**
      * Reserves a unit until a deadline, or waits in line for one where all is sold. Called again
      * with the same order id, it says the position, and at last the deadline.
      */
-    public Reservation reserveOrWait(String voucher, String user, String orderId) {
-        return run(Commands.reserve(Commands.tryBuy(voucher, user, orderId).waitlist()));
+    public Purchase reserveOrWait(String voucher, String user, String orderId) {
+        return reserve(Commands.tryBuy(voucher, user, orderId).waitlist());
     }
 
     /** A lock as {@link SeckillOptions#lock} says. */
     public SeckillLock lock(String key) {
-        return lock(key, lockOptions);
+        return lock(key, options.lock);
     }
 
     /** A lock. All locks of this client and this key are the same lock. */
@@ -405,23 +325,36 @@ public class SeckillClient implements AutoCloseable {
         @Nullable T run(SeckillLock lock) throws E;
     }
 
-    /** Releases what its locks hold, and waits for that as long as for an answer at most. */
-    public void releaseLocks() {
+    /**
+     * Releases what its locks hold, waits for that as long as for an answer at most, and closes the
+     * connections. Until {@link #connect} every command fails as {@link SeckillException.NotNow}.
+     */
+    public void disconnect() {
         locks.releaseAll();
+        connections.close();
+    }
+
+    /** Allows connections again, when they are needed. */
+    public void connect() {
+        connections.reopen();
+    }
+
+    /** Whether connections may be opened. */
+    public boolean isOpen() {
+        return connections.isOpen();
     }
 
     /**
-     * Closes the client and its transport, releases what its locks hold and ends every wait. Tries
-     * that are under way end as {@link Outcome#UNKNOWN}, other commands as {@link
-     * SeckillException.NoAnswer}; what was not sent fails as {@link SeckillException.Busy} or
-     * {@link SeckillException.NotNow}, and so does what comes later.
+     * Closes the client, releases what its locks hold and ends every wait. Tries that are under way
+     * end as {@link Outcome#UNKNOWN}, other commands as {@link SeckillException.NoAnswer}; what was
+     * not sent fails as {@link SeckillException.Busy} or {@link SeckillException.NotNow}, and so
+     * does what comes later.
      */
     @Override
     public void close() {
         locks.close();
-        tries.close();
         sender.close();
         timer.shutdownNow();
-        transport.close();
+        connections.close();
     }
 }

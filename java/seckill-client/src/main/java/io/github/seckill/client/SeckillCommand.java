@@ -1,6 +1,7 @@
 package io.github.seckill.client;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,14 +11,103 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <T> what it replies
  */
-public abstract sealed class SeckillCommand<T> permits SaleCommand {
+public abstract sealed class SeckillCommand<T> permits Call, Try, SeckillCommand.Steps {
     SeckillCommand() {}
 
     /** The name of the command on the wire: of the first one, if it consists of several. */
     public abstract String name();
 
-    abstract CompletableFuture<T> start(Sender sender, Tries tries);
+    /**
+     * The same command, if this is the voucher's sale: a late one then never touches the next sale.
+     * A try of another sale is {@link Outcome#ENDED}, and never part of a batch; others fail as
+     * {@link SeckillException.Code#SALE}. Those of an order have {@link OrderRef#inSale} instead.
+     *
+     * @param sale an id of {@link SaleInfo#sale()} or of an entry of a stream
+     * @throws UnsupportedOperationException if it is no try, restock, alteration or drop
+     */
+    public abstract SeckillCommand<T> inSale(long sale);
+
+    abstract CompletableFuture<T> start(Sender sender);
 
     /** What it replies when no answer came; null if that is {@link SeckillException.NoAnswer}. */
     abstract @Nullable T unanswered();
+
+    /** What a step replies: the end, or another command. */
+    record Step<T>(@Nullable T end, @Nullable SeckillCommand<T> next) {}
+
+    /** This one, and then perhaps another, as its reply says. */
+    <U> SeckillCommand<U> then(Function<? super T, Step<U>> step, @Nullable U unanswered) {
+        return new Steps<>(this, step, unanswered);
+    }
+
+    /** Several commands. */
+    static final class Steps<T, U> extends SeckillCommand<U> {
+        private final SeckillCommand<T> first;
+        private final Function<? super T, Step<U>> step;
+        private final @Nullable U unanswered;
+
+        private Steps(
+                SeckillCommand<T> first, Function<? super T, Step<U>> step,
+                @Nullable U unanswered) {
+            this.first = first;
+            this.step = step;
+            this.unanswered = unanswered;
+        }
+
+        @Override
+        public String name() {
+            return first.name();
+        }
+
+        @Override
+        public SeckillCommand<U> inSale(long sale) {
+            return new Steps<>(first.inSale(sale), step, unanswered);
+        }
+
+        @Override
+        @Nullable U unanswered() {
+            return unanswered;
+        }
+
+        @Override
+        CompletableFuture<U> start(Sender sender) {
+            return new Walk<>(sender, first, step);
+        }
+    }
+
+    /** However it ends, also because its caller gives up, so does the step in hand. */
+    private static final class Walk<T, U> extends CompletableFuture<U> {
+        private volatile CompletableFuture<?> inHand;
+
+        Walk(Sender sender, SeckillCommand<T> first, Function<? super T, Step<U>> step) {
+            CompletableFuture<T> begun = first.start(sender);
+            inHand = begun;
+            whenComplete((value, failed) -> inHand.cancel(false));
+            begun.whenComplete((reply, failed) -> {
+                if (failed != null) {
+                    completeExceptionally(Sender.unwrapped(failed));
+                } else if (!isDone()) {
+                    goOn(sender, reply, step);
+                }
+            });
+        }
+
+        private void goOn(Sender sender, T reply, Function<? super T, Step<U>> step) {
+            try {
+                Step<U> next = step.apply(reply);
+                if (next.next() == null) {
+                    complete(next.end());
+                    return;
+                }
+                CompletableFuture<U> second = next.next().start(sender);
+                inHand = second;
+                Sender.follow(second, this);
+                if (isDone()) {
+                    second.cancel(false);
+                }
+            } catch (RuntimeException broken) {
+                completeExceptionally(Sender.unwrapped(broken));
+            }
+        }
+    }
 }

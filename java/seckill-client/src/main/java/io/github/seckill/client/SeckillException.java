@@ -3,11 +3,7 @@ package io.github.seckill.client;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A mistake or a failure, never an outcome. {@link #code()} says which. What a caller catches for
- * what it means, and not to tell mistakes apart, has a type of its own: {@link NoAnswer}, {@link
- * NotNow}, {@link Busy} and {@link LockLost}.
- */
+/** A mistake or a failure, never an outcome. {@link #code()} says which. */
 @SuppressWarnings("serial") // None is ever stored.
 public sealed class SeckillException extends RuntimeException {
     private final Code code;
@@ -65,22 +61,13 @@ public sealed class SeckillException extends RuntimeException {
         return code;
     }
 
-    /**
-     * The name of the code. For {@link Code#OTHER} the first word of the server's error: {@code
-     * ERR}, {@code OOM}, {@code NOPERM} and so on. For {@link Code#NOTNOW} the same, or {@code
-     * NOCONNECTION}.
-     */
+    /** The name of the code; of OTHER and NOTNOW the server's word, or {@code NOCONNECTION}. */
     public final String word() {
         return word;
     }
 
     /** Makes the exception of an error reply. */
-    public static SeckillException of(String error) {
-        return of(error, null);
-    }
-
-    /** Makes the exception of an error reply. */
-    public static SeckillException of(String error, @Nullable Throwable cause) {
+    static SeckillException of(String error, @Nullable Throwable cause) {
         int space = error.indexOf(' ');
         String word = space < 0 ? error : error.substring(0, space);
         return switch (word) {
@@ -102,7 +89,7 @@ public sealed class SeckillException extends RuntimeException {
     }
 
     /** Makes the exception of a command that was not sent, as there is no connection. */
-    public static SeckillException notConnected(Throwable cause) {
+    static SeckillException notConnected(Throwable cause) {
         String why = cause instanceof TimeoutException ? "it took too long" : Printable.why(cause);
         String message = "NOCONNECTION no connection to the server: " + why;
         return new NotNow("NOCONNECTION", message, cause);
@@ -130,11 +117,9 @@ public sealed class SeckillException extends RuntimeException {
     }
 
     /**
-     * The server can't do it at the moment and did nothing: {@code TRYAGAIN}, {@code CLUSTERDOWN},
-     * {@code LOADING}, {@code MASTERDOWN}, {@code READONLY}, {@code NOREPLICAS}, {@code BUSY} of a
-     * slow script, or a redirection that led nowhere, {@code MOVED} or {@code ASK}. Or no
-     * connection could be opened, or the client is closed, {@code NOCONNECTION}. The client has
-     * sent the command again until the end of {@link SeckillOptions#retryFor}.
+     * Nothing was done: the server can't do it at the moment ({@code TRYAGAIN}, {@code READONLY},
+     * {@code BUSY} and so on), no connection could be opened, or the client is closed. It was sent
+     * again until the end of {@link SeckillOptions#retryFor}.
      */
     public static final class NotNow extends SeckillException {
         private NotNow(String word, String message, @Nullable Throwable cause) {
@@ -142,12 +127,9 @@ public sealed class SeckillException extends RuntimeException {
         }
     }
 
-    /**
-     * No answer came, and sending the command again was not safe or had no answer either. It may
-     * have been carried out. Tries never end so: theirs is {@link Outcome#UNKNOWN}.
-     */
+    /** No answer came: it may have been done. That of tries is {@link Outcome#UNKNOWN}. */
     public static final class NoAnswer extends SeckillException {
-        public NoAnswer(String message, @Nullable Throwable cause) {
+        NoAnswer(String message, @Nullable Throwable cause) {
             super(Code.NOANSWER, Code.NOANSWER.name(), message, cause);
         }
     }

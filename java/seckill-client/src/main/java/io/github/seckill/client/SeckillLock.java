@@ -10,16 +10,15 @@ import java.util.concurrent.locks.Lock;
  * A lock between processes, for which waiters stand in line on the server: nothing is polled, and
  * the first who came is the next holder.
  *
- * <p>It is held by a thread and reentrant, which is counted in the client: all locks of one client
- * and one key are the same lock. Each holder and each waiter has a connection of their own. A
- * holder's process that ends frees the lock at once, if {@link LockOptions#session()}; else the
- * lease ends it.
+ * <p>It is held by a thread and reentrant: all locks of one client and one key are the same lock.
+ * Each holder and each waiter has a connection of their own. A holder's process that ends frees the
+ * lock at once, if {@link LockOptions#session()}; else the lease ends it.
  *
  * <p><b>A lock can be lost</b>: its lease ends while its process sleeps, its connection breaks, a
  * failover forgets it. {@link #onLost} and {@link #isHeldByCurrentThread()} tell what this process
- * knows. A thread whose hold was lost takes the lock again only after {@link #unlock()}: until then
- * every way to take it throws {@link SeckillException.LockLost}. Only a storage that refuses smaller {@link #fencingToken() fencing tokens} excludes that a
- * holder who does not know it yet does damage.
+ * knows. The thread takes the lock again only after {@link #unlock()}: until then every way to take
+ * it throws {@link SeckillException.LockLost}. Only a storage that refuses smaller {@link
+ * #fencingToken() fencing tokens} excludes that a holder who does not know it yet does damage.
  */
 public class SeckillLock implements Lock {
     private final Locks locks;
@@ -42,8 +41,8 @@ public class SeckillLock implements Lock {
     }
 
     /**
-     * Waits for the lock for as long as it takes. A thread that is interrupted in the meantime
-     * continues waiting, at the end of the line, and is interrupted when it returns.
+     * Waits for as long as it takes. A thread that is interrupted meanwhile goes on waiting, at the
+     * end of the line, and is interrupted when it returns.
      *
      * @throws SeckillException if the server can't be asked for as long as {@link
      *     SeckillOptions#retryFor}
@@ -67,11 +66,7 @@ public class SeckillLock implements Lock {
         }
     }
 
-    /**
-     * Waits for the lock for as long as it takes, or until the thread is interrupted.
-     *
-     * @throws InterruptedException if the thread was interrupted: it is out of the line then
-     */
+    /** Waits for as long as it takes, or until the thread is interrupted. */
     @Override
     public void lockInterruptibly() throws InterruptedException {
         if (!take(Long.MAX_VALUE)) {
@@ -95,11 +90,7 @@ public class SeckillLock implements Lock {
         }
     }
 
-    /**
-     * Waits for the lock in the server's line.
-     *
-     * @throws InterruptedException if the thread was interrupted: it is out of the line then
-     */
+    /** Waits in the server's line. A thread that is interrupted is out of it. */
     @Override
     public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
         return take(Math.max(0, unit.toNanos(time)));
@@ -133,7 +124,8 @@ public class SeckillLock implements Lock {
         LockHold held = mine();
         held.count--;
         if (held.count == 0 && !locks.release(held)) {
-            throw lost();
+            throw new SeckillException.LockLost(
+                    "LOCKLOST the lock " + key + " was lost before its release", null);
         }
     }
 
@@ -145,16 +137,7 @@ public class SeckillLock implements Lock {
         return held;
     }
 
-    private SeckillException lost() {
-        return new SeckillException.LockLost(
-                "LOCKLOST the lock " + key + " was lost before its release", null);
-    }
-
-    /**
-     * Not supported: no holder can wait for a signal here.
-     *
-     * @throws UnsupportedOperationException always
-     */
+    /** Not supported: no holder can wait for a signal here. */
     @Override
     public Condition newCondition() {
         throw new UnsupportedOperationException("a lock between processes has no conditions");

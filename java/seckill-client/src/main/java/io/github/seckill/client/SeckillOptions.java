@@ -1,61 +1,62 @@
 package io.github.seckill.client;
 
+import io.lettuce.core.RedisURI;
+import io.micrometer.observation.ObservationRegistry;
 import java.time.Duration;
-import java.util.Objects;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
- * How a {@link SeckillClient} behaves. Immutable: {@link #defaults()} and each method with an
- * argument make another one.
+ * How a {@link SeckillClient} behaves. Immutable: {@link #defaults()} and each of the other methods
+ * make another one.
  */
-public final class SeckillOptions {
-    /** The longest {@link #coalescingWindow(Duration)}. */
-    public static final Duration WINDOW_MAX = Duration.ofMillis(1);
+public final class SeckillOptions implements Cloneable {
+    /** Whether tries that are made at the same time on one voucher travel as one SECKILL.MTRY. */
+    public enum Coalescing {
+        /** Every try is a command of its own. */
+        OFF,
+        /**
+         * A try is sent at once when none of its voucher is under way. Those that come meanwhile
+         * travel together as soon as its answer is there: no try waits for others to come.
+         */
+        AUTO,
+        /**
+         * A try waits for others, for {@link #coalescingWindow} and while the batch before is under
+         * way.
+         */
+        ON
+    }
 
-    /** The greatest {@link #batchMax(int)}. */
-    public static final int BATCH_MAX = 256;
+    private static final Duration WINDOW_MAX = Duration.ofMillis(1);
+    private static final int BATCH_MAX = 256;
+    private static final SeckillOptions DEFAULTS = new SeckillOptions();
 
-    private static final SeckillOptions DEFAULTS = new SeckillOptions(new Values());
+    Duration commandTimeout = Duration.ofSeconds(1);
+    Duration retryFor = Duration.ofSeconds(5);
+    Coalescing coalescing = Coalescing.AUTO;
+    Duration coalescingWindow = Duration.ofNanos(200_000);
+    int batchMax = BATCH_MAX;
+    int waitingMax = 65_536;
+    LockOptions lock = LockOptions.defaults();
+    ObservationRegistry observations = ObservationRegistry.NOOP;
+    @Nullable RedisURI uri;
 
-    final Values values;
+    private SeckillOptions() {}
 
-    static final class Values implements Cloneable {
-        Duration commandTimeout = Duration.ofSeconds(1);
-        Duration retryFor = Duration.ofSeconds(5);
-        Coalescing coalescing = Coalescing.AUTO;
-        Duration coalescingWindow = Duration.ofNanos(200_000);
-        int batchMax = BATCH_MAX;
-        int waitingMax = 65_536;
-        LockOptions lock = LockOptions.defaults();
-
-        @Override
-        protected Values clone() {
-            try {
-                return (Values) super.clone();
-            } catch (CloneNotSupportedException never) {
-                throw new AssertionError(never);
-            }
+    private SeckillOptions with(Consumer<SeckillOptions> change) {
+        try {
+            SeckillOptions next = (SeckillOptions) clone();
+            change.accept(next);
+            return next;
+        } catch (CloneNotSupportedException never) {
+            throw new AssertionError(never);
         }
-    }
-
-    private SeckillOptions(Values values) {
-        this.values = values;
-    }
-
-    private SeckillOptions with(Consumer<Values> change) {
-        Values next = values.clone();
-        change.accept(next);
-        return new SeckillOptions(next);
     }
 
     private static void check(boolean holds, String bound, Object value) {
         if (!holds) {
             throw new IllegalArgumentException(bound + ": " + value);
         }
-    }
-
-    private static void positive(Duration time, String name) {
-        check(!time.isNegative() && !time.isZero(), name + " must be positive", time);
     }
 
     /** What each of the methods below says. */
@@ -65,7 +66,8 @@ public final class SeckillOptions {
 
     /** How long an answer is waited for until the command counts as unanswered. 1 second. */
     public SeckillOptions commandTimeout(Duration timeout) {
-        positive(timeout, "commandTimeout");
+        boolean positive = !timeout.isNegative() && !timeout.isZero();
+        check(positive, "commandTimeout must be positive", timeout);
         return with(next -> next.commandTimeout = timeout);
     }
 
@@ -80,7 +82,7 @@ public final class SeckillOptions {
 
     /** Whether tries travel together. {@link Coalescing#AUTO}. */
     public SeckillOptions coalescing(Coalescing coalescing) {
-        Objects.requireNonNull(coalescing, "coalescing");
+        Args.present(coalescing, "coalescing");
         return with(next -> next.coalescing = coalescing);
     }
 
@@ -108,11 +110,19 @@ public final class SeckillOptions {
 
     /** How locks behave for which nothing else is said. {@link LockOptions#defaults()}. */
     public SeckillOptions lock(LockOptions lock) {
-        Objects.requireNonNull(lock, "lock");
+        Args.present(lock, "lock");
         return with(next -> next.lock = lock);
     }
 
-    public Duration commandTimeout() {
-        return values.commandTimeout;
+    /** Who observes each command, as {@code seckill.command}. Nobody. */
+    public SeckillOptions observations(ObservationRegistry observations) {
+        Args.present(observations, "observations");
+        return with(next -> next.observations = observations);
+    }
+
+    /** The server, or sentinels, if they are not those that the RedisClient was made with. */
+    public SeckillOptions uri(RedisURI uri) {
+        Args.present(uri, "uri");
+        return with(next -> next.uri = uri);
     }
 }

@@ -7,32 +7,38 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Sends commands, and sends those again that may be. */
+/** Sends commands, tries perhaps together, and sends those again that may be. */
 final class Sender implements AutoCloseable {
     private static final long PAUSE_MIN_MS = 10;
     private static final long PAUSE_MAX_MS = 200;
     private static final int PAUSE_DOUBLINGS_MAX = 5;
 
-    private final SeckillTransport transport;
+    private final Connections connections;
     private final Duration timeout;
     private final long retryNanos;
-    /** Commands that were sent again. */
-    final LongAdder repeated = new LongAdder();
-    /** Commands that try to buy, and how many tries they were. */
-    final LongAdder tryCommands = new LongAdder();
-    final LongAdder tries = new LongAdder();
     private final ScheduledExecutorService timer;
+    private final @Nullable Coalescer coalescer;
     private final ConcurrentMap<String, CompletableFuture<Boolean>> asked =
             new ConcurrentHashMap<>();
     private final Set<Attempts<?>> underWay = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
 
-    Sender(
-            SeckillTransport transport, SeckillOptions options, ScheduledExecutorService timer) {
-        this.transport = transport;
-        this.timeout = options.commandTimeout();
-        this.retryNanos = options.values.retryFor.toNanos();
+    /** Commands that were sent again, and those that try to buy. */
+    final LongAdder repeated = new LongAdder();
+    final LongAdder tryCommands = new LongAdder();
+
+    Sender(Connections connections, SeckillOptions options, ScheduledExecutorService timer) {
+        this.connections = connections;
+        this.timeout = options.commandTimeout;
+        this.retryNanos = options.retryFor.toNanos();
         this.timer = timer;
+        this.coalescer = Coalescer.of(this, options, timer);
+    }
+
+    CompletableFuture<Purchase> start(Try attempt) {
+        return coalescer != null && attempt.mayTravel
+                ? coalescer.add(attempt)
+                : call(attempt.call);
     }
 
     /** Sends a command, again if it may be, and reads its reply. One cancelled is sent no more. */
@@ -55,6 +61,9 @@ final class Sender implements AutoCloseable {
     /** Ends everything that has no answer yet: what was never sent is known to be not done. */
     @Override
     public void close() {
+        if (coalescer != null) {
+            coalescer.close();
+        }
         closed = true;
         underWay.forEach(Attempts::closed);
     }
@@ -75,17 +84,13 @@ final class Sender implements AutoCloseable {
             this.calls = calls;
             this.call = calls.get();
             this.firstAnswer = firstAnswer;
-        }
-
-        /** What has not been written yet never is. */
-        @Override
-        public boolean cancel(boolean mayInterrupt) {
-            boolean cancelled = super.cancel(mayInterrupt);
-            CompletableFuture<?> written = onItsWay;
-            if (written != null) {
-                written.cancel(false);
-            }
-            return cancelled;
+            // Cancelled, or waited for no longer: what has not been written yet never is.
+            whenComplete((value, failed) -> {
+                CompletableFuture<?> written = onItsWay;
+                if (written != null) {
+                    written.cancel(false);
+                }
+            });
         }
 
         void next() {
@@ -97,9 +102,12 @@ final class Sender implements AutoCloseable {
             boolean first = sent == 1;
             try {
                 call = first ? call : calls.get();
-                Request request = call.request();
-                count(first, request.tries());
-                CompletableFuture<@Nullable Object> written = transport.send(request, timeout);
+                if (!first) {
+                    repeated.increment();
+                } else if (call.isTry()) {
+                    tryCommands.increment();
+                }
+                CompletableFuture<@Nullable Object> written = connections.send(call, timeout);
                 onItsWay = written;
                 written.whenComplete((reply, failure) -> answered(first, reply, failure));
                 if (isDone()) {
@@ -110,15 +118,6 @@ final class Sender implements AutoCloseable {
             }
             if (closed) {
                 closed();
-            }
-        }
-
-        private void count(boolean first, int triesInIt) {
-            if (!first) {
-                repeated.increment();
-            } else if (triesInIt > 0) {
-                tryCommands.increment();
-                tries.add(triesInIt);
             }
         }
 
@@ -143,40 +142,29 @@ final class Sender implements AutoCloseable {
         }
 
         private void refused(SeckillException said) {
-            if (said instanceof SeckillException.NoAnswer) {
-                noAnswer(said);
-            } else if (said instanceof SeckillException.NotNow || mayPass(said)) {
+            // What a repetition is refused for says nothing of what was sent before.
+            boolean mayPass = unanswered != null && said.code() == SeckillException.Code.OTHER;
+            if (said instanceof SeckillException.NotNow || mayPass) {
                 later(said);
-            } else {
+            } else if (!(said instanceof SeckillException.NoAnswer)) {
                 end(said);
-            }
-        }
-
-        private void noAnswer(SeckillException said) {
-            unanswered = said;
-            String voucher = call.managedVoucher();
-            if (call.request().repeatable() || managed) {
-                later(said);
-            } else if (voucher != null) {
-                ask(voucher, said);
             } else {
-                end(said);
+                unanswered = said;
+                String voucher = call.managedVoucher();
+                if (call.isRepeatable() || managed) {
+                    later(said);
+                } else if (voucher == null || isOver()) {
+                    end(said);
+                } else {
+                    ask(voucher, said);
+                }
             }
-        }
-
-        /** What a repetition is refused for by the server says nothing of what was sent before. */
-        private boolean mayPass(SeckillException said) {
-            return unanswered != null && said.code() == SeckillException.Code.OTHER;
         }
 
         private void ask(String voucher, SeckillException noAnswer) {
-            if (isOver()) {
-                end(noAnswer);
-                return;
-            }
             isManaged(voucher).whenComplete((is, failed) -> {
-                if (failed == null && is) {
-                    managed = true;
+                managed = failed == null && is;
+                if (managed) {
                     later(noAnswer);
                 } else {
                     end(noAnswer);
@@ -232,16 +220,22 @@ final class Sender implements AutoCloseable {
         if (earlier != null) {
             return earlier;
         }
-        call(Call.of("SECKILL.INFO", Replies::info, voucher))
-                .whenComplete((info, failed) -> {
-                    asked.remove(voucher, question);
-                    if (failed == null) {
-                        question.complete(info.managed());
-                    } else {
-                        question.completeExceptionally(failed);
-                    }
-                });
+        question.whenComplete((is, failed) -> asked.remove(voucher, question));
+        Call<Boolean> info =
+                Call.of("SECKILL.INFO", reply -> Replies.info(reply).managed(), voucher);
+        follow(call(info), question);
         return question;
+    }
+
+    /** Ends one as the other ends. */
+    static <T> void follow(CompletableFuture<T> first, CompletableFuture<T> then) {
+        first.whenComplete((value, failed) -> {
+            if (failed == null) {
+                then.complete(value);
+            } else {
+                then.completeExceptionally(unwrapped(failed));
+            }
+        });
     }
 
     /** The failure itself, whichever stages it has passed. */

@@ -1,56 +1,42 @@
 package io.github.seckill.client;
 
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Function;
-import org.jspecify.annotations.Nullable;
 
-/**
- * A command that buys. The client may send it with others.
- *
- * @param <T> what it replies
- */
-public final class Try<T> extends SaleCommand<T> {
+/** A command that buys. The client may send it with others. */
+public final class Try extends SeckillCommand<Purchase> {
     /** The order id that has the server make one. */
     static final String ID_OF_SERVER = "*";
 
     final String voucher;
     final String user;
     final String orderId;
-    final Call<Bought> call;
-    private final boolean mayTravel;
-    private final Function<Bought, T> as;
+    final Call<Purchase> call;
+    /** With others in one command: one unit, and nothing else is said. */
+    final boolean mayTravel;
 
-    Try(
-            String voucher, String user, String orderId, Call<Bought> call, boolean mayTravel,
-            Function<Bought, T> as) {
+    Try(String voucher, String user, String orderId, Call<Purchase> call, boolean mayTravel) {
         this.voucher = voucher;
         this.user = user;
         this.orderId = orderId;
         this.call = call;
         this.mayTravel = mayTravel;
-        this.as = as;
     }
 
-    /**
-     * What became of a try.
-     *
-     * @param orderId the id that the server has made, if it was asked to and has accepted
-     */
-    record Bought(Outcome outcome, @Nullable String orderId) {
-        static final Bought UNKNOWN = new Bought(Outcome.UNKNOWN, null);
+    private Try alone(Call<Purchase> call) {
+        return new Try(voucher, user, orderId, call, false);
     }
 
     @Override
-    public Try<T> inSale(long sale) {
-        return new Try<>(voucher, user, orderId, call.inSale(sale), false, as);
+    public Try inSale(long sale) {
+        return alone(call.inSale(sale));
     }
 
     /**
      * The same try, which waits in line where it would be {@link Outcome#SOLD_OUT}: {@link
      * Outcome#WAITING}. For managed vouchers with a hold. It is always sent, and alone.
      */
-    public Try<T> waitlist() {
-        return new Try<>(voucher, user, orderId, call.with("WAITLIST"), false, as);
+    public Try waitlist() {
+        return alone(call.with("WAITLIST"));
     }
 
     /**
@@ -58,19 +44,8 @@ public final class Try<T> extends SaleCommand<T> {
      * own limit allows if these are fewer; else {@link Outcome#AT_LIMIT}. For managed vouchers. It
      * is always sent, and alone.
      */
-    public Try<T> limit(long limit) {
-        Args.range(limit, "limit", 1, Long.MAX_VALUE);
-        Call<Bought> limited = call.option("LIMIT", limit);
-        return new Try<>(voucher, user, orderId, limited, false, as);
-    }
-
-    T as(Bought bought) {
-        return as.apply(bought);
-    }
-
-    /** With others in one command: one unit, and nothing else is said. */
-    boolean mayTravel() {
-        return mayTravel;
+    public Try limit(long limit) {
+        return alone(call.option("LIMIT", Args.range(limit, "limit", 1, Long.MAX_VALUE)));
     }
 
     @Override
@@ -79,12 +54,12 @@ public final class Try<T> extends SaleCommand<T> {
     }
 
     @Override
-    T unanswered() {
-        return as(Bought.UNKNOWN);
+    Purchase unanswered() {
+        return call.unanswered();
     }
 
     @Override
-    CompletableFuture<T> start(Sender sender, Tries tries) {
-        return tries.start(this);
+    CompletableFuture<Purchase> start(Sender sender) {
+        return sender.start(this);
     }
 }

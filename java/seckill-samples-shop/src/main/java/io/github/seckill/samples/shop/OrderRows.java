@@ -1,8 +1,8 @@
 package io.github.seckill.samples.shop;
 
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.OrderState;
-import io.github.seckill.spring.listener.*;
+import io.github.seckill.client.*;
+import io.github.seckill.spring.*;
+import io.github.seckill.spring.OrderEvent.*;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.springframework.dao.DuplicateKeyException;
@@ -64,7 +64,7 @@ public class OrderRows {
     @Transactional
     public void released(OrderReleased released, String key) {
         long kept = released.kept();
-        OrderState now = kept == 0 ? released.reason() : released.was();
+        Order.State now = kept == 0 ? released.reason() : released.was();
         if (!insert(released, word(now), kept == 0 ? released.units() : kept, null)) {
             String set = kept == 0 ? "state = :state" : "units = LEAST(units, :kept)";
             of(released, "UPDATE orders SET " + set + " WHERE " + KEY)

@@ -1,14 +1,6 @@
 package io.github.seckill.samples.shop;
 
-import static io.github.seckill.client.Commands.confirm;
-import static io.github.seckill.client.Commands.create;
-import static io.github.seckill.client.Commands.reserve;
-
 import io.github.seckill.client.*;
-import io.github.seckill.client.Reservation.Held;
-import io.github.seckill.client.Reservation.Refused;
-import io.github.seckill.client.Reservation.Sold;
-import io.github.seckill.client.Reservation.Waiting;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
@@ -42,18 +34,18 @@ class SaleController {
     @PutMapping
     ResponseEntity<Void> open(@PathVariable("voucher") String voucher, @RequestBody NewSale sale) {
         Duration hold = Duration.ofSeconds(sale.holdSeconds());
-        seckill.run(create(voucher, sale.stock(), SaleRules.none().hold(hold)));
+        seckill.create(voucher, sale.stock(), SaleRules.none().hold(hold));
         return ResponseEntity.status(HttpStatus.CREATED).build();
     }
 
     @GetMapping
     SaleInfo info(@PathVariable("voucher") String voucher) {
-        return seckill.run(Commands.info(voucher));
+        return seckill.info(voucher);
     }
 
     @GetMapping("/audit")
     SaleAudit audit(@PathVariable("voucher") String voucher) {
-        return seckill.run(Commands.audit(voucher));
+        return seckill.audit(voucher);
     }
 
     @PutMapping("/orders/{orderId}")
@@ -61,27 +53,22 @@ class SaleController {
             @PathVariable("voucher") String voucher, @PathVariable("orderId") String orderId,
             @RequestHeader(USER) String user,
             @RequestParam(name = "wait", defaultValue = "false") boolean wait) {
-        Reservation reservation = wait
+        Purchase purchase = wait
                 ? seckill.reserveOrWait(voucher, user, orderId)
-                : seckill.run(reserve(voucher, user, orderId));
-        if (reservation instanceof Held held) {
-            return ResponseEntity.ok(Map.of(
-                    "state", "held", "deadline", held.deadline(), "sale", held.sale()));
-        }
-        if (reservation instanceof Waiting waiting) {
-            return ResponseEntity.accepted()
-                    .body(Map.of("state", "waiting", "position", waiting.position()));
-        }
-        if (reservation instanceof Sold) {
-            return ResponseEntity.ok(Map.of("state", "sold"));
-        }
-        if (reservation instanceof Refused refused) {
-            String outcome = refused.outcome().name().toLowerCase(Locale.ROOT);
-            return ResponseEntity.status(HttpStatus.CONFLICT).body(Map.of("outcome", outcome));
-        }
-        // Unknown: the same request again is safe.
-        return ResponseEntity.status(HttpStatus.SERVICE_UNAVAILABLE)
-                .header("Retry-After", "1").build();
+                : seckill.reserve(voucher, user, orderId);
+        return switch (purchase.outcome()) {
+            case ACCEPTED -> ResponseEntity.ok(purchase.deadline() == null
+                    ? Map.of("state", "sold")
+                    : Map.of("state", "held", "deadline", purchase.deadline(),
+                            "sale", purchase.order().sale()));
+            case WAITING -> ResponseEntity.accepted().body(
+                    Map.of("state", "waiting", "position", purchase.order().position()));
+            // The same request again is safe.
+            case UNKNOWN -> ResponseEntity.status(HttpStatus.SERVICE_UNAVAILABLE)
+                    .header("Retry-After", "1").build();
+            default -> ResponseEntity.status(HttpStatus.CONFLICT).body(Map.of(
+                    "outcome", purchase.outcome().name().toLowerCase(Locale.ROOT)));
+        };
     }
 
     /**
@@ -94,7 +81,7 @@ class SaleController {
             @RequestHeader(USER) String user, @RequestParam("sale") long sale,
             @RequestParam("reference") String reference) {
         OrderRef order = OrderRef.of(voucher, user, orderId).inSale(sale);
-        Confirmation done = seckill.run(confirm(order, reference));
+        Confirmation done = seckill.confirm(order, reference);
         return status(switch (done) {
                     case CONFIRMED, ALREADY_SOLD -> HttpStatus.NO_CONTENT;
                     // It has bought nothing: OrderRows writes down the refund.
@@ -107,7 +94,7 @@ class SaleController {
     ResponseEntity<Void> cancel(
             @PathVariable("voucher") String voucher, @PathVariable("orderId") String orderId,
             @RequestHeader(USER) String user) {
-        Cancellation done = seckill.run(Commands.cancel(OrderRef.of(voucher, user, orderId)));
+        Cancellation done = seckill.cancel(OrderRef.of(voucher, user, orderId));
         return status(switch (done) {
             case RELEASED, ALREADY_RELEASED -> HttpStatus.NO_CONTENT;
             case OTHER_STATE -> HttpStatus.CONFLICT;

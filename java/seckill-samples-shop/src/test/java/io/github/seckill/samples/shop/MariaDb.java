@@ -2,13 +2,10 @@ package io.github.seckill.samples.shop;
 
 import io.github.seckill.test.SeckillServer;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.Socket;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import java.net.*;
+import java.nio.file.*;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.*;
 import org.awaitility.Awaitility;
 import org.springframework.util.FileSystemUtils;
 

@@ -1,17 +1,12 @@
 package io.github.seckill.samples.shop;
 
 import java.io.IOException;
-import java.lang.annotation.ElementType;
-import java.lang.annotation.Retention;
-import java.lang.annotation.RetentionPolicy;
-import java.lang.annotation.Target;
+import java.lang.annotation.*;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.springframework.boot.test.context.TestConfiguration;
-import org.springframework.context.annotation.Bean;
-import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.*;
 import org.springframework.test.annotation.DirtiesContext;
-import org.springframework.test.context.ActiveProfiles;
-import org.springframework.test.context.DynamicPropertyRegistrar;
+import org.springframework.test.context.*;
 
 /** A test whose shop writes its rows to a MariaDB of its own, where one is installed. */
 @Target(ElementType.TYPE)

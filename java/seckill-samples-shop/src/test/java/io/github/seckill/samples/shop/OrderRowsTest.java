@@ -2,12 +2,11 @@ package io.github.seckill.samples.shop;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.github.seckill.client.OrderRef;
-import io.github.seckill.client.OrderState;
-import io.github.seckill.spring.listener.*;
-import io.github.seckill.spring.test.SeckillServiceConnection;
-import java.time.Duration;
-import java.time.Instant;
+import io.github.seckill.client.*;
+import io.github.seckill.spring.*;
+import io.github.seckill.spring.OrderEvent.*;
+import io.github.seckill.test.SeckillServiceConnection;
+import java.time.*;
 import java.util.*;
 import java.util.concurrent.*;
 import org.junit.jupiter.api.Test;
@@ -95,7 +94,7 @@ class OrderRowsTest {
         StreamEntry entry = new StreamEntry("stream.orders", "shop", "1-1", 1);
         OrderConfirmed paid = new OrderConfirmed(order, 2, 3L, "p", entry);
         OrderReleased released = new OrderReleased(
-                order, 1, 1, OrderState.CANCELLED, OrderState.SOLD, "p", true, true, null, entry);
+                order, 1, 1, Order.State.CANCELLED, Order.State.SOLD, "p", true, true, null, entry);
         for (int delivery = 1; delivery <= 2; delivery++) {
             rows.confirmed(paid, paid.idempotencyKey());
             rows.released(released, released.idempotencyKey());
@@ -111,7 +110,7 @@ class OrderRowsTest {
                 () -> rows.placed(new OrderPlaced(order, 3, deadline, null, entry)),
                 () -> rows.released(
                         new OrderReleased(
-                                order, 1, 2, OrderState.CANCELLED, OrderState.HELD, null,
+                                order, 1, 2, Order.State.CANCELLED, Order.State.HELD, null,
                                 false, false, null, entry),
                         "released"),
                 () -> rows.confirmed(new OrderConfirmed(order, 2, null, "p", entry), "confirmed"));

@@ -4,26 +4,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.github.seckill.client.SeckillClient;
-import io.github.seckill.client.lettuce.LettuceTransport;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import java.io.IOException;
 import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
+import java.net.http.*;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Path;
 import java.sql.DriverManager;
 import java.time.Duration;
 import java.util.*;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
+import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AutoClose;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -115,7 +109,7 @@ class RollingRestartTest {
                 await("rows").atMost(PATIENCE).until(() -> rows(database).containsAll(told));
                 assertThat(rows(database)).containsExactlyInAnyOrderElementsOf(told);
                 try (SeckillClient office =
-                        SeckillClient.create(LettuceTransport.of(lettuce))) {
+                        SeckillClient.create(lettuce)) {
                     assertThat(office.audit("phone").isSound()).isTrue();
                     assertThat(office.audit("phone").held()).isEqualTo(STOCK);
                 }

@@ -1,0 +1,195 @@
+package io.github.seckill.client;
+
+import io.lettuce.core.*;
+import io.lettuce.core.api.StatefulConnection;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.cluster.RedisClusterClient;
+import io.lettuce.core.cluster.SlotHash;
+import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
+import io.lettuce.core.cluster.models.partitions.RedisClusterNode;
+import io.lettuce.core.codec.StringCodec;
+import java.lang.reflect.Field;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** The one server, or those of a cluster. */
+interface Servers {
+    /** Opens a connection for all commands. It finds the server of each by its key. */
+    CompletableFuture<StatefulConnection<String, String>> connect();
+
+    /** Completes when {@link #serverOf} can answer without waiting. */
+    default CompletableFuture<Void> known() {
+        return CompletableFuture.completedFuture(null);
+    }
+
+    /** The server that has this key, by a name that only this object knows. */
+    default String serverOf(String key) {
+        return "";
+    }
+
+    /** Opens a connection to one server, without waiting for it; cancelled, it leaves none open. */
+    CompletableFuture<Single> connectTo(String server);
+
+    /** Looks up again where the keys are. */
+    default void refresh() {}
+
+    /** A voucher that each server has which has keys, by the server's name. Nobody sells it. */
+    default CompletableFuture<Map<String, String>> keysOfServers() {
+        return CompletableFuture.completedFuture(Map.of("server", VOUCHER));
+    }
+
+    String VOUCHER = "seckill-health";
+
+    /** One that is cancelled closes what comes all the same. */
+    private static <C> CompletableFuture<C> unlessCancelled(
+            CompletionStage<C> opening, Consumer<C> close) {
+        CompletableFuture<C> result = new CompletableFuture<>();
+        opening.whenComplete((made, failed) -> {
+            if (failed != null) {
+                result.completeExceptionally(failed);
+            } else if (!result.complete(made)) {
+                close.accept(made);
+            }
+        });
+        return result;
+    }
+
+    /**
+     * A connection to one server and how it is closed.
+     *
+     * @param connection sends
+     * @param owner is closed, and the connection with it
+     */
+    record Single(
+            StatefulRedisConnection<String, String> connection,
+            StatefulConnection<String, String> owner) {}
+
+    /** One server, or a primary that sentinels name. */
+    record One(RedisClient client, RedisURI uri) implements Servers {
+        static One of(RedisClient client, @Nullable RedisURI uri) {
+            return new One(client, uri == null ? uriOf(client) : uri);
+        }
+
+        @Override
+        public CompletableFuture<StatefulConnection<String, String>> connect() {
+            return client.connectAsync(StringCodec.UTF8, uri)
+                    .<StatefulConnection<String, String>>thenApply(connection -> connection)
+                    .toCompletableFuture();
+        }
+
+        @Override
+        public CompletableFuture<Single> connectTo(String server) {
+            return unlessCancelled(
+                    client.connectAsync(StringCodec.UTF8, uri)
+                            .thenApply(opened -> new Single(opened, opened)),
+                    late -> late.owner().closeAsync());
+        }
+
+        /**
+         * The address that a client was made with, which Lettuce connects to without waiting only
+         * if it is given in the call, and tells nobody. Spring Data Redis looks there, too.
+         */
+        private static RedisURI uriOf(RedisClient client) {
+            try {
+                Field uri = RedisClient.class.getDeclaredField("redisURI");
+                uri.setAccessible(true);
+                return (RedisURI) uri.get(client);
+            } catch (ReflectiveOperationException | RuntimeException hidden) {
+                throw new IllegalArgumentException(
+                        "This version of Lettuce does not tell the client's address: say it by"
+                                + " SeckillOptions.uri", hidden);
+            }
+        }
+    }
+
+    /** The servers of a cluster, by the ids of their nodes. */
+    final class Cluster implements Servers {
+        private static final long REFRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+        private final RedisClusterClient client;
+        private final AtomicLong refreshed = new AtomicLong(System.nanoTime() - REFRESH_NANOS);
+        private volatile boolean known;
+
+        Cluster(RedisClusterClient client) {
+            this.client = client;
+        }
+
+        /** Asks for the nodes, unless that was done. Lettuce connects to no cluster before. */
+        @Override
+        public CompletableFuture<Void> known() {
+            return known ? CompletableFuture.completedFuture(null) : look();
+        }
+
+        private CompletableFuture<Void> look() {
+            return client.refreshPartitionsAsync().toCompletableFuture()
+                    .thenRun(() -> known = true);
+        }
+
+        @Override
+        public CompletableFuture<Map<String, String>> keysOfServers() {
+            return look().thenApply(nodes -> {
+                Map<String, String> keys = new LinkedHashMap<>();
+                for (RedisClusterNode node : client.getPartitions()) {
+                    if (node.is(RedisClusterNode.NodeFlag.UPSTREAM) && !node.hasNoSlots()) {
+                        String server = node.getUri().getHost() + ":" + node.getUri().getPort();
+                        keys.put(server, Stream.iterate(0, i -> i + 1).map(i -> VOUCHER + i)
+                                .filter(key -> node.hasSlot(SlotHash.getSlot(key))).findFirst()
+                                .orElseThrow());
+                    }
+                }
+                return keys;
+            });
+        }
+
+        @Override
+        public CompletableFuture<StatefulConnection<String, String>> connect() {
+            return known().thenCompose(nodes -> client.connectAsync(StringCodec.UTF8))
+                    .thenApply(connection -> connection);
+        }
+
+        @Override
+        public String serverOf(String key) {
+            int slot = SlotHash.getSlot(key);
+            RedisClusterNode node = client.getPartitions().getPartitionBySlot(slot);
+            if (node == null) {
+                refresh();
+                throw new RedisException("no node of the cluster serves this key");
+            }
+            return node.getNodeId();
+        }
+
+        @Override
+        public CompletableFuture<Single> connectTo(String server) {
+            return unlessCancelled(
+                    client.connectAsync(StringCodec.UTF8)
+                            .thenCompose(owner -> connect(owner, server)),
+                    late -> late.owner().closeAsync());
+        }
+
+        private static CompletableFuture<Single> connect(
+                StatefulRedisClusterConnection<String, String> owner, String server) {
+            CompletableFuture<Single> single = owner.getConnectionAsync(server)
+                    .thenApply(connection -> new Single(connection, owner));
+            single.whenComplete((made, failed) -> {
+                if (failed != null) {
+                    owner.closeAsync();
+                }
+            });
+            return single;
+        }
+
+        @Override
+        public void refresh() {
+            long last = refreshed.get();
+            long now = System.nanoTime();
+            if (now - last >= REFRESH_NANOS && refreshed.compareAndSet(last, now)) {
+                client.refreshPartitionsAsync();
+            }
+        }
+    }
+}

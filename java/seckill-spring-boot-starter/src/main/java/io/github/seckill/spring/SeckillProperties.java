@@ -1,0 +1,139 @@
+package io.github.seckill.spring;
+
+import io.github.seckill.client.LockOptions;
+import io.github.seckill.client.SeckillOptions;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.boot.convert.DurationStyle;
+
+/**
+ * How the client, the listeners and the locks behave.
+ *
+ * @param enabled Whether there is a client at all
+ * @param connectionFactory The bean by which the server with the module is reached, if there are
+ *     several
+ * @param commandTimeout How long an answer is waited for before a command counts as unanswered
+ * @param retryFor How long a command without an answer that is safe to repeat is sent again
+ * @param coalescing Whether tries that come at the same time travel together
+ * @param coalescingWindow How long a try waits for others if coalescing is on, at most 1 ms
+ * @param batchMax How many tries travel together at most, 1 to 256
+ * @param waitingMax How many tries of a voucher may wait here to be sent; more of them fail as busy
+ * @param checkOnStart What to do at the start if the server lacks the module
+ * @param listener How methods with SeckillOrderListener are served
+ * @param lock How locks behave
+ */
+@ConfigurationProperties("seckill")
+record SeckillProperties(
+        @DefaultValue("true") boolean enabled,
+        @Nullable String connectionFactory,
+        @DefaultValue("1s") Duration commandTimeout,
+        @DefaultValue("5s") Duration retryFor,
+        @DefaultValue("auto") SeckillOptions.Coalescing coalescing,
+        @DefaultValue("200us") Duration coalescingWindow,
+        @DefaultValue("256") int batchMax,
+        @DefaultValue("65536") int waitingMax,
+        @DefaultValue("warn") CheckOnStart checkOnStart,
+        @DefaultValue Listener listener,
+        @DefaultValue Lock lock) {
+    /** What to do at the start if the server lacks the module: nothing, say so, or don't start. */
+    enum CheckOnStart {
+        OFF,
+        WARN,
+        FAIL
+    }
+
+    /**
+     * How locks behave, unless the application says otherwise for one.
+     *
+     * @param prefix What comes before the key in the names of the lock registry's locks
+     * @param lease How long a lock is held at most without being renewed
+     * @param renew Whether a held lock is renewed
+     * @param session Whether a lock is released at once when its holder's connection closes
+     * @param fenced Whether a lock has a fencing token
+     */
+    record Lock(
+            @DefaultValue("lock:") String prefix,
+            @DefaultValue("30s") Duration lease,
+            @DefaultValue("true") boolean renew,
+            @DefaultValue("true") boolean session,
+            @DefaultValue("true") boolean fenced) {}
+
+    /**
+     * How methods with SeckillOrderListener are served.
+     *
+     * @param enabled Whether they are served
+     * @param group The consumer group of listeners that name none; else spring.application.name
+     * @param stream The server's seckill.order-stream
+     * @param fields The server's seckill.order-fields
+     * @param tags Hash tags whose streams are read, without braces; needed in a cluster
+     * @param concurrency Threads per group and hash tag
+     * @param batch Entries that are read at once
+     * @param poll How long a read waits for new entries
+     * @param claimAfter When entries that another consumer has left are taken over
+     * @param retryFirst When an entry that failed is handed over again; each time is twice as long
+     *     as the one before
+     * @param retryMost The longest time until an entry that failed is handed over again
+     * @param shutdownWithin How long the end of the application waits for the entry in hand
+     */
+    record Listener(
+            @DefaultValue("true") boolean enabled,
+            @Nullable String group,
+            @DefaultValue("stream.orders") String stream,
+            @DefaultValue("userId voucherId id") String fields,
+            @DefaultValue List<String> tags,
+            @DefaultValue("1") int concurrency,
+            @DefaultValue("100") int batch,
+            @DefaultValue("1s") Duration poll,
+            @DefaultValue("60s") Duration claimAfter,
+            @DefaultValue("1s") Duration retryFirst,
+            @DefaultValue("60s") Duration retryMost,
+            @DefaultValue("20s") Duration shutdownWithin) {
+        Listener {
+            if (concurrency < 1 || batch < 1) {
+                throw new IllegalArgumentException("concurrency and batch must be at least 1");
+            }
+            for (Duration time : List.of(poll, claimAfter, retryFirst, retryMost)) {
+                if (time.toMillis() < 1) {
+                    throw new IllegalArgumentException(
+                            "poll, claim-after, retry-first and retry-most must be at least 1 ms: "
+                                    + time);
+                }
+            }
+        }
+
+        /** The same, but for what a group says of itself. */
+        Listener of(Map<String, String> said) {
+            String after = said.get("claimAfter");
+            return new Listener(
+                    enabled, group, stream, fields, tags,
+                    Integer.parseInt(said.getOrDefault("concurrency", "" + concurrency)),
+                    Integer.parseInt(said.getOrDefault("batch", "" + batch)), poll,
+                    after == null ? claimAfter : DurationStyle.detectAndParse(after), retryFirst,
+                    retryMost, shutdownWithin);
+        }
+
+        /** When an entry is due again after so many deliveries. */
+        Duration backoff(long deliveries) {
+            long doublings = Math.min(Math.max(deliveries - 1, 0), 30);
+            Duration next = retryFirst.multipliedBy(1L << doublings);
+            return next.compareTo(retryMost) < 0 ? next : retryMost;
+        }
+    }
+
+    SeckillOptions options() {
+        try {
+            return SeckillOptions.defaults()
+                    .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
+                    .coalescingWindow(coalescingWindow).batchMax(batchMax).waitingMax(waitingMax)
+                    .lock(new LockOptions(lock.lease, lock.renew, lock.session, lock.fenced));
+        } catch (IllegalArgumentException wrong) {
+            throw new ConnectionChoice.Unclear(
+                    "A property of seckill.* has a wrong value: " + wrong.getMessage() + ".",
+                    "Set it to another one.");
+        }
+    }
+}
