@@ -20,8 +20,9 @@ import org.springframework.jdbc.core.RowCallbackHandler;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
 /** 5,000 buyers by HTTP, and then every row against what the module has on its books. */
-@SpringBootTest(
-        webEnvironment = WebEnvironment.RANDOM_PORT, properties = "seckill.listener.concurrency=4")
+@SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT, properties = {
+    "seckill.listener.concurrency=4", "seckill.command-timeout=20s" // for busy machines
+})
 @SeckillServiceConnection
 class BuyersTest {
     private static final int BUYERS = 5_000;
