@@ -107,7 +107,7 @@ pub struct Shop {
 }
 
 /// An event of the shop's file of statements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Event {
     Held,
     Sold,
@@ -116,6 +116,23 @@ pub enum Event {
     Released,
     /// The order lives again, by a ruling.
     Restored,
+}
+
+impl Event {
+    pub const ALL: [Self; 6] =
+        [Self::Sold, Self::Held, Self::Confirmed, Self::Reduced, Self::Released, Self::Restored];
+
+    /// The name in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sold => "on_sold",
+            Self::Held => "on_held",
+            Self::Confirmed => "on_confirmed",
+            Self::Reduced => "on_reduced",
+            Self::Released => "on_released",
+            Self::Restored => "on_restored",
+        }
+    }
 }
 
 /// A step of an order for the shop's statements.

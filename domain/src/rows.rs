@@ -294,6 +294,16 @@ impl<I: Ord> Unmanaged<I> {
         self.units = self.units.max(units);
     }
 
+    /// The entries of acceptances that are known, ascending.
+    pub fn accepted(&self) -> impl Iterator<Item = &I> {
+        self.accepted.iter()
+    }
+
+    /// Those of releases.
+    pub fn released(&self) -> impl Iterator<Item = &I> {
+        self.released.iter()
+    }
+
     /// More acceptances than releases are known.
     pub fn is_live(&self) -> bool {
         self.accepted.len() > self.released.len()

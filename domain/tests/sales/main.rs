@@ -3,7 +3,6 @@
 
 mod actions;
 mod arrivals;
-mod books;
 mod bounds;
 mod canonical;
 mod carts;
@@ -11,7 +10,6 @@ mod confirmations;
 mod extremes;
 mod flat;
 mod foreign;
-mod ledger;
 mod line;
 mod model;
 mod overlays;
@@ -24,7 +22,6 @@ mod planted_words;
 mod properties;
 mod releases;
 mod requests;
-mod rows;
 mod state;
 mod waits;
 mod words;

@@ -1,262 +1,399 @@
-//! `seckill-worker check`: compares the orders of a voucher, or of all shards of a sale, with the
-//! rows and with what is on record of payments, says which differ and what could not be looked at,
-//! and writes what is missing if asked to. It deletes nothing, and releases nothing that was sold.
+//! `seckill-worker check`: compares what a server and the database have of a voucher, of all shards
+//! of a sale, or of all vouchers, and asks about each difference. With --repair it also writes what
+//! needs no operator; nothing is deleted, and nothing that was sold is released.
 //!
-//! `facts` and `undone` read the server, `books` puts the books together for the judge in `domain`,
-//! `report` says what it found, `repair` writes the missing rows.
+//! `books` and `undone` read the server, `look` compares, with `ask` and `unmanaged`, and `listed`
+//! with the provider's list of `references`; `questions` is what is found, `report` says it.
 
+mod ask;
 mod books;
-mod facts;
+mod listed;
+mod look;
+mod questions;
 mod references;
-mod repair;
 mod report;
 mod undone;
+mod unmanaged;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use domain::entry_id::EntryId;
-use domain::judge::{Judgement, Verdict};
-use domain::payments::Outcome;
+use domain::key_names::RULES_PREFIX;
 use redis::cmd;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::nodes::Nodes;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::scan::literal;
 use seckill_tools::sharding::{journal_key, parse_opening, shard_voucher};
 use seckill_tools::voucher_keys::VoucherKeys;
+use tracing::{info, warn};
 
-use crate::marks::{Marks, Meaning};
-use crate::options::{Check, OrderFields, Site};
-use crate::order_events::Which;
-use crate::settings;
+use crate::halt::Halt;
+use crate::intake::time_ms;
+use crate::options::{Check, FieldOptions, Options, OrderFields, ShopOptions, Site};
+use crate::order_events::{OrderKey, Which};
+use crate::pairing::{Pairing, PairingId, why_unpaired};
+use crate::resolve;
+use crate::settings::{self, ensure_events};
 use crate::source::Source;
-use crate::store::{NEEDS_STATEMENTS, Store};
-use books::Books;
-pub use books::digest;
-use facts::Sold;
-pub use facts::{Paid, payments};
+use crate::store::{Refused, Store};
+pub use books::{BookOrder, Books, Paid};
+use look::{Look, Streams};
+pub use questions::{About, Question, ruled, said_by_row, said_by_server};
+use questions::{Found, Incomplete, Kind, agree, lose};
+use references::List;
 use report::Report;
-use undone::{Undone, undone};
+pub use report::Verdict;
 
 /// The time between two looks, in which workers write what they have read: only what both looks
 /// find is reported.
 const SECOND_LOOK: Duration = Duration::from_secs(1);
+/// So many orders are repaired in one transaction.
+const REPAIR_PIECE: usize = 500;
+/// Who rules, in the table of rulings.
+const RULED_BY: &str = "check";
 
 /// Everything that is compared.
 struct Checker<'c> {
     link: Connection,
-    store: Store,
+    store: &'c Store,
+    site: &'c Site,
+    shop: &'c ShopOptions,
     keys: Vec<VoucherKeys>,
     fields: Vec<OrderFields>,
-    wanted: &'c Check,
+    stock: Option<i64>,
+    list: Option<List>,
+    list_prefix: Option<String>,
 }
 
 pub async fn check(wanted: &Check) -> Result<Verdict> {
-    let site = &wanted.site;
-    let place = site.server.place()?;
-    let mut connection = Nodes::new(place.clone()).connect(&wanted.voucher).await?;
-    let settings = settings::compare(&mut connection, site, &wanted.fields, None).await;
-    let fields = settings.map_err(|halt| halt.told(site))?.fields;
-    let store = Store::to_look_at(site, wanted.shop.statements())?;
-    let target = Target::find(place).await?;
-    let mut link = target.connect().await?;
-    let vouchers = vouchers_of(&mut link, &wanted.voucher).await?;
-    let keys = VoucherKeys::of_module(&mut link, &vouchers).await?;
-    let mut checker = Checker { link, store, keys, fields, wanted };
-    let (mut books, mut found) = checker.look_twice().await?;
-    if wanted.repair && found.verdict().code() != 0 {
-        checker.repair(&books, &found).await?;
-        (books, found) = checker.look_twice().await?;
+    let store = Store::to_look_at(&wanted.site, wanted.shop.statements())?;
+    let list = wanted.refs.as_deref().map(List::read).transpose()?;
+    let verdict = check_with(wanted, &store, list).await;
+    store.close().await;
+    verdict
+}
+
+async fn check_with(wanted: &Check, store: &Store, list: Option<List>) -> Result<Verdict> {
+    let (site, shop) = (&wanted.site, &wanted.shop);
+    let mut checker = Checker::open(site, shop, &wanted.fields, store).await?;
+    let vouchers = match &wanted.voucher {
+        Some(voucher) => vouchers_of(&mut checker.link, voucher).await?,
+        None => checker.all_vouchers().await?,
+    };
+    let is_one = vouchers.len() == 1;
+    ensure!(is_one || wanted.stock.is_none(), "--stock is for a voucher without shards");
+    checker.keys = VoucherKeys::of_module(&mut checker.link, &vouchers).await?;
+    (checker.stock, checker.list) = (wanted.stock, list);
+    checker.list_prefix.clone_from(&wanted.refs_prefix);
+    let (look, mut found) = checker.look_twice().await?;
+    let is_known = look.books.iter().any(Books::is_known)
+        || look.ledger.accounts.orders().next().is_some()
+        || look.undone.values().any(|(_, entries)| *entries > 0);
+    ensure!(
+        is_known || wanted.voucher.is_none(),
+        "NOVOUCHER neither the server nor the database has this voucher"
+    );
+    if (wanted.repair || wanted.ask) && !found.by_itself.is_empty() {
+        let written = checker.repair(&found).await?;
+        println!("wrote {written} orders");
+        (_, found) = checker.look_twice().await?;
     }
-    let report = Report { references: checker.references(&books)?, judgement: found };
-    if wanted.close && report.verdict() == Verdict::Proved {
-        checker.close(&books).await?;
+    if wanted.ask {
+        found = checker.ask(found).await?;
     }
-    let database = checker.store.database();
-    checker.store.close().await;
+    checker.close_sales(&found).await;
+    let report = Report::new(found, site, shop.statements(), store.database());
     match wanted.json {
         true => println!("{}", report.json()),
-        false => print!("{}", report.text(database)),
+        false => print!("{}", report.text()),
     }
     Ok(report.verdict())
+}
+
+/// The check of a worker whose server may have lost something: it looks at all vouchers of its
+/// streams, and writes what needs no operator. True if nothing is left to ask.
+pub async fn by_itself(
+    options: &Options,
+    store: &Store,
+    source: &mut Source,
+) -> Result<bool, Halt> {
+    match look_by_itself(options, store, source).await {
+        Ok(is_over) => Ok(is_over),
+        Err(error) => {
+            warn!("{} is not checked: {error:#}", source.name(Which::Orders));
+            Ok(false)
+        }
+    }
+}
+
+async fn look_by_itself(options: &Options, store: &Store, source: &mut Source) -> Result<bool> {
+    let (site, shop) = (&options.site, &options.shop);
+    let mut checker = Checker::open(site, shop, &options.fields, store).await?;
+    let mut vouchers = checker.all_vouchers().await?;
+    vouchers.retain(|voucher| source.has_stream_of(voucher));
+    checker.keys = VoucherKeys::of_module(&mut checker.link, &vouchers).await?;
+    let (_, mut found) = checker.look_twice().await?;
+    if !found.by_itself.is_empty() {
+        let written = checker.repair(&found).await?;
+        info!("{}: wrote {written} orders that entries did not tell", source.name(Which::Orders));
+        (_, found) = checker.look_twice().await?;
+    }
+    checker.close_sales(&found).await;
+    // Of a sale that is gone nothing can be asked any more.
+    let is_whole = found.incomplete.iter().all(|it| matches!(it, Incomplete::Dropped { .. }));
+    // Nor is a payment a difference that waits for its order on both sides.
+    let differs = found.questions.keys().filter(|about| about.kind != Kind::Unmatched).count();
+    if differs > 0 {
+        warn!(
+            "{}: {differs} differences between server and database: seckill-worker check",
+            source.name(Which::Orders)
+        );
+    }
+    Ok(differs == 0 && is_whole)
 }
 
 /// The voucher, or the vouchers of the sale's shards.
 async fn vouchers_of(link: &mut Connection, voucher: &str) -> Result<Vec<String>> {
     let first = journal_key(voucher, 0);
-    let told: Option<String> = cmd("HGET").arg(first).arg("sale").query_async(link).await?;
-    Ok(match told.as_deref().and_then(parse_opening) {
+    let opening: Option<String> = cmd("HGET").arg(first).arg("sale").query_async(link).await?;
+    Ok(match opening.as_deref().and_then(parse_opening) {
         Some((shards, _)) => (0..shards).map(|shard| shard_voucher(voucher, shard)).collect(),
         None => vec![voucher.to_owned()],
     })
 }
 
-impl Checker<'_> {
+impl<'c> Checker<'c> {
+    async fn open(
+        site: &'c Site,
+        shop: &'c ShopOptions,
+        fields: &FieldOptions,
+        store: &'c Store,
+    ) -> Result<Self> {
+        let place = site.server.place()?;
+        let mut connection = Nodes::new(place.clone()).connect("").await?;
+        let settings = settings::compare(&mut connection, site, fields, None).await;
+        let fields = settings.map_err(|halt| halt.error(site))?.fields;
+        let link = Target::find(place).await?.connect().await?;
+        let (keys, stock, list, list_prefix) = (Vec::new(), None, None, None);
+        Ok(Self { link, store, site, shop, keys, fields, stock, list, list_prefix })
+    }
+
+    /// All vouchers that the database has, and the managed ones that are on.
+    async fn all_vouchers(&mut self) -> Result<Vec<String>> {
+        let mut vouchers = self.store.vouchers().await?;
+        let pattern = [literal(RULES_PREFIX), b"*".to_vec()].concat();
+        for mut node in Nodes::new(self.site.server.place()?).primaries().await? {
+            let mut cursor = "0".to_owned();
+            loop {
+                let mut scan = cmd("SCAN");
+                scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1_000);
+                let (next, keys): (String, Vec<Vec<u8>>) = scan.query_async(&mut node).await?;
+                for key in keys {
+                    let voucher = key.strip_prefix(RULES_PREFIX).map(<[u8]>::to_vec);
+                    let voucher = voucher.and_then(|voucher| String::from_utf8(voucher).ok());
+                    vouchers.extend(voucher.map(untagged));
+                }
+                if next == "0" {
+                    break;
+                }
+                cursor = next;
+            }
+        }
+        Ok(vouchers.into_iter().collect())
+    }
+
     /// What two looks find; one look if the first finds nothing.
-    async fn look_twice(&mut self) -> Result<(Books, Judgement)> {
-        let books = self.look().await?;
-        let first = books.judge(None);
-        if first.verdict().code() == 0 {
-            return Ok((books, first));
+    async fn look_twice(&mut self) -> Result<(Look, Found)> {
+        let look = self.look().await?;
+        let first = look.find();
+        let is_calm = first.questions.is_empty() && first.incomplete.is_empty();
+        if is_calm {
+            return Ok((look, first));
         }
         tokio::time::sleep(SECOND_LOOK).await;
-        let before = (first, books.undone);
-        let books = self.look().await?;
-        let found = books.judge(Some(&before));
-        Ok((books, found))
+        let look = self.look().await?;
+        let mut found = look.find();
+        found.questions.retain(|about, _| first.questions.contains_key(about));
+        found.by_itself.retain(&first.by_itself);
+        Ok((look, found))
     }
 
-    async fn look(&mut self) -> Result<Books> {
-        let is_one = self.keys.len() == 1;
-        ensure!(is_one || self.wanted.stock.is_none(), "--stock is for a voucher without shards");
-        let mut books = Books {
-            stock: self.wanted.stock,
-            sale: self.wanted.sale.clone(),
-            with_statements: self.wanted.shop.statements().is_some(),
-            ..Books::default()
+    async fn look(&mut self) -> Result<Look> {
+        let mut look = Look {
+            ledger: crate::store::Ledger::default(),
+            books: Vec::new(),
+            undone: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            now_ms: 0,
+            stock: self.stock,
+            list: self.list.clone(),
+            list_prefix: self.list_prefix.clone(),
+            others: BTreeSet::new(),
+            unpaired: BTreeSet::new(),
         };
-        for number in 0..self.keys.len() {
-            let keys = self.keys[number].clone();
-            let began = self.look_at_streams(number, &mut books).await?;
-            if let Some(mut sold) = Sold::read(&mut self.link, &keys, &self.fields).await? {
-                if began != EntryId::default() {
-                    sold.read_entries(&mut self.link, &keys, &self.fields).await?;
-                }
-                books.sold.push(sold);
+        for keys in self.keys.clone() {
+            if keys.stream.is_some() {
+                self.look_at_streams(&keys, &mut look).await?;
             }
-            books.payments.extend(facts::payments(&mut self.link, &keys).await?);
+            look.books.push(Books::read(&mut self.link, &keys, &self.fields).await?);
         }
-        let unknown = books.payments.iter().filter(|paid| paid.outcome == Outcome::Unknown);
-        let unknown: Vec<&str> = unknown.map(|paid| &*paid.reference).collect();
-        books.uses = self.store.uses(&unknown).await?;
-        books.ledger = self.store.ledger(&self.vouchers()).await?;
-        let is_known = !books.sold.is_empty()
-            || !books.ledger.rows.is_empty()
-            || !books.payments.is_empty()
-            || books.undone.values().any(|undone| !undone.is_empty());
-        ensure!(is_known, "NOVOUCHER neither the server nor the rows have this voucher");
-        Ok(books)
+        // After the books: what a worker writes meanwhile is in the rows, and not missing.
+        let vouchers: Vec<&str> = self.keys.iter().map(|keys| &*keys.voucher).collect();
+        if !vouchers.is_empty() {
+            look.ledger = self.store.ledger(&vouchers).await?;
+        }
+        if let Some(list) = &self.list {
+            let is_unknown =
+                |reference: &&str| look.ledger.accounts.users_of(reference).next().is_none();
+            let all = list.payments.keys().map(String::as_str);
+            let unknown: Vec<&str> = all.filter(is_unknown).collect();
+            look.others = self.store.known_references(&unknown).await?;
+        }
+        Ok(look)
     }
 
-    /// Compares the marks, and lists the entries of a voucher that are not done. Returns the last
-    /// entry of an order that the group had read before the rows began.
-    async fn look_at_streams(&mut self, number: usize, books: &mut Books) -> Result<EntryId> {
-        if self.keys[number].stream.is_none() {
-            return Ok(EntryId::default());
-        }
-        let voucher = self.keys[number].voucher.clone();
-        let mut source = self.source(number).await?;
-        let marks = Marks::read(&mut source, &self.store).await?;
-        let (stream, group) = (source.name(Which::Orders).to_owned(), &self.wanted.site.group);
-        let began = match marks.meaning() {
-            Meaning::Same(mark) | Meaning::Restored(mark) => mark.position(Which::Orders),
-            Meaning::None => {
-                books.marks.insert(format!(
-                    "no worker of group {group} has read {stream} into these rows yet: start it"
+    /// Compares the pairing, and lists the entries of a voucher that are not done.
+    async fn look_at_streams(&mut self, keys: &VoucherKeys, look: &mut Look) -> Result<()> {
+        let mut source = source_of(self.site, keys).await?;
+        look.now_ms = time_ms(&mut source).await?;
+        let stream = source.name(Which::Orders).to_owned();
+        let began = match Pairing::read(&mut source, self.store).await? {
+            Pairing::Same(group) => PairingId::parse(&group.pairing_id).map(|id| id.began()),
+            Pairing::New => {
+                let group = &self.site.group;
+                look.unpaired.insert(format!(
+                    "no worker of group {group} has read {stream} into this database yet: start it"
                 ));
-                EntryId::default()
+                None
             }
-            Meaning::RowsLost(mark) => {
-                books.marks.insert(format!(
-                    "group {group} has read {stream} into other rows: this database was lost, or \
-                     is another one; start the worker here, then check --repair"
+            Pairing::TablesLost(_) => {
+                look.unpaired.insert(format!(
+                    "{stream} was read into other tables: this database was lost, or is another \
+                     one; start the worker here, then check --repair"
                 ));
-                mark.position(Which::Orders)
+                None
             }
-            Meaning::OtherServer => {
-                let server = self.wanted.site.server.without_password();
-                let why = marks.why(&stream, self.store.database());
-                books.marks.insert(format!("{server}: {why}"));
-                EntryId::default()
+            Pairing::OtherServer => {
+                look.unpaired.insert(why_unpaired(&source, self.store.database()));
+                None
             }
         };
-        let undone: Undone = undone(&mut source, &self.fields, &voucher).await?;
-        books.undone.insert(voucher.clone(), undone);
-        books.began.insert(voucher, began);
-        Ok(began)
-    }
-
-    fn vouchers(&self) -> Vec<&str> {
-        self.keys.iter().map(|keys| keys.voucher.as_str()).collect()
-    }
-
-    /// The references that differ from the provider's, if there is a list of these.
-    fn references(&self, books: &Books) -> Result<Option<Vec<references::Reference>>> {
-        let Some(path) = &self.wanted.refs else { return Ok(None) };
-        let lines = books.ledger.lines.iter().filter(|line| !line.reference.is_empty());
-        let mut ours: BTreeMap<String, String> =
-            lines.map(|line| (line.reference.clone(), line.order.clone())).collect();
-        for row in &books.ledger.rows {
-            let reference = row.known.reference.clone();
-            ours.extend(reference.map(|reference| (reference, row.key.order.clone())));
+        let undone = undone::undone(&mut source, &self.fields, &keys.voucher).await?;
+        let entries = undone.len();
+        let orders = undone.into_values().flatten();
+        let orders = orders.map(|order| String::from_utf8_lossy(&order).into_owned()).collect();
+        look.undone.insert(keys.voucher.clone(), (orders, entries));
+        let mut streams = Streams { began: began.unwrap_or_default(), ..Streams::default() };
+        streams.last = source.stream(Which::Orders).await?.unwrap_or_default().last;
+        if streams.began != EntryId::default() {
+            let events =
+                books::events_of(&mut self.link, keys, &self.fields, Which::Orders).await?;
+            let after = events.into_iter().filter(|event| event.place.1 > streams.began);
+            streams.after = after.map(|event| event.key.order).collect();
         }
-        let (theirs, mut found) = references::read(path)?;
-        found.extend(references::compare(&theirs, &ours));
-        Ok(Some(found))
+        look.streams.insert(keys.voucher.clone(), streams);
+        Ok(())
     }
 
-    async fn repair(&mut self, books: &Books, found: &Judgement) -> Result<()> {
-        if let Some(text) = books.marks.first() {
-            bail!("--repair writes nothing: {text}");
+    /// Writes what needs no operator. Returns how many orders that were.
+    async fn repair(&self, found: &Found) -> Result<usize> {
+        if let Some(text) = found.unpaired() {
+            bail!("nothing is written: {text}");
         }
-        let has_statements = self.wanted.shop.statements().is_some();
-        let were_run = self.store.ran_statements(&self.vouchers()).await?;
-        ensure!(has_statements || !were_run, NEEDS_STATEMENTS);
+        ensure_events(self.store, self.shop).await?;
+        let by = &found.by_itself;
         let mut written = 0;
-        for number in 0..self.keys.len() {
-            let mut source = self.source(number).await?;
-            let (keys, store) = (&self.keys[number], &self.store);
-            let mut repair = repair::Repair {
-                link: &mut self.link,
-                source: &mut source,
-                store,
-                keys,
-                names: &self.fields,
-                with_acknowledged: self.wanted.repair_acknowledged,
+        let all: Vec<&OrderKey> = by.repaired.keys().collect();
+        for keys in all.chunks(REPAIR_PIECE) {
+            let keys: BTreeSet<OrderKey> = keys.iter().map(|key| (*key).clone()).collect();
+            let change = |accounts: &mut crate::accounts::Accounts| {
+                for key in &keys {
+                    if let Some(repair) = by.repaired.get(key) {
+                        repair.apply(accounts, key);
+                    }
+                }
+                Ok(())
             };
-            let (lines, orders) = repair.run(books, found).await?;
-            lines.iter().for_each(|line| println!("{line}"));
-            written += orders;
+            self.write(&keys, change).await?;
+            written += keys.len();
         }
-        println!("wrote {written} orders");
-        Ok(())
+        for (key, server) in &by.agreed {
+            let change = |accounts: &mut crate::accounts::Accounts| {
+                agree(accounts, key, server).then_some(()).ok_or(Refused::Changed)
+            };
+            written += usize::from(self.write(&BTreeSet::from([key.clone()]), change).await?);
+        }
+        for key in &by.lost {
+            let change = |accounts: &mut crate::accounts::Accounts| {
+                lose(accounts, key).then_some(()).ok_or(Refused::Changed)
+            };
+            let is_written = self.write(&BTreeSet::from([key.clone()]), change).await?;
+            written += usize::from(is_written);
+        }
+        for events in by.events.chunks(REPAIR_PIECE) {
+            self.store.apply(events).await?;
+            let orders: BTreeSet<&OrderKey> = events.iter().map(|event| &event.key).collect();
+            written += orders.len();
+        }
+        Ok(written)
     }
 
-    /// Keeps what the rows are of sales that are over and proved.
-    async fn close(&self, books: &Books) -> Result<()> {
-        for sold in &books.sold {
-            let [voucher, sale] = [&sold.voucher, &sold.sale].map(|text| sanitize(text));
-            if !sold.is_over {
-                println!(
-                    "sale {sale} of voucher {voucher} stays open: it has not ended, or orders are \
-                     held or wait in line"
-                );
-                continue;
+    /// False if something has changed: the next look says what.
+    async fn write(
+        &self,
+        keys: &BTreeSet<OrderKey>,
+        change: impl Fn(&mut crate::accounts::Accounts) -> Result<(), Refused>,
+    ) -> Result<bool> {
+        match self.store.rule(keys, RULED_BY, change).await? {
+            Ok(_) => Ok(true),
+            Err(Refused::Changed) => Ok(false),
+            Err(refused @ Refused::Lacks(_)) => bail!("{}", resolve::why_refused(&refused)),
+        }
+    }
+
+    /// Walks through the questions until there is none, or all that are left were passed over.
+    async fn ask(&mut self, mut found: Found) -> Result<Found> {
+        ensure!(resolve::is_terminal(), "--ask needs a terminal; resolve answers one question");
+        let mut skipped = BTreeSet::new();
+        loop {
+            let next = found.questions.iter().find(|(about, _)| !skipped.contains(*about));
+            let Some((about, question)) = next else { return Ok(found) };
+            let report = Report::new(Found::default(), self.site, self.shop.statements(), "");
+            println!("{}", report.line(about, question));
+            match resolve::answer(self.site, self.shop, about, question).await {
+                Ok(true) => (_, found) = self.look_twice().await?,
+                Ok(false) => _ = skipped.insert(about.clone()),
+                Err(error) => {
+                    println!("{error:#}");
+                    skipped.insert(about.clone());
+                }
             }
-            let closed = books.closing(&sold.voucher, &sold.sale);
-            self.store.close_sale(&closed).await?;
-            println!(
-                "closed sale {sale} of voucher {voucher}: {} orders, {} units",
-                closed.orders, closed.units
-            );
         }
-        Ok(())
     }
 
-    /// The streams of a voucher, at the node that has its keys.
-    async fn source(&self, number: usize) -> Result<Source> {
-        source_of(&self.wanted.site, &self.keys[number]).await
+    /// Notes sales that are over and consistent. Who may only read does not.
+    async fn close_sales(&self, found: &Found) {
+        for (voucher, sale, units) in &found.closable {
+            if let Err(fault) = self.store.close_sale(voucher, sale, *units).await {
+                eprintln!("it is not noted that sale {sale} is consistent: {}", fault.text());
+            }
+        }
     }
+}
+
+/// The voucher of a key without the braces that a server with hash tags adds.
+fn untagged(voucher: String) -> String {
+    let inner = voucher.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    inner.filter(|inner| !inner.contains(['{', '}'])).map_or(voucher.clone(), str::to_owned)
 }
 
 /// The streams of a voucher, at the node that has its keys.
 pub async fn source_of(site: &Site, keys: &VoucherKeys) -> Result<Source> {
-    let orders = keys.stream.as_deref().unwrap_or_default();
-    let rest = orders.strip_prefix(site.stream.as_str());
+    let rest = keys.stream.as_deref().unwrap_or_default().strip_prefix(site.stream.as_str());
     let tag = rest.and_then(|rest| rest.strip_prefix(":{")?.strip_suffix('}'));
-    let streams = site.streams_of(tag);
-    let mut nodes = Nodes::new(site.server.place()?);
-    let connection = nodes.connect(&keys.book).await.context("the streams")?;
-    Ok(Source::new(connection, streams, &site.group, ""))
+    let connection = Nodes::new(site.server.place()?).connect(&keys.book).await;
+    let connection = connection.context("the streams")?;
+    Ok(Source::new(connection, site.streams_of(tag), &site.group, ""))
 }

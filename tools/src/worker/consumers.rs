@@ -16,8 +16,8 @@ use crate::gauges;
 use crate::halt::{Halt, Stop, rest};
 use crate::options::{Options, Streams};
 use crate::outage::Outage;
+use crate::serve::{PATIENCE, StreamConsumer};
 use crate::store::Store;
-use crate::stream_consumer::{PATIENCE, StreamConsumer};
 use crate::tag_finder::{Found, TAGS_MAX, TagFinder};
 use crate::totals::{Part, Totals};
 
@@ -77,7 +77,8 @@ impl Consumers {
     fn start(&mut self, streams: Streams) -> Result<()> {
         // An alert must not mistake a gauge that was never set for one that is fine.
         self.totals.intake(&streams.orders, true);
-        self.totals.refused(&streams.orders, 0);
+        self.totals.parked(&streams.orders, 0);
+        self.totals.unchecked(&streams.orders, false);
         if self.options.metrics.is_some() {
             let (options, totals) = (Arc::clone(&self.options), Arc::clone(&self.totals));
             let (nodes, stop) = (self.nodes.clone(), self.stop.clone());
@@ -104,7 +105,7 @@ impl Consumers {
         let mut finder = TagFinder::new(Arc::clone(&self.options), self.nodes.clone(), stop);
         let stream = self.options.site.stream.clone();
         let server = self.options.site.server.without_password();
-        let (part, foreign) = (Part::Server(stream.clone()), Part::Foreign(stream));
+        let (part, foreign) = (Part::Server(stream.clone()), Part::Unpaired(stream));
         let mut outage = Outage::of("the server", &server, part, &self.totals);
         let (started, mut was_left_out) = (Instant::now(), 0);
         loop {
@@ -112,7 +113,7 @@ impl Consumers {
                 Ok(Found::One(streams)) => return self.start(streams),
                 Ok(Found::New(new, left_out)) => {
                     outage.over();
-                    self.totals.tell(foreign.clone(), None);
+                    self.totals.report(foreign.clone(), None);
                     if left_out != was_left_out {
                         was_left_out = left_out;
                         let text = format!(
@@ -120,7 +121,7 @@ impl Consumers {
                              {TAGS_MAX}, start more workers with --tag"
                         );
                         error!("{text}");
-                        self.totals.tell(Part::Tags, (left_out > 0).then_some(&text));
+                        self.totals.report(Part::Tags, (left_out > 0).then_some(&text));
                     }
                     for streams in new {
                         info!("reading {}", streams.orders);
@@ -132,21 +133,21 @@ impl Consumers {
                     LOOK_EVERY
                 }
                 Err(Halt::Stopped) => return Ok(()),
-                Err(Halt::Foreign(text)) if !self.options.once => {
+                Err(Halt::Unpaired(text)) if !self.options.once => {
                     outage.over();
-                    if self.totals.tell(foreign.clone(), Some(&text)) {
+                    if self.totals.report(foreign.clone(), Some(&text)) {
                         error!("{server}: {text}");
                     }
                     LOOK_EVERY
                 }
-                Err(halt @ (Halt::Settings(_) | Halt::Foreign(_))) => {
-                    return Err(halt.told(&self.options.site));
+                Err(halt @ (Halt::Settings(_) | Halt::Unpaired(_))) => {
+                    return Err(halt.error(&self.options.site));
                 }
                 Err(Halt::Redis(error)) => {
                     let is_patient = !self.options.once || started.elapsed() < PATIENCE;
                     let is_lasting = trouble(&error) == Trouble::Wrong && self.running.is_empty();
                     if is_lasting || !is_patient {
-                        return Err(Halt::Redis(error).told(&self.options.site));
+                        return Err(Halt::Redis(error).error(&self.options.site));
                     }
                     back_off(CONNECT_FIRST, outage.failed(&told(&error))).min(CONNECT_MAX)
                 }

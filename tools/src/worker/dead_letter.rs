@@ -1,19 +1,16 @@
 //! `seckill-worker dead-letter ENTRY`: an operator gives up an entry.
 
-use std::io::{BufRead, Write};
-
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use domain::book::State;
 use domain::entry_id::EntryId;
 use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
-use crate::book;
-use crate::ending::Lost;
+use crate::dead_letters;
 use crate::halt::Halt;
-use crate::letters;
 use crate::options::DeadLetter;
-use crate::order_events::{Event, Unfit, Which};
+use crate::order_events::{Event, OrderKey, Unfit, Which};
+use crate::resolve::is_confirmed;
 use crate::settings;
 use crate::source::Source;
 use crate::store::Store;
@@ -24,11 +21,11 @@ pub async fn make(wanted: &DeadLetter) -> Result<()> {
     let id = EntryId::parse(wanted.entry.as_bytes());
     let id =
         id.with_context(|| format!("{} is not the id of an entry", sanitize(&wanted.entry)))?;
-    let unasked = |error| Halt::Redis(error).told(site);
+    let unasked = |error| Halt::Redis(error).error(site);
     let mut nodes = Nodes::new(site.server.place()?);
     let mut connection = nodes.connect(&streams.orders).await.map_err(unasked)?;
     let settings = settings::compare(&mut connection, site, &wanted.fields, tag).await;
-    let settings = settings.map_err(|halt| halt.told(site))?;
+    let settings = settings.map_err(|halt| halt.error(site))?;
     if settings.has_tags && tag.is_none() && !site.is_tagged() {
         bail!("streams of this server have hash tags: name that of the entry by --tag");
     }
@@ -57,22 +54,23 @@ pub async fn make(wanted: &DeadLetter) -> Result<()> {
     if !wanted.yes {
         ensure!(is_confirmed()?, "nothing was done");
     }
+    // No worker writes it meanwhile.
+    let mine = source.claiming(Which::Orders, source.consumer().as_bytes(), &[id]);
+    source.ask(&mine).await.map_err(unasked)?;
     if wanted.keep_units {
-        // The letter may be trimmed before a worker that has the entry looks for it.
-        let key = order.as_ref().ok().map(|order| order.key.clone());
-        let kept = Lost { key, ..Lost::kept(name, group, id) };
+        // Its row, or that of another program, is what a check compares.
         let store = Store::to_look_at(site, None)?;
-        let recorded = store.lose(&[kept]).await;
+        let why = format!("entry {id} was given up, and its units kept");
+        let noted = store.uncheck(name, group, &why, 0).await;
         store.close().await;
-        recorded.map_err(|fault| anyhow!("--database: {}", sanitize(&fault.text())))?;
+        noted?;
     }
     let is_done = match &order {
         _ if wanted.keep_units => {
-            letters::bury(&mut source, Which::Orders, &entry, &wanted.reason).await
+            dead_letters::bury(&mut source, Which::Orders, &entry, &wanted.reason).await
         }
         // The order may be paid while the operator reads the question.
-        Ok(_) if outlook.held => letters::reject_unsold(&mut source, id, &wanted.reason).await,
-        _ => letters::reject(&mut source, id, &wanted.reason).await,
+        _ => dead_letters::reject(&mut source, id, &wanted.reason, outlook.held).await,
     };
     let is_done = is_done.map_err(unasked)?;
     ensure!(is_done, "the order or its entry has changed in the meantime: nothing was done");
@@ -101,9 +99,9 @@ impl Outlook {
                 return Ok(Self { says, held: false });
             }
         };
-        let state = book::state(source, &order.key, &order.user).await?;
-        let [voucher, user] = [&order.key.voucher, &order.user].map(|text| sanitize(text));
-        let released = format!("Its {} of voucher {voucher} go back on sale.", order.units);
+        let state = state(source, &order.key).await?;
+        let [voucher, user] = [&order.key.voucher, &order.key.user].map(|text| sanitize(text));
+        let released = format!("Its units of voucher {voucher} go back on sale.");
         let says = match state {
             Some(State::Released(reason)) => {
                 let word = reason.word();
@@ -122,10 +120,23 @@ impl Outlook {
     }
 }
 
-pub fn is_confirmed() -> Result<bool> {
-    print!("Type yes to do it: ");
-    std::io::stdout().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(answer.trim() == "yes")
+/// The state of an order in the book, if that can be read there.
+async fn state(source: &mut Source, key: &OrderKey) -> redis::RedisResult<Option<State>> {
+    let mut ask = redis::cmd("SECKILL.ORDER");
+    let answered: redis::RedisResult<redis::Value> =
+        ask.arg(&key.voucher).arg(&key.order).query_async(source.connection()).await;
+    let Ok(answered) = answered else { return Ok(None) };
+    let fields: std::collections::HashMap<String, redis::Value> =
+        match redis::from_redis_value(answered) {
+            Ok(fields) => fields,
+            // There is no such order.
+            Err(_) => return Ok(None),
+        };
+    let text = |name: &str| {
+        let value = fields.get(name).cloned()?;
+        redis::from_redis_value::<String>(value).ok()
+    };
+    let is_its = text("user").as_deref() == Some(&*key.user);
+    let state = text("state").filter(|_| is_its);
+    Ok(state.and_then(|word| State::parse(word.as_bytes())))
 }

@@ -69,7 +69,7 @@ async fn standing(source: &mut Source, which: Which) -> RedisResult<(u64, u64)> 
         _ if last >= stream.last => 0,
         _ if stream.first.is_none_or(|first| first > last) => stream.length,
         Some(lag) => lag.min(stream.length),
-        None => source.unread(which, last, None).await?,
+        None => source.unread(which, last).await?,
     };
     Ok((lag, group.pending))
 }

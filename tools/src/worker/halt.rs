@@ -30,16 +30,16 @@ pub enum Halt {
     Stopped,
     /// The server's settings differ from the worker's; the text is for the operator.
     Settings(String),
-    /// The server does not look like the one of these rows; the text is for the operator.
-    Foreign(String),
+    /// The server does not look like the one of these tables; the text is for the operator.
+    Unpaired(String),
 }
 
 impl Halt {
     /// The error that a program ends with.
-    pub fn told(self, site: &Site) -> anyhow::Error {
+    pub fn error(self, site: &Site) -> anyhow::Error {
         let text = match self {
             Self::Redis(error) => told(&error),
-            Self::Settings(text) | Self::Foreign(text) => text,
+            Self::Settings(text) | Self::Unpaired(text) => text,
             Self::Stopped => "asked to stop".to_owned(),
         };
         anyhow!("{}: {text}", site.server.without_password())

@@ -1,52 +1,46 @@
 //! `seckill-worker`: turns each order of a flash sale into one row of a database, whatever fails in
 //! between.
 //!
-//! The way of an entry: `consumers` runs a `stream_consumer` for each stream that is named or that
-//! `tag_finder` finds; its `intake` reads by the commands of `source` and sees what is missing;
-//! `hand` reads an entry as one of `order_events`; `writing` has `store` write it, by the plan of
-//! `batch` and by what the server's `book` says; `finishing` ends it, as `ending` says, by its row,
-//! by one of `letters`, or as lost, or puts it `aside`.
+//! The way of an entry: `consumers` runs `serve` for the streams of each hash tag that are named or
+//! that `tag_finder` finds, once `pairing` says that server and database belong together; `intake`
+//! reads by the commands of `source`; `in_flight` has what was read, as `order_events`, until
+//! `store` has written it: by `accounts`, which join what entries say, and with `steps` for the
+//! shop's own `statements`. What can't be written is `parked` or one of the `dead_letters`.
 //!
-//! `store` is the database, with the shop's own `statements`. `options` is the command line,
-//! `settings` asks for the server's names, `limits` for how much a user may buy, `marks` tell
-//! whether server and rows belong together, `tend` looks at rows that no entry changes. `outage`
-//! says what is down, `gauges` measures the lag, `halt` says why a consumer ends, `totals` counts.
-//! `dead_letter`, `settle` and `check` are the operator's commands. Exit codes are in the help.
+//! `check` compares server and database, `resolve` answers its questions; `dead_letter` gives an
+//! entry up. `options` is the command line, `settings` asks for the server's names, `outage` says
+//! what is down, `gauges` measures the lag, `halt` says why a consumer ends, `totals` counts. Exit
+//! codes are in the help.
 
 #![cfg_attr(
     not(feature = "databases"),
     allow(dead_code, irrefutable_let_patterns, unused_variables, reason = "there is only SQLite")
 )]
 
-mod aside;
-mod batch;
-mod book;
+mod accounts;
 mod check;
+mod command_text;
 mod consumers;
 mod dead_letter;
-mod ending;
-mod finishing;
+mod dead_letters;
 mod gauges;
 mod halt;
-mod hand;
+mod in_flight;
 mod intake;
-mod letters;
-mod limits;
-mod marks;
 mod options;
 mod order_events;
 mod outage;
-mod seen_entries;
+mod pairing;
+mod parked;
+mod resolve;
+mod serve;
 mod settings;
-mod settle;
 mod source;
 mod statements;
+mod steps;
 mod store;
-mod stream_consumer;
 mod tag_finder;
-mod tend;
 mod totals;
-mod writing;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -69,8 +63,8 @@ use consumers::Consumers;
 use halt::{Stop, rest};
 use options::{Command, Options, Site};
 use outage::Outage;
+use serve::PATIENCE;
 use store::{Fault, Store};
-use stream_consumer::PATIENCE;
 use totals::{Part, Totals};
 
 /// More consumers than this share connections to the database.
@@ -80,12 +74,12 @@ const CLOSE_WAIT: Duration = Duration::from_secs(1);
 const END_WITHIN: Duration = Duration::from_millis(3_500);
 /// The exit code if orders that can't be written are pending.
 const REFUSED: u8 = 3;
-/// The exit code if the server contradicts rows, and nobody has settled that.
-const DISPUTED: u8 = 4;
-/// The exit code if entries were deleted before they became rows.
-const LOST: u8 = 5;
+/// The exit code if orders have conflicts that nobody has resolved.
+const CONFLICTS: u8 = 4;
+/// The exit code if rows and server may differ.
+const UNCHECKED: u8 = 5;
 const OPEN_WAIT: Duration = Duration::from_secs(1);
-/// How often disputed rows are counted: a person or another worker may have changed some.
+/// How often conflicts are counted: an operator or another worker may have changed some.
 const COUNT_EVERY: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
@@ -135,8 +129,8 @@ async fn work(options: Arc<Options>) -> Result<ExitCode> {
         Some(Command::DeadLetter(wanted)) => {
             return dead_letter::make(wanted).await.map(|()| ExitCode::SUCCESS);
         }
-        Some(Command::Settle(wanted)) => {
-            return settle::settle(wanted).await.map(|()| ExitCode::SUCCESS);
+        Some(Command::Resolve(wanted)) => {
+            return resolve::resolve(wanted).await.map(|()| ExitCode::SUCCESS);
         }
         Some(Command::Check(wanted)) => {
             return Ok(match check::check(wanted).await {
@@ -169,15 +163,15 @@ async fn work(options: Arc<Options>) -> Result<ExitCode> {
     } else {
         println!("{}", summary.text());
     }
-    let is_left = summary.refused > 0 || totals.has_left_some();
-    let is_refused = totals.is_intake_stopped() || (options.once && is_left);
-    let (code, told) = match is_refused {
-        _ if options.once && summary.lost > 0 => {
-            (LOST, "entries are lost: see the log, and seckill-worker check")
-        }
+    let is_left = summary.parked > 0 || totals.has_left_some();
+    let is_parked = totals.is_intake_stopped() || (options.once && is_left);
+    let (code, told) = match is_parked {
         true => (REFUSED, "orders are not written; they are pending, see the log"),
-        false if summary.disputed > 0 => {
-            (DISPUTED, "the server contradicts rows: see seckill-worker settle")
+        false if summary.conflicts > 0 => {
+            (CONFLICTS, "orders have conflicts: see seckill-worker check")
+        }
+        false if options.once && summary.unchecked > 0 => {
+            (UNCHECKED, "rows and server may differ: see seckill-worker check")
         }
         false => return Ok(ExitCode::SUCCESS),
     };
@@ -216,8 +210,8 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
         tokio::task::spawn_local(async move {
             let _ = opened.wait_for(|opened| *opened).await;
             loop {
-                if let Ok(disputes) = store.disputes().await {
-                    totals.disputed(disputes);
+                if let Ok(conflicts) = store.conflicts().await {
+                    totals.conflicts(conflicts);
                 }
                 tokio::time::sleep(COUNT_EVERY).await;
             }
@@ -226,8 +220,8 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
     let ran = tokio::try_join!(opening, consumers.run());
     watching.abort();
     ran?;
-    if let Ok(Ok(disputes)) = tokio::time::timeout(CLOSE_WAIT, store.disputes()).await {
-        totals.disputed(disputes);
+    if let Ok(Ok(conflicts)) = tokio::time::timeout(CLOSE_WAIT, store.conflicts()).await {
+        totals.conflicts(conflicts);
     }
     // Everything is committed, so a hanging connection is not waited for.
     let _ = tokio::time::timeout(CLOSE_WAIT, store.close()).await;
@@ -252,7 +246,7 @@ async fn open(
         let text = match opened {
             Ok(()) => {
                 outage.over();
-                return Ok(true);
+                return settings::ensure_events(store, &options.shop).await.map(|()| true);
             }
             Err(Fault::Wrong(text)) => bail!("--database: {text}"),
             Err(fault) => fault.text(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Parser, ValueEnum};
-pub use commands::{Check, Command, DeadLetter, Settle};
+pub use commands::{Check, Command, DeadLetter, Resolve};
 use domain::fields::parse_order_fields;
 use seckill_tools::duration::duration;
 pub use site::Site;
@@ -20,8 +20,8 @@ Exit code:
   1  could not go on, with a line that says why
   2  wrong arguments
   3  ended while orders that can't be written are pending
-  4  ended while the server contradicts rows
-  5  ended with --once after entries were lost
+  4  ended while orders have conflicts that nobody has resolved
+  5  ended with --once while rows and server may differ
 
 Examples:
   seckill-worker --database mysql://shop@db.example/shop --database-password-file db-password
@@ -71,19 +71,14 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub retry: Duration,
 
-    /// What stops when one of the --statements changes no row: the orders of its voucher alone, or
+    /// When one of the --statements changes no row: park the orders of its voucher alone, or stop
     /// the reading of all orders
-    #[arg(long, value_name = "aside|stop", default_value = "aside")]
-    pub on_no_row: OnNoRow,
+    #[arg(long, value_name = "park|stop", default_value = "park")]
+    pub on_zero_rows: OnZeroRows,
 
     /// Write an order only once this many replicas have it
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub replicas: u32,
-
-    /// Reject a *held* order that the database has refused for this long, such as 30m, while it
-    /// accepted others; a sold order is only rejected by an operator [default: never]
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "unchecked")]
-    pub reject_after: Option<Duration>,
 
     /// Trim entries that all groups have acknowledged and that are this old, such as 48h
     /// [default: never]
@@ -108,8 +103,8 @@ pub struct Options {
 
 /// What stops when a statement of the shop changes no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OnNoRow {
-    Aside,
+pub enum OnZeroRows {
+    Park,
     Stop,
 }
 
@@ -182,7 +177,7 @@ impl Options {
         match &self.command {
             None => (&self.site, self.shop.statements()),
             Some(Command::DeadLetter(wanted)) => (&wanted.site, None),
-            Some(Command::Settle(wanted)) => (&wanted.site, wanted.shop.statements()),
+            Some(Command::Resolve(wanted)) => (&wanted.site, wanted.shop.statements()),
             Some(Command::Check(wanted)) => (&wanted.site, wanted.shop.statements()),
         }
     }
@@ -192,7 +187,7 @@ impl Options {
         match &self.command {
             None => self.site.check(self.first_tag()),
             Some(Command::DeadLetter(wanted)) => wanted.site.check(wanted.tag.as_deref()),
-            Some(Command::Settle(wanted)) => wanted.check(),
+            Some(Command::Resolve(wanted)) => wanted.check(),
             Some(Command::Check(wanted)) => wanted.site.check(None),
         }
     }

@@ -1,21 +1,17 @@
 //! The entries of the streams of orders, confirmed orders and releases, as read by a consumer that
 //! writes a row per order.
 
-use domain::book::{Reason, State};
+use domain::book::Reason;
 use domain::entry_id::EntryId;
 use domain::fields::OWN_FIELDS;
-use domain::payments::Outcome;
-use domain::projection::Known;
-use domain::sale::Units;
+use domain::rows::Report;
 pub use domain::stream_entry::Which;
-use domain::stream_entry::{Entry, FieldNames, Release, Says, Unread, read};
+use domain::stream_entry::{Entry, FieldNames, Says, Unread, read};
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
-use crate::ending::Place;
 use crate::options::OrderFields;
-use crate::store::now_ms;
 
-/// The longest id in a row: two of them must fit into an index of every database.
+/// The longest id in a row: keys of two of them must fit into an index of every database.
 const ID_LEN_MAX: usize = 512;
 
 /// An entry of a stream.
@@ -25,13 +21,18 @@ pub struct StreamEntry {
     pub fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Identifies an order. An order id is only unique within one sale of one voucher.
+/// A stream and an entry in it.
+pub type Place = (Which, EntryId);
+
+/// Identifies a row: an order id is only unique within one sale of one voucher, and after a loss
+/// two users may have the same one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderKey {
     pub voucher: String,
-    /// Empty if the entry names no sale.
+    /// Empty if the entry names no sale: the voucher is not managed.
     pub sale: String,
     pub order: String,
+    pub user: String,
 }
 
 impl OrderKey {
@@ -39,37 +40,25 @@ impl OrderKey {
     pub fn is_managed(&self) -> bool {
         !self.sale.is_empty()
     }
+
+    /// The same order id of the same sale, of whatever user.
+    pub fn is_of_order(&self, other: &Self) -> bool {
+        (&self.voucher, &self.sale, &self.order) == (&other.voucher, &other.sale, &other.order)
+    }
 }
 
 /// What an entry says of its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    pub id: EntryId,
+    pub place: Place,
     pub key: OrderKey,
-    pub user: String,
-    pub units: i64,
-    pub reference: Option<String>,
-    /// How many units the payment is for, if its confirmation said that.
-    pub paid: Option<i64>,
-    /// The units released were refunded elsewhere.
-    pub is_refunded: bool,
-    pub kind: Kind,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It was accepted.
-    Order { deadline_ms: Option<i64> },
-    /// It is paid for.
-    Confirmed,
-    /// A payment to refund, with the word for why: it changes no order.
-    Payment(String),
-    /// Its units are on sale again: all, or all but those kept. `was` is its state before.
-    Released { reason: Reason, was: Option<State>, kept: Option<i64> },
-    /// No entry: the row is compared with the server.
-    Look,
-    /// The same: a held row whose order the server has lost ends.
-    Lost,
+    pub report: Report<String>,
+    /// Of an order that is held.
+    pub deadline_ms: Option<i64>,
+    /// Of a release.
+    pub reason: Option<Reason>,
+    /// The entry that a release has rejected.
+    pub rejects: Option<EntryId>,
 }
 
 /// An order by the bytes of its entry.
@@ -114,85 +103,67 @@ impl Unfit {
 impl Event {
     /// An entry of a stream. Its fields have one of these lists of names.
     pub fn parse(which: Which, entry: &StreamEntry, names: &[OrderFields]) -> Result<Self, Unfit> {
-        let Entry { order, says } = entry.read(which, names)?;
+        let read = entry.read(which, names)?;
         let key = OrderKey {
-            voucher: id_of("voucher", order.voucher)?,
-            sale: order.sale.map_or_else(String::new, |sale| sale.get().to_string()),
-            order: id_of("order id", order.id)?,
+            voucher: id_of("voucher", read.order.voucher)?,
+            sale: read.order.sale.map_or_else(String::new, |sale| sale.get().to_string()),
+            order: id_of("order id", read.order.id)?,
+            user: id_of("user", read.order.user)?,
         };
-        let user = id_of("user", order.user)?;
-        let (kind, reference, paid) = match says {
-            Says::Accepted { deadline, .. } => (Kind::Order { deadline_ms: deadline }, None, None),
-            // The order was sold, and has the payment, though it was released before that.
-            Says::Confirmed { reference, paid }
-            | Says::Payment { outcome: Outcome::Released, reference, paid } => {
-                (Kind::Confirmed, reference, paid)
-            }
-            Says::Payment { outcome, reference, paid } => {
-                (Kind::Payment(outcome.word().to_owned()), reference, paid)
-            }
-            Says::Released(Release { reason, was, kept, reference, .. }) => {
-                (Kind::Released { reason, was, kept: kept.map(Units::get) }, reference, None)
-            }
+        let (deadline_ms, reason, rejects) = match &read.says {
+            Says::Accepted { deadline, .. } => (*deadline, None, None),
+            Says::Released(release) => (None, Some(release.reason), release.entry),
+            Says::Confirmed { .. } | Says::Payment { .. } => (None, None, None),
         };
-        let is_refunded = matches!(says, Says::Released(Release { refunded: true, .. }));
-        let (reference, paid) = (reference.map(as_text), paid.map(Units::get));
-        // Of a payment that pays nothing, all of its units are due.
-        let its_own = paid.filter(|_| matches!(kind, Kind::Payment(_)));
-        let units = its_own.unwrap_or(order.units.get());
-        Ok(Self { id: entry.id, key, user, units, reference, paid, is_refunded, kind })
-    }
-
-    /// A look at an order, which is compared with the server.
-    pub fn look(key: OrderKey, user: String) -> Self {
-        let id = EntryId { ms: now_ms().unsigned_abs(), seq: 0 };
-        Self::made(id, key, user, 1, Kind::Look)
-    }
-
-    /// An event of no entry.
-    pub fn made(id: EntryId, key: OrderKey, user: String, units: i64, kind: Kind) -> Self {
-        Self { id, key, user, units, reference: None, paid: None, is_refunded: false, kind }
+        let report = Report::of(named(read));
+        let report =
+            report.ok_or_else(|| Unfit::Garbled("a payment without a reference".to_owned()))?;
+        Ok(Self { place: (which, entry.id), key, report, deadline_ms, reason, rejects })
     }
 
     pub fn is_order(&self) -> bool {
-        matches!(self.kind, Kind::Order { .. })
+        matches!(self.report, Report::Accepted { .. })
     }
 
-    /// A check has made it: no entry has such an id.
-    pub fn is_made(&self) -> bool {
-        self.kind == Kind::Look || self.id.ms == 0
-    }
-
-    pub fn place_of_entry(&self) -> Place {
-        (self.which(), self.id)
-    }
-
-    /// The stream that the entry is in.
-    pub fn which(&self) -> Which {
-        match self.kind {
-            Kind::Order { .. } | Kind::Look | Kind::Lost => Which::Orders,
-            Kind::Confirmed | Kind::Payment(_) => Which::Confirmed,
-            Kind::Released { .. } => Which::Released,
+    /// The reference of the payment that it is about.
+    pub fn reference(&self) -> Option<&str> {
+        match &self.report {
+            Report::Confirmed { payment, .. } => payment.as_ref().map(|it| &*it.reference),
+            Report::Payment { payment, .. } => Some(&payment.reference),
+            Report::Released(release) => release.reference.as_deref(),
+            Report::Accepted { .. } => None,
         }
     }
+}
 
-    /// What the entry says of its order; None if it says nothing of that.
-    pub fn known(&self) -> Option<Known<String>> {
-        let known = |state, was, units| Known::new(state, was, units, self.reference.clone());
-        Some(match self.kind {
-            Kind::Order { deadline_ms: Some(_) } => known(State::Held, None, self.units),
-            Kind::Order { deadline_ms: None } | Kind::Confirmed => {
-                known(State::Sold, None, self.units)
-            }
-            Kind::Released { was, kept: Some(kept), .. } => {
-                known(was.unwrap_or(State::Held), None, kept)
-            }
-            Kind::Released { reason, was, kept: None } => {
-                known(State::Released(reason), was, self.units)
-            }
-            Kind::Payment(_) | Kind::Look | Kind::Lost => return None,
-        })
-    }
+/// The entry with references as text.
+fn named(entry: Entry<&[u8]>) -> Entry<String> {
+    let order = domain::stream_entry::OrderEntry {
+        user: String::new(),
+        voucher: String::new(),
+        id: String::new(),
+        units: entry.order.units,
+        sale: entry.order.sale,
+    };
+    let says = match entry.says {
+        Says::Accepted { deadline, waited } => Says::Accepted { deadline, waited },
+        Says::Confirmed { reference, paid } => {
+            Says::Confirmed { reference: reference.map(as_text), paid }
+        }
+        Says::Payment { outcome, reference, paid } => {
+            Says::Payment { outcome, reference: reference.map(as_text), paid }
+        }
+        Says::Released(it) => Says::Released(domain::stream_entry::Release {
+            reason: it.reason,
+            was: it.was,
+            kept: it.kept,
+            reference: it.reference.map(as_text),
+            norestock: it.norestock,
+            refunded: it.refunded,
+            entry: it.entry,
+        }),
+    };
+    Entry { order, says }
 }
 
 impl StreamEntry {
@@ -244,7 +215,8 @@ fn id_of(what: &str, value: &[u8]) -> Result<String, Unfit> {
     }
 }
 
-/// A reference as every database can store it: none is left out for what it is made of.
+/// A reference as every database can store it: none is left out for what it is made of. At most
+/// 512 bytes: 128 that are each escaped.
 pub fn as_text(reference: &[u8]) -> String {
     match std::str::from_utf8(reference) {
         Ok(text) if !text.contains('\0') => text.to_owned(),
@@ -274,51 +246,27 @@ mod tests {
     #[test]
     fn an_order_has_one_unit_and_no_deadline_unless_it_says_so() {
         let plain = order(&[]).unwrap();
-        assert_eq!((plain.units, plain.kind), (1, Kind::Order { deadline_ms: None }));
-        assert_eq!((plain.key.voucher.as_str(), plain.key.order.as_str()), ("7", "1001"));
-        assert_eq!((plain.user.as_str(), plain.id), ("alice", EntryId { ms: 1, seq: 2 }));
-        let held = order(&[("units", b"3"), ("deadline", b"1795260248145")]).unwrap();
-        let deadline_ms = Some(1_795_260_248_145);
-        assert_eq!((held.units, held.kind), (3, Kind::Order { deadline_ms }));
-    }
-
-    #[test]
-    fn an_order_of_another_sale_is_another_order() {
-        assert_eq!(order(&[]).unwrap().key.sale, "");
-        assert_eq!(order(&[("sale", b"17")]).unwrap().key.sale, "17");
-        assert!(order(&[("sale", b"1"), ("sale", b"1")]).is_err());
+        assert_eq!(plain.report, Report::Accepted { units: 1, is_held: false });
+        let OrderKey { voucher, sale, order: id, user } = &plain.key;
+        let wanted = ("7", "", "1001", "alice");
+        assert_eq!((&**voucher, &**sale, &**id, &**user), wanted);
+        assert_eq!((plain.place.1, plain.deadline_ms), (EntryId { ms: 1, seq: 2 }, None));
+        let held =
+            order(&[("units", b"3"), ("deadline", b"1795260248145"), ("sale", b"17")]).unwrap();
+        assert_eq!(held.report, Report::Accepted { units: 3, is_held: true });
+        assert_eq!((held.deadline_ms, &*held.key.sale), (Some(1_795_260_248_145), "17"));
         // A value that is not the id of a sale belongs to a field of the shop.
         assert_eq!(order(&[("sale", b"summer")]).unwrap().key.sale, "");
     }
 
     #[test]
-    fn only_the_first_payment_confirms() {
-        let kind = |more| parsed(Which::Confirmed, more).map(|event| event.kind);
-        assert_eq!(kind(&[("sale", b"3")]), Ok(Kind::Confirmed));
-        assert_eq!(kind(&[("payment", b"first"), ("ref", b"p")]), Ok(Kind::Confirmed));
-        assert!(kind(&[("payment", b"later word"), ("ref", b"p")]).is_err());
-        for word in ["late", "second", "unknown"] {
-            let payment = parsed(Which::Confirmed, &[("payment", word.as_bytes()), ("ref", b"p")]);
-            let payment = payment.unwrap();
-            assert_eq!(payment.kind, Kind::Payment(word.to_owned()));
-            assert_eq!((payment.known(), payment.reference.as_deref()), (None, Some("p")));
-        }
-        assert!(kind(&[("reason", b"expired")]).is_err());
-    }
-
-    #[test]
-    fn a_release_has_a_reason() {
-        let known = |more| parsed(Which::Released, more).map(|event| event.known().unwrap());
-        let expired = known(&[("reason", b"expired"), ("units", b"2")]).unwrap();
-        assert_eq!((expired.units, expired.was_sold), (2, Some(false)));
-        let sold = known(&[("reason", b"cancelled"), ("was", b"sold")]).unwrap();
-        assert_eq!(sold.was_sold, Some(true));
-        let kept: [(&str, &[u8]); 3] = [("reason", b"cancelled"), ("was", b"sold"), ("kept", b"2")];
-        let kept = known(&kept).unwrap();
-        assert_eq!((kept.state, kept.units), (State::Sold, 2));
-        for reason in [&[][..], &[("reason", &b"bored"[..])], &[("reason", b"sold")]] {
-            assert!(known(reason).is_err(), "{reason:?}");
-        }
+    fn a_payment_has_a_reference() {
+        let reference =
+            |which, more| parsed(which, more).map(|it| it.reference().map(str::to_owned));
+        assert_eq!(reference(Which::Confirmed, &[("sale", b"3")]), Ok(None));
+        let late: [(&str, &[u8]); 2] = [("payment", b"late"), ("ref", b"p\0")];
+        assert_eq!(reference(Which::Confirmed, &late), Ok(Some("p\\x00".to_owned())));
+        assert!(reference(Which::Confirmed, &late[..1]).is_err());
     }
 
     #[test]
@@ -337,35 +285,18 @@ mod tests {
     }
 
     #[test]
-    fn other_entries_are_no_orders() {
-        for (more, why) in [
-            (("id", &b"1002"[..]), "two fields id"),
-            (("reason", b"expired"), "it is a release"),
-            (("dlqId", b"1-1"), "it is a dead letter"),
-            (("units", b"0"), "units is not a number above 0"),
-            (("units", b"-1"), "units is not a number"),
-            (("units", b"9223372036854775808"), "units is not a number"),
-            (("deadline", b"soon"), "deadline is not a number"),
-        ] {
-            assert_eq!(order(&[more]), Err(why.to_owned()));
-        }
-        assert_eq!(order(&[("colour", b"\xff\x00")]), order(&[]));
-    }
-
-    #[test]
     fn ids_must_be_such_that_every_database_can_keep_them() {
         let long = [b'x'; ID_LEN_MAX + 1];
-        let of = |user: &[u8], voucher: &[u8]| {
-            let ids = entry(&[("userId", user), ("voucherId", voucher), ("id", b"\xc3\xa9")]);
-            Event::parse(Which::Orders, &ids, &[OrderFields::default()])
-        };
         for (user, why) in [
             (&b"\xff"[..], "its user is not UTF-8"),
-            (b"a\0b", "its user holds a NUL"),
+            (b"a\0", "its user holds a NUL"),
             (&long, "its user is longer than 512 bytes"),
         ] {
-            assert_eq!(of(user, b"7"), Err(Unfit::Unstorable(why.to_owned())));
+            let ids = entry(&[("userId", user), ("voucherId", b"7"), ("id", b"1")]);
+            let unfit = Event::parse(Which::Orders, &ids, &[OrderFields::default()]).unwrap_err();
+            assert_eq!(unfit, Unfit::Unstorable(why.to_owned()));
+            let raw = RawOrder::of(Which::Orders, &ids, &[OrderFields::default()]);
+            assert_eq!(raw.map(|raw| raw.user), Some(user.to_vec()));
         }
-        assert_eq!(of(&long[1..], b"").unwrap().user.len(), ID_LEN_MAX);
     }
 }

@@ -32,7 +32,7 @@ impl Outage {
         self.tries += 1;
         if self.since.is_none() {
             self.since = Some(Instant::now());
-            self.totals.tell(self.part.clone(), Some(&why));
+            self.totals.report(self.part.clone(), Some(&why));
             warn!("{} is down, retrying: {why}", self.name);
         }
         debug!("try {}: {why}", self.tries);
@@ -43,7 +43,7 @@ impl Outage {
     pub fn over(&mut self) {
         self.tries = 0;
         if let Some(since) = self.since.take() {
-            self.totals.tell(self.part.clone(), None);
+            self.totals.report(self.part.clone(), None);
             info!("{} is back after {:.1} s", self.name, since.elapsed().as_secs_f64());
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Once;
 
+use anyhow::ensure;
 use domain::info::Names;
 use domain::key_names::Naming;
 use redis::RedisError;
@@ -10,7 +11,8 @@ use seckill_tools::server_info::{fields, is_node};
 use tracing::warn;
 
 use crate::halt::Halt;
-use crate::options::{FieldOptions, Options, OrderFields, Site, text};
+use crate::options::{FieldOptions, Options, OrderFields, ShopOptions, Site, text};
+use crate::store::Store;
 
 const ORDER_STREAM: &str = "seckill.order-stream";
 const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
@@ -82,7 +84,7 @@ pub async fn compare(
 }
 
 /// The user may not call INFO, or it was renamed.
-fn is_refused(error: &RedisError) -> bool {
+pub fn is_refused(error: &RedisError) -> bool {
     error.code() == Some("NOPERM")
         || error.detail().is_some_and(|text| text.starts_with("unknown command"))
 }
@@ -134,6 +136,21 @@ fn differ(site: &Site, tag: Option<&str>, names: &Names) -> Result<(), String> {
              in the rows: set it to yes, or start the worker with --confirmed \"\""
         ));
     }
+    Ok(())
+}
+
+/// Rows that were written with statements are never written without.
+pub async fn ensure_events(store: &Store, shop: &ShopOptions) -> anyhow::Result<()> {
+    let missing = store.missing_events().await?;
+    let given = match shop.statements() {
+        None => "no --statements".to_owned(),
+        Some(path) => format!("--statements {}", path.display()),
+    };
+    ensure!(
+        missing.is_empty(),
+        "{given}, but rows were written with statements for {}: give them by --statements",
+        missing.join(", ")
+    );
     Ok(())
 }
 

@@ -27,9 +27,6 @@ pub struct Source {
     streams: Streams,
     group: String,
     consumer: String,
-    /// How many entries are pending for this consumer, as far as that is known for sure: a smaller
-    /// number on the server shows that somebody took some.
-    owned: BTreeMap<Which, u64>,
 }
 
 /// What a read has delivered of a stream, and what stood there before it.
@@ -39,8 +36,6 @@ pub struct Delivery {
     pub entries: Vec<StreamEntry>,
     pub stream: StreamInfo,
     pub group: GroupInfo,
-    /// The first entry that was pending.
-    pub pending: Option<EntryId>,
 }
 
 /// The streams themselves, whoever reads them.
@@ -52,7 +47,7 @@ impl Source {
         consumer: &str,
     ) -> Self {
         let [group, consumer] = [group, consumer].map(str::to_owned);
-        Self { connection, streams, group, consumer, owned: BTreeMap::new() }
+        Self { connection, streams, group, consumer }
     }
 
     pub fn group(&self) -> &str {
@@ -165,17 +160,11 @@ impl Source {
         reply::entries(&self.ask(&range).await?)
     }
 
-    /// How many entries are after one, up to another if there is one, counted up to a bound.
-    pub async fn unread(
-        &mut self,
-        which: Which,
-        last: EntryId,
-        until: Option<EntryId>,
-    ) -> RedisResult<u64> {
-        let until = until.map_or_else(|| "+".to_owned(), |until| until.to_string());
+    /// How many entries are after one, counted up to a bound.
+    pub async fn unread(&mut self, which: Which, last: EntryId) -> RedisResult<u64> {
         let (mut count, mut from) = (0, last);
         loop {
-            let page = self.range(which, &format!("({from}"), &until).await?;
+            let page = self.range(which, &format!("({from}"), "+").await?;
             count += page.len() as u64;
             match page.last() {
                 Some(last) if page.len() == PIECE && count < UNREAD_MAX => from = last.id,
@@ -217,10 +206,7 @@ impl Source {
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP").arg(&self.group).arg(&self.consumer).arg("COUNT").arg(count);
         read.arg("STREAMS").arg(names).arg(vec![">"; of.len()]);
-        let looks = |which: &Which| {
-            let pending = self.pending(*which, self.group.as_bytes());
-            [self.info("STREAM", *which), self.info("GROUPS", *which), pending]
-        };
+        let looks = |which: &Which| [self.info("STREAM", *which), self.info("GROUPS", *which)];
         let looks: Vec<_> = of.iter().flat_map(looks).collect();
         let commands: Vec<&Cmd> = looks.iter().chain([&read]).collect();
         let replies = self.transact(&commands).await?.unwrap_or_default();
@@ -229,17 +215,15 @@ impl Source {
         for (name, entries) in reply::streams(streams)? {
             let its = of.iter().find(|which| self.name(**which).as_bytes() == name);
             let which = *its.ok_or_else(unanswered)?;
-            self.owned.entry(which).and_modify(|owned| *owned += entries.len() as u64);
             delivered.insert(which, entries);
         }
         let with_looks = |(which, look): (&Which, &[Value])| {
             let (which, entries) = (*which, delivered.remove(which).unwrap_or_default());
             let (stream, groups) = (reply::stream_info(&look[0])?, reply::groups(&look[1])?);
             let group = groups.into_iter().find(|group| group.name == self.group.as_bytes());
-            let (group, pending) = (group.ok_or_else(unanswered)?, reply::summary(&look[2])?.first);
-            Ok(Delivery { which, entries, stream, group, pending })
+            Ok(Delivery { which, entries, stream, group: group.ok_or_else(unanswered)? })
         };
-        of.iter().zip(looks.chunks_exact(3)).map(with_looks).collect()
+        of.iter().zip(looks.chunks_exact(2)).map(with_looks).collect()
     }
 
     /// Takes over entries that were left for `idle`, from `start` on. Also where to continue; none
@@ -254,7 +238,6 @@ impl Source {
         let mut claim = cmd("XAUTOCLAIM");
         claim.arg(self.name(which)).arg(&self.group).arg(&self.consumer).arg(millis(idle));
         claim.arg(start.to_string()).arg("COUNT").arg(count);
-        self.owned.remove(&which);
         reply::taken(&self.ask(&claim).await?)
     }
 
@@ -279,7 +262,6 @@ impl Source {
         if own.is_empty() {
             return Ok(Claimed { others, ..Claimed::default() });
         }
-        self.owned.remove(&which);
         // What is pending in this step and is not delivered is no longer in the stream.
         let look = |id: &EntryId| self.own_of(which, &id.to_string(), &id.to_string(), 1);
         let looks: Vec<_> = own.iter().map(look).collect();
@@ -305,34 +287,6 @@ impl Source {
         claim.arg(self.name(which)).arg(&self.group).arg(consumer).arg(0);
         ids.iter().for_each(|id| _ = claim.arg(id.to_string()));
         claim
-    }
-
-    /// Those of these entries that were pending for this consumer and are not any more. If as many
-    /// are pending as were read, all of them are, and need not be listed.
-    pub async fn gone(
-        &mut self,
-        which: Which,
-        ids: &BTreeSet<EntryId>,
-    ) -> RedisResult<BTreeSet<EntryId>> {
-        let pending = match self.summary(which).await {
-            Ok(pending) => pending,
-            // The group, or its stream, was deleted.
-            Err(error) if error.code() == Some("NOGROUP") => return Ok(ids.clone()),
-            Err(error) => return Err(error),
-        };
-        let own = pending.of.iter().find(|(name, _)| name == self.consumer.as_bytes());
-        let own = own.map_or(0, |(_, count)| *count);
-        if self.owned.get(&which) == Some(&own) {
-            return Ok(BTreeSet::new());
-        }
-        let pending = self.own_among(which, ids).await?;
-        let gone: BTreeSet<_> = ids.difference(&pending).copied().collect();
-        // What is gone once must be found again when the batch is tried again.
-        match gone.is_empty() {
-            true => self.owned.insert(which, own),
-            false => self.owned.remove(&which),
-        };
-        Ok(gone)
     }
 
     /// Those of these entries that are pending for this consumer.
@@ -368,14 +322,8 @@ impl Source {
             return Ok(());
         }
         let ack = self.acknowledging(which, ids);
-        let acknowledged = reply::number("XACK", &self.ask(&ack).await?)?;
-        self.owned.entry(which).and_modify(|owned| *owned = owned.saturating_sub(acknowledged));
+        reply::number("XACK", &self.ask(&ack).await?)?;
         Ok(())
-    }
-
-    /// Another command than these ends an entry: how many are own is not known any more.
-    pub fn forget_owned(&mut self, which: Which) {
-        self.owned.remove(&which);
     }
 }
 

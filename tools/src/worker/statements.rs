@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::batch::{Change, Step};
+use crate::steps::{Change, Step};
 use crate::store::statement::{Arg, Dialect};
 use block::Block;
 use shape::Shape;
@@ -23,7 +23,7 @@ type Value = (&'static str, bool, for<'s> fn(&'s Step) -> Arg<'s>);
 
 const VALUES: [Value; 10] = [
     ("order_id", false, |step| Arg::Text(&step.row.key.order)),
-    ("user_id", false, |step| Arg::Text(&step.row.user)),
+    ("user_id", false, |step| Arg::Text(&step.row.key.user)),
     ("voucher_id", false, |step| Arg::Text(&step.row.key.voucher)),
     ("sale_id", false, |step| Arg::Text(&step.row.key.sale)),
     ("units", true, |step| Arg::Int(step.units)),
@@ -31,7 +31,7 @@ const VALUES: [Value; 10] = [
     ("old_state", false, |step| Arg::MaybeText(step.old.map(|state| state.word()))),
     ("deadline_ms", true, |step| Arg::MaybeInt(step.row.deadline_ms)),
     ("kept", true, |step| Arg::Int(step.kept)),
-    ("ref", false, |step| Arg::MaybeText(step.reference())),
+    ("ref", false, |step| Arg::MaybeText(step.reference.as_deref())),
 ];
 
 /// The file.
@@ -48,6 +48,8 @@ struct File {
     on_reduced: Vec<Written>,
     #[serde(default)]
     on_released: Vec<Written>,
+    #[serde(default)]
+    on_restored: Vec<Written>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -97,9 +99,9 @@ impl Statements {
     }
 
     fn parse(text: &str, dialect: Dialect) -> Result<Self> {
-        let File { on_sold, on_held, on_confirmed, on_reduced, on_released } =
+        let File { on_sold, on_held, on_confirmed, on_reduced, on_released, on_restored } =
             toml::from_str(text)?;
-        let written = [on_sold, on_held, on_confirmed, on_reduced, on_released];
+        let written = [on_sold, on_held, on_confirmed, on_reduced, on_released, on_restored];
         let mut of = BTreeMap::new();
         for (change, written) in Change::ALL.into_iter().zip(written) {
             let mut statements = Vec::new();

@@ -11,8 +11,8 @@ use seckill_tools::nodes::Nodes;
 use seckill_tools::scan::literal;
 
 use crate::halt::{Halt, Stop, rest};
-use crate::marks::other_database;
 use crate::options::{Options, Streams};
+use crate::pairing::other_database;
 
 /// The keys that one SCAN looks at, and the pause after it: this takes 1% of a server's time.
 const KEYS_PER_STEP: u32 = 1_000;
@@ -78,7 +78,7 @@ impl TagFinder {
             && let [connection] = &mut self.connections[..]
             && let Some(text) = other_database(connection, 0).await?
         {
-            return Err(Halt::Foreign(text));
+            return Err(Halt::Unpaired(text));
         }
         let mut new: Vec<String> = tags.difference(&self.known).cloned().collect();
         let left_out = new.len().saturating_sub(TAGS_MAX - self.known.len());

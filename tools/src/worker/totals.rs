@@ -1,6 +1,6 @@
 //! Counts the work done, for the summary, the log and Prometheus.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,9 +19,9 @@ pub enum Count {
     Repeated,
     Confirmed,
     Released,
-    Rejected,
-    Over,
-    Lost,
+    DeadLetters,
+    Skipped,
+    Deleted,
     Batches,
     Trimmed,
     Retries,
@@ -33,14 +33,17 @@ type Gauges = GenericGaugeVec<Number>;
 
 /// By `Count`: the name for Prometheus, and what it means.
 const COUNTS: [(&str, &str); 11] = [
-    ("seckill_worker_orders_total", "Orders that were processed: inserted, repeated or rejected"),
+    (
+        "seckill_worker_orders_total",
+        "Orders that were processed: inserted, repeated or dead letters",
+    ),
     ("seckill_worker_rows_inserted_total", "Orders that became rows"),
     ("seckill_worker_rows_repeated_total", "Orders that already had their row"),
     ("seckill_worker_confirmed_total", "Confirmations that were processed"),
     ("seckill_worker_released_total", "Releases that were processed"),
-    ("seckill_worker_rejected_total", "Entries that became dead letters"),
-    ("seckill_worker_over_total", "Entries that need no row, since their order is released"),
-    ("seckill_worker_lost_total", "Entries that were deleted before they became rows"),
+    ("seckill_worker_dead_letters_total", "Entries that became dead letters"),
+    ("seckill_worker_skipped_total", "Entries that need no row, since their order is released"),
+    ("seckill_worker_deleted_total", "Entries that were deleted before they became rows, at least"),
     ("seckill_worker_batches_total", "Transactions that were committed"),
     ("seckill_worker_trimmed_total", "Entries that were trimmed from the streams"),
     ("seckill_worker_retries_total", "Entries and batches that were tried again"),
@@ -58,8 +61,8 @@ pub enum Part {
     Server(String),
     /// The database, for the consumer of this stream.
     Database(String),
-    /// The server of this stream is not that of the rows.
-    Foreign(String),
+    /// The server of this stream is not paired with the tables.
+    Unpaired(String),
     /// There are more hash tags than one worker reads.
     Tags,
 }
@@ -72,11 +75,14 @@ pub struct Totals {
     lag: Gauges,
     pending: Gauges,
     stopped: Gauges,
-    disputed: Gauge,
+    unchecked: Gauges,
+    conflicts: Gauge,
     commit_time: Histogram,
-    /// How many entries are refused, by stream of orders.
-    refused: Mutex<BTreeMap<String, u64>>,
-    refused_gauge: Gauges,
+    /// How many entries are parked, by stream of orders.
+    parked: Mutex<BTreeMap<String, u64>>,
+    parked_gauge: Gauges,
+    /// Streams whose group is not checked.
+    not_checked: Mutex<BTreeSet<String>>,
     troubles: Mutex<BTreeMap<Part, String>>,
     /// Entries that `--once` has left to other consumers.
     others: AtomicU64,
@@ -90,18 +96,20 @@ pub struct Summary {
     pub rows_repeated: u64,
     pub confirmed: u64,
     pub released: u64,
-    pub rejected: u64,
+    pub dead_letters: u64,
     /// Entries that need no row.
-    pub over: u64,
+    pub skipped: u64,
     /// Entries that nobody can read any more.
-    pub lost: u64,
+    pub deleted: u64,
     pub batches: u64,
     pub trimmed: u64,
     pub retries: u64,
     /// Entries that can't be written, and that are pending.
-    pub refused: u64,
-    /// Rows that the server contradicts.
-    pub disputed: u64,
+    pub parked: u64,
+    /// Orders in what is known of which something contradicts.
+    pub conflicts: u64,
+    /// Groups whose rows may differ from the server.
+    pub unchecked: u64,
     pub seconds: f64,
 }
 
@@ -115,7 +123,7 @@ impl Totals {
         let counts = COUNTS
             .into_iter()
             .map(|(name, meaning)| registered(&registry, IntCounter::new(name, meaning)));
-        let disputed = "Rows that the server contradicts, until a person settles them";
+        let conflicts = "Orders with a contradiction that nobody has resolved";
         let commit_time = HistogramOpts::new(
             "seckill_worker_commit_seconds",
             "Seconds that a transaction took, committed or refused",
@@ -130,16 +138,21 @@ impl Totals {
             )?,
             stopped: of_streams(
                 "seckill_worker_intake_stopped",
-                "1 while no more orders are read, until a person has looked",
+                "1 while no more orders are read, until an operator has looked",
             )?,
-            disputed: registered(&registry, Gauge::new("seckill_worker_disputed", disputed))?,
+            unchecked: of_streams(
+                "seckill_worker_unchecked",
+                "1 while rows and server may differ, until a check",
+            )?,
+            conflicts: registered(&registry, Gauge::new("seckill_worker_conflicts", conflicts))?,
             commit_time: registered(
                 &registry,
                 Histogram::with_opts(commit_time.buckets(COMMIT_TIMES.to_vec())),
             )?,
-            refused: Mutex::default(),
-            refused_gauge: of_streams(
-                "seckill_worker_refused",
+            parked: Mutex::default(),
+            not_checked: Mutex::default(),
+            parked_gauge: of_streams(
+                "seckill_worker_parked",
                 "Entries that can't be written, and that are pending",
             )?,
             troubles: Mutex::default(),
@@ -158,7 +171,7 @@ impl Totals {
     }
 
     /// Sets what is wrong with a part, or that it works. True if that was not known.
-    pub fn tell(&self, part: Part, trouble: Option<&str>) -> bool {
+    pub fn report(&self, part: Part, trouble: Option<&str>) -> bool {
         let mut troubles = locked(&self.troubles);
         let known = match trouble {
             Some(trouble) => troubles.insert(part, trouble.to_owned()),
@@ -177,7 +190,7 @@ impl Totals {
             }
             Part::Server(stream) => format!("the server of {stream} is down: {text}"),
             Part::Database(_) => format!("the database is down: {text}"),
-            Part::Tags | Part::Foreign(_) => text.clone(),
+            Part::Tags | Part::Unpaired(_) => text.clone(),
         })
     }
 
@@ -190,11 +203,21 @@ impl Totals {
         self.counts[count as usize].inc_by(u64::try_from(number).unwrap_or(u64::MAX));
     }
 
-    /// Sets how many entries of a stream the database refuses now.
-    pub fn refused(&self, stream: &str, number: usize) {
+    /// Sets how many entries of a stream are parked.
+    pub fn parked(&self, stream: &str, number: usize) {
         let number = u64::try_from(number).unwrap_or(u64::MAX);
-        set(&self.refused_gauge, stream, number);
-        locked(&self.refused).insert(stream.to_owned(), number);
+        set(&self.parked_gauge, stream, number);
+        locked(&self.parked).insert(stream.to_owned(), number);
+    }
+
+    /// Sets whether rows and server may differ.
+    pub fn unchecked(&self, stream: &str, is_so: bool) {
+        set(&self.unchecked, stream, u64::from(is_so));
+        let mut streams = locked(&self.not_checked);
+        match is_so {
+            true => _ = streams.insert(stream.to_owned()),
+            false => _ = streams.remove(stream),
+        }
     }
 
     /// Entries of a stream are left to other consumers.
@@ -206,20 +229,20 @@ impl Totals {
         self.others.load(Relaxed) > 0
     }
 
-    /// Sets how many rows are disputed.
-    pub fn disputed(&self, number: u64) {
-        self.disputed.set(number);
+    /// Sets how many orders have a conflict.
+    pub fn conflicts(&self, number: u64) {
+        self.conflicts.set(number);
     }
 
-    /// One more row is disputed.
-    pub fn disputed_more(&self) {
-        self.disputed.inc();
+    /// One more order has a conflict.
+    pub fn another_conflict(&self) {
+        self.conflicts.inc();
     }
 
     /// Sets whether new entries of a stream are read.
     pub fn intake(&self, stream: &str, is_open: bool) {
         set(&self.stopped, stream, u64::from(!is_open));
-        self.tell(Part::Intake(stream.to_owned()), (!is_open).then_some(""));
+        self.report(Part::Intake(stream.to_owned()), (!is_open).then_some(""));
     }
 
     pub fn is_intake_stopped(&self) -> bool {
@@ -241,14 +264,15 @@ impl Totals {
             rows_repeated: count(Count::Repeated),
             confirmed: count(Count::Confirmed),
             released: count(Count::Released),
-            rejected: count(Count::Rejected),
-            over: count(Count::Over),
-            lost: count(Count::Lost),
+            dead_letters: count(Count::DeadLetters),
+            skipped: count(Count::Skipped),
+            deleted: count(Count::Deleted),
             batches: count(Count::Batches),
             trimmed: count(Count::Trimmed),
             retries: count(Count::Retries),
-            refused: locked(&self.refused).values().sum(),
-            disputed: self.disputed.get(),
+            parked: locked(&self.parked).values().sum(),
+            conflicts: self.conflicts.get(),
+            unchecked: u64::try_from(locked(&self.not_checked).len()).unwrap_or(u64::MAX),
             seconds: (seconds * 1_000.0).round() / 1_000.0,
         }
     }
@@ -277,14 +301,14 @@ impl Summary {
     }
 
     pub fn text(&self) -> String {
-        let Self { orders, rows_inserted, rows_repeated, confirmed, released, rejected, .. } = self;
-        let Self { over, lost, .. } = self;
-        let Self { batches, trimmed, retries, refused, disputed, seconds, .. } = self;
+        let Self { orders, rows_inserted, rows_repeated, confirmed, released, .. } = self;
+        let Self { dead_letters, skipped, deleted, batches, trimmed, retries, .. } = self;
+        let Self { parked, conflicts, seconds, .. } = self;
         format!(
             "{orders} orders in {seconds} s: {rows_inserted} rows inserted, {rows_repeated} \
-             repeated, {rejected} dead letters, {over} over, {lost} lost; {confirmed} confirmed, \
-             {released} released, {batches} batches, {retries} retries, {trimmed} entries \
-             trimmed; {refused} refused, {disputed} disputed"
+             repeated, {dead_letters} dead letters, {skipped} skipped, {deleted} deleted; \
+             {confirmed} confirmed, {released} released, {batches} batches, {retries} retries, \
+             {trimmed} entries trimmed; {parked} parked, {conflicts} conflicts"
         )
     }
 }
@@ -297,10 +321,10 @@ mod tests {
     fn health_is_told_in_one_sentence() {
         let totals = Totals::new().unwrap();
         assert_eq!(totals.page("/healthz"), Page::found("ok\n".to_owned()));
-        totals.tell(Part::Database("s".to_owned()), Some("no answer"));
+        totals.report(Part::Database("s".to_owned()), Some("no answer"));
         let page = totals.page("/healthz");
         assert_eq!((page.status, &*page.text), (503, "the database is down: no answer\n"));
-        totals.tell(Part::Database("s".to_owned()), None);
+        totals.report(Part::Database("s".to_owned()), None);
         totals.intake("s", false);
         assert!(totals.page("/healthz").text.contains("reading of s has stopped"));
         totals.intake("s", true);
@@ -314,7 +338,7 @@ mod tests {
         totals.add(Count::Orders, 6);
         totals.add(Count::Inserted, 3);
         totals.add(Count::Repeated, 2);
-        totals.add(Count::Rejected, 1);
+        totals.add(Count::DeadLetters, 1);
         totals.add(Count::Trimmed, 9);
         let summary = totals.summary();
         assert_eq!((summary.orders, summary.trimmed, summary.retries), (6, 9, 0));

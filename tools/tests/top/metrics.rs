@@ -295,7 +295,9 @@ fn the_pages_list_every_metric() {
     let exposed = exposed();
     for (name, prefix, is_of_page) in [
         ("docs/watching.md", "| `seckill_", |name: &str| !name.starts_with("seckill_worker_")),
-        ("docs/worker.md", "| `seckill_worker_", |name: &str| name.starts_with("seckill_worker_")),
+        ("docs/worker-reference.md", "| `seckill_worker_", |name: &str| {
+            name.starts_with("seckill_worker_")
+        }),
     ] as [(&str, &str, fn(&str) -> bool); 2]
     {
         let page = page(name);

@@ -96,20 +96,20 @@ fn a_running_consumer_is_replaced_as_the_page_says() {
 
 #[test]
 fn the_page_lists_every_option_at_its_default() {
-    check_options(env!("CARGO_BIN_EXE_seckill-worker"), "docs/worker.md");
+    check_options(env!("CARGO_BIN_EXE_seckill-worker"), "docs/worker-reference.md");
 }
 
 /// What the page says that each command takes is what its help says.
 #[test]
 fn the_page_lists_the_options_of_each_command() {
-    let (program, page) = (env!("CARGO_BIN_EXE_seckill-worker"), page("docs/worker.md"));
+    let (program, page) = (env!("CARGO_BIN_EXE_seckill-worker"), page("docs/worker-reference.md"));
     let named = |text: &str| -> BTreeSet<String> {
         let spans = text.split('`').skip(1).step_by(2).flat_map(str::split_whitespace);
         spans.filter(|word| word.starts_with("--")).map(str::to_owned).collect()
     };
     let all = page.split("every command has ").nth(1).expect("the common ones");
     let all = named(all.split("\n\n").next().expect("a paragraph"));
-    for command in ["check", "settle", "dead-letter"] {
+    for command in ["check", "resolve", "dead-letter"] {
         check_help(program, Some(command));
         let own = page.lines().filter(|line| line.starts_with(&format!("| `{command} ")));
         let others = page.lines().filter(|line| line.starts_with(&format!("| [`{command}`]")));

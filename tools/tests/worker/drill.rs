@@ -1,12 +1,10 @@
-//! The drill: something is lost in the middle of a sale, and then somebody does only what the
-//! printed lines advise, until the books agree or nothing is left but what a person is told.
+//! The drill: something is lost in the middle of a sale, and then an operator answers what a check
+//! asks, by any answer, until it asks nothing.
 //!
-//! At its end the test counts by itself, from the answers that the payment provider got: each
-//! payment is kept or refunded, once; the shop's tables are as the rows.
+//! At its end the test counts by itself, from the answers that the payment provider got: each unit
+//! paid is kept, on a line, or refunded elsewhere, once; the shop's tables are as the rows.
 
-mod count;
-
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 
 use kit::harness::last_appended;
@@ -22,31 +20,41 @@ const VOUCHER: &str = "7";
 /// The shop's own stock never decides: more than a sale can take.
 const SHOP_STOCK: i64 = 1_000;
 const COMMANDS: u32 = 24;
-/// Advice is followed this often before it counts as a dead end.
-const STEPS: u32 = 120;
+/// Questions are answered this often before it counts as a dead end.
+const STEPS: u32 = 160;
 const AT_ONCE: usize = 5;
 
 #[derive(Clone, Copy, Debug)]
 enum Loss {
     OlderRdb,
+    /// Twice.
+    Two,
     Promotion,
     CutLog,
-    Empty,
     Database,
-    WorkerDown,
+    OneKey,
+    Trimmed,
 }
 
-const LOSSES: [Loss; 6] =
-    [Loss::OlderRdb, Loss::Promotion, Loss::CutLog, Loss::Empty, Loss::Database, Loss::WorkerDown];
+const LOSSES: [Loss; 7] = [
+    Loss::OlderRdb,
+    Loss::Two,
+    Loss::Promotion,
+    Loss::CutLog,
+    Loss::Database,
+    Loss::OneKey,
+    Loss::Trimmed,
+];
 
 /// A payment, as the provider has it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Paid {
-    order: String,
-    /// Units of the order when the payment was first accepted, if it ever was.
-    units: Option<i64>,
-    /// Units when a server accepted it once more that had lost that.
-    again: Option<i64>,
+    user: u32,
+    id: usize,
+    /// Units that were paid.
+    units: i64,
+    /// Units that were paid back without a line.
+    back: i64,
 }
 
 struct Drill {
@@ -56,10 +64,6 @@ struct Drill {
     /// User, by order id less 1,000.
     orders: Vec<u32>,
     payments: BTreeMap<String, Paid>,
-    /// Payments that the rows had after the loss.
-    known: BTreeSet<String>,
-    /// Lines that a person was told and that no program ends.
-    told: BTreeSet<String>,
 }
 
 impl Drill {
@@ -67,25 +71,16 @@ impl Drill {
         let mut shop = Shop::on(server, Database::open(kind)?, &[""]);
         let statements = shop.with_statements(&[(7, SHOP_STOCK)], &documented(kind));
         shop.sell_managed(VOUCHER, 12, "HOLD 600000 LIMIT 6");
-        let drill = Self {
-            shop,
-            random,
-            statements,
-            orders: Vec::new(),
-            payments: BTreeMap::new(),
-            known: BTreeSet::new(),
-            told: BTreeSet::new(),
-        };
+        let (orders, payments) = (Vec::new(), BTreeMap::new());
+        let drill = Self { shop, random, statements, orders, payments };
         drill.drain();
         Some(drill)
     }
 
-    /// The worker runs until nothing is left to do. Returns what it logs.
-    fn drain(&self) -> String {
-        let mut worker = self.shop.once(&["--statements", &self.statements]);
-        worker.ended();
+    /// The worker runs until nothing is left to do.
+    fn drain(&self) {
+        self.shop.once(&["--statements", &self.statements]).ended();
         println!("worker --once");
-        worker.log()
     }
 
     /// A client's command. Each step is printed: a failed round is read from that.
@@ -97,17 +92,16 @@ impl Drill {
 
     /// A buyer, the payment service or the shop's staff.
     fn command(&mut self) {
-        let random = &mut self.random;
-        if self.orders.is_empty() || random.u32(0..10) < 4 {
-            self.orders.push(random.u32(1..30));
+        if self.orders.is_empty() || self.random.u32(0..10) < 4 {
+            self.orders.push(self.random.u32(1..30));
             let at = self.orders.len() - 1;
             let (user, units) = (self.orders[at], self.random.u32(1..4));
             self.client(&format!("SECKILL.TRY 7 {user} {} UNITS {units}", 1_000 + at));
             return;
         }
-        let at = random.usize(0..self.orders.len());
+        let at = self.random.usize(0..self.orders.len());
         let (user, id) = (self.orders[at], 1_000 + at);
-        match random.u32(0..8) {
+        match self.random.u32(0..8) {
             0 => _ = self.client(&format!("SECKILL.CANCEL 7 {user} {id}")),
             1 => _ = self.client(&format!("SECKILL.CANCEL 7 {user} {id} KEEP 1")),
             2 => _ = self.client(&format!("SECKILL.TRY 7 {user} {id} UNITS 2")),
@@ -115,26 +109,22 @@ impl Drill {
         }
     }
 
+    /// The customer pays for what the order has; a known payment is sent again.
     fn pay(&mut self, user: u32, id: usize, more: &str) {
         let reference = format!("p{id}{more}");
-        let order = format!("SECKILL.ORDER 7 {id}");
-        let units = match self.shop.run(&order) {
-            Value::Array(fields) => crate::shop::pairs(Value::Array(fields))
-                .get("units")
-                .and_then(|units| units.parse::<i64>().ok()),
-            _ => None,
-        };
-        let answer = self.client(&format!("SECKILL.CONFIRM 7 {user} {id} REF {reference}"));
-        let Value::Int(answer) = answer else { return };
-        let order = id.to_string();
-        let paid =
-            self.payments.entry(reference).or_insert(Paid { order, units: None, again: None });
-        // The money of a payment that is repeated was taken once.
-        match (answer, paid.units) {
-            (1 | 2, None) => paid.units = units,
-            (1, Some(_)) => paid.again = units,
-            _ => {}
+        if !self.payments.contains_key(&reference) {
+            let Value::Array(fields) = self.shop.run(&format!("SECKILL.ORDER 7 {id}")) else {
+                return;
+            };
+            let fields = crate::shop::pairs(Value::Array(fields));
+            if fields["user"] != user.to_string() {
+                return;
+            }
+            let units = fields["units"].parse().expect("units");
+            self.payments.insert(reference.clone(), Paid { user, id, units, back: 0 });
         }
+        let units = self.payments[&reference].units;
+        self.client(&format!("SECKILL.CONFIRM 7 {user} {id} REF {reference} UNITS {units}"));
     }
 
     fn sell(&mut self) {
@@ -148,10 +138,13 @@ impl Drill {
 
     fn lose(&mut self, loss: Loss) {
         match loss {
-            Loss::OlderRdb => {
-                self.shop.run("SAVE");
-                self.sell();
-                self.shop.returns_to_the_save();
+            Loss::OlderRdb | Loss::Two => {
+                let rounds = if matches!(loss, Loss::Two) { 2 } else { 1 };
+                for _ in 0..rounds {
+                    self.shop.run("SAVE");
+                    self.sell();
+                    self.shop.returns_to_the_save();
+                }
             }
             Loss::Promotion => {
                 let replica = Server::with().port().replica_of(&self.shop.server).start();
@@ -171,15 +164,6 @@ impl Drill {
                 self.shop.server.mend();
                 self.shop.server.start_again();
             }
-            Loss::Empty => {
-                self.sell();
-                self.shop.server = Server::with().port().start();
-                self.statements = self.shop.statements(&documented(self.shop.database.kind));
-                // The sale is made again for those who have not bought yet.
-                if self.random.bool() {
-                    self.shop.run("SECKILL.CREATE 7 12 HOLD 600000 LIMIT 6");
-                }
-            }
             Loss::Database => {
                 // Of a database server another test makes no backup: there the worker was down.
                 let Some(path) = self.shop.database.url.strip_prefix("sqlite:").map(str::to_owned)
@@ -195,124 +179,157 @@ impl Drill {
                 }
                 fs::copy(&backup, &path).expect("it is restored");
             }
-            Loss::WorkerDown => {
+            Loss::OneKey => {
+                self.sell();
+                self.shop.run("DEL stream.orders.pairing");
+            }
+            Loss::Trimmed => {
                 (0..COMMANDS).for_each(|_| self.command());
-                self.shop.run("SECKILL.DROP 7 FORCE");
+                for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"]
+                {
+                    self.shop.run(&format!("XTRIM {stream} MAXLEN 2"));
+                }
             }
         }
     }
 
     /// Clients that got no answer repeat what they sent.
     fn repeat(&mut self) {
-        let rows = "FROM seckill_orders WHERE ref IS NOT NULL";
-        let rows = self.shop.database.texts(["ref"], rows);
-        self.known = rows.into_iter().map(|[reference]| reference).collect();
         for (reference, paid) in self.payments.clone() {
             if self.random.bool() {
-                let id: usize = paid.order.parse().expect("an id");
-                let more = reference.trim_start_matches(&format!("p{id}")).to_owned();
-                self.pay(self.orders[id - 1_000], id, &more);
+                let more = reference.trim_start_matches(&format!("p{}", paid.id)).to_owned();
+                self.pay(paid.user, paid.id, &more);
             }
         }
     }
 
-    /// Does what the lines advise, one after the other.
-    fn follow(&mut self) -> (Option<i32>, String) {
+    /// The provider's list.
+    fn list(&self) -> String {
+        let path = self.shop.server.dir().join("provider.csv");
+        let lines = self.payments.iter().map(|(reference, paid)| {
+            let refunded = paid.back + self.shop.refunds(reference);
+            format!("{reference},{},{refunded}\n", paid.units)
+        });
+        let text = format!("ref,units,refunded\n{}", lines.collect::<String>());
+        fs::write(&path, text).expect("write the list");
+        path.to_str().expect("a path").to_owned()
+    }
+
+    /// Answers what is asked, until nothing is.
+    fn follow(&mut self) {
+        let mut last = String::new();
         for _ in 0..STEPS {
-            let log = self.drain();
-            if log.contains("settle --adopt-server") {
-                self.run("seckill-worker settle --adopt-server --yes");
+            self.drain();
+            let refs = self.list();
+            let options = ["--statements", &self.statements, "--refs", &refs, "--refs-prefix", "p"];
+            let (code, json) =
+                checked(&self.shop, &[&["--voucher", VOUCHER, "--json"], &options[..]].concat());
+            println!("{code:?} {json}");
+            last.clone_from(&json);
+            let found: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
+            if code == Some(0) {
+                return;
+            }
+            let incomplete = found["incomplete"].to_string();
+            if incomplete.contains("is not paired") {
+                self.shop.resolves(&["--re-pair"], 0, &[]);
                 continue;
             }
-            let statements = self.statements.clone();
-            let (code, text) =
-                checked(&self.shop, &["--voucher", VOUCHER, "--statements", &statements]);
-            println!("{text}");
-            if code == Some(0) || !self.advised(&text) {
-                return (code, text);
-            }
+            let Some(first) = found["questions"].as_array().and_then(|all| all.first()).cloned()
+            else {
+                panic!("nothing is asked, and it is not consistent: {json}");
+            };
+            self.answer(&first);
         }
-        let statements = self.statements.clone();
-        let (_, text) = checked(&self.shop, &["--voucher", VOUCHER, "--statements", &statements]);
-        panic!("a dead end: {text}");
+        panic!("a dead end: {last}");
     }
 
-    /// Follows the first advice that was not followed in vain.
-    fn advised(&mut self, text: &str) -> bool {
-        if text.lines().any(|line| line.ends_with(": check --repair"))
-            && self.told.insert(format!("repair {}", text.len()))
-        {
-            let words =
-                ["--voucher", VOUCHER, "--repair", "--statements", &self.statements.clone()];
-            checked(&self.shop, &words);
-            return true;
-        }
-        if let Some((_, restock)) =
-            text.lines().find_map(|line| line.split_once(": SECKILL.RESTOCK "))
-        {
-            self.client(&format!("SECKILL.RESTOCK {restock}"));
-            return true;
-        }
-        let lines: Vec<&str> =
-            text.lines().filter(|line| line.contains("seckill-worker settle ")).collect();
-        for line in lines {
-            if let Some((settle, words)) = line.split_once(" if it was not refunded") {
-                assert_eq!(words, " as a whole");
-                let settle = &settle[settle.find("seckill-worker ").expect("it is there")..];
-                let ways: Vec<&str> = settle.split(", or ").collect();
-                let order = settle.split(" --release").next().expect("its order");
-                let is_second = self.random.bool();
-                let way = match ways[..] {
-                    [_, second] if is_second => format!("{order} {second}"),
-                    _ => ways[0].to_owned(),
-                };
-                self.run(&way);
-                return true;
+    fn answer(&mut self, question: &serde_json::Value) {
+        let text = |name: &str| question[name].as_str().unwrap_or_default().to_owned();
+        let (kind, command) = (text("kind"), text("command"));
+        let reference = text("reference");
+        let answers: Vec<String> = question["answers"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|answer| answer.as_str().map(str::to_owned))
+            .collect();
+        if kind == "unlisted" || kind == "payment" && self.random.bool() {
+            let paid = self.payments[&reference].clone();
+            let (user, id, units) = (paid.user, paid.id, paid.units);
+            let confirm = format!("SECKILL.CONFIRM 7 {user} {id} REF {reference} UNITS {units}");
+            let answer = self.client(&confirm);
+            if !matches!(answer, Value::Int(0)) || kind == "unlisted" {
+                return;
             }
-            let at = line.find("seckill-worker settle ").expect("it is there");
-            if line.contains(", with --paid ") {
-                let reference = line.split(' ').nth(1).expect("a payment");
-                let units = self.payments[reference].units.expect("it was accepted");
-                let settle = line[at..].split(", with").next().expect("it is there");
-                let said = self.run(&format!("{settle} --paid {units}"));
-                // Goods for more than was paid: the provider does not get these back.
-                if let Some(said) = said.split_once("nothing was settled: ") {
-                    let more = said.1.split(' ').next().expect("units");
-                    self.run(&format!("{settle} --paid {more}"));
+        }
+        if answers.is_empty() {
+            assert!(!command.is_empty(), "no answer and no command: {question}");
+            self.shop.pasted(&command);
+            return;
+        }
+        let chosen = self.random.choice(&answers).expect("one").clone();
+        let first = answers[0].split(' ').next().expect("a word");
+        let word = chosen.split(' ').next().expect("a word");
+        let command = command.replacen(&format!("--{first}"), &format!("--{word}"), 1);
+        let before = self.elsewhere();
+        self.shop.pasted(&command);
+        // What was said to be refunded elsewhere, was: but for what the list says already.
+        if kind != "refunded" {
+            for (reference, units) in self.elsewhere() {
+                let more = units - before.get(&reference).copied().unwrap_or(0);
+                if let Some(paid) = self.payments.get_mut(&reference) {
+                    paid.back += more;
                 }
-                return true;
-            }
-            let command = line[at..].split(", with ").next().unwrap_or_default();
-            let command = command.split(" when units").next().unwrap_or_default().to_owned();
-            if line.contains("with --keep or --release") {
-                let way = if self.random.bool() { "--keep" } else { "--release" };
-                let said = self.run(&format!("{command} {way}"));
-                if said.contains("nothing was settled") {
-                    if let Some(at) = said.find("SECKILL.CONFIRM ") {
-                        let confirm = said[at..].lines().next().unwrap_or_default();
-                        self.client(confirm);
-                    } else {
-                        self.run(&format!("{command} --release"));
-                    }
-                }
-                return true;
-            }
-            // An oversold order stays so until units are left.
-            if self.told.insert(line.to_owned()) {
-                self.run(&command);
-                return true;
             }
         }
-        false
     }
 
-    fn run(&self, command: &str) -> String {
-        let mut words: Vec<&str> = command.split(' ').skip(1).collect();
-        words.extend(["--statements", &self.statements]);
-        let said = self.shop.asked(&words, "").1;
-        println!("{command}\n{said}");
-        said
+    /// Units of payments that an operator has said were refunded without a line.
+    fn elsewhere(&self) -> BTreeMap<String, i64> {
+        let rows = "FROM seckill_payments WHERE ruled_elsewhere <> ''";
+        let rows = self.shop.database.texts(["ref", "ruled_elsewhere"], rows);
+        let mut all = BTreeMap::new();
+        for [reference, units] in rows {
+            *all.entry(reference).or_insert(0) += count(&units);
+        }
+        all
     }
+
+    /// What is true at the end, counted without the worker's own sums.
+    fn count(&self) {
+        let rows = "FROM seckill_orders WHERE state = 'sold'";
+        let kept = self.shop.database.texts(["COALESCE(ref, '')", "units"], rows);
+        for (reference, paid) in &self.payments {
+            let kept = kept.iter().filter(|[by, _]| by == reference);
+            let kept: i64 = kept.map(|[_, units]| units.parse::<i64>().expect("units")).sum();
+            let lines = self.shop.refunds(reference);
+            let known = self
+                .shop
+                .database
+                .texts(["flags"], &format!("FROM seckill_payments WHERE ref = '{reference}'"));
+            assert!(!known.is_empty(), "payment {reference} is unknown: {paid:?}");
+            assert_eq!(
+                kept + lines + paid.back,
+                paid.units,
+                "{reference} {paid:?}: kept {kept}, lines {lines}"
+            );
+        }
+        // The shop's own tables are as the rows.
+        self.shop.check_shop(&[(7, SHOP_STOCK)]);
+        let group = self.shop.group("stream.orders", crate::shop::GROUP).expect("a group");
+        assert_eq!(group["pending"], "0");
+    }
+}
+
+/// How many units a set has, such as `1-2,5-5`.
+fn count(units: &str) -> i64 {
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-').expect("a range");
+        let number = |text: &str| text.parse::<i64>().expect("a number");
+        number(last) - number(first) + 1
+    };
+    units.split(',').filter(|range| !range.is_empty()).map(range).sum()
 }
 
 fn round(kind: Kind, seed: u64) {
@@ -327,28 +344,12 @@ fn round(kind: Kind, seed: u64) {
     drill.sell();
     drill.lose(loss);
     drill.repeat();
-    let (code, text) = drill.follow();
-    // Each line is about something that no program ends: no order is stuck.
-    let ends = |line: &str| {
-        let words = ["no book of this sale", "what was in them is not known", "on sale again"];
-        words.iter().any(|words| line.contains(words))
-            || line.starts_with("settled by a person")
-            || line.ends_with(" ok")
-    };
-    let lines: Vec<&str> = text.lines().skip(1).collect();
-    let (verdict, lines) = lines.split_last().expect("a verdict");
-    let is_end = code == Some(0) || lines.iter().all(|line| ends(line));
-    assert!(is_end, "{loss:?}: {code:?} {verdict}: {text}");
-    drill.count(loss, &text);
-    drill.nothing_is_stuck();
+    drill.follow();
+    drill.count();
 }
 
-/// The rounds of `make test` are the same each time; the first eight once ended nowhere, or with a
-/// refund too many. What is new is found by DRILL_ROUNDS.
-const SEEDS: [u64; 10] = [
-    15_846_013_907_034_165_745, 13_633_014_078_882_671_876, 16_118_100_719_563_290_313, 1_053,
-    1_098, 1_102, 2_051, 11_552_359_815_329_314_325, 1, 2,
-];
+/// The rounds of `make test` are the same each time. What is new is found by DRILL_ROUNDS.
+const SEEDS: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
 fn drill(kind: Kind) {
     let number = |name| std::env::var(name).ok().map(|it| it.parse::<u64>().expect("a number"));
@@ -368,12 +369,13 @@ fn drill(kind: Kind) {
 }
 
 #[test]
-fn what_the_lines_advise_leads_out_of_every_loss() {
+fn whatever_is_answered_leads_out_of_every_loss() {
     let kind = match std::env::var("DRILL_DATABASE").as_deref() {
         Err(_) => Kind::Sqlite,
         Ok("postgres") => Kind::Postgres,
         Ok("mariadb") => Kind::MariaDb,
-        Ok(other) => panic!("DRILL_DATABASE={other}: postgres or mariadb"),
+        Ok("mysql") => Kind::MySql,
+        Ok(other) => panic!("DRILL_DATABASE={other}"),
     };
     drill(kind);
 }

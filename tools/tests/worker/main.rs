@@ -11,10 +11,8 @@
 //! | `http` | slow clients of its port; health |
 //! | `crashes` | workers that hang, at any moment |
 //! | `chaos` | servers and workers that are killed at random, in the middle of a sale |
-//! | `drill` | losses, and only what the printed lines advise, to the end |
-//! | `settle` | what a person settles after a loss, and wrong options |
-//! | `refunds` | a payment is refunded once, whatever was lost |
-//! | `one_payment` | that of two orders |
+//! | `drill` | losses, and any answer to what a check asks, to the end |
+//! | `resolve` | what an operator resolves after a loss, and wrong options |
 //! | `losses` | servers that lose orders, confirmations or releases |
 //! | `away` | databases, groups and streams that disappear and return |
 //! | `deletions` | a storm of deletions of entries, consumers, groups and streams |
@@ -24,7 +22,7 @@
 //! | `poison` | entries that can't become rows |
 //! | `pooled` | PgBouncer between the worker and PostgreSQL |
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
-//! | `spared` | held orders that are not rejected, since their statements are at fault |
+//! | `spared` | held orders that wait for their statements to be mended |
 //! | `tables` | the worker's tables next to an application's; two sales of one voucher |
 //! | `statements` | the shop's own statements |
 //! | `blocks` | the shop's own statements, for many orders at once |
@@ -66,16 +64,14 @@ mod drill;
 mod http;
 mod losses;
 mod moving;
-mod one_payment;
 mod poison;
 mod policy;
 mod pooled;
-mod refunds;
 mod released;
 mod removed;
+mod resolve;
 mod rows;
 mod sentinels;
-mod settle;
 mod shop;
 mod spared;
 mod statements;

@@ -151,11 +151,11 @@ fn a_shop_is_moved_step_by_step_and_back() {
     assert_eq!(shop.count("SECKILL.CANCEL 12 505 9 IF held"), 1);
     assert_eq!(shop.count("SECKILL.CONFIRM 12 505 9 REF p9"), 3);
     let summary = shop.drain(&["--group", "g1", "--statements", &file]);
-    assert_eq!((&summary["orders"], &summary["refused"]), (&3.into(), &0.into()), "{summary}");
+    assert_eq!((&summary["orders"], &summary["parked"]), (&3.into(), &0.into()), "{summary}");
     // The order that was released before the worker read it is none of the shop's.
     let paid = [1, 2, 3, 4, 6, 7, 8].map(|id| (id, 2));
     assert_eq!(shop.shop_orders(), paid.into_iter().chain([(10, 1)]).collect());
-    let late = shop.database.rows("SELECT ref FROM seckill_order_changes WHERE to_state = 'late'");
+    let late = shop.database.rows("SELECT ref FROM seckill_order_changes WHERE says = 'late'");
     assert_eq!(late.len(), 1);
 
     // And back, once no order is held.

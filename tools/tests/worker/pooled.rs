@@ -91,7 +91,7 @@ fn two_workers_share_the_connections_of_a_pooler() {
     let Some(pooler) = Pooler::start(&shop.database, "") else { return };
     shop.sell("1", 1_000);
     shop.sell_managed("2", 1_000, "HOLD 900000");
-    let options = ["--statements", &file, "--batch", "16", "--reject-after", "1s"];
+    let options = ["--statements", &file, "--batch", "16"];
     let options = [&options[..], &QUICK].concat();
     let workers = [0, 1].map(|_| worker_through(&pooler, &shop, &options));
     for number in 0..300 {
@@ -130,7 +130,7 @@ fn what_a_pooler_ends_is_no_fault_of_an_order() {
     let mut shop = Shop::open(database);
     let file = shop.with_held_orders();
     let Some(pooler) = Pooler::start(&shop.database, "query_timeout = 1") else { return };
-    let options = [&QUICK[..], &["--statements", &file, "--reject-after", "50ms"]].concat();
+    let options = [&QUICK[..], &["--statements", &file]].concat();
     let mut worker = worker_through(&pooler, &shop, &options);
     shop.wait_until_drained(&mut worker);
     let locked = |table| format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");

@@ -32,7 +32,7 @@ fn orders_become_rows(kind: Kind) {
         ("rows_inserted", orders),
         ("rows_repeated", 0),
         ("released", 0),
-        ("rejected", 0),
+        ("dead_letters", 0),
     ] {
         assert_eq!(summary[field], wanted, "{field} of {summary}");
     }
@@ -67,7 +67,7 @@ fn an_order_is_looked_up_among_many_without_statistics() {
     shop.buy_many("tea", 0..300);
     shop.drain(&[]);
     let read = "SELECT idx_tup_read FROM pg_stat_user_indexes \
-                WHERE indexrelname = 'seckill_orders_only_user'";
+                WHERE indexrelname = 'seckill_orders_pkey'";
     let read: i64 = shop.database.rows(read)[0].get(0);
     assert!(read < 50_000, "{read} entries read");
 }

@@ -112,12 +112,12 @@ fn the_documented_statements_keep_the_usual_shops_tables() {
 
 /// The shop's own stock is smaller than the stock on sale: its voucher's orders wait, others don't.
 #[test]
-fn a_statement_that_changes_no_row_puts_its_vouchers_orders_aside_and_says_where() {
+fn a_statement_that_changes_no_row_parks_its_vouchers_orders_and_says_where() {
     for shop in Shop::on_each("1 100 HOLD 600000, 2 9") {
         let file = shop.with_statements(&[(1, 3), (2, 9)], &documented(shop.database.kind));
         // Held: such orders could be rejected.
         shop.buy_numbered("1", 0..5);
-        let options = [&QUICK[..], &["--statements", &file, "--reject-after", "1ms"]].concat();
+        let options = [&QUICK[..], &["--statements", &file]].concat();
         let mut worker = shop.worker(&options);
         worker.wait_for_word("--statements, on_held, statement 2, changed no row for order 100");
         shop.wait_for_pending(&worker, 2);
@@ -145,7 +145,7 @@ fn a_statement_that_changes_no_row_stops_all_orders_if_that_is_wanted() {
     shop.buy("1", "501", "1001");
     let port = Port::free();
     let address = format!("127.0.0.1:{}", port.number);
-    let options = ["--statements", &file, "--metrics", &address, "--on-no-row", "stop"];
+    let options = ["--statements", &file, "--metrics", &address, "--on-zero-rows", "stop"];
     let mut worker = shop.worker(&[&QUICK[..], &options].concat());
     let stopped = |page: String| metric(&page, "intake_stopped") == Some(1.0);
     worker.wait("the metric", || http_get(port.number).is_some_and(stopped));

@@ -156,7 +156,7 @@ fn a_sale_in_another_database_is_told() {
             shop.run(&format!("XGROUP CREATE {stream}{tagged} {GROUP} 0 MKSTREAM"));
         }
         shop.ends(&["--once"], 1, told);
-        assert_eq!(shop.count("DBSIZE"), 3, "there is no mark");
+        assert_eq!(shop.count("DBSIZE"), 3, "there is no pairing");
         shop.run("FLUSHDB");
         // A worker goes on once there is a sale.
         let mut worker = shop.worker(&[]);

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::harness::wait_for;
 
-const WORKER: &str = env!("CARGO_BIN_EXE_seckill-worker");
+pub const WORKER: &str = env!("CARGO_BIN_EXE_seckill-worker");
 
 /// Waits until something is true.
 pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {

@@ -1,284 +1,234 @@
-//! The books of a voucher, read whole, and given to the judge.
+//! What a server knows of a voucher's orders: the book of a managed voucher; the streams of an
+//! unmanaged one, as far back as they are kept, and its set of buyers; the record of payments. Read
+//! in pieces, so that no sale waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::entry_id::EntryId;
-use domain::judge::{self, Doubt, Finding, Judgement, Kind, Live, Payment, Sale, Server};
-use domain::payments::Outcome;
+use anyhow::{Context, Result};
+use domain::book::{Entry, State};
+use domain::integer;
+use domain::payments::{Outcome, Payment};
+use domain::resolve::{Booked, Record, Server};
+use domain::rows::Phase;
+use domain::sale::Units;
+use domain::unit_set::UnitSet;
+use redis::{RedisError, Value, cmd};
+use seckill_tools::connection::Connection;
+use seckill_tools::sale_info::SaleInfo;
+use seckill_tools::scan::items;
+use seckill_tools::voucher_keys::VoucherKeys;
 
-use super::facts::{Paid, Sold};
-use super::undone::Undone;
-use crate::batch::{Fact, Row};
-use crate::order_events::{OrderKey, Which};
-use crate::store::{Closed, Ledger, MoneyLine, Sum, Use};
+use crate::options::OrderFields;
+use crate::order_events::{Event, OrderKey, Which, as_text};
+use crate::source::reply;
 
-/// What was read of some vouchers: those of a sale's shards, or one.
-#[derive(Default)]
+const PIECE: usize = 1_000;
+
+/// An order in the book.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BookOrder {
+    pub user: String,
+    pub state: State,
+    pub deadline_ms: Option<i64>,
+    /// None of one that has no units yet, or never had.
+    pub booked: Option<Booked<String>>,
+}
+
+/// A payment on the server's record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paid {
+    pub sale: String,
+    pub order: String,
+    /// None in the records of earlier versions.
+    pub user: Option<String>,
+    pub outcome: Outcome,
+    /// How many units it is for, if that was said.
+    pub units: Option<i64>,
+}
+
+/// What a server knows of a voucher.
+#[derive(Clone, Debug, Default)]
 pub struct Books {
-    /// The sales that are on.
-    pub sold: Vec<Sold>,
-    pub payments: Vec<Paid>,
-    pub ledger: Ledger,
-    /// What any sale has of the payments of unknown orders.
-    pub uses: Vec<Use>,
-    /// By voucher: entries that are not done.
-    pub undone: BTreeMap<String, Undone>,
-    /// By voucher: the last entry that the group had read before the rows began.
-    pub began: BTreeMap<String, EntryId>,
-    /// What the marks say if they don't agree.
-    pub marks: BTreeSet<String>,
-    /// The units on sale at the beginning, of an unmanaged voucher.
-    pub stock: Option<i64>,
-    /// Only this sale is looked at.
-    pub sale: Option<String>,
-    /// The shop has statements.
-    pub with_statements: bool,
+    pub voucher: String,
+    /// None while there is no sale.
+    pub info: Option<SaleInfo>,
+    /// By order id, of the current sale.
+    pub orders: BTreeMap<String, BookOrder>,
+    pub outside: BTreeMap<String, i64>,
+    /// By reference, of all sales.
+    pub payments: BTreeMap<String, Paid>,
+    /// The buyers of an unmanaged voucher.
+    pub users: BTreeSet<String>,
+    /// The entries that are still in the streams.
+    pub events: Vec<Event>,
+    /// False if units were sold or released while this was read.
+    pub is_steady: bool,
+}
+
+impl Paid {
+    /// Whether it names this order.
+    pub fn names(&self, key: &OrderKey) -> bool {
+        self.sale == key.sale
+            && self.order == key.order
+            && self.user.as_ref().is_none_or(|user| *user == key.user)
+    }
+}
+
+impl BookOrder {
+    /// None if the entry can't be read.
+    pub fn read(entry: &[u8]) -> Option<Self> {
+        let entry = Entry::parse(entry).ok()?;
+        let phase = match (entry.state, entry.was) {
+            (State::Waiting, _) | (State::Released(_), Some(State::Waiting)) => None,
+            (State::Held, _) => Some(Phase::Held),
+            (State::Sold, _) => Some(Phase::Sold),
+            (State::Released(_), Some(State::Sold)) => Some(Phase::ReleasedSold),
+            (State::Released(_), _) => Some(Phase::Released),
+        };
+        let refunded = entry.refunded.all().fold(UnitSet::EMPTY, |all, span| {
+            all.union(&UnitSet::between(span.first.get(), span.last.get()))
+        });
+        let booked = phase.map(|phase| Booked {
+            phase,
+            units: entry.units.get(),
+            asked: entry.asked.get(),
+            reference: entry.reference.map(as_text),
+            paid: entry.paid.map(Units::get),
+            refunded,
+        });
+        let deadline_ms = (entry.state == State::Held).then_some(entry.deadline);
+        Some(Self { user: as_text(entry.user), state: entry.state, deadline_ms, booked })
+    }
+}
+
+impl Paid {
+    /// None if the record can't be read.
+    pub fn read(record: &[u8]) -> Option<Self> {
+        let payment = Payment::parse(record).ok()?;
+        Some(Self {
+            sale: payment.sale.get().to_string(),
+            order: as_text(payment.id),
+            user: payment.user.map(as_text),
+            outcome: payment.outcome,
+            units: payment.paid.map(Units::get),
+        })
+    }
 }
 
 impl Books {
-    /// What these books say, without what an earlier look has not found.
-    pub fn judge(&self, earlier: Option<&(Judgement, BTreeMap<String, Undone>)>) -> Judgement {
-        let sales = self.sales();
-        let mut found = judge::judge(&sales);
-        for text in &self.marks {
-            found.doubts.insert(Doubt::Mark(text.clone()));
+    pub async fn read(
+        link: &mut Connection,
+        keys: &VoucherKeys,
+        names: &[OrderFields],
+    ) -> Result<Self> {
+        let info = Self::info(link, keys).await?;
+        let mut books = Self { voucher: keys.voucher.clone(), ..Self::default() };
+        for pair in items(link, "HSCAN", &keys.payments).await?.chunks_exact(2) {
+            let paid = Paid::read(&pair[1]);
+            let paid = paid.with_context(|| format!("a payment in {}", keys.payments))?;
+            books.payments.insert(as_text(&pair[0]), paid);
         }
-        for (voucher, undone) in &self.undone {
-            let before = earlier.and_then(|(_, before)| before.get(voucher));
-            let may_matter = |(one, orders): &(&(Which, EntryId), &Vec<Vec<u8>>)| {
-                before.is_none_or(|before| before.contains_key(*one))
-                    && !(one.0 == Which::Released && self.has_settled(voucher, orders))
-            };
-            let entries = undone.iter().filter(may_matter).count();
-            if entries > 0 {
-                found.doubts.insert(Doubt::Unread { voucher: voucher.clone(), entries });
+        if info.as_ref().is_some_and(|info| info.managed) {
+            books.read_book(link, keys).await?;
+        } else if info.is_some() {
+            let users = items(link, "SSCAN", &keys.buyers).await?;
+            books.users = users.iter().map(|user| as_text(user)).collect();
+            for which in [Which::Orders, Which::Released] {
+                let events = events_of(link, keys, names, which).await?;
+                books.events.extend(events.into_iter().filter(|event| !event.key.is_managed()));
             }
         }
-        for (key, sum) in &self.ledger.sums {
-            if self.with_statements && sum.is_partly_without && self.is_wanted(&key.1) {
-                let (voucher, sale) = key.clone();
-                found.doubts.insert(Doubt::WithoutStatements { voucher, sale });
-            }
+        books.is_steady = Self::info(link, keys).await? == info;
+        books.info = info;
+        Ok(books)
+    }
+
+    /// None if the voucher has no sale.
+    async fn info(link: &mut Connection, keys: &VoucherKeys) -> Result<Option<SaleInfo>> {
+        match cmd("SECKILL.INFO").arg(&keys.voucher).query_async(link).await {
+            Err(error) if RedisError::code(&error) == Some("NOVOUCHER") => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("SECKILL.INFO {}", keys.voucher)),
+            Ok(info) => Ok(Some(info)),
         }
-        // The book of a managed voucher has all orders, whatever became of their entries.
-        let is_covered = |sale: &Sale<'_>| match &sale.server {
-            Server::On(live) => live.is_managed,
-            _ => sale.is_closed,
+    }
+
+    async fn read_book(&mut self, link: &mut Connection, keys: &VoucherKeys) -> Result<()> {
+        for pair in items(link, "HSCAN", &keys.book).await?.chunks_exact(2) {
+            let order = as_text(&pair[0]);
+            let found = BookOrder::read(&pair[1]);
+            let found = found.with_context(|| format!("order {order} in {}", keys.book))?;
+            self.orders.insert(order, found);
+        }
+        for pair in items(link, "HSCAN", &keys.outside).await?.chunks_exact(2) {
+            let units = integer::parse(&pair[1]);
+            let units = units.with_context(|| format!("the units in {}", keys.outside))?;
+            self.outside.insert(as_text(&pair[0]), units);
+        }
+        Ok(())
+    }
+
+    /// Does the server know anything of the voucher?
+    pub fn is_known(&self) -> bool {
+        self.info.is_some() || !self.payments.is_empty()
+    }
+
+    /// The sale that is on; empty of an unmanaged voucher.
+    pub fn sale(&self) -> Option<String> {
+        let info = self.info.as_ref()?;
+        Some(info.sale.map(|sale| sale.to_string()).unwrap_or_default())
+    }
+
+    pub fn is_managed(&self) -> bool {
+        self.info.as_ref().is_some_and(|info| info.managed)
+    }
+
+    /// What the server says of an order, and of payments with these references or for this order.
+    pub fn server<'r>(
+        &'r self,
+        key: &OrderKey,
+        references: impl Iterator<Item = &'r str>,
+    ) -> Server<String> {
+        let is_over = self.sale().as_deref() != Some(&key.sale);
+        let record = |reference: &str| {
+            let paid = self.payments.get(reference)?;
+            let record =
+                Record { outcome: paid.outcome, is_its: paid.names(key), units: paid.units };
+            Some((reference.to_owned(), record))
         };
-        if !sales.iter().all(is_covered) {
-            for [stream, entry, cause] in self.ledger.lost.iter().cloned() {
-                found.doubts.insert(Doubt::Lost { stream, entry, cause });
-            }
-        }
-        for shared in self.ledger.shared.iter().filter(|one| self.is_wanted(&one.key.sale)) {
-            let OrderKey { voucher, sale, order } = shared.key.clone();
-            let reference = shared.reference.clone();
-            // Whose the payment is, a person says first.
-            found.findings.retain(|one| {
-                (&one.voucher, &one.sale, &one.order, one.kind)
-                    != (&voucher, &sale, &order, Kind::Owed)
-            });
-            found.findings.insert(Finding {
-                voucher,
-                sale,
-                order,
-                user: String::new(),
-                server: format!("payment {reference}"),
-                row: format!("also paid {}", shared.other),
-                reference,
-                kind: Kind::Shared,
-            });
-        }
-        match earlier {
-            Some((earlier, _)) => found.and(earlier),
-            None => found,
-        }
-    }
-
-    fn is_wanted(&self, sale: &str) -> bool {
-        self.sale.as_deref().is_none_or(|wanted| wanted == sale)
-    }
-
-    /// All sales that the server or the rows know.
-    fn sales(&self) -> Vec<Sale<'_>> {
-        let mut rows: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
-        for row in &self.ledger.rows {
-            rows.entry((&row.key.voucher, &row.key.sale)).or_default().push(row);
-        }
-        let mut keys: BTreeSet<(&str, &str)> = rows.keys().copied().collect();
-        keys.extend(self.sold.iter().map(|sold| (&*sold.voucher, &*sold.sale)));
-        keys.extend(self.payments.iter().map(|paid| (&*paid.voucher, &*paid.sale)));
-        keys.extend(self.ledger.lines.iter().map(|line| (&*line.voucher, &*line.sale)));
-        let sales = keys.into_iter().filter(|(_, sale)| self.is_wanted(sale));
-        sales
-            .map(|(voucher, sale)| {
-                let rows = rows.get(&(voucher, sale)).map_or(&[][..], Vec::as_slice);
-                self.sale(voucher, sale, rows)
-            })
-            .collect()
-    }
-
-    fn sale<'b>(&'b self, voucher: &'b str, sale: &'b str, rows: &[&'b Row]) -> Sale<'b> {
-        let key = (voucher.to_owned(), sale.to_owned());
-        let sum = self.ledger.sums.get(&key).map_or(0, |sum: &Sum| sum.units);
-        let its = |row: &&'b Row| {
-            let fact = judge::Fact { user: &row.user, known: &row.known };
-            let (is_note, is_settled, is_untold) = (row.is_note(), row.is_settled, row.is_untold());
-            let disputed = &*row.disputed;
-            (&*row.key.order, judge::Row { fact, is_note, disputed, is_settled, is_untold })
-        };
-        let lines = self.ledger.lines.iter();
-        let lines = lines.filter(|line| line.voucher == voucher && line.sale == sale);
-        let payments = self.payments.iter();
-        let payments = payments.filter(|paid| paid.voucher == voucher && paid.sale == sale);
-        let closed = self.closing(voucher, sale);
-        Sale {
-            voucher,
-            sale,
-            server: self.server(voucher, sale),
-            rows: rows.iter().map(its).collect(),
-            sum,
-            lines: lines.map(MoneyLine::told).collect(),
-            payments: payments
-                .map(|paid| Payment {
-                    reference: &paid.reference,
-                    outcome: paid.outcome,
-                    order: &paid.order,
-                    use_: self.use_of(paid),
-                })
-                .collect(),
-            is_closed: self.ledger.closed.contains(&closed),
-        }
-    }
-
-    fn server<'b>(&'b self, voucher: &str, sale: &str) -> Server<'b> {
-        let Some(sold) = self.sold.iter().find(|sold| sold.voucher == voucher) else {
-            return Server::Over;
-        };
-        let number = |sale: &str| sale.parse::<u64>().ok();
-        if sold.sale != sale {
-            let is_newer = number(&sold.sale).zip(number(sale)).is_some_and(|(its, of)| of > its);
-            return if is_newer { Server::Older } else { Server::Over };
-        }
-        let fact = |fact: &'b Fact| judge::Fact { user: &fact.user, known: &fact.known };
-        let paid = sold.orders.iter();
-        let paid = paid.filter_map(|(order, its)| Some((&**order, its.paid?)));
-        Server::On(Live {
-            is_managed: sold.is_managed,
-            orders: sold.orders.iter().map(|(order, its)| (&**order, fact(its))).collect(),
-            users: sold.users.iter().map(String::as_str).collect(),
-            total: sold.total.or(self.stock),
-            left: sold.left,
-            limit: sold.limit,
-            buyers: sold.buyers,
-            paid: paid.collect(),
-            outside: sold.outside.iter().map(|(order, units)| (&**order, *units)).collect(),
-            elsewhere: self.elsewhere(sold),
-            is_steady: sold.is_steady && self.ledger.is_steady,
-        })
-    }
-
-    /// Has a person released the order, in the rows too? Then its release says nothing new, and
-    /// may be the entry of the person's own SECKILL.CANCEL.
-    fn has_settled(&self, voucher: &str, orders: &[Vec<u8>]) -> bool {
-        let [order] = orders else { return false };
-        let mut its = self.ledger.rows.iter().filter(|row| {
-            row.key.voucher == voucher && row.key.order.as_bytes() == order.as_slice()
-        });
-        // Of two sales it may be either's.
-        let is_settled = |row: &Row| row.is_settled && !row.known.state.is_live();
-        its.next().is_some_and(is_settled) && its.next().is_none()
-    }
-
-    /// Orders that the group had acknowledged before the rows began. Without its entry an order may
-    /// be one of these.
-    pub fn elsewhere<'b>(&self, sold: &'b Sold) -> BTreeSet<&'b str> {
-        let began = self.began.get(&sold.voucher).copied().unwrap_or_default();
-        if began == EntryId::default() {
-            return BTreeSet::new();
-        }
-        let undone = self.undone.get(&sold.voucher);
-        let is_before = |order: &&String| {
-            sold.entries.get(*order).is_none_or(|id| {
-                let is_undone = undone.is_some_and(|all| all.contains_key(&(Which::Orders, *id)));
-                *id <= began && !is_undone
-            })
-        };
-        sold.orders.keys().filter(is_before).map(String::as_str).collect()
-    }
-
-    /// What other sales and vouchers have of a payment whose order is unknown.
-    fn use_of(&self, paid: &Paid) -> judge::Use<'_> {
-        let is_own =
-            |one: &Use| one.key.sale == paid.sale && paid.names(&one.key) && one.line != "second";
-        let is_elsewhere = |one: &&Use| one.reference == paid.reference && !is_own(one);
-        let mut its = self.uses.iter().filter(is_elsewhere).peekable();
-        match its.peek().copied() {
-            _ if paid.outcome != Outcome::Unknown => judge::Use::None,
-            None => judge::Use::None,
-            Some(_) if its.clone().any(|one| paid.names(&one.key)) => judge::Use::Itself,
-            Some(one) => judge::Use::Other(&one.key.order),
-        }
-    }
-
-    /// What closes a sale: its rows, and the lines about their money.
-    pub fn closing(&self, voucher: &str, sale: &str) -> Closed {
-        let rows = self.ledger.rows.iter();
-        let rows: BTreeMap<&str, &Row> = rows
-            .filter(|row| row.key.voucher == voucher && row.key.sale == sale)
-            .map(|row| (&*row.key.order, row))
-            .collect();
-        let mut digest = Digest::new();
-        for (order, row) in &rows {
-            let known = &row.known;
-            let reference = known.reference.as_deref().unwrap_or_default();
-            let units = known.units.to_string();
-            let settled = if row.is_settled { "settled" } else { "" };
-            let words =
-                [order, &*row.user, known.state.word(), &units, reference, &row.disputed, settled];
-            words.iter().for_each(|word| digest.add(word));
-        }
-        let lines = self.ledger.lines.iter();
-        let lines = lines.filter(|line| line.voucher == voucher && line.sale == sale);
-        let lines: BTreeSet<_> =
-            lines.map(|line| (&*line.order, &*line.to, line.units, &*line.reference)).collect();
-        for (order, to, units, reference) in lines {
-            let units = units.to_string();
-            [order, to, &units, reference].iter().for_each(|word| digest.add(word));
-        }
-        Closed {
-            voucher: voucher.to_owned(),
-            sale: sale.to_owned(),
-            units: rows.values().map(|row| row.live_units()).sum(),
-            orders: i64::try_from(rows.len()).unwrap_or(i64::MAX),
-            digest: digest.text(),
+        let order = self.orders.get(&key.order).filter(|its| its.user == key.user && !is_over);
+        let own = order.and_then(|order| order.booked.as_ref()?.reference.as_deref());
+        Server {
+            order: order.and_then(|order| order.booked.clone()),
+            outside: self.outside.get(&key.order).copied().filter(|_| !is_over).unwrap_or(0),
+            records: references.chain(own).filter_map(record).collect(),
+            left: self.info.as_ref().and_then(|info| info.left).unwrap_or(0),
+            is_over,
         }
     }
 }
 
-/// FNV-1a, whose result never changes: it is kept for as long as a sale's rows are.
-struct Digest(u64);
-
-/// Of one word.
-pub fn digest(word: &str) -> u64 {
-    let mut digest = Digest::new();
-    digest.add(word);
-    digest.0
-}
-
-impl Digest {
-    fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn add(&mut self, word: &str) {
-        let length = (word.len() as u64).to_le_bytes();
-        for byte in word.bytes().chain(length) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn text(&self) -> String {
-        format!("{:016x}", self.0)
+/// The entries of a voucher in a stream.
+pub async fn events_of(
+    link: &mut Connection,
+    keys: &VoucherKeys,
+    names: &[OrderFields],
+    which: Which,
+) -> Result<Vec<Event>> {
+    let stream = match which {
+        Which::Orders => keys.stream.as_ref(),
+        Which::Released => keys.released.as_ref(),
+        // Of an unmanaged voucher there is none.
+        Which::Confirmed => None,
+    };
+    let Some(stream) = stream else { return Ok(Vec::new()) };
+    let (mut events, mut from) = (Vec::new(), "-".to_owned());
+    loop {
+        let mut range = cmd("XRANGE");
+        range.arg(stream).arg(&from).arg("+").arg("COUNT").arg(PIECE);
+        let entries = reply::entries(&range.query_async::<Value>(link).await?)?;
+        let parsed = entries.iter().filter_map(|entry| Event::parse(which, entry, names).ok());
+        events.extend(parsed.filter(|event| event.key.voucher == keys.voucher));
+        let Some(last) = entries.last() else { return Ok(events) };
+        from = format!("({}", last.id);
     }
 }

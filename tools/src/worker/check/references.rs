@@ -1,71 +1,85 @@
-//! Compares the references of payments with those of a payment provider, from a CSV file. Pure,
-//! except for reading the file.
+//! The payment provider's list of payments, a CSV file. Pure, except for reading the file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
-use serde::Serialize;
+use anyhow::{Context, Result, bail, ensure};
 
-/// A payment that one side lacks, or has for another order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Reference {
-    pub reference: String,
-    pub provider: String,
-    pub rows: String,
+/// A payment as the provider has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// None without a column for units.
+    pub units: Option<i64>,
+    /// None without a column for what was refunded.
+    pub refunded: Option<i64>,
 }
 
-const MISSING: &str = "missing";
+/// The list: payments by reference.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct List {
+    pub payments: BTreeMap<String, Listed>,
+    pub has_units: bool,
+    pub has_refunded: bool,
+}
 
-/// The file's references with their orders, empty without a column for these; and those that it
-/// names twice.
-pub fn read(path: &Path) -> Result<(BTreeMap<String, String>, Vec<Reference>)> {
-    let about = || format!("--refs {}", path.display());
-    let mut file = csv::ReaderBuilder::new().flexible(true).from_path(path).with_context(about)?;
-    let names = file.headers().with_context(about)?.clone();
-    let column = |name: &str| names.iter().position(|other| other.trim() == name);
-    let (reference, order) = (column("ref"), column("order"));
-    ensure!(reference.is_some(), "{}: its first line must name a column ref", about());
-    let (mut all, mut twice) = (BTreeMap::new(), Vec::new());
-    for line in file.records() {
-        let line = line.with_context(about)?;
-        let field =
-            |column: Option<usize>| column.and_then(|column| line.get(column)).map(str::trim);
-        let Some(reference) = field(reference).filter(|text| !text.is_empty()) else { continue };
-        let order = field(order).unwrap_or_default().to_owned();
-        if let Some(first) = all.insert(reference.to_owned(), order.clone()) {
-            let (reference, provider) = (reference.to_owned(), format!("twice, {first} {order}"));
-            twice.push(Reference { reference, provider, rows: "once".to_owned() });
-        }
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+impl List {
+    /// Columns in any order, their names in any case; other columns are ignored.
+    pub fn read(path: &Path) -> Result<Self> {
+        let about = || format!("--refs {}", path.display());
+        let bytes = std::fs::read(path).with_context(about)?;
+        Self::parse(&bytes).with_context(about)
     }
-    Ok((all, twice))
-}
 
-/// What differs; `ours` are references with their orders.
-pub fn compare(
-    theirs: &BTreeMap<String, String>,
-    ours: &BTreeMap<String, String>,
-) -> Vec<Reference> {
-    let of = |reference: &str, provider: &str, rows: &str| Reference {
-        reference: reference.to_owned(),
-        provider: provider.to_owned(),
-        rows: rows.to_owned(),
-    };
-    let named =
-        |order: &str| if order.is_empty() { "paid".to_owned() } else { format!("order {order}") };
-    let mut found = Vec::new();
-    for (reference, order) in theirs {
-        match ours.get(reference) {
-            None => found.push(of(reference, &named(order), MISSING)),
-            Some(its) if !order.is_empty() && its != order => {
-                found.push(of(reference, &named(order), &named(its)));
+    fn parse(bytes: &[u8]) -> Result<Self> {
+        let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
+        let text = str::from_utf8(text).context("it is not UTF-8")?;
+        let mut file = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+        let names = file.headers()?.clone();
+        let column = |name: &str| {
+            let mut found = names.iter().enumerate();
+            found.find(|(_, other)| other.trim().eq_ignore_ascii_case(name)).map(|(at, _)| at)
+        };
+        let columns = [column("ref"), column("units"), column("refunded")];
+        ensure!(columns[0].is_some(), "its first line must name a column ref");
+        let mut list = Self {
+            has_units: columns[1].is_some(),
+            has_refunded: columns[2].is_some(),
+            ..Self::default()
+        };
+        let mut lines: BTreeMap<String, u64> = BTreeMap::new();
+        for record in file.records() {
+            let record = record?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let field = |at: usize| columns[at].and_then(|column| record.get(column));
+            let Some(reference) = field(0).map(str::trim).filter(|text| !text.is_empty()) else {
+                continue;
+            };
+            let number = |at: usize, least: i64| -> Result<Option<i64>> {
+                let Some(text) = field(at).map(str::trim) else { return Ok(None) };
+                match text.parse::<i64>() {
+                    Ok(number) if number >= least => Ok(Some(number)),
+                    _ if text.is_empty() && least == 0 => Ok(Some(0)),
+                    _ => bail!("line {line}: {text:?} is no number from {least}"),
+                }
+            };
+            let (units, refunded) = (number(1, 1)?, number(2, 0)?);
+            if let Some(first) = lines.insert(reference.to_owned(), line)
+                && !list.has_units
+            {
+                bail!("lines {first} and {line} have the same ref, and there is no column units");
             }
-            Some(_) => {}
+            let sum = |known: Option<i64>, more: Option<i64>| match (known, more) {
+                (Some(known), Some(more)) => Some(known.saturating_add(more)),
+                (known, more) => known.or(more),
+            };
+            let listed = list.payments.entry(reference.to_owned()).or_default();
+            listed.units = sum(listed.units, units);
+            listed.refunded = sum(listed.refunded, refunded);
         }
+        Ok(list)
     }
-    let missing = ours.iter().filter(|(reference, _)| !theirs.contains_key(*reference));
-    found.extend(missing.map(|(reference, order)| of(reference, MISSING, &named(order))));
-    found
 }
 
 #[cfg(test)]
@@ -73,22 +87,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_side_lacks_is_named() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let text = "order,ref\n1,a\n2,b\n9,\"c,d\"\n5,\n";
-        std::fs::write(file.path(), text).unwrap();
-        let (theirs, twice) = read(file.path()).unwrap();
-        assert_eq!(twice, []);
-        let ours = [("a", "1"), ("b", "3"), ("e", "4")];
-        let ours = ours.map(|(reference, order)| (reference.to_owned(), order.to_owned())).into();
-        let told =
-            compare(&theirs, &ours).into_iter().map(|one| (one.reference, one.provider, one.rows));
-        let told: Vec<_> = told.map(|(a, b, c)| format!("{a}: {b}, {c}")).collect();
-        let wanted = ["b: order 2, order 3", "c,d: order 9, missing", "e: missing, order 4"];
-        assert_eq!(told, wanted);
-        std::fs::write(file.path(), "ref,order\na,1\na,1\n").unwrap();
-        assert_eq!(read(file.path()).unwrap().1[0].provider, "twice, 1 1");
-        std::fs::write(file.path(), "number\n1\n").unwrap();
-        assert!(read(file.path()).unwrap_err().to_string().contains("a column ref"));
+    fn columns_are_found_by_their_names() {
+        let of = |units, refunded| Listed { units, refunded };
+        let list =
+            List::parse(b"\xef\xbb\xbfOrder,REF, Units ,refunded\n1,a,2,\n2,b,1,1\n").unwrap();
+        assert_eq!(list.payments["a"], of(Some(2), Some(0)));
+        assert_eq!(list.payments["b"], of(Some(1), Some(1)));
+        let plain = List::parse(b"ref\r\n\"c,d\"\r\n\r\n").unwrap();
+        assert_eq!((plain.payments["c,d"], plain.has_units), (Listed::default(), false));
+    }
+
+    #[test]
+    fn a_reference_that_is_there_twice_is_summed_or_refused() {
+        let list = List::parse(b"ref,units\na,2\nb,1\na,3\n").unwrap();
+        assert_eq!(list.payments["a"].units, Some(5));
+        let refused = List::parse(b"ref\na\nb\na\n").unwrap_err().to_string();
+        assert!(refused.contains("lines 2 and 4"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused() {
+        for (text, words) in [
+            (&b"number\n1\n"[..], "a column ref"),
+            (b"ref,units\na,x\n", "line 2: \"x\" is no number from 1"),
+            (b"ref,units\na,0\n", "no number from 1"),
+            (b"ref,refunded\na,-1\n", "no number from 0"),
+            (b"ref\n\xff\n", "not UTF-8"),
+        ] {
+            let refused = format!("{:#}", List::parse(text).unwrap_err());
+            assert!(refused.contains(words), "{refused}");
+        }
     }
 }

@@ -2,284 +2,387 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
-use domain::judge::{Finding, Judgement, Kind, Verdict};
 use seckill_tools::sanitize::sanitize;
+use serde_json::{Value, json};
 
-use super::references::Reference;
+use super::questions::{About, Found, Incomplete, Kind, Question, ResultKind};
+use crate::command_text::{command, option, quoted, site_words};
+use crate::options::Site;
 
-/// Further differences are only counted.
+/// Further lines are only counted.
 const LINES_MAX: usize = 20;
-const IF_NOT: &str = "if it was not refunded as a whole";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Server and database agree on all that was compared.
+    Consistent,
+    /// They differ.
+    Different,
+    /// Nothing differs, but not all could be looked at.
+    Incomplete,
+}
+
+impl Verdict {
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Consistent => 0,
+            Self::Different => 1,
+            Self::Incomplete => 3,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Consistent => "CONSISTENT",
+            Self::Different => "DIFFERENT",
+            Self::Incomplete => "INCOMPLETE",
+        }
+    }
+}
 
 pub struct Report {
-    pub judgement: Judgement,
-    /// References of payments that differ from the provider's; None if there is no list of these.
-    pub references: Option<Vec<Reference>>,
+    found: Found,
+    /// Options that printed commands need.
+    site: Vec<String>,
+    database: &'static str,
 }
 
 impl Report {
+    pub fn new(
+        found: Found,
+        site: &Site,
+        statements: Option<&Path>,
+        database: &'static str,
+    ) -> Self {
+        Self { found, site: site_words(site, statements), database }
+    }
+
     pub fn verdict(&self) -> Verdict {
-        match &self.references {
-            Some(found) if !found.is_empty() => Verdict::Different,
-            _ => self.judgement.verdict(),
+        match (self.found.questions.is_empty(), self.found.incomplete.is_empty()) {
+            (false, _) => Verdict::Different,
+            (true, false) => Verdict::Incomplete,
+            (true, true) => Verdict::Consistent,
         }
     }
 
     pub fn json(&self) -> String {
-        let Judgement { findings, totals, doubts, settled, disputed, .. } = &self.judgement;
-        let totals: BTreeMap<&str, [i64; 2]> =
-            totals.iter().map(|(what, server, rows)| (*what, [*server, *rows])).collect();
-        let difference = |one: &Finding| {
-            let Finding { voucher, sale, order, user, server, row, .. } = one;
-            serde_json::json!({
-                "voucher": voucher, "sale": sale, "order": order, "user": user,
-                "server": server, "row": row
+        let questions = self.found.questions.iter().zip(1..).map(|((about, question), number)| {
+            let About { kind, key, reference } = about;
+            json!({
+                "number": number,
+                "kind": kind.word(),
+                "voucher": key.voucher,
+                "sale": key.sale,
+                "order": key.order,
+                "user": key.user,
+                "reference": reference,
+                "rows": question.rows,
+                "server": question.server,
+                "answers": question.answers,
+                "command": self.command(about, question),
             })
-        };
-        let all = serde_json::json!({
-            "verdict": self.verdict().word(),
-            "agrees": self.verdict().code() == 0,
-            "totals": totals,
-            "differences": findings.iter().map(difference).collect::<Vec<_>>(),
-            "unproved": doubts.iter().map(|doubt| doubt.line()).collect::<Vec<_>>(),
-            "references": self.references,
-            "disputed": disputed,
-            "settled": settled,
         });
-        all.to_string()
+        let results = self.found.results.iter().map(|((kind, key, reference), units)| {
+            json!({
+                "kind": kind.word(),
+                "voucher": key.voucher,
+                "sale": key.sale,
+                "order": key.order,
+                "reference": reference,
+                "units": units,
+            })
+        });
+        let incomplete = self.found.incomplete.iter().map(|it| self.incomplete(it));
+        let totals = &self.found.totals;
+        let totals_of = |pair: [i64; 2]| json!({ "server": pair[0], "database": pair[1] });
+        json!({
+            "verdict": self.verdict().word(),
+            "questions": questions.collect::<Vec<Value>>(),
+            "results": results.collect::<Vec<Value>>(),
+            "incomplete": incomplete.collect::<Vec<String>>(),
+            "compared": {
+                "references": totals.references,
+                "units": totals.units,
+                "refunds": totals.refunds,
+            },
+            "totals": {
+                "orders": totals_of(totals.orders),
+                "held": totals_of(totals.held),
+                "sold": totals_of(totals.sold),
+                "buyers": totals_of(totals.buyers),
+            },
+        })
+        .to_string()
     }
 
     /// The comparison as a table and lines; the last line is the verdict.
-    pub fn text(&self, database: &str) -> String {
-        let found = &self.judgement;
-        let mut text = String::new();
+    pub fn text(&self) -> String {
+        let (mut text, totals) = (String::new(), &self.found.totals);
         // Writing to a String can't fail.
-        let _ = writeln!(text, "{:<26}{:>10} {:>10}", "from server to rows", "in Redis", database);
-        for (what, server, row) in &found.totals {
-            let mark = if server == row { "ok" } else { "DIFFERS" };
-            let _ = writeln!(text, "{what:<26}{server:>10} {row:>10}  {mark}");
-        }
-        for (what, number) in
-            [("disputed rows", found.disputed), ("settled by a person", found.settled)]
-        {
-            if number > 0 {
-                let _ = writeln!(text, "{what:<26}{:>10} {number:>10}", "");
+        let _ = writeln!(text, "{:<26}{:>10} {:>10}", "", "in Redis", self.database);
+        for (what, [server, rows]) in [
+            ("orders", totals.orders),
+            ("units held", totals.held),
+            ("units sold", totals.sold),
+            ("buyers (unmanaged)", totals.buyers),
+        ] {
+            let is_unmanaged = what.starts_with("buyers");
+            if is_unmanaged && [server, rows] == [0, 0] {
+                continue;
             }
+            let mark = if server == rows { "ok" } else { "DIFFERS" };
+            let _ = writeln!(text, "{what:<26}{server:>10} {rows:>10}  {mark}");
         }
-        let more = |text: &mut String, all: usize| {
-            if all > LINES_MAX {
-                let _ = writeln!(text, "and {} more: --json has them all", all - LINES_MAX);
-            }
-        };
-        for finding in found.findings.iter().take(LINES_MAX) {
-            let _ = writeln!(text, "{}", sanitize(&line(finding)));
+        if totals.ruled > 0 {
+            let _ = writeln!(text, "{:<26}{:>10} {:>10}", "ruled", "", totals.ruled);
         }
-        more(&mut text, found.findings.len());
-        let references = self.references.as_deref().unwrap_or_default();
-        for Reference { reference, provider, rows } in references.iter().take(LINES_MAX) {
-            let [reference, provider, rows] =
-                [reference, provider, rows].map(|text| sanitize(text));
-            let _ =
-                writeln!(text, "reference {reference}: {provider} in the file, {rows} in the rows");
+        let questions = &self.found.questions;
+        for ((about, question), number) in questions.iter().zip(1..).take(LINES_MAX) {
+            let _ = writeln!(text, "{number}. {}", self.line(about, question));
         }
-        more(&mut text, references.len());
-        for doubt in found.doubts.iter().take(LINES_MAX) {
-            let _ = writeln!(text, "{}", sanitize(&doubt.line()));
+        more(&mut text, questions.len());
+        let incomplete = &self.found.incomplete;
+        for one in incomplete.iter().take(LINES_MAX) {
+            let _ = writeln!(text, "{}", sanitize(&self.incomplete(one)));
         }
-        more(&mut text, found.doubts.len());
-        let _ = writeln!(text, "{}", sanitize(&self.last_line(database)));
+        more(&mut text, incomplete.len());
+        self.results(&mut text);
+        let _ = writeln!(text, "{}", self.last_line());
         text
     }
 
-    fn last_line(&self, database: &str) -> String {
-        let found = &self.judgement;
-        let word = self.verdict().word();
-        match self.verdict() {
-            Verdict::Proved => {
-                let (units, orders) = (found.units_sold(), found.orders_live());
-                let limit = match found.above {
-                    0 => "nobody beyond the limit".to_owned(),
-                    above => format!("{above} users above today's limit, as Redis sold it"),
-                };
-                let refs = match self.references {
-                    Some(_) => "payments as in the provider's list",
-                    None => "payments were not compared with the provider's: --refs",
-                };
+    /// A question in one line, with the command that answers it.
+    pub fn line(&self, about: &About, question: &Question) -> String {
+        let About { kind, key, reference } = about;
+        let [order, user, voucher] = [&key.order, &key.user, &key.voucher];
+        let order = format!("order {order} of {user} for voucher {voucher}");
+        let Question { rows, server, .. } = question;
+        let says = match kind {
+            Kind::Repair | Kind::Order => {
+                format!("{order}: {rows} in the database; {server} on the server")
+            }
+            Kind::Reference => format!("payment {reference} is of several orders: {rows}"),
+            Kind::Payment | Kind::Unmatched => {
+                format!("payment {reference} of {order}: {rows}; {server} on the server")
+            }
+            Kind::Buyer => {
                 format!(
-                    "{word}: {units} units sold in Redis, {orders} orders in {database}, {limit}; \
-                     {refs}"
+                    "user {user} of voucher {voucher}: {rows} in the database; {server} on the \
+                     server"
                 )
             }
-            Verdict::NothingSold => {
-                format!("{word}: no orders in Redis, none in {database}")
-            }
-            Verdict::Different => format!("{word}: {}", self.different().join(", ")),
-            Verdict::Unproved => {
-                let mut doubts: Vec<_> =
-                    found.doubts.iter().take(3).map(|doubt| doubt.what()).collect();
-                if found.doubts.len() > doubts.len() {
-                    doubts.push("..".to_owned());
-                }
-                format!("{word}: nothing differs, but not known: {}", doubts.join(", "))
-            }
-        }
-    }
-
-    /// What differs, in words.
-    fn different(&self) -> Vec<String> {
-        let found = &self.judgement;
-        let (oversold, others): (Vec<_>, Vec<_>) =
-            found.findings.iter().partition(|one| one.kind == Kind::Oversold);
-        let mut names = Vec::new();
-        if !others.is_empty() {
-            names.push(format!("{} orders", others.len()));
-        }
-        if !oversold.is_empty() {
-            names.push(format!("{} orders oversold", oversold.len()));
-        }
-        if let Some(references) = self.references.as_ref().filter(|all| !all.is_empty()) {
-            names.push(format!("{} references", references.len()));
-        }
-        let totals = found.totals.iter().filter(|total| total.1 != total.2);
-        names.extend(totals.map(|total| total.0.to_owned()));
-        names
-    }
-}
-
-/// What differs about an order, and what to do if a program can't.
-fn line(finding: &Finding) -> String {
-    let Finding { voucher, sale, order, user, server, row, reference, kind } = finding;
-    let order = if order.is_empty() { "an order" } else { order };
-    let of = if user.is_empty() { String::new() } else { format!(" of {user}") };
-    let about =
-        format!("{order}{of} for voucher {voucher}: {server} on the server, {row} in the rows");
-    let settle = format!("seckill-worker settle {order} --voucher {voucher} --sale {sale}");
-    match kind {
-        Kind::Oversold => format!("{about}: repeat {settle} --keep when units are left"),
-        Kind::Contradicts if !sale.is_empty() && !finding.order.is_empty() => {
-            format!("{about}: {settle}, with --keep or --release")
-        }
-        Kind::Outside(units) => {
-            format!("{about}: SECKILL.RESTOCK {voucher} {units} FOR {order} SALE {sale}")
-        }
-        Kind::Unheld => format!("{about}: {settle} --release"),
-        Kind::Shared => format!(
-            "{about}: {settle}, with --keep or --release: it was for both, or not for this one"
-        ),
-        Kind::Claimed => format!(
-            "{about}: seckill-worker settle --voucher {voucher} --payment {reference} --keep"
-        ),
-        Kind::Twice if !sale.is_empty() => {
-            format!("{about}: {settle} --release --not-refunded {IF_NOT}")
-        }
-        Kind::GoodsAndMoney if !sale.is_empty() => {
-            format!("{about}: {settle} --release, or --keep --not-refunded {IF_NOT}")
-        }
-        Kind::Missing | Kind::Behind | Kind::Money | Kind::Owed => {
-            format!("{about}: check --repair")
-        }
-        _ => about,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use clap::Parser;
-    use domain::judge::Doubt;
-
-    use super::*;
-    use crate::options::Options;
-
-    const KINDS: [Kind; 12] = [
-        Kind::Missing,
-        Kind::Behind,
-        Kind::Contradicts,
-        Kind::Unheld,
-        Kind::Money,
-        Kind::GoodsAndMoney,
-        Kind::Twice,
-        Kind::Owed,
-        Kind::Shared,
-        Kind::Claimed,
-        Kind::Oversold,
-        Kind::Outside(2),
-    ];
-
-    fn finding([order, user, server, row]: [&str; 4], kind: Kind) -> Finding {
-        let [order, user, server, row] = [order, user, server, row].map(str::to_owned);
-        let (voucher, sale) = ("7".to_owned(), "1795259348145000".to_owned());
-        Finding { voucher, sale, order, user, server, row, reference: "A".to_owned(), kind }
-    }
-
-    fn page(name: &str) -> String {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
-        std::fs::read_to_string(path).unwrap()
-    }
-
-    #[test]
-    fn the_lines_of_the_page_are_those_that_are_printed() {
-        for name in ["backup.md", "zh-CN/backup.md"] {
-            let page = page(name);
-            for (words, kind) in [
-                (["1001", "alice", "held", "sold"], Kind::Contradicts),
-                (["1003", "carol", "unknown", "held"], Kind::Unheld),
-                (["1005", "dave", "sold", "missing"], Kind::Missing),
-            ] {
-                let line = line(&finding(words, kind));
-                assert!(page.contains(&format!("\n{line}\n")), "{name} lacks {line}");
-            }
-        }
-    }
-
-    /// The commands in a line, each as a person types it.
-    fn commands(line: &str) -> Vec<String> {
-        let Some(at) = line.find("seckill-worker ") else { return Vec::new() };
-        let text = &line[at..];
-        let end = [" if it was", " when units", ": it was"].iter().filter_map(|end| text.find(end));
-        let text = &text[..end.min().unwrap_or(text.len())];
-        let (first, ways) = match text.split_once(", with ").or_else(|| text.split_once(", or ")) {
-            Some((first, ways)) => (first, ways),
-            None => (text, ""),
-        };
-        let more = ways.replace("--paid and the units that the provider has", "--paid 2");
-        let base = first.trim_end_matches(" --release");
-        let ways = more.split(" or ").filter(|way| !way.is_empty());
-        let mut all: Vec<_> = ways.map(|way| format!("{base} {way}")).collect();
-        all.extend((!text.contains(", with ")).then(|| first.to_owned()));
-        all
-    }
-
-    /// Each is one that the program takes, and whose options the page has.
-    #[test]
-    fn what_the_lines_advise_can_be_run() {
-        let [voucher, reference, order, sale] = ["7", "A", "1001", "5"].map(str::to_owned);
-        let doubts = [
-            Doubt::Unknown {
-                voucher: voucher.clone(),
-                reference: reference.clone(),
-                order: order.clone(),
+            Kind::Sum => match server.is_empty() {
+                true => format!("voucher {voucher}, sale {}: {rows}", key.sale),
+                false => format!("voucher {voucher}, sale {}: {server}; {rows}", key.sale),
             },
-            Doubt::Untold { voucher, sale, order, reference, units: 1 },
-        ];
-        let found = KINDS.map(|kind| line(&finding(["1001", "alice", "a", "b"], kind)));
-        let lines: Vec<_> = found.into_iter().chain(doubts.map(|doubt| doubt.line())).collect();
-        let (page, mut count) = (page("worker.md"), 0);
-        for line in &lines {
-            let commands = commands(line);
-            let ends = line.ends_with(": check --repair") || line.contains(": SECKILL.RESTOCK ");
-            assert!(!commands.is_empty() || ends, "{line}");
-            for command in commands {
-                let words = command.split(' ').chain(["--database", "sqlite:a.db"]);
-                let parsed = Options::try_parse_from(words).map(|options| options.check());
-                assert!(matches!(parsed, Ok(Ok(()))), "{command}: {parsed:?}");
-                let option = command.rsplit("--").next().unwrap().split(' ').next().unwrap();
-                assert!(page.contains(&format!("--{option}")), "{option}");
-                count += 1;
+            Kind::Units | Kind::Refunded => {
+                format!("payment {reference} of {order}: {rows}; {server}")
+            }
+            Kind::Unlisted => {
+                format!("payment {reference} is in the list and not in the books: send its CONFIRM")
+            }
+        };
+        match self.command(about, question) {
+            command if command.is_empty() => sanitize(&says),
+            command => format!("{}: {command}", sanitize(&says)),
+        }
+    }
+
+    /// The command that answers a question, with its first answer. Empty where none does.
+    fn command(&self, about: &About, question: &Question) -> String {
+        let About { kind, key, reference } = about;
+        let mut words = Vec::new();
+        let voucher = option("voucher", &key.voucher);
+        let order = |words: &mut Vec<String>| {
+            words.push(voucher.clone());
+            if !key.sale.is_empty() {
+                words.push(option("sale", &key.sale));
+            }
+            words.push(option("user", &key.user));
+        };
+        let answer = question.answers.first().map(String::as_str).unwrap_or_default();
+        match kind {
+            Kind::Repair => {
+                words.extend(["check".to_owned(), voucher.clone(), "--repair".to_owned()]);
+                return command(&words, &self.site);
+            }
+            _ if answer.is_empty() => return String::new(),
+            Kind::Reference => {
+                words.push("resolve".to_owned());
+                order(&mut words);
+                words.push(option("payment", reference));
+            }
+            Kind::Payment | Kind::Unmatched | Kind::Units => {
+                words.extend(["resolve".to_owned(), option("payment", reference)]);
+                words.push(answer_word(answer));
+                return command(&words, &self.site);
+            }
+            Kind::Order | Kind::Refunded => {
+                words.push("resolve".to_owned());
+                order(&mut words);
+                words.extend(answer.split_once(' ').map(|(_, kept)| match kept {
+                    // No unit is kept: all was refunded.
+                    "0" => String::new(),
+                    kept => option("keep", kept),
+                }));
+                words.retain(|word| !word.is_empty());
+                words.push(match answer.split_once(' ') {
+                    Some((answer, _)) => format!("--{answer}"),
+                    None => answer_word(answer),
+                });
+            }
+            Kind::Buyer | Kind::Sum | Kind::Unlisted => return String::new(),
+        }
+        let mut all = words;
+        all.extend(self.site.iter().cloned());
+        all.extend(["--".to_owned(), quoted(&key.order)]);
+        command(&all, &[])
+    }
+
+    fn incomplete(&self, one: &Incomplete) -> String {
+        match one {
+            Incomplete::Unread { voucher, entries } => format!(
+                "{entries} entries of voucher {voucher} are not read or not written: start \
+                 seckill-worker"
+            ),
+            Incomplete::Dropped { voucher, sale } => format!(
+                "sale {sale} of voucher {voucher} is not on the server, and no check has found it \
+                 consistent before: there is no book to compare it with"
+            ),
+            Incomplete::Moving { voucher } => {
+                format!("voucher {voucher} was sold while it was looked at: look again")
+            }
+            Incomplete::Before { orders } => format!(
+                "{orders} orders were acknowledged by another consumer before this database was \
+                 paired, and are not compared"
+            ),
+            Incomplete::Unpaired(text) => text.clone(),
+        }
+    }
+
+    fn results(&self, text: &mut String) {
+        let mut refunds: BTreeMap<bool, (usize, i64)> = BTreeMap::new();
+        for ((kind, key, reference), units) in &self.found.results {
+            let [order, voucher, reference] =
+                [&key.order, &key.voucher, reference].map(|it| sanitize(it));
+            match kind {
+                ResultKind::Refund => {
+                    let (lines, sum) = refunds.entry(units.is_some()).or_default();
+                    *lines += 1;
+                    *sum = sum.saturating_add(units.unwrap_or(0));
+                }
+                ResultKind::Oversold => {
+                    let units = units.unwrap_or(0);
+                    let sale = option("sale", &key.sale);
+                    let words = ["resolve".to_owned(), option("voucher", &key.voucher), sale];
+                    let mut words = words.to_vec();
+                    words.extend([option("user", &key.user), "--keep".to_owned()]);
+                    words.extend(self.site.iter().cloned());
+                    words.extend(["--".to_owned(), quoted(&key.order)]);
+                    let again = command(&words, &[]);
+                    let _ = writeln!(
+                        text,
+                        "order {order} of voucher {voucher} is oversold by {units} units: when \
+                         units are left: {again}"
+                    );
+                }
+                ResultKind::RefundedBeyond => {
+                    let units = units.unwrap_or(0);
+                    let words = [
+                        "resolve".to_owned(),
+                        option("payment", &reference),
+                        option("beyond", &units.to_string()),
+                    ];
+                    let _ = writeln!(
+                        text,
+                        "payment {reference} was refunded beyond what was due, by {units} units: \
+                         if that is right: {}",
+                        command(&words, &self.site)
+                    );
+                }
             }
         }
-        assert_eq!(count, 12, "{lines:#?}");
+        for (is_known, (payments, units)) in refunds {
+            let is_listed = self.found.totals.refunds;
+            let what =
+                if is_listed { "still to be refunded" } else { "to be refunded, or refunded" };
+            let _ = match is_known {
+                true => writeln!(text, "{what}: {units} units of {payments} payments"),
+                false => writeln!(text, "{what}: {payments} payments as a whole"),
+            };
+        }
+    }
+
+    fn last_line(&self) -> String {
+        let (found, word) = (&self.found, self.verdict().word());
+        match self.verdict() {
+            Verdict::Different => {
+                let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+                for about in found.questions.keys() {
+                    *kinds.entry(about.kind).or_default() += 1;
+                }
+                let repairs = kinds.remove(&Kind::Repair).unwrap_or(0);
+                let asked: usize = kinds.values().sum();
+                let mut parts = Vec::new();
+                if repairs > 0 {
+                    parts.push(format!("{repairs} orders that check --repair writes"));
+                }
+                if asked > 0 {
+                    parts.push(format!("{asked} questions"));
+                }
+                format!("{word}: {}", parts.join(", "))
+            }
+            Verdict::Incomplete => {
+                format!("{word}: nothing differs in what could be compared")
+            }
+            Verdict::Consistent => format!("{word}: {}", self.compared()),
+        }
+    }
+
+    /// What was compared, and what was not.
+    fn compared(&self) -> String {
+        let totals = &self.found.totals;
+        let units = totals.sold[1].saturating_add(totals.held[1]);
+        let mut parts = vec![format!("{} orders with {units} units", totals.orders[1])];
+        if totals.buyers[1] > 0 {
+            let (buyers, units) = (totals.buyers[1], totals.unmanaged);
+            parts.push(format!(
+                "{buyers} buyers of unmanaged vouchers with {units} units (units left were \
+                 compared only with --stock)"
+            ));
+        }
+        if totals.units || totals.refunds || totals.references > 0 {
+            let mut compared = vec![format!("{} references", totals.references)];
+            compared.extend(totals.units.then(|| "units".to_owned()));
+            compared.extend(totals.refunds.then(|| "refunds".to_owned()));
+            parts.push(format!("the provider's list was compared by {}", compared.join(", ")));
+        } else {
+            parts.push("no list of the payment provider was compared (--refs)".to_owned());
+        }
+        if totals.foreign > 0 {
+            let foreign = totals.foreign;
+            parts.push(format!("{foreign} references of the list are not of these vouchers"));
+        }
+        if totals.unsaid > 0 {
+            let unsaid = totals.unsaid;
+            parts.push(format!("{unsaid} payments without UNITS: their units are not known"));
+        }
+        parts.join("; ")
+    }
+}
+
+/// An answer as an option: `units 3` is `--units=3`.
+fn answer_word(answer: &str) -> String {
+    match answer.split_once(' ') {
+        Some((name, value)) => option(name, value),
+        None => format!("--{answer}"),
+    }
+}
+
+fn more(text: &mut String, all: usize) {
+    if all > LINES_MAX {
+        let _ = writeln!(text, "and {} more: --json has them all", all - LINES_MAX);
     }
 }

@@ -10,24 +10,24 @@ use super::{FieldOptions, ShopOptions};
 
 const CHECK: &str = "\
 Exit code:
-  0  the books agree
-  1  they differ
+  0  CONSISTENT
+  1  DIFFERENT
   2  they could not be compared, with a line that says why
-  3  nothing differs, but not all could be looked at
+  3  INCOMPLETE: nothing differs, but not all could be looked at
 
 Examples:
   seckill-worker check --voucher phone --database mysql://shop@db.example/shop
-  seckill-worker check --voucher phone --refs payments.csv --repair
+  seckill-worker check --voucher phone --refs payments.csv --ask
 ";
-const SETTLE: &str = "\
+const RESOLVE: &str = "\
 Exit code:
-  0  settled
-  1  not settled, with a line that says why
+  0  resolved
+  1  not resolved, with a line that says why
   2  wrong arguments
 
 Examples:
-  seckill-worker settle list
-  seckill-worker settle 1001 --voucher phone --keep
+  seckill-worker resolve 1001 --voucher phone --keep
+  seckill-worker resolve --payment wx-77 --refund
 ";
 const DEAD_LETTER: &str = "\
 Exit code:
@@ -45,48 +45,43 @@ pub enum Command {
     /// Asks, then moves an entry that can't be written to the dead letters and releases its units
     #[command(after_help = site::help(DEAD_LETTER))]
     DeadLetter(Box<DeadLetter>),
-    /// Settles orders whose row and whose server contradict each other, and payments of no order
-    #[command(after_help = site::help(SETTLE))]
-    Settle(Box<Settle>),
-    /// Compares the orders of a voucher, or of all shards of a sale, with the rows, and prints the
-    /// differences
+    /// Answers a question of `check`: about an order, or a payment
+    #[command(after_help = site::help(RESOLVE))]
+    Resolve(Box<Resolve>),
+    /// Compares what the server and the database have of a voucher, of all shards of a sale, or of
+    /// all vouchers, and prints a question for each difference
     #[command(after_help = site::help(CHECK))]
     Check(Box<Check>),
 }
 
 #[derive(Args, Clone, Debug)]
 pub struct Check {
-    /// The voucher, or the name of a sale over shards
+    /// The voucher, or the name of a sale over shards [default: all vouchers of the streams]
     #[arg(long)]
-    pub voucher: String,
+    pub voucher: Option<String>,
 
     /// Units that were on sale at the beginning, to compare the units left as well; only for an
     /// unmanaged voucher
-    #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(i64).range(0..))]
+    #[arg(long, value_name = "UNITS", requires = "voucher",
+        value_parser = clap::value_parser!(i64).range(0..))]
     pub stock: Option<i64>,
 
-    /// Only this sale, by its id
-    #[arg(long, value_name = "SALE")]
-    pub sale: Option<String>,
-
-    /// A CSV file of the payment provider, to compare references: its first line names a column
-    /// ref, and maybe a column order
+    /// The payment provider's list as CSV, whose first line names a column ref, and maybe the
+    /// columns units and refunded
     #[arg(long, value_name = "FILE")]
     pub refs: Option<PathBuf>,
 
-    /// Write the missing rows, and mark those that contradict the server as disputed. Deletes
-    /// nothing, and releases nothing that was sold
+    /// With --refs: references of this shop begin with this; others are only counted
+    #[arg(long, value_name = "TEXT", requires = "refs")]
+    pub refs_prefix: Option<String>,
+
+    /// Write what the server's book has and the database lacks, where nothing contradicts
     #[arg(long)]
     pub repair: bool,
 
-    /// With --repair: also write orders that another consumer of the group had acknowledged before
-    /// the worker's first start
-    #[arg(long, requires = "repair")]
-    pub repair_acknowledged: bool,
-
-    /// Keep the sums of a proved sale that is over, so that it stays proved after SECKILL.DROP
-    #[arg(long)]
-    pub close: bool,
+    /// Walk through the questions, and do what is answered
+    #[arg(long, conflicts_with = "json")]
+    pub ask: bool,
 
     /// Print what was found as JSON
     #[arg(long)]
@@ -112,7 +107,7 @@ pub struct DeadLetter {
     pub keep_units: bool,
 
     /// The reason in the dead letter
-    #[arg(long, value_name = "TEXT", default_value = "given up by a person")]
+    #[arg(long, value_name = "TEXT", default_value = "given up by an operator")]
     pub reason: String,
 
     /// Don't ask for confirmation
@@ -131,71 +126,71 @@ pub struct DeadLetter {
 }
 
 #[derive(Args, Clone, Debug)]
-#[command(group = clap::ArgGroup::new("what").required(true).args(
-    ["order", "all", "payment", "adopt_server"]))]
-#[command(group = clap::ArgGroup::new("way").args(["keep", "release", "refund", "paid"]))]
-pub struct Settle {
-    /// The id of the order; `list` shows all that are disputed
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(
+    ["order", "payment", "re_pair"]))]
+#[command(group = clap::ArgGroup::new("way").args(
+    ["release", "refund", "refunded", "units", "beyond", "accept"]))]
+pub struct Resolve {
+    /// The id of the order
     pub order: Option<String>,
 
     /// Its voucher, if orders of several have this id
-    #[arg(long, conflicts_with = "adopt_server")]
+    #[arg(long, conflicts_with = "re_pair")]
     pub voucher: Option<String>,
 
     /// Its sale, if orders of several sales have this id
-    #[arg(long, conflicts_with_all = ["payment", "adopt_server"])]
+    #[arg(long, conflicts_with = "re_pair")]
     pub sale: Option<String>,
 
-    /// The customer has the order: its units are taken off the sale, once. If its payment is also
-    /// another order's, it was for both
-    #[arg(long)]
-    pub keep: bool,
+    /// Its user, if orders of several users have this id
+    #[arg(long, conflicts_with = "re_pair")]
+    pub user: Option<String>,
 
-    /// The customer does not have the order: it is cancelled on the server and in the rows, with
-    /// the statements for that. A payment that is also another order's is not refunded
-    #[arg(long)]
+    /// The customer has the order: as many of its units as can be, or at most these. With
+    /// --refunded: these units, and all others were refunded
+    #[arg(long, value_name = "UNITS", num_args = 0..=1, requires = "order",
+        conflicts_with_all = ["release", "refund", "units", "beyond", "accept"],
+        value_parser = clap::value_parser!(i64).range(1..))]
+    pub keep: Option<Option<i64>>,
+
+    /// The customer does not have the order: its payment is to be refunded
+    #[arg(long, requires = "order")]
     pub release: bool,
 
-    /// Its payment was for so many units, as the provider has it: what is not kept is refunded
-    #[arg(long, value_name = "UNITS", requires = "order", conflicts_with = "all",
-        value_parser = clap::value_parser!(i64).range(1..))]
-    pub paid: Option<i64>,
+    /// It was refunded already: with an order, all of its payment that is on no line of refunds,
+    /// and the customer does not have it; with --payment, that payment
+    #[arg(long)]
+    pub refunded: bool,
 
-    /// With --keep or --release: its payment was not refunded as a whole, and will not be, though a
-    /// line says so
-    #[arg(long, requires = "way", conflicts_with_all = ["refund", "paid"])]
-    pub not_refunded: bool,
+    /// Of an unmanaged voucher: the order is as the database has it
+    #[arg(long, requires = "order")]
+    pub accept: bool,
 
-    /// All disputed orders of a sale
-    #[arg(long, requires_all = ["way", "voucher", "sale", "expect"], conflicts_with = "refund")]
-    pub all: bool,
-
-    /// With --all --release: instead of these the held ones that the server has lost, which nobody
-    /// can pay any more
-    #[arg(long, requires_all = ["all", "release"])]
-    pub held: bool,
-
-    /// With --all: how many there are
-    #[arg(long, value_name = "N", conflicts_with_all = ["order", "payment", "adopt_server"])]
-    pub expect: Option<u64>,
-
-    /// A payment of which nobody knows the order; with --keep, one that names another order than
-    /// that which it has paid in the rows, and stays that one's
-    #[arg(long, value_name = "REF", requires_all = ["way", "voucher"],
-        conflicts_with_all = ["release", "paid"])]
+    /// The reference of a payment; with an order and no answer beside: it is this order's, and of
+    /// others nothing
+    #[arg(long, value_name = "REF")]
     pub payment: Option<String>,
 
-    /// With --payment: it is refunded
-    #[arg(long, conflicts_with_all = ["order", "all", "adopt_server"])]
+    /// It is to be refunded: no order is paid with it
+    #[arg(long, requires = "payment", conflicts_with = "order")]
     pub refund: bool,
 
-    /// Read the streams of this server from now on, though it has not the mark of the rows
-    #[arg(long, conflicts_with = "way")]
-    pub adopt_server: bool,
+    /// It was for so many units, as the provider says
+    #[arg(long, value_name = "UNITS", requires = "payment",
+        value_parser = clap::value_parser!(i64).range(1..))]
+    pub units: Option<i64>,
 
-    /// With --adopt-server: the hash tag of the streams
-    #[arg(long, value_name = "TAG", value_parser = site::tag,
-        conflicts_with_all = ["order", "all", "payment"])]
+    /// So many units were refunded beyond what was due, and that is right
+    #[arg(long, value_name = "UNITS", requires = "payment", conflicts_with = "order",
+        value_parser = clap::value_parser!(i64).range(1..))]
+    pub beyond: Option<i64>,
+
+    /// Read the streams of this server from now on, though it is not paired with the database
+    #[arg(long, conflicts_with_all = ["way", "payment", "order", "keep"])]
+    pub re_pair: bool,
+
+    /// With --re-pair: the hash tag of the streams
+    #[arg(long, value_name = "TAG", value_parser = site::tag, requires = "re_pair")]
     pub tag: Option<String>,
 
     /// Don't ask for confirmation
@@ -209,17 +204,24 @@ pub struct Settle {
     pub site: Site,
 }
 
-impl Settle {
+impl Resolve {
     /// Refuses what clap can't check.
     pub fn check(&self) -> Result<()> {
-        let has_way = self.keep || self.release || self.paid.is_some();
-        let has_way = has_way || self.order.is_none();
-        ensure!(has_way || self.is_list(), "settle needs --keep or --release");
+        let has_way = self.keep.is_some()
+            || self.release
+            || self.refund
+            || self.refunded
+            || self.accept
+            || self.units.is_some()
+            || self.beyond.is_some();
+        let is_owner = self.order.is_some() && self.payment.is_some();
+        let keeps_some = !self.refunded || self.keep != Some(None);
+        ensure!(keeps_some, "--refunded and --keep need a number of units that are kept");
+        ensure!(
+            has_way || is_owner || self.re_pair,
+            "resolve needs an answer: --keep, --release or --refunded for an order; --refund, \
+             --refunded, --units or --beyond for a payment"
+        );
         self.site.check(self.tag.as_deref())
-    }
-
-    /// Shows the disputed rows, and settles none.
-    pub fn is_list(&self) -> bool {
-        self.order.as_deref() == Some("list") && !self.keep && !self.release
     }
 }

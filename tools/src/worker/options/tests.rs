@@ -29,12 +29,12 @@ fn a_command_takes_the_options_that_it_reads_on_either_side() {
     }
     assert!(parse("worker --group check").command.is_none());
     let of_run = ["--batch 9", "--once", "--replicas 1", "--no-migrate", "--consumer c"];
-    let commands = ["check --voucher 7", "settle o1 --keep", "dead-letter 1-1"];
+    let commands = ["check --voucher 7", "resolve o1 --keep", "dead-letter 1-1"];
     let lines = of_run.iter().flat_map(|option| commands.map(|command| (*option, command)));
     let others = [
         ("--tag a", "check --voucher 7"),
-        ("--json", "settle o1 --keep"),
-        ("--unchecked", "settle o1 --keep"),
+        ("--json", "resolve o1 --keep"),
+        ("--unchecked", "resolve o1 --keep"),
         ("--statements f", "dead-letter 1-1"),
     ];
     for (option, command) in lines.chain(others) {
@@ -46,13 +46,14 @@ fn a_command_takes_the_options_that_it_reads_on_either_side() {
         }
     }
     for line in [
-        "o1 --keep --tag a",
-        "o1 --keep --expect 1",
+        "o1 --re-pair",
+        "o1 --keep --release",
         "o1 --keep --refund",
-        "--adopt-server --voucher 7",
-        "--payment p --refund --voucher 7 --sale 1",
+        "o1 --release --refunded",
+        "--re-pair --voucher 7",
+        "--payment p --refund --beyond 3",
     ] {
-        let refused = tried(&format!("worker settle {line}")).expect_err(line);
+        let refused = tried(&format!("worker resolve {line}")).expect_err(line);
         assert_eq!(refused.kind(), ErrorKind::ArgumentConflict, "{line}");
     }
 }
@@ -76,7 +77,7 @@ fn the_command_lines_of_pages_and_scripts_are_accepted() {
         for rest in text.split("seckill-worker ").skip(1) {
             let line = rest.split(['`', '#', '\n', ';', '|', '&', '>', ',', ')']).next().unwrap();
             let first = line.split(' ').next().unwrap();
-            if !first.starts_with("--") && !["check", "settle", "dead-letter"].contains(&first) {
+            if !first.starts_with("--") && !["check", "resolve", "dead-letter"].contains(&first) {
                 continue;
             }
             seen += 1;

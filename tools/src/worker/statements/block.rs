@@ -7,7 +7,7 @@ mod sqlite;
 use std::collections::BTreeMap;
 
 use super::{ShopStatement, Statements};
-use crate::batch::Step;
+use crate::steps::Step;
 use crate::store::statement::{Arg, Dialect};
 
 /// SQL to run, one part after the other.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use super::shape::Shape;
 use super::{ShopStatement, Statements, is_number};
-use crate::batch::Step;
+use crate::steps::Step;
 use crate::store::statement::{Arg, Dialect, Statement};
 
 /// A statement that is executed once, for one order or for several.

@@ -1,30 +1,32 @@
 //! The database as a whole: it is opened when it is first needed, and again when it was lost or
 //! replaced. What the worker reads and writes there begins here.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use domain::book::State;
-use domain::projection::Known;
+use domain::account::Conflicts;
 use seckill_tools::address;
 use tokio::sync::RwLock;
 use tokio::time::timeout;
 use tracing::info;
 
 use super::Fault;
-use super::changes::CHANGE_COLUMNS;
+use super::apply::SALES_COLUMNS;
 use super::engine::without_transactions;
 use super::fault::is_of_file;
-use super::look::SALES_COLUMNS;
-use super::lost::{LOST_COLUMNS, POSITION_COLUMNS};
-use super::marks::{CLOSED_COLUMNS, MARK_COLUMNS};
+use super::groups::GROUP_COLUMNS;
+use super::lines::{CHANGE_COLUMNS, REFUND_COLUMNS};
 use super::open::{FileId, Place, make_file};
+use super::orders::{ORDER_COLUMNS, OrderRow, PAYMENT_COLUMNS};
+use super::rule::RULING_COLUMNS;
 use super::shop::Shop;
-use super::statement::{Arg, COLUMNS, Dialect, Statement, Tables};
+use super::statement::{Dialect, Statement, Tables, names};
 use super::transaction::{Open, Pool, is_lent};
-use crate::batch::{Plan, Row};
+use crate::accounts::Accounts;
 use crate::options::Site;
 use crate::order_events::OrderKey;
 use crate::statements::Statements;
@@ -34,15 +36,18 @@ pub const ANSWER_WAIT: Duration = Duration::from_secs(60);
 const PROBE_WAIT: Duration = Duration::from_secs(10);
 
 /// The worker's own tables, with their columns.
-const OWN: [(&str, &str); 7] = [
-    (COLUMNS, "orders"),
-    (SALES_COLUMNS, "voucher_sales"),
-    (CHANGE_COLUMNS, "order_changes"),
-    (LOST_COLUMNS, "lost_entries"),
-    (POSITION_COLUMNS, "positions"),
-    (MARK_COLUMNS, "marks"),
-    (CLOSED_COLUMNS, "closed_sales"),
-];
+fn own() -> [(String, &'static str); 8] {
+    [
+        (names(ORDER_COLUMNS), "orders"),
+        (names(PAYMENT_COLUMNS), "payments"),
+        ("ref, beyond".to_owned(), "payment_refs"),
+        (REFUND_COLUMNS.to_owned(), "refunds"),
+        (CHANGE_COLUMNS.to_owned(), "order_changes"),
+        (RULING_COLUMNS.to_owned(), "rulings"),
+        (SALES_COLUMNS.to_owned(), "voucher_sales"),
+        (GROUP_COLUMNS.to_owned(), "groups"),
+    ]
+}
 
 pub struct Store {
     place: Place,
@@ -55,6 +60,8 @@ pub struct Store {
     migrates: bool,
     /// None until the schema is checked to be up to date.
     ready: RwLock<Option<Ready>>,
+    /// The events of the shop's statements that the tables remember.
+    events: Mutex<BTreeSet<String>>,
 }
 
 #[derive(Clone)]
@@ -84,6 +91,7 @@ impl Store {
             shop: Shop::new(dialect, statements),
             migrates,
             ready: RwLock::new(None),
+            events: Mutex::default(),
         })
     }
 
@@ -115,6 +123,20 @@ impl Store {
 
     pub(super) fn shop(&self) -> &Shop {
         &self.shop
+    }
+
+    /// The tables remember these events.
+    pub(super) fn note_events(&self, known: &BTreeSet<String>) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.extend(known.iter().cloned());
+    }
+
+    /// All events that the tables are to remember, if some of these are new.
+    pub(super) fn new_events<'e>(&self, run: impl Iterator<Item = &'e str>) -> Option<String> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: BTreeSet<&str> = run.filter(|event| !events.contains(*event)).collect();
+        let all = || events.iter().map(String::as_str).chain(new.iter().copied());
+        (!new.is_empty()).then(|| all().collect::<Vec<_>>().join(" "))
     }
 
     /// Connects and brings the schema up to date, if that has not been done.
@@ -188,8 +210,8 @@ impl Store {
     }
 
     /// Statements that read no row, and fail if the tables are not the worker's.
-    fn probes(&self) -> [String; 7] {
-        OWN.map(|(columns, name)| {
+    fn probes(&self) -> [String; 8] {
+        own().map(|(columns, name)| {
             format!("SELECT {columns} FROM {} WHERE 1 = 0", self.tables.named(name))
         })
     }
@@ -197,7 +219,7 @@ impl Store {
     /// An error if a table of the worker's own would keep what is undone.
     async fn look_at_engines(&self, open: &mut Open) -> Result<(), Fault> {
         for [table, engine] in without_transactions(open).await? {
-            if OWN.iter().any(|(_, name)| self.tables.named(name).eq_ignore_ascii_case(&table)) {
+            if own().iter().any(|(_, name)| self.tables.named(name).eq_ignore_ascii_case(&table)) {
                 return Err(Fault::Wrong(format!(
                     "table {table} has no transactions ({engine}), so nothing can be undone: \
                      ALTER TABLE {table} ENGINE = InnoDB"
@@ -212,13 +234,15 @@ impl Store {
     /// it. What is committed is deleted in the same transaction.
     pub async fn probe(&self) -> Result<(), Fault> {
         let [voucher, sale, user] = [const { String::new() }; 3];
-        let key = OrderKey { voucher, sale, order: format!("{:x}", fastrand::u128(..)) };
-        let row = Row::new(key, user, Known::new(State::Sold, None, 1, None));
-        let order = Plan { inserts: vec![row], ..Plan::default() };
+        let key = OrderKey { voucher, sale, order: format!("{:x}", fastrand::u128(..)), user };
+        let mut accounts = Accounts::default();
+        let order = accounts.entry(&key).clone();
+        let row = OrderRow::new(&key, &order, order.view(Conflicts::NONE));
+        let insert = self.tables.insert_into("orders", &names(ORDER_COLUMNS), [row.args(1)]);
         let probe = async || {
             let mut open = self.begin().await?;
             open.mark().await?;
-            match self.write_rows(&mut open, &order).await {
+            match open.execute(&insert).await.map_err(Fault::from) {
                 Ok(()) | Err(Fault::Refused(_)) => open.back().await?,
                 Err(fault) => return Err(fault),
             }
@@ -282,13 +306,6 @@ impl Store {
         Ok(open.commit().await?)
     }
 
-    pub(super) async fn read_rows(&self, statement: &Statement<'_>) -> Result<Vec<Row>, Fault> {
-        let mut open = self.begin_reading().await?;
-        let rows = open.rows(statement).await?;
-        open.commit().await?;
-        Ok(rows)
-    }
-
     pub(super) async fn read_texts<const N: usize>(
         &self,
         statement: &Statement<'_>,
@@ -297,18 +314,6 @@ impl Store {
         let texts = open.texts(statement).await?;
         open.commit().await?;
         Ok(texts)
-    }
-
-    /// How many rows of orders there are for which a condition is true.
-    pub(super) async fn count<'a>(
-        &self,
-        condition: &str,
-        args: impl IntoIterator<Item = Arg<'a>>,
-    ) -> Result<u64, Fault> {
-        let sql = format!("SELECT [COUNT(*)] FROM {{orders}} WHERE {condition}");
-        let texts = self.read_texts(&self.tables.sql(&sql, args)).await?;
-        let count = texts.first().and_then(|[count]: &[String; 1]| count.parse().ok());
-        count.ok_or_else(|| Fault::Failed("a count is no number".to_owned()))
     }
 }
 

@@ -13,10 +13,10 @@ use super::Fault;
 use super::engine::{known_tables, without_transactions};
 use super::statement::{Arg, Dialect, ROWS_MAX, Statement};
 use super::transaction::{Answered, Open};
-use crate::batch::Step;
 use crate::statements::block;
 use crate::statements::text::{KnownTable, Part, Run, Text, runs};
 use crate::statements::{ShopStatement, Statements, is_of_word};
+use crate::steps::{Change, Step};
 
 /// Warnings that a value was stored as another one: null as a value, out of range, truncated, not
 /// converted, too long.
@@ -51,6 +51,15 @@ impl Shop {
 
     pub fn is_empty(&self) -> bool {
         self.statements.is_empty()
+    }
+
+    /// The events that the file has statements for.
+    pub fn events(&self) -> impl Iterator<Item = &'static str> {
+        Change::ALL.into_iter().filter(|change| self.has(*change)).map(Change::word)
+    }
+
+    pub fn has(&self, change: Change) -> bool {
+        !self.statements.of(change).is_empty()
     }
 
     /// Has the database check the statements. Says which are sent alone and which tables have no
@@ -366,7 +375,7 @@ fn unchanged(statement: &ShopStatement, step: &Step) -> Fault {
     let [order, voucher] = [&step.row.key.order, &step.row.key.voucher].map(|id| sanitize(id));
     Fault::Unchanged(format!(
         "{}, changed no row for order {order} of voucher {voucher} (if that is right, \
-         may_change_nothing = true beside its sql; see --on-no-row)",
+         may_change_nothing = true beside its sql; see --on-zero-rows)",
         about(statement)
     ))
 }

@@ -2,10 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::order_events::{OrderKey, as_text};
-use crate::seen_entries::SeenEntries;
-use domain::book::State;
-use domain::projection::Known;
 use sqlx::database::HasStatementCache;
 #[cfg(feature = "databases")]
 use sqlx::mysql::MySqlPool;
@@ -20,8 +16,7 @@ use sqlx::{
 use sqlx::{MySql, Postgres};
 use tracing::info;
 
-use super::statement::{Arg, Statement};
-use crate::batch::{Row, Sole};
+use super::statement::{Arg, Columns, Kind, Statement, Value};
 use crate::statements::ShopStatement;
 use crate::statements::text::SAVEPOINT;
 #[cfg(feature = "databases")]
@@ -218,11 +213,15 @@ impl Open {
         })
     }
 
-    /// The rows of `select_rows`.
-    pub async fn rows(&mut self, statement: &Statement<'_>) -> sqlx::Result<Vec<Row>> {
+    /// Rows of these columns.
+    pub async fn values(
+        &mut self,
+        statement: &Statement<'_>,
+        columns: Columns,
+    ) -> sqlx::Result<Vec<Vec<Value>>> {
         each!(Self, self, open => {
             let rows = bound(&statement.sql, &statement.args).fetch_all(&mut **open).await?;
-            rows.iter().map(read_row).collect()
+            rows.iter().map(|row| values(row, columns)).collect()
         })
     }
 
@@ -312,50 +311,23 @@ where
     })
 }
 
-fn read_row<R: sqlx::Row>(row: &R) -> sqlx::Result<Row>
+fn values<R: sqlx::Row>(row: &R, columns: Columns) -> sqlx::Result<Vec<Value>>
 where
     usize: ColumnIndex<R>,
-    for<'r> Vec<u8>: Decode<'r, R::Database>,
     for<'r> Option<Vec<u8>>: Decode<'r, R::Database>,
-    for<'r> i64: Decode<'r, R::Database>,
     for<'r> Option<i64>: Decode<'r, R::Database>,
 {
-    let [only_user, reference] = [7, 11].map(|column| row.try_get_unchecked(column));
-    let (only_user, reference): (Option<Vec<u8>>, Option<Vec<u8>>) = (only_user?, reference?);
-    let key = OrderKey { voucher: text(row, 0)?, sale: text(row, 1)?, order: text(row, 2)? };
-    let word = text(row, 5)?;
-    let state = State::parse(word.as_bytes()).filter(|state| *state != State::Waiting);
-    let state = state.ok_or_else(|| unknown_state(&key, &word))?;
-    let reference = reference.map(|bytes| as_text(&bytes));
-    let mut known = Known::new(state, None, row.try_get_unchecked(4)?, reference);
-    let deadline_ms: Option<i64> = row.try_get_unchecked(6)?;
-    let (seen, confirmed_id) = (SeenEntries::parse(&text(row, 8)?, &text(row, 9)?), text(row, 10)?);
-    let is_order = seen.last_order().is_some();
-    if !state.is_live() && !confirmed_id.is_empty() {
-        known.was_sold = Some(true);
-    } else if !state.is_live() && is_order {
-        known.was_sold = Some(deadline_ms.is_none());
-    }
-    let disputed: Option<Vec<u8>> = row.try_get_unchecked(14)?;
-    let disputed = disputed.map(|said| as_text(&said)).unwrap_or_default();
-    let disputed_ms: Option<i64> = row.try_get_unchecked(15)?;
-    Ok(Row {
-        key,
-        user: text(row, 3)?,
-        known,
-        deadline_ms,
-        sole: if only_user.is_some() { Sole::Yes } else { Sole::No },
-        seen,
-        confirmed_id,
-        is_settled: !disputed.is_empty() && disputed_ms.is_none(),
-        disputed,
-    })
-}
-
-/// Another program has written this row: nobody knows what it means.
-fn unknown_state(OrderKey { voucher, sale, order }: &OrderKey, word: &str) -> sqlx::Error {
-    let row = format!("the row of order {order} of voucher {voucher}, sale {sale}");
-    sqlx::Error::Decode(format!("{row}, has the state {word}, which is none").into())
+    let value = |(number, (_, kind)): (usize, &(&str, Kind))| {
+        Ok(match kind {
+            Kind::Number => Value::Number(row.try_get_unchecked(number)?),
+            Kind::Text => {
+                let bytes: Option<Vec<u8>> = row.try_get_unchecked(number)?;
+                let text = bytes.map(String::from_utf8).transpose();
+                Value::Text(text.map_err(|error| sqlx::Error::Decode(error.into()))?)
+            }
+        })
+    };
+    columns.iter().enumerate().map(value).collect()
 }
 
 /// The columns of a row of a text's result.
@@ -363,7 +335,7 @@ fn unknown_state(OrderKey { voucher, sale, order }: &OrderKey, word: &str) -> sq
 fn words(row: &sqlx::mysql::MySqlRow) -> Vec<String> {
     use sqlx::Row;
     let word = |column| row.try_get_unchecked::<Vec<u8>, usize>(column).unwrap_or_default();
-    (0..row.len()).map(|column| as_text(&word(column))).collect()
+    (0..row.len()).map(|column| String::from_utf8_lossy(&word(column)).into_owned()).collect()
 }
 
 /// A text column. MySQL's are binary, so all three databases are read as unchecked bytes.

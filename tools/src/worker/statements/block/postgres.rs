@@ -1,7 +1,7 @@
 //! The block of PostgreSQL, in PL/pgSQL. A statement is planned once per batch, not once per order.
 
 use super::{Block, Part, Statements, inside};
-use crate::batch::Change;
+use crate::steps::Change;
 
 /// Quotes the block; no statement may contain it.
 pub(super) const QUOTE: &str = "$seckill_worker$";

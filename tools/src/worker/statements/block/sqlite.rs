@@ -2,7 +2,7 @@
 //! view, which stores no rows. Only this connection sees them.
 
 use super::{Block, Part, Statements, inside};
-use crate::batch::Change;
+use crate::steps::Change;
 
 /// The view. Triggers of a view get values as they are, without conversion to a column's type.
 const STEPS: &str = "seckill_worker_steps";

@@ -1,0 +1,260 @@
+//! The accounts of some orders, with all payments that have to do with them: what entries change,
+//! and what then follows for the refunds and for the shop's own tables. Pure; the rules are those
+//! of `domain::account`.
+
+mod order;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::account::Conflicts;
+use domain::entry_id::EntryId;
+use domain::homes::PaymentRow;
+use domain::references::{self, Balance, Others, Owner, Use};
+
+pub use order::{Order, View};
+
+use crate::order_events::{Event, OrderKey};
+use crate::steps::Step;
+
+pub type Payment = PaymentRow<EntryId>;
+
+/// A line of refunds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefundLine {
+    pub key: OrderKey,
+    pub reference: String,
+    pub first: i64,
+    /// 2^63 - 1 of a whole payment whose number of units is not known.
+    pub last: i64,
+    pub why: &'static str,
+}
+
+/// What follows for an order: lines of refunds, and steps for the shop's tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    pub lines: Vec<RefundLine>,
+    pub steps: Vec<Step>,
+}
+
+/// What an entry has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// The order was accepted, which was not known.
+    Inserted,
+    /// It was known to be accepted.
+    Repeated,
+    Confirmed,
+    Released,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Accounts {
+    orders: BTreeMap<OrderKey, Order>,
+    /// Payments of orders that are not among these, with a reference of theirs.
+    foreign: BTreeMap<OrderKey, BTreeMap<String, Payment>>,
+    /// Who uses a reference.
+    uses: BTreeMap<String, BTreeSet<OrderKey>>,
+}
+
+impl OrderKey {
+    pub fn owner(&self) -> Owner<&str> {
+        let sale = self.sale.parse().unwrap_or(0);
+        Owner { voucher: &self.voucher, sale, order: &self.order, user: &self.user }
+    }
+}
+
+impl Accounts {
+    pub fn insert(&mut self, key: OrderKey, order: Order) {
+        for reference in order.account.payments.keys() {
+            self.uses.entry(reference.clone()).or_default().insert(key.clone());
+        }
+        self.orders.insert(key, order);
+    }
+
+    /// A payment of an order that is read with its row, or is not looked at as a whole.
+    pub fn insert_payment(&mut self, key: OrderKey, reference: String, payment: Payment) {
+        self.uses.entry(reference.clone()).or_default().insert(key.clone());
+        match self.orders.get_mut(&key) {
+            Some(order) => _ = order.account.payments.insert(reference, payment),
+            None => _ = self.foreign.entry(key).or_default().insert(reference, payment),
+        }
+    }
+
+    pub fn get(&self, key: &OrderKey) -> Option<&Order> {
+        self.orders.get(key)
+    }
+
+    pub fn get_mut(&mut self, key: &OrderKey) -> Option<&mut Order> {
+        self.orders.get_mut(key)
+    }
+
+    pub fn orders(&self) -> impl Iterator<Item = (&OrderKey, &Order)> {
+        self.orders.iter()
+    }
+
+    pub fn references(&self) -> impl Iterator<Item = &str> {
+        self.uses.keys().map(String::as_str)
+    }
+
+    /// The orders that a reference is used by.
+    pub fn users_of(&self, reference: &str) -> impl Iterator<Item = &OrderKey> {
+        self.uses.get(reference).into_iter().flatten()
+    }
+
+    pub fn payment(&self, key: &OrderKey, reference: &str) -> Option<&Payment> {
+        match self.orders.get(key) {
+            Some(order) => order.account.payments.get(reference),
+            None => self.foreign.get(key)?.get(reference),
+        }
+    }
+
+    /// Says of each order whether another user has one of the same id. Who sells without rules has
+    /// no book, and may give several users one id.
+    pub fn see_users(&mut self) {
+        let keys: Vec<&OrderKey> = self.orders.keys().collect();
+        let is_pair = |pair: &&[&OrderKey]| pair[0].is_managed() && pair[0].is_of_order(pair[1]);
+        let pairs = keys.windows(2).filter(is_pair);
+        let twice: BTreeSet<OrderKey> = pairs.flatten().map(|key| (*key).clone()).collect();
+        for (key, order) in &mut self.orders {
+            order.account.has_two_users |= twice.contains(key);
+        }
+    }
+
+    /// Joins what an entry says; one that is known already ends no ruling.
+    pub fn read(&mut self, event: &Event, is_known: bool) -> Read {
+        let key = &event.key;
+        if let Some(reference) = event.reference() {
+            self.uses.entry(reference.to_owned()).or_default().insert(key.clone());
+        }
+        let order = self.orders.entry(key.clone()).or_insert_with(|| Order::new(key));
+        order.read(event, is_known)
+    }
+
+    /// An order that is not known yet, for a ruling or a repair.
+    pub fn entry(&mut self, key: &OrderKey) -> &mut Order {
+        self.orders.entry(key.clone()).or_insert_with(|| Order::new(key))
+    }
+
+    pub fn remove(&mut self, key: &OrderKey) {
+        self.orders.remove(key);
+    }
+
+    /// The units that an order keeps with a payment; 0 of one that is not looked at as a whole.
+    pub fn kept_with(&self, key: &OrderKey, reference: &str) -> i64 {
+        let order = self.orders.get(key);
+        let reference = reference.to_owned();
+        order.map_or(0, |order| order.account.kept_with(&reference, self.conflicts(key)))
+    }
+
+    /// After an order was changed from outside: who uses which reference.
+    pub fn index(&mut self, key: &OrderKey) {
+        let Some(order) = self.orders.get(key) else { return };
+        for reference in order.account.payments.keys() {
+            self.uses.entry(reference.clone()).or_default().insert(key.clone());
+        }
+    }
+
+    /// What the other orders of a reference mean to one.
+    pub fn others(&self, me: &OrderKey, reference: &str) -> Others {
+        let Some(users) = self.uses.get(reference) else { return Others::default() };
+        if users.iter().all(|user| user == me) {
+            return Others::default();
+        }
+        // Of a payment that is yet to be read, too.
+        let new = Payment { pays: true, ..Payment::default() };
+        let mut uses: Vec<Use<'_, &str, EntryId>> = Vec::with_capacity(users.len());
+        let owners: Vec<_> = users.iter().map(OrderKey::owner).collect();
+        let mut at = None;
+        for (key, owner) in users.iter().zip(&owners) {
+            let payment = self.payment(key, reference);
+            if key == me {
+                at = Some(uses.len());
+            } else if payment.is_none() {
+                continue;
+            }
+            uses.push(Use { owner, payment: payment.unwrap_or(&new), kept: 0 });
+        }
+        let mine = me.owner();
+        let at = at.unwrap_or_else(|| {
+            uses.push(Use { owner: &mine, payment: &new, kept: 0 });
+            uses.len() - 1
+        });
+        references::others(&uses, at)
+    }
+
+    /// The others of each of an order's payments.
+    fn all_others(&self, key: &OrderKey) -> BTreeMap<String, Others> {
+        let payments = self.orders.get(key).map(|order| order.account.payments.keys());
+        let others = |reference: &String| (reference.clone(), self.others(key, reference));
+        payments.into_iter().flatten().map(others).collect()
+    }
+
+    pub fn conflicts(&self, key: &OrderKey) -> Conflicts {
+        let Some(order) = self.orders.get(key) else { return Conflicts::NONE };
+        order.account.conflicts(|reference| self.others(key, reference))
+    }
+
+    pub fn view(&self, key: &OrderKey) -> Option<View> {
+        Some(self.orders.get(key)?.view(self.conflicts(key)))
+    }
+
+    /// What is known of a reference. Of orders that are not among these nothing is kept.
+    pub fn balance(&self, reference: &str) -> Balance {
+        let users = self.uses.get(reference);
+        let users: Vec<_> = users.into_iter().flatten().collect();
+        let owners: Vec<_> = users.iter().map(|key| key.owner()).collect();
+        let uses: Vec<_> = users
+            .iter()
+            .zip(&owners)
+            .filter_map(|(key, owner)| {
+                let payment = self.payment(key, reference)?;
+                Some(Use { owner, payment, kept: self.kept_with(key, reference) })
+            })
+            .collect();
+        references::balance(&uses)
+    }
+
+    /// Writes the lines that are due of an order, and takes the steps of the shop's tables.
+    pub fn follow(&mut self, key: &OrderKey) -> Effects {
+        let others = self.all_others(key);
+        let Some(order) = self.orders.get_mut(key) else { return Effects::default() };
+        let of = |reference: &String| others.get(reference).cloned().unwrap_or_default();
+        let conflicts = order.account.conflicts(of);
+        let before = order.account.clone();
+        let lines = order.account.write_lines(of);
+        let line = |(reference, first, last)| {
+            let why = before.payments.get(&reference).map_or("released", why);
+            RefundLine { key: key.clone(), reference, first, last, why }
+        };
+        let lines = lines.into_iter().map(line).collect();
+        Effects { lines, steps: order.steps(key, conflicts) }
+    }
+
+    /// The lines that a change from outside has written: what a payment has on lines, and had not.
+    pub fn lines_since(&self, key: &OrderKey, before: &Order) -> Vec<RefundLine> {
+        let Some(order) = self.orders.get(key) else { return Vec::new() };
+        let mut lines = Vec::new();
+        for (reference, payment) in &order.account.payments {
+            let had = before.account.payments.get(reference);
+            let had = had.map(|it| it.lines.clone()).unwrap_or_default();
+            for (first, last) in payment.lines.without(&had).ranges() {
+                let (key, reference) = (key.clone(), reference.clone());
+                lines.push(RefundLine { key, reference, first, last, why: why(payment) });
+            }
+        }
+        lines
+    }
+}
+
+/// Why a payment is refunded, in the words of its entries.
+fn why(payment: &Payment) -> &'static str {
+    match payment {
+        Payment { is_duplicate: true, .. } => "duplicate",
+        Payment { is_late: true, .. } => "late",
+        Payment { is_unmatched: true, pays: false, .. } => "unmatched",
+        _ => "released",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! What is asked about one order and its payments.
+
+use domain::book::State;
+use domain::resolve::{Answer, Question as Asked, plan, question};
+use domain::rows::Phase;
+use domain::unmatched::{PaymentQuestion, payment_question};
+
+use super::look::Compared;
+use super::questions::{
+    About, Found, Kind, Question, ResultKind, Totals, said_by_row, said_by_server,
+};
+use crate::accounts::{Accounts, Order};
+
+/// What is asked about an order and its payments.
+pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {
+    let Compared { key, server, .. } = one;
+    let booked = server.order.as_ref();
+    let live = booked.filter(|it| matches!(it.phase, Phase::Held | Phase::Sold));
+    count(&mut found.totals, 0, live.map(|it| (it.phase == Phase::Held, it.units)));
+    let Some(order) = accounts.get(key) else {
+        if booked.is_some() {
+            let about = About { kind: Kind::Order, key: key.clone(), reference: String::new() };
+            let (rows, server) = ("missing".to_owned(), said_by_server(server));
+            found.questions.insert(about, Question { rows, server, answers: Vec::new() });
+        }
+        return;
+    };
+    let conflicts = accounts.conflicts(key);
+    let view = order.view(conflicts);
+    let of_row = (view.units > 0).then(|| (view.state == Some(State::Held), view.units));
+    count(&mut found.totals, 1, of_row);
+    let others = |reference: &String| accounts.others(key, reference);
+    let asked = question(&order.account, server, others);
+    let ruling = order.account.standing(conflicts);
+    found.totals.ruled += usize::from(ruling.is_some());
+    if asked.is_asked() {
+        let about = About { kind: Kind::Order, key: key.clone(), reference: String::new() };
+        let rows = format!("{}{}", said_by_row(order, conflicts), whys(&asked));
+        let answers = answers(accounts, one, order, &asked);
+        let server = said_by_server(server);
+        found.questions.insert(about, Question { rows, server, answers });
+    }
+    if let Some(ruling) = ruling.filter(|it| it.is_without_units && !server.is_over) {
+        let sold = live.filter(|it| it.phase == Phase::Sold).map_or(0, |it| it.units);
+        let lacks = ruling.kept.saturating_sub(sold.saturating_add(server.outside));
+        if lacks > 0 {
+            let about = (ResultKind::Oversold, key.clone(), String::new());
+            found.results.insert(about, Some(lacks));
+        }
+    }
+    for (reference, payment) in &order.account.payments {
+        let others = accounts.others(key, reference);
+        found.totals.unsaid += usize::from(payment.stated.units().is_none());
+        if !payment.lines.is_empty() {
+            let about = (ResultKind::Refund, key.clone(), reference.clone());
+            let units = payment.lines.count();
+            found.results.insert(about, Some(units).filter(|units| *units != i64::MAX));
+        }
+        let Some(asked) = payment_question(&order.account, server, reference, &others) else {
+            continue;
+        };
+        let (kind, rows) = match asked {
+            PaymentQuestion::Unmatched => (Kind::Unmatched, "it waits for its order"),
+            PaymentQuestion::Unrecorded => (Kind::Payment, "it is to be refunded"),
+        };
+        let record = server.records.get(reference).map(|record| record.outcome.word());
+        let server = record.unwrap_or("not on record").to_owned();
+        let about = About { kind, key: key.clone(), reference: reference.clone() };
+        let answers = vec!["refund".to_owned(), "refunded".to_owned()];
+        found.questions.insert(about, Question { rows: rows.to_owned(), server, answers });
+    }
+}
+
+fn count(totals: &mut Totals, side: usize, live: Option<(bool, i64)>) {
+    let Some((is_held, units)) = live else { return };
+    totals.orders[side] += 1;
+    let sum = if is_held { &mut totals.held[side] } else { &mut totals.sold[side] };
+    *sum = sum.saturating_add(units);
+}
+
+/// The answers that there are to a question about an order.
+fn answers(accounts: &Accounts, one: &Compared, order: &Order, asked: &Asked) -> Vec<String> {
+    let others = |reference: &String| accounts.others(&one.key, reference);
+    let kept = plan(&order.account, &one.server, Answer::Keep(None), others).ruling.kept;
+    let payments = || order.account.payments.values().filter(|payment| payment.pays);
+    let has_all_lines = payments().all(|payment| payment.all().without(&payment.lines).is_empty());
+    let mut answers = Vec::new();
+    answers.extend((kept > 0).then(|| "keep".to_owned()));
+    answers.push("release".to_owned());
+    if payments().next().is_some() && (!has_all_lines || asked.is_open) {
+        answers.push("refunded".to_owned());
+    }
+    answers
+}
+
+/// Why it is asked, in a few words.
+fn whys(asked: &Asked) -> String {
+    let whys = [
+        (!asked.conflicts.is_none(), format!("conflict {}", asked.conflicts.letters())),
+        (asked.is_outside, "units are off the sale for it".to_owned()),
+        (asked.is_restored, "the shop's tables lack units of it".to_owned()),
+        (asked.is_open, "units of its payment are neither kept nor refunded".to_owned()),
+        (asked.is_kept_twice, "units are kept that are refunded".to_owned()),
+        (asked.has_other_record, "its payment is on record otherwise".to_owned()),
+    ];
+    let whys = whys.into_iter().filter(|(is_so, _)| *is_so).map(|(_, why)| format!("; {why}"));
+    whys.collect()
+}

@@ -1,0 +1,363 @@
+//! What differs between a server's books and the accounts in the database. Pure; the rules are
+//! those of `domain::resolve` and `domain::unmatched`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::book::State;
+use domain::entry_id::EntryId;
+use domain::resolve::Server;
+use domain::rows::{Phase, Times};
+
+use super::ask::ask;
+use super::books::Books;
+use super::questions::{
+    About, Found, Incomplete, Kind, Question, Repair, agree, lose, said_by_row, said_by_server,
+};
+use super::references::List;
+use crate::accounts::Accounts;
+use crate::order_events::OrderKey;
+use crate::store::Ledger;
+
+/// More lost holds of one sale than this wait for an operator; nor more than a hundredth of its
+/// orders.
+const LOST_MAX: usize = 100;
+
+/// What was read of some vouchers.
+pub struct Look {
+    pub ledger: Ledger,
+    pub books: Vec<Books>,
+    /// By voucher: order ids with entries that are not done, and how many entries.
+    pub undone: BTreeMap<String, (BTreeSet<String>, usize)>,
+    /// By voucher: the last entry that the group had read before the tables began, the entries of
+    /// orders after that which are still there, and the last entry of an order.
+    pub streams: BTreeMap<String, Streams>,
+    /// The server's clock.
+    pub now_ms: i64,
+    /// The units on sale at the beginning, of an unmanaged voucher.
+    pub stock: Option<i64>,
+    pub list: Option<List>,
+    pub list_prefix: Option<String>,
+    /// References of the list that other vouchers have.
+    pub others: BTreeSet<String>,
+    /// Why server and tables are not paired.
+    pub unpaired: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Streams {
+    pub began: EntryId,
+    /// Order ids by the stream, of entries after `began`; empty where it began with the first.
+    pub after: BTreeSet<String>,
+    pub last: EntryId,
+}
+
+/// An order of a look, with what the server says of it.
+pub(super) struct Compared {
+    pub key: OrderKey,
+    pub server: Server<String>,
+    pub repair: Repair,
+}
+
+impl Look {
+    pub fn find(&self) -> Found {
+        let mut found = Found::default();
+        found.incomplete.extend(self.unpaired.iter().cloned().map(Incomplete::Unpaired));
+        let mut accounts = self.ledger.accounts.clone();
+        let mut compared = Vec::new();
+        for books in &self.books {
+            self.incomplete(books, &mut found);
+            for key in self.keys(books) {
+                if !key.is_managed() || self.is_undone(&key) {
+                    continue;
+                }
+                if let Some(one) = self.compare(books, key, &accounts, &mut found) {
+                    compared.push(one);
+                }
+            }
+        }
+        for one in &compared {
+            if one.repair.apply(&mut accounts, &one.key) {
+                accounts.follow(&one.key);
+                found.by_itself.repaired.insert(one.key.clone(), one.repair.clone());
+            }
+        }
+        self.lost(&compared, &mut accounts, &mut found);
+        for one in &compared {
+            if agree(&mut accounts, &one.key, &one.server) {
+                accounts.follow(&one.key);
+                found.by_itself.agreed.insert(one.key.clone(), one.server.clone());
+            }
+        }
+        for books in &self.books {
+            self.unmanaged(books, &mut accounts, &mut found);
+        }
+        if found.before > 0 {
+            found.incomplete.insert(Incomplete::Before { orders: found.before });
+        }
+        self.repairs(&mut found);
+        for one in &compared {
+            ask(&accounts, one, &mut found);
+        }
+        self.references(&accounts, &mut found);
+        for books in &self.books {
+            self.sums(books, &accounts, &mut found);
+        }
+        if found.questions.is_empty() {
+            self.listed(&accounts, &mut found);
+        }
+        if found.questions.is_empty() {
+            self.closable(&accounts, &mut found);
+        }
+        found
+    }
+
+    pub(super) fn is_undone(&self, key: &OrderKey) -> bool {
+        self.undone.get(&key.voucher).is_some_and(|(orders, _)| orders.contains(&key.order))
+    }
+
+    /// All orders of a voucher that either side knows.
+    fn keys(&self, books: &Books) -> BTreeSet<OrderKey> {
+        let voucher = &books.voucher;
+        let rows = self.ledger.accounts.orders().map(|(key, _)| key);
+        let mut keys: BTreeSet<OrderKey> =
+            rows.filter(|key| key.voucher == *voucher).cloned().collect();
+        let of = |sale: &str, order: &str, user: &str| OrderKey {
+            voucher: voucher.clone(),
+            sale: sale.to_owned(),
+            order: order.to_owned(),
+            user: user.to_owned(),
+        };
+        let sale = books.sale().unwrap_or_default();
+        let booked = books.orders.iter().filter(|(_, order)| order.booked.is_some());
+        keys.extend(booked.map(|(order, its)| of(&sale, order, &its.user)));
+        // Payments of orders that nobody knows. Records of earlier versions name no user.
+        for paid in books.payments.values() {
+            let user = match &paid.user {
+                Some(user) => user.clone(),
+                None => {
+                    let its = |key: &&OrderKey| key.sale == paid.sale && key.order == paid.order;
+                    keys.iter().find(its).map(|key| key.user.clone()).unwrap_or_default()
+                }
+            };
+            keys.insert(of(&paid.sale, &paid.order, &user));
+        }
+        keys
+    }
+
+    fn incomplete(&self, books: &Books, found: &mut Found) {
+        let voucher = books.voucher.clone();
+        if let Some((_, entries)) = self.undone.get(&voucher).filter(|(_, entries)| *entries > 0) {
+            let entries = *entries;
+            found.incomplete.insert(Incomplete::Unread { voucher: voucher.clone(), entries });
+        }
+        let on = books.sale();
+        for ((of, sale), (_, is_closed)) in &self.ledger.sales {
+            if *of == voucher && on.as_ref() != Some(sale) && !is_closed {
+                let (voucher, sale) = (of.clone(), sale.clone());
+                found.incomplete.insert(Incomplete::Dropped { voucher, sale });
+            }
+        }
+        if !books.is_steady {
+            found.incomplete.insert(Incomplete::Moving { voucher });
+        }
+    }
+
+    /// None of an order that is not looked at: another consumer had it before the tables began.
+    fn compare(
+        &self,
+        books: &Books,
+        key: OrderKey,
+        accounts: &Accounts,
+        found: &mut Found,
+    ) -> Option<Compared> {
+        let order = accounts.get(&key);
+        let own = order.into_iter().flat_map(|order| order.account.payments.keys());
+        let own = own.map(String::as_str);
+        let named = books.payments.iter().filter(|(_, paid)| paid.names(&key));
+        let references: BTreeSet<&str> = own.chain(named.map(|(it, _)| &**it)).collect();
+        let server = books.server(&key, references.into_iter());
+        let booked = books.orders.get(&key.order).filter(|its| its.user == key.user);
+        let accepted = order.map_or(Times::Never, |order| order.account.row.accepted);
+        let is_new = accepted == Times::Never;
+        if let Some(streams) = self.streams.get(&key.voucher)
+            && is_new
+            && server.order.is_some()
+            && streams.began != EntryId::default()
+            && !streams.after.contains(&key.order)
+        {
+            found.before += 1;
+            return None;
+        }
+        let reason = booked.and_then(|booked| match booked.state {
+            State::Released(reason) => Some(reason),
+            State::Waiting | State::Held | State::Sold => None,
+        });
+        let repair = Repair {
+            server: server.clone(),
+            is_held: books.info.as_ref().is_some_and(|info| info.hold.is_some()),
+            reason,
+            deadline_ms: booked.and_then(|booked| booked.deadline_ms),
+        };
+        Some(Compared { key, server, repair })
+    }
+
+    /// Held orders that the server has lost, and that nobody can pay any more.
+    fn lost(&self, compared: &[Compared], accounts: &mut Accounts, found: &mut Found) {
+        let mut of_sales: BTreeMap<(&str, &str), (usize, Vec<&Compared>)> = BTreeMap::new();
+        for one in compared {
+            let key = &one.key;
+            let Some(order) = accounts.get(key) else { continue };
+            let (all, lost) = of_sales.entry((&key.voucher, &key.sale)).or_default();
+            *all += 1;
+            let last = self.streams.get(&key.voucher).map_or(EntryId::default(), |it| it.last);
+            let has_gone_on = match order.account.row.accepted {
+                Times::Once(id) => last > id,
+                Times::Never | Times::Book | Times::More => false,
+            };
+            let is_lost = order.account.row.phase() == Phase::Held
+                && order.account.row.live() > 0
+                && order.account.ruling.is_none()
+                && one.server.order.is_none()
+                && one.server.outside == 0
+                && !one.server.is_over
+                && order.deadline_ms.is_some_and(|deadline| deadline < self.now_ms)
+                && has_gone_on;
+            if is_lost {
+                lost.push(one);
+            }
+        }
+        for (all, lost) in of_sales.into_values() {
+            if lost.len() > (all / 100).clamp(1, LOST_MAX) {
+                continue;
+            }
+            for one in lost {
+                if lose(accounts, &one.key) {
+                    accounts.follow(&one.key);
+                    found.by_itself.lost.insert(one.key.clone());
+                }
+            }
+        }
+    }
+
+    /// What a check would answer by itself.
+    fn repairs(&self, found: &mut Found) {
+        let by = &found.by_itself;
+        let keys = by.repaired.keys().chain(by.agreed.keys()).chain(&by.lost);
+        let events = by.events.iter().map(|event| &event.key);
+        let keys: BTreeSet<OrderKey> = keys.chain(events).cloned().collect();
+        for key in keys {
+            let server = by.repaired.get(&key).map(|repair| &repair.server);
+            let server = server.or(by.agreed.get(&key));
+            let (rows, server) = (self.said_by_rows(&key), server.map(said_by_server));
+            let server = server.unwrap_or_else(|| "see its stream".to_owned());
+            let about = About { kind: Kind::Repair, key, reference: String::new() };
+            found.questions.insert(about, Question { rows, server, answers: Vec::new() });
+        }
+    }
+
+    fn said_by_rows(&self, key: &OrderKey) -> String {
+        let accounts = &self.ledger.accounts;
+        accounts.get(key).map_or_else(
+            || "missing".to_owned(),
+            |order| said_by_row(order, accounts.conflicts(key)),
+        )
+    }
+
+    /// Payments of several orders: whose is it?
+    fn references(&self, accounts: &Accounts, found: &mut Found) {
+        let own: BTreeSet<&str> = self.books.iter().map(|books| &*books.voucher).collect();
+        for reference in accounts.references() {
+            let users: Vec<&OrderKey> = accounts.users_of(reference).collect();
+            let is_own = users.iter().any(|key| own.contains(&*key.voucher));
+            if users.len() < 2 || !is_own || !accounts.balance(reference).is_conflict {
+                continue;
+            }
+            let Some(first) = users.first() else { continue };
+            let rows: Vec<String> = users
+                .iter()
+                .map(|key| format!("order {} of {} for {}", key.order, key.user, key.voucher))
+                .collect();
+            let about = About {
+                kind: Kind::Reference,
+                key: (*first).clone(),
+                reference: reference.to_owned(),
+            };
+            let (rows, server) = (rows.join("; "), String::new());
+            let answers = vec!["payment".to_owned()];
+            found.questions.insert(about, Question { rows, server, answers });
+        }
+    }
+
+    /// The sums that the worker and the server keep.
+    fn sums(&self, books: &Books, accounts: &Accounts, found: &mut Found) {
+        let mut of_rows: BTreeMap<&str, i64> = BTreeMap::new();
+        for (key, order) in self.ledger.accounts.orders() {
+            if key.voucher == books.voucher {
+                let view = order.view(self.ledger.accounts.conflicts(key));
+                let sum = of_rows.entry(&key.sale).or_default();
+                *sum = sum.saturating_add(view.units);
+            }
+        }
+        let mut differs = |sale: &str, rows: String, server: String| {
+            let key = OrderKey {
+                voucher: books.voucher.clone(),
+                sale: sale.to_owned(),
+                order: String::new(),
+                user: String::new(),
+            };
+            let about = About { kind: Kind::Sum, key, reference: rows.clone() };
+            found.questions.insert(about, Question { rows, server, answers: Vec::new() });
+        };
+        for ((voucher, sale), (units, _)) in &self.ledger.sales {
+            let sum = of_rows.get(&**sale).copied().unwrap_or(0);
+            if *voucher == books.voucher && *units != sum {
+                differs(sale, format!("{sum} units of orders, {units} in the sum"), String::new());
+            }
+        }
+        let Some(info) = &books.info else { return };
+        if !books.is_steady {
+            return;
+        }
+        let sale = books.sale().unwrap_or_default();
+        let left = info.left.unwrap_or(0);
+        if let Some(total) = info.total.filter(|_| info.managed) {
+            let live = books.orders.values().filter_map(|order| order.booked.as_ref());
+            let live = live.filter(|it| matches!(it.phase, Phase::Held | Phase::Sold));
+            let live = live.map(|it| it.units).fold(0, i64::saturating_add);
+            if left.saturating_add(live) != total {
+                let server = format!("{left} left and {live} held or sold of {total}");
+                differs(&sale, "SECKILL.AUDIT tells more".to_owned(), server);
+            }
+        } else if let Some(stock) = self.stock {
+            let sold = accounts.orders().filter(|(key, _)| key.voucher == books.voucher);
+            let sold = sold.map(|(key, order)| order.view(accounts.conflicts(key)).units);
+            let sold = sold.fold(0, i64::saturating_add);
+            if stock.saturating_sub(left) != sold {
+                differs(&sale, format!("{sold} units"), format!("{left} left of {stock}"));
+            }
+        }
+    }
+
+    /// Sales that are over, with all orders looked at.
+    fn closable(&self, accounts: &Accounts, found: &mut Found) {
+        for books in self.books.iter().filter(|books| books.is_managed() && books.is_steady) {
+            let (Some(info), Some(sale)) = (&books.info, books.sale()) else { continue };
+            let is_over = info.state == "ended"
+                && (info.held.unwrap_or(0), info.waiting.unwrap_or(0)) == (0, 0);
+            let is_whole = found.incomplete.iter().all(|it| match it {
+                Incomplete::Dropped { .. } => true,
+                Incomplete::Unread { voucher, .. } | Incomplete::Moving { voucher } => {
+                    *voucher != books.voucher
+                }
+                Incomplete::Before { .. } | Incomplete::Unpaired(_) => false,
+            });
+            if is_over && is_whole {
+                let its = accounts.orders();
+                let its = its.filter(|(key, _)| key.voucher == books.voucher && key.sale == sale);
+                let units = its.map(|(key, order)| order.view(accounts.conflicts(key)).units);
+                let units = units.fold(0, i64::saturating_add);
+                found.closable.push((books.voucher.clone(), sale, units));
+            }
+        }
+    }
+}

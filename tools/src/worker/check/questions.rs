@@ -1,0 +1,282 @@
+//! What a check asks and finds, and what it may answer by itself. Pure; the rules are those of
+//! `domain::resolve` and `domain::repair`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::account::Conflicts;
+use domain::book::{Reason, State};
+use domain::repair::repair;
+use domain::resolve::{Server, agreed};
+use domain::rows::Phase;
+use domain::rulings::{Wanted, Word, rule};
+
+use crate::accounts::{Accounts, Order};
+use crate::order_events::{Event, OrderKey};
+
+/// What a question is about, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A check with --repair answers it.
+    Repair,
+    /// A payment of several orders.
+    Reference,
+    Order,
+    /// A payment that is to be refunded, and that the server has on record otherwise.
+    Payment,
+    /// A payment that waits for its order, on both sides.
+    Unmatched,
+    /// A buyer of an unmanaged voucher without an order.
+    Buyer,
+    /// Sums that are not those of the orders.
+    Sum,
+    /// The provider's list has other units.
+    Units,
+    /// The provider's list has a payment that nobody here knows.
+    Unlisted,
+    /// The provider has refunded units that an order keeps.
+    Refunded,
+}
+
+impl Kind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Repair => "repair",
+            Self::Reference => "reference",
+            Self::Order => "order",
+            Self::Payment | Self::Unmatched => "payment",
+            Self::Buyer => "buyer",
+            Self::Sum => "sum",
+            Self::Units => "units",
+            Self::Unlisted => "unlisted",
+            Self::Refunded => "refunded",
+        }
+    }
+}
+
+/// What identifies a question between two looks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct About {
+    pub kind: Kind,
+    pub key: OrderKey,
+    pub reference: String,
+}
+
+/// A question, with what both sides say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub rows: String,
+    pub server: String,
+    /// The options of `resolve` that answer it; none if another command does.
+    pub answers: Vec<String>,
+}
+
+/// What is not a question: it is known, and remains to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ResultKind {
+    /// Units are to be refunded.
+    Refund,
+    /// An order is kept whose units the sale lacks.
+    Oversold,
+    /// The provider has refunded more than was due.
+    RefundedBeyond,
+}
+
+impl ResultKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Refund => "refund",
+            Self::Oversold => "oversold",
+            Self::RefundedBeyond => "refunded_beyond",
+        }
+    }
+}
+
+/// Why not all could be compared.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Incomplete {
+    /// Entries that no worker has read or acknowledged.
+    Unread { voucher: String, entries: usize },
+    /// The sale is over, and no check has found it consistent before.
+    Dropped { voucher: String, sale: String },
+    /// Units were sold while the books were read.
+    Moving { voucher: String },
+    /// Orders that another consumer had acknowledged before the tables began.
+    Before { orders: usize },
+    /// Server and tables are not paired.
+    Unpaired(String),
+}
+
+/// What a look has found.
+#[derive(Default)]
+pub struct Found {
+    pub questions: BTreeMap<About, Question>,
+    /// By reference or order, with units; None of a payment whose number of units nobody has said.
+    pub results: BTreeMap<(ResultKind, OrderKey, String), Option<i64>>,
+    pub incomplete: BTreeSet<Incomplete>,
+    /// Orders to be repaired, with what the server says; agreed; lost.
+    pub by_itself: ByItself,
+    /// Sales that are over and consistent, with their units.
+    pub closable: Vec<(String, String, i64)>,
+    pub totals: Totals,
+    /// Orders that another consumer had acknowledged before the tables began.
+    pub before: usize,
+}
+
+/// What a check answers by itself.
+#[derive(Default)]
+pub struct ByItself {
+    pub repaired: BTreeMap<OrderKey, Repair>,
+    pub agreed: BTreeMap<OrderKey, Server<String>>,
+    pub lost: BTreeSet<OrderKey>,
+    /// Entries of an unmanaged voucher that the rows lack.
+    pub events: Vec<Event>,
+}
+
+impl Found {
+    /// Why nothing may be written.
+    pub fn unpaired(&self) -> Option<&str> {
+        self.incomplete.iter().find_map(|it| match it {
+            Incomplete::Unpaired(text) => Some(&**text),
+            _ => None,
+        })
+    }
+}
+
+impl ByItself {
+    /// Leaves what another look has found, too.
+    pub fn retain(&mut self, other: &Self) {
+        self.repaired.retain(|key, _| other.repaired.contains_key(key));
+        self.agreed.retain(|key, _| other.agreed.contains_key(key));
+        self.lost.retain(|key| other.lost.contains(key));
+        let events: BTreeSet<_> = other.events.iter().map(|event| event.place).collect();
+        self.events.retain(|event| events.contains(&event.place));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.repaired.is_empty()
+            && self.agreed.is_empty()
+            && self.lost.is_empty()
+            && self.events.is_empty()
+    }
+}
+
+/// What the server says of an order that is to be repaired.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    pub server: Server<String>,
+    /// Its sale holds orders until they are paid.
+    pub is_held: bool,
+    pub reason: Option<Reason>,
+    pub deadline_ms: Option<i64>,
+}
+
+/// What was compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub orders: [i64; 2],
+    pub held: [i64; 2],
+    pub sold: [i64; 2],
+    /// Buyers of unmanaged vouchers, and units of their orders.
+    pub buyers: [i64; 2],
+    pub unmanaged: i64,
+    pub references: usize,
+    pub units: bool,
+    pub refunds: bool,
+    /// Payments whose number of units nobody has said.
+    pub unsaid: usize,
+    /// Rulings that stand.
+    pub ruled: usize,
+    /// References of the list that are no business of this shop.
+    pub foreign: usize,
+}
+
+impl Repair {
+    /// Joins what the book says, if that leaves no conflict here or for another order. True if it
+    /// changes anything.
+    pub fn apply(&self, accounts: &mut Accounts, key: &OrderKey) -> bool {
+        let known = accounts.get(key).cloned();
+        let mut order = known.clone().unwrap_or_else(|| Order::new(key));
+        let its = |reference: &String| accounts.others(key, reference);
+        if !repair(&mut order.account, &self.server, self.is_held, its) {
+            return false;
+        }
+        order.join_reason(self.reason);
+        order.deadline_ms = order.deadline_ms.max(self.deadline_ms);
+        let references: Vec<String> = order.account.payments.keys().cloned().collect();
+        accounts.insert(key.clone(), order);
+        // Nor a conflict of another order with the reference.
+        let is_worse = references.iter().any(|reference| {
+            accounts
+                .users_of(reference)
+                .any(|other| other != key && accounts.conflicts(other).has(Conflicts::REFERENCE))
+        });
+        if is_worse {
+            match known {
+                Some(known) => accounts.insert(key.clone(), known),
+                None => accounts.remove(key),
+            }
+        }
+        !is_worse
+    }
+}
+
+/// Rules that an order is as both sides say, whatever contradicts in between. False if it is to be
+/// asked, or there is nothing to rule.
+pub fn agree(accounts: &mut Accounts, key: &OrderKey, server: &Server<String>) -> bool {
+    let Some(order) = accounts.get(key) else { return false };
+    let its = |reference: &String| accounts.others(key, reference);
+    let Some(wanted) = agreed(&order.account, server, its) else { return false };
+    ruled(accounts, key, &wanted)
+}
+
+/// Rules that a held order was lost by the server.
+pub fn lose(accounts: &mut Accounts, key: &OrderKey) -> bool {
+    let wanted = Wanted { word: Word::Lost, kept: 0, reference: None, is_without_units: false };
+    let is_ruled = ruled(accounts, key, &wanted);
+    if let Some(order) = accounts.get_mut(key).filter(|_| is_ruled) {
+        order.join_reason(Some(Reason::Expired));
+    }
+    is_ruled
+}
+
+/// Writes a ruling on what is there. What follows from it is the caller's.
+pub fn ruled(accounts: &mut Accounts, key: &OrderKey, wanted: &Wanted<String>) -> bool {
+    let Some(order) = accounts.get(key) else { return false };
+    let mut next = order.clone();
+    let its = |reference: &String| accounts.others(key, reference);
+    let is_ruled = rule(&mut next.account, &order.account, wanted, &[], its).is_ok();
+    if is_ruled {
+        accounts.insert(key.clone(), next);
+    }
+    is_ruled
+}
+
+/// An order as the database has it, in words.
+pub fn said_by_row(order: &Order, conflicts: Conflicts) -> String {
+    let view = order.view(conflicts);
+    let state = view.state.map_or("unknown", State::word);
+    let reference = view.reference.map(|it| format!(", payment {it}")).unwrap_or_default();
+    let ruling = order.account.standing(conflicts);
+    let ruling = ruling.map(|it| format!(", ruled {}", it.word.word())).unwrap_or_default();
+    format!("{state}, {} units{reference}{ruling}", view.units)
+}
+
+/// An order as the server has it, in words.
+pub fn said_by_server(server: &Server<String>) -> String {
+    let outside = match server.outside {
+        0 => String::new(),
+        units => format!(", {units} units off the sale"),
+    };
+    let Some(order) = &server.order else {
+        let what = if server.is_over { "its sale is over" } else { "no such order" };
+        return format!("{what}{outside}");
+    };
+    let state = match order.phase {
+        Phase::Held => "held",
+        Phase::Sold => "sold",
+        Phase::Released => "released",
+        Phase::ReleasedSold => "released after it was sold",
+    };
+    let payment = order.reference.as_ref().map(|it| format!(", payment {it}")).unwrap_or_default();
+    format!("{state}, {} units{payment}{outside}", order.units)
+}

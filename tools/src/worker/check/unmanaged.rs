@@ -1,0 +1,72 @@
+//! The orders of a voucher without rules, which has no book: its entries as far as they are kept,
+//! and its set of buyers.
+
+use std::collections::BTreeSet;
+
+use domain::entry_id::EntryId;
+
+use super::books::Books;
+use super::look::Look;
+use super::questions::{About, Found, Kind, Question, said_by_row};
+use crate::accounts::Accounts;
+use crate::order_events::OrderKey;
+
+impl Look {
+    /// An unmanaged voucher: its entries as far as they are kept, and its set of buyers.
+    pub(super) fn unmanaged(&self, books: &Books, accounts: &mut Accounts, found: &mut Found) {
+        if books.is_managed() || books.info.is_none() {
+            return;
+        }
+        let began = self.streams.get(&books.voucher).map_or(EntryId::default(), |it| it.began);
+        for event in &books.events {
+            let is_known = accounts.get(&event.key).is_some_and(|order| order.has_entry(event));
+            if is_known || self.is_undone(&event.key) || event.place.1 <= began {
+                continue;
+            }
+            accounts.read(event, false);
+            accounts.follow(&event.key);
+            found.by_itself.events.push(event.clone());
+        }
+        let has_undone = self.undone.get(&books.voucher).is_some_and(|(_, entries)| *entries > 0);
+        if has_undone {
+            return;
+        }
+        let mut users = BTreeSet::new();
+        let its = |key: &OrderKey| key.voucher == books.voucher && !key.is_managed();
+        for (key, order) in accounts.orders().filter(|(key, _)| its(key)) {
+            let conflicts = accounts.conflicts(key);
+            let view = order.view(conflicts);
+            found.totals.unmanaged += view.units;
+            if view.units > 0 {
+                users.insert(&*key.user);
+            }
+            let is_ruled = order.account.standing(conflicts).is_some();
+            let differs = view.units > 0 && !books.users.contains(&key.user);
+            if !is_ruled && (differs || order.account.is_to_be_restored(conflicts)) {
+                let about = About { kind: Kind::Order, key: key.clone(), reference: String::new() };
+                let server = if differs { "its user is no buyer" } else { "it lives again" };
+                let (rows, server) = (said_by_row(order, conflicts), server.to_owned());
+                let answers = vec!["accept".to_owned()];
+                found.questions.insert(about, Question { rows, server, answers });
+            }
+        }
+        for user in books.users.iter().filter(|user| !users.contains(user.as_str())) {
+            let key = OrderKey {
+                voucher: books.voucher.clone(),
+                sale: String::new(),
+                order: String::new(),
+                user: user.clone(),
+            };
+            if began != EntryId::default() {
+                found.before += 1;
+                continue;
+            }
+            let about = About { kind: Kind::Buyer, key, reference: String::new() };
+            let (rows, server) = ("no order".to_owned(), "a buyer".to_owned());
+            found.questions.insert(about, Question { rows, server, answers: Vec::new() });
+        }
+        let count = |users: usize| i64::try_from(users).unwrap_or(i64::MAX);
+        found.totals.buyers[0] += count(books.users.len());
+        found.totals.buyers[1] += count(users.len());
+    }
+}

@@ -1,0 +1,99 @@
+//! Commands of this program as they are printed: whole, and quoted for a shell, so that they can be
+//! pasted.
+
+use std::path::Path;
+
+use clap::Parser;
+use seckill_tools::address;
+
+use crate::options::{Options, Site};
+
+/// A word for `sh`.
+pub fn quoted(word: &str) -> String {
+    let is_plain =
+        |letter: char| letter.is_ascii_alphanumeric() || "_./:@%+=,-{}#".contains(letter);
+    // Braces with a comma or dots are expanded by some shells.
+    let has_list = word.contains('{') && (word.contains(',') || word.contains(".."));
+    let begins = word.starts_with(['#', '~', '=']);
+    if !word.is_empty() && word.chars().all(is_plain) && !has_list && !begins {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// An option with its value, in one word: a value may begin with a dash.
+pub fn option(name: &str, value: &str) -> String {
+    quoted(&format!("--{name}={value}"))
+}
+
+/// The options that say where the command works, as far as they are not what is assumed without
+/// them. Passwords are left out: give them by a file or a variable.
+pub fn site_words(site: &Site, statements: Option<&Path>) -> Vec<String> {
+    let assumed = Options::parse_from(["seckill-worker"]).site;
+    let mut words = Vec::new();
+    let mut say = |name: &str, value: &str, usual: &str| {
+        if value != usual {
+            words.push(option(name, value));
+        }
+    };
+    let (database, redis) = (address::shown(&site.database), site.server.without_password());
+    say("database", &database, &address::shown(&assumed.database));
+    say("redis", &redis, &assumed.server.without_password());
+    say("table-prefix", &site.table_prefix, &assumed.table_prefix);
+    say("group", &site.group, &assumed.group);
+    say("stream", &site.stream, &assumed.stream);
+    for (name, value) in [("released", &site.released), ("confirmed", &site.confirmed)] {
+        if let Some(value) = value {
+            say(name, value, "\n");
+        }
+    }
+    let files = [
+        ("statements", statements),
+        ("database-password-file", site.database_password_file.as_deref()),
+        ("redis-password-file", site.server.redis_password_file.as_deref()),
+        ("cacert", site.server.tls.cacert.as_deref()),
+        ("cert", site.server.tls.cert.as_deref()),
+        ("key", site.server.tls.key.as_deref()),
+    ];
+    for (name, path) in files {
+        if let Some(path) = path {
+            say(name, &path.display().to_string(), "\n");
+        }
+    }
+    words.extend(site.server.tls.insecure.then(|| "--insecure".to_owned()));
+    words
+}
+
+/// A command of the program.
+pub fn command(words: &[String], site: &[String]) -> String {
+    ["seckill-worker".to_owned()]
+        .iter()
+        .chain(words)
+        .chain(site)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_where_a_shell_would_read_more() {
+        for (word, wanted) in [
+            ("1001", "1001"),
+            ("redis://h:6379/", "redis://h:6379/"),
+            ("a b", "'a b'"),
+            ("$(id)", "'$(id)'"),
+            ("it's", "'it'\\''s'"),
+            ("", "''"),
+            ("{a,b}", "'{a,b}'"),
+            ("#1", "'#1'"),
+            ("-x", "-x"),
+        ] {
+            assert_eq!(quoted(word), wanted);
+        }
+        assert_eq!(option("voucher", "-x y"), "'--voucher=-x y'");
+    }
+}

@@ -1,0 +1,390 @@
+//! `seckill-worker resolve`: an operator answers a question of `check`. It shows the order on both
+//! sides, does the server's steps, and then writes the ruling. Each step may be repeated: a kill
+//! after any is ended by typing the command again.
+
+mod payment;
+mod server;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, IsTerminal, Write};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use domain::resolve::{Answer, Resolution, Server, ServerStep, plan};
+use domain::rulings::{Wanted, Word, rule};
+use seckill_tools::connection::Target;
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::voucher_keys::VoucherKeys;
+
+use crate::accounts::Accounts;
+use crate::check::{said_by_row, said_by_server, source_of};
+use crate::options::{Resolve, ShopOptions, Site};
+use crate::order_events::OrderKey;
+use crate::pairing::{Pairing, re_pair, why_unpaired};
+use crate::settings::ensure_events;
+use crate::source::Source;
+use crate::steps::Change;
+use crate::store::{Refused, Ruled, Store};
+use server::{Done, ask_server, on_server};
+
+/// What an operator has decided about an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Decision {
+    Resolve(Answer),
+    /// Of an unmanaged voucher: as the database has it.
+    Accept,
+}
+
+/// An order, and where it is.
+struct Desk<'s> {
+    site: &'s Site,
+    store: &'s Store,
+    yes: bool,
+}
+
+pub async fn resolve(wanted: &Resolve) -> Result<()> {
+    let store = Store::to_look_at(&wanted.site, wanted.shop.statements())?;
+    let resolved = resolve_with(wanted, &store).await;
+    store.close().await;
+    resolved
+}
+
+async fn resolve_with(wanted: &Resolve, store: &Store) -> Result<()> {
+    if wanted.re_pair {
+        return pair_again(wanted, store).await;
+    }
+    ensure_events(store, &wanted.shop).await?;
+    let desk = Desk { site: &wanted.site, store, yes: wanted.yes };
+    let kept = wanted.keep.flatten();
+    let decision = match wanted {
+        Resolve { accept: true, .. } => Some(Decision::Accept),
+        Resolve { refunded: true, order: Some(_), .. } => {
+            Some(Decision::Resolve(Answer::Refunded { kept: kept.unwrap_or(0) }))
+        }
+        Resolve { keep: Some(kept), .. } => Some(Decision::Resolve(Answer::Keep(*kept))),
+        Resolve { release: true, .. } => Some(Decision::Resolve(Answer::Release)),
+        _ => None,
+    };
+    match (&wanted.payment, decision) {
+        (_, Some(decision)) => {
+            let key = find(wanted, store).await?;
+            desk.order(&key, decision).await
+        }
+        (Some(reference), None) if wanted.order.is_some() && wanted.units.is_none() => {
+            let key = find(wanted, store).await?;
+            desk.own(&key, reference).await
+        }
+        (Some(reference), None) => desk.payment(wanted, reference).await,
+        (None, None) => bail!("resolve needs an answer"),
+    }
+}
+
+/// The one order that is meant.
+async fn find(wanted: &Resolve, store: &Store) -> Result<OrderKey> {
+    let id = wanted.order.as_deref().unwrap_or_default();
+    let mut keys = store.orders_of(id).await?;
+    let is_meant = |given: &Option<String>, its: &String| given.as_ref().is_none_or(|it| it == its);
+    keys.retain(|key| {
+        is_meant(&wanted.voucher, &key.voucher)
+            && is_meant(&wanted.sale, &key.sale)
+            && is_meant(&wanted.user, &key.user)
+    });
+    let shown = sanitize(id);
+    let mut all = keys.into_iter();
+    match (all.next(), all.next()) {
+        (Some(key), None) => Ok(key),
+        (None, _) => {
+            bail!("the database has no order {shown}: if the server has it, check --repair")
+        }
+        (Some(one), Some(other)) => {
+            let told = [one, other].into_iter().chain(all).map(|key| {
+                let OrderKey { voucher, sale, user, .. } = &key;
+                sanitize(&format!("--voucher={voucher} --sale={sale} --user={user}"))
+            });
+            let told: Vec<_> = told.collect();
+            bail!("several orders have the id {shown}, name one: {}", told.join("; "))
+        }
+    }
+}
+
+/// Answers a question of a check by what is typed. False if it is passed over.
+pub async fn answer(
+    site: &Site,
+    shop: &ShopOptions,
+    about: &crate::check::About,
+    question: &crate::check::Question,
+) -> Result<bool> {
+    let names = question.answers.iter().map(|answer| answer.split(' ').next().unwrap_or_default());
+    let names: Vec<&str> = names.chain(["skip"]).collect();
+    if question.answers.is_empty() {
+        println!("no answer is typed here");
+        return Ok(false);
+    }
+    print!("{}? ", names.join(", "));
+    std::io::stdout().flush()?;
+    let mut typed = String::new();
+    std::io::stdin().lock().read_line(&mut typed)?;
+    let typed = typed.trim();
+    let Some(chosen) =
+        question.answers.iter().find(|answer| answer.split(' ').next() == Some(typed))
+    else {
+        return Ok(false);
+    };
+    let store = Store::to_look_at(site, shop.statements())?;
+    ensure_events(&store, shop).await?;
+    let desk = Desk { site, store: &store, yes: true };
+    let (key, reference) = (&about.key, &about.reference);
+    let number = chosen.split_once(' ').and_then(|(_, number)| number.parse::<i64>().ok());
+    let done = match typed {
+        "keep" => desk.order(key, Decision::Resolve(Answer::Keep(None))).await,
+        "release" => desk.order(key, Decision::Resolve(Answer::Release)).await,
+        "accept" => desk.order(key, Decision::Accept).await,
+        "refunded" if reference.is_empty() || number.is_some() => {
+            let kept = number.unwrap_or(0);
+            desk.order(key, Decision::Resolve(Answer::Refunded { kept })).await
+        }
+        "payment" => desk.own(key, reference).await,
+        "refund" => desk.refund(key, reference).await,
+        "refunded" => desk.refunded(key, reference).await,
+        "units" => desk.units(reference, number.unwrap_or(0)).await,
+        _ => bail!("{typed} is no answer"),
+    };
+    store.close().await;
+    done.map(|()| true)
+}
+
+impl Desk<'_> {
+    /// Decides about an order.
+    async fn order(&self, key: &OrderKey, decision: Decision) -> Result<()> {
+        let answer = match decision {
+            Decision::Resolve(answer) => answer,
+            Decision::Accept => return self.accept(key).await,
+        };
+        ensure!(
+            key.is_managed(),
+            "voucher {} is not managed: --accept takes the order as the database has it",
+            sanitize(&key.voucher)
+        );
+        let (mut source, shown, server) = self.look(key).await?;
+        let order = shown.get(key).context("the order is gone: look again")?;
+        println!("in the database: {}", sanitize(&said_by_row(order, shown.conflicts(key))));
+        println!("on the server: {}", sanitize(&said_by_server(&server)));
+        let others = |reference: &String| shown.others(key, reference);
+        let plan = plan(&order.account, &server, answer, others);
+        if let (Answer::Keep(Some(units)), kept) = (answer, plan.ruling.kept) {
+            ensure!(
+                units <= kept,
+                "nothing was done: {units} units can't be kept, at most {kept}: the others are not \
+                 paid, or refunded"
+            );
+        }
+        describe(&plan);
+        self.confirm()?;
+        let mut said = plan.said.clone();
+        let mut is_oversold = plan.ruling.is_without_units;
+        let taken = plan.before.iter().map(|step| match step {
+            ServerStep::Take { units } => *units,
+            _ => 0,
+        });
+        let has = plan.ruling.kept.saturating_sub(taken.sum());
+        for step in &plan.before {
+            match on_server(&mut source, key, step).await? {
+                Done::Yes => said.extend(step.says(has)),
+                Done::TooFew => is_oversold = true,
+            }
+        }
+        let ruling = Wanted { is_without_units: is_oversold, ..plan.ruling.clone() };
+        let shown = order.clone();
+        let change = |accounts: &mut Accounts| {
+            let Some(now) = accounts.get(key) else { return Err(Refused::Changed) };
+            let mut next = now.clone();
+            let others = |reference: &String| accounts.others(key, reference);
+            rule(&mut next.account, &shown.account, &ruling, &said, others)
+                .map_err(|_| Refused::Changed)?;
+            accounts.insert(key.clone(), next);
+            Ok(())
+        };
+        let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
+        if let Some(step) = &plan.after {
+            on_server(&mut source, key, step).await?;
+        }
+        let id = sanitize(&key.order);
+        match ruling.kept {
+            0 => println!("order {id} is released"),
+            kept => println!("order {id} is kept with {kept} units"),
+        }
+        if is_oversold && ruling.kept > 0 {
+            println!("the sale lacks units of it: when some are left, repeat this command");
+        }
+        tell(&ruled);
+        Ok(())
+    }
+
+    /// The order of an unmanaged voucher is as the database has it.
+    async fn accept(&self, key: &OrderKey) -> Result<()> {
+        ensure!(!key.is_managed(), "--accept is for an unmanaged voucher");
+        self.confirm()?;
+        let change = |accounts: &mut Accounts| {
+            let Some(order) = accounts.get(key) else { return Err(Refused::Changed) };
+            let kept = order.account.row.live();
+            let wanted =
+                Wanted { word: Word::Agreed, kept, reference: None, is_without_units: false };
+            let is_ruled = crate::check::ruled(accounts, key, &wanted);
+            is_ruled.then_some(()).ok_or(Refused::Changed)
+        };
+        let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
+        println!("order {} is accepted as it is", sanitize(&key.order));
+        tell(&ruled);
+        Ok(())
+    }
+
+    /// A payment of several orders is one's.
+    async fn own(&self, key: &OrderKey, reference: &str) -> Result<()> {
+        let users = self.store.users_of(reference).await?;
+        let is_used = users.contains(key);
+        ensure!(is_used, "order {} has no payment {}", sanitize(&key.order), sanitize(reference));
+        println!("payment {} is of order {}", sanitize(reference), sanitize(&key.order));
+        for other in users.iter().filter(|other| *other != key) {
+            let OrderKey { order, voucher, user, .. } = other;
+            let other = format!("order {order} of {user} for voucher {voucher}");
+            println!("nothing of it is of {}", sanitize(&other));
+        }
+        self.confirm()?;
+        let change = |accounts: &mut Accounts| {
+            let now: BTreeSet<OrderKey> = accounts.users_of(reference).cloned().collect();
+            if now != users {
+                return Err(Refused::Changed);
+            }
+            for other in users.iter().filter(|other| *other != key) {
+                let order = accounts.get_mut(other).ok_or(Refused::Changed)?;
+                let payment = order.account.payments.get_mut(reference);
+                payment.ok_or(Refused::Changed)?.is_nothing = true;
+                order.account.rulings = order.account.rulings.saturating_add(1);
+            }
+            Ok(())
+        };
+        let ruled = self.rule(&users, change).await?;
+        tell(&ruled);
+        Ok(())
+    }
+
+    /// Writes what was decided.
+    async fn rule(
+        &self,
+        keys: &BTreeSet<OrderKey>,
+        change: impl Fn(&mut Accounts) -> Result<(), Refused>,
+    ) -> Result<Ruled> {
+        let user = std::env::var("USER").unwrap_or_default();
+        let ruled_by = format!("operator {user}");
+        let ruled = self.store.rule(keys, ruled_by.trim(), change).await?;
+        ruled.map_err(|refused| anyhow!("{}", why_refused(&refused)))
+    }
+
+    /// The streams, the account, and what the server says of an order.
+    async fn look(&self, key: &OrderKey) -> Result<(Source, Accounts, Server<String>)> {
+        let mut link = Target::find(self.site.server.place()?).await?.connect().await?;
+        let keys = VoucherKeys::of_module(&mut link, std::slice::from_ref(&key.voucher)).await?;
+        let keys = keys.first().context("the keys of the voucher")?;
+        let mut source = source_of(self.site, keys).await?;
+        if !matches!(Pairing::read(&mut source, self.store).await?, Pairing::Same(_)) {
+            bail!("{}", why_unpaired(&source, self.store.database()));
+        }
+        let accounts = self.store.accounts(&BTreeSet::from([key.clone()])).await?;
+        let references = accounts.references().map(str::to_owned).collect();
+        let server = ask_server(&mut source, key, references).await?;
+        Ok((source, accounts, server))
+    }
+
+    fn confirm(&self) -> Result<()> {
+        ensure!(self.yes || is_confirmed()?, "nothing was done");
+        Ok(())
+    }
+}
+
+pub fn why_refused(refused: &Refused) -> String {
+    match refused {
+        Refused::Changed => "the order has changed meanwhile: look again".to_owned(),
+        Refused::Lacks(change) => {
+            let values = match change {
+                Change::Restored => ", which gets :units and :state",
+                _ => "",
+            };
+            format!(
+                "nothing was done in the database: the order lives again in the shop's tables, and \
+                 the file of statements has no {}{values}: add it, and repeat this",
+                change.word()
+            )
+        }
+    }
+}
+
+/// What will be done, in words.
+fn describe(plan: &Resolution<String>) {
+    for step in plan.before.iter().chain(&plan.after) {
+        let words = match step {
+            ServerStep::Cancel { kept: 0, .. } => "cancels it on the server".to_owned(),
+            ServerStep::Cancel { kept, .. } => {
+                format!("cancels all but {kept} of its units on the server")
+            }
+            ServerStep::Confirm { .. } => "confirms it on the server".to_owned(),
+            ServerStep::Return { units } => format!("puts {units} units on sale again"),
+            ServerStep::Take { units } => format!("takes {units} units off the sale"),
+        };
+        println!("- {words}");
+    }
+    let reference = plan.ruling.reference.as_deref().map(sanitize);
+    match (plan.ruling.kept, reference) {
+        (0, _) => println!("- releases it in the database"),
+        (kept, None) => println!("- keeps {kept} units in the database"),
+        (kept, Some(reference)) => {
+            println!("- keeps {kept} units in the database, with payment {reference}");
+        }
+    }
+}
+
+/// What is to be refunded by it.
+fn tell(ruled: &Ruled) {
+    for line in &ruled.lines {
+        let reference = sanitize(&line.reference);
+        match line.last {
+            i64::MAX => println!("refund payment {reference} as a whole"),
+            last => {
+                let units = last.saturating_sub(line.first).saturating_add(1);
+                println!("refund {units} units of payment {reference}");
+            }
+        }
+    }
+}
+
+/// Server and tables are paired anew.
+async fn pair_again(wanted: &Resolve, store: &Store) -> Result<()> {
+    let site = &wanted.site;
+    let streams = site.streams_of(wanted.tag.as_deref());
+    let mut nodes = seckill_tools::nodes::Nodes::new(site.server.place()?);
+    let connection = nodes.connect(&streams.orders).await.context("the server")?;
+    let mut source = Source::new(connection, streams.clone(), &site.group, "");
+    if let Pairing::Same(_) = Pairing::read(&mut source, store).await? {
+        println!("{} is paired with this database already", streams.orders);
+        return Ok(());
+    }
+    println!(
+        "the entries of {} at {} are read into this database from now on",
+        streams.orders,
+        site.server.without_password()
+    );
+    ensure!(wanted.yes || is_confirmed()?, "nothing was done");
+    re_pair(&mut source, store).await?;
+    println!("paired: start the worker, then seckill-worker check");
+    Ok(())
+}
+
+pub fn is_confirmed() -> Result<bool> {
+    print!("Type yes to do it: ");
+    std::io::stdout().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer.trim() == "yes")
+}
+
+pub fn is_terminal() -> bool {
+    std::io::stdin().is_terminal()
+}

@@ -1,0 +1,157 @@
+//! What an operator decides about a payment.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, bail, ensure};
+use domain::rows::{Paid as PaidUnits, Report};
+use domain::rulings::rule_units;
+use redis::{RedisResult, cmd};
+use seckill_tools::sanitize::sanitize;
+
+use super::server::refused;
+use super::{Desk, tell};
+use crate::accounts::{Accounts, Order};
+use crate::options::Resolve;
+use crate::order_events::OrderKey;
+use crate::store::Refused;
+
+impl Desk<'_> {
+    /// Decides about a payment.
+    pub(super) async fn payment(&self, wanted: &Resolve, reference: &str) -> Result<()> {
+        if let Some(units) = wanted.units {
+            return self.units(reference, units).await;
+        }
+        let mut users = self.store.users_of(reference).await?;
+        let is_meant =
+            |given: &Option<String>, its: &String| given.as_ref().is_none_or(|it| it == its);
+        users.retain(|key| is_meant(&wanted.voucher, &key.voucher));
+        let shown = sanitize(reference);
+        if let Some(units) = wanted.beyond {
+            ensure!(!users.is_empty(), "no payment {shown} is known");
+            self.confirm()?;
+            self.store.acknowledge_beyond(reference, units).await?;
+            println!("payment {shown}: {units} units beyond what was due are acknowledged");
+            return Ok(());
+        }
+        let mut users = users.into_iter();
+        let key = match (users.next(), users.next()) {
+            (Some(key), None) => key,
+            (None, _) => bail!("no payment {shown} is known: run the worker, and check --repair"),
+            _ => bail!("payment {shown} is of several orders: check says what to do"),
+        };
+        if wanted.refund {
+            self.refund(&key, reference).await
+        } else {
+            self.refunded(&key, reference).await
+        }
+    }
+
+    /// A payment of no order is to be refunded: on the server first, so that it never pays one.
+    pub(super) async fn refund(&self, key: &OrderKey, reference: &str) -> Result<()> {
+        self.refund_on_server(key, reference).await?;
+        let change = |accounts: &mut Accounts| {
+            late(accounts, key, reference)?;
+            Ok(())
+        };
+        let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
+        println!("payment {} is to be refunded", sanitize(reference));
+        tell(&ruled);
+        Ok(())
+    }
+
+    /// A payment of no order was refunded.
+    pub(super) async fn refunded(&self, key: &OrderKey, reference: &str) -> Result<()> {
+        self.refund_on_server(key, reference).await?;
+        let change = |accounts: &mut Accounts| {
+            let order = late(accounts, key, reference)?;
+            let payment = order.account.payments.get_mut(reference).ok_or(Refused::Changed)?;
+            let rest = payment.all().without(&payment.gone());
+            payment.ruled_elsewhere = payment.ruled_elsewhere.union(&rest);
+            Ok(())
+        };
+        let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
+        println!("payment {} was refunded", sanitize(reference));
+        tell(&ruled);
+        Ok(())
+    }
+
+    async fn refund_on_server(&self, key: &OrderKey, reference: &str) -> Result<()> {
+        let (mut source, shown, _) = self.look(key).await?;
+        let order = shown.get(key).context("the payment is gone: look again")?;
+        let payment = order.account.payments.get(reference);
+        let payment = payment.context("the payment is gone: look again")?;
+        ensure!(
+            !payment.pays || payment.is_nothing,
+            "nothing was done: payment {} pays order {}: resolve the order",
+            sanitize(reference),
+            sanitize(&key.order)
+        );
+        self.confirm()?;
+        let mut confirm = cmd("SECKILL.CONFIRM");
+        confirm.arg(&key.voucher).arg(&key.user).arg(&key.order).arg("REF").arg(reference);
+        if let Some(units) = payment.stated.units() {
+            confirm.arg("UNITS").arg(units);
+        }
+        confirm.arg("REFUND");
+        if key.is_managed() {
+            confirm.arg("SALE").arg(&key.sale);
+        }
+        let answered: RedisResult<i64> = confirm.query_async(source.connection()).await;
+        match answered {
+            Ok(3 | 5) => Ok(()),
+            // No sale was ever on there, so nothing can be paid.
+            Err(error) if error.code() == Some("NOVOUCHER") => Ok(()),
+            Ok(answer) => bail!(
+                "nothing was done: the payment pays an order now (SECKILL.CONFIRM was answered \
+                 {answer}): run the worker, and look again"
+            ),
+            Err(error) => Err(refused("SECKILL.CONFIRM", &error)),
+        }
+    }
+
+    /// A payment is for so many units, as the provider says.
+    pub(super) async fn units(&self, reference: &str, units: i64) -> Result<()> {
+        let users = self.store.users_of(reference).await?;
+        let mut its = users.iter();
+        let (Some(key), None) = (its.next(), its.next()) else {
+            bail!(
+                "payment {} is of {} orders: send the confirmations of a cart with UNITS",
+                sanitize(reference),
+                users.len()
+            );
+        };
+        self.confirm()?;
+        let change = |accounts: &mut Accounts| {
+            let Some(order) = accounts.get(key) else { return Err(Refused::Changed) };
+            let mut next = order.clone();
+            let others = |reference: &String| accounts.others(key, reference);
+            rule_units(&mut next.account, &reference.to_owned(), units, others);
+            accounts.insert(key.clone(), next);
+            Ok(())
+        };
+        let ruled = self.rule(&users, change).await?;
+        println!("payment {} is of {units} units", sanitize(reference));
+        tell(&ruled);
+        Ok(())
+    }
+}
+
+/// Joins that a payment is late: the server has it on record so.
+fn late<'a>(
+    accounts: &'a mut Accounts,
+    key: &OrderKey,
+    reference: &str,
+) -> Result<&'a mut Order, Refused> {
+    let others = accounts.others(key, reference);
+    let order = accounts.get_mut(key).ok_or(Refused::Changed)?;
+    let payment = order.account.payments.get(reference).ok_or(Refused::Changed)?;
+    if payment.pays && !payment.is_nothing || others.have_it {
+        return Err(Refused::Changed);
+    }
+    let units = payment.stated.units();
+    let payment = PaidUnits { reference: reference.to_owned(), units };
+    let outcome = domain::payments::Outcome::Late;
+    order.account.join(None, &Report::Payment { outcome, payment, units: 0 });
+    order.account.rulings = order.account.rulings.saturating_add(1);
+    Ok(order)
+}

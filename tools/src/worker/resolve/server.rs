@@ -1,0 +1,142 @@
+//! What a resolve asks the server, and what it does there. Each command is safe to repeat.
+
+use anyhow::{Context, Result, anyhow, bail};
+use domain::integer;
+use domain::key_names::{BOOK_PREFIX, OUTSIDE_PREFIX, PAYMENTS_PREFIX, RULES_PREFIX};
+use domain::resolve::{Server, ServerStep};
+use domain::rows::Paid as PaidUnits;
+use domain::rules::Rules;
+use redis::{RedisError, RedisResult, Value, cmd};
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::server_errors::told;
+
+use crate::check::{BookOrder, Books, Paid};
+use crate::order_events::OrderKey;
+use crate::source::Source;
+
+/// What the server says of one order.
+pub async fn ask_server(
+    source: &mut Source,
+    key: &OrderKey,
+    references: Vec<String>,
+) -> Result<Server<String>> {
+    let Ok(naming) = source.naming(key.voucher.as_bytes()) else {
+        bail!("the braces in voucher {} are not a hash tag", sanitize(&key.voucher))
+    };
+    let mut info = cmd("SECKILL.INFO");
+    let info = info.arg(&key.voucher).query_async(source.connection()).await;
+    let info = match info {
+        Ok(info) => Some(info),
+        Err(error) if RedisError::code(&error) == Some("NOVOUCHER") => None,
+        Err(error) => return Err(refused("SECKILL.INFO", &error)),
+    };
+    let mut all = redis::pipe();
+    all.atomic();
+    all.cmd("GET").arg(naming.key(RULES_PREFIX));
+    all.cmd("HGET").arg(naming.key(BOOK_PREFIX)).arg(&key.order);
+    all.cmd("HGET").arg(naming.key(OUTSIDE_PREFIX)).arg(&key.order);
+    let payments = naming.key(PAYMENTS_PREFIX);
+    for reference in &references {
+        all.cmd("HGET").arg(&payments).arg(reference);
+    }
+    let answered: RedisResult<Vec<Option<Vec<u8>>>> = all.query_async(source.connection()).await;
+    let mut answered = answered.map_err(|error| refused("HGET", &error))?.into_iter();
+    let rules = answered.next().flatten();
+    let rules = rules.map(|rules| Rules::parse(&rules)).transpose();
+    let rules = rules.map_err(|_| anyhow!("the rules of the voucher can't be read"))?;
+    let mut books = Books { voucher: key.voucher.clone(), info, ..Books::default() };
+    if let Some(entry) = answered.next().flatten() {
+        let order = BookOrder::read(&entry).context("its entry in the book can't be read")?;
+        books.orders.insert(key.order.clone(), order);
+    }
+    if let Some(units) = answered.next().flatten() {
+        let units = integer::parse(&units).context("the units outside can't be read")?;
+        books.outside.insert(key.order.clone(), units);
+    }
+    for (reference, record) in references.iter().zip(answered) {
+        if let Some(record) = record {
+            let paid = Paid::read(&record).context("the record of a payment can't be read")?;
+            books.payments.insert(reference.clone(), paid);
+        }
+    }
+    let mut server = books.server(key, references.iter().map(String::as_str));
+    // Asked in one step, unlike the figures of the sale.
+    server.is_over |= rules.is_none_or(|rules| rules.sale.get().to_string() != key.sale);
+    Ok(server)
+}
+
+/// What became of a step on the server.
+pub enum Done {
+    Yes,
+    /// Fewer units are left than it takes.
+    TooFew,
+}
+
+pub async fn on_server(
+    source: &mut Source,
+    key: &OrderKey,
+    step: &ServerStep<String>,
+) -> Result<Done> {
+    let OrderKey { voucher, sale, order, user } = key;
+    let (name, wanted, command) = match step {
+        ServerStep::Cancel { was_sold, kept, is_refunded, is_norestock, .. } => {
+            let mut cancel = cmd("SECKILL.CANCEL");
+            cancel.arg(voucher).arg(user).arg(order);
+            cancel.arg("IF").arg(if *was_sold { "sold" } else { "held" });
+            if *kept > 0 {
+                cancel.arg("KEEP").arg(kept);
+            }
+            if *is_norestock {
+                cancel.arg("NORESTOCK");
+            }
+            if *is_refunded {
+                cancel.arg("REFUNDED");
+            }
+            ("SECKILL.CANCEL", &[1][..], cancel.arg("SALE").arg(sale).clone())
+        }
+        ServerStep::Confirm { payment } => {
+            let mut confirm = cmd("SECKILL.CONFIRM");
+            confirm.arg(voucher).arg(user).arg(order);
+            if let Some(PaidUnits { reference, units }) = payment {
+                confirm.arg("REF").arg(reference);
+                if let Some(units) = units {
+                    confirm.arg("UNITS").arg(units);
+                }
+            }
+            ("SECKILL.CONFIRM", &[1, 2][..], confirm.arg("SALE").arg(sale).clone())
+        }
+        ServerStep::Return { units } => ("SECKILL.RESTOCK", &[][..], restock(key, *units)),
+        ServerStep::Take { units } => {
+            let take = restock(key, units.saturating_neg());
+            let took: RedisResult<Value> = take.query_async(source.connection()).await;
+            return match took {
+                Ok(_) => Ok(Done::Yes),
+                Err(error) if error.code() == Some("STOCK") => Ok(Done::TooFew),
+                Err(error) => Err(refused("SECKILL.RESTOCK", &error)),
+            };
+        }
+    };
+    let answered: RedisResult<i64> = command.query_async(source.connection()).await;
+    match answered {
+        Ok(answer) if wanted.is_empty() || wanted.contains(&answer) => Ok(Done::Yes),
+        Ok(answer) => bail!(
+            "the server has changed ({name} was answered {answer}): run the worker, and look again"
+        ),
+        Err(error) => Err(refused(name, &error)),
+    }
+}
+
+fn restock(key: &OrderKey, units: i64) -> redis::Cmd {
+    let mut restock = cmd("SECKILL.RESTOCK");
+    restock.arg(&key.voucher).arg(units).arg("FOR").arg(&key.order).arg("SALE").arg(&key.sale);
+    restock
+}
+
+pub fn refused(command: &str, error: &RedisError) -> anyhow::Error {
+    match error.code() {
+        Some("NOPERM") => anyhow!(
+            "the server refuses {command} to this user: give by --redis one who may call it"
+        ),
+        _ => anyhow!("{command}: {}", sanitize(&told(error))),
+    }
+}

@@ -1,0 +1,328 @@
+//! The streams of one hash tag, from reading to acknowledging, through all outages: `Intake` sees
+//! what is read, `InFlight` has it until it is done.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use redis::RedisError;
+use seckill_tools::back_off::back_off;
+use seckill_tools::nodes::Nodes;
+use seckill_tools::server_errors::{Trouble, told, trouble};
+use tracing::{error, info, warn};
+
+use crate::check;
+use crate::gauges::measure;
+use crate::halt::{Halt, Stop, Stopped, rest};
+use crate::in_flight::{InFlight, Shared};
+use crate::intake::{BLOCK, Intake, leave};
+use crate::options::{Options, Streams};
+use crate::outage::Outage;
+use crate::pairing::{looks_wrong, pair};
+use crate::source::Source;
+use crate::store::Store;
+use crate::totals::{Part, Totals};
+
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+/// How often a group that is not checked is checked, once all entries are read.
+const CHECK_EVERY: Duration = Duration::from_secs(30);
+/// How long `--once` waits for a server that has not answered yet.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_FIRST: Duration = Duration::from_millis(100);
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// How often `--once` looks whether other consumers have finished.
+const OTHERS_EVERY: Duration = Duration::from_millis(50);
+
+pub struct StreamConsumer {
+    options: Arc<Options>,
+    totals: Arc<Totals>,
+    store: Arc<Store>,
+    intake: Intake,
+    in_flight: InFlight,
+    /// Since when `--once` waits for entries of other consumers.
+    waits_since: Option<Instant>,
+    streams: Streams,
+    consumer: String,
+    nodes: Nodes,
+    stop: Stop,
+    outage: Outage,
+    has_served: bool,
+    /// A group was missing, and none has been read since.
+    lacks_group: bool,
+}
+
+/// Says when a periodic action is due.
+struct Every {
+    interval: Duration,
+    next: Instant,
+}
+
+impl Every {
+    fn new(interval: Duration, first: Instant) -> Self {
+        Self { interval, next: first }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = now >= self.next;
+        if is_due {
+            self.next = now + self.interval;
+        }
+        is_due
+    }
+}
+
+impl StreamConsumer {
+    pub fn new(
+        options: Arc<Options>,
+        streams: Streams,
+        consumer: &str,
+        store: Arc<Store>,
+        totals: Arc<Totals>,
+        stop: Stop,
+    ) -> Result<Self> {
+        let server = format!("the server of {}", streams.orders);
+        let place = options.site.server.without_password();
+        let outage = Outage::of(&server, &place, Part::Server(streams.orders.clone()), &totals);
+        let shared = || -> Shared { (options.clone(), totals.clone(), store.clone()) };
+        Ok(Self {
+            nodes: Nodes::new(options.site.server.place()?),
+            intake: Intake::new(shared(), stop.clone()),
+            in_flight: InFlight::new(shared(), &streams.orders, stop.clone()),
+            options,
+            totals,
+            store,
+            waits_since: None,
+            streams,
+            consumer: consumer.to_owned(),
+            stop,
+            outage,
+            has_served: false,
+            lacks_group: false,
+        })
+    }
+
+    /// Serves until asked to stop or, with `--once`, until nothing is left to do.
+    pub async fn run(mut self) -> Result<()> {
+        let started = Instant::now();
+        loop {
+            let error = match self.session().await {
+                Ok(()) | Err(Halt::Stopped) => return Ok(()),
+                Err(Halt::Redis(error)) => error,
+                Err(Halt::Unpaired(text)) if !self.options.once => {
+                    if self.unpaired(&text).await.is_err() {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                Err(halt) => return Err(halt.error(&self.options.site)),
+            };
+            let is_lasting = trouble(&error) == Trouble::Wrong;
+            let is_patient = !self.options.once || started.elapsed() < PATIENCE;
+            let gives_up = match self.has_served {
+                false => is_lasting || !is_patient,
+                true => is_lasting && self.options.once,
+            };
+            if gives_up {
+                return Err(Halt::Redis(error).error(&self.options.site));
+            }
+            if self.pause(&error).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn session(&mut self) -> Result<(), Halt> {
+        let connection = tokio::select! {
+            connection = self.nodes.connect(&self.streams.orders) => connection?,
+            _ = self.stop.wait_for(|stop| *stop) => return Err(Halt::Stopped),
+        };
+        let (group, consumer) = (&self.options.site.group, &self.consumer);
+        let mut source = Source::new(connection, self.streams.clone(), group, consumer);
+        self.in_flight.fields = self.options.compare(source.connection()).await?.fields;
+        let is_new = self.pair(&mut source).await?;
+        if self.intake.make_groups(&mut source).await? && !is_new {
+            let why = "the stream or its group was missing";
+            self.intake.uncheck(&source, &mut self.in_flight, why, 0).await?;
+        }
+        self.in_flight.finish(&mut source).await?;
+        self.intake.recover(&mut source, &mut self.in_flight).await?;
+        self.serve(&mut source).await?;
+        leave(&mut source).await?;
+        Ok(())
+    }
+
+    /// Reads nothing from a server that is not paired with the tables. True if nothing was read
+    /// from it before.
+    async fn pair(&mut self, source: &mut Source) -> Result<bool, Halt> {
+        if !self.options.fields.unchecked
+            && let Some(text) = looks_wrong(source).await?
+        {
+            return Err(Halt::Unpaired(text));
+        }
+        let with_statements = self.options.shop.statements().is_some();
+        let orders = self.streams.orders.clone();
+        let mut outage = Outage::of(
+            "the database",
+            self.store.name(),
+            Part::Database(orders.clone()),
+            &self.totals,
+        );
+        let (group, is_new) = loop {
+            match pair(source, &self.store, with_statements).await {
+                Ok(Ok(paired)) => break paired,
+                Ok(Err(text)) => return Err(Halt::Unpaired(text)),
+                Err(crate::store::Fault::Server(error)) => return Err(Halt::Redis(error)),
+                Err(fault) => {
+                    let tries = outage.failed(&fault.text());
+                    rest(&mut self.stop, back_off(CONNECT_FIRST, tries).min(CONNECT_MAX)).await?;
+                }
+            }
+        };
+        outage.over();
+        if let Some(why) = &group.unchecked {
+            info!("{orders} is to be checked: {why}");
+        }
+        self.totals.unchecked(&orders, group.unchecked.is_some());
+        self.totals.report(Part::Unpaired(orders), None);
+        Ok(is_new)
+    }
+
+    /// The server is not paired with the tables: says so once, and waits for an operator.
+    async fn unpaired(&mut self, text: &str) -> Result<(), Stopped> {
+        let orders = &self.streams.orders;
+        self.totals.intake(orders, false);
+        if self.totals.report(Part::Unpaired(orders.clone()), Some(text)) {
+            error!("{}: {text}", self.options.site.server.without_password());
+        }
+        rest(&mut self.stop, CONNECT_MAX).await
+    }
+
+    /// Waits before the next connection, longer and longer; not at all the first time if only the
+    /// group is missing. Logs one line per outage, not per try.
+    async fn pause(&mut self, error: &RedisError) -> Result<(), Stopped> {
+        if trouble(error) == Trouble::NoGroup && !std::mem::replace(&mut self.lacks_group, true) {
+            info!("{} or its group is missing and is created again", self.streams.orders);
+            return Ok(());
+        }
+        let wait = back_off(CONNECT_FIRST, self.outage.failed(&told(error))).min(CONNECT_MAX);
+        rest(&mut self.stop, wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await
+    }
+
+    async fn serve(&mut self, source: &mut Source) -> Result<(), Halt> {
+        let now = Instant::now();
+        let steal_every = self.options.claim_after / 2;
+        let steal_every = steal_every.clamp(Duration::from_millis(50), Duration::from_secs(30));
+        let mut steal = Every::new(steal_every, now);
+        let mut checks = Every::new(CHECK_EVERY, now);
+        let mut report = Every::new(REPORT_EVERY, now + REPORT_EVERY);
+        let mut trims = self.options.trim_every().map(|every| Every::new(every, now + every));
+        loop {
+            if *self.stop.borrow() {
+                break;
+            }
+            let mut has_worked = false;
+            if steal.is_due() {
+                has_worked |= self.intake.steal(source, &mut self.in_flight).await?;
+            }
+            has_worked |= self.intake.retry(source, &mut self.in_flight).await?;
+            let read = self.intake.read(source, &self.in_flight).await?;
+            (self.has_served, self.lacks_group) = (true, false);
+            self.outage.over();
+            has_worked |= self.intake.handle(source, &mut self.in_flight, read).await?;
+            if trims.as_mut().is_some_and(Every::is_due) {
+                self.trim(source).await?;
+            }
+            self.intake.note_gone(source, &mut self.in_flight).await?;
+            self.totals.parked(&self.streams.orders, self.in_flight.parked().len());
+            if !has_worked && !self.options.once && checks.is_due() {
+                self.check(source).await?;
+            }
+            if report.is_due() {
+                self.in_flight.fields = self.options.compare(source.connection()).await?.fields;
+                self.report(source).await?;
+            }
+            if self.options.once && !has_worked && self.is_done(source).await? {
+                break;
+            }
+        }
+        if self.options.once {
+            self.check(source).await?;
+        }
+        self.trim(source).await?;
+        Ok(())
+    }
+
+    /// Checks a group that is not checked, and rules what needs no operator.
+    async fn check(&mut self, source: &mut Source) -> Result<(), Halt> {
+        let orders = self.streams.orders.clone();
+        let group = self.options.site.group.clone();
+        let found = self.in_flight.ask(async |store| store.group(&orders, &group).await).await?;
+        let Some(found) = found.filter(|group| group.unchecked.is_some()) else {
+            self.totals.unchecked(&orders, false);
+            return Ok(());
+        };
+        let is_over = check::by_itself(&self.options, &self.store, source).await?;
+        if is_over {
+            let checked = async |store: &Store| store.checked(&orders, &group, &found).await;
+            self.in_flight.ask(checked).await?;
+            info!("{orders} is checked: nothing differs");
+        }
+        self.totals.unchecked(&orders, !is_over);
+        Ok(())
+    }
+
+    /// Whether nothing is left to do, for `--once`. What is parked is tried again, and what other
+    /// consumers have pending is waited for: they finish it, or it is taken over.
+    async fn is_done(&mut self, source: &mut Source) -> Result<bool, Halt> {
+        if self.intake.steal(source, &mut self.in_flight).await? {
+            return Ok(false);
+        }
+        if let Some(due) = self.in_flight.parked().next_due() {
+            let wait = due.saturating_duration_since(Instant::now());
+            rest(&mut self.stop, wait.min(BLOCK)).await?;
+            return Ok(false);
+        }
+        let mut others = 0;
+        for which in source.all() {
+            let own = self.in_flight.parked().of(which) as u64;
+            others += source.summary(which).await?.count.saturating_sub(own);
+        }
+        let since = *self.waits_since.get_or_insert_with(Instant::now);
+        if others > 0 && since.elapsed() < PATIENCE {
+            rest(&mut self.stop, OTHERS_EVERY).await?;
+            return Ok(false);
+        }
+        if others > 0 {
+            warn!(
+                "{others} entries of {} are pending for other consumers: they are taken over once \
+                 they were idle for --claim-after",
+                self.streams.orders
+            );
+            self.totals.left_to_others(others);
+        }
+        Ok(true)
+    }
+
+    async fn trim(&mut self, source: &mut Source) -> Result<(), Halt> {
+        if let Some(after) = self.options.trim_after {
+            self.intake.trim(source, after).await?;
+        }
+        Ok(())
+    }
+
+    async fn report(&mut self, source: &mut Source) -> Result<(), Halt> {
+        let stands = measure(source, &self.totals).await?;
+        let done = self.totals.summary();
+        info!(
+            "{} orders, {} rows, {} confirmed, {} released, {} dead letters, {} parked{stands}",
+            done.orders,
+            done.rows_inserted,
+            done.confirmed,
+            done.released,
+            done.dead_letters,
+            done.parked
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! One batch of entries is one transaction: the accounts are read and locked, join what the entries
+//! say, and are written with the refunds that are due and with the shop's own statements. The
+//! server of the streams is asked nothing meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::account::Conflicts;
+use domain::rows::Report;
+use tokio::time::timeout;
+
+use super::database::{ANSWER_WAIT, Store, silent};
+use super::lines::{CHANGE_COLUMNS, ChangeLine, REFUND_COLUMNS, entry, is_in_row, refund_args};
+use super::lock::{Locked, ORDER_KEY, PAYMENT_KEY};
+use super::orders::{ORDER_COLUMNS, OrderRow, PAYMENT_COLUMNS, PaymentRow};
+use super::statement::{Arg, Columns, ROWS_MAX, names};
+use super::transaction::Open;
+use super::{Fault, now_ms};
+use crate::accounts::{Accounts, Read, RefundLine};
+use crate::order_events::{Event, OrderKey, Place};
+use crate::steps::Step;
+
+/// What became of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Inserted,
+    Repeated,
+    Confirmed,
+    Released,
+}
+
+/// A batch that is committed: one outcome per event, and the orders that have a conflict since.
+#[derive(Debug, Default)]
+pub struct Applied {
+    pub outcomes: Vec<Outcome>,
+    pub conflicts: Vec<(OrderKey, Conflicts)>,
+}
+
+/// What a transaction has still to write.
+#[derive(Default)]
+pub(super) struct Writes {
+    pub changes: Vec<ChangeLine>,
+    pub refunds: Vec<RefundLine>,
+    pub steps: Vec<Step>,
+}
+
+pub const SALES_COLUMNS: &str = "voucher_id, sale_id, units, is_closed, updated_ms";
+impl Store {
+    /// Applies a batch, all or nothing.
+    pub async fn apply(&self, events: &[Event]) -> Result<Applied, Fault> {
+        if events.is_empty() {
+            return Ok(Applied::default());
+        }
+        self.open().await?;
+        let tried = self.apply_to(events);
+        timeout(ANSWER_WAIT, tried).await.unwrap_or_else(|_| Err(silent()))
+    }
+
+    async fn apply_to(&self, events: &[Event]) -> Result<Applied, Fault> {
+        let mut open = self.begin().await?;
+        let keys: BTreeSet<&OrderKey> = events.iter().map(|event| &event.key).collect();
+        let references = events.iter().filter_map(Event::reference).map(str::to_owned).collect();
+        let mut locked = self.lock(&mut open, &keys, references).await?;
+        let known = self.known_releases(&mut open, events, &locked.accounts).await?;
+        let (mut writes, mut outcomes) = (Writes::default(), Vec::with_capacity(events.len()));
+        for event in events {
+            let is_known = known.contains(&(event.place, &event.key));
+            let read = locked.accounts.read(event, is_known);
+            if read != Read::Inserted {
+                let order = locked.accounts.get(&event.key);
+                let is_own = order.is_some_and(|order| is_in_row(event, order));
+                writes.changes.extend((!is_own).then(|| ChangeLine::of(event)));
+            }
+            outcomes.push(match read {
+                Read::Inserted => Outcome::Inserted,
+                Read::Repeated => Outcome::Repeated,
+                Read::Confirmed => Outcome::Confirmed,
+                Read::Released => Outcome::Released,
+            });
+        }
+        locked.accounts.see_users();
+        let keys: Vec<OrderKey> = keys.into_iter().cloned().collect();
+        let mut conflicts = Vec::new();
+        for key in &keys {
+            let effects = locked.accounts.follow(key);
+            writes.refunds.extend(effects.lines);
+            writes.steps.extend(effects.steps);
+            let before = locked.conflicts_before(key);
+            if let Some(view) = locked.accounts.view(key)
+                && !view.conflicts.without(before).is_none()
+            {
+                conflicts.push((key.clone(), view.conflicts));
+            }
+        }
+        self.write(&mut open, &locked, &keys, &writes).await?;
+        open.commit().await?;
+        self.note_steps(&writes.steps);
+        Ok(Applied { outcomes, conflicts })
+    }
+
+    /// Those of these releases that are known, of orders with a ruling: only what is read for the
+    /// first time ends one.
+    async fn known_releases<'e>(
+        &self,
+        open: &mut Open,
+        events: &'e [Event],
+        accounts: &Accounts,
+    ) -> Result<BTreeSet<(Place, &'e OrderKey)>, Fault> {
+        let has_ruling = |event: &&Event| {
+            let order = accounts.get(&event.key);
+            let is_ruled = order.is_some_and(|order| order.account.ruling.is_some());
+            is_ruled && matches!(event.report, Report::Released(_))
+        };
+        let mut known = BTreeSet::new();
+        for event in events.iter().filter(has_ruling) {
+            let entry = entry(event);
+            let OrderKey { voucher, sale, order, user } = &event.key;
+            let args = [voucher, sale, order, user, &entry].map(|text| Arg::Text(text));
+            let sql = "SELECT says FROM {order_changes} WHERE voucher_id = ? AND sale_id = ? AND \
+                       order_id = ? AND user_id = ? AND entry = ?";
+            let found: Vec<[String; 1]> = open.texts(&self.tables().sql(sql, args)).await?;
+            known.extend((!found.is_empty()).then_some((event.place, &event.key)));
+        }
+        Ok(known)
+    }
+
+    /// Writes what has changed of some orders, and all that follows.
+    pub(super) async fn write(
+        &self,
+        open: &mut Open,
+        locked: &Locked,
+        keys: &[OrderKey],
+        writes: &Writes,
+    ) -> Result<(), Fault> {
+        let now = now_ms();
+        self.write_orders(open, locked, keys, now).await?;
+        self.write_payments(open, locked, keys, now).await?;
+        for changes in writes.changes.chunks(ROWS_MAX) {
+            let rows = changes.iter().map(|change| change.args(now));
+            let mut insert = self.tables().insert_into("order_changes", CHANGE_COLUMNS, rows);
+            insert.or_nothing("entry");
+            open.execute(&insert).await?;
+        }
+        for lines in writes.refunds.chunks(ROWS_MAX) {
+            let rows = lines.iter().map(|line| refund_args(line, now));
+            open.execute(&self.tables().insert_into("refunds", REFUND_COLUMNS, rows)).await?;
+        }
+        self.remember(open, &writes.steps).await?;
+        self.write_shop(open, locked, keys, &writes.steps, now).await
+    }
+
+    async fn write_orders(
+        &self,
+        open: &mut Open,
+        locked: &Locked,
+        keys: &[OrderKey],
+        now: i64,
+    ) -> Result<(), Fault> {
+        let (mut new, mut changed) = (Vec::new(), Vec::new());
+        for key in keys {
+            let Some(order) = locked.accounts.get(key) else { continue };
+            let Some(view) = locked.accounts.view(key) else { continue };
+            let row = OrderRow::new(key, order, view);
+            match locked.before.get(key) {
+                None => new.push(row),
+                Some(before) if before.order == *order => {}
+                Some(_) => changed.push(row),
+            }
+        }
+        let columns = names(ORDER_COLUMNS);
+        for rows in new.chunks(ROWS_MAX) {
+            let rows = rows.iter().map(|row| row.args(now));
+            open.execute(&self.tables().insert_into("orders", &columns, rows)).await?;
+        }
+        for rows in changed.chunks(ROWS_MAX) {
+            let rows = rows.iter().map(|row| row.args(now));
+            let mut insert = self.tables().insert_into("orders", &columns, rows);
+            insert.or_change(ORDER_KEY, changing(ORDER_COLUMNS, 4));
+            open.execute(&insert).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_payments(
+        &self,
+        open: &mut Open,
+        locked: &Locked,
+        keys: &[OrderKey],
+        now: i64,
+    ) -> Result<(), Fault> {
+        let (mut new, mut changed) = (Vec::new(), Vec::new());
+        for key in keys {
+            let Some(order) = locked.accounts.get(key) else { continue };
+            let before = locked.before(key).map(|order| &order.account.payments);
+            for (reference, payment) in &order.account.payments {
+                let row = PaymentRow::new(key, reference, payment);
+                match before.and_then(|before| before.get(reference)) {
+                    None => new.push(row),
+                    Some(before) if before == payment => {}
+                    Some(_) => changed.push(row),
+                }
+            }
+        }
+        let columns = names(PAYMENT_COLUMNS);
+        for rows in new.chunks(ROWS_MAX) {
+            let rows = rows.iter().map(|row| row.args(now));
+            open.execute(&self.tables().insert_into("payments", &columns, rows)).await?;
+        }
+        for rows in changed.chunks(ROWS_MAX) {
+            let rows = rows.iter().map(|row| row.args(now));
+            let mut insert = self.tables().insert_into("payments", &columns, rows);
+            insert.or_change(PAYMENT_KEY, changing(PAYMENT_COLUMNS, 5));
+            open.execute(&insert).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the shop's statements, and adds to the sums. Workers wait for each other at the row of
+    /// a sale, so it is written last and locked briefly.
+    async fn write_shop(
+        &self,
+        open: &mut Open,
+        locked: &Locked,
+        keys: &[OrderKey],
+        steps: &[Step],
+        now: i64,
+    ) -> Result<(), Fault> {
+        let mut sums: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+        for key in keys {
+            let before = locked.before.get(key).map_or(0, |before| before.view.units);
+            let units = locked.accounts.view(key).map_or(0, |view| view.units);
+            let sum = sums.entry((&key.voucher, &key.sale)).or_default();
+            let more = units.checked_sub(before).and_then(|more| sum.checked_add(more));
+            *sum = more.ok_or_else(|| Fault::Failed("the units sold are too many".to_owned()))?;
+        }
+        sums.retain(|_, units| *units != 0);
+        let rows = sums.iter().map(|((voucher, sale), units)| {
+            let (voucher, sale) = (Arg::Text(voucher), Arg::Text(sale));
+            vec![voucher, sale, Arg::Int(*units), Arg::Int(0), Arg::Int(now)]
+        });
+        let mut insert = self.tables().insert_into("voucher_sales", SALES_COLUMNS, rows);
+        let sum = format!("{}.units + ", self.tables().named("voucher_sales"));
+        let changed = [("units", sum), ("is_closed", String::new()), ("updated_ms", String::new())];
+        insert.or_change("voucher_id, sale_id", changed.into_iter());
+        let last = Some(&insert).filter(|_| !sums.is_empty());
+        self.shop().tell(open, steps, last).await
+    }
+}
+
+/// The columns that a change writes: all but the key and when the row was made.
+fn changing(columns: Columns, key: usize) -> impl Iterator<Item = (&'static str, String)> {
+    let names = columns.iter().skip(key).map(|(name, _)| *name);
+    names.filter(|name| *name != "created_ms").map(|name| (name, String::new()))
+}

@@ -1,0 +1,169 @@
+//! What the tables know of the consumer groups whose entries they have, and of themselves.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use tracing::warn;
+
+use super::Fault;
+use super::database::Store;
+use super::now_ms;
+use super::statement::Arg;
+use super::statement::Kind::{Number, Text};
+use super::statement::{Columns, Values};
+use super::transaction::Open;
+use crate::steps::{Change, Step};
+
+pub const GROUP_COLUMNS: &str = "stream, group_name, pairing_id, run_id, deleted, unchecked, at_ms";
+const READ: Columns =
+    &[("pairing_id", Text), ("run_id", Text), ("deleted", Number), ("unchecked", Text)];
+
+/// The consumer group of a stream of orders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// The id that the tables and the server have in common.
+    pub pairing_id: String,
+    /// The run of the server that was last read.
+    pub run_id: String,
+    /// Entries that were deleted unread, at least.
+    pub deleted: i64,
+    /// Why tables and server may differ; None once a check has found that they don't.
+    pub unchecked: Option<String>,
+}
+
+/// The setting with the events of the shop's statements that were run.
+const EVENTS: &str = "statements";
+
+impl Store {
+    pub async fn group(&self, stream: &str, group: &str) -> Result<Option<Group>, Fault> {
+        let mut select = self.select(READ, "groups", "stream = ");
+        select.bind(Arg::Text(stream)).push(" AND group_name = ").bind(Arg::Text(group));
+        let mut open = self.begin_reading().await?;
+        let row = open.values(&select, READ).await?.pop();
+        open.commit().await?;
+        let Some(row) = row else { return Ok(None) };
+        let mut values = Values::of(row);
+        Ok(Some(Group {
+            pairing_id: values.text()?,
+            run_id: values.text()?,
+            deleted: values.number()?,
+            unchecked: values.maybe_text()?,
+        }))
+    }
+
+    /// Writes a group as it is from now on.
+    pub async fn save_group(&self, stream: &str, name: &str, group: &Group) -> Result<(), Fault> {
+        let args = vec![
+            Arg::Text(stream),
+            Arg::Text(name),
+            Arg::Text(&group.pairing_id),
+            Arg::Text(&group.run_id),
+            Arg::Int(group.deleted),
+            Arg::MaybeText(group.unchecked.as_deref()),
+            Arg::Int(now_ms()),
+        ];
+        self.execute(&self.tables().replace("groups", GROUP_COLUMNS, 2, args)).await
+    }
+
+    /// Tables and server may differ from now on, for this reason; so many entries are gone.
+    pub async fn uncheck(
+        &self,
+        stream: &str,
+        group: &str,
+        why: &str,
+        deleted: u64,
+    ) -> Result<(), Fault> {
+        let deleted = i64::try_from(deleted).unwrap_or(i64::MAX);
+        let sql = "UPDATE {groups} SET deleted = deleted + ?, unchecked = ?, at_ms = ? WHERE \
+                   stream = ? AND group_name = ?";
+        let args = [
+            Arg::Int(deleted),
+            Arg::Text(why),
+            Arg::Int(now_ms()),
+            Arg::Text(stream),
+            Arg::Text(group),
+        ];
+        self.execute(&self.tables().sql(sql, args)).await
+    }
+
+    /// A check has found that all agrees, unless something new has happened meanwhile.
+    pub async fn checked(&self, stream: &str, name: &str, group: &Group) -> Result<(), Fault> {
+        let sql = "UPDATE {groups} SET unchecked = NULL, at_ms = ? WHERE stream = ? AND \
+                   group_name = ? AND deleted = ? AND run_id = ?";
+        let args = [
+            Arg::Int(now_ms()),
+            Arg::Text(stream),
+            Arg::Text(name),
+            Arg::Int(group.deleted),
+            Arg::Text(&group.run_id),
+        ];
+        self.execute(&self.tables().sql(sql, args)).await
+    }
+
+    /// How many orders have a conflict that nobody has resolved.
+    pub async fn conflicts(&self) -> Result<u64, Fault> {
+        let sql = "SELECT [COUNT(*)] FROM {orders} WHERE conflict IS NOT NULL";
+        self.number(sql, &[]).await
+    }
+
+    /// The vouchers that have rows.
+    pub async fn vouchers(&self) -> Result<BTreeSet<String>, Fault> {
+        let sql = "SELECT DISTINCT voucher_id FROM {voucher_sales}";
+        let found: Vec<[String; 1]> = self.read_texts(&self.tables().sql(sql, [])).await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    pub(super) async fn number(&self, sql: &str, args: &[Arg<'_>]) -> Result<u64, Fault> {
+        let statement = self.tables().sql(sql, args.iter().copied());
+        let found: Vec<[String; 1]> = self.read_texts(&statement).await?;
+        let number = found.first().and_then(|[number]| number.parse().ok());
+        number.ok_or_else(|| Fault::Failed("a count is no number".to_owned()))
+    }
+
+    /// The events of the shop's statements that were run with rows of these tables, and that the
+    /// file lacks.
+    pub async fn missing_events(&self) -> Result<Vec<String>, Fault> {
+        let sql = "SELECT value FROM {settings} WHERE name = ?";
+        let found = self.tables().sql(sql, [Arg::Text(EVENTS)]);
+        let found: Vec<[String; 1]> = self.read_texts(&found).await?;
+        let events: BTreeSet<String> = self.shop().events().map(str::to_owned).collect();
+        let known = found.into_iter().flatten().next().unwrap_or_default();
+        let known: BTreeSet<String> = known.split_whitespace().map(str::to_owned).collect();
+        self.note_events(&known);
+        Ok(known.difference(&events).cloned().collect())
+    }
+
+    /// The steps are committed, so the tables remember their events.
+    pub(super) fn note_steps(&self, steps: &[Step]) {
+        let run = steps.iter().map(|step| step.change).filter(|change| self.shop().has(*change));
+        let run: BTreeSet<String> = run.map(|change| change.word().to_owned()).collect();
+        self.note_events(&run);
+    }
+
+    /// Orders reach an event that the file has no statements for: says so once.
+    fn warn_of_missing(&self, change: Change) {
+        static SAID: Mutex<BTreeSet<Change>> = Mutex::new(BTreeSet::new());
+        let is_new = SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(change);
+        if is_new {
+            warn!(
+                "--statements has no {}: orders come to it, and the shop's tables are not changed \
+                 then",
+                change.word()
+            );
+        }
+    }
+
+    /// Remembers the events of the statements that are run with these steps.
+    pub(super) async fn remember(&self, open: &mut Open, steps: &[Step]) -> Result<(), Fault> {
+        if !self.shop().is_empty() {
+            steps.iter().filter(|step| !self.shop().has(step.change)).for_each(|step| {
+                self.warn_of_missing(step.change);
+            });
+        }
+        let events: BTreeSet<&str> = self.shop().events().collect();
+        let run = steps.iter().map(|step| step.change.word()).filter(|word| events.contains(word));
+        let Some(all) = self.new_events(run) else { return Ok(()) };
+        let args = vec![Arg::Text(EVENTS), Arg::Text(&all)];
+        Ok(open.execute(&self.tables().replace("settings", "name, value", 1, args)).await?)
+    }
+}

@@ -1,0 +1,114 @@
+//! The lines that are only appended: what entries said, and what is to be refunded.
+
+use domain::payments::Outcome as Paid;
+use domain::rows::{Report, Times};
+
+use super::statement::Arg;
+use crate::accounts::{Order, RefundLine};
+use crate::order_events::{Event, OrderKey, Which};
+
+pub const CHANGE_COLUMNS: &str =
+    "voucher_id, sale_id, order_id, user_id, entry, says, units, kept, ref, paid, how, at_ms";
+pub const REFUND_COLUMNS: &str =
+    "ref, voucher_id, sale_id, order_id, user_id, first_unit, last_unit, units, why, at_ms";
+
+/// What an entry said of an order.
+pub(super) struct ChangeLine {
+    key: OrderKey,
+    entry: String,
+    says: &'static str,
+    units: i64,
+    kept: Option<i64>,
+    reference: Option<String>,
+    paid: Option<i64>,
+    how: String,
+}
+
+/// The stream and the id of an entry.
+pub(super) fn entry(event: &Event) -> String {
+    let (which, id) = event.place;
+    format!("{} {id}", which.word())
+}
+
+/// Is the entry the one that the row itself names as its acceptance?
+pub(super) fn is_in_row(event: &Event, order: &Order) -> bool {
+    let is_first = match &order.unmanaged {
+        Some(known) => known.accepted().next() == Some(&event.place.1),
+        None => order.account.row.accepted == Times::Once(event.place.1),
+    };
+    event.place.0 == Which::Orders && is_first
+}
+
+impl ChangeLine {
+    pub fn of(event: &Event) -> Self {
+        let (says, units, kept, payment) = match &event.report {
+            Report::Accepted { units, .. } => ("accepted", *units, None, None),
+            Report::Confirmed { units, payment } => ("confirmed", *units, None, payment.as_ref()),
+            Report::Payment { outcome, payment, units } => {
+                let says = match outcome {
+                    Paid::Late => "late",
+                    Paid::Second => "duplicate",
+                    Paid::Unknown => "unmatched",
+                    Paid::First | Paid::Released => "released",
+                };
+                (says, *units, None, Some(payment))
+            }
+            Report::Released(it) if it.kept > 0 => ("reduced", it.units, Some(it.kept), None),
+            Report::Released(it) => {
+                (event.reason.map_or("cancelled", |why| why.word()), it.units, Some(0), None)
+            }
+        };
+        let release = match &event.report {
+            Report::Released(release) => Some(release),
+            _ => None,
+        };
+        let how = [
+            (release.is_some_and(|it| it.is_norestock), "norestock"),
+            (release.is_some_and(|it| it.is_refunded), "refunded"),
+        ];
+        let how = how.into_iter().filter(|(is_so, _)| *is_so).map(|(_, word)| word);
+        Self {
+            key: event.key.clone(),
+            entry: entry(event),
+            says,
+            units,
+            kept,
+            reference: event.reference().map(str::to_owned),
+            paid: payment.and_then(|payment| payment.units),
+            how: how.collect::<Vec<_>>().join(" "),
+        }
+    }
+
+    pub fn args(&self, now: i64) -> Vec<Arg<'_>> {
+        vec![
+            Arg::Text(&self.key.voucher),
+            Arg::Text(&self.key.sale),
+            Arg::Text(&self.key.order),
+            Arg::Text(&self.key.user),
+            Arg::Text(&self.entry),
+            Arg::Text(self.says),
+            Arg::Int(self.units),
+            Arg::MaybeInt(self.kept),
+            Arg::MaybeText(self.reference.as_deref()),
+            Arg::MaybeInt(self.paid),
+            Arg::Text(&self.how),
+            Arg::Int(now),
+        ]
+    }
+}
+
+pub(super) fn refund_args(line: &RefundLine, now: i64) -> Vec<Arg<'_>> {
+    let units = line.last.checked_sub(line.first).and_then(|more| more.checked_add(1));
+    vec![
+        Arg::Text(&line.reference),
+        Arg::Text(&line.key.voucher),
+        Arg::Text(&line.key.sale),
+        Arg::Text(&line.key.order),
+        Arg::Text(&line.key.user),
+        Arg::Int(line.first),
+        Arg::Int(line.last),
+        Arg::MaybeInt(units.filter(|_| line.last != i64::MAX)),
+        Arg::Text(line.why),
+        Arg::Int(now),
+    ]
+}

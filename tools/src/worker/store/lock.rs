@@ -1,0 +1,144 @@
+//! The accounts of a transaction: read, and locked until it ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::account::Conflicts;
+
+use super::Fault;
+use super::database::Store;
+use super::orders::{ORDER_COLUMNS, PAYMENT_COLUMNS, read_order, read_payment};
+use super::statement::{Arg, Columns, Dialect, ROWS_MAX, Statement, names};
+use super::transaction::Open;
+use crate::accounts::{Accounts, Order, Payment, View};
+use crate::order_events::OrderKey;
+
+pub const ORDER_KEY: &str = "voucher_id, sale_id, order_id, user_id";
+pub const PAYMENT_KEY: &str = "ref, voucher_id, sale_id, order_id, user_id";
+
+/// The accounts of a transaction, and what they were when it began.
+pub(super) struct Locked {
+    pub accounts: Accounts,
+    pub before: BTreeMap<OrderKey, Before>,
+}
+
+/// An order as it was when the transaction began, and what a reader saw.
+pub(super) struct Before {
+    pub order: Order,
+    pub view: View,
+}
+
+impl Store {
+    /// Locks some orders, and all payments of theirs and of these references.
+    pub(super) async fn lock(
+        &self,
+        open: &mut Open,
+        keys: &BTreeSet<&OrderKey>,
+        mut references: BTreeSet<String>,
+    ) -> Result<Locked, Fault> {
+        let mut accounts = Accounts::default();
+        let mut before = BTreeMap::new();
+        let keys: Vec<&OrderKey> = keys.iter().copied().collect();
+        for keys in keys.chunks(ROWS_MAX) {
+            let mut select = self.select(ORDER_COLUMNS, "orders", "");
+            let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
+            select.bind_triples("order_id", triples.collect::<BTreeSet<_>>());
+            self.locking(&mut select, ORDER_KEY);
+            for row in open.values(&select, ORDER_COLUMNS).await? {
+                let (key, order) = read_order(row)?;
+                accounts.insert(key, order);
+            }
+        }
+        // Of an order without a row no payment is known.
+        let with_rows: Vec<OrderKey> = accounts.orders().map(|(key, _)| key.clone()).collect();
+        if with_rows.iter().any(OrderKey::is_managed) {
+            references.extend(self.references_of(open, &with_rows).await?);
+        }
+        self.lock_references(open, &references).await?;
+        for (key, reference, payment) in self.payments_of(open, &references).await? {
+            accounts.insert_payment(key, reference, payment);
+        }
+        accounts.see_users();
+        for (key, order) in accounts.orders() {
+            let view = order.view(accounts.conflicts(key));
+            before.insert(key.clone(), Before { order: order.clone(), view });
+        }
+        Ok(Locked { accounts, before })
+    }
+
+    pub(super) fn select<'a>(&self, columns: Columns, table: &str, rest: &str) -> Statement<'a> {
+        let sql = format!("SELECT {} FROM {{{table}}} WHERE {rest}", names(columns));
+        self.tables().sql(&sql, [])
+    }
+
+    /// Locks the rows of a selection, always in the order of their key, so that two workers rarely
+    /// deadlock. SQLite has only one writer.
+    fn locking(&self, select: &mut Statement<'_>, key: &str) {
+        if self.tables().dialect() != Dialect::Sqlite {
+            select.push(&format!(" ORDER BY {key} FOR UPDATE"));
+        }
+    }
+
+    /// The references of the payments of some orders.
+    async fn references_of(
+        &self,
+        open: &mut Open,
+        keys: &[OrderKey],
+    ) -> Result<BTreeSet<String>, Fault> {
+        let mut references = BTreeSet::new();
+        for keys in keys.chunks(ROWS_MAX) {
+            let mut select = self.tables().sql("SELECT ref FROM {payments} WHERE ", []);
+            let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
+            select.bind_triples("order_id", triples.collect::<BTreeSet<_>>());
+            let found: Vec<[String; 1]> = open.texts(&select).await?;
+            references.extend(found.into_iter().flatten());
+        }
+        Ok(references)
+    }
+
+    /// Two orders may get the same payment at once, before either has a row of it: whoever is
+    /// second waits here, and then sees the first.
+    async fn lock_references(
+        &self,
+        open: &mut Open,
+        references: &BTreeSet<String>,
+    ) -> Result<(), Fault> {
+        if self.tables().dialect() == Dialect::Sqlite {
+            return Ok(());
+        }
+        let references: Vec<&str> = references.iter().map(String::as_str).collect();
+        for references in references.chunks(ROWS_MAX) {
+            let rows = references.iter().map(|reference| vec![Arg::Text(reference), Arg::Int(0)]);
+            let mut insert = self.tables().insert_into("payment_refs", "ref, beyond", rows);
+            insert.or_change("ref", [("ref", String::new())].into_iter());
+            open.execute(&insert).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn payments_of(
+        &self,
+        open: &mut Open,
+        references: &BTreeSet<String>,
+    ) -> Result<Vec<(OrderKey, String, Payment)>, Fault> {
+        let (mut payments, references) = (Vec::new(), references.iter().collect::<Vec<_>>());
+        for references in references.chunks(ROWS_MAX) {
+            let mut select = self.select(PAYMENT_COLUMNS, "payments", "ref IN ");
+            select.bind_list(references.iter().map(|reference| Arg::Text(reference)));
+            self.locking(&mut select, PAYMENT_KEY);
+            for row in open.values(&select, PAYMENT_COLUMNS).await? {
+                payments.push(read_payment(row)?);
+            }
+        }
+        Ok(payments)
+    }
+}
+
+impl Locked {
+    pub fn conflicts_before(&self, key: &OrderKey) -> Conflicts {
+        self.before.get(key).map_or(Conflicts::NONE, |before| before.view.conflicts)
+    }
+
+    pub fn before(&self, key: &OrderKey) -> Option<&Order> {
+        self.before.get(key).map(|before| &before.order)
+    }
+}

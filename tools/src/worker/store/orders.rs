@@ -1,0 +1,380 @@
+//! The rows of orders and of payments: which columns they have, and how an account becomes a row
+//! and is read from one.
+
+use domain::account::{Conflicts, Shop};
+use domain::book::{Reason, State};
+use domain::entry_id::EntryId;
+use domain::homes::Stated;
+use domain::rows::{Phase, Row, Times, Unmanaged};
+use domain::rulings::{Basis, Ruling, Word};
+use domain::unit_set::UnitSet;
+use serde_json::json;
+
+use super::statement::Kind::{Number, Text};
+use super::statement::{Arg, Columns, Value, Values, odd};
+use crate::accounts::{Order, Payment, View};
+use crate::order_events::OrderKey;
+
+pub const ORDER_COLUMNS: Columns = &[
+    ("voucher_id", Text),
+    ("sale_id", Text),
+    ("order_id", Text),
+    ("user_id", Text),
+    ("units", Number),
+    ("state", Text),
+    ("deadline_ms", Number),
+    ("ref", Text),
+    ("conflict", Text),
+    ("asked", Number),
+    ("sold", Number),
+    ("held_to", Number),
+    ("sold_to", Number),
+    ("asked_least", Number),
+    ("confirmed_least", Number),
+    ("accepted", Text),
+    ("confirmed", Text),
+    ("released", Text),
+    ("flags", Number),
+    ("reason", Text),
+    ("shop_state", Text),
+    ("shop_units", Number),
+    ("rulings", Number),
+    ("ruling", Text),
+    ("created_ms", Number),
+    ("updated_ms", Number),
+];
+
+pub const PAYMENT_COLUMNS: Columns = &[
+    ("ref", Text),
+    ("voucher_id", Text),
+    ("sale_id", Text),
+    ("order_id", Text),
+    ("user_id", Text),
+    ("units", Number),
+    ("confirmed", Text),
+    ("flags", Number),
+    ("had", Number),
+    ("stated", Number),
+    ("released", Text),
+    ("elsewhere", Text),
+    ("ruled_elsewhere", Text),
+    ("refunded", Text),
+    ("updated_ms", Number),
+];
+
+const IS_AT_ONCE: i64 = 1;
+const IS_NORESTOCK: i64 = 2;
+
+const PAYS: i64 = 1;
+const LATE: i64 = 2;
+const DUPLICATE: i64 = 4;
+const UNMATCHED: i64 = 8;
+const OF_RELEASED: i64 = 16;
+const NOTHING: i64 = 32;
+const SEVERAL: i64 = 64;
+
+/// The word in the column of an order of which only payments are known.
+const UNKNOWN: &str = "unknown";
+
+/// A row with the texts of its columns.
+pub struct OrderRow<'o> {
+    key: &'o OrderKey,
+    order: &'o Order,
+    view: View,
+    accepted: String,
+    confirmed: String,
+    released: String,
+    conflict: Option<String>,
+    ruling: Option<String>,
+}
+
+fn times(times: Times<EntryId>) -> String {
+    match times {
+        Times::Never => String::new(),
+        Times::Book => "-".to_owned(),
+        Times::Once(id) => id.to_string(),
+        Times::More => "+".to_owned(),
+    }
+}
+
+fn times_of(text: &str) -> sqlx::Result<Times<EntryId>> {
+    Ok(match text {
+        "" => Times::Never,
+        "-" => Times::Book,
+        "+" => Times::More,
+        id => Times::Once(EntryId::parse(id.as_bytes()).ok_or_else(|| odd("the id of an entry"))?),
+    })
+}
+
+fn list<'i>(ids: impl Iterator<Item = &'i EntryId>) -> String {
+    ids.map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn list_of(text: &str) -> sqlx::Result<Vec<EntryId>> {
+    let id = |id: &str| EntryId::parse(id.as_bytes()).ok_or_else(|| odd("a list of entries"));
+    text.split(' ').filter(|id| !id.is_empty()).map(id).collect()
+}
+
+fn units_of(text: &str) -> sqlx::Result<UnitSet> {
+    UnitSet::parse(text.as_bytes()).map_err(|_| odd("a set of units"))
+}
+
+impl<'o> OrderRow<'o> {
+    pub fn new(key: &'o OrderKey, order: &'o Order, view: View) -> Self {
+        let (accepted, released) = match &order.unmanaged {
+            Some(known) => (list(known.accepted()), list(known.released())),
+            None => (times(order.account.row.accepted), String::new()),
+        };
+        let conflicts = view.conflicts;
+        Self {
+            key,
+            order,
+            accepted,
+            released,
+            confirmed: times(order.account.row.confirmed),
+            conflict: (!conflicts.is_none()).then(|| conflicts.letters()),
+            ruling: order.account.ruling.as_ref().map(ruling_text),
+            view,
+        }
+    }
+
+    /// In the order of the columns.
+    pub fn args(&self, now_ms: i64) -> Vec<Arg<'_>> {
+        let (order, row) = (self.order, &self.order.account.row);
+        let flags = i64::from(row.is_at_once) * IS_AT_ONCE;
+        let flags = flags | (i64::from(row.is_norestock) * IS_NORESTOCK);
+        let created = if order.created_ms > 0 { order.created_ms } else { now_ms };
+        vec![
+            Arg::Text(&self.key.voucher),
+            Arg::Text(&self.key.sale),
+            Arg::Text(&self.key.order),
+            Arg::Text(&self.key.user),
+            Arg::Int(self.view.units),
+            Arg::Text(self.view.state.map_or(UNKNOWN, State::word)),
+            Arg::MaybeInt(order.deadline_ms),
+            Arg::MaybeText(self.view.reference.as_deref()),
+            Arg::MaybeText(self.conflict.as_deref()),
+            Arg::Int(row.asked),
+            Arg::Int(row.sold),
+            Arg::MaybeInt(row.held_to),
+            Arg::MaybeInt(row.sold_to),
+            Arg::MaybeInt(row.asked_least),
+            Arg::MaybeInt(row.confirmed_least),
+            Arg::Text(&self.accepted),
+            Arg::Text(&self.confirmed),
+            Arg::Text(&self.released),
+            Arg::Int(flags),
+            Arg::Text(order.reason.map_or("", Reason::word)),
+            Arg::Text(shop_word(order.account.shop.phase)),
+            Arg::Int(order.account.shop.units),
+            Arg::Int(i64::try_from(order.account.rulings).unwrap_or(i64::MAX)),
+            Arg::MaybeText(self.ruling.as_deref()),
+            Arg::Int(created),
+            Arg::Int(now_ms),
+        ]
+    }
+}
+
+/// What the shop's tables have of an order, as a word.
+fn shop_word(phase: Option<Phase>) -> &'static str {
+    match phase {
+        None => "",
+        Some(Phase::Held) => "held",
+        Some(Phase::Sold) => "sold",
+        Some(Phase::Released) => "released",
+        Some(Phase::ReleasedSold) => "refunded",
+    }
+}
+
+fn shop_phase(word: &str) -> sqlx::Result<Option<Phase>> {
+    Ok(match word {
+        "" => None,
+        "held" => Some(Phase::Held),
+        "sold" => Some(Phase::Sold),
+        "released" => Some(Phase::Released),
+        "refunded" => Some(Phase::ReleasedSold),
+        _ => return Err(odd("a state of the shop's tables")),
+    })
+}
+
+/// An order from its row, without its payments.
+pub fn read_order(row: Vec<Value>) -> sqlx::Result<(OrderKey, Order)> {
+    let mut values = Values::of(row);
+    let mut text = || values.text();
+    let key = OrderKey { voucher: text()?, sale: text()?, order: text()?, user: text()? };
+    values.number()?;
+    values.text()?;
+    let deadline_ms = values.maybe_number()?;
+    values.maybe_text()?;
+    values.maybe_text()?;
+    let [asked, sold] = [values.number()?, values.number()?];
+    let mut bound = || values.maybe_number();
+    let [held_to, sold_to, asked_least, confirmed_least] = [bound()?, bound()?, bound()?, bound()?];
+    let [accepted, confirmed, released] = [values.text()?, values.text()?, values.text()?];
+    let flags = values.number()?;
+    let reason = Reason::parse(values.text()?.as_bytes());
+    let shop = Shop { phase: shop_phase(&values.text()?)?, units: values.number()? };
+    let rulings = u64::try_from(values.number()?).map_err(|_| odd("a count"))?;
+    let ruling = values.maybe_text()?.map(|text| ruling_of(&text)).transpose()?;
+    let created_ms = values.number()?;
+    let mut order = Order { reason, deadline_ms, created_ms, ..Order::default() };
+    order.account.shop = shop;
+    (order.account.rulings, order.account.ruling) = (rulings, ruling);
+    if key.is_managed() {
+        order.account.row = Row {
+            asked,
+            sold,
+            held_to,
+            sold_to,
+            accepted: times_of(&accepted)?,
+            confirmed: times_of(&confirmed)?,
+            is_at_once: flags & IS_AT_ONCE != 0,
+            asked_least,
+            confirmed_least,
+            is_norestock: flags & IS_NORESTOCK != 0,
+        };
+    } else {
+        let mut known = Unmanaged::default();
+        list_of(&accepted)?.into_iter().for_each(|id| known.accept(id, asked));
+        list_of(&released)?.into_iter().for_each(|id| known.release(id, None, asked));
+        order.unmanaged = Some(known);
+        order.follow_unmanaged();
+    }
+    Ok((key, order))
+}
+
+/// A ruling as JSON, for the column.
+pub fn ruling_text(ruling: &Ruling<String>) -> String {
+    let Basis { asked, sold, held_to, sold_to, payments } = &ruling.basis;
+    json!({
+        "ruled": ruling.word.word(),
+        "kept": ruling.kept,
+        "ref": ruling.reference,
+        "without_units": ruling.is_without_units,
+        "conflicts": ruling.conflicts.bits(),
+        "asked": asked,
+        "sold": sold,
+        "held_to": held_to,
+        "sold_to": sold_to,
+        "payments": payments,
+    })
+    .to_string()
+}
+
+fn ruling_of(text: &str) -> sqlx::Result<Ruling<String>> {
+    #[derive(serde::Deserialize)]
+    struct Written {
+        ruled: String,
+        kept: i64,
+        #[serde(rename = "ref")]
+        reference: Option<String>,
+        without_units: bool,
+        conflicts: u16,
+        asked: i64,
+        sold: i64,
+        held_to: Option<i64>,
+        sold_to: Option<i64>,
+        payments: Vec<(String, Option<i64>)>,
+    }
+    let it: Written = serde_json::from_str(text).map_err(|_| odd("a ruling"))?;
+    let basis = Basis {
+        asked: it.asked,
+        sold: it.sold,
+        held_to: it.held_to,
+        sold_to: it.sold_to,
+        payments: it.payments,
+    };
+    Ok(Ruling {
+        word: Word::parse(&it.ruled).ok_or_else(|| odd("a ruling"))?,
+        kept: it.kept,
+        reference: it.reference,
+        is_without_units: it.without_units,
+        conflicts: Conflicts::of_bits(it.conflicts),
+        basis,
+    })
+}
+
+/// A payment's row with the texts of its columns.
+pub struct PaymentRow<'p> {
+    key: &'p OrderKey,
+    reference: &'p str,
+    payment: &'p Payment,
+    confirmed: String,
+    units: [String; 4],
+}
+
+impl<'p> PaymentRow<'p> {
+    pub fn new(key: &'p OrderKey, reference: &'p str, payment: &'p Payment) -> Self {
+        let Payment { released, elsewhere, ruled_elsewhere, lines, .. } = payment;
+        let units = [released, elsewhere, ruled_elsewhere, lines].map(UnitSet::write);
+        Self { key, reference, payment, confirmed: times(payment.confirmed), units }
+    }
+
+    /// In the order of the columns.
+    pub fn args(&self, now_ms: i64) -> Vec<Arg<'_>> {
+        let it = self.payment;
+        let is_several = matches!(it.stated, Stated::Several(_));
+        let flags = [
+            (it.pays, PAYS),
+            (it.is_late, LATE),
+            (it.is_duplicate, DUPLICATE),
+            (it.is_unmatched, UNMATCHED),
+            (it.is_of_released, OF_RELEASED),
+            (it.is_nothing, NOTHING),
+            (is_several, SEVERAL),
+        ];
+        let flags = flags.into_iter().filter(|(is_so, _)| *is_so).map(|(_, flag)| flag).sum();
+        let [released, elsewhere, ruled_elsewhere, lines] = &self.units;
+        vec![
+            Arg::Text(self.reference),
+            Arg::Text(&self.key.voucher),
+            Arg::Text(&self.key.sale),
+            Arg::Text(&self.key.order),
+            Arg::Text(&self.key.user),
+            Arg::MaybeInt(it.units()),
+            Arg::Text(&self.confirmed),
+            Arg::Int(flags),
+            Arg::Int(it.had),
+            Arg::MaybeInt(it.stated.units()),
+            Arg::Text(released),
+            Arg::Text(elsewhere),
+            Arg::Text(ruled_elsewhere),
+            Arg::Text(lines),
+            Arg::Int(now_ms),
+        ]
+    }
+}
+
+/// A payment from its row.
+pub fn read_payment(row: Vec<Value>) -> sqlx::Result<(OrderKey, String, Payment)> {
+    let mut values = Values::of(row);
+    let reference = values.text()?;
+    let mut text = || values.text();
+    let key = OrderKey { voucher: text()?, sale: text()?, order: text()?, user: text()? };
+    values.maybe_number()?;
+    let confirmed = times_of(&values.text()?)?;
+    let (flags, had, stated) = (values.number()?, values.number()?, values.maybe_number()?);
+    let mut set = || units_of(&values.text()?);
+    let [released, elsewhere, ruled_elsewhere, lines] = [set()?, set()?, set()?, set()?];
+    let has = |flag| flags & flag != 0;
+    let payment = Payment {
+        confirmed,
+        pays: has(PAYS),
+        is_late: has(LATE),
+        is_duplicate: has(DUPLICATE),
+        is_unmatched: has(UNMATCHED),
+        is_of_released: has(OF_RELEASED),
+        had,
+        stated: match stated {
+            None => Stated::Never,
+            Some(units) if has(SEVERAL) => Stated::Several(units),
+            Some(units) => Stated::Once(units),
+        },
+        released,
+        elsewhere,
+        ruled_elsewhere,
+        lines,
+        is_nothing: has(NOTHING),
+    };
+    Ok((key, reference, payment))
+}

@@ -1,0 +1,232 @@
+//! What a check reads of the tables, and the transaction of a ruling.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tokio::time::timeout;
+
+use super::apply::Writes;
+use super::database::{ANSWER_WAIT, Store, silent};
+use super::orders::{ORDER_COLUMNS, PAYMENT_COLUMNS, read_order, read_payment, ruling_text};
+use super::statement::{Arg, ROWS_MAX};
+use super::{Fault, now_ms};
+use crate::accounts::{Accounts, RefundLine};
+use crate::order_events::OrderKey;
+use crate::steps::Change;
+
+pub const RULING_COLUMNS: &str =
+    "voucher_id, sale_id, order_id, user_id, number, ruled_by, ruling, at_ms";
+
+/// How often a ruling is tried while other transactions are in the way.
+const TRIES: u32 = 5;
+
+/// What the tables have of some vouchers.
+#[derive(Default)]
+pub struct Ledger {
+    /// Their orders with all payments, and those of other vouchers with the same references.
+    pub accounts: Accounts,
+    /// By voucher and sale: the sum of units, and whether a check has closed the sale.
+    pub sales: BTreeMap<(String, String), (i64, bool)>,
+    /// Units refunded beyond what was due, which an operator has acknowledged, by reference.
+    pub acknowledged: BTreeMap<String, i64>,
+}
+
+/// Why a ruling is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Something else has changed the order, or its payments, meanwhile.
+    Changed,
+    /// The file of statements lacks this event, which the ruling needs.
+    Lacks(Change),
+}
+
+/// What a ruling has written.
+#[derive(Debug, Default)]
+pub struct Ruled {
+    pub lines: Vec<RefundLine>,
+}
+
+impl Store {
+    /// What the tables have of some vouchers.
+    pub async fn ledger(&self, vouchers: &[&str]) -> Result<Ledger, Fault> {
+        let mut open = self.begin_reading().await?;
+        let mut ledger = Ledger::default();
+        let list = || vouchers.iter().map(|voucher| Arg::Text(voucher));
+        let mut select = self.select(ORDER_COLUMNS, "orders", "voucher_id IN ");
+        select.bind_list(list());
+        for row in open.values(&select, ORDER_COLUMNS).await? {
+            let (key, order) = read_order(row)?;
+            ledger.accounts.insert(key, order);
+        }
+        let its = "ref IN (SELECT ref FROM {payments} WHERE voucher_id IN ";
+        let mut select = self.select(PAYMENT_COLUMNS, "payments", its);
+        select.bind_list(list()).push(")");
+        let payments = open.values(&select, PAYMENT_COLUMNS).await?;
+        let payments = payments.into_iter().map(read_payment).collect::<sqlx::Result<Vec<_>>>()?;
+        // Orders of other vouchers with a payment of these: parts of a cart, or conflicts.
+        let others = payments.iter().map(|(key, ..)| key);
+        let others: BTreeSet<&OrderKey> =
+            others.filter(|key| ledger.accounts.get(key).is_none()).collect();
+        let others: Vec<&OrderKey> = others.into_iter().collect();
+        for keys in others.chunks(ROWS_MAX) {
+            let mut select = self.select(ORDER_COLUMNS, "orders", "");
+            let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
+            select.bind_triples("order_id", triples);
+            for row in open.values(&select, ORDER_COLUMNS).await? {
+                let (key, order) = read_order(row)?;
+                ledger.accounts.insert(key, order);
+            }
+        }
+        for (key, reference, payment) in payments {
+            ledger.accounts.insert_payment(key, reference, payment);
+        }
+        ledger.accounts.see_users();
+        let number = |text: String| {
+            text.parse::<i64>().map_err(|_| Fault::Failed("a sum is no number".to_owned()))
+        };
+        let sql = "SELECT voucher_id, sale_id, [units], [is_closed] FROM {voucher_sales} WHERE \
+                   voucher_id IN ";
+        let mut select = self.tables().sql(sql, []);
+        select.bind_list(list());
+        for [voucher, sale, units, closed] in open.texts(&select).await? {
+            ledger.sales.insert((voucher, sale), (number(units)?, closed == "1"));
+        }
+        let sql = "SELECT ref, [beyond] FROM {payment_refs} WHERE beyond > 0";
+        for [reference, units] in open.texts(&self.tables().sql(sql, [])).await? {
+            ledger.acknowledged.insert(reference, number(units)?);
+        }
+        open.commit().await?;
+        Ok(ledger)
+    }
+
+    /// The accounts of some orders, with all their payments and what these are to others.
+    pub async fn accounts(&self, keys: &BTreeSet<OrderKey>) -> Result<Accounts, Fault> {
+        let mut open = self.begin().await?;
+        // The locks end with the transaction, which writes nothing.
+        let locked = self.lock(&mut open, &keys.iter().collect(), BTreeSet::new()).await?;
+        Ok(locked.accounts)
+    }
+
+    /// Those of some references that any payment here has.
+    pub async fn known_references(&self, references: &[&str]) -> Result<BTreeSet<String>, Fault> {
+        let mut open = self.begin_reading().await?;
+        let mut known = BTreeSet::new();
+        for references in references.chunks(ROWS_MAX) {
+            let mut select =
+                self.tables().sql("SELECT DISTINCT ref FROM {payments} WHERE ref IN ", []);
+            select.bind_list(references.iter().map(|reference| Arg::Text(reference)));
+            let found: Vec<[String; 1]> = open.texts(&select).await?;
+            known.extend(found.into_iter().flatten());
+        }
+        open.commit().await?;
+        Ok(known)
+    }
+
+    /// The orders of one id, with all their payments and all orders of these payments.
+    pub async fn orders_of(&self, order: &str) -> Result<BTreeSet<OrderKey>, Fault> {
+        let sql = "SELECT voucher_id, sale_id, order_id, user_id FROM {orders} WHERE order_id = ?";
+        self.keys(sql, order).await
+    }
+
+    /// The orders that a reference is used by.
+    pub async fn users_of(&self, reference: &str) -> Result<BTreeSet<OrderKey>, Fault> {
+        let sql = "SELECT voucher_id, sale_id, order_id, user_id FROM {payments} WHERE ref = ?";
+        self.keys(sql, reference).await
+    }
+
+    async fn keys(&self, sql: &str, id: &str) -> Result<BTreeSet<OrderKey>, Fault> {
+        let found = self.read_texts(&self.tables().sql(sql, [Arg::Text(id)])).await?;
+        let key =
+            |[voucher, sale, order, user]: [String; 4]| OrderKey { voucher, sale, order, user };
+        Ok(found.into_iter().map(key).collect())
+    }
+
+    /// Changes the accounts of some orders in one transaction, writes the lines and the steps that
+    /// follow, and notes each new ruling with who made it. `change` is told the accounts of all
+    /// orders with one of these ids, and what their payments are to others.
+    pub async fn rule(
+        &self,
+        keys: &BTreeSet<OrderKey>,
+        ruled_by: &str,
+        change: impl Fn(&mut Accounts) -> Result<(), Refused>,
+    ) -> Result<Result<Ruled, Refused>, Fault> {
+        let mut tries = 0;
+        loop {
+            let tried = timeout(ANSWER_WAIT, self.rule_once(keys, ruled_by, &change)).await;
+            tries += 1;
+            match tried.unwrap_or_else(|_| Err(silent())) {
+                // Another transaction was in the way: a deadlock, or a row that both insert.
+                Err(Fault::Elsewhere(_) | Fault::Refused(_)) if tries < TRIES => {}
+                ruled => return ruled,
+            }
+        }
+    }
+
+    async fn rule_once(
+        &self,
+        keys: &BTreeSet<OrderKey>,
+        ruled_by: &str,
+        change: &impl Fn(&mut Accounts) -> Result<(), Refused>,
+    ) -> Result<Result<Ruled, Refused>, Fault> {
+        let mut open = self.begin().await?;
+        let mut locked = self.lock(&mut open, &keys.iter().collect(), BTreeSet::new()).await?;
+        if let Err(refused) = change(&mut locked.accounts) {
+            return Ok(Err(refused));
+        }
+        let keys: Vec<OrderKey> = locked.accounts.orders().map(|(key, _)| key.clone()).collect();
+        let mut writes = Writes::default();
+        let mut notes = Vec::new();
+        for key in &keys {
+            locked.accounts.index(key);
+            let steps = locked.accounts.follow(key).steps;
+            // Lines that the ruling wrote by itself, and those that follow from it.
+            let before = locked.before(key).cloned().unwrap_or_default();
+            writes.refunds.extend(locked.accounts.lines_since(key, &before));
+            writes.steps.extend(steps);
+            let Some(order) = locked.accounts.get(key) else { continue };
+            let (number, ruling) = (order.account.rulings, &order.account.ruling);
+            if number != before.account.rulings {
+                let text = ruling.as_ref().map_or_else(|| "units".to_owned(), ruling_text);
+                notes.push((key.clone(), number, text));
+            }
+        }
+        let lacks = writes.steps.iter().find(|step| {
+            step.change == Change::Restored
+                && !self.shop().is_empty()
+                && !self.shop().has(step.change)
+        });
+        if let Some(step) = lacks {
+            return Ok(Err(Refused::Lacks(step.change)));
+        }
+        self.write(&mut open, &locked, &keys, &writes).await?;
+        for (key, number, ruling) in &notes {
+            let args = vec![
+                Arg::Text(&key.voucher),
+                Arg::Text(&key.sale),
+                Arg::Text(&key.order),
+                Arg::Text(&key.user),
+                Arg::Int(i64::try_from(*number).unwrap_or(i64::MAX)),
+                Arg::Text(ruled_by),
+                Arg::Text(ruling),
+                Arg::Int(now_ms()),
+            ];
+            open.execute(&self.tables().insert_into("rulings", RULING_COLUMNS, [args])).await?;
+        }
+        open.commit().await?;
+        self.note_steps(&writes.steps);
+        Ok(Ok(Ruled { lines: writes.refunds }))
+    }
+
+    /// Acknowledges that so many units of a payment were refunded beyond what was due.
+    pub async fn acknowledge_beyond(&self, reference: &str, units: i64) -> Result<(), Fault> {
+        let args = vec![Arg::Text(reference), Arg::Int(units)];
+        self.execute(&self.tables().replace("payment_refs", "ref, beyond", 1, args)).await
+    }
+
+    /// A check has found a sale that is over consistent: it stays so after SECKILL.DROP.
+    pub async fn close_sale(&self, voucher: &str, sale: &str, units: i64) -> Result<(), Fault> {
+        let sql = "UPDATE {voucher_sales} SET is_closed = 1 WHERE voucher_id = ? AND sale_id = ? \
+                   AND units = ?";
+        let args = [Arg::Text(voucher), Arg::Text(sale), Arg::Int(units)];
+        self.execute(&self.tables().sql(sql, args)).await
+    }
+}
