@@ -9,6 +9,7 @@ use redis::{RedisResult, cmd};
 use seckill_tools::server_info::fields;
 use tracing::warn;
 
+use crate::options::Options;
 use crate::order_events::Which;
 use crate::settings::is_refused;
 use crate::source::Source;
@@ -106,15 +107,28 @@ async fn run_id(source: &mut Source) -> RedisResult<String> {
 /// Pairs server and tables at the start of a worker, and sees whether the server is another run
 /// than the one that was last read; or says why nothing is read from this server. Also whether
 /// nothing was read from it before.
+///
+/// A worker that runs `--once` with the database that is assumed where none is named begins no
+/// history there: the group's database is another one, and would never get these entries.
 pub async fn pair(
     source: &mut Source,
     store: &Store,
-    with_statements: bool,
+    options: &Options,
 ) -> Result<Result<(Group, bool), String>, Fault> {
     let [orders, name] = [source.name(Which::Orders), source.group()].map(str::to_owned);
     let run_id = run_id(source).await?;
     let pairing = Pairing::read(source, store).await?;
     let is_new = pairing == Pairing::New;
+    let has_tables = matches!(pairing, Pairing::Same(_) | Pairing::OtherServer);
+    if options.once && !has_tables && options.site.is_database_assumed() {
+        let read = source.ours(Which::Orders).await?.unwrap_or_default().last_delivered;
+        if pairing != Pairing::New || read != EntryId::default() {
+            let group = source.group();
+            return Ok(Err(format!(
+                "group {group} has read {orders} into another database: name it by --database"
+            )));
+        }
+    }
     let mut group = match pairing {
         Pairing::Same(group) => group,
         Pairing::New => {
@@ -123,7 +137,7 @@ pub async fn pair(
             let pairing_id = set_if_none(source, &id).await?;
             let pending = source.ours(Which::Orders).await?.map_or(0, |group| group.pending);
             // Entries that another consumer has read and not acknowledged may be stored already.
-            if pending > 0 && with_statements {
+            if pending > 0 && options.shop.statements().is_some() {
                 warn!(
                     "{pending} entries of {orders} are pending for another consumer: if it has \
                      stored them and nothing makes the order id unique in the shop's tables, \

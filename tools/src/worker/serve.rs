@@ -160,7 +160,6 @@ impl StreamConsumer {
         {
             return Err(Halt::Unpaired(text));
         }
-        let with_statements = self.options.shop.statements().is_some();
         let orders = self.streams.orders.clone();
         let mut outage = Outage::of(
             "the database",
@@ -169,7 +168,7 @@ impl StreamConsumer {
             &self.totals,
         );
         let (group, is_new) = loop {
-            match pair(source, &self.store, with_statements).await {
+            match pair(source, &self.store, &self.options).await {
                 Ok(Ok(paired)) => break paired,
                 Ok(Err(text)) => return Err(Halt::Unpaired(text)),
                 Err(crate::store::Fault::Server(error)) => return Err(Halt::Redis(error)),

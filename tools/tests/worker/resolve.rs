@@ -349,6 +349,25 @@ fn another_server_is_paired_by_an_operator() {
     }
 }
 
+/// A command that names no database takes no entry of a group that has one.
+#[test]
+fn once_without_a_database_takes_no_orders_of_another() {
+    let shop = Shop::of("phone 9");
+    shop.buy("phone", "ann", "o1");
+    shop.drain(&[]);
+    shop.buy("phone", "ben", "o2");
+    let redis = shop.worker_args()[1].clone();
+    let dir = shop.server.dir();
+    for _ in 0..2 {
+        let args = ["--redis", &redis, "--once"].map(str::to_owned);
+        let (code, said) = crate::worker::asked(args.into_iter(), dir, "");
+        let words = "group seckill-worker has read stream.orders into another database";
+        assert!(code == Some(1) && said.contains(words), "{said}");
+    }
+    shop.drain(&[]);
+    assert_eq!(shop.row_count(), 2);
+}
+
 /// The database is lost: the rows come from the book, with the statements of the shop.
 #[test]
 fn a_lost_database_is_written_again_from_the_book() {

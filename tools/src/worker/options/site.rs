@@ -11,6 +11,8 @@ use seckill_tools::server::{ServerOptions, VARIABLES, first_line};
 
 use super::{Streams, text};
 
+/// The database where none is named.
+const DATABASE: &str = "sqlite:seckill.db";
 const OURS: &str = "
   SECKILL_DATABASE           the database, as --database
   SECKILL_DATABASE_PASSWORD  its password, if the URL has none";
@@ -43,7 +45,7 @@ pub struct Site {
         value_name = "URL",
         env = "SECKILL_DATABASE",
         hide_env = true,
-        default_value = "sqlite:seckill.db"
+        default_value = DATABASE
     )]
     pub database: String,
 
@@ -78,6 +80,11 @@ impl Site {
         let braces = tag.is_some() && names.iter().any(|name| name.contains('{'));
         ensure!(!braces, "with --tag, the streams' names must not have braces");
         self.server.place().map(|_| ())
+    }
+
+    /// No other database is named than the one that is assumed.
+    pub fn is_database_assumed(&self) -> bool {
+        self.database == DATABASE
     }
 
     /// The stream of releases, before a tag.
