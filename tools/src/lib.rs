@@ -4,9 +4,9 @@
 //! Sentinels; `nodes` finds the node of a key in a cluster, `connection` is a connection to a
 //! server or to a whole cluster; `server_info` reads INFO, `server_errors` says what to do about an
 //! error and `back_off` how long to wait. `voucher_keys` and `sharding` name what is on sale there,
-//! `sale_info` says how it stands, `scan` looks for it. `http` serves metrics and asks for health,
-//! `command_line` reads options, `duration` those that are a time, `signals` says when to end,
-//! `sanitize` prints what others wrote, `address` a URL.
+//! `sale_info` says how it stands, `sharded_sale` how a sale over shards does, `scan` looks for it.
+//! `http` serves metrics and asks for health, `command_line` reads options, `duration` those that
+//! are a time, `signals` says when to end, `sanitize` prints what others wrote, `address` a URL.
 
 pub mod address;
 pub mod back_off;
@@ -22,6 +22,7 @@ pub mod sentinel;
 pub mod server;
 pub mod server_errors;
 pub mod server_info;
+pub mod sharded_sale;
 pub mod sharding;
 pub mod signals;
 #[cfg(feature = "tls")]

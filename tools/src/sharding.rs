@@ -14,6 +14,13 @@ pub fn shard_voucher(sale: &str, shard: u32) -> String {
     format!("{sale}#{shard}")
 }
 
+/// The sale that a voucher may be a shard of: `7` of `7#3`.
+pub fn sale_of_shard(voucher: &str) -> Option<&str> {
+    let (sale, shard) = voucher.rsplit_once('#')?;
+    (shard.parse::<u32>().is_ok_and(|it| it.to_string() == shard) && !sale.is_empty())
+        .then_some(sale)
+}
+
 /// The key beside a shard's own keys that keeps the journal of moved units: in their slot.
 pub fn journal_key(sale: &str, shard: u32) -> String {
     let voucher = shard_voucher(sale, shard);
@@ -97,6 +104,8 @@ mod tests {
     fn a_shard_is_a_voucher_of_its_own() {
         assert_eq!(shard_voucher("7", 3), "7#3");
         assert_eq!(journal_key("7", 3), "seckill:shard:{7#3}");
+        let sales = ["7#3", "7", "7#03", "7#x", "#3"].map(sale_of_shard);
+        assert_eq!(sales, [Some("7"), None, None, None, None]);
         assert_eq!(parse_opening(&opening(16, 1_000)), Some((16, 1_000)));
         assert_eq!((parse_opening("16"), parse_opening("x:5:1")), (None, None));
         assert!(check_sale("7").is_ok());

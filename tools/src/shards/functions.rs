@@ -9,7 +9,7 @@ use domain::scripts::Sha1;
 use redis::{Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
 use seckill_tools::connection::Connection;
 
-use crate::shard::Shard;
+use seckill_tools::sharded_sale::Shard;
 
 #[derive(Clone, Copy)]
 pub enum Function {

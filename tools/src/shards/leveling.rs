@@ -14,10 +14,12 @@ use seckill_tools::signals::asked_to_end;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use seckill_tools::sharded_sale::Standing;
+
+use crate::is_silent;
 use crate::levels;
 use crate::mover::Mover;
 use crate::options::Level;
-use crate::sale::{Sale, Standing};
 
 const TELL_EVERY: Duration = Duration::from_secs(1);
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
@@ -121,9 +123,9 @@ impl<'o> Leveling<'o> {
     /// One connection: finishes what was left, then moves idle units where they are missing.
     async fn session(&mut self, stop: &mut watch::Receiver<bool>) -> Result<bool> {
         let link = Target::find(self.place.clone()).await?.connect().await?;
-        let sale = Sale::find(link, self.voucher).await?;
+        let sale = crate::find(link, self.voucher).await?;
         sale.check_not_dropping()?;
-        if !sale.is_whole() {
+        if !is_silent(&sale.lost_shards()) {
             return Ok(false);
         }
         let mut mover = Mover::new(&sale, self.options.replicas);
@@ -142,7 +144,7 @@ impl<'o> Leveling<'o> {
                 let seconds = since.elapsed().as_secs_f64();
                 eprintln!("seckill-shards: the server is back after {seconds:.1} s");
             }
-            if !standing.is_sound() {
+            if !is_silent(&standing.differences()) {
                 return Ok(false);
             }
             let mut left = standing.left();
@@ -164,7 +166,7 @@ impl<'o> Leveling<'o> {
                 break;
             }
         }
-        Ok(sale.look().await?.is_sound())
+        Ok(is_silent(&sale.look().await?.differences()))
     }
 }
 

@@ -1,9 +1,10 @@
 //! `seckill-shards`: a hot voucher on many shards. Opens the sale, shows it, and moves units from
 //! shards where they lie idle to those that are sold out.
 //!
-//! `options` the command line, `shard` the keys of a shard, `opening` makes and finds shards and
-//! opens a lost one again, `sale` reads them, `dropping` deletes them, `mover` moves units in steps
-//! that can be repeated, `levels` decides which, `leveling` goes on with that through outages.
+//! `options` the command line, `opening` makes shards and opens a lost one again, `dropping`
+//! deletes them, `mover` moves units in steps that can be repeated, `levels` decides which,
+//! `leveling` goes on with that through outages. How a sale over shards stands, `sharded_sale` of
+//! the library reads.
 //! `functions` has the library that changes a shard in one step; its parts in Lua are beside it.
 //!
 //! Exit code: 0 done, 1 the shards disagree, 2 it could not be carried out.
@@ -15,20 +16,18 @@ mod levels;
 mod mover;
 mod opening;
 mod options;
-mod sale;
-mod shard;
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 use seckill_tools::command_line::{options_anywhere, refused};
-use seckill_tools::connection::Target;
+use seckill_tools::connection::{Connection, Target};
+use seckill_tools::sharded_sale::Sale;
 use seckill_tools::sharding::check_sale;
 
 use leveling::Leveling;
 use mover::Mover;
 use options::{Action, Options};
-use sale::Sale;
 
 fn main() -> ExitCode {
     let options: Options = options_anywhere();
@@ -40,6 +39,19 @@ fn main() -> ExitCode {
         Ok(is_sound) => ExitCode::from(u8::from(!is_sound)),
         Err(error) => refused("seckill-shards", &error),
     }
+}
+
+async fn find(link: Connection, voucher: &str) -> Result<Sale> {
+    let sale = Sale::find(link, voucher).await?;
+    let none =
+        || format!("no sale of {voucher} over shards was opened here: see seckill-shards open");
+    sale.with_context(none)
+}
+
+/// Prints what is wrong; false if anything is.
+fn is_silent(wrong: &[String]) -> bool {
+    wrong.iter().for_each(|line| eprintln!("seckill-shards: {line}"));
+    wrong.is_empty()
 }
 
 /// False when the shards disagree.
@@ -57,10 +69,10 @@ async fn run(options: &Options) -> Result<bool> {
     }
     let link = Target::find(place).await?.connect().await?;
     if let Action::Open(open) = &options.action {
-        let opened = Sale::open(link.clone(), voucher, open).await?;
+        let opened = opening::open(link.clone(), voucher, open).await?;
         println!("opened {opened} of {} shards", open.shards);
     }
-    let sale = Sale::find(link, voucher).await?;
+    let sale = find(link, voucher).await?;
     if !matches!(options.action, Action::Drop { .. }) {
         sale.check_not_dropping()?;
     }
@@ -79,7 +91,7 @@ async fn run(options: &Options) -> Result<bool> {
                 sale.shard(shard)?;
             }
             ensure!(from != to, "--from and --to are the same shard");
-            if !sale.look().await?.is_sound() {
+            if !is_silent(&sale.look().await?.differences()) {
                 return Ok(false);
             }
             let mut mover = Mover::new(&sale, *replicas);
@@ -88,22 +100,22 @@ async fn run(options: &Options) -> Result<bool> {
             println!("moved {moved} units");
         }
         Action::Finish { replicas } => {
-            if !sale.is_whole() {
+            if !is_silent(&sale.lost_shards()) {
                 return Ok(false);
             }
             let finished = Mover::new(&sale, *replicas).finish_all().await?;
             println!("finished {finished} moves");
-            return Ok(sale.look().await?.is_sound());
+            return Ok(is_silent(&sale.look().await?.differences()));
         }
         Action::Reopen { shard, units } => {
-            sale.reopen(*shard, *units).await?;
+            opening::reopen(&sale, *shard, *units).await?;
             println!("opened shard {shard} again with {units} units");
         }
         Action::Drop { force } => {
             if !sale.is_dropping && !sale.on_the_way().await?.is_empty() {
                 bail!("units are on their way between shards: run finish first");
             }
-            println!("dropped {} shards", sale.drop_all(*force).await?);
+            println!("dropped {} shards", dropping::drop_all(&sale, *force).await?);
         }
     }
     Ok(true)

@@ -16,9 +16,9 @@ use anyhow::{Context, Result, bail, ensure};
 use redis::Value;
 use seckill_tools::connection::Connection;
 
+use seckill_tools::sharded_sale::{Out, Sale, Shard};
+
 use crate::functions::Function;
-use crate::sale::{Out, Sale};
-use crate::shard::Shard;
 
 /// How long replicas are waited for.
 const REPLICAS_WAIT_MS: u32 = 5_000;

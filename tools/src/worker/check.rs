@@ -2,8 +2,9 @@
 //! of a sale, or of all vouchers, and asks about each difference. With --repair it also writes what
 //! needs no operator; nothing is deleted, and nothing that was sold is released.
 //!
-//! `books` and `undone` read the server, `look` compares, with `ask` and `unmanaged`, and `listed`
-//! with the provider's list of `references`; `questions` is what is found, `report` says it.
+//! `vouchers` says what, `books` and `undone` read the server, `look` compares, with `ask`,
+//! `unmanaged`, `shards` and, for the provider's list of `references`, `listed`; `questions` is
+//! what is found, `report` says it, with its `results`.
 
 mod ask;
 mod books;
@@ -12,20 +13,19 @@ mod look;
 mod questions;
 mod references;
 mod report;
+mod results;
+mod shards;
 mod undone;
 mod unmanaged;
+mod vouchers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use domain::entry_id::EntryId;
-use domain::key_names::RULES_PREFIX;
-use redis::cmd;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::nodes::Nodes;
-use seckill_tools::scan::literal;
-use seckill_tools::sharding::{journal_key, parse_opening, shard_voucher};
 use seckill_tools::voucher_keys::VoucherKeys;
 use tracing::{info, warn};
 
@@ -40,11 +40,12 @@ use crate::source::Source;
 use crate::store::{Refused, Store};
 pub use books::{BookOrder, Books, Paid};
 use look::{Look, Streams};
-pub use questions::{About, Question, ruled, said_by_row, said_by_server};
-use questions::{Found, Incomplete, Kind, agree, lose};
+pub use questions::{About, Question, lose, ruled, said_by_row, said_by_server};
+use questions::{Found, Incomplete, Kind, agree};
 use references::List;
 use report::Report;
 pub use report::Verdict;
+pub use shards::shards_of_sale;
 
 /// The time between two looks, in which workers write what they have read: only what both looks
 /// find is reported.
@@ -61,6 +62,8 @@ struct Checker<'c> {
     site: &'c Site,
     shop: &'c ShopOptions,
     keys: Vec<VoucherKeys>,
+    /// Sales that may be over shards.
+    sales: BTreeSet<String>,
     fields: Vec<OrderFields>,
     stock: Option<i64>,
     list: Option<List>,
@@ -79,9 +82,10 @@ async fn check_with(wanted: &Check, store: &Store, list: Option<List>) -> Result
     let (site, shop) = (&wanted.site, &wanted.shop);
     let mut checker = Checker::open(site, shop, &wanted.fields, store).await?;
     let vouchers = match &wanted.voucher {
-        Some(voucher) => vouchers_of(&mut checker.link, voucher).await?,
+        Some(voucher) => checker.vouchers_of(voucher).await?,
         None => checker.all_vouchers().await?,
     };
+    checker.see_sales(wanted.voucher.as_deref(), &vouchers);
     let is_one = vouchers.len() == 1;
     ensure!(is_one || wanted.stock.is_none(), "--stock is for a voucher without shards");
     checker.keys = VoucherKeys::of_module(&mut checker.link, &vouchers).await?;
@@ -133,6 +137,7 @@ async fn look_by_itself(options: &Options, store: &Store, source: &mut Source) -
     let mut checker = Checker::open(site, shop, &options.fields, store).await?;
     let mut vouchers = checker.all_vouchers().await?;
     vouchers.retain(|voucher| source.has_stream_of(voucher));
+    checker.see_sales(None, &vouchers);
     checker.keys = VoucherKeys::of_module(&mut checker.link, &vouchers).await?;
     let (_, mut found) = checker.look_twice().await?;
     if !found.by_itself.is_empty() {
@@ -154,16 +159,6 @@ async fn look_by_itself(options: &Options, store: &Store, source: &mut Source) -
     Ok(differs == 0 && is_whole)
 }
 
-/// The voucher, or the vouchers of the sale's shards.
-async fn vouchers_of(link: &mut Connection, voucher: &str) -> Result<Vec<String>> {
-    let first = journal_key(voucher, 0);
-    let opening: Option<String> = cmd("HGET").arg(first).arg("sale").query_async(link).await?;
-    Ok(match opening.as_deref().and_then(parse_opening) {
-        Some((shards, _)) => (0..shards).map(|shard| shard_voucher(voucher, shard)).collect(),
-        None => vec![voucher.to_owned()],
-    })
-}
-
 impl<'c> Checker<'c> {
     async fn open(
         site: &'c Site,
@@ -176,32 +171,9 @@ impl<'c> Checker<'c> {
         let settings = settings::compare(&mut connection, site, fields, None).await;
         let fields = settings.map_err(|halt| halt.error(site))?.fields;
         let link = Target::find(place).await?.connect().await?;
-        let (keys, stock, list, list_prefix) = (Vec::new(), None, None, None);
-        Ok(Self { link, store, site, shop, keys, fields, stock, list, list_prefix })
-    }
-
-    /// All vouchers that the database has, and the managed ones that are on.
-    async fn all_vouchers(&mut self) -> Result<Vec<String>> {
-        let mut vouchers = self.store.vouchers().await?;
-        let pattern = [literal(RULES_PREFIX), b"*".to_vec()].concat();
-        for mut node in Nodes::new(self.site.server.place()?).primaries().await? {
-            let mut cursor = "0".to_owned();
-            loop {
-                let mut scan = cmd("SCAN");
-                scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1_000);
-                let (next, keys): (String, Vec<Vec<u8>>) = scan.query_async(&mut node).await?;
-                for key in keys {
-                    let voucher = key.strip_prefix(RULES_PREFIX).map(<[u8]>::to_vec);
-                    let voucher = voucher.and_then(|voucher| String::from_utf8(voucher).ok());
-                    vouchers.extend(voucher.map(untagged));
-                }
-                if next == "0" {
-                    break;
-                }
-                cursor = next;
-            }
-        }
-        Ok(vouchers.into_iter().collect())
+        let (keys, sales) = (Vec::new(), BTreeSet::new());
+        let (stock, list, list_prefix) = (None, None, None);
+        Ok(Self { link, store, site, shop, keys, sales, fields, stock, list, list_prefix })
     }
 
     /// What two looks find; one look if the first finds nothing.
@@ -231,8 +203,13 @@ impl<'c> Checker<'c> {
             list: self.list.clone(),
             list_prefix: self.list_prefix.clone(),
             others: BTreeSet::new(),
+            lost_shards: Vec::new(),
             unpaired: BTreeSet::new(),
         };
+        for sale in &self.sales {
+            let found = shards_of_sale(&self.link, sale).await?;
+            look.lost_shards.extend(found.into_iter().flat_map(|(_, lost)| lost));
+        }
         for keys in self.keys.clone() {
             if keys.stream.is_some() {
                 self.look_at_streams(&keys, &mut look).await?;
@@ -381,12 +358,6 @@ impl<'c> Checker<'c> {
             }
         }
     }
-}
-
-/// The voucher of a key without the braces that a server with hash tags adds.
-fn untagged(voucher: String) -> String {
-    let inner = voucher.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    inner.filter(|inner| !inner.contains(['{', '}'])).map_or(voucher.clone(), str::to_owned)
 }
 
 /// The streams of a voucher, at the node that has its keys.

@@ -30,15 +30,15 @@ pub fn option(name: &str, value: &str) -> String {
 /// them. Passwords are left out: give them by a file or a variable.
 pub fn site_words(site: &Site, statements: Option<&Path>) -> Vec<String> {
     let assumed = Options::parse_from(["seckill-worker"]).site;
+    let (database, usual) = (address::shown(&site.database), address::shown(&assumed.database));
     let mut words = Vec::new();
+    words.extend((database != usual).then(|| option("database", &database)));
+    words.extend(server_words(site));
     let mut say = |name: &str, value: &str, usual: &str| {
         if value != usual {
             words.push(option(name, value));
         }
     };
-    let (database, redis) = (address::shown(&site.database), site.server.without_password());
-    say("database", &database, &address::shown(&assumed.database));
-    say("redis", &redis, &assumed.server.without_password());
     say("table-prefix", &site.table_prefix, &assumed.table_prefix);
     say("group", &site.group, &assumed.group);
     say("stream", &site.stream, &assumed.stream);
@@ -47,32 +47,41 @@ pub fn site_words(site: &Site, statements: Option<&Path>) -> Vec<String> {
             say(name, value, "\n");
         }
     }
-    let files = [
+    for (name, path) in [
         ("statements", statements),
         ("database-password-file", site.database_password_file.as_deref()),
+    ] {
+        words.extend(path.map(|path| option(name, &path.display().to_string())));
+    }
+    words
+}
+
+/// Those that say where the server is, for any of the programs.
+pub fn server_words(site: &Site) -> Vec<String> {
+    let assumed = Options::parse_from(["seckill-worker"]).site.server.without_password();
+    let redis = site.server.without_password();
+    let mut words = Vec::new();
+    words.extend((redis != assumed).then(|| option("redis", &redis)));
+    for (name, path) in [
         ("redis-password-file", site.server.redis_password_file.as_deref()),
         ("cacert", site.server.tls.cacert.as_deref()),
         ("cert", site.server.tls.cert.as_deref()),
         ("key", site.server.tls.key.as_deref()),
-    ];
-    for (name, path) in files {
-        if let Some(path) = path {
-            say(name, &path.display().to_string(), "\n");
-        }
+    ] {
+        words.extend(path.map(|path| option(name, &path.display().to_string())));
     }
     words.extend(site.server.tls.insecure.then(|| "--insecure".to_owned()));
     words
 }
 
-/// A command of the program.
+/// A command of this program.
 pub fn command(words: &[String], site: &[String]) -> String {
-    ["seckill-worker".to_owned()]
-        .iter()
-        .chain(words)
-        .chain(site)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(" ")
+    [&["seckill-worker".to_owned()], words, site].concat().join(" ")
+}
+
+/// A command of `seckill-shards`.
+pub fn shards_command(words: &[String], server: &[String]) -> String {
+    [&["seckill-shards".to_owned()], server, words].concat().join(" ")
 }
 
 #[cfg(test)]

@@ -4,15 +4,17 @@
 
 mod payment;
 mod server;
+mod shard;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Write};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use domain::resolve::{Answer, Resolution, Server, ServerStep, plan};
-use domain::rulings::{Wanted, Word, rule};
+use domain::rulings::{Wanted, rule};
 use seckill_tools::connection::Target;
 use seckill_tools::sanitize::sanitize;
+use seckill_tools::sharding::sale_of_shard;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::accounts::Accounts;
@@ -54,6 +56,9 @@ async fn resolve_with(wanted: &Resolve, store: &Store) -> Result<()> {
     }
     ensure_events(store, &wanted.shop).await?;
     let desk = Desk { site: &wanted.site, store, yes: wanted.yes };
+    if let (Some(shard), Some(voucher)) = (wanted.shard, &wanted.voucher) {
+        return desk.shard(voucher, shard).await;
+    }
     let kept = wanted.keep.flatten();
     let decision = match wanted {
         Resolve { accept: true, .. } => Some(Decision::Accept),
@@ -143,6 +148,10 @@ pub async fn answer(
             desk.order(key, Decision::Resolve(Answer::Refunded { kept })).await
         }
         "payment" => desk.own(key, reference).await,
+        "shard" => {
+            let sale = sale_of_shard(&key.voucher).context("the voucher of a shard")?;
+            desk.shard(sale, u32::try_from(number.unwrap_or_default())?).await
+        }
         "refund" => desk.refund(key, reference).await,
         "refunded" => desk.refunded(key, reference).await,
         "units" => desk.units(reference, number.unwrap_or(0)).await,
@@ -224,12 +233,7 @@ impl Desk<'_> {
         ensure!(!key.is_managed(), "--accept is for an unmanaged voucher");
         self.confirm()?;
         let change = |accounts: &mut Accounts| {
-            let Some(order) = accounts.get(key) else { return Err(Refused::Changed) };
-            let kept = order.account.row.live();
-            let wanted =
-                Wanted { word: Word::Agreed, kept, reference: None, is_without_units: false };
-            let is_ruled = crate::check::ruled(accounts, key, &wanted);
-            is_ruled.then_some(()).ok_or(Refused::Changed)
+            shard::accept(accounts, key).then_some(()).ok_or(Refused::Changed)
         };
         let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
         println!("order {} is accepted as it is", sanitize(&key.order));
@@ -273,10 +277,14 @@ impl Desk<'_> {
         keys: &BTreeSet<OrderKey>,
         change: impl Fn(&mut Accounts) -> Result<(), Refused>,
     ) -> Result<Ruled> {
-        let user = std::env::var("USER").unwrap_or_default();
-        let ruled_by = format!("operator {user}");
-        let ruled = self.store.rule(keys, ruled_by.trim(), change).await?;
+        let ruled = self.store.rule(keys, &self.name(), change).await?;
         ruled.map_err(|refused| anyhow!("{}", why_refused(&refused)))
+    }
+
+    /// Who rules, in the table of rulings.
+    fn name(&self) -> String {
+        let user = std::env::var("USER").unwrap_or_default();
+        format!("operator {user}").trim().to_owned()
     }
 
     /// The streams, the account, and what the server says of an order.

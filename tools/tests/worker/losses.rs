@@ -7,6 +7,7 @@ use redis::Value;
 use crate::check::expect;
 use crate::databases::{Database, Kind};
 use crate::harness::{Server, in_time};
+use crate::resolve::CHECK;
 use crate::shop::{Shop, databases};
 use crate::statements::documented;
 use crate::worker::{Worker, until};
@@ -187,4 +188,59 @@ fn mysql_does_not_store_another_value_unnoticed() {
         assert_eq!(worker.summary_with(3)["rows_inserted"], 1, "{log}");
         assert_eq!(shop.row_count(), 1);
     }
+}
+
+/// Nothing is read from another server until an operator says so.
+#[test]
+fn another_server_is_paired_by_an_operator() {
+    for database in databases() {
+        let mut shop = Shop::saved(database, "LIMIT 5");
+        shop.buy("7", "ann", "1");
+        shop.drain(&[]);
+        shop.server = Server::start();
+        shop.sell_managed("7", 5, "LIMIT 5");
+        shop.run("SECKILL.TRY 7 ben 2");
+        let told = "is not paired with the tables";
+        shop.ends(&["--once"], 1, told);
+        assert_eq!(shop.row_count(), 1);
+        expect(&shop, &CHECK, 3, &[told]);
+        shop.resolves(&["1", "--release"], 1, &[told]);
+        shop.resolves(&["--re-pair"], 0, &["paired: start the worker"]);
+        shop.once(&[]).ended();
+        assert_eq!(shop.row_count(), 2);
+        // The sale of the other server is over, and nobody had checked it.
+        expect(&shop, &CHECK, 3, &["is not on the server, and no check has found it consistent"]);
+    }
+}
+
+/// A command that names no database takes no entry of a group that has one.
+#[test]
+fn once_without_a_database_takes_no_orders_of_another() {
+    let shop = Shop::of("phone 9");
+    shop.buy("phone", "ann", "o1");
+    shop.drain(&[]);
+    shop.buy("phone", "ben", "o2");
+    let redis = shop.worker_args()[1].clone();
+    let dir = shop.server.dir();
+    for _ in 0..2 {
+        let args = ["--redis", &redis, "--once"].map(str::to_owned);
+        let (code, said) = crate::worker::asked(args.into_iter(), dir, "");
+        let words = "group seckill-worker has read stream.orders into another database";
+        assert!(code == Some(1) && said.contains(words), "{said}");
+    }
+    shop.drain(&[]);
+    assert_eq!(shop.row_count(), 2);
+}
+
+/// Held orders that the server lost expire once nobody can pay them any more.
+#[test]
+fn a_lost_hold_expires_after_its_deadline() {
+    let mut shop = Shop::saved(Database::sqlite(), "HOLD 1500 LIMIT 5");
+    shop.loses(&[], |shop| shop.buy("7", "ann", "1"));
+    shop.run("SECKILL.TRY 7 ben 2");
+    shop.let_pass(1_600);
+    shop.once(&[]).ended();
+    expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
+    let states = shop.rows().into_values().map(|row| row.state);
+    assert_eq!(states.collect::<Vec<_>>(), ["expired", "expired"]);
 }

@@ -24,6 +24,7 @@
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
 //! | `spared` | held orders that wait for their statements to be mended |
 //! | `tables` | the worker's tables next to an application's; two sales of one voucher |
+//! | `shards` | shards of a sale that lose everything |
 //! | `statements` | the shop's own statements |
 //! | `blocks` | the shop's own statements, for many orders at once |
 //! | `sentinels` | a server that is found through Sentinels |
@@ -72,6 +73,7 @@ mod removed;
 mod resolve;
 mod rows;
 mod sentinels;
+mod shards;
 mod shop;
 mod spared;
 mod statements;

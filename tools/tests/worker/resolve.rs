@@ -6,10 +6,9 @@ use redis::Value;
 
 use crate::check::{checked, expect};
 use crate::databases::Database;
-use crate::harness::Server;
 use crate::shop::{Shop, databases, pairs};
 use crate::statements::documented;
-use crate::worker::WORKER;
+use crate::worker::{SHARDS, WORKER};
 
 pub const CHECK: [&str; 2] = ["--voucher", "7"];
 
@@ -72,12 +71,18 @@ impl Shop {
 
     /// Runs a printed command as it stands, in a shell.
     pub fn pasted(&self, command: &str) -> String {
-        let rest = command.strip_prefix("seckill-worker").expect("a command of the worker");
+        if let Some(words) = command.strip_prefix("seckill-shards") {
+            return self.shell(&format!("{SHARDS}{words}"));
+        }
+        let rest = command.strip_prefix("seckill-worker").expect("a command of a program");
         let (words, order) = rest.split_once(" -- ").map_or((rest, None), |(a, b)| (a, Some(b)));
         let order = order.map(|order| format!(" -- {order}")).unwrap_or_default();
         let yes = if words.starts_with(" resolve") { " --yes" } else { "" };
-        let line = format!("{WORKER}{words}{yes}{order}");
-        let ran = Command::new("sh").args(["-c", &line]).current_dir(self.server.dir()).output();
+        self.shell(&format!("{WORKER}{words}{yes}{order}"))
+    }
+
+    fn shell(&self, line: &str) -> String {
+        let ran = Command::new("sh").args(["-c", line]).current_dir(self.server.dir()).output();
         let ran = ran.expect("a shell");
         let said = [ran.stdout, ran.stderr].concat();
         println!("{line}\n{}", String::from_utf8_lossy(&said));
@@ -326,48 +331,6 @@ fn wrong_options_change_nothing() {
     expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
 }
 
-/// Nothing is read from another server until an operator says so.
-#[test]
-fn another_server_is_paired_by_an_operator() {
-    for database in databases() {
-        let mut shop = Shop::saved(database, "LIMIT 5");
-        shop.buy("7", "ann", "1");
-        shop.drain(&[]);
-        shop.server = Server::start();
-        shop.sell_managed("7", 5, "LIMIT 5");
-        shop.run("SECKILL.TRY 7 ben 2");
-        let told = "is not paired with the tables";
-        shop.ends(&["--once"], 1, told);
-        assert_eq!(shop.row_count(), 1);
-        expect(&shop, &CHECK, 3, &[told]);
-        shop.resolves(&["1", "--release"], 1, &[told]);
-        shop.resolves(&["--re-pair"], 0, &["paired: start the worker"]);
-        shop.once(&[]).ended();
-        assert_eq!(shop.row_count(), 2);
-        // The sale of the other server is over, and nobody had checked it.
-        expect(&shop, &CHECK, 3, &["is not on the server, and no check has found it consistent"]);
-    }
-}
-
-/// A command that names no database takes no entry of a group that has one.
-#[test]
-fn once_without_a_database_takes_no_orders_of_another() {
-    let shop = Shop::of("phone 9");
-    shop.buy("phone", "ann", "o1");
-    shop.drain(&[]);
-    shop.buy("phone", "ben", "o2");
-    let redis = shop.worker_args()[1].clone();
-    let dir = shop.server.dir();
-    for _ in 0..2 {
-        let args = ["--redis", &redis, "--once"].map(str::to_owned);
-        let (code, said) = crate::worker::asked(args.into_iter(), dir, "");
-        let words = "group seckill-worker has read stream.orders into another database";
-        assert!(code == Some(1) && said.contains(words), "{said}");
-    }
-    shop.drain(&[]);
-    assert_eq!(shop.row_count(), 2);
-}
-
 /// The database is lost: the rows come from the book, with the statements of the shop.
 #[test]
 fn a_lost_database_is_written_again_from_the_book() {
@@ -389,17 +352,4 @@ fn a_lost_database_is_written_again_from_the_book() {
     assert_eq!(rows.values().filter(|row| row.is_live()).count(), 2, "{rows:?}");
     assert_eq!((shop.shop_orders().len(), shop.shop_stock(7)), (2, 3));
     expect(&shop, &CHECK, 0, &["\nCONSISTENT: 2 orders with 2 units"]);
-}
-
-/// Held orders that the server lost expire once nobody can pay them any more.
-#[test]
-fn a_lost_hold_expires_after_its_deadline() {
-    let mut shop = Shop::saved(Database::sqlite(), "HOLD 1500 LIMIT 5");
-    shop.loses(&[], |shop| shop.buy("7", "ann", "1"));
-    shop.run("SECKILL.TRY 7 ben 2");
-    shop.let_pass(1_600);
-    shop.once(&[]).ended();
-    expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
-    let states = shop.rows().into_values().map(|row| row.state);
-    assert_eq!(states.collect::<Vec<_>>(), ["expired", "expired"]);
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::harness::wait_for;
 
 pub const WORKER: &str = env!("CARGO_BIN_EXE_seckill-worker");
+pub const SHARDS: &str = env!("CARGO_BIN_EXE_seckill-shards");
 
 /// Waits until something is true.
 pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {

@@ -14,6 +14,7 @@ use super::questions::{
     About, Found, Incomplete, Kind, Question, Repair, agree, lose, said_by_row, said_by_server,
 };
 use super::references::List;
+use super::shards::LostShard;
 use crate::accounts::Accounts;
 use crate::order_events::OrderKey;
 use crate::store::Ledger;
@@ -39,6 +40,8 @@ pub struct Look {
     pub list_prefix: Option<String>,
     /// References of the list that other vouchers have.
     pub others: BTreeSet<String>,
+    /// Shards that lost everything.
+    pub lost_shards: Vec<LostShard>,
     /// Why server and tables are not paired.
     pub unpaired: BTreeSet<String>,
 }
@@ -98,6 +101,7 @@ impl Look {
         for one in &compared {
             ask(&accounts, one, &mut found);
         }
+        self.lost_shards(&mut found);
         self.references(&accounts, &mut found);
         for books in &self.books {
             self.sums(books, &accounts, &mut found);
@@ -152,7 +156,8 @@ impl Look {
         }
         let on = books.sale();
         for ((of, sale), (_, is_closed)) in &self.ledger.sales {
-            if *of == voucher && on.as_ref() != Some(sale) && !is_closed {
+            let is_gone = *of == voucher && on.as_ref() != Some(sale) && !is_closed;
+            if is_gone && !self.is_of_lost_shard(of, sale) {
                 let (voucher, sale) = (of.clone(), sale.clone());
                 found.incomplete.insert(Incomplete::Dropped { voucher, sale });
             }

@@ -16,6 +16,8 @@ use crate::order_events::{Event, OrderKey};
 /// What a question is about, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// A shard that lost everything, as a whole.
+    Shard,
     /// A check with --repair answers it.
     Repair,
     /// A payment of several orders.
@@ -40,6 +42,7 @@ pub enum Kind {
 impl Kind {
     pub fn word(self) -> &'static str {
         match self {
+            Self::Shard => "shard",
             Self::Repair => "repair",
             Self::Reference => "reference",
             Self::Order => "order",
@@ -79,6 +82,8 @@ pub enum ResultKind {
     Oversold,
     /// The provider has refunded more than was due.
     RefundedBeyond,
+    /// A lost shard, whose rows an operator has kept, is not on sale again.
+    NotOnSale,
 }
 
 impl ResultKind {
@@ -87,6 +92,7 @@ impl ResultKind {
             Self::Refund => "refund",
             Self::Oversold => "oversold",
             Self::RefundedBeyond => "refunded_beyond",
+            Self::NotOnSale => "not_on_sale",
         }
     }
 }

@@ -5,10 +5,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use seckill_tools::sanitize::sanitize;
+use seckill_tools::sharding::sale_of_shard;
 use serde_json::{Value, json};
 
-use super::questions::{About, Found, Incomplete, Kind, Question, ResultKind};
-use crate::command_text::{command, option, quoted, site_words};
+use super::questions::{About, Found, Incomplete, Kind, Question};
+use crate::command_text::{command, option, quoted, server_words, site_words};
 use crate::options::Site;
 
 /// Further lines are only counted.
@@ -43,9 +44,11 @@ impl Verdict {
 }
 
 pub struct Report {
-    found: Found,
+    pub(super) found: Found,
     /// Options that printed commands need.
-    site: Vec<String>,
+    pub(super) site: Vec<String>,
+    /// Those of them that say where the server is.
+    pub(super) server: Vec<String>,
     database: &'static str,
 }
 
@@ -56,7 +59,8 @@ impl Report {
         statements: Option<&Path>,
         database: &'static str,
     ) -> Self {
-        Self { found, site: site_words(site, statements), database }
+        let server = server_words(site);
+        Self { found, site: site_words(site, statements), server, database }
     }
 
     pub fn verdict(&self) -> Verdict {
@@ -132,8 +136,14 @@ impl Report {
             if is_unmanaged && [server, rows] == [0, 0] {
                 continue;
             }
-            let mark = if server == rows { "ok" } else { "DIFFERS" };
-            let _ = writeln!(text, "{what:<26}{server:>10} {rows:>10}  {mark}");
+            // Sales that are over, and what is ruled, are in the database alone.
+            let mark = match (server == rows, self.verdict()) {
+                (true, _) => "ok",
+                (false, Verdict::Different) => "DIFFERS",
+                (false, _) => "",
+            };
+            let line = format!("{what:<26}{server:>10} {rows:>10}  {mark}");
+            let _ = writeln!(text, "{}", line.trim_end());
         }
         if totals.ruled > 0 {
             let _ = writeln!(text, "{:<26}{:>10} {:>10}", "ruled", "", totals.ruled);
@@ -160,6 +170,7 @@ impl Report {
         let order = format!("order {order} of {user} for voucher {voucher}");
         let Question { rows, server, .. } = question;
         let says = match kind {
+            Kind::Shard => format!("{rows}, {server}"),
             Kind::Repair | Kind::Order => {
                 format!("{order}: {rows} in the database; {server} on the server")
             }
@@ -214,6 +225,11 @@ impl Report {
                 order(&mut words);
                 words.push(option("payment", reference));
             }
+            Kind::Shard => {
+                let sale = sale_of_shard(&key.voucher).unwrap_or_default();
+                words.extend(["resolve".to_owned(), option("voucher", sale), answer_word(answer)]);
+                return command(&words, &self.site);
+            }
             Kind::Payment | Kind::Unmatched | Kind::Units => {
                 words.extend(["resolve".to_owned(), option("payment", reference)]);
                 words.push(answer_word(answer));
@@ -259,59 +275,6 @@ impl Report {
                  paired, and are not compared"
             ),
             Incomplete::Unpaired(text) => text.clone(),
-        }
-    }
-
-    fn results(&self, text: &mut String) {
-        let mut refunds: BTreeMap<bool, (usize, i64)> = BTreeMap::new();
-        for ((kind, key, reference), units) in &self.found.results {
-            let [order, voucher, reference] =
-                [&key.order, &key.voucher, reference].map(|it| sanitize(it));
-            match kind {
-                ResultKind::Refund => {
-                    let (lines, sum) = refunds.entry(units.is_some()).or_default();
-                    *lines += 1;
-                    *sum = sum.saturating_add(units.unwrap_or(0));
-                }
-                ResultKind::Oversold => {
-                    let units = units.unwrap_or(0);
-                    let sale = option("sale", &key.sale);
-                    let words = ["resolve".to_owned(), option("voucher", &key.voucher), sale];
-                    let mut words = words.to_vec();
-                    words.extend([option("user", &key.user), "--keep".to_owned()]);
-                    words.extend(self.site.iter().cloned());
-                    words.extend(["--".to_owned(), quoted(&key.order)]);
-                    let again = command(&words, &[]);
-                    let _ = writeln!(
-                        text,
-                        "order {order} of voucher {voucher} is oversold by {units} units: when \
-                         units are left: {again}"
-                    );
-                }
-                ResultKind::RefundedBeyond => {
-                    let units = units.unwrap_or(0);
-                    let words = [
-                        "resolve".to_owned(),
-                        option("payment", &reference),
-                        option("beyond", &units.to_string()),
-                    ];
-                    let _ = writeln!(
-                        text,
-                        "payment {reference} was refunded beyond what was due, by {units} units: \
-                         if that is right: {}",
-                        command(&words, &self.site)
-                    );
-                }
-            }
-        }
-        for (is_known, (payments, units)) in refunds {
-            let is_listed = self.found.totals.refunds;
-            let what =
-                if is_listed { "still to be refunded" } else { "to be refunded, or refunded" };
-            let _ = match is_known {
-                true => writeln!(text, "{what}: {units} units of {payments} payments"),
-                false => writeln!(text, "{what}: {payments} payments as a whole"),
-            };
         }
     }
 

@@ -28,6 +28,7 @@ Exit code:
 Examples:
   seckill-worker resolve 1001 --voucher phone --keep
   seckill-worker resolve --payment wx-77 --refund
+  seckill-worker resolve --voucher phone --shard 2
 ";
 const DEAD_LETTER: &str = "\
 Exit code:
@@ -127,7 +128,7 @@ pub struct DeadLetter {
 
 #[derive(Args, Clone, Debug)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(
-    ["order", "payment", "re_pair"]))]
+    ["order", "payment", "shard", "re_pair"]))]
 #[command(group = clap::ArgGroup::new("way").args(
     ["release", "refund", "refunded", "units", "beyond", "accept"]))]
 pub struct Resolve {
@@ -185,8 +186,14 @@ pub struct Resolve {
         value_parser = clap::value_parser!(i64).range(1..))]
     pub beyond: Option<i64>,
 
+    /// A shard of the sale --voucher that lost everything: what the database has of it stays, and
+    /// its held orders end
+    #[arg(long, value_name = "SHARD", requires = "voucher",
+        conflicts_with_all = ["way", "payment", "order", "keep", "sale", "user"])]
+    pub shard: Option<u32>,
+
     /// Read the streams of this server from now on, though it is not paired with the database
-    #[arg(long, conflicts_with_all = ["way", "payment", "order", "keep"])]
+    #[arg(long, conflicts_with_all = ["way", "payment", "order", "keep", "shard"])]
     pub re_pair: bool,
 
     /// With --re-pair: the hash tag of the streams
@@ -218,9 +225,9 @@ impl Resolve {
         let keeps_some = !self.refunded || self.keep != Some(None);
         ensure!(keeps_some, "--refunded and --keep need a number of units that are kept");
         ensure!(
-            has_way || is_owner || self.re_pair,
+            has_way || is_owner || self.shard.is_some() || self.re_pair,
             "resolve needs an answer: --keep, --release or --refunded for an order; --refund, \
-             --refunded, --units or --beyond for a payment"
+             --refunded, --units or --beyond for a payment; --shard for a lost shard"
         );
         self.site.check(self.tag.as_deref())
     }

@@ -229,4 +229,41 @@ impl Store {
         let args = [Arg::Text(voucher), Arg::Text(sale), Arg::Int(units)];
         self.execute(&self.tables().sql(sql, args)).await
     }
+
+    /// An operator has ruled that the orders of a shard that lost everything stay. False if their
+    /// units are others.
+    pub async fn keep_shard(
+        &self,
+        voucher: &str,
+        sale: &str,
+        units: i64,
+        ruled_by: &str,
+    ) -> Result<bool, Fault> {
+        let mut open = self.begin().await?;
+        let sql = "UPDATE {voucher_sales} SET is_closed = 1 WHERE voucher_id = ? AND sale_id = ? \
+                   AND units = ?";
+        let args = [Arg::Text(voucher), Arg::Text(sale), Arg::Int(units)];
+        open.execute(&self.tables().sql(sql, args)).await?;
+        let sql = "SELECT [units] FROM {voucher_sales} WHERE voucher_id = ? AND sale_id = ? AND \
+                   is_closed = 1";
+        let kept: Vec<[String; 1]> =
+            open.texts(&self.tables().sql(sql, [Arg::Text(voucher), Arg::Text(sale)])).await?;
+        if kept.is_empty() {
+            return Ok(false);
+        }
+        let ruling = format!("the shard is kept with {units} units");
+        let args = vec![
+            Arg::Text(voucher),
+            Arg::Text(sale),
+            Arg::Text(""),
+            Arg::Text(""),
+            Arg::Int(now_ms()),
+            Arg::Text(ruled_by),
+            Arg::Text(&ruling),
+            Arg::Int(now_ms()),
+        ];
+        open.execute(&self.tables().insert_into("rulings", RULING_COLUMNS, [args])).await?;
+        open.commit().await?;
+        Ok(true)
+    }
 }

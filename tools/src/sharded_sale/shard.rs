@@ -1,9 +1,9 @@
 //! One shard: the keys that the functions work on.
 
+use crate::connection::Connection;
+use crate::sharding::{journal_key, shard_voucher};
+use crate::voucher_keys::VoucherKeys;
 use anyhow::Result;
-use seckill_tools::connection::Connection;
-use seckill_tools::sharding::{journal_key, shard_voucher};
-use seckill_tools::voucher_keys::VoucherKeys;
 
 /// The keys of a shard that the functions work on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,21 +1,25 @@
 //! The shards of a sale, and how they stand.
 
+mod known;
+mod shard;
+
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::future::try_join_all;
 use redis::RedisResult;
-use seckill_tools::connection::Connection;
-use seckill_tools::sale_info::SaleInfo;
-use seckill_tools::sharding::{OPENING, journal_key};
 use serde::Serialize;
 
-use crate::shard::Shard;
+use crate::connection::Connection;
+use crate::sale_info::SaleInfo;
+use crate::sharding::{OPENING, journal_key};
+pub use known::Known;
+pub use shard::{Shard, shards_of};
 
 pub struct Sale {
-    pub(crate) link: Connection,
-    pub(crate) voucher: String,
+    link: Connection,
+    voucher: String,
     pub shards: Vec<Shard>,
     /// What all journals of this opening call it, and those of no other.
     pub name: String,
@@ -93,13 +97,19 @@ struct Lost {
 }
 
 impl Sale {
-    /// False when a shard had lost everything when the sale was found, which is told.
-    pub fn is_whole(&self) -> bool {
-        for shard in &self.lost {
-            let told = lost_everything(*shard, self.count());
-            eprintln!("seckill-shards: {told}; run show");
-        }
-        self.lost.is_empty()
+    /// The sale that the journals of its shards describe; None if no journal is there.
+    pub async fn find(link: Connection, sale: &str) -> Result<Option<Self>> {
+        let Some(known) = Known::find(&link, sale).await? else { return Ok(None) };
+        let shards = shards_of(&link, sale, known.shards).await?;
+        let lost = if known.is_open { known.missing } else { Vec::new() };
+        let (voucher, is_dropping, stock) = (sale.to_owned(), known.is_dropping, known.units);
+        Ok(Some(Self { link, voucher, shards, name: known.name, stock, lost, is_dropping }))
+    }
+
+    /// One line for each shard that had lost everything when the sale was found.
+    pub fn lost_shards(&self) -> Vec<String> {
+        let line = |shard| format!("{}; run show", lost_everything(shard, self.count()));
+        self.lost.iter().copied().map(line).collect()
     }
 
     pub fn count(&self) -> u32 {
@@ -307,13 +317,6 @@ impl Standing {
         differences.sort();
         differences.splice(0..0, self.lost_shards());
         differences
-    }
-
-    /// False when the shards disagree, which is told.
-    pub fn is_sound(&self) -> bool {
-        let differences = self.differences();
-        differences.iter().for_each(|difference| eprintln!("seckill-shards: {difference}"));
-        differences.is_empty()
     }
 
     pub fn json(&self) -> serde_json::Value {

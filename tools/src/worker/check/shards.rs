@@ -1,0 +1,127 @@
+//! Shards of a sale that lost everything while others are open. Only the database knows what they
+//! had sold: that stays, by one ruling for the shard, and takes no units.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use domain::book::State;
+use redis::cmd;
+use seckill_tools::connection::Connection;
+use seckill_tools::sharded_sale::Sale;
+use seckill_tools::sharding::shard_voucher;
+
+use super::look::Look;
+use super::questions::{About, Found, Kind, Question, ResultKind};
+use crate::order_events::OrderKey;
+use crate::store::Ledger;
+
+/// A shard that is not there, beside others of its sale that are open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostShard {
+    /// The sale's voucher, without the number of a shard.
+    pub sale: String,
+    pub shard: u32,
+    pub shards: u32,
+    /// What all lost shards of the sale had, sold and unsold.
+    pub units: i64,
+}
+
+/// What the database has of a lost shard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShardRows {
+    /// Its last sale; empty of an unmanaged voucher, or if there are no orders.
+    pub sale_id: String,
+    /// Its orders that have units, and those of them that are held.
+    pub live: BTreeSet<OrderKey>,
+    pub held: BTreeSet<OrderKey>,
+    pub units: i64,
+    /// An operator has ruled that they stay.
+    pub is_ruled: bool,
+}
+
+/// The vouchers of a sale's shards, and those shards that lost everything. None if no sale over
+/// shards was opened.
+pub async fn shards_of_sale(
+    link: &Connection,
+    voucher: &str,
+) -> Result<Option<(Vec<String>, Vec<LostShard>)>> {
+    let Some(sale) = Sale::find(link.clone(), voucher).await? else { return Ok(None) };
+    let mut lost = Vec::new();
+    // Where the journal alone is gone, the orders are compared as usual.
+    for shard in sale.lost.iter().filter(|_| !sale.is_dropping) {
+        let stock = &sale.shard(*shard)?.stock;
+        let has_stock: i64 = cmd("EXISTS").arg(stock).query_async(&mut sale.link()).await?;
+        lost.extend((has_stock == 0).then_some(*shard));
+    }
+    let units = if lost.is_empty() { 0 } else { sale.look().await?.lost_units() };
+    let lost = lost.into_iter().map(|shard| LostShard {
+        sale: voucher.to_owned(),
+        shard,
+        shards: sale.count(),
+        units,
+    });
+    let lost = lost.collect();
+    Ok(Some((sale.shards.into_iter().map(|shard| shard.voucher).collect(), lost)))
+}
+
+impl LostShard {
+    pub fn voucher(&self) -> String {
+        shard_voucher(&self.sale, self.shard)
+    }
+
+    pub fn rows(&self, ledger: &Ledger) -> ShardRows {
+        let (mut rows, voucher) = (ShardRows::default(), self.voucher());
+        let sales = ledger.sales.iter().filter(|((of, _), _)| *of == voucher);
+        // Ids of sales grow.
+        let last = sales.max_by_key(|((_, sale), _)| sale.parse::<u64>().unwrap_or(0));
+        let Some(((_, sale), (_, is_closed))) = last else { return rows };
+        (rows.sale_id, rows.is_ruled) = (sale.clone(), *is_closed);
+        let accounts = &ledger.accounts;
+        for (key, order) in accounts.orders() {
+            let view = order.view(accounts.conflicts(key));
+            if key.voucher != voucher || key.sale != rows.sale_id || view.units == 0 {
+                continue;
+            }
+            rows.units = rows.units.saturating_add(view.units);
+            rows.live.insert(key.clone());
+            if view.state == Some(State::Held) {
+                rows.held.insert(key.clone());
+            }
+        }
+        rows
+    }
+
+    /// How many units of it can be unsold at most.
+    pub fn unsold(&self, lost: &[Self], ledger: &Ledger) -> i64 {
+        let all = lost.iter().filter(|other| other.sale == self.sale);
+        let rows = all.map(|other| other.rows(ledger).units).fold(0, i64::saturating_add);
+        self.units.saturating_sub(rows).max(0)
+    }
+}
+
+impl Look {
+    /// The rows of a sale that a lost shard had: they are asked about as a whole.
+    pub(super) fn is_of_lost_shard(&self, voucher: &str, sale: &str) -> bool {
+        let lost = self.lost_shards.iter().find(|lost| lost.voucher() == voucher);
+        lost.is_some_and(|lost| lost.rows(&self.ledger).sale_id == sale)
+    }
+
+    pub(super) fn lost_shards(&self, found: &mut Found) {
+        for lost in &self.lost_shards {
+            let rows = lost.rows(&self.ledger);
+            let (order, user) = (String::new(), String::new());
+            let key = OrderKey { voucher: lost.voucher(), sale: rows.sale_id, order, user };
+            let unsold = lost.unsold(&self.lost_shards, &self.ledger);
+            let shard = format!("shard {} of {}", lost.shard, lost.shards);
+            if rows.is_ruled || rows.live.is_empty() {
+                found.results.insert((ResultKind::NotOnSale, key, shard), Some(unsold));
+                continue;
+            }
+            let rows = format!("{shard} lost everything: {} units in the database", rows.units);
+            let server = format!("at most {unsold} unsold, not on sale");
+            let answers = vec![format!("shard {}", lost.shard)];
+            let about = About { kind: Kind::Shard, key, reference: String::new() };
+            found.questions.insert(about, Question { rows, server, answers });
+        }
+    }
+}

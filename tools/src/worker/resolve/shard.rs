@@ -1,0 +1,84 @@
+//! What an operator decides about a shard that lost everything.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, bail, ensure};
+use domain::rulings::{Wanted, Word};
+use seckill_tools::connection::Target;
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::voucher_keys::VoucherKeys;
+
+use super::Desk;
+use crate::accounts::Accounts;
+use crate::check::{lose, ruled, shards_of_sale, source_of};
+use crate::order_events::OrderKey;
+use crate::pairing::{Pairing, why_unpaired};
+use crate::store::Refused;
+
+/// So many orders are ruled in one transaction.
+const PIECE: usize = 500;
+
+impl Desk<'_> {
+    /// What the database has of a lost shard stays, without taking units. Its held orders end:
+    /// nobody can pay them any more.
+    pub(super) async fn shard(&self, sale: &str, shard: u32) -> Result<()> {
+        let mut link = Target::find(self.site.server.place()?).await?.connect().await?;
+        let none = || format!("no sale of {} over shards was opened here", sanitize(sale));
+        let (_, all) = shards_of_sale(&link, sale).await?.with_context(none)?;
+        let lost = all.iter().find(|lost| lost.shard == shard);
+        let lost = lost.with_context(|| format!("shard {shard} has not lost everything"))?;
+        let voucher = lost.voucher();
+        let keys = VoucherKeys::of_module(&mut link, std::slice::from_ref(&voucher)).await?;
+        let mut source = source_of(self.site, keys.first().context("the shard's keys")?).await?;
+        if !matches!(Pairing::read(&mut source, self.store).await?, Pairing::Same(_)) {
+            bail!("{}", why_unpaired(&source, self.store.database()));
+        }
+        let vouchers: Vec<String> = all.iter().map(|lost| lost.voucher()).collect();
+        let vouchers: Vec<&str> = vouchers.iter().map(String::as_str).collect();
+        let ledger = self.store.ledger(&vouchers).await?;
+        let rows = lost.rows(&ledger);
+        ensure!(!rows.live.is_empty(), "nothing was done: the database has no units of the shard");
+        println!("- keeps {} units of {} orders", rows.units, rows.live.len());
+        if !rows.held.is_empty() {
+            println!("- {} of these orders are held: they end", rows.held.len());
+        }
+        self.confirm()?;
+        self.rule_all(&rows.held, |accounts, key| lose(accounts, key)).await?;
+        let kept: BTreeSet<OrderKey> = rows.live.difference(&rows.held).cloned().collect();
+        // Orders of a managed voucher are of a sale that is over: nothing asks about these again.
+        let unmanaged = kept.iter().filter(|key| !key.is_managed()).cloned().collect();
+        self.rule_all(&unmanaged, accept).await?;
+        let units = |key: &OrderKey| ledger.accounts.view(key).map_or(0, |view| view.units);
+        let units = kept.iter().map(units).fold(0, i64::saturating_add);
+        let by = self.name();
+        let is_kept = self.store.keep_shard(&voucher, &rows.sale_id, units, &by).await?;
+        ensure!(is_kept, "the shard's orders have changed meanwhile: look again");
+        println!("shard {shard} is kept with {units} units; check says how it is on sale again");
+        Ok(())
+    }
+
+    async fn rule_all(
+        &self,
+        keys: &BTreeSet<OrderKey>,
+        ruled: impl Fn(&mut Accounts, &OrderKey) -> bool,
+    ) -> Result<()> {
+        let all: Vec<&OrderKey> = keys.iter().collect();
+        for piece in all.chunks(PIECE) {
+            let piece: BTreeSet<OrderKey> = piece.iter().map(|key| (*key).clone()).collect();
+            let change = |accounts: &mut Accounts| {
+                let all = piece.iter().all(|key| ruled(accounts, key));
+                all.then_some(()).ok_or(Refused::Changed)
+            };
+            self.rule(&piece, change).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The order of an unmanaged voucher is as the database has it.
+pub(super) fn accept(accounts: &mut Accounts, key: &OrderKey) -> bool {
+    let Some(order) = accounts.get(key) else { return false };
+    let kept = order.account.row.live();
+    let wanted = Wanted { word: Word::Agreed, kept, reference: None, is_without_units: false };
+    ruled(accounts, key, &wanted)
+}

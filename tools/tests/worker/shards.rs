@@ -1,0 +1,150 @@
+//! Shards of a sale that lose everything: what the database has of them stays, what is unsold is on
+//! sale again, and no unit more.
+
+use std::process::Command;
+
+use redis::Value;
+use seckill_tools::sharding::{shard_of, shard_voucher};
+
+use crate::check::expect;
+use crate::databases::Database;
+use crate::resolve::CHECK;
+use crate::shop::{Shop, databases};
+use crate::worker::SHARDS;
+
+const SALE: [&str; 2] = ["--voucher", "7"];
+
+impl Shop {
+    fn shards(&self, words: &[&str]) -> String {
+        let redis = &self.worker_args()[1];
+        let ran = Command::new(SHARDS).args(["--redis", redis]).args(SALE).args(words).output();
+        let ran = ran.expect("run seckill-shards");
+        let said = String::from_utf8([ran.stdout, ran.stderr].concat()).expect("text");
+        assert!(ran.status.success(), "{words:?}: {said}");
+        said
+    }
+
+    /// So many users try at their shard, and pay what is held; the units that they got.
+    fn sells(&self, prefix: &str, users: u32) -> i64 {
+        let mut sold = 0;
+        for number in 0..users {
+            let (user, order) = (format!("{prefix}{number}"), format!("{prefix}-{number}"));
+            let voucher = shard_voucher("7", shard_of(user.as_bytes(), 4));
+            if self.run(&format!("SECKILL.TRY {voucher} {user} {order}")) == Value::Int(0) {
+                sold += 1;
+                self.run(&format!("SECKILL.CONFIRM {voucher} {user} {order} REF {order}"));
+            }
+        }
+        sold
+    }
+
+    /// All keys of a shard are gone, as on a node that comes back empty.
+    fn loses_shard(&self, shard: u32) {
+        let Value::Array(keys) = self.run(&format!("KEYS *7#{shard}*")) else { panic!("keys") };
+        assert!(!keys.is_empty());
+        for key in keys {
+            self.run(&format!("DEL {}", crate::harness::text(&key)));
+        }
+    }
+
+    fn units(&self) -> i64 {
+        let all = self.database.numbers(["units"], "FROM seckill_orders");
+        all.iter().map(|[units]| units).sum()
+    }
+
+    fn units_of_shard(&self, shard: u32) -> i64 {
+        let rest = format!("FROM seckill_orders WHERE voucher_id = '7#{shard}'");
+        self.database.numbers(["units"], &rest).iter().map(|[units]| units).sum()
+    }
+}
+
+/// The command that ends the line with these words.
+fn command<'t>(said: &'t str, words: &str) -> &'t str {
+    let line = said.lines().find(|line| line.contains(words));
+    let line = line.unwrap_or_else(|| panic!("{words}: {said}"));
+    &line[line.rfind(": seckill-").expect("a command") + 2..]
+}
+
+/// A shard is lost, kept by one ruling, and opened again with what is unsold.
+fn is_lost_and_opened_again(database: Database, lost: u32, rules: &[&str]) {
+    let shop = Shop::open(database);
+    shop.drain(&[]);
+    shop.shards(&[&["open", "--shards", "4", "--stock", "40"], rules].concat());
+    let mut sold = shop.sells("w", 30);
+    shop.drain(&[]);
+    expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
+    let of_shard = shop.units_of_shard(lost);
+    assert!(of_shard > 0 && sold == 30);
+
+    shop.loses_shard(lost);
+    let unsold = 10 - of_shard;
+    let line = format!(
+        "1. shard {lost} of 4 lost everything: {of_shard} units in the database, at most {unsold} \
+         unsold, not on sale: seckill-worker resolve --voucher=7 --shard={lost} --database="
+    );
+    expect(&shop, &CHECK, 1, &[&line, "DIFFERENT: 1 questions"]);
+    expect(&shop, &[], 1, &[&line]);
+    shop.resolves(&["--voucher", "7", "--shard", "9"], 1, &["shard 9 has not lost everything"]);
+    let kept = format!("shard {lost} is kept with {of_shard} units");
+    shop.resolves(&["--voucher", "7", "--shard", &lost.to_string()], 0, &[&kept]);
+    assert_eq!(shop.units(), sold);
+
+    let result = format!("shard {lost} of 4 of voucher 7 is not on sale, at most {unsold} units");
+    let said = expect(&shop, &CHECK, 0, &[&result, "\nCONSISTENT: "]);
+    shop.pasted(command(&said, "is not on sale"));
+    sold += shop.sells("x", 400);
+    shop.shards(&["level", "--once"]);
+    sold += shop.sells("y", 400);
+    shop.drain(&[]);
+    assert_eq!((sold, shop.units()), (40, 40));
+    expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
+}
+
+#[test]
+fn a_lost_shard_is_kept_and_its_unsold_units_are_on_sale_again() {
+    for database in databases() {
+        is_lost_and_opened_again(database, 0, &["--managed"]);
+    }
+    is_lost_and_opened_again(Database::sqlite(), 2, &["--managed", "--hold", "10m"]);
+    is_lost_and_opened_again(Database::sqlite(), 2, &[]);
+}
+
+/// Nobody can pay what a lost shard held.
+#[test]
+fn held_orders_of_a_lost_shard_end_by_the_ruling() {
+    let shop = Shop::open(Database::sqlite());
+    shop.drain(&[]);
+    shop.shards(&["open", "--shards", "4", "--stock", "40", "--managed", "--hold", "10m"]);
+    let users: Vec<String> = (0..)
+        .map(|it| format!("u{it}"))
+        .filter(|it| shard_of(it.as_bytes(), 4) == 1)
+        .take(3)
+        .collect();
+    for user in &users {
+        shop.run(&format!("SECKILL.TRY 7#1 {user} {user}"));
+    }
+    shop.pay(&format!("7#1 {0} {0}", users[0]), "A", 1);
+    shop.drain(&[]);
+    shop.loses_shard(1);
+    let said = expect(&shop, &CHECK, 1, &["3 units in the database, at most 7 unsold"]);
+    let said = shop.pasted(command(&said, "lost everything"));
+    assert!(said.contains("- 2 of these orders are held: they end"), "{said}");
+    let mut states: Vec<String> = shop.rows().into_values().map(|row| row.state).collect();
+    states.sort();
+    assert_eq!(states, ["expired", "expired", "sold"]);
+    expect(&shop, &CHECK, 0, &["at most 9 units of it are unsold", "\nCONSISTENT: "]);
+}
+
+/// Without any journal the shards that the database has are compared.
+#[test]
+fn a_sale_that_lost_all_its_shards_is_not_unknown() {
+    let shop = Shop::open(Database::sqlite());
+    shop.drain(&[]);
+    shop.shards(&["open", "--shards", "4", "--stock", "40", "--managed"]);
+    shop.sells("w", 30);
+    shop.drain(&[]);
+    (0..4).for_each(|shard| shop.loses_shard(shard));
+    for shard in 0..4 {
+        expect(&shop, &CHECK, 3, &[&format!("of voucher 7#{shard} is not on the server")]);
+    }
+}
