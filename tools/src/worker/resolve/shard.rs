@@ -43,7 +43,7 @@ impl Desk<'_> {
             println!("- {} of these orders are held: they end", rows.held.len());
         }
         self.confirm()?;
-        self.rule_all(&rows.held, |accounts, key| lose(accounts, key)).await?;
+        self.rule_all(&rows.held, lose).await?;
         let kept: BTreeSet<OrderKey> = rows.live.difference(&rows.held).cloned().collect();
         // Orders of a managed voucher are of a sale that is over: nothing asks about these again.
         let unmanaged = kept.iter().filter(|key| !key.is_managed()).cloned().collect();
