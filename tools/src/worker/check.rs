@@ -47,8 +47,8 @@ use report::Report;
 pub use report::Verdict;
 pub use shards::shards_of_sale;
 
-/// The time between two looks, in which workers write what they have read: only what both looks
-/// find is reported.
+/// The time between two looks, in which workers write what they have read: only what two looks
+/// find is asked.
 const SECOND_LOOK: Duration = Duration::from_secs(1);
 /// So many orders are repaired in one transaction.
 const REPAIR_PIECE: usize = 500;
@@ -176,19 +176,24 @@ impl<'c> Checker<'c> {
         Ok(Self { link, store, site, shop, keys, sales, fields, stock, list, list_prefix })
     }
 
-    /// What two looks find; one look if the first finds nothing.
+    /// What two looks find, one after the other; one look if the first finds nothing. A look may
+    /// find what the one before could not see, so there may be another. What is new even then is
+    /// neither confirmed nor refuted.
     async fn look_twice(&mut self) -> Result<(Look, Found)> {
-        let look = self.look().await?;
-        let first = look.find();
-        let is_calm = first.questions.is_empty() && first.incomplete.is_empty();
-        if is_calm {
-            return Ok((look, first));
-        }
-        tokio::time::sleep(SECOND_LOOK).await;
-        let look = self.look().await?;
+        let mut look = self.look().await?;
         let mut found = look.find();
-        found.questions.retain(|about, _| first.questions.contains_key(about));
-        found.by_itself.retain(&first.by_itself);
+        for is_last in [false, true] {
+            if found.is_calm() {
+                break;
+            }
+            tokio::time::sleep(SECOND_LOOK).await;
+            let before = found;
+            look = self.look().await?;
+            found = look.find();
+            if found.is_confirmed_by(&before, is_last) {
+                break;
+            }
+        }
         Ok((look, found))
     }
 

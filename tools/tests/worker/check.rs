@@ -4,7 +4,7 @@ use redis::Value;
 
 use crate::databases::Database;
 use crate::harness::Server;
-use crate::shop::Shop;
+use crate::shop::{GROUP, Shop};
 
 /// Runs the check; returns its exit code and its output.
 pub fn checked(shop: &Shop, options: &[&str]) -> (Option<i32>, String) {
@@ -191,4 +191,26 @@ fn a_value_that_no_worker_writes_is_an_error() {
     assert!(worker.log().contains(words), "{}", worker.log());
     let states: Vec<_> = shop.rows().into_values().map(|row| row.state).collect();
     assert_eq!(states, ["held", "sold"]);
+}
+
+/// While entries are unread, the buyers of an unmanaged voucher are not compared: what only a later
+/// look can see is no less a difference.
+#[test]
+fn what_the_first_look_can_not_see_is_found_by_another() {
+    let shop = Shop::of("phone 9");
+    shop.buy("phone", "ann", "o1");
+    shop.drain(&[]);
+    shop.run("SADD seckill:order:phone ghost");
+    shop.read_again();
+    shop.run(&format!("XREADGROUP GROUP {GROUP} other STREAMS stream.orders >"));
+    let entry = shop.stream_field("stream.orders", "last-generated-id");
+    // None has read the buyers before.
+    let has_looked = || shop.server.info("cmdstat_sscan").is_some();
+    assert!(!has_looked());
+    std::thread::scope(|scope| {
+        let check = scope.spawn(|| expect(&shop, &["--voucher", "phone"], 1, &["user ghost"]));
+        shop.server.until("the first look has read the buyers", has_looked);
+        shop.run(&format!("XACK stream.orders {GROUP} {entry}"));
+        check.join().expect("its verdict");
+    });
 }

@@ -128,6 +128,29 @@ pub struct Found {
     pub before: usize,
 }
 
+impl Found {
+    pub fn is_calm(&self) -> bool {
+        self.questions.is_empty() && self.incomplete.is_empty()
+    }
+
+    /// Whether all of it was found before, too. What was not is no question in the last look, but
+    /// leaves open what differs.
+    pub fn is_confirmed_by(&mut self, before: &Self, is_last: bool) -> bool {
+        let was_found = |about: &About| before.questions.contains_key(about);
+        let is_confirmed = self.questions.keys().all(was_found);
+        if is_last && !is_confirmed {
+            let new = self.questions.keys().filter(|about| !was_found(about));
+            let moving = |about: &About| Incomplete::Moving { voucher: about.key.voucher.clone() };
+            self.incomplete.extend(new.map(moving));
+            self.questions.retain(|about, _| was_found(about));
+        }
+        if is_last || is_confirmed {
+            self.by_itself.retain(&before.by_itself);
+        }
+        is_confirmed
+    }
+}
+
 /// What a check answers by itself.
 #[derive(Default)]
 pub struct ByItself {
