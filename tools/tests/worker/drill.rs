@@ -5,16 +5,20 @@
 //! paid is kept, on a line, or refunded elsewhere, once; the shop's tables are as the rows.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 
-use kit::harness::last_appended;
+use domain::unit_set::UnitSet;
 use redis::Value;
 
 use crate::check::checked;
 use crate::databases::{Database, Kind};
 use crate::harness::{Server, side_by_side};
-use crate::shop::{Shop, random};
+use crate::shop::{Shop, pairs, random};
 use crate::statements::documented;
+
+mod losses;
+
+use losses::{LOSSES, Loss};
 
 const VOUCHER: &str = "7";
 /// The shop's own stock never decides: more than a sale can take.
@@ -23,28 +27,6 @@ const COMMANDS: u32 = 24;
 /// Questions are answered this often before it counts as a dead end.
 const STEPS: u32 = 160;
 const AT_ONCE: usize = 5;
-
-#[derive(Clone, Copy, Debug)]
-enum Loss {
-    OlderRdb,
-    /// Twice.
-    Two,
-    Promotion,
-    CutLog,
-    Database,
-    OneKey,
-    Trimmed,
-}
-
-const LOSSES: [Loss; 7] = [
-    Loss::OlderRdb,
-    Loss::Two,
-    Loss::Promotion,
-    Loss::CutLog,
-    Loss::Database,
-    Loss::OneKey,
-    Loss::Trimmed,
-];
 
 /// A payment, as the provider has it.
 #[derive(Clone, Debug, Default)]
@@ -64,23 +46,28 @@ struct Drill {
     /// User, by order id less 1,000.
     orders: Vec<u32>,
     payments: BTreeMap<String, Paid>,
+    /// After so many answers the server returns to its last save.
+    returns_after: u32,
 }
 
 impl Drill {
-    fn open(kind: Kind, random: fastrand::Rng, server: Server) -> Option<Self> {
+    fn open(kind: Kind, mut random: fastrand::Rng, server: Server) -> Option<Self> {
         let mut shop = Shop::on(server, Database::open(kind)?, &[""]);
         let statements = shop.with_statements(&[(7, SHOP_STOCK)], &documented(kind));
-        shop.sell_managed(VOUCHER, 12, "HOLD 600000 LIMIT 6");
+        // Holds of some sales end before the operator looks.
+        let hold = random.choice([600_000, 600_000, 1_500]).expect("one");
+        shop.sell_managed(VOUCHER, 12, &format!("HOLD {hold} LIMIT 6"));
         let (orders, payments) = (Vec::new(), BTreeMap::new());
-        let drill = Self { shop, random, statements, orders, payments };
+        let drill = Self { shop, random, statements, orders, payments, returns_after: 0 };
         drill.drain();
         Some(drill)
     }
 
     /// The worker runs until nothing is left to do.
     fn drain(&self) {
-        self.shop.once(&["--statements", &self.statements]).ended();
-        println!("worker --once");
+        let mut worker = self.shop.once(&["--statements", &self.statements]);
+        let status = worker.ended();
+        println!("worker --once: {status}\n{}", worker.log());
     }
 
     /// A client's command. Each step is printed: a failed round is read from that.
@@ -101,11 +88,36 @@ impl Drill {
         }
         let at = self.random.usize(0..self.orders.len());
         let (user, id) = (self.orders[at], 1_000 + at);
-        match self.random.u32(0..8) {
-            0 => _ = self.client(&format!("SECKILL.CANCEL 7 {user} {id}")),
-            1 => _ = self.client(&format!("SECKILL.CANCEL 7 {user} {id} KEEP 1")),
-            2 => _ = self.client(&format!("SECKILL.TRY 7 {user} {id} UNITS 2")),
-            more => self.pay(user, id, if more == 3 { "b" } else { "" }),
+        let kept = if self.random.bool() { " KEEP 1" } else { "" };
+        match self.random.u32(0..14) {
+            0 => _ = self.client(&format!("SECKILL.CANCEL 7 {user} {id}{kept}")),
+            1 => _ = self.client(&format!("SECKILL.CANCEL 7 {user} {id}{kept} NORESTOCK")),
+            2 => self.refund(user, id, kept),
+            3 => _ = self.client(&format!("SECKILL.TRY 7 {user} {id} UNITS 2")),
+            4 => _ = self.client(&format!("SECKILL.EXTEND 7 {user} {id} 600000")),
+            5 => {
+                let units = self.random.i32(-1..3);
+                self.client(&format!("SECKILL.RESTOCK 7 {units}"));
+            }
+            more => self.pay(user, id, if more == 6 { "b" } else { "" }),
+        }
+    }
+
+    fn order(&self, id: usize) -> Option<BTreeMap<String, String>> {
+        match self.shop.run(&format!("SECKILL.ORDER 7 {id}")) {
+            order @ Value::Array(_) => Some(pairs(order)),
+            _ => None,
+        }
+    }
+
+    /// The shop's staff refunds units at the provider, and says so.
+    fn refund(&mut self, user: u32, id: usize, kept: &str) {
+        let Some(order) = self.order(id) else { return };
+        let answer = self.client(&format!("SECKILL.CANCEL 7 {user} {id}{kept} REFUNDED"));
+        if answer == Value::Int(1) {
+            let units: i64 = order["units"].parse().expect("units");
+            let paid = self.payments.get_mut(&order["ref"]).expect("its payment");
+            paid.back += units - i64::from(!kept.is_empty());
         }
     }
 
@@ -113,10 +125,7 @@ impl Drill {
     fn pay(&mut self, user: u32, id: usize, more: &str) {
         let reference = format!("p{id}{more}");
         if !self.payments.contains_key(&reference) {
-            let Value::Array(fields) = self.shop.run(&format!("SECKILL.ORDER 7 {id}")) else {
-                return;
-            };
-            let fields = crate::shop::pairs(Value::Array(fields));
+            let Some(fields) = self.order(id) else { return };
             if fields["user"] != user.to_string() {
                 return;
             }
@@ -132,63 +141,6 @@ impl Drill {
             self.command();
             if self.random.u32(0..6) == 0 {
                 self.drain();
-            }
-        }
-    }
-
-    fn lose(&mut self, loss: Loss) {
-        match loss {
-            Loss::OlderRdb | Loss::Two => {
-                let rounds = if matches!(loss, Loss::Two) { 2 } else { 1 };
-                for _ in 0..rounds {
-                    self.shop.run("SAVE");
-                    self.sell();
-                    self.shop.returns_to_the_save();
-                }
-            }
-            Loss::Promotion => {
-                let replica = Server::with().port().replica_of(&self.shop.server).start();
-                self.shop.server.wait_for_replica(&replica);
-                assert_eq!(replica.call(&["REPLICAOF", "NO", "ONE"]), Value::Okay);
-                self.sell();
-                self.shop.server = replica;
-                self.statements = self.shop.statements(&documented(self.shop.database.kind));
-            }
-            Loss::CutLog => {
-                let log = last_appended(self.shop.server.dir());
-                let end = fs::metadata(&log).expect("its log").len();
-                self.sell();
-                self.shop.server.kill9();
-                let file = File::options().write(true).open(log).expect("its log");
-                file.set_len(end).expect("a cut");
-                self.shop.server.mend();
-                self.shop.server.start_again();
-            }
-            Loss::Database => {
-                // Of a database server another test makes no backup: there the worker was down.
-                let Some(path) = self.shop.database.url.strip_prefix("sqlite:").map(str::to_owned)
-                else {
-                    return self.sell();
-                };
-                let backup = format!("{path}.backup");
-                self.drain();
-                fs::copy(&path, &backup).expect("a backup");
-                self.sell();
-                for more in ["-wal", "-shm"] {
-                    let _ = fs::remove_file(format!("{path}{more}"));
-                }
-                fs::copy(&backup, &path).expect("it is restored");
-            }
-            Loss::OneKey => {
-                self.sell();
-                self.shop.run("DEL stream.orders.pairing");
-            }
-            Loss::Trimmed => {
-                (0..COMMANDS).for_each(|_| self.command());
-                for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"]
-                {
-                    self.shop.run(&format!("XTRIM {stream} MAXLEN 2"));
-                }
             }
         }
     }
@@ -215,8 +167,9 @@ impl Drill {
         path.to_str().expect("a path").to_owned()
     }
 
-    /// Answers what is asked, until nothing is.
-    fn follow(&mut self) {
+    /// Answers what is asked, until nothing is. Returns the units that were refunded although they
+    /// were due to nobody, by reference: nobody can answer that.
+    fn follow(&mut self) -> BTreeMap<String, i64> {
         let mut last = String::new();
         for _ in 0..STEPS {
             self.drain();
@@ -228,11 +181,20 @@ impl Drill {
             last.clone_from(&json);
             let found: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
             if code == Some(0) {
-                return;
+                let results = found["results"].as_array().expect("results").iter();
+                let beyond = results.filter(|result| result["kind"] == "refunded_beyond");
+                return beyond
+                    .map(|it| (it["reference"].to_string(), it["units"].as_i64().expect("units")))
+                    .map(|(reference, units)| (reference.trim_matches('"').to_owned(), units))
+                    .collect();
             }
             let incomplete = found["incomplete"].to_string();
             if incomplete.contains("is not paired") {
                 self.shop.resolves(&["--re-pair"], 0, &[]);
+                continue;
+            }
+            // Of a hold that has just expired.
+            if incomplete.contains("start seckill-worker") {
                 continue;
             }
             let Some(first) = found["questions"].as_array().and_then(|all| all.first()).cloned()
@@ -268,36 +230,60 @@ impl Drill {
             self.shop.pasted(&command);
             return;
         }
-        let chosen = self.random.choice(&answers).expect("one").clone();
-        let first = answers[0].split(' ').next().expect("a word");
-        let word = chosen.split(' ').next().expect("a word");
-        let command = command.replacen(&format!("--{first}"), &format!("--{word}"), 1);
-        let before = self.elsewhere();
-        self.shop.pasted(&command);
-        // What was said to be refunded elsewhere, was: but for what the list says already.
-        if kind != "refunded" {
-            for (reference, units) in self.elsewhere() {
-                let more = units - before.get(&reference).copied().unwrap_or(0);
-                if let Some(paid) = self.payments.get_mut(&reference) {
-                    paid.back += more;
-                }
+        let words: Vec<&str> =
+            answers.iter().map(|answer| answer.split(' ').next().expect("a word")).collect();
+        // Who has refunded knows it.
+        let is_refunded = self.payments.get(&reference).is_some_and(|paid| {
+            let elsewhere = self.elsewhere().get(&reference).copied().unwrap_or(0);
+            paid.back > elsewhere
+        });
+        let refunded = words.iter().copied().find(|word| *word == "refunded" && is_refunded);
+        let mut choose = || refunded.unwrap_or_else(|| self.random.choice(&words).expect("one"));
+        let command_of =
+            |word| command.replacen(&format!("--{}", words[0]), &format!("--{word}"), 1);
+        let all = [command_of(choose()), command_of(choose())];
+        match self.random.u32(0..8) {
+            // Two operators at once, who don't agree.
+            0 => _ = side_by_side(&all, |it| (*it).clone(), |command| self.shop.pasted(command)),
+            // One who is interrupted, and types it again when it is asked again.
+            1 => self.interrupted(&all[0]),
+            _ => _ = self.shop.pasted(&all[0]),
+        }
+        // What was said to be refunded elsewhere, was.
+        for (reference, units) in self.elsewhere() {
+            if let Some(paid) = self.payments.get_mut(&reference) {
+                paid.back = paid.back.max(units);
+            }
+        }
+        if self.returns_after > 0 {
+            self.returns_after -= 1;
+            if self.returns_after == 0 {
+                self.shop.returns_to_the_save();
+                println!("-- the server returns to its save");
             }
         }
     }
 
-    /// Units of payments that an operator has said were refunded without a line.
+    /// A command that is killed.
+    fn interrupted(&mut self, command: &str) {
+        let ms = self.random.u32(1..60);
+        self.shop.pasted_after(&format!("timeout -s KILL 0.{ms:03} "), command);
+    }
+
+    /// Units of payments that were refunded without a line, as the tables know it.
     fn elsewhere(&self) -> BTreeMap<String, i64> {
-        let rows = "FROM seckill_payments WHERE ruled_elsewhere <> ''";
-        let rows = self.shop.database.texts(["ref", "ruled_elsewhere"], rows);
+        let rows = "FROM seckill_payments";
+        let rows = self.shop.database.texts(["ref", "elsewhere", "ruled_elsewhere"], rows);
         let mut all = BTreeMap::new();
-        for [reference, units] in rows {
-            *all.entry(reference).or_insert(0) += count(&units);
+        for [reference, units, ruled] in rows {
+            let units = [units, ruled].map(|set| UnitSet::parse(set.as_bytes()).expect("a set"));
+            *all.entry(reference).or_insert(0) += units[0].union(&units[1]).count();
         }
         all
     }
 
     /// What is true at the end, counted without the worker's own sums.
-    fn count(&self) {
+    fn count(&self, beyond: &BTreeMap<String, i64>) {
         let rows = "FROM seckill_orders WHERE state = 'sold'";
         let kept = self.shop.database.texts(["COALESCE(ref, '')", "units"], rows);
         for (reference, paid) in &self.payments {
@@ -310,7 +296,7 @@ impl Drill {
                 .texts(["flags"], &format!("FROM seckill_payments WHERE ref = '{reference}'"));
             assert!(!known.is_empty(), "payment {reference} is unknown: {paid:?}");
             assert_eq!(
-                kept + lines + paid.back,
+                kept + lines + paid.back - beyond.get(reference).unwrap_or(&0),
                 paid.units,
                 "{reference} {paid:?}: kept {kept}, lines {lines}"
             );
@@ -320,16 +306,6 @@ impl Drill {
         let group = self.shop.group("stream.orders", crate::shop::GROUP).expect("a group");
         assert_eq!(group["pending"], "0");
     }
-}
-
-/// How many units a set has, such as `1-2,5-5`.
-fn count(units: &str) -> i64 {
-    let range = |range: &str| {
-        let (first, last) = range.split_once('-').expect("a range");
-        let number = |text: &str| text.parse::<i64>().expect("a number");
-        number(last) - number(first) + 1
-    };
-    units.split(',').filter(|range| !range.is_empty()).map(range).sum()
 }
 
 fn round(kind: Kind, seed: u64) {
@@ -344,8 +320,8 @@ fn round(kind: Kind, seed: u64) {
     drill.sell();
     drill.lose(loss);
     drill.repeat();
-    drill.follow();
-    drill.count();
+    let beyond = drill.follow();
+    drill.count(&beyond);
 }
 
 /// The rounds of `make test` are the same each time. What is new is found by DRILL_ROUNDS.

@@ -71,14 +71,19 @@ impl Shop {
 
     /// Runs a printed command as it stands, in a shell.
     pub fn pasted(&self, command: &str) -> String {
+        self.pasted_after("", command)
+    }
+
+    /// The same as the argument of another program.
+    pub fn pasted_after(&self, program: &str, command: &str) -> String {
         if let Some(words) = command.strip_prefix("seckill-shards") {
-            return self.shell(&format!("{SHARDS}{words}"));
+            return self.shell(&format!("{program}{SHARDS}{words}"));
         }
         let rest = command.strip_prefix("seckill-worker").expect("a command of a program");
         let (words, order) = rest.split_once(" -- ").map_or((rest, None), |(a, b)| (a, Some(b)));
         let order = order.map(|order| format!(" -- {order}")).unwrap_or_default();
         let yes = if words.starts_with(" resolve") { " --yes" } else { "" };
-        self.shell(&format!("{WORKER}{words}{yes}{order}"))
+        self.shell(&format!("{program}{WORKER}{words}{yes}{order}"))
     }
 
     fn shell(&self, line: &str) -> String {

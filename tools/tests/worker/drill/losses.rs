@@ -1,0 +1,154 @@
+//! What is lost.
+
+use std::fs::{self, File};
+
+use kit::harness::last_appended;
+use redis::Value;
+
+use super::{COMMANDS, Drill};
+use crate::harness::Server;
+use crate::statements::documented;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The server returns to its last save, and so do its clients' answers.
+    OlderRdb,
+    /// Twice.
+    Two,
+    /// A replica that lacks the end becomes the primary.
+    Promotion,
+    /// A replica becomes the primary, then the old primary is back, each without what the other
+    /// has sold.
+    Failback,
+    /// The end of the log is lost.
+    CutLog,
+    /// The database returns to a backup.
+    Database,
+    /// Server and database return, each to its own backup.
+    Both,
+    /// The pairing id is deleted.
+    Pairing,
+    /// The records of payments are deleted.
+    Payments,
+    /// A stream is deleted, and with it its group.
+    Stream,
+    /// Entries are deleted before they were read.
+    Trimmed,
+    /// The group reads everything again.
+    ReadAgain,
+    /// The server returns to its last save after answers of the operator.
+    Resolved,
+}
+
+pub const LOSSES: [Loss; 13] = [
+    Loss::OlderRdb,
+    Loss::Two,
+    Loss::Promotion,
+    Loss::Failback,
+    Loss::CutLog,
+    Loss::Database,
+    Loss::Both,
+    Loss::Pairing,
+    Loss::Payments,
+    Loss::Stream,
+    Loss::Trimmed,
+    Loss::ReadAgain,
+    Loss::Resolved,
+];
+
+const STREAMS: [&str; 3] = ["stream.orders", "stream.orders.confirmed", "stream.orders.released"];
+
+impl Drill {
+    pub fn lose(&mut self, loss: Loss) {
+        match loss {
+            Loss::OlderRdb => self.returns(),
+            Loss::Two => (0..2).for_each(|_| self.returns()),
+            Loss::Promotion => _ = self.promotes(),
+            Loss::Failback => {
+                let primary = self.promotes();
+                self.sell();
+                self.shop.server = primary;
+                self.statements = self.shop.statements(&documented(self.shop.database.kind));
+                self.sell();
+            }
+            Loss::CutLog => {
+                let log = last_appended(self.shop.server.dir());
+                let end = fs::metadata(&log).expect("its log").len();
+                self.sell();
+                self.shop.server.kill9();
+                let file = File::options().write(true).open(log).expect("its log");
+                file.set_len(end).expect("a cut");
+                self.shop.server.mend();
+                self.shop.server.start_again();
+            }
+            Loss::Database => self.restores(Self::sell),
+            Loss::Both => self.restores(Self::returns),
+            Loss::Pairing => {
+                self.sell();
+                self.client("DEL stream.orders.pairing");
+            }
+            Loss::Payments => {
+                self.sell();
+                self.client("DEL seckill:payments:7");
+            }
+            Loss::Stream => {
+                (0..COMMANDS).for_each(|_| self.command());
+                let stream = *self.random.choice(&STREAMS).expect("one");
+                self.client(&format!("DEL {stream}"));
+                (0..COMMANDS).for_each(|_| self.command());
+            }
+            Loss::Trimmed => {
+                (0..COMMANDS).for_each(|_| self.command());
+                for stream in STREAMS {
+                    self.client(&format!("XTRIM {stream} MAXLEN 2"));
+                }
+            }
+            Loss::ReadAgain => {
+                self.sell();
+                self.shop.read_again();
+            }
+            Loss::Resolved => {
+                self.returns();
+                self.client("SAVE");
+                self.returns_after = self.random.u32(1..4);
+            }
+        }
+    }
+
+    /// What is sold after a save is lost.
+    fn returns(&mut self) {
+        self.client("SAVE");
+        self.sell();
+        self.shop.returns_to_the_save();
+        println!("-- the server returns to its save");
+    }
+
+    /// A replica lacks what is sold after its promotion. Returns the primary before.
+    fn promotes(&mut self) -> Server {
+        let replica = Server::with().port().replica_of(&self.shop.server).start();
+        self.shop.server.wait_for_replica(&replica);
+        assert_eq!(replica.call(&["REPLICAOF", "NO", "ONE"]), Value::Okay);
+        self.sell();
+        println!("-- the replica is the primary");
+        let primary = std::mem::replace(&mut self.shop.server, replica);
+        self.statements = self.shop.statements(&documented(self.shop.database.kind));
+        primary
+    }
+
+    /// The database returns to its backup after this.
+    fn restores(&mut self, act: impl FnOnce(&mut Self)) {
+        // Of a database server another test makes no backup: there the worker was down.
+        let Some(path) = self.shop.database.url.strip_prefix("sqlite:").map(str::to_owned) else {
+            return act(self);
+        };
+        let backup = format!("{path}.backup");
+        self.drain();
+        fs::copy(&path, &backup).expect("a backup");
+        act(self);
+        for more in ["-wal", "-shm"] {
+            let _ = fs::remove_file(format!("{path}{more}"));
+        }
+        fs::copy(&backup, &path).expect("it is restored");
+        println!("-- the database returns to its backup");
+    }
+}
