@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Value};
 
 /// How long a test may wait for anything, also on a busy machine.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Asks repeatedly until there is an answer; `Err` names what did not arrive.
 pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, String> {
