@@ -45,6 +45,10 @@ struct Options {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
+    /// Another build of the worker, to compare the two in turn
+    #[arg(long, value_name = "PATH", default_value = env!("CARGO_BIN_EXE_seckill-worker"))]
+    worker: PathBuf,
+
     /// What cargo passes to every benchmark; means nothing here
     #[arg(long, hide = true)]
     bench: bool,
@@ -69,7 +73,7 @@ fn run(options: &Options) -> Result<()> {
     let mut lines = Vec::new();
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::MariaDb, Kind::MySql] {
         eprintln!("{kind:?} ...");
-        lines.extend(turns::measure(kind, rounds, size)?);
+        lines.extend(turns::measure(kind, rounds, size, &options.worker)?);
     }
     let report = Report::new(lines)?;
     println!("{}", report.page());

@@ -1,5 +1,6 @@
 //! One turn of a consumer: writes orders into a stream, and counts and times the resulting rows.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -79,7 +80,7 @@ impl Line {
 }
 
 /// None, and reported as left out, if the database is not to be had.
-pub fn measure(kind: Kind, rounds: u32, size: Size) -> Result<Option<Line>> {
+pub fn measure(kind: Kind, rounds: u32, size: Size, worker: &Path) -> Result<Option<Line>> {
     let turns: Vec<Turn> = Turn::ALL.into_iter().filter(|turn| turn.is_of(kind)).collect();
     let mut values = vec![Vec::new(); turns.len()];
     // Its server runs for all turns; each turn has its own database.
@@ -90,7 +91,7 @@ pub fn measure(kind: Kind, rounds: u32, size: Size) -> Result<Option<Line>> {
             let Some(database) = Database::durable(kind) else { return Ok(None) };
             let (orders, spent) = match turn {
                 Turn::Naive => (size.naive, naive_turn(&database, size.naive)?),
-                _ => (size.worker, worker_turn(&database, size.worker, *turn)?),
+                _ => (size.worker, worker_turn(worker, &database, size.worker, *turn)?),
             };
             values.push(orders as f64 / spent.as_secs_f64());
         }
@@ -133,12 +134,12 @@ fn naive_turn(to: &Database, orders: usize) -> Result<Duration> {
 }
 
 /// Measures the processes of the workers, from their start to their end.
-fn worker_turn(database: &Database, orders: usize, turn: Turn) -> Result<Duration> {
+fn worker_turn(worker: &Path, database: &Database, orders: usize, turn: Turn) -> Result<Duration> {
     let (server, mut redis) = server()?;
     let runtime = runtime()?;
     let has_statements = turn != Turn::Worker;
     let url = if turn.has_network() { over_network(database)? } else { database.url.clone() };
-    let mut command = Command::new(env!("CARGO_BIN_EXE_seckill-worker"));
+    let mut command = Command::new(worker);
     command.arg("--redis").arg(format!("redis+unix://{}", server.dir().join("socket").display()));
     command.args(["--database", &url, "--once", "--quiet"]);
     if has_statements {
