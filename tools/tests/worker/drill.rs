@@ -7,44 +7,55 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use domain::unit_set::UnitSet;
 use redis::Value;
 
-use crate::check::checked;
 use crate::databases::{Database, Kind};
 use crate::harness::{Server, side_by_side};
 use crate::shop::{Shop, pairs, random};
 use crate::statements::documented;
 
 mod losses;
+mod operator;
 
 use losses::{LOSSES, Loss};
 
-const VOUCHER: &str = "7";
+/// Two sales, whose articles may be in one cart.
+const VOUCHERS: [u32; 2] = [7, 8];
 /// The shop's own stock never decides: more than a sale can take.
 const SHOP_STOCK: i64 = 1_000;
 const COMMANDS: u32 = 24;
-/// Questions are answered this often before it counts as a dead end.
-const STEPS: u32 = 160;
 const AT_ONCE: usize = 5;
+
+/// What a customer has asked for: one article, or a cart of both.
+#[derive(Clone, Debug)]
+struct Order {
+    user: u32,
+    vouchers: Vec<u32>,
+}
 
 /// A payment, as the provider has it.
 #[derive(Clone, Debug, Default)]
 struct Paid {
     user: u32,
     id: usize,
-    /// Units that were paid.
-    units: i64,
+    /// Units that were paid, by voucher.
+    articles: Vec<(u32, i64)>,
     /// Units that were paid back without a line.
     back: i64,
+}
+
+impl Paid {
+    fn units(&self) -> i64 {
+        self.articles.iter().map(|(_, units)| units).sum()
+    }
 }
 
 struct Drill {
     shop: Shop,
     random: fastrand::Rng,
     statements: String,
-    /// User, by order id less 1,000.
-    orders: Vec<u32>,
+    /// By order id less 1,000.
+    orders: Vec<Order>,
     payments: BTreeMap<String, Paid>,
     /// After so many answers the server returns to its last save.
     returns_after: u32,
@@ -53,10 +64,18 @@ struct Drill {
 impl Drill {
     fn open(kind: Kind, mut random: fastrand::Rng, server: Server) -> Option<Self> {
         let mut shop = Shop::on(server, Database::open(kind)?, &[""]);
-        let statements = shop.with_statements(&[(7, SHOP_STOCK)], &documented(kind));
+        let statements = shop.with_statements(&VOUCHERS.map(|it| (it, SHOP_STOCK)), &file(kind));
+        // A cart is an order of each of its vouchers.
+        shop.sql("DROP TABLE tb_voucher_order");
+        shop.sql(
+            "CREATE TABLE tb_voucher_order (id BIGINT, user_id BIGINT, voucher_id BIGINT, \
+             status INT, PRIMARY KEY (id, voucher_id))",
+        );
         // Holds of some sales end before the operator looks.
         let hold = random.choice([600_000, 600_000, 1_500]).expect("one");
-        shop.sell_managed(VOUCHER, 12, &format!("HOLD {hold} LIMIT 6"));
+        for voucher in VOUCHERS {
+            shop.sell_managed(&voucher.to_string(), 8, &format!("HOLD {hold} LIMIT 6"));
+        }
         let (orders, payments) = (Vec::new(), BTreeMap::new());
         let drill = Self { shop, random, statements, orders, payments, returns_after: 0 };
         drill.drain();
@@ -80,40 +99,57 @@ impl Drill {
     /// A buyer, the payment service or the shop's staff.
     fn command(&mut self) {
         if self.orders.is_empty() || self.random.u32(0..10) < 4 {
-            self.orders.push(self.random.u32(1..30));
+            let vouchers = match self.random.u32(0..4) {
+                0 => vec![8],
+                1 => vec![7, 8],
+                _ => vec![7],
+            };
+            self.orders.push(Order { user: self.random.u32(1..30), vouchers });
             let at = self.orders.len() - 1;
-            let (user, units) = (self.orders[at], self.random.u32(1..4));
-            self.client(&format!("SECKILL.TRY 7 {user} {} UNITS {units}", 1_000 + at));
+            self.buy(at);
             return;
         }
         let at = self.random.usize(0..self.orders.len());
-        let (user, id) = (self.orders[at], 1_000 + at);
+        let Order { user, vouchers } = &self.orders[at];
+        let voucher = *self.random.choice(vouchers).expect("one");
+        let order = format!("{voucher} {user} {}", 1_000 + at);
         let kept = if self.random.bool() { " KEEP 1" } else { "" };
         match self.random.u32(0..14) {
-            0 => _ = self.client(&format!("SECKILL.CANCEL 7 {user} {id}{kept}")),
-            1 => _ = self.client(&format!("SECKILL.CANCEL 7 {user} {id}{kept} NORESTOCK")),
-            2 => self.refund(user, id, kept),
-            3 => _ = self.client(&format!("SECKILL.TRY 7 {user} {id} UNITS 2")),
-            4 => _ = self.client(&format!("SECKILL.EXTEND 7 {user} {id} 600000")),
+            0 => _ = self.client(&format!("SECKILL.CANCEL {order}{kept}")),
+            1 => _ = self.client(&format!("SECKILL.CANCEL {order}{kept} NORESTOCK")),
+            2 => self.refund(voucher, at, kept),
+            3 => self.buy(at),
+            4 => _ = self.client(&format!("SECKILL.EXTEND {order} 600000")),
             5 => {
                 let units = self.random.i32(-1..3);
-                self.client(&format!("SECKILL.RESTOCK 7 {units}"));
+                self.client(&format!("SECKILL.RESTOCK {voucher} {units}"));
             }
-            more => self.pay(user, id, if more == 6 { "b" } else { "" }),
+            more => self.pay(1_000 + at, if more == 6 { "b" } else { "" }),
         }
     }
 
-    fn order(&self, id: usize) -> Option<BTreeMap<String, String>> {
-        match self.shop.run(&format!("SECKILL.ORDER 7 {id}")) {
+    fn buy(&mut self, at: usize) {
+        let Order { user, vouchers } = self.orders[at].clone();
+        let id = 1_000 + at;
+        let [first, second] = [0, 0].map(|_| self.random.u32(1..4));
+        match vouchers[..] {
+            [one] => self.client(&format!("SECKILL.TRY {one} {user} {id} UNITS {first}")),
+            _ => self.client(&format!("SECKILL.TRYALL 7 {first} 8 {second} {user} {id}")),
+        };
+    }
+
+    fn order(&self, voucher: u32, id: usize) -> Option<BTreeMap<String, String>> {
+        match self.shop.run(&format!("SECKILL.ORDER {voucher} {id}")) {
             order @ Value::Array(_) => Some(pairs(order)),
             _ => None,
         }
     }
 
     /// The shop's staff refunds units at the provider, and says so.
-    fn refund(&mut self, user: u32, id: usize, kept: &str) {
-        let Some(order) = self.order(id) else { return };
-        let answer = self.client(&format!("SECKILL.CANCEL 7 {user} {id}{kept} REFUNDED"));
+    fn refund(&mut self, voucher: u32, at: usize, kept: &str) {
+        let (user, id) = (self.orders[at].user, 1_000 + at);
+        let Some(order) = self.order(voucher, id) else { return };
+        let answer = self.client(&format!("SECKILL.CANCEL {voucher} {user} {id}{kept} REFUNDED"));
         if answer == Value::Int(1) {
             let units: i64 = order["units"].parse().expect("units");
             let paid = self.payments.get_mut(&order["ref"]).expect("its payment");
@@ -122,18 +158,35 @@ impl Drill {
     }
 
     /// The customer pays for what the order has; a known payment is sent again.
-    fn pay(&mut self, user: u32, id: usize, more: &str) {
+    fn pay(&mut self, id: usize, more: &str) {
         let reference = format!("p{id}{more}");
         if !self.payments.contains_key(&reference) {
-            let Some(fields) = self.order(id) else { return };
-            if fields["user"] != user.to_string() {
+            let Order { user, vouchers } = &self.orders[id - 1_000];
+            let articles = vouchers.iter().filter_map(|voucher| {
+                let order = self.order(*voucher, id)?;
+                Some((*voucher, order["units"].parse().expect("units")))
+            });
+            let articles: Vec<_> = articles.collect();
+            if articles.is_empty() {
                 return;
             }
-            let units = fields["units"].parse().expect("units");
-            self.payments.insert(reference.clone(), Paid { user, id, units, back: 0 });
+            let paid = Paid { user: *user, id, articles, back: 0 };
+            self.payments.insert(reference.clone(), paid);
         }
-        let units = self.payments[&reference].units;
-        self.client(&format!("SECKILL.CONFIRM 7 {user} {id} REF {reference} UNITS {units}"));
+        self.confirm(&reference);
+    }
+
+    /// Sends each CONFIRM of a payment. True if one was not answered 0.
+    fn confirm(&self, reference: &str) -> bool {
+        let Paid { user, id, articles, .. } = &self.payments[reference];
+        let sent: Vec<Value> = articles
+            .iter()
+            .map(|(voucher, units)| {
+                let order = format!("{voucher} {user} {id}");
+                self.client(&format!("SECKILL.CONFIRM {order} REF {reference} UNITS {units}"))
+            })
+            .collect();
+        sent.iter().any(|answer| !matches!(answer, Value::Int(0)))
     }
 
     fn sell(&mut self) {
@@ -150,7 +203,7 @@ impl Drill {
         for (reference, paid) in self.payments.clone() {
             if self.random.bool() {
                 let more = reference.trim_start_matches(&format!("p{}", paid.id)).to_owned();
-                self.pay(paid.user, paid.id, &more);
+                self.pay(paid.id, &more);
             }
         }
     }
@@ -160,126 +213,11 @@ impl Drill {
         let path = self.shop.server.dir().join("provider.csv");
         let lines = self.payments.iter().map(|(reference, paid)| {
             let refunded = paid.back + self.shop.refunds(reference);
-            format!("{reference},{},{refunded}\n", paid.units)
+            format!("{reference},{},{refunded}\n", paid.units())
         });
         let text = format!("ref,units,refunded\n{}", lines.collect::<String>());
         fs::write(&path, text).expect("write the list");
         path.to_str().expect("a path").to_owned()
-    }
-
-    /// Answers what is asked, until nothing is. Returns the units that were refunded although they
-    /// were due to nobody, by reference: nobody can answer that.
-    fn follow(&mut self) -> BTreeMap<String, i64> {
-        let mut last = String::new();
-        for _ in 0..STEPS {
-            self.drain();
-            let refs = self.list();
-            let options = ["--statements", &self.statements, "--refs", &refs, "--refs-prefix", "p"];
-            let (code, json) =
-                checked(&self.shop, &[&["--voucher", VOUCHER, "--json"], &options[..]].concat());
-            println!("{code:?} {json}");
-            last.clone_from(&json);
-            let found: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
-            if code == Some(0) {
-                let results = found["results"].as_array().expect("results").iter();
-                let beyond = results.filter(|result| result["kind"] == "refunded_beyond");
-                return beyond
-                    .map(|it| (it["reference"].to_string(), it["units"].as_i64().expect("units")))
-                    .map(|(reference, units)| (reference.trim_matches('"').to_owned(), units))
-                    .collect();
-            }
-            let incomplete = found["incomplete"].to_string();
-            if incomplete.contains("is not paired") {
-                self.shop.resolves(&["--re-pair"], 0, &[]);
-                continue;
-            }
-            // Of a hold that has just expired.
-            if incomplete.contains("start seckill-worker") {
-                continue;
-            }
-            let Some(first) = found["questions"].as_array().and_then(|all| all.first()).cloned()
-            else {
-                panic!("nothing is asked, and it is not consistent: {json}");
-            };
-            self.answer(&first);
-        }
-        panic!("a dead end: {last}");
-    }
-
-    fn answer(&mut self, question: &serde_json::Value) {
-        let text = |name: &str| question[name].as_str().unwrap_or_default().to_owned();
-        let (kind, command) = (text("kind"), text("command"));
-        let reference = text("reference");
-        let answers: Vec<String> = question["answers"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|answer| answer.as_str().map(str::to_owned))
-            .collect();
-        if kind == "unlisted" || kind == "payment" && self.random.bool() {
-            let paid = self.payments[&reference].clone();
-            let (user, id, units) = (paid.user, paid.id, paid.units);
-            let confirm = format!("SECKILL.CONFIRM 7 {user} {id} REF {reference} UNITS {units}");
-            let answer = self.client(&confirm);
-            if !matches!(answer, Value::Int(0)) || kind == "unlisted" {
-                return;
-            }
-        }
-        if answers.is_empty() {
-            assert!(!command.is_empty(), "no answer and no command: {question}");
-            self.shop.pasted(&command);
-            return;
-        }
-        let words: Vec<&str> =
-            answers.iter().map(|answer| answer.split(' ').next().expect("a word")).collect();
-        // Who has refunded knows it.
-        let is_refunded = self.payments.get(&reference).is_some_and(|paid| {
-            let elsewhere = self.elsewhere().get(&reference).copied().unwrap_or(0);
-            paid.back > elsewhere
-        });
-        let refunded = words.iter().copied().find(|word| *word == "refunded" && is_refunded);
-        let mut choose = || refunded.unwrap_or_else(|| self.random.choice(&words).expect("one"));
-        let command_of =
-            |word| command.replacen(&format!("--{}", words[0]), &format!("--{word}"), 1);
-        let all = [command_of(choose()), command_of(choose())];
-        match self.random.u32(0..8) {
-            // Two operators at once, who don't agree.
-            0 => _ = side_by_side(&all, |it| (*it).clone(), |command| self.shop.pasted(command)),
-            // One who is interrupted, and types it again when it is asked again.
-            1 => self.interrupted(&all[0]),
-            _ => _ = self.shop.pasted(&all[0]),
-        }
-        // What was said to be refunded elsewhere, was.
-        for (reference, units) in self.elsewhere() {
-            if let Some(paid) = self.payments.get_mut(&reference) {
-                paid.back = paid.back.max(units);
-            }
-        }
-        if self.returns_after > 0 {
-            self.returns_after -= 1;
-            if self.returns_after == 0 {
-                self.shop.returns_to_the_save();
-                println!("-- the server returns to its save");
-            }
-        }
-    }
-
-    /// A command that is killed.
-    fn interrupted(&mut self, command: &str) {
-        let ms = self.random.u32(1..60);
-        self.shop.pasted_after(&format!("timeout -s KILL 0.{ms:03} "), command);
-    }
-
-    /// Units of payments that were refunded without a line, as the tables know it.
-    fn elsewhere(&self) -> BTreeMap<String, i64> {
-        let rows = "FROM seckill_payments";
-        let rows = self.shop.database.texts(["ref", "elsewhere", "ruled_elsewhere"], rows);
-        let mut all = BTreeMap::new();
-        for [reference, units, ruled] in rows {
-            let units = [units, ruled].map(|set| UnitSet::parse(set.as_bytes()).expect("a set"));
-            *all.entry(reference).or_insert(0) += units[0].union(&units[1]).count();
-        }
-        all
     }
 
     /// What is true at the end, counted without the worker's own sums.
@@ -297,15 +235,23 @@ impl Drill {
             assert!(!known.is_empty(), "payment {reference} is unknown: {paid:?}");
             assert_eq!(
                 kept + lines + paid.back - beyond.get(reference).unwrap_or(&0),
-                paid.units,
+                paid.units(),
                 "{reference} {paid:?}: kept {kept}, lines {lines}"
             );
         }
         // The shop's own tables are as the rows.
-        self.shop.check_shop(&[(7, SHOP_STOCK)]);
+        self.shop.check_shop(&VOUCHERS.map(|it| (it, SHOP_STOCK)));
         let group = self.shop.group("stream.orders", crate::shop::GROUP).expect("a group");
         assert_eq!(group["pending"], "0");
     }
+}
+
+/// The documented statements, for orders with several vouchers.
+fn file(kind: Kind) -> String {
+    let file = documented(kind);
+    let cast = file.contains("CAST(:voucher_id AS BIGINT)");
+    let voucher = if cast { "CAST(:voucher_id AS BIGINT)" } else { ":voucher_id" };
+    file.replace("WHERE id = ", &format!("WHERE voucher_id = {voucher} AND id = "))
 }
 
 fn round(kind: Kind, seed: u64) {

@@ -5,9 +5,8 @@ use std::fs::{self, File};
 use kit::harness::last_appended;
 use redis::Value;
 
-use super::{COMMANDS, Drill};
+use super::{COMMANDS, Drill, VOUCHERS, file};
 use crate::harness::Server;
-use crate::statements::documented;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
@@ -68,7 +67,7 @@ impl Drill {
                 let primary = self.promotes();
                 self.sell();
                 self.shop.server = primary;
-                self.statements = self.shop.statements(&documented(self.shop.database.kind));
+                self.statements = self.shop.statements(&file(self.shop.database.kind));
                 self.sell();
             }
             Loss::CutLog => {
@@ -89,7 +88,9 @@ impl Drill {
             }
             Loss::Payments => {
                 self.sell();
-                self.client("DEL seckill:payments:7");
+                for voucher in VOUCHERS {
+                    self.client(&format!("DEL seckill:payments:{voucher}"));
+                }
             }
             Loss::Stream => {
                 (0..COMMANDS).for_each(|_| self.command());
@@ -131,7 +132,7 @@ impl Drill {
         self.sell();
         println!("-- the replica is the primary");
         let primary = std::mem::replace(&mut self.shop.server, replica);
-        self.statements = self.shop.statements(&documented(self.shop.database.kind));
+        self.statements = self.shop.statements(&file(self.shop.database.kind));
         primary
     }
 
