@@ -291,8 +291,8 @@ impl Store {
         &self,
         begin: impl AsyncFn(&Pool) -> sqlx::Result<Open>,
     ) -> Result<Open, Fault> {
-        // Nothing keeps this pool while another connection is waited for: what could not begin is an
-        // open transaction for the pooler, and its connection ends with the pool.
+        // Nothing keeps this pool while another connection is waited for: what could not begin is
+        // an open transaction for the pooler, and its connection ends with the pool.
         let begun = begin(&self.pool().await?).await;
         match begun {
             Err(error) if is_lent(&error) => {
