@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::call::{Call, Slot, Values, Word};
+use crate::call::{Call, Values, Word};
 use crate::reply::{Reply, quoted};
-use crate::template::Template;
+use crate::template::{Slot, Template};
 
 /// What the script answers for an outcome.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Answer {
     Always(Reply),
     /// The stock after the call.
@@ -27,8 +27,7 @@ impl Answer {
     /// Whether the stock is in it.
     pub fn counts(&self) -> bool {
         match self {
-            Self::Left | Self::Before | Self::Number(_) => true,
-            Self::Within(_, inner, _) => inner.counts(),
+            Self::Left | Self::Before | Self::Number(_) | Self::Within(..) => true,
             Self::List(all) => all.iter().any(Self::counts),
             _ => false,
         }
@@ -36,22 +35,21 @@ impl Answer {
 
     /// The Lua expression for it; `left` has the stock after the call, and before it.
     pub fn lua(&self, left: &dyn Fn(bool) -> Option<String>) -> Option<String> {
-        match self {
+        Some(match self {
             Self::Always(reply) => reply.lua(),
-            Self::Left => left(false),
-            Self::Before => left(true),
-            Self::Argument(slot) => Some(slot.to_string()),
-            Self::Number(key) => Some(number_in(key)),
+            Self::Left => left(false)?,
+            Self::Before => left(true)?,
+            Self::Argument(slot) => slot.to_string(),
+            Self::Number(key) => number_in(key),
             Self::Within(before, inner, after) => {
-                let [before, after] = [before, after].map(|text| quoted(text));
-                Some(format!("{before} .. {} .. {after}", inner.lua(left)?))
+                format!("{} .. {} .. {}", quoted(before), inner.lua(left)?, quoted(after))
             }
+            // Lua ends a list at the first nil, and false is nil for clients.
             Self::List(all) => {
                 let all = all.iter().map(|one| one.lua(left)).collect::<Option<Vec<_>>>()?;
-                // Lua ends a list at the first nil, and false is nil for clients.
-                Some(format!("{{{}}}", all.join(", ")))
+                format!("{{{}}}", all.join(", "))
             }
-        }
+        })
     }
 }
 
@@ -81,11 +79,13 @@ pub fn is_same(yours: &Reply, ours: &Reply) -> bool {
 
 /// A refusal that could be a number of units that are left.
 pub fn ambiguous(answers: &[(i64, Answer)]) -> Option<&Reply> {
-    let counts = |(_, answer): &(i64, Answer)| matches!(answer, Answer::Left | Answer::Before);
-    let least = |answer: &Answer| i64::from(*answer == Answer::Before);
-    let (_, counting) = answers.iter().find(|answer| counts(answer))?;
+    let least = answers.iter().find_map(|(_, answer)| match answer {
+        Answer::Left => Some(0),
+        Answer::Before => Some(1),
+        _ => None,
+    })?;
     answers.iter().find_map(|(_, answer)| match answer {
-        Answer::Always(reply @ Reply::Int(number)) if *number >= least(counting) => Some(reply),
+        Answer::Always(reply @ Reply::Int(number)) if *number >= least => Some(reply),
         _ => None,
     })
 }
@@ -94,7 +94,7 @@ pub fn ambiguous(answers: &[(i64, Answer)]) -> Option<&Reply> {
 pub struct Sample {
     pub reply: Reply,
     /// The stock after the call, and how many units were asked for.
-    pub left: Option<i64>,
+    pub left: i64,
     pub units: i64,
     pub values: Values,
     /// Numbers in other keys.
@@ -107,15 +107,7 @@ pub fn answer(call: &Call, outcome: i64, seen: &[Sample]) -> Option<Answer> {
     if outcome != MISSING && seen.iter().any(|one| one.reply.is_error()) {
         return None;
     }
-    rule(call, &seen.iter().map(|one| (&one.reply, one)).collect::<Vec<_>>())
-}
-
-fn left(one: &Sample) -> i64 {
-    one.left.unwrap_or(0)
-}
-
-fn before(one: &Sample) -> i64 {
-    left(one).saturating_add(one.units)
+    rule(call, &seen.iter().map(|one| (one.reply.clone(), one)).collect::<Vec<_>>())
 }
 
 /// The texts before and after the last place of a number in a reply.
@@ -127,47 +119,44 @@ fn within(reply: &Reply, number: i64) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// The rule by which replies, or one item of each, follow from the stock and the arguments.
-fn rule(call: &Call, seen: &[(&Reply, &Sample)]) -> Option<Answer> {
-    let (first, _) = seen.first()?;
+fn rule(call: &Call, seen: &[(Reply, &Sample)]) -> Option<Answer> {
+    let (first, sample) = seen.first()?;
     if seen.iter().all(|(reply, _)| reply.is_like(first)) {
-        return Some(Answer::Always((*first).clone()));
+        return Some(Answer::Always(first.clone()));
     }
-    let fits = |is: &dyn Fn(&Sample) -> Reply| seen.iter().all(|(reply, one)| **reply == is(one));
-    if fits(&|one| Reply::Int(left(one))) {
-        return Some(Answer::Left);
-    }
-    if fits(&|one| Reply::Int(before(one))) {
-        return Some(Answer::Before);
-    }
-    for (number, answer) in [(left as fn(&Sample) -> i64, Answer::Left), (before, Answer::Before)] {
-        let parts = |(reply, one): &(&Reply, &Sample)| within(reply, number(one));
-        let all: Option<Vec<_>> = seen.iter().map(parts).collect();
-        if let Some(all) = all
-            && let Some((before, after)) =
-                all.first().filter(|one| all.iter().all(|own| own == *one))
+    let fits = |is: &dyn Fn(&Sample) -> Option<Reply>| {
+        seen.iter().all(|(reply, one)| is(one).as_ref() == Some(reply))
+    };
+    for answer in [Answer::Left, Answer::Before] {
+        let number = |one: &Sample| match answer {
+            Answer::Left => one.left,
+            _ => one.left.saturating_add(one.units),
+        };
+        if fits(&|one| Some(Reply::Int(number(one)))) {
+            return Some(answer);
+        }
+        let parts = within(first, number(sample));
+        if let Some((before, after)) = parts.clone()
+            && seen.iter().all(|(reply, one)| within(reply, number(one)) == parts)
         {
-            return Some(Answer::Within(before.clone(), Box::new(answer), after.clone()));
+            return Some(Answer::Within(before, Box::new(answer), after));
         }
     }
-    let own = |word: &Word| fits(&|one| Reply::Text(word.value(&one.values)));
+    let own = |word: &Word| fits(&|one| Some(Reply::Text(word.value(&one.values))));
     if let Some((slot, _)) = call.slots().find(|(_, word)| own(word)) {
         return Some(Answer::Argument(slot));
     }
-    let numbers = seen.first()?.1.numbers.keys();
-    let holds = |key: &Template, one: &Sample| one.numbers.get(key).copied().map(Reply::Int);
-    let holds =
-        |key: &Template| seen.iter().all(|(reply, one)| holds(key, one).as_ref() == Some(reply));
-    if let Some(key) = numbers.into_iter().find(|key| holds(key)) {
+    let holds = |key: &&Template| fits(&|one| one.numbers.get(*key).copied().map(Reply::Int));
+    if let Some(key) = sample.numbers.keys().find(holds) {
         return Some(Answer::Number(key.clone()));
     }
     let Reply::List(items) = first else { return None };
     let item = |at: usize| {
-        let of = |(reply, one): &(&'_ Reply, _)| match reply {
-            Reply::List(all) if all.len() == items.len() => Some((all.get(at)?.clone(), *one)),
+        let of = |(reply, one): &(Reply, _)| match reply {
+            Reply::List(all) if all.len() == items.len() => Some((all[at].clone(), *one)),
             _ => None,
         };
-        let all: Vec<(Reply, &Sample)> = seen.iter().map(of).collect::<Option<_>>()?;
-        rule(call, &all.iter().map(|(reply, one)| (reply, *one)).collect::<Vec<_>>())
+        rule(call, &seen.iter().map(of).collect::<Option<Vec<_>>>()?)
     };
-    (0..items.len()).map(item).collect::<Option<Vec<_>>>().map(Answer::List)
+    (0..items.len()).map(item).collect::<Option<_>>().map(Answer::List)
 }

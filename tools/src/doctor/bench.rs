@@ -3,17 +3,30 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
+use domain::fields::ORDER_FIELDS;
 use domain::integer;
+use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 use itertools::Itertools;
 use seckill_tools::sanitize::sanitize;
 
-use crate::call::{Call, Values};
-use crate::conf::{Setting, defaults};
+use crate::client::Client;
 use crate::keyspace::Keyspace;
 use crate::lua::MARK;
-use crate::reply::Reply;
-use crate::server::{Client, Programs, Server};
-use crate::wire::Words;
+use crate::reply::{Reply, Words};
+use crate::server::{Programs, Server};
+
+pub type Setting = (&'static str, String);
+
+/// The settings that a replacement may need, at their defaults.
+pub const DEFAULTS: [(&str, &str); 7] = [
+    ("seckill.stock-prefix", STOCK_PREFIX),
+    ("seckill.buyers-prefix", BUYERS_PREFIX),
+    ("seckill.order-stream", ORDER_STREAM),
+    ("seckill.order-fields", ORDER_FIELDS),
+    ("seckill.missing-stock", "error"),
+    ("seckill.unlimited-stock", "no"),
+    ("seckill.scripts", ""),
+];
 
 pub struct Bench<'a> {
     pub programs: &'a Programs,
@@ -25,33 +38,30 @@ pub struct Bench<'a> {
 pub struct Side {
     client: Client,
     monitor: Client,
-    /// What a command does to keys, as the server says it.
+    /// What commands do to keys, and their categories, as the server says it.
     known: BTreeMap<Words, Vec<Access>>,
-    kinds: BTreeMap<String, Vec<String>>,
+    categories: BTreeMap<String, Vec<String>>,
     _server: Server,
 }
 
 /// A key that a command gets, and what for.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Debug)]
 pub struct Access {
     pub key: Vec<u8>,
     pub writes: bool,
 }
 
 /// What a script called, with the name in capitals, and the keys of the call.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Called {
+    pub name: String,
     pub words: Words,
     pub keys: Vec<Access>,
 }
 
 impl Called {
-    pub fn name(&self) -> String {
-        String::from_utf8_lossy(&self.words[0]).into_owned()
-    }
-
     pub fn publishes(&self) -> bool {
-        self.words[0] == b"PUBLISH"
+        self.name == "PUBLISH"
     }
 
     /// Whether it writes or publishes.
@@ -78,37 +88,6 @@ pub struct Seen {
     pub after: Keyspace,
 }
 
-impl Seen {
-    /// What it published.
-    pub fn messages(&self) -> impl Iterator<Item = &Words> {
-        self.calls.iter().filter(|call| call.publishes()).map(|call| &call.words)
-    }
-}
-
-/// How a server is asked to do what the script does.
-#[derive(Clone, Debug)]
-pub enum Entry {
-    /// A loaded script, by its sha1.
-    Sha(String),
-    Function(String),
-}
-
-impl Entry {
-    pub fn sha(&self) -> Option<&str> {
-        if let Self::Sha(sha) = self { Some(sha) } else { None }
-    }
-
-    pub fn words(&self, call: &Call, values: &Values) -> Words {
-        let (command, name) = match self {
-            Self::Sha(sha) => ("EVALSHA", sha),
-            Self::Function(name) => ("FCALL", name),
-        };
-        let mut words: Words = vec![command.into(), name.clone().into_bytes()];
-        words.extend(call.arguments(values));
-        words
-    }
-}
-
 const BEGIN: &[u8] = b"seckill-doctor-begin-of-the-run";
 const END: &[u8] = b"seckill-doctor-end-of-the-run";
 
@@ -120,25 +99,13 @@ impl<'a> Bench<'a> {
 
     /// Gives the module these settings, and the others their defaults; its answer if it refuses.
     pub fn set(&mut self, settings: &[Setting]) -> Result<Option<Reply>> {
-        let mut words: Words = vec![b"CONFIG".to_vec(), b"SET".to_vec()];
-        for (name, default) in defaults() {
+        let mut words = vec!["CONFIG", "SET"];
+        for (name, default) in DEFAULTS {
             let own = settings.iter().find(|(own, _)| *own == name);
-            words.push(name.into());
-            words.push(own.map_or_else(|| default.into(), |(_, value)| value.clone().into_bytes()));
+            words.extend([name, own.map_or(default, |(_, value)| value)]);
         }
         let reply = self.module.client.call(&words)?;
         Ok(reply.refuses().then_some(reply))
-    }
-
-    pub fn clear(&mut self) -> Result<()> {
-        self.plain.clear()?;
-        self.module.clear()
-    }
-
-    /// Sends commands to both servers.
-    pub fn prepare(&mut self, commands: &[Words]) -> Result<()> {
-        self.plain.send(commands)?;
-        self.module.send(commands).map(drop)
     }
 }
 
@@ -146,26 +113,21 @@ impl Side {
     fn new(server: Server) -> Result<Self> {
         let (client, mut monitor) = (server.client()?, server.client()?);
         monitor.must(&["MONITOR"])?;
-        let (known, kinds) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { client, monitor, known, kinds, _server: server })
+        let (known, categories) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { client, monitor, known, categories, _server: server })
     }
 
-    /// Loads a script, or a library with this function; its answer if it refuses.
-    pub fn load(&mut self, text: &[u8], function: Option<&str>) -> Result<Result<Entry, Reply>> {
-        let words: &[&[u8]] = match function {
-            Some(_) => &[b"FUNCTION", b"LOAD", b"REPLACE", text],
-            None => &[b"SCRIPT", b"LOAD", text],
-        };
-        let loaded = self.client.call(words)?;
-        Ok(match function {
-            _ if loaded.refuses() => Err(loaded),
-            Some(name) => Ok(Entry::Function(name.to_owned())),
-            None => Ok(Entry::Sha(loaded.text())),
-        })
+    /// Loads a script: its sha1, or the server's answer if it refuses.
+    pub fn load(&mut self, text: &[u8]) -> Result<Result<String, Reply>> {
+        let loaded = self.client.call(&[&b"SCRIPT"[..], b"LOAD", text])?;
+        Ok(if loaded.refuses() { Err(loaded) } else { Ok(loaded.text()) })
     }
 
-    pub fn clear(&mut self) -> Result<()> {
-        self.client.must(&["FLUSHALL"]).map(drop)
+    /// Has only what these commands make.
+    pub fn begin(&mut self, commands: &[Words]) -> Result<Keyspace> {
+        self.client.must(&["FLUSHALL"])?;
+        self.send(commands)?;
+        self.keys()
     }
 
     pub fn send(&mut self, commands: &[Words]) -> Result<Vec<Reply>> {
@@ -178,32 +140,10 @@ impl Side {
 
     /// Runs a script, and watches what it calls.
     pub fn run(&mut self, words: &Words) -> Result<Seen> {
-        let (reply, mut calls) = self.watched(words)?;
-        let mut parts = Vec::new();
-        calls.retain(|call| {
-            let mark = call.get(1).filter(|_| call[0] == b"ECHO");
-            let mark = mark.and_then(|mark| mark.strip_prefix(MARK.as_bytes()));
-            let part = mark.and_then(|mark| {
-                let (is_true, number) = mark.split_last()?;
-                Some((usize::try_from(integer::parse(number)?).ok()?, *is_true == b'+'))
-            });
-            parts.extend(part);
-            mark.is_none()
-        });
-        Ok(Seen { reply, calls: self.with_keys(calls)?, parts, after: self.keys()? })
-    }
-
-    /// Runs a script, and does not watch it.
-    pub fn run_blind(&mut self, words: &Words) -> Result<Seen> {
-        let (reply, calls, parts) = (self.client.eval(words)?, Vec::new(), Vec::new());
-        Ok(Seen { reply, calls, parts, after: self.keys()? })
-    }
-
-    fn watched(&mut self, words: &Words) -> Result<(Reply, Vec<Words>)> {
         self.client.must(&[b"ECHO", BEGIN])?;
         let reply = self.client.eval(words)?;
         self.client.must(&[b"ECHO", END])?;
-        let (mut calls, mut begun) = (Vec::new(), false);
+        let (mut calls, mut parts, mut begun) = (Vec::new(), Vec::new(), false);
         loop {
             let line = self.monitor.next()?.bytes();
             if !begun {
@@ -211,21 +151,25 @@ impl Side {
                 continue;
             }
             let (by_script, call) = parse(&line).context("a line of MONITOR")?;
-            match call.get(1) {
-                Some(word) if word == END && !by_script => return Ok((reply, calls)),
+            let word = call.get(1).map_or(&b""[..], Vec::as_slice);
+            match word.strip_prefix(MARK.as_bytes()).and_then(<[u8]>::split_last) {
+                Some((sign, number)) if by_script => {
+                    let number = integer::parse(number).and_then(|n| usize::try_from(n).ok());
+                    parts.push((number.context("a mark")?, *sign == b'+'));
+                }
                 _ if by_script => calls.push(call),
+                _ if word == END => break,
                 _ => {}
             }
         }
+        Ok(Seen { reply, calls: self.with_keys(calls)?, parts, after: self.keys()? })
     }
 
     /// The keys of each call, asked of the server, which knows its commands.
     fn with_keys(&mut self, calls: Vec<Words>) -> Result<Vec<Called>> {
-        let unknown: Vec<&Words> =
-            calls.iter().filter(|words| !self.known.contains_key(*words)).collect();
-        let ask = |words: &&Words| -> Words {
-            let name = [b"COMMAND".to_vec(), b"GETKEYSANDFLAGS".to_vec()];
-            name.into_iter().chain((*words).iter().cloned()).collect()
+        let unknown = calls.iter().filter(|words| !self.known.contains_key(*words)).collect_vec();
+        let ask = |words: &&Words| {
+            [&[b"COMMAND".to_vec(), b"GETKEYSANDFLAGS".to_vec()], &words[..]].concat()
         };
         let asked: Vec<Words> = unknown.iter().map(ask).collect();
         for (words, reply) in unknown.into_iter().zip(self.client.replies(&asked)?) {
@@ -237,33 +181,32 @@ impl Side {
             };
             self.known.insert(words.clone(), keys);
         }
-        let known = |words: Words| {
-            let keys = self.known.get(&words).cloned().unwrap_or_default();
-            Called { keys, words }
-        };
-        let called = calls.into_iter().map(known).collect();
+        let called = calls.into_iter().map(|words| {
+            let name = String::from_utf8_lossy(&words[0]).into_owned();
+            Called { name, keys: self.known.get(&words).cloned().unwrap_or_default(), words }
+        });
+        let called = called.collect();
         if self.known.len() > 20_000 {
             self.known.clear();
         }
         Ok(called)
     }
 
-    /// Whether a command is of a category.
+    /// Whether a command is of a category, such as `@string`.
     pub fn is(&mut self, name: &str, category: &str) -> Result<bool> {
         Ok(self.categories(name)?.iter().any(|own| own == category))
     }
 
-    /// Kinds of keys that a command is for, as the server's categories say it: `@string`.
-    pub fn categories(&mut self, name: &str) -> Result<Vec<String>> {
-        if let Some(known) = self.kinds.get(name) {
-            return Ok(known.clone());
+    /// The categories of a command; none if the server does not have it.
+    pub fn categories(&mut self, name: &str) -> Result<&[String]> {
+        if !self.categories.contains_key(name) {
+            let info = self.client.call(&["COMMAND", "INFO", name])?.items();
+            let info = info.into_iter().next().map(Reply::items).unwrap_or_default();
+            let categories = info.into_iter().nth(6).map(Reply::items).unwrap_or_default();
+            let categories = categories.iter().map(Reply::text).collect();
+            self.categories.insert(name.to_owned(), categories);
         }
-        let info = self.client.call(&["COMMAND", "INFO", name])?.items().into_iter().next();
-        let mut info = info.map(Reply::items).unwrap_or_default();
-        let categories = if info.len() > 6 { info.swap_remove(6).items() } else { Vec::new() };
-        let kinds: Vec<String> = categories.iter().map(Reply::text).collect();
-        self.kinds.insert(name.to_owned(), kinds.clone());
-        Ok(kinds)
+        Ok(&self.categories[name])
     }
 }
 
@@ -297,19 +240,18 @@ fn words(text: &[u8]) -> Words {
             (None, b'"') => open = Some(Vec::new()),
             (None, _) => {}
             (Some(_), b'"') => words.extend(open.take()),
-            (Some(word), b'\\') => match bytes.next() {
-                Some(b'n') => word.push(b'\n'),
-                Some(b'r') => word.push(b'\r'),
-                Some(b't') => word.push(b'\t'),
-                Some(b'a') => word.push(7),
-                Some(b'b') => word.push(8),
-                Some(b'x') => {
+            (Some(word), b'\\') => word.extend(bytes.next().map(|escape| match escape {
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                b'a' => 7,
+                b'b' => 8,
+                b'x' => {
                     let digits: String = bytes.by_ref().take(2).map(char::from).collect();
-                    word.push(u8::from_str_radix(&digits, 16).unwrap_or_default());
+                    u8::from_str_radix(&digits, 16).unwrap_or_default()
                 }
-                Some(other) => word.push(other),
-                None => {}
-            },
+                other => other,
+            })),
             (Some(word), other) => word.push(other),
         }
     }

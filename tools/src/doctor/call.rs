@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use domain::integer;
 
 use crate::lua::Lua;
-use crate::template::Pattern;
-use crate::wire::Words;
+use crate::reply::Words;
+use crate::template::{Part, Pattern, Slot, Template};
 
 /// What a part of an argument is. Each call of a history has a value for every role.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,16 +26,16 @@ pub enum Role {
     /// Belongs to one call.
     Request,
     /// Of unknown meaning: one of ARGV by its number, or of KEYS from `FIRST_KEY` on.
-    Other(u8),
+    Other(usize),
 }
 
-const FIRST_KEY: u8 = 100;
+const FIRST_KEY: usize = 100;
 
 const NAMES: [(&str, Role); 10] = [
     ("voucher", Role::Voucher),
     ("user", Role::User),
-    ("order", Role::Order),
     ("orderid", Role::Order),
+    ("order", Role::Order),
     ("units", Role::Units),
     ("token", Role::Token),
     ("lock", Role::Lock),
@@ -48,13 +48,9 @@ impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = NAMES.iter().find(|(_, role)| role == self).map(|(name, _)| *name);
         match (self, name) {
-            (Self::Order, _) => f.write_str("{orderid}"),
-            (_, Some(name)) => write!(f, "{{{name}}}"),
-            (Self::Other(number), None) => match number.checked_sub(FIRST_KEY) {
-                Some(number) => write!(f, "{{KEYS[{number}]}}"),
-                None => write!(f, "{{ARGV[{number}]}}"),
-            },
-            _ => f.write_str("?"),
+            (Self::Other(number @ FIRST_KEY..), _) => write!(f, "{{KEYS[{}]}}", number - FIRST_KEY),
+            (Self::Other(number @ 1..), _) => write!(f, "{{ARGV[{number}]}}"),
+            _ => write!(f, "{{{}}}", name.unwrap_or_default()),
         }
     }
 }
@@ -65,56 +61,19 @@ pub type Word = Pattern<Role>;
 pub type Values = BTreeMap<Role, Vec<u8>>;
 
 impl Word {
-    /// From `stock:{voucher}`. Braces around anything else, such as `{7}` or JSON, stay as they
-    /// are.
-    fn parse(text: &str) -> Self {
-        let places = NAMES.map(|(name, role)| (role, format!("{{{name}}}").into_bytes()));
-        Self::of(text.as_bytes(), &places)
-    }
-
-    /// From one of the words of `--keys` and `--argv`.
-    fn of_option(option: &str, word: &str) -> Result<Self> {
-        let text = match (word, word.strip_prefix('=')) {
-            (_, Some(text)) => text.to_owned(),
-            ("stock" | "buyers", _) => format!("{word}:{{voucher}}"),
-            ("stream", _) => "orders".to_owned(),
-            ("counter", _) => "counter:{voucher}:{user}".to_owned(),
-            ("-", _) => "{changes}".to_owned(),
-            _ if word.contains('{') => word.to_owned(),
-            _ if NAMES.iter().any(|(name, _)| *name == word) => format!("{{{word}}}"),
-            _ => {
-                let names = NAMES.map(|(name, _)| name).join(" ");
-                bail!("{option}: {word} is none of stock buyers stream counter {names} - =text")
-            }
-        };
-        Ok(Self::parse(&text))
-    }
-
     pub fn value(&self, values: &Values) -> Vec<u8> {
         self.filled(|role| values.get(&role).cloned().unwrap_or_default())
     }
 }
 
-/// An argument of the script.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Slot {
-    Key(usize),
-    Arg(usize),
-}
-
-impl fmt::Display for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Key(number) => write!(f, "KEYS[{number}]"),
-            Self::Arg(number) => write!(f, "ARGV[{number}]"),
-        }
+impl Template {
+    pub fn text(&self, call: &Call, values: &Values) -> Vec<u8> {
+        self.filled(|slot| call.word(slot).map(|word| word.value(values)).unwrap_or_default())
     }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// The function of a library, which FCALL calls.
-    pub function: Option<String>,
     pub keys: Vec<Word>,
     pub args: Vec<Word>,
     /// Whether the user said so.
@@ -122,45 +81,27 @@ pub struct Call {
 }
 
 impl Call {
-    /// From `EVALSHA {sha} 2 stock:{voucher} buyers:{voucher} {user} {orderid}`.
+    /// From `EVALSHA {sha} 2 stock:{voucher} buyers:{voucher} {user} {orderid}`. Braces around
+    /// anything else, such as `{7}` or JSON, stay as they are. Each `{changes}` is an argument of
+    /// its own.
     pub fn parse(text: &str) -> Result<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let [command, script, count, words @ ..] = words.as_slice() else {
+        let ["EVAL" | "EVALSHA" | "eval" | "evalsha", _, count, words @ ..] = words.as_slice()
+        else {
             bail!("--call: give it as EVALSHA {{sha}} numkeys key ... arg ...");
-        };
-        let function = match command.to_uppercase().as_str() {
-            "EVAL" | "EVALSHA" => None,
-            "FCALL" => Some((*script).to_owned()),
-            _ => bail!("--call: {command} is none of EVALSHA, EVAL and FCALL"),
         };
         let count = integer::parse_digits(count.as_bytes()).and_then(|n| usize::try_from(n).ok());
         let keys = count.and_then(|count| words.split_at_checked(count));
         let Some((keys, args)) = keys else { bail!("--call: it needs the number of its keys") };
-        let read = |words: &[&str]| words.iter().map(|word| Word::parse(word)).collect();
-        Ok(Self::told(function, read(keys), read(args)))
-    }
-
-    /// From the words of `--keys` and `--argv`.
-    pub fn of_options(keys: Option<&str>, args: Option<&str>) -> Result<Option<Self>> {
-        if keys.is_none() && args.is_none() {
-            return Ok(None);
-        }
-        let read = |option: &str, text: Option<&str>| -> Result<Vec<Word>> {
-            let words = text.unwrap_or_default().split_whitespace();
-            words.map(|word| Word::of_option(option, word)).collect()
+        let names = NAMES.map(|(name, role)| (role, format!("{{{name}}}").into_bytes()));
+        let read = |words: &[&str], first: usize| {
+            let word = |(text, number): (&&str, usize)| match Word::of(text.as_bytes(), &names) {
+                word if word.only() == Some(Role::Other(0)) => Word::place(Role::Other(number)),
+                word => word,
+            };
+            words.iter().zip(first..).map(word).collect()
         };
-        let (keys, args) = (read("--keys", keys)?, read("--argv", args)?);
-        ensure!(keys.len() + args.len() <= 40, "--keys and --argv: too many words");
-        Ok(Some(Self::told(None, keys, args)))
-    }
-
-    /// Each `{changes}` is an argument of its own.
-    fn told(function: Option<String>, mut keys: Vec<Word>, mut args: Vec<Word>) -> Self {
-        let all = args.iter_mut().zip(1..).chain(keys.iter_mut().zip(FIRST_KEY + 1..));
-        for (word, number) in all.filter(|(word, _)| word.only() == Some(Role::Other(0))) {
-            *word = Word::place(Role::Other(number));
-        }
-        Self { function, keys, args, is_told: true }
+        Ok(Self { keys: read(keys, FIRST_KEY + 1), args: read(args, 1), is_told: true })
     }
 
     /// The same with other numbers in place of those that were told as constants.
@@ -178,22 +119,22 @@ impl Call {
     /// first are numbers, and what ARGV is shows when the script runs.
     pub fn usual(lua: &Lua, has_numbers: bool) -> Self {
         let key = |n| match n {
-            2.. if has_numbers => Word::place(Role::Other(FIRST_KEY.saturating_add(n))),
-            _ => Word::after(&format!("key{n}:"), Role::Voucher),
+            2.. if has_numbers => Word::place(Role::Other(FIRST_KEY + n)),
+            _ => Pattern(vec![Part::Text(format!("key{n}:").into()), Part::Place(Role::Voucher)]),
         };
-        let arg = |n| Word::place(Role::Other(n));
-        let count = |n: usize| 1..=u8::try_from(n).unwrap_or(u8::MAX);
-        Self {
-            function: None,
-            keys: count(lua.keys).map(key).collect(),
-            args: count(lua.args).map(arg).collect(),
-            is_told: false,
-        }
+        let (keys, args) = (lua.keys.min(FIRST_KEY), lua.args.min(FIRST_KEY - 1));
+        let args = (1..=args).map(|number| Word::place(Role::Other(number))).collect();
+        Self { keys: (1..=keys).map(key).collect(), args, is_told: false }
+    }
+
+    /// Whether the script uses as many KEYS and ARGV, or a number that its text does not show.
+    pub fn fits(&self, lua: &Lua) -> bool {
+        lua.computes || (lua.keys, lua.args) == (self.keys.len(), self.args.len())
     }
 
     pub fn slots(&self) -> impl Iterator<Item = (Slot, &Word)> {
-        let keys = self.keys.iter().enumerate().map(|(at, word)| (Slot::Key(at + 1), word));
-        keys.chain(self.args.iter().enumerate().map(|(at, word)| (Slot::Arg(at + 1), word)))
+        let keys = (1..).map(Slot::Key).zip(&self.keys);
+        keys.chain((1..).map(Slot::Arg).zip(&self.args))
     }
 
     /// What each of KEYS and ARGV is, but for numbers that never change: others may equal them.
@@ -204,10 +145,12 @@ impl Call {
     }
 
     pub fn word(&self, slot: Slot) -> Option<&Word> {
-        match slot {
-            Slot::Key(number) => self.keys.get(number.wrapping_sub(1)),
-            Slot::Arg(number) => self.args.get(number.wrapping_sub(1)),
-        }
+        self.slots().find(|(own, _)| *own == slot).map(|(_, word)| word)
+    }
+
+    /// The role that a slot is, if it is nothing else.
+    pub fn role(&self, slot: Slot) -> Option<Role> {
+        self.word(slot)?.only()
     }
 
     /// The roles in some of KEYS and ARGV.
@@ -217,39 +160,34 @@ impl Call {
     }
 
     /// Every role that the call has a value of.
-    pub fn roles(&self) -> Vec<Role> {
-        let roles: BTreeSet<Role> = self.slots().flat_map(|(_, word)| word.places()).collect();
-        roles.into_iter().collect()
+    pub fn roles(&self) -> BTreeSet<Role> {
+        self.slots().flat_map(|(_, word)| word.places()).collect()
     }
 
     /// Gives an argument of unknown meaning its role.
     pub fn learn(&mut self, slot: Option<Slot>, role: Role) {
         let word = match slot {
-            Some(Slot::Arg(number)) => self.args.get_mut(number.wrapping_sub(1)),
-            Some(Slot::Key(number)) => self.keys.get_mut(number.wrapping_sub(1)),
+            Some(Slot::Arg(number)) => self.args.get_mut(number - 1),
+            Some(Slot::Key(number)) => self.keys.get_mut(number - 1),
             None => None,
         };
-        if let Some(word) = word
-            && matches!(word.only(), Some(Role::Other(_)))
-        {
+        if let Some(word) = word.filter(|word| matches!(word.only(), Some(Role::Other(_)))) {
             *word = Word::place(role);
         }
     }
 
-    /// KEYS and ARGV with their count, as all commands that call scripts take them.
-    pub fn arguments(&self, values: &Values) -> Words {
-        let count = self.keys.len().to_string().into_bytes();
-        let words = self.keys.iter().chain(&self.args);
-        std::iter::once(count).chain(words.map(|word| word.value(values))).collect()
+    /// The command that calls the script.
+    pub fn words(&self, sha: &str, values: &Values) -> Words {
+        let count = self.keys.len().to_string();
+        let first = ["EVALSHA", sha, &count].map(|word| word.as_bytes().to_vec());
+        let words = self.keys.iter().chain(&self.args).map(|word| word.value(values));
+        first.into_iter().chain(words).collect()
     }
 }
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.function {
-            Some(name) => write!(f, "FCALL {name} {}", self.keys.len())?,
-            None => write!(f, "EVALSHA {{sha}} {}", self.keys.len())?,
-        }
+        write!(f, "EVALSHA {{sha}} {}", self.keys.len())?;
         self.keys.iter().chain(&self.args).try_for_each(|word| write!(f, " {word}"))
     }
 }

@@ -7,14 +7,13 @@ use std::collections::BTreeSet;
 use domain::fields::ORDER_FIELDS;
 use itertools::Itertools;
 
+use crate::act::{Act, Deed};
 use crate::answers::{Answer, MISSING, number_in};
-use crate::call::Slot;
-use crate::conf::{Setting, defaults};
-use crate::learn::{Act, Deed};
-use crate::template::{Part, Pattern, Template};
+use crate::bench::{DEFAULTS, Setting};
+use crate::template::{Part, Pattern, Slot, Template};
 
 /// What a line of Lua asks before it calls the command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
     /// Whether the user has bought: 2.
     Bought,
@@ -28,8 +27,8 @@ const BOUGHT: i64 = 2;
 const EMPTY: i64 = 8;
 
 /// How the number that the command answers becomes an outcome.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub enum Outcome {
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Outcome {
     /// It is the outcome.
     #[default]
     Itself,
@@ -39,7 +38,7 @@ pub enum Outcome {
     StockAfter,
 }
 
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default)]
 pub struct Candidate {
     /// The command, its words and its settings.
     pub name: &'static str,
@@ -97,7 +96,6 @@ fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate> {
         Err(1) => None,
         Err(count) => Some(Template::constant_of(&count.to_string())),
     };
-    let lease = act.lease.as_ref();
     let (name, outcome) = match act.deed {
         Deed::Sell if act.buyers.is_some() => ("SECKILL.TRYKEYS", Outcome::Itself),
         Deed::Sell => ("SECKILL.DEDUCT", Outcome::StockBefore),
@@ -107,10 +105,10 @@ fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate> {
         Deed::Acquire => ("LOCK.ACQUIRE", Outcome::Itself),
     };
     let is_leased = matches!(act.deed, Deed::Renew | Deed::Acquire);
-    if is_leased && lease.is_none() {
+    if is_leased && act.lease.is_none() {
         return Vec::new();
     }
-    let lease = lease.filter(|_| is_leased);
+    let lease = act.lease.as_ref().filter(|_| is_leased);
     let words = std::iter::once(&act.key).chain(&act.token).chain(lease.map(|(own, _)| own));
     let one = Candidate {
         name,
@@ -125,33 +123,29 @@ fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate> {
     };
     let asking = |ask| Candidate { asks: vec![ask], ..one.clone() };
     match act.deed {
-        Deed::Sell if act.buyers.is_some() => {
-            let is_fit =
-                |way: &&(&[Ask], &str, bool)| act.units.is_ok() || !way.0.contains(&Ask::Empty);
-            let ways = WAYS.iter().filter(is_fit);
-            ways.flat_map(|way| with_buyers(act, &one, order, *way)).collect()
-        }
+        Deed::Sell if act.buyers.is_some() => with_buyers(act, &one, order),
         Deed::Sell if act.units.is_ok() => vec![one.clone(), asking(Ask::Empty)],
         Deed::Sell | Deed::Return => vec![one],
         _ => vec![one.clone(), asking(Ask::Missing)],
     }
 }
 
-fn with_buyers(
-    act: &Act,
-    one: &Candidate,
-    order: Option<Slot>,
-    (asks, missing, is_unlimited): (&[Ask], &str, bool),
-) -> Vec<Candidate> {
+fn with_buyers(act: &Act, one: &Candidate, order: Option<Slot>) -> Vec<Candidate> {
     let order = order.map_or_else(|| Template::constant_of("0"), Template::place);
-    let by_names = by_names(act, one, &order, missing).filter(|_| asks.is_empty());
-    let by_keys = by_keys(act, one, &order, missing);
-    let mut all: Vec<_> = by_names.into_iter().chain(by_keys).collect();
-    for one in &mut all {
-        if is_unlimited {
-            one.settings.push(("seckill.unlimited-stock", "yes".to_owned()));
+    let units = one.units.iter().flat_map(|units| [Template::constant_of("UNITS"), units.clone()]);
+    let one = Candidate { words: units.collect(), ..one.clone() };
+    let mut all = Vec::new();
+    for (asks, missing, is_unlimited) in WAYS {
+        if act.units.is_err() && asks.contains(&Ask::Empty) {
+            continue;
         }
-        one.asks = asks.to_vec();
+        let by_names = by_names(act, &one, &order, missing).filter(|_| asks.is_empty());
+        for mut one in by_names.into_iter().chain(by_keys(act, &one, &order, missing)) {
+            one.asks = asks.to_vec();
+            let unlimited = ("seckill.unlimited-stock", "yes".to_owned());
+            one.settings.extend(is_unlimited.then_some(unlimited));
+            all.push(one);
+        }
     }
     all
 }
@@ -176,11 +170,10 @@ fn by_names(act: &Act, one: &Candidate, order: &Template, missing: &str) -> Opti
         ("seckill.order-fields", fields),
         ("seckill.missing-stock", missing.to_owned()),
     ];
-    settings.retain(|(name, value)| !defaults().contains(&(*name, value.as_str())));
-    let mut words = vec![Template::place(voucher), Template::place(*user), order.clone()];
-    words.extend(with_units(one));
-    let one = Candidate { name: "SECKILL.TRY", words, settings, ..one.clone() };
-    (voucher == other).then_some(one)
+    settings.retain(|(name, value)| !DEFAULTS.contains(&(*name, value.as_str())));
+    let words = [Template::place(voucher), Template::place(*user), order.clone()];
+    let words = words.into_iter().chain(one.words.clone()).collect();
+    (voucher == other).then(|| Candidate { name: "SECKILL.TRY", words, settings, ..one.clone() })
 }
 
 /// SECKILL.TRYKEYS, which is told everything.
@@ -191,18 +184,12 @@ fn by_keys(act: &Act, one: &Candidate, order: &Template, missing: &str) -> Optio
         None => (stock, stock, order),
     };
     let user = Template::place(*user);
-    let mut words = [stock, buyers, stream, voucher, &user, order].map(Template::clone).to_vec();
-    words.extend(with_units(one));
     let names = act.orders.iter().flat_map(|orders| &orders.names).map(String::as_str);
     let fields = if act.orders.is_some() { "FIELDS" } else { "NOSTREAM" };
     let constants = std::iter::once(fields).chain(names).chain(["MISSING", missing]);
-    words.extend(constants.map(Template::constant_of));
+    let words = [stock, buyers, stream, voucher, &user, order].into_iter().chain(&one.words);
+    let words = words.cloned().chain(constants.map(Template::constant_of)).collect();
     Some(Candidate { words, ..one.clone() })
-}
-
-fn with_units(one: &Candidate) -> Vec<Template> {
-    let units = one.units.iter().cloned();
-    units.flat_map(|units| [Template::constant_of("UNITS"), units]).collect()
 }
 
 impl Candidate {
@@ -213,17 +200,19 @@ impl Candidate {
 
     /// Whether a script that does so also calls PUBLISH.
     pub fn publishes(&self) -> bool {
-        let is =
-            |words: &Vec<Template>| words.first().and_then(Template::constant) == Some(b"PUBLISH");
-        self.extras.iter().any(is)
+        self.extras.iter().any(|words| words[0].constant() == Some(b"PUBLISH"))
     }
 
     fn call(&self) -> String {
-        let mut words: Vec<String> = self.words.iter().map(Template::lua).collect();
-        if let Some(word) = self.seconds.and_then(|at| words.get_mut(at)) {
-            *word = format!("{word} * 1000");
-        }
-        format!("redis.call('{}', {})", self.name, words.join(", "))
+        let word = |(at, word): (usize, &Template)| match self.seconds == Some(at) {
+            true => format!("{} * 1000", word.lua()),
+            false => word.lua(),
+        };
+        format!(
+            "redis.call('{}', {})",
+            self.name,
+            self.words.iter().enumerate().map(word).join(", ")
+        )
     }
 
     /// Lua that calls the command and replies what it answers, if that can be all.
@@ -234,56 +223,51 @@ impl Candidate {
 
     /// The same as the words of `seckill.scripts` after the sha1, if these can say it.
     pub fn native(&self) -> Option<String> {
-        let word =
-            |(at, word): (usize, &Template)| match (self.seconds == Some(at), word.constant()) {
-                (true, Some(text)) => Some(format!("{}000", std::str::from_utf8(text).ok()?)),
-                (true, None) => None,
-                (false, _) => word.word(),
-            };
-        let words = self.words.iter().enumerate().map(word);
-        let words = words.collect::<Option<Vec<String>>>()?;
+        let word = |(at, word): (usize, &Template)| match self.seconds == Some(at) {
+            true => Some(format!("{}000", std::str::from_utf8(word.constant()?).ok()?)),
+            false => word.word(),
+        };
+        let words = self.words.iter().enumerate().map(word).collect::<Option<Vec<String>>>()?;
         self.plain().map(|_| format!("{} {}", self.name, words.join(" ")))
     }
 
     /// Lua that sets `o` to the outcome.
     fn outcome(&self) -> String {
-        let stock = self.keys.first().map(Template::lua).unwrap_or_default();
-        let asks = self.asks.iter().map(|ask| match (ask, &self.buyers) {
+        let stock = self.keys[0].lua();
+        let ask = |ask: &Ask| match (ask, &self.buyers) {
             (Ask::Bought, Some((buyers, user))) => {
-                let asked = format!("redis.call('SISMEMBER', {}, {user}) == 1", buyers.lua());
-                format!("{asked} and {BOUGHT} or ")
+                let buyers = buyers.lua();
+                format!("redis.call('SISMEMBER', {buyers}, {user}) == 1 and {BOUGHT} or ")
             }
             (Ask::Bought, None) => String::new(),
-            (Ask::Missing, _) => {
-                format!("redis.call('EXISTS', {stock}) == 0 and {MISSING} or ")
-            }
+            (Ask::Missing, _) => format!("redis.call('EXISTS', {stock}) == 0 and {MISSING} or "),
             // A number that no command answers.
             (Ask::Empty, _) => {
                 format!("tonumber(redis.call('GET', {stock}) or 1) <= 0 and -{EMPTY} or ")
             }
-        });
-        let value = asks.collect::<String>() + &self.call();
+        };
+        let value = self.asks.iter().map(ask).collect::<String>() + &self.call();
         let is_asked = self.asks.contains(&Ask::Empty);
         let empty = if is_asked { format!("b == -{EMPTY} and {EMPTY} or ") } else { String::new() };
-        let lua = match self.outcome {
-            Outcome::Itself if empty.is_empty() => format!("local o = {value} "),
-            Outcome::Itself => format!("local b = {value} local o = {empty}b "),
-            Outcome::StockBefore => format!(
-                "local b = {value} local o = b > 0 and 0 or b == 0 and 1 or {empty}{MISSING} "
-            ),
-            Outcome::StockAfter => {
-                format!("local b = {value} local o = b >= 0 and 0 or {MISSING} ")
+        let outcome = match self.outcome {
+            Outcome::Itself => format!("{empty}b"),
+            Outcome::StockBefore => {
+                format!("b > 0 and 0 or b == 0 and 1 or {empty}{MISSING}")
             }
+            Outcome::StockAfter => format!("b >= 0 and 0 or {MISSING}"),
         };
-        let call = |words: &Vec<Template>| {
-            format!("redis.call({}) ", words.iter().map(Template::lua).join(", "))
+        let lua = match self.outcome {
+            Outcome::Itself if !is_asked => format!("local o = {value} "),
+            _ => format!("local b = {value} local o = {outcome} "),
         };
         if self.extras.is_empty() {
             return lua;
         }
         let accepted = i64::from(self.name.starts_with("LOCK"));
-        let calls = self.extras.iter().map(call).collect::<String>();
-        lua + &format!("if o == {accepted} then {calls}end ")
+        let call = |words: &Vec<Template>| {
+            format!("redis.call({}) ", words.iter().map(Template::lua).join(", "))
+        };
+        format!("{lua}if o == {accepted} then {}end ", self.extras.iter().map(call).join(""))
     }
 
     /// Lua whose reply is the outcome.
@@ -297,49 +281,47 @@ impl Candidate {
             (Outcome::StockBefore, true) if code == 0 => Some("b".to_owned()),
             (Outcome::StockAfter, false) if code == 0 => Some("b".to_owned()),
             (Outcome::StockBefore, false) if code == 0 => {
-                let units = self.units.as_ref().map_or_else(|| "1".into(), Template::lua);
-                Some(format!("b - {units}"))
+                Some(format!("b - {}", self.units.as_ref().map_or("1".into(), Template::lua)))
             }
-            (_, false) => Some(number_in(self.keys.first()?)),
+            (_, false) => Some(number_in(&self.keys[0])),
             _ => None,
         };
         let mut lua = self.outcome();
-        let (mut table, mut others) = (Vec::new(), Vec::new());
+        let mut table = Vec::new();
         for (code, answer) in answers {
             let value = answer.lua(&|before| left(*code, before))?;
             match answer {
                 Answer::Always(_) => table.push(format!("[{code}] = {value}")),
-                _ => others.push(format!("if o == {code} then return {value} end ")),
+                _ => lua += &format!("if o == {code} then return {value} end "),
             }
         }
-        lua.extend(others);
-        lua += &format!("return ({{{}}})[o]", table.join(", "));
-        Some(lua)
+        Some(lua + &format!("return ({{{}}})[o]", table.join(", ")))
     }
 
     /// What follows from the line, for people.
-    pub fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        let mut note = |is: bool, text: &str| notes.extend(is.then(|| text.to_owned()));
-        note(
-            self.name == "SECKILL.TRYKEYS",
-            "SECKILL.TRYKEYS knows no managed voucher (reservations, limits, begin and end).",
-        );
-        note(
-            self.by_names() && self.words.get(2).and_then(Template::constant) == Some(b"0"),
-            "The order id is the constant 0, so the line can't be used on a managed voucher: there \
-             one user buys, and everybody else is answered ORDERID. With * in its place the server \
-             makes an id, and the reply becomes a list.",
-        );
-        note(
-            !self.settings.is_empty(),
-            "The settings bind every application on this server that calls SECKILL.TRY, or \
-             SECKILL.TRYKEYS without FIELDS and MISSING.",
-        );
-        note(
-            self.name == "LOCK.RENEW" || self.name == "LOCK.ACQUIRE",
-            "Leases below ten seconds were not tried: they end during the comparison.",
-        );
-        notes
+    pub fn notes(&self) -> Vec<&'static str> {
+        let is_constant = self.words.get(2).and_then(Template::constant) == Some(b"0");
+        let notes = [
+            (
+                self.name == "SECKILL.TRYKEYS",
+                "SECKILL.TRYKEYS knows no managed voucher (reservations, limits, begin and end).",
+            ),
+            (
+                self.by_names() && is_constant,
+                "The order id is the constant 0, so the line can't be used on a managed voucher: \
+                 there one user buys, and everybody else is answered ORDERID. With * in its place \
+                 the server makes an id, and the reply becomes a list.",
+            ),
+            (
+                !self.settings.is_empty(),
+                "The settings bind every application on this server that calls SECKILL.TRY, or \
+                 SECKILL.TRYKEYS without FIELDS and MISSING.",
+            ),
+            (
+                self.name == "LOCK.RENEW" || self.name == "LOCK.ACQUIRE",
+                "Leases below ten seconds were not tried: they end during the comparison.",
+            ),
+        ];
+        notes.into_iter().filter(|(is, _)| *is).map(|(_, note)| note).collect()
     }
 }

@@ -1,59 +1,41 @@
 //! Compares candidates with the script, side by side, and takes the first that never differs; or
-//! says where the nearest one does. `beside` is what a line has no part in.
-
-mod beside;
+//! says where the nearest one does.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use itertools::Itertools;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use serde::Serialize;
 
 use crate::answers::{Answer, Sample, ambiguous, answer, is_same};
-use crate::bench::{Entry, Seen, shown};
-use crate::call::{Slot, Values};
+use crate::bench::{Seen, Setting, shown};
+use crate::call::Values;
 use crate::candidates::Candidate;
-use crate::conf::Setting;
+use crate::examination::Examination;
 use crate::history::{History, Rigor, Step};
+use crate::keyspace::Keyspace;
 use crate::reply::Reply;
 use crate::template::Template;
-use crate::trial::Trial;
 
 /// A line that was compared with the script.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize)]
 pub struct Replacement {
     /// The command's words as `seckill.scripts` takes them, after the sha1.
     pub native: Option<String>,
     /// Lua that calls the command.
     pub lua: String,
-    /// Names and values of settings, with the entry of `seckill.scripts` last, if it has one.
     pub settings: Vec<Setting>,
-    pub notes: Vec<String>,
+    pub notes: Vec<&'static str>,
     pub compared: Compared,
     /// Whether its keys must have the names that the settings give.
+    #[serde(skip)]
     pub by_names: bool,
 }
 
-impl Replacement {
-    /// The entry of `seckill.scripts`.
-    pub fn entry(&self) -> Option<&str> {
-        self.settings.last().filter(|_| self.native.is_some()).map(|(_, entry)| entry.as_str())
-    }
-
-    /// The settings beside that entry.
-    pub fn others(&self) -> &[Setting] {
-        &self.settings[..self.settings.len() - usize::from(self.native.is_some())]
-    }
-
-    /// What the application calls then.
-    pub fn command(&self) -> &str {
-        self.native.as_ref().unwrap_or(&self.lua)
-    }
-}
-
 /// What was compared, and found the same.
-#[derive(Clone, Default, Debug, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub struct Compared {
     /// The call, as the script and the module got it.
     pub call: String,
@@ -73,9 +55,7 @@ pub struct Compared {
 #[derive(Debug)]
 pub struct Difference {
     pub why: Why,
-    pub text: String,
-    /// After how many calls it showed.
-    played: usize,
+    text: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,60 +68,46 @@ pub enum Why {
     Shown,
 }
 
-enum Failed {
-    Differs(Difference),
-    CouldNotRun(anyhow::Error),
-}
-
-impl From<anyhow::Error> for Failed {
-    fn from(error: anyhow::Error) -> Self {
-        Self::CouldNotRun(error)
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 
-impl Failed {
-    fn beside(text: impl Into<String>, played: usize) -> Self {
-        Self::Differs(Difference { why: Why::Beside, text: text.into(), played })
-    }
+impl std::error::Error for Difference {}
 
-    /// The same, after so many calls.
-    fn after(self, played: usize) -> Self {
-        match self {
-            Self::Differs(difference) => Self::Differs(Difference { played, ..difference }),
-            other => other,
-        }
-    }
+fn differs(why: Why, text: impl Into<String>) -> anyhow::Error {
+    Difference { why, text: text.into() }.into()
 }
 
 /// Where the two sides are after a step.
-struct Side<'s> {
+struct Sides<'s> {
     step: &'s Step,
     yours: &'s Seen,
     ours: &'s Reply,
 }
 
-/// How many histories are tried first.
-const FEW: usize = 6;
-
 /// The replacements, the best first; and where the nearest candidate differs, if all do.
 pub fn replacements(
-    trial: &mut Trial<'_, '_>,
+    exam: &mut Examination<'_, '_>,
     candidates: &[Candidate],
     histories: &[History],
 ) -> Result<(Vec<Replacement>, Option<Difference>)> {
-    let (mut found, mut nearest): (Vec<Replacement>, Option<Difference>) = (Vec::new(), None);
+    let mut found: Vec<Replacement> = Vec::new();
+    let mut nearest: Option<(usize, Difference)> = None;
     for candidate in candidates {
         let by_names = candidate.by_names();
-        if found.iter().any(|one| one.by_names == by_names || one.others().is_empty()) {
+        if found.iter().any(|one| one.by_names == by_names || one.settings.is_empty()) {
             continue;
         }
-        match (Comparison { trial, candidate, histories }).replacement() {
+        let mut comparison = Comparison { exam, candidate, histories, played: 0 };
+        match comparison.replacement() {
             Ok(one) => found.push(one),
-            Err(Failed::CouldNotRun(error)) => return Err(error),
-            Err(Failed::Differs(difference)) => {
+            Err(error) => {
+                let (difference, played) = (error.downcast::<Difference>()?, comparison.played);
                 let why = difference.why;
-                if nearest.as_ref().is_none_or(|near| difference.played > near.played) {
-                    nearest = Some(difference);
+                if nearest.as_ref().is_none_or(|(near, _)| played > *near) {
+                    nearest = Some((played, difference));
                 }
                 // No other way to ask first changes what an accepted try is answered.
                 if why == Why::NoRule {
@@ -150,62 +116,66 @@ pub fn replacements(
             }
         }
     }
-    Ok((found, nearest))
+    Ok((found, nearest.map(|(_, difference)| difference)))
 }
 
-struct Comparison<'c, 't, 'b> {
-    trial: &'c mut Trial<'t, 'b>,
+struct Comparison<'c, 'e, 'b> {
+    exam: &'c mut Examination<'e, 'b>,
     candidate: &'c Candidate,
     histories: &'c [History],
+    /// How many calls were compared last.
+    played: usize,
+}
+
+/// How the replies differ, if they do.
+fn judged(sides: &Sides<'_>) -> Option<String> {
+    let (yours, ours) = (&sides.yours.reply, sides.ours);
+    (!is_same(yours, ours)).then(|| format!("it replies {yours}, and the line {ours}"))
 }
 
 impl Comparison<'_, '_, '_> {
     /// The command alone, if the script replies what it answers, or else a line that translates.
-    fn replacement(&mut self) -> Result<Replacement, Failed> {
+    fn replacement(&mut self) -> Result<Replacement> {
         let settings = &self.candidate.settings;
-        if let Some(refusal) = self.trial.bench.set(settings)? {
-            return Err(Failed::beside(format!("the settings are refused: {refusal}"), 0));
+        if let Some(refusal) = self.exam.bench.set(settings)? {
+            bail!(differs(Why::Beside, format!("the settings are refused: {refusal}")));
         }
-        let same = |side: &Side<'_>| {
-            let (yours, ours) = (&side.yours.reply, side.ours);
-            (!is_same(yours, ours)).then(|| format!("it replies {yours}, and the line {ours}"))
-        };
         if let Some(lua) = self.candidate.plain() {
-            let mut settings = settings.clone();
-            let native = self.candidate.native().zip(self.trial.script.entry.sha());
-            let (ours, native) = match native {
-                Some((words, sha)) => {
-                    settings.push(("seckill.scripts", format!("{sha} {words}")));
-                    self.trial.bench.set(&settings)?;
-                    (Entry::Sha(sha.to_owned()), Some(words))
+            let native = self.candidate.native();
+            let ours = match &native {
+                Some(words) => {
+                    let entry = ("seckill.scripts", format!("{} {words}", self.exam.sha));
+                    self.exam.bench.set(&[&settings[..], &[entry]].concat())?;
+                    self.exam.sha.clone()
                 }
-                None => (self.line(&lua)?, None),
+                None => self.line(&lua)?,
             };
-            match self.play(self.histories, &ours, &mut { same }) {
-                Ok(compared) => return self.shown(native, lua, settings, compared, &[]),
-                Err(Failed::CouldNotRun(error)) => return Err(error.into()),
-                Err(Failed::Differs(_)) => drop(self.trial.bench.set(&self.candidate.settings)?),
+            match self.play(self.histories, &ours, &mut { judged }) {
+                Ok(compared) => return self.shown(native, lua, compared, &[]),
+                Err(error) => drop(error.downcast::<Difference>()?),
             }
+            self.exam.bench.set(settings)?;
         }
         let probes = self.histories.iter().filter(|history| history.is_probe()).cloned();
         let probes: Vec<History> = probes.collect();
-        // Most candidates differ in the first histories.
-        self.probe(&probes[..FEW.min(probes.len())])?;
-        let (answers, played) = self.probe(&probes)?;
+        // Most candidates differ in the first ones.
+        self.probe(&probes[..probes.len().min(6)])?;
+        let answers = self.probe(&probes)?;
         if let Some(reply) = ambiguous(&answers) {
             let text = format!(
                 "it replies {reply} both when it sells, as the number of units that are left, and \
                  when it refuses"
             );
-            return Err(Failed::Differs(Difference { why: Why::NoRule, text, played }));
+            bail!(differs(Why::NoRule, text));
         }
-        let lua = self.candidate.lua(&answers);
-        let lua =
-            lua.ok_or_else(|| Failed::beside("its replies can't be made by a line of Lua", 0))?;
-        let ours = self.line(&lua)?;
-        let compared = self.play(self.histories, &ours, &mut { same });
-        let compared = compared.map_err(|failed| failed.after(played + 1))?;
-        self.shown(None, lua, self.candidate.settings.clone(), compared, &answers)
+        let Some(lua) = self.candidate.lua(&answers) else {
+            bail!(differs(Why::Beside, "its replies can't be made by a line of Lua"));
+        };
+        let (ours, probed) = (self.line(&lua)?, self.played);
+        let compared = self.play(self.histories, &ours, &mut { judged });
+        // Where only replies to other calls differ, the first candidate is as near as the others.
+        self.played = if compared.is_err() { probed + 1 } else { self.played };
+        self.shown(None, lua, compared?, &answers)
     }
 
     /// The line, unless the script has a part in something that the line has not.
@@ -213,27 +183,30 @@ impl Comparison<'_, '_, '_> {
         &mut self,
         native: Option<String>,
         lua: String,
-        settings: Vec<Setting>,
         mut compared: Compared,
         answers: &[(i64, Answer)],
-    ) -> Result<Replacement, Failed> {
-        let (text, played) = (&self.trial.script.lua, compared.calls);
-        let plain = &mut self.trial.bench.plain;
-        let reads = |slot: &Slot| text.computes || text.reads.contains(slot);
-        let all = self.trial.call.slots().map(|(slot, _)| slot).chain(text.reads.iter().copied());
-        if let Some(slot) =
-            all.into_iter().find(|slot| reads(slot) && !lua.contains(&slot.to_string()))
-        {
-            let why = format!("it reads {slot}, which the line does not pass on");
-            return Err(Failed::beside(why, played));
+    ) -> Result<Replacement> {
+        let text = &self.exam.lua;
+        let slots = self.exam.call.slots().map(|(slot, _)| slot).filter(|_| text.computes);
+        for slot in slots.chain(text.reads.iter().copied()) {
+            if !lua.contains(&slot.to_string()) {
+                let why = format!("it reads {slot}, which the line does not pass on");
+                bail!(differs(Why::Beside, why));
+            }
         }
         for (number, part) in text.parts.iter().enumerate() {
             let seen = [true, false].map(|is_true| compared.parts.contains(&(number, is_true)));
             let shown = sanitize(&part.text.split_whitespace().join(" "));
+            let was = match seen {
+                [true, true] => continue,
+                [false, false] => "reached",
+                [false, true] => "made true",
+                [true, false] => "made false",
+            };
+            let plain = &mut self.exam.bench.plain;
             match &part.asks {
-                _ if seen == [true, true] => {}
                 Some((name, is_nil))
-                    if seen != [false; 2] && (*is_nil || plain.is(name, "@write")?) =>
+                    if was != "reached" && (*is_nil || plain.is(name, "@write")?) =>
                 {
                     compared.not_compared.push(format!(
                         "line {}, {shown}, after an answer of {name} that no call got",
@@ -241,51 +214,44 @@ impl Comparison<'_, '_, '_> {
                     ));
                 }
                 _ => {
-                    let was = match seen {
-                        [false, false] => "reached",
-                        [false, true] => "made true",
-                        [true, _] => "made false",
-                    };
                     let line = part.line;
                     let why = format!("{shown} in line {line} was {was} by no call that was tried");
-                    return Err(Failed::beside(why, played));
+                    bail!(differs(Why::Beside, why));
                 }
             }
         }
         if answers.iter().any(|(_, answer)| answer.counts()) {
             compared.not_compared.push("the last digits of replies beyond 2^53".to_owned());
         }
-        let (notes, by_names) = (self.candidate.notes(), self.candidate.by_names());
-        Ok(Replacement { native, lua, settings, notes, compared, by_names })
+        let candidate = self.candidate;
+        let (settings, notes) = (candidate.settings.clone(), candidate.notes());
+        Ok(Replacement { native, lua, settings, notes, compared, by_names: candidate.by_names() })
     }
 
     /// Loads a line beside the module.
-    fn line(&mut self, lua: &str) -> Result<Entry, Failed> {
-        let loaded = self.trial.bench.module.load(lua.as_bytes(), None)?;
-        loaded.map_err(|refusal| Failed::beside(format!("the line is refused: {refusal}"), 0))
+    fn line(&mut self, lua: &str) -> Result<String> {
+        let loaded = self.exam.bench.module.load(lua.as_bytes())?;
+        loaded.map_err(|refusal| differs(Why::Beside, format!("the line is refused: {refusal}")))
     }
 
     /// Plays histories with a line that replies the command's outcome, to learn what the script
-    /// replies then, and after how many calls.
-    fn probe(&mut self, histories: &[History]) -> Result<(Vec<(i64, Answer)>, usize), Failed> {
+    /// replies then.
+    fn probe(&mut self, histories: &[History]) -> Result<Vec<(i64, Answer)>> {
         let (ours, candidate) = (self.line(&self.candidate.probe())?, self.candidate);
-        let call = self.trial.call.clone();
+        let call = self.exam.call.clone();
         let mut seen: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
-        let mut played = 0;
-        let result = self.play(histories, &ours, &mut |side| {
-            played += 1;
-            let (values, yours) = (&side.step.values, side.yours);
+        self.play(histories, &ours, &mut |sides| {
+            let (values, yours) = (&sides.step.values, sides.yours);
             let number = |key: &Template| {
                 let text = yours.after.text(&key.text(&call, values));
                 Some((key.clone(), domain::integer::parse(text?)?))
             };
-            match side.ours {
+            match sides.ours {
                 Reply::Int(outcome) => {
-                    let stock = candidate.keys.first().and_then(number);
                     let units = candidate.units.as_ref().map(|units| units.text(&call, values));
                     seen.entry(*outcome).or_default().push(Sample {
                         reply: yours.reply.clone(),
-                        left: stock.map(|(_, left)| left),
+                        left: number(&candidate.keys[0]).map_or(0, |(_, left)| left),
                         units: units.and_then(|units| domain::integer::parse(&units)).unwrap_or(1),
                         values: values.clone(),
                         numbers: candidate.keys.iter().skip(1).filter_map(number).collect(),
@@ -295,8 +261,7 @@ impl Comparison<'_, '_, '_> {
                 refusal if yours.reply.is_error() && refusal.refuses() => None,
                 refusal => Some(format!("it replies {}, and the line {refusal}", yours.reply)),
             }
-        });
-        result.map_err(|failed| failed.after(played))?;
+        })?;
         let answers = seen.iter().map(|(outcome, samples)| {
             let answer = answer(&call, *outcome, samples).map(|answer| (*outcome, answer));
             answer.ok_or_else(|| {
@@ -307,85 +272,129 @@ impl Comparison<'_, '_, '_> {
                     replies.format(", ")
                 );
                 let is_accepted = *outcome == 0 && candidate.name.starts_with("SECKILL");
-                let why = if is_accepted { Why::NoRule } else { Why::Beside };
-                Failed::Differs(Difference { why, text, played })
+                differs(if is_accepted { Why::NoRule } else { Why::Beside }, text)
             })
         });
-        Ok((answers.collect::<Result<_, _>>()?, played))
+        answers.collect()
     }
 
     /// Plays histories on both sides. `judge` says how replies differ, if they do.
     fn play(
         &mut self,
         histories: &[History],
-        ours: &Entry,
-        judge: &mut dyn FnMut(&Side<'_>) -> Option<String>,
-    ) -> Result<Compared, Failed> {
-        let call = self.trial.call.clone();
-        let mut compared = Compared { call: call.to_string(), ..Compared::default() };
-        let publishes = self.candidate.publishes();
+        ours: &str,
+        judge: &mut dyn FnMut(&Sides<'_>) -> Option<String>,
+    ) -> Result<Compared> {
+        let mut compared = Compared { call: self.exam.call.to_string(), ..Compared::default() };
         for history in histories {
-            let bench = &mut *self.trial.bench;
-            bench.clear()?;
             let mut said = Vec::new();
             compared.histories += 1;
             compared.about.insert(history.about);
+            self.exam.bench.plain.begin(&[])?;
+            self.exam.bench.module.begin(&[])?;
             for step in &history.steps {
-                let bench = &mut *self.trial.bench;
                 compared.calls += 1;
+                self.played = compared.calls;
                 said.extend(step.before.iter().map(|words| shown(words)));
-                let words = step.words(&self.trial.script.marked, &call);
-                let mut named = words.clone();
-                named[1] = b"{sha}".to_vec();
-                said.push(shown(&named));
-                bench.prepare(&step.before)?;
-                let is_strict = history.rigor == Rigor::Same;
-                let before = if is_strict { None } else { Some(bench.plain.keys()?) };
-                let yours = bench.plain.run(&words)?;
-                let words = step.words(ours, &call);
-                let ours = match publishes {
-                    true => bench.module.run(&words)?,
-                    false => bench.module.run_blind(&words)?,
-                };
-                if history.rigor != Rigor::Odd
-                    && let Some(beside) = self.beside(&yours, &step.values)
-                {
-                    return Err(Failed::beside(beside, compared.calls));
-                }
-                let what = match yours.after.difference(&ours.after) {
-                    None if publishes && !yours.messages().eq(ours.messages()) => {
-                        Some("they publish different messages".to_owned())
-                    }
-                    Some(keys) => Some(format!("the keys differ, {keys}")),
-                    None => judge(&Side { step, yours: &yours, ours: &ours.reply }),
-                };
-                let Some(what) = what else {
+                said.push(shown(&step.words("{sha}", &self.exam.call)));
+                let (yours, ours, before) = self.both(history.rigor, step, ours)?;
+                let sides = Sides { step, yours: &yours, ours: &ours.reply };
+                let Some(what) = self.different(&yours, &ours).or_else(|| judge(&sides)) else {
                     compared.parts.extend(yours.parts);
                     continue;
                 };
-                let may_differ = before.is_some_and(|before| {
-                    let refused = ours.reply.refuses() && ours.after.is_same(&before);
-                    let fails = yours.reply.is_error();
-                    match history.rigor {
-                        Rigor::Same => false,
-                        Rigor::Known => true,
-                        Rigor::MayRefuse => refused && (fails || yours.after.is_same(&before)),
-                        Rigor::Odd => refused || fails,
-                    }
-                });
-                if may_differ {
-                    // What is only reached where the line is known to differ was not compared.
-                    let parts = yours.parts.into_iter().filter(|_| history.rigor != Rigor::Known);
-                    compared.parts.extend(parts);
-                    compared.not_the_same.insert(history.about);
-                    break;
+                let is_same = |seen: &Seen| {
+                    before.as_ref().is_some_and(|before| seen.after.difference(before).is_none())
+                };
+                let (refused, fails) =
+                    (ours.reply.refuses() && is_same(&ours), yours.reply.is_error());
+                let may_differ = match history.rigor {
+                    Rigor::Same => false,
+                    Rigor::Known => true,
+                    Rigor::MayRefuse => refused && (fails || is_same(&yours)),
+                    Rigor::Odd => refused || fails,
+                };
+                if !may_differ {
+                    let last = said.split_off(said.len().saturating_sub(6)).join("; ");
+                    let text = format!("{}: after {last}: {what}", history.about);
+                    return Err(differs(Why::Shown, text));
                 }
-                let last = said.split_off(said.len().saturating_sub(6)).join("; ");
-                let text = format!("{}: after {last}: {what}", history.about);
-                let played = compared.calls;
-                return Err(Failed::Differs(Difference { why: Why::Shown, text, played }));
+                // What is only reached where the line is known to differ was not compared.
+                if history.rigor != Rigor::Known {
+                    compared.parts.extend(yours.parts);
+                }
+                compared.not_the_same.insert(history.about);
+                break;
             }
         }
         Ok(compared)
+    }
+
+    /// What the two sides do in a step, and the keys before, where these decide.
+    fn both(
+        &mut self,
+        rigor: Rigor,
+        step: &Step,
+        ours: &str,
+    ) -> Result<(Seen, Seen, Option<Keyspace>)> {
+        let (call, bench) = (&self.exam.call, &mut *self.exam.bench);
+        bench.plain.send(&step.before)?;
+        bench.module.send(&step.before)?;
+        let before = if rigor == Rigor::Same { None } else { Some(bench.plain.keys()?) };
+        let yours = bench.plain.run(&step.words(&self.exam.marked, call))?;
+        let ours = bench.module.run(&step.words(ours, call))?;
+        match self.beside(&yours, &step.values).filter(|_| rigor != Rigor::Odd) {
+            Some(beside) => Err(differs(Why::Beside, beside)),
+            None => Ok((yours, ours, before)),
+        }
+    }
+
+    /// How keys or messages differ.
+    fn different(&self, yours: &Seen, ours: &Seen) -> Option<String> {
+        if let Some(keys) = yours.after.difference(&ours.after) {
+            return Some(format!("the keys differ, {keys}"));
+        }
+        let [sent, told] = [yours, ours].map(|seen| {
+            let sent = seen.calls.iter().filter(|call| call.publishes());
+            sent.map(|call| &call.words).collect_vec()
+        });
+        (sent != told).then(|| "they publish different messages".to_owned())
+    }
+
+    /// What the script does that the line has no part in: it gets another key, or looks at one of
+    /// its own in another way than the command does.
+    fn beside(&self, seen: &Seen, values: &Values) -> Option<String> {
+        /// How a stock or a lock is asked what no command of the module looks at.
+        const TIMES: [&str; 5] = ["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "OBJECT"];
+        /// How buyers are asked for one of them, or for what says nothing of them.
+        const ASKS: [&str; 6] = ["SISMEMBER", "SMISMEMBER", "EXISTS", "TTL", "PTTL", "TYPE"];
+        let text = |key: &Template| key.text(&self.exam.call, values);
+        let keys: Vec<Vec<u8>> = self.candidate.keys.iter().map(text).collect();
+        let buyers = self.candidate.buyers.as_ref().map(|(buyers, _)| text(buyers));
+        let mut written: Vec<&[u8]> = Vec::new();
+        for called in &seen.calls {
+            let name = called.name.as_str();
+            if self.candidate.publishes() && called.publishes() {
+                continue;
+            }
+            if called.keys.is_empty() {
+                return Some(format!("it calls {name}"));
+            }
+            for access in &called.keys {
+                let key = access.key.as_slice();
+                // A reply may tell what the call has written itself.
+                let may_read = keys[0] == key && !TIMES.contains(&name)
+                    || written.contains(&key)
+                    || buyers.as_deref() == Some(key) && ASKS.contains(&name);
+                if !keys.iter().any(|own| own == key) || !access.writes && !may_read {
+                    let verb = if access.writes { "writes" } else { "reads" };
+                    return Some(format!("it {verb} {} by {name}", sanitize_bytes(key)));
+                }
+                if access.writes {
+                    written.push(key);
+                }
+            }
+        }
+        None
     }
 }

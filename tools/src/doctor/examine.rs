@@ -1,7 +1,4 @@
-//! Examines one script: it is run, and what can be shown is said. `seen` has the words for what
-//! decides nothing.
-
-mod seen;
+//! Examines one script: it is run, and what can be shown is said.
 
 use std::fs;
 
@@ -9,25 +6,31 @@ use anyhow::{Context, Result};
 use itertools::Itertools;
 use regex::Regex;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
+use serde::Serialize;
 
+use crate::act::{Act, Deed};
 use crate::bench::{Bench, shown, shown_all};
-use crate::call::{Call, Role, Slot};
+use crate::call::{Call, Role};
 use crate::candidates::candidates;
 use crate::compare::{Replacement, Why, replacements};
-use crate::harm::{self, Session};
+use crate::examination::{Examination, setup};
+use crate::harm::{of_failure, of_fault, of_locks};
 use crate::history::histories;
 use crate::keyspace::Kind;
-use crate::learn::{Act, Deed, Learned, learn, stopped};
+use crate::learn::{Learned, learn};
 use crate::lua::Lua;
+use crate::reply::Reply;
+use crate::sales::of_sale;
+use crate::session::Session;
 use crate::source::{Source, quoted_path};
-use crate::template::{Part, Template};
-use crate::trial::{Script, Trial};
+use crate::template::{Part, Slot, Template};
 
 /// What is said of a script.
-#[derive(Clone, Default, Debug)]
-pub struct Examined {
+#[derive(Clone, Default, Serialize)]
+pub struct Report {
     pub file: String,
     /// The path of a file with the text that was examined, for a shell.
+    #[serde(skip)]
     pub path: String,
     /// Of the text that was examined; empty if the server can't compile it.
     pub sha1: String,
@@ -37,21 +40,21 @@ pub struct Examined {
     pub asks: Vec<String>,
     /// What was seen.
     pub seen: Vec<String>,
-    pub is_loaded: bool,
 }
 
 /// The gravest verdict of many decides about the exit code: the last of these.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Replaceable,
     Undecided,
     Broken,
 }
 
-impl Examined {
+impl Report {
     pub fn new(source: &Source) -> Self {
         let (file, path) = (source.name.clone(), quoted_path(&source.path));
-        Self { file, path, is_loaded: source.is_loaded, ..Self::default() }
+        Self { file, path, ..Self::default() }
     }
 
     pub fn verdict(&self) -> Verdict {
@@ -75,8 +78,8 @@ impl Examined {
 /// The mark that some editors put before a text, which no server takes.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> Result<Examined> {
-    let mut said = Examined::new(source);
+pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> Result<Report> {
+    let mut said = Report::new(source);
     let text = source.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&source.text);
     if text.len() < source.text.len() {
         said.saw(
@@ -86,8 +89,8 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
     }
     if source.is_joined {
         return Ok(said.with(
-            "Other source text joins values into it at run time, so the server gets another text: \
-             examine that.",
+            "Other source text joins values into it, or changes it, at run time, so the server \
+             gets another text: examine that.",
         ));
     }
     let mut said = examined(bench, source, text, told, said)?;
@@ -97,9 +100,9 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
         let file = tempfile::Builder::new().prefix("seckill-doctor-").suffix(".lua").tempfile()?;
         fs::write(file.path(), text)?;
         let (_, path) = file.keep().context("a copy of the script")?;
-        let (old, path) = (said.path.clone(), quoted_path(&path));
+        let path = quoted_path(&path);
         for ask in &mut said.asks {
-            *ask = ask.replace(&old, &path);
+            *ask = ask.replace(&said.path, &path);
         }
         said.path = path;
     }
@@ -111,44 +114,29 @@ fn examined(
     source: &Source,
     text: &[u8],
     told: Option<&Call>,
-    mut said: Examined,
-) -> Result<Examined> {
+    mut said: Report,
+) -> Result<Report> {
     let readable = String::from_utf8_lossy(text);
-    let first_line = readable.lines().next().unwrap_or_default();
-    let is_library = first_line.starts_with("#!") && first_line.contains("name=");
-    let lua = Lua::read(&readable);
-    let function = told.and_then(|call| call.function.as_deref());
-    let functions = lua.as_ref().map(|lua| lua.functions.clone()).unwrap_or_default();
-    if !functions.is_empty() && !is_library {
-        said.saw(
-            "It registers functions, but FUNCTION LOAD needs a first line #!lua name=<library>.",
-        );
-    }
-    if (is_library || !functions.is_empty()) && function.is_none() {
-        let ask = |name: &String| {
-            let name = sanitize(name);
-            format!("seckill-doctor --call 'FCALL {name} 1 stock:{{voucher}} ?' {}", said.path)
-        };
-        said.asks = functions.iter().map(ask).collect();
+    if readable.starts_with("#!") || readable.contains("redis.register_function") {
         return Ok(said.with(
-            "It is a library of functions: FUNCTION LOAD takes it and FCALL calls it. \
-             seckill.scripts replaces no FCALL.",
+            "It is a library of functions: FUNCTION LOAD takes it and FCALL calls it, and \
+             seckill.scripts replaces no FCALL. Examine the body of a function as a script.",
         ));
     }
-    let entry = match bench.plain.load(text, function)? {
-        Ok(entry) => entry,
+    let sha = match bench.plain.load(text)? {
+        Ok(sha) => sha,
         Err(refusal) => {
-            let part = if source.is_part { "It is a part of a script. " } else { "" };
             let why = source.error(&refusal);
-            return Ok(said
-                .with(format!("{part}The server does not compile it, so it was not run: {why}.")));
+            return Ok(
+                said.with(format!("The server does not compile it, so it was not run: {why}."))
+            );
         }
     };
-    said.sha1 = entry.sha().unwrap_or_default().to_owned();
-    let Some(lua) = lua else {
+    said.sha1.clone_from(&sha);
+    let Some(lua) = Lua::read(&readable) else {
         return Ok(said.with("Its text is too long to be read, or is not of Lua 5.1."));
     };
-    let marked = bench.plain.load(lua.marked.as_bytes(), function)?;
+    let marked = bench.plain.load(lua.marked.as_bytes())?;
     let marked = marked.ok().context("the copy with marks does not compile")?;
     if !lua.calls_redis {
         return Ok(said.with("It calls no command of the server."));
@@ -158,31 +146,27 @@ fn examined(
             "The server that it was run on has no command {name}: name one that has it by --server."
         )));
     }
-    let script = Script { source, text, entry, marked, lua };
-    let usual = [Call::usual(&script.lua, false), Call::usual(&script.lua, true)];
-    let calls = told.map(|call| vec![call.loosened(), call.clone()]);
-    let is_usual = !script.lua.computes && function.is_none();
-    let calls = calls.into_iter().chain(is_usual.then(|| usual.to_vec()));
-    let mut best: Option<Examined> = None;
+    let usual = [Call::usual(&lua, false), Call::usual(&lua, true)];
+    // With other values than those that were told a harm may be none.
+    let is_harmless = told.is_some_and(|call| call.loosened() != *call);
+    let calls = told.map(|call| [call.loosened(), call.clone()]);
+    let calls = calls.into_iter().chain((!lua.computes).then(|| usual.clone()));
+    let mut exam = Examination { bench, source, text, sha, marked, lua, call: usual[0].clone() };
+    let mut best: Option<Report> = None;
     for calls in calls {
-        let trial = Trial { bench, script: &script, call: calls[0].clone() };
-        // With other values than those that were told a harm may be none.
-        let is_other = |call: &Call| call.loosened() != *call && !calls[0].is_told;
-        let is_harmless = told.is_some_and(is_other);
-        let mut one = Examination { trial, said: said.clone(), is_shown: false, is_harmless };
-        one.run(&calls)?;
-        let is_over = one.said.verdict() != Verdict::Undecided || one.is_shown;
+        let mut one = said.clone();
+        let is_shown = exam.judged(&calls, is_harmless, &mut one)?;
+        let is_over = one.verdict() != Verdict::Undecided || is_shown;
         // What the call that was told has shown goes before what others have.
         if is_over || best.is_none() {
-            best = Some(one.said);
+            best = Some(one);
         }
         if is_over {
             break;
         }
     }
     Ok(best.unwrap_or_else(|| {
-        let call = Call::usual(&script.lua, false);
-        said.asks.push(ask(&call, &said.path));
+        said.asks.push(ask(&usual[0], &said.path));
         said.with("It takes a number of keys or arguments that its text does not show.")
     }))
 }
@@ -204,126 +188,192 @@ fn foreign(bench: &mut Bench<'_>, lua: &Lua) -> Result<Option<String>> {
 fn ask(call: &Call, path: &str) -> String {
     let mut text = call.to_string();
     for (slot, word) in call.slots() {
-        let is_unknown = matches!(word.only(), Some(Role::Other(_)));
-        if is_unknown || matches!(slot, Slot::Key(_)) {
+        if matches!(word.only(), Some(Role::Other(_))) || matches!(slot, Slot::Key(_)) {
             text = text.replacen(&word.to_string(), "?", 1);
         }
     }
     format!("seckill-doctor --call '{text}' {path}")
 }
 
-/// A script that is examined with one call, and what is said of it.
-struct Examination<'t, 'b> {
-    trial: Trial<'t, 'b>,
-    said: Examined,
-    /// Whether a line was seen to differ.
-    is_shown: bool,
-    /// Whether no harm is looked for.
-    is_harmless: bool,
-}
-
 impl Examination<'_, '_> {
     /// With the first of these calls that does something. Of a call that was told, only the values
-    /// that were told show a harm.
-    fn run(&mut self, calls: &[Call]) -> Result<()> {
-        if let [loose, told] = calls
-            && told.is_told
-            && loose != told
-        {
+    /// that were told show a harm. Whether a line was seen to differ.
+    fn judged(&mut self, calls: &[Call; 2], is_harmless: bool, said: &mut Report) -> Result<bool> {
+        let [loose, told] = calls;
+        let is_loosened = told.is_told && loose != told;
+        if is_loosened {
             let learned = self.learned(std::slice::from_ref(told))?;
-            self.harm(&learned)?;
-            if self.said.session.is_some() {
-                return Ok(());
+            said.session = self.harm(&learned)?;
+            if said.session.is_some() {
+                return Ok(false);
             }
         }
         let learned = self.learned(calls)?;
-        if !self.trial.call.is_told || self.trial.call == calls[calls.len() - 1] {
-            self.harm(&learned)?;
+        let is_as_told = if told.is_told { self.call == *told } else { !is_harmless };
+        if is_as_told {
+            said.session = self.harm(&learned)?;
         }
-        if self.said.session.is_some() {
-            return Ok(());
+        if said.session.is_some() {
+            return Ok(false);
         }
-        self.replacements(&learned)?;
-        if self.said.replacements.is_empty() && learned.sale().is_none() {
-            self.said.session = harm::of_fault(&mut self.trial, &learned)?;
+        let is_shown = self.replaced(&learned, said)?;
+        if said.replacements.is_empty() && learned.sale().is_none() {
+            said.session = of_fault(self, &learned)?;
         }
-        if self.said.verdict() == Verdict::Undecided {
-            self.undecided(&learned)?;
+        if said.verdict() == Verdict::Undecided {
+            self.undecided(&learned, said);
         }
-        Ok(())
+        Ok(is_shown)
     }
 
     fn learned(&mut self, calls: &[Call]) -> Result<Learned> {
         let mut first = None;
         for call in calls.iter().dedup() {
-            self.trial.call = call.clone();
-            let learned = learn(&mut self.trial)?;
+            self.call = call.clone();
+            let learned = learn(self)?;
             if !learned.acts.is_empty() {
                 return Ok(learned);
             }
             first = first.or(Some(learned));
         }
-        self.trial.call.clone_from(&calls[0]);
+        self.call.clone_from(&calls[0]);
         Ok(first.unwrap_or_default())
     }
 
-    fn harm(&mut self, learned: &Learned) -> Result<()> {
-        self.said.session = match learned.sale() {
-            _ if self.is_harmless => None,
-            Some(sale) => harm::of_sale(&mut self.trial, sale)?,
-            None => harm::of_others(&mut self.trial, learned)?,
-        };
-        Ok(())
+    fn harm(&mut self, learned: &Learned) -> Result<Option<Session>> {
+        if let Some(sale) = learned.sale() {
+            return of_sale(self, sale);
+        }
+        let failed = of_failure(self, learned)?;
+        if failed.is_some() { Ok(failed) } else { of_locks(self, learned) }
     }
 
-    fn replacements(&mut self, learned: &Learned) -> Result<()> {
-        let unknown = self.trial.call.clone();
+    /// Looks for a line; whether one was seen to differ.
+    fn replaced(&mut self, learned: &Learned, said: &mut Report) -> Result<bool> {
+        let (unknown, mut is_shown) = (self.call.clone(), false);
         let name =
             |act: &&Act| format!("{:?}", (act.deed, &act.key, &act.token, &act.lease, &act.extras));
         for act in learned.acts.iter().unique_by(name).take(7) {
-            act.teach(&mut self.trial.call);
+            act.teach(&mut self.call);
             if act.deed == Deed::Sell {
-                let taken = format!("It takes units from {}.", self.shown(&act.key));
-                self.said.saw(taken);
-                self.undeclared(&unknown, act);
-                if let Some(why) = seen::obstacle(act) {
-                    self.said.saw(why);
-                    return Ok(());
+                said.saw(format!("It takes units from {}.", self.shown(&act.key)));
+                if let Some(why) = obstacle(act) {
+                    said.saw(why);
+                    break;
                 }
             }
-            let order = self.spare_order();
-            let lua = &self.trial.script.lua;
-            let candidates = candidates(act, order, &lua.casts);
-            let histories = histories(&self.trial.call, lua, act);
-            let (found, nearest) = replacements(&mut self.trial, &candidates, &histories)?;
-            self.said.replacements = found;
-            if !self.said.replacements.is_empty() {
-                return Ok(());
+            let candidates = candidates(act, self.spare_order(), &self.lua.casts);
+            let histories = histories(&self.call, &self.lua, act);
+            let (found, nearest) = replacements(self, &candidates, &histories)?;
+            said.replacements = found;
+            if !said.replacements.is_empty() {
+                break;
             }
             let name = candidates.first().map(|one| one.name).unwrap_or_default();
             if let Some(difference) = nearest {
-                self.is_shown |= difference.why == Why::Shown;
+                is_shown |= difference.why == Why::Shown;
                 let what = match difference.why {
                     Why::Shown => "It differs from a line of",
                     _ => "No line of",
                 };
-                self.said.saw(format!("{what} {name}: {}.", difference.text));
+                said.saw(format!("{what} {name}: {difference}."));
             }
-            self.trial.call.clone_from(&unknown);
+            self.call.clone_from(&unknown);
         }
-        Ok(())
+        Ok(is_shown)
     }
 
     /// The id of the order, where the script gets one and does nothing with it.
     fn spare_order(&self) -> Option<Slot> {
-        let is_told = |slot: Slot| self.trial.call.word(slot)?.only();
-        let mut unused = self.trial.script.lua.unused.iter();
-        let is_order = |slot: Slot, local: &str| {
-            let is_id = local.to_lowercase().contains("order");
-            matches!(slot, Slot::Arg(_))
-                && (is_told(slot) == Some(Role::Order)
-                    || is_id && matches!(is_told(slot), Some(Role::Other(_))))
+        let is_order = |slot: Slot, local: &str| match (slot, self.call.role(slot)) {
+            (Slot::Arg(_), Some(Role::Other(_))) => local.to_lowercase().contains("order"),
+            (Slot::Arg(_), role) => role == Some(Role::Order),
+            _ => false,
         };
+        let mut unused = self.lua.unused.iter();
         unused.find(|(slot, local)| is_order(*slot, local)).map(|(slot, _)| *slot)
     }
+
+    /// What was seen of a script, in words.
+    fn undecided(&self, learned: &Learned, said: &mut Report) {
+        let is_barred = learned.sale().is_some_and(|sale| !sale.needs.is_empty());
+        if let Some(run) = learned.best().filter(|_| said.seen.is_empty() || is_barred) {
+            let setup = shown_all(&setup(&run.plants));
+            let calls = run.seen.calls.iter().take(8).map(|call| shown(&call.words)).join("; ");
+            let reply = match &run.seen.reply {
+                error @ Reply::Error(..) => format!("failed: {}", self.source.error(error)),
+                reply => format!("replied {reply}"),
+            };
+            said.saw(match setup.is_empty() {
+                true => format!("On an empty server it called {calls}, and {reply}."),
+                false => format!("After {setup} it called {calls}, and {reply}."),
+            });
+        }
+        said.saw(match learned.acts.iter().any(|act| act.deed != Deed::Return) {
+            true => "No command was found that takes its place.",
+            false => {
+                "No call that was tried did what a command does: none is known that takes \
+                its place."
+            }
+        });
+        let text = String::from_utf8_lossy(self.text);
+        if (learned.sale().is_some() || self.source.is_of_stock()) && has_window(&text) {
+            said.saw(
+                "It looks at a begin and an end, as managed vouchers do, which have units, a \
+                 limit and order ids, too: SECKILL.CREATE makes one, SECKILL.TRY sells it.",
+            );
+        }
+        if !self.call.is_told {
+            if text.contains("cjson.decode") {
+                said.saw(r#"It decodes JSON: pass what it gets, without spaces, as {"id":1}."#);
+            }
+            said.asks.push(ask(&self.call, &said.path));
+        }
+    }
+
+    fn shown(&self, template: &Template) -> String {
+        let of = |part: &Part<Slot>| match part {
+            Part::Text(text) => sanitize_bytes(text),
+            Part::Place(slot) | Part::Number(slot) => match self.call.word(*slot) {
+                Some(word) if word.only().is_some() => word.to_string(),
+                _ => slot.to_string(),
+            },
+        };
+        template.0.iter().map(of).collect()
+    }
+}
+
+/// Whether a script has words for a begin and an end.
+fn has_window(text: &str) -> bool {
+    const BEGIN: &str = r"(?i)begin|start|\bfrom|\x{5f00}\x{59cb}";
+    const END: &str = r#"\bend[_A-Z]|\bend(time|at|ts)\b|(_e|E)nd([_A-Z'"]|\b)|'end'|(?i)deadline"#;
+    [BEGIN, END].iter().all(|words| Regex::new(words).is_ok_and(|words| words.is_match(text)))
+}
+
+/// What no command does.
+fn obstacle(sale: &Act) -> Option<String> {
+    if sale.kind != Kind::Text {
+        return Some("The stock is in a field of a hash: no command takes it from there.".into());
+    }
+    if !sale.needs.is_empty() {
+        let needs = shown_all(&sale.needs);
+        return Some(format!("It did so only after {needs}: no command looks at that."));
+    }
+    let cuts = |words: &Vec<Template>| {
+        let mut constants = words.iter().filter_map(Template::constant);
+        constants.any(|word| {
+            ["XTRIM", "MAXLEN", "MINID"].iter().any(|cut| word.eq_ignore_ascii_case(cut.as_bytes()))
+        })
+    };
+    if sale.extras.iter().any(cuts) {
+        let text = "It cuts old entries off a stream: an order that is not read in time is lost. \
+            No command does that.";
+        return Some(text.into());
+    }
+    let by_user = |(buyers, user): &(Template, Slot)| buyers.places().any(|slot| slot == *user);
+    sale.buyers.as_ref().is_some_and(by_user).then(|| {
+        "The set of buyers is named by the user: a user who has bought one voucher is refused \
+         every other. No command does that."
+            .into()
+    })
 }

@@ -1,21 +1,19 @@
 //! The histories in which a script and what replaces it are compared: what is in the keys, and
-//! which calls follow. `odd` are those that are no usual ones.
-
-mod odd;
+//! which calls follow.
 
 use domain::integer;
 use itertools::Itertools;
 
-use crate::bench::Entry;
+use crate::act::{Act, Deed};
 use crate::call::{Call, Role, Values};
 use crate::keyspace::{Cell, planted};
-use crate::learn::{Act, Deed};
 use crate::lua::Lua;
+use crate::passed::{IDS, Ids, UNITS, numbers, values, vary, words};
+use crate::reply::Words;
 use crate::template::Template;
-use crate::wire::Words;
 
 /// One call, and what other clients do before it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Step {
     pub before: Vec<Words>,
     pub values: Values,
@@ -29,8 +27,8 @@ impl Step {
     }
 
     /// The call, as one of the servers gets it.
-    pub fn words(&self, entry: &Entry, call: &Call) -> Words {
-        let mut words = entry.words(call, &self.values);
+    pub fn words(&self, sha: &str, call: &Call) -> Words {
+        let mut words = call.words(sha, &self.values);
         let keys = call.keys.len().saturating_sub(self.forgets.0);
         words.truncate(words.len().saturating_sub(self.forgets.1));
         words.drain(3 + keys..3 + call.keys.len());
@@ -40,7 +38,7 @@ impl Step {
 }
 
 /// How strictly a history is compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Rigor {
     /// Replies and keys are the same.
     Same,
@@ -53,7 +51,7 @@ pub enum Rigor {
     Odd,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct History {
     /// What is compared, for people.
     pub about: &'static str,
@@ -74,45 +72,25 @@ const STOCKS: [i64; 15] = [0, 1, 2, 3, 4, 5, 9, 10, 11, 15, 20, 99, 100, 101, 10
 /// Of how many keys each combination gets a time to live.
 const KEYS_MAX: usize = 4;
 
-const UNITS: [i64; 8] = [1, 2, 3, 5, 9, 10, 11, 20];
-
-/// Leases in ms, from some seconds on, so that none ends meanwhile, up to a day.
-const LEASES: [i64; 7] = [20_000, 30_000, 45_000, 80_000, 800_000, 5_000_000, 80_000_000];
-
-/// Numbers, and times, that an argument of unknown meaning may be.
-const USUAL: [i64; 9] = [1, 2, 3, 5, 60, 300, 86_400, 1_750_000_000, 1_750_000_000_000];
-
-/// Ids as shops have them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ids {
-    Small,
-    Snowflake,
-    Uuid,
-    Odd,
-}
-
-const IDS: [Ids; 4] = [Ids::Small, Ids::Snowflake, Ids::Uuid, Ids::Odd];
-
-fn id(ids: Ids, kind: u64, number: u64) -> Vec<u8> {
-    match ids {
-        Ids::Small => (kind * 1000 + number + 1).to_string().into_bytes(),
-        // Neighbours beyond 2^53: as numbers they would be one.
-        Ids::Snowflake => {
-            (1_782_938_471_625_347_073 + kind * 1_000_000 + number).to_string().into()
-        }
-        Ids::Uuid => format!("{kind:08x}-9b1d-4e2f-a5c6-{number:012x}").into_bytes(),
-        // Two neighbours differ by the case of a letter.
-        Ids::Odd => {
-            let letter = if number.is_multiple_of(2) { 'a' } else { 'A' };
-            let text = format!("{letter}{kind}\u{e9} \"{}'\\", number / 2);
-            [text.as_bytes(), b"\xff\n%s"].concat()
-        }
-    }
-}
-
 /// All histories of one call.
 pub fn histories(call: &Call, lua: &Lua, act: &Act) -> Vec<History> {
-    Writer { call, lua, act, rng: fastrand::Rng::with_seed(44) }.all()
+    let mut writer = Writer { call, lua, act, rng: fastrand::Rng::with_seed(44), all: Vec::new() };
+    if act.deed == Deed::Sell {
+        writer.missing();
+        writer.sold_out();
+        writer.amounts();
+        writer.expiring();
+        writer.constants();
+    } else if act.is_of_stock() {
+        writer.constants();
+    }
+    IDS.into_iter().for_each(|ids| writer.random(ids));
+    if !act.is_of_stock() {
+        writer.constants();
+    }
+    writer.odd();
+    writer.damaged();
+    writer.all
 }
 
 struct Writer<'a> {
@@ -120,104 +98,25 @@ struct Writer<'a> {
     lua: &'a Lua,
     act: &'a Act,
     rng: fastrand::Rng,
+    all: Vec<History>,
 }
 
 impl Writer<'_> {
-    fn all(&mut self) -> Vec<History> {
-        let mut all = Vec::new();
-        if self.act.deed == Deed::Sell {
-            all.extend(self.missing());
-            all.extend(self.sold_out());
-            all.extend(self.amounts());
-            all.extend(self.expiring());
-        }
-        let random = [
-            "locks that are free, held, and held by others, with and without an end",
-            "random calls on two vouchers",
-        ];
-        let random = random[usize::from(self.act.is_of_stock())];
-        let at_random = IDS.map(|ids| same(random, self.random(ids)));
-        if self.act.is_of_stock() {
-            all.extend(self.constants());
-            all.extend(at_random);
-        } else {
-            all.extend(at_random);
-            all.extend(self.constants());
-        }
-        all.extend(self.odd());
-        all.extend(self.damaged());
-        all
+    fn add(&mut self, about: &'static str, rigor: Rigor, steps: Vec<Step>) {
+        self.all.push(History { about, rigor, steps });
     }
 
-    /// The values of a call: of user `user`, with the order `order`.
-    fn values(&self, ids: Ids, voucher: u64, user: u64, order: u64) -> Values {
-        let value = |role: Role| match role {
-            Role::Voucher => id(ids, 0, voucher + 6),
-            Role::User => id(ids, 1, user),
-            Role::Order => id(ids, 2, order),
-            Role::Token => id(ids, 3, user),
-            Role::Request => id(ids, 4, order),
-            Role::Lock => [b"lock:".to_vec(), id(ids, 5, voucher)].concat(),
-            Role::Units => b"1".to_vec(),
-            Role::Lease => b"40000".to_vec(),
-            Role::Other(_) => b"90000".to_vec(),
-        };
-        self.call.roles().into_iter().map(|role| (role, value(role))).collect()
+    /// Histories of a few steps each, of steps that do not depend on each other.
+    fn add_pieces(&mut self, about: &'static str, steps: &[Step]) {
+        steps.chunks(10).for_each(|steps| self.add(about, Rigor::Same, steps.to_vec()));
     }
 
     fn text(&self, template: &Template, values: &Values) -> Vec<u8> {
         template.text(self.call, values)
     }
 
-    /// Constants of the script, and their neighbours.
-    fn numbers(&self) -> Vec<i64> {
-        let near = |n: &i64| [n.saturating_sub(1), *n, n.saturating_add(1)];
-        let near = self.lua.numbers.iter().filter(|n| n.abs() < 1 << 40).flat_map(near);
-        let mut numbers: Vec<i64> = near.filter(|n| *n >= 0).collect();
-        numbers.dedup();
-        numbers.truncate(40);
-        numbers
-    }
-
-    /// Constants of the script, as arguments.
-    fn words(&self) -> Words {
-        // An order id of * is one that the module makes.
-        let is_word = |text: &&String| {
-            let is_command = self.lua.commands.contains(&text.to_uppercase());
-            (1..40).contains(&text.len()) && *text != "*" && !is_command
-        };
-        let texts = self.lua.texts.iter().filter(is_word).take(30);
-        let texts = texts.map(|text| text.clone().into_bytes());
-        self.numbers().into_iter().map(|n| n.to_string().into_bytes()).chain(texts).collect()
-    }
-
     fn has(&self, role: Role) -> bool {
         self.call.roles().contains(&role)
-    }
-
-    /// Other amounts, leases and numbers for the roles that are no ids.
-    fn vary(&mut self, values: &mut Values) {
-        let (in_seconds, numbers) =
-            (self.act.lease.as_ref().is_some_and(|own| own.1), self.numbers());
-        let unit = if in_seconds { 1000 } else { 1 };
-        let leases = LEASES.map(|lease| lease / unit).to_vec();
-        let range = 10_000 / unit..80_000_000 / unit;
-        let near = numbers.iter().copied().filter(|number| range.contains(number));
-        let leases = [leases, near.collect()].concat();
-        let units = UNITS[self.rng.usize(..UNITS.len())];
-        let lease = leases[self.rng.usize(..leases.len())];
-        let usual = [&USUAL[..], &numbers].concat();
-        for (role, value) in values {
-            let number = match role {
-                Role::Units => units,
-                Role::Lease => lease,
-                Role::Other(_) if self.act.deed == Deed::Return => units,
-                Role::Other(_) if !self.act.is_of_stock() => lease,
-                Role::Other(_) => usual[self.rng.usize(..usual.len())],
-                _ => continue,
-            };
-            *value = number.to_string().into_bytes();
-        }
     }
 
     fn stock(&self, values: &Values, number: impl ToString) -> Words {
@@ -252,13 +151,16 @@ impl Writer<'_> {
         }
     }
 
-    fn random(&mut self, ids: Ids) -> Vec<Step> {
+    fn random(&mut self, ids: Ids) {
         let is_of_stock = self.act.is_of_stock();
+        let (users, about) = match is_of_stock {
+            true => (6, "random calls on two vouchers"),
+            false => (3, "locks that are free, held, and held by others, with and without an end"),
+        };
         let step = |order| {
-            let users = if is_of_stock { 6 } else { 3 };
             let (voucher, user) = (self.rng.u64(..2), self.rng.u64(..users));
-            let mut values = self.values(ids, voucher, user, order);
-            self.vary(&mut values);
+            let mut values = values(self.call, ids, voucher, user, order);
+            vary(&mut values, self.act, &numbers(self.lua), &mut self.rng);
             let key = self.text(&self.act.key, &values);
             let own = self.act.token.as_ref().map(|token| self.text(token, &values));
             let own = own.unwrap_or_default();
@@ -281,45 +183,44 @@ impl Writer<'_> {
             };
             Step::new(before, values)
         };
-        (0..40).map(step).collect()
+        let steps = (0..40).map(step).collect();
+        self.add(about, Rigor::Same, steps);
     }
 
     /// Calls of users, each with the number of its order, for one voucher.
     fn steps(&self, ids: Ids, calls: impl IntoIterator<Item = (u64, u64)>) -> Vec<Step> {
-        let values = |(user, order)| self.values(ids, 1, user, order);
+        let values = |(user, order)| values(self.call, ids, 1, user, order);
         calls.into_iter().map(|call| Step::new(Vec::new(), values(call))).collect()
     }
 
-    fn sold_out(&self) -> Vec<History> {
-        let history = |(at, stock): (usize, i64)| {
+    fn sold_out(&mut self) {
+        // A small stock first, to show the first difference by a short history.
+        for (at, stock) in
+            STOCKS.into_iter().enumerate().sorted_by_key(|(_, stock)| (*stock).min(11))
+        {
             let tries = stock.min(11).unsigned_abs() + 2;
             let calls = (0..tries).flat_map(|user| [(user, user), (user / 2, 100 + user)]);
             let mut steps = self.steps(IDS[at % 3], calls);
-            let stock = self.stock(&steps[0].values, stock);
-            steps[0].before.push(stock);
-            same("buyers, repeats and a sold-out stock", steps)
-        };
-        // A small stock first, to show the first difference by a short history.
-        let mut all: Vec<_> = STOCKS.into_iter().enumerate().map(history).collect();
-        all.sort_by_key(|history| history.steps.len());
-        all
+            steps[0].before = vec![self.stock(&steps[0].values, stock)];
+            self.add("buyers, repeats and a sold-out stock", Rigor::Same, steps);
+        }
     }
 
-    fn amounts(&self) -> Vec<History> {
-        let numbers = self.numbers().into_iter().filter(|n| *n > 0);
+    fn amounts(&mut self) {
+        let numbers = numbers(self.lua).into_iter().filter(|n| *n > 0);
         let units = UNITS.into_iter().chain(numbers).filter(|_| self.has(Role::Units));
-        let pairs = STOCKS.into_iter().cartesian_product(units);
+        let pairs = STOCKS.into_iter().cartesian_product(units.collect_vec());
         let step = |(place, (stock, units)): (usize, (i64, i64))| {
-            let mut values = self.values(IDS[place % 3], 1, place as u64, place as u64);
+            let mut values = values(self.call, IDS[place % 3], 1, place as u64, place as u64);
             values.insert(Role::Units, units.to_string().into_bytes());
             Step::new(vec![self.stock(&values, stock)], values)
         };
-        let steps: Vec<Step> = pairs.enumerate().map(step).collect();
-        in_pieces("units 1 to 20 of stocks with one to four digits", &steps)
+        let steps = pairs.enumerate().map(step).collect_vec();
+        self.add_pieces("units 1 to 20 of stocks with one to four digits", &steps);
     }
 
-    fn missing(&self) -> [History; 2] {
-        let values = |n: u64| self.values(IDS[n as usize % 3], n, n / 2, n);
+    fn missing(&mut self) {
+        let values = |n: u64| values(self.call, IDS[n as usize % 3], n, n / 2, n);
         let bare: Vec<Step> = (0..4).map(|n| Step::new(Vec::new(), values(n))).collect();
         let mut steps = bare.clone();
         for step in &mut steps {
@@ -327,12 +228,16 @@ impl Writer<'_> {
             let key = self.text(&self.act.key, &step.values);
             let buyers = self.act.buyers.as_ref().map(|(buyers, user)| {
                 let user = Template::place(*user);
-                [b"SADD".to_vec(), self.text(buyers, &step.values), self.text(&user, &step.values)]
+                vec![
+                    b"SADD".to_vec(),
+                    self.text(buyers, &step.values),
+                    self.text(&user, &step.values),
+                ]
             });
             step.before = vec![self.stock(&step.values, 3), vec![b"DEL".to_vec(), key]];
-            step.before.extend(buyers.map(Vec::from));
+            step.before.extend(buyers);
         }
-        [bare, steps].map(|steps| same("a missing stock", steps))
+        [bare, steps].into_iter().for_each(|steps| self.add("a missing stock", Rigor::Same, steps));
     }
 
     fn keys(&self, values: &Values) -> Words {
@@ -340,9 +245,9 @@ impl Writer<'_> {
     }
 
     /// Each key with a time to live, alone and together with the others.
-    fn expiring(&self) -> Vec<History> {
-        let keys = self.keys(&self.values(Ids::Small, 1, 1, 1));
-        let history = |choice: u32| {
+    fn expiring(&mut self) {
+        let keys = self.keys(&values(self.call, Ids::Small, 1, 1, 1));
+        for choice in 1..1 << keys.len() {
             let chosen = keys.iter().enumerate().filter(|(at, _)| choice >> at & 1 == 1);
             let expire = chosen.map(|(at, key)| {
                 let ms = (600_000 + at * 100_000).to_string();
@@ -352,49 +257,110 @@ impl Writer<'_> {
             let mut steps = self.steps(Ids::Small, [(1, 1), (2, 2), (1, 3), (3, 4), (4, 5)]);
             steps[0].before = [vec![self.stock(&steps[0].values, 3)], expire.clone()].concat();
             steps[1].before = expire;
-            same("a time to live on each key", steps)
-        };
-        (1..1 << keys.len()).map(history).collect()
+            self.add("a time to live on each key", Rigor::Same, steps);
+        }
     }
 
     /// Constants of the script as the stock and as each argument, and calls two of whose arguments
     /// are the same.
-    fn constants(&self) -> Vec<History> {
+    fn constants(&mut self) {
         let mut steps = Vec::new();
-        for (at, number) in
-            self.numbers().into_iter().enumerate().filter(|_| self.act.token.is_none())
-        {
-            let values = self.values(Ids::Small, 1, 2_000 + at as u64, at as u64);
+        let of_stock = numbers(self.lua).into_iter().filter(|_| self.act.token.is_none());
+        for (at, number) in (0..).zip(of_stock) {
+            let values = values(self.call, Ids::Small, 1, 2_000 + at, at);
             steps.push(Step::new(vec![self.stock(&values, number)], values));
         }
         let is_amount = |role: &Role| matches!(role, Role::Units | Role::Lease);
         let roles = self.call.roles().into_iter().filter(|role| !is_amount(role)).collect_vec();
-        let words = self.words();
-        for (role, (at, word)) in roles.iter().cartesian_product(words.iter().enumerate()) {
-            let mut values = self.values(Ids::Small, 1, 3_000 + at as u64, at as u64);
+        let words = words(self.lua);
+        for (role, (word, at)) in roles.iter().cartesian_product(words.iter().zip(0..)) {
+            let mut values = values(self.call, Ids::Small, 1, 3_000 + at, at);
             values.insert(*role, word.clone());
-            let states = self.states(&values);
             // A word of the text may let a buyer in again, or without a stock.
             let is_own = integer::parse(word).is_none_or(|n| self.lua.numbers.contains(&n));
             let is_many = self.act.token.is_some() || matches!(role, Role::Other(_)) && is_own;
-            let states = states.into_iter().take(if is_many { 3 } else { 1 });
+            let states = self.states(&values).into_iter().take(if is_many { 3 } else { 1 });
             steps.extend(states.map(|before| Step::new(before, values.clone())));
         }
-        for (number, (one, other)) in roles.into_iter().tuple_combinations().enumerate() {
-            let mut values = self.values(Ids::Small, 1, 5_000 + number as u64, number as u64);
+        for ((one, other), number) in roles.into_iter().tuple_combinations().zip(0..) {
+            let mut values = values(self.call, Ids::Small, 1, 5_000 + number, number);
             values.insert(other, values.get(&one).cloned().unwrap_or_default());
             let [first, ..] = self.states(&values);
             steps.push(Step::new(first, values));
         }
-        in_pieces("each constant of the script as stock and as argument", &steps)
+        self.add_pieces("each constant of the script as stock and as argument", &steps);
     }
-}
 
-fn same(about: &'static str, steps: Vec<Step>) -> History {
-    History { about, rigor: Rigor::Same, steps }
-}
+    /// Stocks and leases that are no usual ones.
+    fn odd(&mut self) {
+        let mut values = values(self.call, Ids::Small, 1, 1, 1);
+        if self.act.is_of_stock() {
+            // Of a bare stock, -1 is unlimited.
+            let negative = if self.act.buyers.is_some() { Rigor::Same } else { Rigor::Known };
+            let texts = ["", "abc", "1.5", "5.0", " 5", "1e3", "99999999999999999999"];
+            let large = ["9007199254740993", "9223372036854775807"];
+            for (about, rigor, stocks) in [
+                ("stocks beyond 2^53", Rigor::Same, &large[..]),
+                ("a stock of -1, which is unlimited for a command", negative, &["-1"]),
+                ("a negative stock, which a command refuses", negative, &["-5"]),
+                ("stocks that are no integers", Rigor::MayRefuse, &texts),
+            ] {
+                for stock in stocks {
+                    let step = Step::new(vec![self.stock(&values, stock)], values.clone());
+                    self.add(about, rigor, vec![step]);
+                }
+            }
+        } else if self.has(Role::Lease) {
+            values.insert(Role::Lease, b"90000000".to_vec());
+            for before in self.states(&values) {
+                let about = "a lease of more than a day, which a command refuses";
+                self.add(about, Rigor::Known, vec![Step::new(before, values.clone())]);
+            }
+        }
+    }
 
-/// Histories of a few steps each, of steps that do not depend on each other.
-fn in_pieces(about: &'static str, steps: &[Step]) -> Vec<History> {
-    steps.chunks(10).map(|steps| same(about, steps.to_vec())).collect()
+    /// Each key of every type, and each argument empty, negative, fractional, a text or missing,
+    /// where a usual call finds what it looks for.
+    fn damaged(&mut self) {
+        let usual = values(self.call, Ids::Small, 1, 1, 1);
+        let before = self.usual(&usual);
+        for key in self.keys(&usual) {
+            for words in self.of_every_type(&key, &usual) {
+                let others = Some(before.clone()).filter(|words| words[1] != key);
+                let step = Step::new(others.into_iter().chain([words]).collect(), usual.clone());
+                self.add("keys of other types", Rigor::MayRefuse, vec![step]);
+            }
+        }
+        for role in self.call.roles() {
+            for odd in ["", "0", "-1", "1.5", "abc", "1e2", " 1", "99999999999999999999"] {
+                let mut values = usual.clone();
+                values.insert(role, odd.into());
+                let step = Step::new(vec![self.usual(&values)], values);
+                self.add("odd arguments", Rigor::Odd, vec![step]);
+            }
+        }
+        let (keys, args) = (self.call.keys.len(), self.call.args.len());
+        for forgets in (1..=args).map(|args| (0, args)).chain((1..=keys).map(|keys| (keys, 0))) {
+            let step = Step { before: vec![before.clone()], values: usual.clone(), forgets };
+            self.add("calls with fewer keys or arguments", Rigor::Odd, vec![step]);
+        }
+    }
+
+    /// Commands that make a key of every type, with the first argument as its member.
+    fn of_every_type(&self, key: &[u8], values: &Values) -> [Words; 6] {
+        let member = self.call.args.first().map_or(b"1".to_vec(), |word| word.value(values));
+        let one: &[u8] = b"1";
+        let types: [(&str, &[&[u8]]); 6] = [
+            ("SET", &[b"5"]),
+            ("HSET", &[&member, one]),
+            ("SADD", &[&member]),
+            ("ZADD", &[one, &member]),
+            ("RPUSH", &[&member]),
+            ("XADD", &[b"*", b"a", b"b"]),
+        ];
+        types.map(|(name, items)| {
+            let words = [name.as_bytes(), key].into_iter().chain(items.iter().copied());
+            words.map(<[u8]>::to_vec).collect()
+        })
+    }
 }

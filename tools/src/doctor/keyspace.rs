@@ -1,24 +1,23 @@
 //! All data of a server, cell by cell, and whether two servers have the same.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use anyhow::Result;
 use domain::integer;
 use itertools::Itertools;
 use seckill_tools::sanitize::sanitize_bytes;
 
-use crate::reply::Reply;
-use crate::server::Client;
-use crate::wire::Words;
+use crate::client::Client;
+use crate::reply::{Reply, Words};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     Text,
     Hash,
     Set,
-    Sorted,
-    List,
-    Stream,
+    /// A list, a sorted set or a stream.
+    Other,
 }
 
 /// A string, a field, a member, an item, or an entry.
@@ -26,7 +25,7 @@ pub enum Kind {
 pub struct Cell {
     pub key: Vec<u8>,
     pub kind: Kind,
-    /// The field or member. For a list, the item itself; for a stream, the entry's number.
+    /// The field or member; of a list or a stream, the number of the item.
     pub item: Vec<u8>,
 }
 
@@ -72,9 +71,7 @@ impl Keyspace {
                 "string" => Kind::Text,
                 "hash" => Kind::Hash,
                 "set" => Kind::Set,
-                "zset" => Kind::Sorted,
-                "stream" => Kind::Stream,
-                _ => Kind::List,
+                _ => Kind::Other,
             };
             let cell = |(item, value)| (Cell { key: key.clone(), kind, item }, value);
             all.cells.extend(values.items().into_iter().map(Reply::bytes).tuples().map(cell));
@@ -98,13 +95,8 @@ impl Keyspace {
     /// The cells that differ.
     pub fn changes(&self, after: &Self) -> Vec<Cell> {
         let cells: BTreeSet<_> = self.cells.keys().chain(after.cells.keys()).collect();
-        let differs = |cell: &&&Cell| self.cells.get(cell) != after.cells.get(cell);
-        cells.iter().filter(differs).map(|cell| (*cell).clone()).collect()
-    }
-
-    /// Whether anything differs, times to live included.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.difference(other).is_none()
+        let differs = |cell: &&Cell| self.cells.get(*cell) != after.cells.get(*cell);
+        cells.into_iter().filter(differs).cloned().collect()
     }
 
     /// Where two servers differ, or one before and after: what the first one has, and the second.
@@ -117,21 +109,20 @@ impl Keyspace {
             };
             return Some(format!("{cell}: {} and {}", shown(self), shown(other)));
         }
-        let keys: BTreeSet<_> = self.ttl.keys().chain(other.ttl.keys()).collect();
-        let apart = |key: &&&Vec<u8>| match (self.ttl.get(**key), other.ttl.get(**key)) {
-            (Some(one), Some(two)) => one.abs_diff(*two) > TTL_TOLERANCE_MS,
+        let mut keys = self.ttl.keys().chain(other.ttl.keys());
+        let both = |key: &Vec<u8>| [self, other].map(|all| all.ttl.get(key).copied());
+        let is_apart = |key: &&Vec<u8>| match both(key) {
+            [Some(one), Some(two)] => one.abs_diff(two) > TTL_TOLERANCE_MS,
             _ => true,
         };
-        let key = keys.iter().find(apart)?;
-        let shown = |all: &Self| match all.ttl.get(*key) {
-            Some(ms) => format!("{ms} ms to live"),
-            None => "no end".to_owned(),
-        };
-        Some(format!("{}: {} and {}", sanitize_bytes(key), shown(self), shown(other)))
+        let shown = |ms: Option<i64>| ms.map_or("no end".into(), |ms| format!("{ms} ms to live"));
+        let key = keys.find(is_apart)?;
+        let [one, two] = both(key).map(shown);
+        Some(format!("{}: {one} and {two}", sanitize_bytes(key)))
     }
 }
 
-pub fn shortened(bytes: &[u8]) -> String {
+fn shortened(bytes: &[u8]) -> String {
     let text = sanitize_bytes(bytes);
     match text.char_indices().nth(60) {
         Some(_) => text.chars().take(57).chain("...".chars()).collect(),
@@ -139,28 +130,25 @@ pub fn shortened(bytes: &[u8]) -> String {
     }
 }
 
-impl std::fmt::Display for Cell {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", sanitize_bytes(&self.key))?;
         match self.kind {
             Kind::Text => Ok(()),
             Kind::Hash => write!(f, ", field {}", shortened(&self.item)),
-            Kind::Stream | Kind::List => write!(f, ", an entry"),
-            _ => write!(f, ", member {}", shortened(&self.item)),
+            Kind::Set => write!(f, ", member {}", shortened(&self.item)),
+            Kind::Other => write!(f, ", an item"),
         }
     }
 }
 
-/// The command that creates one cell.
+/// The command that creates a string, a field or a member.
 pub fn planted(cell: &Cell, value: &[u8]) -> Words {
     let (key, item) = (cell.key.as_slice(), cell.item.as_slice());
-    let words: Vec<&[u8]> = match cell.kind {
-        Kind::Text => vec![b"SET", key, value],
-        Kind::Hash => vec![b"HSET", key, item, value],
-        Kind::Set => vec![b"SADD", key, item],
-        Kind::Sorted => vec![b"ZADD", key, value, item],
-        Kind::List => vec![b"RPUSH", key, value],
-        Kind::Stream => vec![b"XADD", key, b"*", b"planted", value],
+    let words: &[&[u8]] = match cell.kind {
+        Kind::Text => &[b"SET", key, value],
+        Kind::Hash => &[b"HSET", key, item, value],
+        _ => &[b"SADD", key, item],
     };
-    words.into_iter().map(<[u8]>::to_vec).collect()
+    words.iter().map(|word| word.to_vec()).collect()
 }

@@ -7,11 +7,10 @@ use std::thread;
 
 use full_moon::ast::{self, BinOp, Expression, LuaVersion, UnOp};
 use full_moon::node::Node;
-use full_moon::tokenizer::TokenReference;
 use full_moon::visitors::Visitor;
 use regex::Regex;
 
-use crate::call::Slot;
+use crate::template::Slot;
 
 /// What a marked part sends: `ECHO <MARK><number>` and + or -.
 pub const MARK: &str = "seckill-doctor-part:";
@@ -23,7 +22,6 @@ const LEN_MAX: usize = 16 << 10;
 const STACK_LEN: usize = 1 << 30;
 
 /// What is between `and`, `or` and `not` in a condition.
-#[derive(Clone, Debug)]
 pub struct Part {
     pub line: usize,
     pub text: String,
@@ -32,7 +30,7 @@ pub struct Part {
 }
 
 /// What the text shows.
-#[derive(Default, Debug)]
+#[derive(Default)]
 pub struct Lua {
     /// The highest constant index of KEYS, and of ARGV.
     pub keys: usize,
@@ -50,8 +48,6 @@ pub struct Lua {
     pub parts: Vec<Part>,
     /// The text, with a mark around each part.
     pub marked: String,
-    /// Names of functions that a library registers.
-    pub functions: Vec<String>,
     /// Commands that it calls by name.
     pub commands: BTreeSet<String>,
     /// Whether it calls redis at all.
@@ -61,30 +57,17 @@ pub struct Lua {
 impl Lua {
     /// None if the parser can't read the text; whether the server can is another question.
     pub fn read(text: &str) -> Option<Self> {
-        if text.len() > LEN_MAX {
-            return None;
-        }
-        // The first line of a library is none of Lua: it is read as a comment.
-        let is_shebang = text.starts_with("#!");
-        let text = if is_shebang { text.replacen("#!", "--", 1) } else { text.to_owned() };
+        let text = text.to_owned();
         let builder = thread::Builder::new().stack_size(STACK_LEN);
-        let mut lua = builder.spawn(move || Self::parsed(&text)).ok()?.join().ok()??;
-        let mark = format!(
-            "local function seckill_doctor(n, v) redis.call('ECHO', '{MARK}' .. n .. \
-             (v and '+' or '-')) return v end "
-        );
-        let at = if is_shebang { lua.marked.find('\n')? + 1 } else { 0 };
-        lua.marked.insert_str(at, &mark);
-        if is_shebang {
-            lua.marked.replace_range(..2, "#!");
-        }
-        Some(lua)
+        builder.spawn(move || Self::parsed(&text)).ok()?.join().ok()?
     }
 
     fn parsed(text: &str) -> Option<Self> {
+        if text.len() > LEN_MAX {
+            return None;
+        }
         let ast = full_moon::parse_fallible(text, LuaVersion::lua51()).into_result().ok()?;
-        let tokens: Vec<String> =
-            in_order(ast.nodes()).into_iter().map(|token| token.token().to_string()).collect();
+        let tokens = in_order(ast.nodes(), |token| token.to_string());
         let mut lua = Self::default();
         lua.read_tokens(&tokens.iter().map(String::as_str).collect::<Vec<_>>());
         let mut conditions = Conditions::default();
@@ -99,6 +82,10 @@ impl Lua {
         }
         marks.sort();
         let mut rest = 0;
+        lua.marked = format!(
+            "local function seckill_doctor(n, v) redis.call('ECHO', '{MARK}' .. n .. \
+             (v and '+' or '-')) return v end "
+        );
         for (at, _, _, mark) in marks {
             lua.marked += text.get(rest..at)?;
             lua.marked += &mark;
@@ -115,12 +102,8 @@ impl Lua {
             let is_field = matches!(before, [.., "." | ":"]);
             self.numbers.extend(token.parse::<i64>().ok().filter(|n| *n < 1 << 53));
             self.texts.extend(string(token));
-            if let ["redis" | "server", _, "call" | "pcall", "(", name, ..] = &tokens[at..] {
-                self.commands.extend(string(name).map(|name| name.to_uppercase()));
-            }
             match *token {
                 name @ ("KEYS" | "ARGV") if !is_field => {
-                    let is_key = name == "KEYS";
                     let number = match after {
                         ["[", number, "]", ..] => number.parse::<usize>().ok(),
                         _ => None,
@@ -130,6 +113,7 @@ impl Lua {
                         self.computes |= !matches!(before, [.., "#"]);
                         continue;
                     };
+                    let is_key = name == "KEYS";
                     let highest = if is_key { &mut self.keys } else { &mut self.args };
                     *highest = number.max(*highest);
                     let slot = if is_key { Slot::Key(number) } else { Slot::Arg(number) };
@@ -141,12 +125,12 @@ impl Lua {
                         None => drop(self.reads.insert(slot)),
                     }
                 }
+                // As a field, of a misspelt redis.
                 "redis" | "server" if !is_field => self.calls_redis = true,
-                // Of a misspelt redis.
-                "call" | "pcall" if is_field => self.calls_redis = true,
-                // A name in quotes, alone or as a field.
-                "register_function" => {
-                    self.functions.extend(after.iter().take(7).find_map(|token| string(token)));
+                "call" | "pcall" if is_field => {
+                    self.calls_redis = true;
+                    let name = after.get(1).and_then(|name| string(name));
+                    self.commands.extend(name.map(|name| name.to_uppercase()));
                 }
                 _ => {}
             }
@@ -161,18 +145,17 @@ fn string(token: &str) -> Option<String> {
     (!text.contains('\\')).then(|| text.to_owned())
 }
 
-/// The tokens of a part of the text. The parser has brackets before what is between them.
-fn in_order(node: &impl Node) -> Vec<&TokenReference> {
-    let mut tokens: Vec<&TokenReference> = node.tokens().collect();
-    tokens.sort_by_key(|token| token.token().start_position().bytes());
-    tokens
+/// Of each token of a part of the text. The parser has brackets before what is between them.
+fn in_order<T>(node: &impl Node, of: impl Fn(&full_moon::tokenizer::Token) -> T) -> Vec<T> {
+    let mut tokens: Vec<_> = node.tokens().map(|token| token.token()).collect();
+    tokens.sort_by_key(|token| token.start_position().bytes());
+    tokens.into_iter().map(of).collect()
 }
 
 /// Where KEYS and ARGV are only put into a local that is named nowhere else, and its name:
 /// `local user, order = ARGV[1], tonumber(ARGV[2])`.
 fn unused(tokens: &[&str]) -> Vec<(usize, String)> {
-    const OPERATORS: [&str; 15] =
-        ["..", "or", "and", "==", "~=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "^"];
+    const OPERATORS: &str = " .. or and == ~= < <= > >= + - * / % ^ ";
     let mut found = Vec::new();
     for at in (0..tokens.len()).filter(|at| tokens[*at] == "local") {
         let Some(equals) = tokens[at..].iter().position(|token| *token == "=") else { continue };
@@ -183,16 +166,17 @@ fn unused(tokens: &[&str]) -> Vec<(usize, String)> {
         for name in names.iter().step_by(2) {
             let is_number = tokens.get(value..value + 2) == Some(&["tonumber", "("]);
             value += if is_number { 2 } else { 0 };
-            if !matches!(tokens.get(value..), Some(["KEYS" | "ARGV", "[", _, "]", ..])) {
+            let Some(["KEYS" | "ARGV", "[", _, "]", rest @ ..]) = tokens.get(value..) else {
                 break;
+            };
+            let (own, len) = (value, if is_number { 5 } else { 4 });
+            value += len;
+            let next = rest.get(len - 4);
+            let is_once = tokens.iter().filter(|token| *token == name).count() == 1;
+            if is_once && next.is_none_or(|next| !OPERATORS.contains(&format!(" {next} "))) {
+                found.push((own, (*name).to_owned()));
             }
-            let (at, next) = (value, if is_number { value + 5 } else { value + 4 });
-            value = next;
-            let ends = tokens.get(value).is_none_or(|next| !OPERATORS.contains(next));
-            if ends && tokens.iter().filter(|token| *token == name).count() == 1 {
-                found.push((at, (*name).to_owned()));
-            }
-            if tokens.get(value) != Some(&",") {
+            if next != Some(&",") {
                 break;
             }
             value += 1;
@@ -214,11 +198,10 @@ fn asks(part: &str, text: &str) -> Option<(String, bool)> {
     if value == "1" && !["==", "~="].contains(&operator) {
         return None;
     }
-    let name = match (get(1), get(2)) {
-        (Some(name), _) => name.to_owned(),
-        (None, local) => {
+    let name = match get(2) {
+        None => get(1)?.to_owned(),
+        Some(local) => {
             // A local that only ever holds the answer of one command.
-            let local = regex::escape(local?);
             let set = Regex::new(&format!(r"\b{local}\s*=[^=]")).ok()?;
             let own = format!(r"\blocal\s+{local}\s*=\s*(?:tonumber\s*\(\s*)?{CALL}");
             let own = Regex::new(&own).ok()?.captures(text)?;
@@ -242,11 +225,13 @@ impl Conditions {
                 self.add(rhs);
             }
             _ => {
-                let tokens = in_order(condition);
-                let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return };
+                let tokens =
+                    in_order(condition, |token| (token.start_position(), token.end_position()));
+                let (Some((from, _)), Some((_, to))) = (tokens.first(), tokens.last()) else {
+                    return;
+                };
                 let is_constant = tokens.len() == 1
                     && !matches!(condition, Expression::Var(_) | Expression::FunctionCall(_));
-                let (from, to) = (first.token().start_position(), last.token().end_position());
                 if !is_constant {
                     self.0.insert((from.bytes(), to.bytes(), from.line()));
                 }
@@ -273,51 +258,6 @@ impl Visitor for Conditions {
     fn visit_expression(&mut self, node: &Expression) {
         if let Expression::BinaryOperator { lhs, binop: BinOp::And(_) | BinOp::Or(_), .. } = node {
             self.add(lhs);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_are_found_outside_of_comments_and_strings() {
-        let shown = |text: &str| {
-            let lua = Lua::read(text).expect("Lua");
-            (lua.keys, lua.args, lua.computes, lua.reads.len(), lua.unused.len())
-        };
-        let text = "local a, b = ARGV[1], ARGV[ 3 ] -- ARGV[4]\nf(KEYS [2], b)";
-        assert_eq!(shown(text), (2, 3, false, 2, 1));
-        assert_eq!(shown("--[[ ARGV[9] ]] return MY_KEYS[7] .. 'KEYS[8]'"), (0, 0, false, 0, 0));
-        assert_eq!(shown("for i = 1, #ARGV do f(ARGV[i]) end"), (0, 0, true, 0, 0));
-        assert_eq!(shown("if #KEYS < 2 then return KEYS[1] end"), (1, 0, false, 1, 0));
-    }
-
-    #[test]
-    fn each_part_of_a_condition_is_marked() {
-        let text = "if a == 1 and not (b or f(x or 'y')) then return 1 elseif c then g() end\n\
-            while d do h() end local e = redis.call('DEL', k) return e and 2 or 3";
-        let lua = Lua::read(text).expect("Lua");
-        let parts: Vec<&str> = lua.parts.iter().map(|part| part.text.as_str()).collect();
-        assert_eq!(parts, ["a == 1", "b", "f(x or 'y')", "x", "c", "d", "e"]);
-        assert_eq!(lua.parts[6].asks, Some(("DEL".to_owned(), true)));
-        assert_eq!(lua.parts[5].line, 2);
-        assert!(Lua::read(&lua.marked).is_some(), "{}", lua.marked);
-        assert!(lua.marked.contains("seckill_doctor(2,(f(seckill_doctor(3,(x)) or 'y')))"));
-    }
-
-    #[test]
-    fn no_text_is_too_long_or_too_deep() {
-        let short = format!("--{}", "1".repeat(LEN_MAX - 2));
-        assert!(Lua::read(&short).is_some() && Lua::read(&(short + "1")).is_none());
-        for (open, close) in [("(", ")"), ("if a then ", "end "), ("{", "}"), ("f(", ")")] {
-            let many = LEN_MAX / (open.len() + close.len()) - 10;
-            // Read or not, it ends.
-            let _ = Lua::read(&format!("return {}1{}", open.repeat(many), close.repeat(many)));
-        }
-        for chain in ["a .. ", "- ", "2^", "not ", "1+"] {
-            let _ = Lua::read(&format!("return {}1", chain.repeat(LEN_MAX / chain.len() - 10)));
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::server::Programs;
 /// Runs every script on throw-away servers that it starts itself, beside the module, and compares
 /// replies and keys. It never connects to any other server, and leaves no files behind, but for
 /// copies of scripts in strings that it names.
-#[derive(Parser, Debug)]
+#[derive(Parser)]
 #[command(name = "seckill-doctor", version, after_help = EXIT_CODES)]
 pub struct Options {
     /// Scripts that sell or release locks, or folders of them; Sell.java:12 is the one in line 12
@@ -22,32 +22,23 @@ pub struct Options {
     pub scripts: Vec<PathBuf>,
 
     /// How the script is called: EVALSHA {sha} 2 stock:{voucher} buyers:{voucher} {user}
-    /// {orderid}, or FCALL and a function's name. Words in braces differ per call: voucher, user,
-    /// orderid, units, lock, token, lease, request, changes [default: the usual calls are tried]
-    #[arg(long, value_name = "CALL", conflicts_with_all = ["keys", "argv"])]
-    pub call: Option<String>,
+    /// {orderid}. Words in braces differ per call: voucher, user, orderid, units, lock, token,
+    /// lease, request, changes [default: the usual calls are tried]
+    #[arg(long, value_name = "CALL")]
+    call: Option<String>,
 
-    /// The same, one word for each of KEYS: stock, buyers, stream, lock, counter (of a user), the
-    /// words of --call without braces, - for anything, or =text for a constant
-    #[arg(long, value_name = "WORDS")]
-    pub keys: Option<String>,
-
-    /// The same, one word for each of ARGV
-    #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
-    pub argv: Option<String>,
-
-    /// Also read scripts from strings in .java, .kt, .go, .js, .ts, .py and .php files
+    /// Also read scripts from strings in .java, .kt, .go, .js, .ts and .py files
     #[arg(long)]
     pub from_java: bool,
 
     /// The server program [default: REDIS_SERVER, else redis-server]
     #[arg(long, value_name = "PATH")]
-    pub server: Option<PathBuf>,
+    server: Option<PathBuf>,
 
     /// The module [default: libseckill.so beside this program, in target/release, or in the
     /// system's module folders]
     #[arg(long, value_name = "PATH")]
-    pub module: Option<PathBuf>,
+    module: Option<PathBuf>,
 
     /// Print JSON, one object per script, and the block of redis.conf for several scripts last
     #[arg(long)]
@@ -66,51 +57,34 @@ Examples:
   seckill-doctor --json --from-java src/main
   seckill-doctor --call 'EVALSHA {sha} 1 stock:{voucher} {units}' deduct.lua";
 
+const MODULE: &str = "libseckill.so";
+const MODULE_FOLDERS: &str = "target/release /usr/lib/redis/modules /usr/local/lib/redis/modules \
+    /usr/lib/valkey/modules /usr/local/lib/valkey/modules /usr/lib/seckill /usr/local/lib/seckill";
+
 impl Options {
     /// The call, if the user says it.
     pub fn call(&self) -> Result<Option<Call>> {
-        match &self.call {
-            Some(text) => Call::parse(text).map(Some),
-            None => Call::of_options(self.keys.as_deref(), self.argv.as_deref()),
-        }
+        self.call.as_deref().map(Call::parse).transpose()
     }
 
+    /// By their absolute paths: a server changes its folder before it looks for the module.
     pub fn programs(&self) -> Result<Programs> {
         let server = self.server.clone().or_else(|| env::var_os("REDIS_SERVER").map(PathBuf::from));
-        // The server changes its folder before it looks for the module.
         let server = server.unwrap_or_else(|| "redis-server".into());
         let server = if server.components().count() > 1 { absolute(&server)? } else { server };
-        let module = match &self.module {
-            Some(module) => absolute(module)?,
-            None => found_module()?,
-        };
-        Ok(Programs { server, module })
+        let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
+        let folders = beside.into_iter().chain(MODULE_FOLDERS.split(' ').map(PathBuf::from));
+        let found = || folders.map(|folder| folder.join(MODULE)).find(|path| path.is_file());
+        match self.module.clone().or_else(found) {
+            Some(module) => Ok(Programs { server, module: absolute(&module)? }),
+            None => bail!(
+                "{MODULE} is not beside this program, in target/release or in the system's module \
+                 folders: build it by make build, or give its path by --module"
+            ),
+        }
     }
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
     path.canonicalize().with_context(|| path.display().to_string())
-}
-
-fn found_module() -> Result<PathBuf> {
-    const NAME: &str = "libseckill.so";
-    const SYSTEM: [&str; 6] = [
-        "/usr/lib/redis/modules",
-        "/usr/local/lib/redis/modules",
-        "/usr/lib/valkey/modules",
-        "/usr/local/lib/valkey/modules",
-        "/usr/lib/seckill",
-        "/usr/local/lib/seckill",
-    ];
-    let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
-    let folders = beside.into_iter().chain(["target/release".into()]);
-    let folders = folders.chain(SYSTEM.map(PathBuf::from));
-    let found = folders.map(|folder| folder.join(NAME)).find(|path| path.is_file());
-    match found {
-        Some(path) => absolute(&path),
-        None => bail!(
-            "{NAME} is not beside this program, in target/release or in the system's module \
-             folders: build it by make build, or give its path by --module"
-        ),
-    }
 }

@@ -5,6 +5,9 @@ use std::fmt;
 use itertools::Itertools;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
+/// A command and its arguments.
+pub type Words = Vec<Vec<u8>>;
+
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reply {
     Int(i64),
@@ -22,18 +25,18 @@ pub enum Reply {
 
 impl Reply {
     /// From an error as the server sends it, which names the place in the script only for run-time
-    /// errors.
+    /// errors. No reader needs the place in the text.
     pub fn error(text: &[u8]) -> Self {
         let text = String::from_utf8_lossy(text);
         if !text.contains("user_script") {
             return Self::Refusal(text.into_owned());
         }
-        let numbers = text.split("user_script:").skip(1);
-        let line = numbers.filter_map(|rest| {
-            rest.split(|c: char| !c.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
-        });
-        let line = line.last();
-        Self::Error(without_place(&text), line)
+        let digits = |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
+        let line = text.split("user_script:").skip(1).filter_map(digits).last();
+        let text = text.split(" script: ").next().and_then(|text| text.split(" @user_").next());
+        let words = text.unwrap_or_default().split_whitespace();
+        let text = words.filter(|word| !word.starts_with("user_script:")).join(" ");
+        Self::Error(text.trim_end_matches('.').to_owned(), line)
     }
 
     pub fn is_error(&self) -> bool {
@@ -47,11 +50,11 @@ impl Reply {
 
     /// Equal, or both errors, at least one of them at run time: the texts of such errors differ.
     pub fn is_like(&self, other: &Self) -> bool {
-        let meant = !self.is_error() && !other.is_error();
-        self == other || (self.refuses() && other.refuses() && !meant)
+        let is_at_run_time = self.is_error() || other.is_error();
+        self == other || self.refuses() && other.refuses() && is_at_run_time
     }
 
-    /// The text of a string or status.
+    /// The text of a string, status or error.
     pub fn text(&self) -> String {
         match self {
             Self::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -73,19 +76,16 @@ impl Reply {
     }
 
     /// What a script must return for this reply.
-    pub fn lua(&self) -> Option<String> {
+    pub fn lua(&self) -> String {
         match self {
-            Self::Int(number) => Some(number.to_string()),
-            Self::Text(bytes) => Some(quoted(bytes)),
-            Self::Status(text) => Some(format!("{{ok = {}}}", quoted(text.as_bytes()))),
-            Self::Nil => Some("false".into()),
+            Self::Int(number) => number.to_string(),
+            Self::Text(bytes) => quoted(bytes),
+            Self::Status(text) => format!("{{ok = {}}}", quoted(text.as_bytes())),
+            Self::Nil => "false".into(),
             Self::Error(text, _) | Self::Refusal(text) => {
-                Some(format!("{{err = {}}}", quoted(text.as_bytes())))
+                format!("{{err = {}}}", quoted(text.as_bytes()))
             }
-            Self::List(all) => {
-                let all = all.iter().map(Self::lua).collect::<Option<Vec<_>>>()?;
-                Some(format!("{{{}}}", all.join(", ")))
-            }
+            Self::List(all) => format!("{{{}}}", all.iter().map(Self::lua).join(", ")),
         }
     }
 }
@@ -98,60 +98,17 @@ impl fmt::Display for Reply {
             Self::Status(text) => f.write_str(&sanitize(text)),
             Self::Nil => f.write_str("nil"),
             Self::Error(text, _) | Self::Refusal(text) => write!(f, "error ({})", sanitize(text)),
-            Self::List(items) => {
-                write!(f, "[{}]", items.iter().join(", "))
-            }
+            Self::List(items) => write!(f, "[{}]", items.iter().join(", ")),
         }
     }
-}
-
-/// The text of an error without its place in the script, which no reader needs.
-fn without_place(text: &str) -> String {
-    let text = text.split(" script: ").next().unwrap_or_default();
-    let text = text.split(" @user_script").next().unwrap_or_default();
-    let mut words = text.split_whitespace().filter(|word| !word.starts_with("user_script:"));
-    words.join(" ").trim_end_matches('.').to_owned()
 }
 
 /// A string of Lua.
 pub fn quoted(bytes: &[u8]) -> String {
-    let mut text = String::from("'");
-    for byte in bytes {
-        match byte {
-            b'\'' | b'\\' => text.extend(['\\', char::from(*byte)]),
-            b' '..=b'~' => text.push(char::from(*byte)),
-            other => text += &format!("\\{other:03}"),
-        }
-    }
-    text + "'"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strings_of_lua_hold_any_byte() {
-        assert_eq!(quoted(b"it's \\ \x00\xff1"), r"'it\'s \\ \000\2551'");
-    }
-
-    #[test]
-    fn places_are_cut_off_and_kept_apart() {
-        let seven = "ERR user_script:6: attempt to compare nil with number script: 5c5b, on \
-            @user_script:6.";
-        let error = Reply::error(seven.as_bytes());
-        assert_eq!(error, Reply::Error("ERR attempt to compare nil with number".into(), Some(6)));
-        assert_eq!(Reply::error(b"NOVOUCHER \xff").text(), "NOVOUCHER \u{fffd}");
-    }
-
-    #[test]
-    fn errors_that_were_meant_are_told_apart() {
-        let refusal = |text: &str| Reply::Refusal(text.into());
-        let error = |text: &str| Reply::Error(text.into(), None);
-        assert!(error("ERR a").is_like(&error("ERR b")));
-        assert!(error("ERR a").is_like(&refusal("NO")));
-        assert!(refusal("NO").is_like(&refusal("NO")));
-        assert!(!refusal("NO").is_like(&refusal("YES")));
-        assert!(!error("ERR a").is_like(&Reply::Int(1)));
-    }
+    let letter = |byte: &u8| match byte {
+        b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        other => format!("\\{other:03}"),
+    };
+    format!("'{}'", bytes.iter().map(letter).collect::<String>())
 }

@@ -5,7 +5,6 @@ use std::fmt;
 use itertools::Itertools;
 use seckill_tools::sanitize::sanitize_bytes;
 
-use crate::call::{Call, Slot, Values};
 use crate::reply::quoted;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -19,6 +18,13 @@ pub enum Part<T> {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Pattern<T>(pub Vec<Part<T>>);
 
+/// An argument of the script.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Slot {
+    Key(usize),
+    Arg(usize),
+}
+
 /// A text of a run, with the places where the caller's KEYS and ARGV are in it.
 pub type Template = Pattern<Slot>;
 
@@ -31,27 +37,21 @@ impl<T: Copy> Pattern<T> {
         if let Some((place, _)) = places.iter().find(|(_, value)| value == text) {
             return Self::place(*place);
         }
-        let mut marks: Vec<_> =
-            places.iter().filter(|(_, value)| value.len() >= MARK_LEN_MIN).collect();
-        marks.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
-        let (mut parts, mut plain, mut rest) = (Vec::new(), Vec::new(), text);
+        let marks = places.iter().filter(|(_, value)| value.len() >= MARK_LEN_MIN);
+        let marks = marks.sorted_by_key(|(_, value)| std::cmp::Reverse(value.len())).collect_vec();
+        let (mut parts, mut rest) = (Vec::new(), text);
         while let Some((first, tail)) = rest.split_first() {
-            let found = marks.iter().find_map(|(place, value)| {
-                rest.strip_prefix(value.as_slice()).map(|rest| (*place, rest))
-            });
-            let Some((place, tail)) = found else {
-                plain.push(*first);
-                rest = tail;
-                continue;
-            };
-            if !plain.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut plain)));
+            let found =
+                marks.iter().find_map(|(place, value)| Some((place, rest.strip_prefix(&**value)?)));
+            match (found, parts.last_mut()) {
+                (Some((place, _)), _) => parts.push(Part::Place(*place)),
+                (None, Some(Part::Text(text))) => text.push(*first),
+                (None, _) => parts.push(Part::Text(vec![*first])),
             }
-            parts.push(Part::Place(place));
-            rest = tail;
+            rest = found.map_or(tail, |(_, tail)| tail);
         }
-        if !plain.is_empty() || parts.is_empty() {
-            parts.push(Part::Text(plain));
+        if parts.is_empty() {
+            parts.push(Part::Text(Vec::new()));
         }
         Self(parts)
     }
@@ -64,10 +64,6 @@ impl<T: Copy> Pattern<T> {
         Self(vec![Part::Text(text.into())])
     }
 
-    pub fn after(prefix: &str, place: T) -> Self {
-        Self(vec![Part::Text(prefix.into()), Part::Place(place)])
-    }
-
     pub fn filled(&self, value: impl Fn(T) -> Vec<u8>) -> Vec<u8> {
         let of = |part: &Part<T>| match part {
             Part::Text(text) => text.clone(),
@@ -77,27 +73,20 @@ impl<T: Copy> Pattern<T> {
     }
 
     pub fn places(&self) -> impl Iterator<Item = T> {
-        let place = |part: &Part<T>| match part {
+        self.0.iter().filter_map(|part| match part {
             Part::Place(place) | Part::Number(place) => Some(*place),
             Part::Text(_) => None,
-        };
-        self.0.iter().filter_map(place)
+        })
     }
 
     /// The place, if there is nothing else.
     pub fn only(&self) -> Option<T> {
-        match self.0.as_slice() {
-            [Part::Place(place)] => Some(*place),
-            _ => None,
-        }
+        if let [Part::Place(place)] = self.0.as_slice() { Some(*place) } else { None }
     }
 
     /// The text, if there is no place.
     pub fn constant(&self) -> Option<&[u8]> {
-        match self.0.as_slice() {
-            [Part::Text(text)] => Some(text),
-            _ => None,
-        }
+        if let [Part::Text(text)] = self.0.as_slice() { Some(text) } else { None }
     }
 
     /// The text and the place, if that is all.
@@ -118,11 +107,16 @@ impl<T: fmt::Display> fmt::Display for Pattern<T> {
     }
 }
 
-impl Template {
-    pub fn text(&self, call: &Call, values: &Values) -> Vec<u8> {
-        self.filled(|slot| call.word(slot).map(|word| word.value(values)).unwrap_or_default())
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(number) => write!(f, "KEYS[{number}]"),
+            Self::Arg(number) => write!(f, "ARGV[{number}]"),
+        }
     }
+}
 
+impl Template {
     /// The Lua expression for the text.
     pub fn lua(&self) -> String {
         let of = |part: &Part<Slot>| match part {
@@ -135,15 +129,13 @@ impl Template {
 
     /// A word of `seckill.scripts`; none if that can't say it.
     pub fn word(&self) -> Option<String> {
-        match self.0.as_slice() {
-            [Part::Place(slot)] => Some(slot.to_string()),
-            [Part::Text(text)] => {
-                let is_word = |byte: &u8| byte.is_ascii_graphic() && !b";\"'\\#".contains(byte);
-                let text = std::str::from_utf8(text).ok().filter(|text| !text.is_empty())?;
-                let is_index = text.starts_with("KEYS[") || text.starts_with("ARGV[");
-                (text.bytes().all(|byte| is_word(&byte)) && !is_index).then(|| text.to_owned())
-            }
-            _ => None,
+        if let Some(slot) = self.only() {
+            return Some(slot.to_string());
         }
+        let is_bare = |byte: &u8| byte.is_ascii_graphic() && !b";\"'\\#".contains(byte);
+        let text = String::from_utf8(self.constant()?.to_vec()).ok()?;
+        let is_word = !text.is_empty() && text.bytes().all(|byte| is_bare(&byte));
+        let is_index = text.starts_with("KEYS[") || text.starts_with("ARGV[");
+        (is_word && !is_index).then_some(text)
     }
 }

@@ -155,3 +155,21 @@ fn only_regular_files_are_read_and_nothing_hidden_is_printed() {
         assert!(said(&output).contains(words), "{}", said(&output));
     }
 }
+
+/// The parser recurses: whatever a text nests, the doctor ends by itself.
+#[test]
+fn no_text_is_too_deep() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let nested = [("(", ")"), ("if a then ", "end "), ("{", "}"), ("f(", ")")];
+    let chains = ["a .. ", "- ", "2^", "not ", "1+"].map(|chain| (chain, ""));
+    for (number, (open, close)) in nested.into_iter().chain(chains).enumerate() {
+        let many = (15 << 10) / (open.len() + close.len());
+        let text = format!("return {}1{}", open.repeat(many), close.repeat(many));
+        let text = format!("local a = redis.call('GET', KEYS[1])\n{text}");
+        fs::write(dir.path().join(format!("{number}.lua")), text).expect("a script");
+    }
+    let output = run(doctor().arg(dir.path()));
+    let said = said(&output);
+    assert!([1, 3].map(Some).contains(&output.status.code()), "{said}");
+    assert_eq!(said.matches(".lua: ").count(), 9, "{said}");
+}

@@ -78,17 +78,19 @@ fn replacements_do_the_same_on_other_servers() {
     for (name, said) in said_of("replaceable") {
         let script = fs::read(script(name)).expect("a script");
         let script = script.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&script).to_vec();
-        let others = said["alternatives"].as_array().expect("alternatives");
-        for line in std::iter::once(&said["replacement"]).chain(others) {
-            let own = line["settings"].as_object().expect("settings");
+        for line in said["replacements"].as_array().expect("lines") {
+            let own = line["settings"].as_array().expect("settings");
             for (name, value) in defaults {
-                let value = own.get(name).map_or(value, |own| own.as_str().expect("a text"));
+                let own = own.iter().find(|own| own[0] == name);
+                let value = own.map_or(value, |own| own[1].as_str().expect("a text"));
                 module.call(&["CONFIG", "SET", name, value]);
             }
-            let call = line["call"].as_str().expect("a call");
+            let call = line["compared"]["call"].as_str().expect("a call");
             let lua = line["lua"].as_str().expect("a line of Lua").as_bytes();
-            if own.contains_key("seckill.scripts") {
+            if let Some(native) = line["native"].as_str() {
                 natives += 1;
+                let entry = format!("{} {native}", said["sha1"].as_str().expect("a sha1"));
+                module.call(&["CONFIG", "SET", "seckill.scripts", &entry]);
                 same(name, call, &plain, &module, &script, &script);
             }
             lines += 1;
@@ -141,10 +143,10 @@ fn stocks(values: &[String]) -> Vec<String> {
 fn sessions_end_in_the_harm_on_another_server() {
     let server = Server::with().without_module().start();
     for (name, said) in said_of("broken") {
-        let harm = said["harms"][0].as_str().expect("a harm");
+        let harm = said["session"]["harm"].as_str().expect("a harm");
         server.call(&["FLUSHALL"]);
         let mut replies = Vec::new();
-        for command in said["sessions"][0].as_array().expect("commands") {
+        for command in said["session"]["commands"].as_array().expect("commands") {
             let words = command.as_array().expect("words").iter();
             let words: Vec<&str> = words.map(|word| word.as_str().expect("a word")).collect();
             replies.push(server.call(&words));

@@ -1,18 +1,18 @@
-//! Harms to a stock: more is sold than there was, a unit is gone, or one user buys twice.
+//! Harms to a stock: more is sold than there was, a unit is gone, or one user buys twice. Judged on
+//! keys and replies, by code that knows nothing of the script.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
-use super::{Found, ids, plus, shown_again};
+use crate::act::Act;
 use crate::bench::Called;
-use crate::call::{Role, Slot, Values};
+use crate::call::{Role, Values};
+use crate::examination::{Examination, Run};
 use crate::keyspace::{Cell, Kind, planted};
-use crate::learn::Act;
-use crate::reply::Reply;
-use crate::template::Template;
-use crate::trial::{Run, Trial};
-use crate::wire::Words;
+use crate::reply::{Reply, Words};
+use crate::session::{Found, shown_again};
+use crate::template::{Slot, Template};
 
 const OVERSOLD: &str = "more units are sold than there were";
 
@@ -36,6 +36,7 @@ const PLAYS: [(i64, &[u64], Option<i64>, bool); 12] = [
 struct Scene<'s> {
     sale: &'s Act,
     stock: Cell,
+    /// Roles that are ids: their values are in a key, a member or a value that is written.
     ids: BTreeSet<Role>,
     units: Option<Role>,
     accepted: Run,
@@ -45,50 +46,80 @@ struct Scene<'s> {
     same_reply: bool,
     /// Whether accepted calls reply what is left, and calls without a stock take nothing.
     counts: bool,
-    /// Whether accepted calls ask for the number in the stock.
+    /// Whether accepted calls ask for the number in the stock: their reply differs with it.
     looks: bool,
 }
 
 /// A session with a harm to a stock, the shortest first.
-pub fn of_sale(trial: &mut Trial<'_, '_>, sale: &Act) -> Found {
-    let mut fixed: Vec<Slot> = sale.key.places().chain(sale.item.places()).collect();
-    fixed.extend(sale.units.ok());
-    let (ids, values) = (ids(trial, &sale.run, &fixed), &sale.run.values);
-    let [key, item] = [&sale.key, &sale.item].map(|text| text.text(&trial.call, values));
-    let stock = Cell { key, kind: sale.kind, item };
-    let units = sale.units.ok().and_then(|slot| trial.call.word(slot)?.only());
-    let (usual, same_reply, counts, looks) = (BTreeSet::new(), false, false, false);
-    let accepted = sale.run.clone();
-    let mut scene = Scene { sale, stock, ids, units, accepted, usual, same_reply, counts, looks };
-    let (setup, calls) = scene.calls(1000, &[1, 2], None, false);
-    let plenty = trial.play(&setup, &calls)?;
-    scene.accepted = plenty[0].clone();
-    if scene.taken(&plenty[0]) <= 0 || plenty[0].seen.reply.is_error() {
-        return Ok(None);
-    }
-    scene.usual = scene.accepted.shape(&scene.stock);
-    let (setup, calls) = scene.calls(0, &[1], None, false);
-    let none = trial.play(&setup, &calls)?.remove(0);
-    scene.counts = scene.taken(&none) == 0 && plenty.iter().all(|turn| scene.tells_left(turn));
-    scene.same_reply = plenty.iter().all(|turn| turn.seen.reply == plenty[0].seen.reply);
-    scene.looks = scene.looks(trial)?;
+pub fn of_sale(exam: &mut Examination<'_, '_>, sale: &Act) -> Found {
+    let Some(scene) = Scene::of(exam, sale)? else { return Ok(None) };
     for (stock, users, units, expires) in PLAYS {
         if units.is_some() && sale.units.is_err() {
             continue;
         }
         let (setup, calls) = scene.calls(stock, users, units, expires);
-        let turns = trial.play(&setup, &calls)?;
+        let turns = exam.play(&setup, &calls)?;
         if let Some((at, harm)) = scene.harm(&turns, users, stock) {
-            if harm.starts_with(OVERSOLD) && scene.is_meant(trial)? {
+            if harm.starts_with(OVERSOLD) && scene.is_meant(exam)? {
                 continue;
             }
-            return shown_again(trial, &setup, &turns[..=at], harm, &[&scene.stock]);
+            return shown_again(exam, &setup, &turns[..=at], harm, Some(&scene.stock));
         }
     }
     Ok(None)
 }
 
-impl Scene<'_> {
+/// An id with a number added, if it is one.
+fn plus(value: &[u8], step: u64) -> Vec<u8> {
+    let number = String::from_utf8_lossy(value).parse::<u64>();
+    number.map_or(value.to_vec(), |number| number.saturating_add(step).to_string().into_bytes())
+}
+
+impl<'s> Scene<'s> {
+    /// None if a call takes nothing from many units.
+    fn of(exam: &mut Examination<'_, '_>, sale: &'s Act) -> Result<Option<Self>> {
+        let values = &sale.run.values;
+        let [key, item] = [&sale.key, &sale.item].map(|text| text.text(&exam.call, values));
+        let fixed: Vec<Slot> =
+            sale.key.places().chain(sale.item.places()).chain(sale.units.ok()).collect();
+        let written = sale.run.seen.calls.iter().filter(|call| call.writes());
+        let words = written.flat_map(|call| &call.words).map(|word| sale.run.template(word));
+        let slots = words.flat_map(|word| word.places().collect::<Vec<_>>());
+        let mut ids = exam.call.roles_of(slots.filter(|slot| !fixed.contains(slot)));
+        ids.remove(&Role::Voucher);
+        let mut scene = Self {
+            sale,
+            stock: Cell { key, kind: sale.kind, item },
+            ids,
+            units: sale.units.ok().and_then(|slot| exam.call.role(slot)),
+            accepted: sale.run.clone(),
+            usual: BTreeSet::new(),
+            same_reply: false,
+            counts: false,
+            looks: false,
+        };
+        let (setup, calls) = scene.calls(1000, &[1, 2], None, false);
+        let plenty = exam.play(&setup, &calls)?;
+        scene.accepted = plenty[0].clone();
+        if scene.taken(&plenty[0]) <= 0 || plenty[0].seen.reply.is_error() {
+            return Ok(None);
+        }
+        scene.usual = scene.accepted.shape(&scene.stock);
+        let (setup, calls) = scene.calls(0, &[1], None, false);
+        let none = exam.play(&setup, &calls)?.remove(0);
+        scene.counts = scene.taken(&none) == 0 && plenty.iter().all(|turn| scene.tells_left(turn));
+        scene.same_reply = plenty.iter().all(|turn| turn.seen.reply == plenty[0].seen.reply);
+        let reads = |call: &&Called| !call.writes() && call.gets(&scene.stock.key);
+        let calls = scene.accepted.seen.calls.iter().filter(reads);
+        let calls: Vec<Words> = calls.map(|call| call.words.clone()).collect();
+        let mut ask = |number: &[u8]| {
+            exam.bench.plain.begin(&[planted(&scene.stock, number)])?;
+            exam.bench.plain.send(&calls)
+        };
+        scene.looks = ask(b"7")? != ask(b"8")?;
+        Ok(Some(scene))
+    }
+
     /// The keys before, and the calls of these users.
     fn calls(
         &self,
@@ -124,19 +155,6 @@ impl Scene<'_> {
     /// Whether the reply is the number of units that are left.
     fn tells_left(&self, turn: &Run) -> bool {
         turn.seen.after.number(&self.stock).map(Reply::Int).as_ref() == Some(&turn.seen.reply)
-    }
-
-    /// Whether a call asks for the number in the stock: its reply differs with the number.
-    fn looks(&self, trial: &mut Trial<'_, '_>) -> Result<bool> {
-        let reads = |call: &&Called| !call.writes() && call.gets(&self.stock.key);
-        let calls = self.accepted.seen.calls.iter().filter(reads);
-        let calls: Vec<Words> = calls.map(|call| call.words.clone()).collect();
-        let mut ask = |number: &[u8]| {
-            trial.bench.plain.clear()?;
-            trial.bench.plain.send(&[planted(&self.stock, number)])?;
-            trial.bench.plain.send(&calls)
-        };
-        Ok(ask(b"7")? != ask(b"8")?)
     }
 
     fn adds(&self, turn: &Run) -> bool {
@@ -230,22 +248,20 @@ impl Scene<'_> {
         let names = |call: &&Called| {
             call.gets(&cell.key) && (cell.item.is_empty() || call.words.contains(&cell.item))
         };
-        let calls = || again.seen.calls.iter().filter(names);
+        let mut calls = again.seen.calls.iter().filter(names);
         let [old, new] = [first, again].map(|turn| turn.seen.after.cells.get(cell));
-        let says =
-            |text: &[u8]| again.template(text).places().any(|slot| matches!(slot, Slot::Arg(_)));
+        let is_arg = |slot: Slot| matches!(slot, Slot::Arg(_));
+        let says = |text: &[u8]| again.template(text).places().any(is_arg);
         // A time that is kept beside the stock is of nobody.
         let is_beside = cell.key == self.stock.key || new.is_some_and(|value| says(value));
         let of_user = says(&cell.key) || says(&cell.item) || !is_beside;
-        old == new
-            && of_user
-            && calls().any(|call| call.writes())
-            && calls().any(|call| !call.writes())
+        let reads = calls.clone().any(|call| !call.writes());
+        old == new && of_user && reads && calls.any(|call| call.writes())
     }
 
     /// Whether it sells below zero on purpose: down to a number below -1, or as far as an argument
     /// says.
-    fn is_meant(&self, trial: &mut Trial<'_, '_>) -> Result<bool> {
+    fn is_meant(&self, exam: &mut Examination<'_, '_>) -> Result<bool> {
         let users: Vec<u64> = (1..40).collect();
         let (setup, mut calls) = self.calls(1, &users, None, false);
         let stops = |turns: &[Run]| {
@@ -253,18 +269,17 @@ impl Scene<'_> {
             last.filter(|turn| self.taken(turn) == 0 && !turn.seen.reply.is_error())
                 .and_then(|turn| turn.seen.after.number(&self.stock))
         };
-        if let Some(number) = stops(&trial.play(&setup, &calls)?) {
+        if let Some(number) = stops(&exam.play(&setup, &calls)?) {
             return Ok(number < -1);
         }
-        let names = self.sale.key.places().chain(self.sale.item.places());
-        let kept = trial.call.roles_of(names);
+        let kept = exam.call.roles_of(self.sale.key.places().chain(self.sale.item.places()));
         for (role, value) in calls.iter_mut().flatten() {
             let is_kept = kept.contains(role) || self.units == Some(*role);
             if matches!(role, Role::Other(_)) && !is_kept && !self.ids.contains(role) {
                 *value = b"0".to_vec();
             }
         }
-        let turns = trial.play(&setup, &calls)?;
+        let turns = exam.play(&setup, &calls)?;
         Ok(stops(&turns).is_some() && self.harm(&turns, &users, 1).is_none())
     }
 }

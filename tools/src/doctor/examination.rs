@@ -1,31 +1,26 @@
-//! A script on the bench, how it is called, and what one call did.
+//! A script that is examined: its text, where it runs, how it is called, and what one call did.
 
 use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use crate::bench::{Bench, Entry, Seen};
-use crate::call::{Call, Slot, Values};
+use crate::bench::{Bench, Seen};
+use crate::call::{Call, Values};
 use crate::keyspace::{Cell, Keyspace, Kind, planted};
 use crate::lua::Lua;
+use crate::reply::Words;
 use crate::source::Source;
-use crate::template::Template;
-use crate::wire::Words;
+use crate::template::{Slot, Template};
 
-/// A script, as the server has it.
-pub struct Script<'s> {
-    pub source: &'s Source,
-    pub text: &'s [u8],
-    pub entry: Entry,
-    /// The copy in which the parts of conditions are marked.
-    pub marked: Entry,
+pub struct Examination<'e, 'b> {
+    pub bench: &'e mut Bench<'b>,
+    pub source: &'e Source,
+    /// What the server was given.
+    pub text: &'e [u8],
+    pub sha: String,
+    /// The sha1 of the copy in which the parts of conditions are marked.
+    pub marked: String,
     pub lua: Lua,
-}
-
-/// A script, where it runs, and how it is called.
-pub struct Trial<'t, 'b> {
-    pub bench: &'t mut Bench<'b>,
-    pub script: &'t Script<'t>,
     pub call: Call,
 }
 
@@ -42,34 +37,36 @@ pub struct Run {
     pub seen: Seen,
 }
 
-impl Trial<'_, '_> {
-    /// Calls the script.
-    pub fn run(&mut self, plants: Plants, values: Values, before: Keyspace) -> Result<Run> {
-        let seen = self.bench.plain.run(&self.script.entry.words(&self.call, &values))?;
+impl Examination<'_, '_> {
+    /// Calls the script on a server that has only what is planted.
+    pub fn run(&mut self, plants: Plants, values: Values) -> Result<Run> {
+        let before = self.bench.plain.begin(&setup(&plants))?;
+        self.run_on(plants, values, before)
+    }
+
+    fn run_on(&mut self, plants: Plants, values: Values, before: Keyspace) -> Result<Run> {
+        let seen = self.bench.plain.run(&self.call.words(&self.sha, &values))?;
         Ok(Run { plants, slots: self.call.values(&values), values, before, seen })
     }
 
     /// Calls it, one after the other, on a server that has only what these commands make.
     pub fn play(&mut self, setup: &[Words], calls: &[Values]) -> Result<Vec<Run>> {
-        self.bench.plain.clear()?;
-        self.bench.plain.send(setup)?;
-        let mut before = self.bench.plain.keys()?;
+        let mut before = self.bench.plain.begin(setup)?;
         let mut turns: Vec<Run> = Vec::new();
         for values in calls {
-            let turn = self.run(Vec::new(), values.clone(), before)?;
-            before = turn.seen.after.clone();
-            turns.push(turn);
+            turns.push(self.run_on(Vec::new(), values.clone(), before)?);
+            before = turns[turns.len() - 1].seen.after.clone();
         }
         Ok(turns)
     }
 }
 
-impl Run {
-    /// The commands that make the state.
-    pub fn setup(&self) -> Vec<Words> {
-        self.plants.iter().map(|(cell, value)| planted(cell, value)).collect()
-    }
+/// The commands that make a state.
+pub fn setup(plants: &Plants) -> Vec<Words> {
+    plants.iter().map(|(cell, value)| planted(cell, value)).collect()
+}
 
+impl Run {
     pub fn changes(&self) -> Vec<Cell> {
         self.before.changes(&self.seen.after)
     }
