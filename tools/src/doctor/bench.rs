@@ -162,18 +162,15 @@ impl Side {
                 _ => {}
             }
         }
-        Ok(Seen { reply, calls: self.with_keys(calls)?, parts, after: self.keys()? })
+        let calls = calls.into_iter().map(|words| self.called(words)).collect::<Result<_>>()?;
+        Ok(Seen { reply, calls, parts, after: self.keys()? })
     }
 
-    /// The keys of each call, asked of the server, which knows its commands.
-    fn with_keys(&mut self, calls: Vec<Words>) -> Result<Vec<Called>> {
-        let unknown = calls.iter().filter(|words| !self.known.contains_key(*words)).collect_vec();
-        let ask = |words: &&Words| {
-            [&[b"COMMAND".to_vec(), b"GETKEYSANDFLAGS".to_vec()], &words[..]].concat()
-        };
-        let asked: Vec<Words> = unknown.iter().map(ask).collect();
-        for (words, reply) in unknown.into_iter().zip(self.client.replies(&asked)?) {
-            let keys = match reply {
+    /// A call with its keys, asked of the server, which knows its commands.
+    fn called(&mut self, words: Words) -> Result<Called> {
+        if !self.known.contains_key(&words) {
+            let ask = [b"COMMAND".to_vec(), b"GETKEYSANDFLAGS".to_vec()];
+            let keys = match self.client.call(&[&ask, &words[..]].concat())? {
                 Reply::List(keys) => keys.into_iter().map(access).collect::<Result<Vec<_>>>()?,
                 // A command without keys, or one that the server does not have.
                 other if other.refuses() => Vec::new(),
@@ -181,15 +178,8 @@ impl Side {
             };
             self.known.insert(words.clone(), keys);
         }
-        let called = calls.into_iter().map(|words| {
-            let name = String::from_utf8_lossy(&words[0]).into_owned();
-            Called { name, keys: self.known.get(&words).cloned().unwrap_or_default(), words }
-        });
-        let called = called.collect();
-        if self.known.len() > 20_000 {
-            self.known.clear();
-        }
-        Ok(called)
+        let name = String::from_utf8_lossy(&words[0]).into_owned();
+        Ok(Called { name, keys: self.known[&words].clone(), words })
     }
 
     /// Whether a command is of a category, such as `@string`.

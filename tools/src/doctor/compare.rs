@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use itertools::Itertools;
@@ -15,7 +16,6 @@ use crate::call::Values;
 use crate::candidates::Candidate;
 use crate::examination::Examination;
 use crate::history::{History, Rigor, Step};
-use crate::keyspace::Keyspace;
 use crate::reply::Reply;
 use crate::template::Template;
 
@@ -54,18 +54,10 @@ pub struct Compared {
 /// Why a line does not take the script's place.
 #[derive(Debug)]
 pub struct Difference {
-    pub why: Why,
     text: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
-    /// The script does something that the line never does.
-    Beside,
-    /// Its replies to accepted tries have no rule.
-    NoRule,
-    /// Replies or keys differ in a history.
-    Shown,
+    /// Whether replies or keys differ in a history. Else the script does something that the line
+    /// never does.
+    pub is_shown: bool,
 }
 
 impl fmt::Display for Difference {
@@ -76,8 +68,8 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-fn differs(why: Why, text: impl Into<String>) -> anyhow::Error {
-    Difference { why, text: text.into() }.into()
+fn beside(text: impl Into<String>) -> anyhow::Error {
+    Difference { text: text.into(), is_shown: false }.into()
 }
 
 /// Where the two sides are after a step.
@@ -105,19 +97,17 @@ pub fn replacements(
             Ok(one) => found.push(one),
             Err(error) => {
                 let (difference, played) = (error.downcast::<Difference>()?, comparison.played);
-                let why = difference.why;
                 if nearest.as_ref().is_none_or(|(near, _)| played > *near) {
                     nearest = Some((played, difference));
-                }
-                // No other way to ask first changes what an accepted try is answered.
-                if why == Why::NoRule {
-                    break;
                 }
             }
         }
     }
     Ok((found, nearest.map(|(_, difference)| difference)))
 }
+
+/// A difference in a history that took longer is looked at again.
+const STILL: Duration = Duration::from_secs(2);
 
 struct Comparison<'c, 'e, 'b> {
     exam: &'c mut Examination<'e, 'b>,
@@ -138,7 +128,7 @@ impl Comparison<'_, '_, '_> {
     fn replacement(&mut self) -> Result<Replacement> {
         let settings = &self.candidate.settings;
         if let Some(refusal) = self.exam.bench.set(settings)? {
-            bail!(differs(Why::Beside, format!("the settings are refused: {refusal}")));
+            bail!(beside(format!("the settings are refused: {refusal}")));
         }
         if let Some(lua) = self.candidate.plain() {
             let native = self.candidate.native();
@@ -166,10 +156,10 @@ impl Comparison<'_, '_, '_> {
                 "it replies {reply} both when it sells, as the number of units that are left, and \
                  when it refuses"
             );
-            bail!(differs(Why::NoRule, text));
+            bail!(beside(text));
         }
         let Some(lua) = self.candidate.lua(&answers) else {
-            bail!(differs(Why::Beside, "its replies can't be made by a line of Lua"));
+            bail!(beside("its replies can't be made by a line of Lua"));
         };
         let (ours, probed) = (self.line(&lua)?, self.played);
         let compared = self.play(self.histories, &ours, &mut { judged });
@@ -191,7 +181,7 @@ impl Comparison<'_, '_, '_> {
         for slot in slots.chain(text.reads.iter().copied()) {
             if !lua.contains(&slot.to_string()) {
                 let why = format!("it reads {slot}, which the line does not pass on");
-                bail!(differs(Why::Beside, why));
+                bail!(beside(why));
             }
         }
         for (number, part) in text.parts.iter().enumerate() {
@@ -216,7 +206,7 @@ impl Comparison<'_, '_, '_> {
                 _ => {
                     let line = part.line;
                     let why = format!("{shown} in line {line} was {was} by no call that was tried");
-                    bail!(differs(Why::Beside, why));
+                    bail!(beside(why));
                 }
             }
         }
@@ -231,7 +221,7 @@ impl Comparison<'_, '_, '_> {
     /// Loads a line beside the module.
     fn line(&mut self, lua: &str) -> Result<String> {
         let loaded = self.exam.bench.module.load(lua.as_bytes())?;
-        loaded.map_err(|refusal| differs(Why::Beside, format!("the line is refused: {refusal}")))
+        loaded.map_err(|refusal| beside(format!("the line is refused: {refusal}")))
     }
 
     /// Plays histories with a line that replies the command's outcome, to learn what the script
@@ -271,8 +261,7 @@ impl Comparison<'_, '_, '_> {
                      answers {outcome}",
                     replies.format(", ")
                 );
-                let is_accepted = *outcome == 0 && candidate.name.starts_with("SECKILL");
-                differs(if is_accepted { Why::NoRule } else { Why::Beside }, text)
+                beside(text)
             })
         });
         answers.collect()
@@ -287,66 +276,76 @@ impl Comparison<'_, '_, '_> {
     ) -> Result<Compared> {
         let mut compared = Compared { call: self.exam.call.to_string(), ..Compared::default() };
         for history in histories {
-            let mut said = Vec::new();
             compared.histories += 1;
             compared.about.insert(history.about);
-            self.exam.bench.plain.begin(&[])?;
-            self.exam.bench.module.begin(&[])?;
-            for step in &history.steps {
-                compared.calls += 1;
-                self.played = compared.calls;
-                said.extend(step.before.iter().map(|words| shown(words)));
-                said.push(shown(&step.words("{sha}", &self.exam.call)));
-                let (yours, ours, before) = self.both(history.rigor, step, ours)?;
-                let sides = Sides { step, yours: &yours, ours: &ours.reply };
-                let Some(what) = self.different(&yours, &ours).or_else(|| judge(&sides)) else {
-                    compared.parts.extend(yours.parts);
-                    continue;
-                };
-                let is_same = |seen: &Seen| {
-                    before.as_ref().is_some_and(|before| seen.after.difference(before).is_none())
-                };
-                let (refused, fails) =
-                    (ours.reply.refuses() && is_same(&ours), yours.reply.is_error());
-                let may_differ = match history.rigor {
-                    Rigor::Same => false,
-                    Rigor::Known => true,
-                    Rigor::MayRefuse => refused && (fails || is_same(&yours)),
-                    Rigor::Odd => refused || fails,
-                };
-                if !may_differ {
-                    let last = said.split_off(said.len().saturating_sub(6)).join("; ");
-                    let text = format!("{}: after {last}: {what}", history.about);
-                    return Err(differs(Why::Shown, text));
+            let mut again = 0..3;
+            loop {
+                let began = Instant::now();
+                match self.history(history, ours, judge, &mut compared)? {
+                    None => break,
+                    // Where the machine stood still between the two sides, times to live differ.
+                    Some(_) if began.elapsed() > STILL && again.next().is_some() => {}
+                    Some(text) => bail!(Difference { text, is_shown: true }),
                 }
-                // What is only reached where the line is known to differ was not compared.
-                if history.rigor != Rigor::Known {
-                    compared.parts.extend(yours.parts);
-                }
-                compared.not_the_same.insert(history.about);
-                break;
             }
         }
         Ok(compared)
     }
 
-    /// What the two sides do in a step, and the keys before, where these decide.
-    fn both(
+    /// Plays one history, and says where the two sides differ.
+    fn history(
         &mut self,
-        rigor: Rigor,
-        step: &Step,
+        history: &History,
         ours: &str,
-    ) -> Result<(Seen, Seen, Option<Keyspace>)> {
-        let (call, bench) = (&self.exam.call, &mut *self.exam.bench);
-        bench.plain.send(&step.before)?;
-        bench.module.send(&step.before)?;
-        let before = if rigor == Rigor::Same { None } else { Some(bench.plain.keys()?) };
-        let yours = bench.plain.run(&step.words(&self.exam.marked, call))?;
-        let ours = bench.module.run(&step.words(ours, call))?;
-        match self.beside(&yours, &step.values).filter(|_| rigor != Rigor::Odd) {
-            Some(beside) => Err(differs(Why::Beside, beside)),
-            None => Ok((yours, ours, before)),
+        judge: &mut dyn FnMut(&Sides<'_>) -> Option<String>,
+        compared: &mut Compared,
+    ) -> Result<Option<String>> {
+        let mut said = Vec::new();
+        self.exam.bench.plain.begin(&[])?;
+        self.exam.bench.module.begin(&[])?;
+        for step in &history.steps {
+            compared.calls += 1;
+            self.played = compared.calls;
+            said.extend(step.before.iter().map(|words| shown(words)));
+            said.push(shown(&step.words("{sha}", &self.exam.call)));
+            let (call, bench) = (&self.exam.call, &mut *self.exam.bench);
+            bench.plain.send(&step.before)?;
+            bench.module.send(&step.before)?;
+            let is_strict = history.rigor == Rigor::Same;
+            let before = if is_strict { None } else { Some(bench.plain.keys()?) };
+            let yours = bench.plain.run(&step.words(&self.exam.marked, call))?;
+            let ours = bench.module.run(&step.words(ours, call))?;
+            let beside = self.beside(&yours, &step.values);
+            if let Some(what) = beside.filter(|_| history.rigor != Rigor::Odd) {
+                bail!(self::beside(what));
+            }
+            let sides = Sides { step, yours: &yours, ours: &ours.reply };
+            let what = self.different(&yours, &ours).or_else(|| judge(&sides));
+            let is_same = |seen: &Seen| {
+                before.as_ref().is_some_and(|before| seen.after.difference(before).is_none())
+            };
+            let (refused, fails) = (ours.reply.refuses() && is_same(&ours), yours.reply.is_error());
+            let may_differ = match history.rigor {
+                Rigor::Same => false,
+                Rigor::Known => true,
+                Rigor::MayRefuse => refused && (fails || is_same(&yours)),
+                Rigor::Odd => refused || fails,
+            };
+            match what {
+                Some(what) if !may_differ => {
+                    let last = said.split_off(said.len().saturating_sub(6)).join("; ");
+                    return Ok(Some(format!("{}: after {last}: {what}", history.about)));
+                }
+                // What is only reached where the line is known to differ was not compared.
+                Some(_) if history.rigor == Rigor::Known => {}
+                _ => compared.parts.extend(yours.parts),
+            }
+            if what.is_some() {
+                compared.not_the_same.insert(history.about);
+                break;
+            }
         }
+        Ok(None)
     }
 
     /// How keys or messages differ.

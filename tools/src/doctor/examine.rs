@@ -12,7 +12,7 @@ use crate::act::{Act, Deed};
 use crate::bench::{Bench, shown, shown_all};
 use crate::call::{Call, Role};
 use crate::candidates::candidates;
-use crate::compare::{Replacement, Why, replacements};
+use crate::compare::{Replacement, replacements};
 use crate::examination::{Examination, setup};
 use crate::harm::{of_failure, of_fault, of_locks};
 use crate::history::histories;
@@ -117,7 +117,7 @@ fn examined(
     mut said: Report,
 ) -> Result<Report> {
     let readable = String::from_utf8_lossy(text);
-    if readable.starts_with("#!") || readable.contains("redis.register_function") {
+    if readable.contains(".register_function") {
         return Ok(said.with(
             "It is a library of functions: FUNCTION LOAD takes it and FCALL calls it, and \
              seckill.scripts replaces no FCALL. Examine the body of a function as a script.",
@@ -271,10 +271,10 @@ impl Examination<'_, '_> {
             }
             let name = candidates.first().map(|one| one.name).unwrap_or_default();
             if let Some(difference) = nearest {
-                is_shown |= difference.why == Why::Shown;
-                let what = match difference.why {
-                    Why::Shown => "It differs from a line of",
-                    _ => "No line of",
+                is_shown |= difference.is_shown;
+                let what = match difference.is_shown {
+                    true => "It differs from a line of",
+                    false => "No line of",
                 };
                 said.saw(format!("{what} {name}: {difference}."));
             }
@@ -352,28 +352,27 @@ fn has_window(text: &str) -> bool {
 
 /// What no command does.
 fn obstacle(sale: &Act) -> Option<String> {
-    if sale.kind != Kind::Text {
-        return Some("The stock is in a field of a hash: no command takes it from there.".into());
-    }
-    if !sale.needs.is_empty() {
-        let needs = shown_all(&sale.needs);
-        return Some(format!("It did so only after {needs}: no command looks at that."));
-    }
-    let cuts = |words: &Vec<Template>| {
-        let mut constants = words.iter().filter_map(Template::constant);
-        constants.any(|word| {
-            ["XTRIM", "MAXLEN", "MINID"].iter().any(|cut| word.eq_ignore_ascii_case(cut.as_bytes()))
-        })
-    };
-    if sale.extras.iter().any(cuts) {
-        let text = "It cuts old entries off a stream: an order that is not read in time is lost. \
-            No command does that.";
-        return Some(text.into());
-    }
+    const CUTS: [&str; 3] = ["XTRIM", "MAXLEN", "MINID"];
+    let is_cut = |word: &[u8]| CUTS.iter().any(|cut| word.eq_ignore_ascii_case(cut.as_bytes()));
     let by_user = |(buyers, user): &(Template, Slot)| buyers.places().any(|slot| slot == *user);
-    sale.buyers.as_ref().is_some_and(by_user).then(|| {
-        "The set of buyers is named by the user: a user who has bought one voucher is refused \
-         every other. No command does that."
-            .into()
+    Some(match sale {
+        _ if sale.kind != Kind::Text => {
+            "The stock is in a field of a hash: no command takes it from there.".to_owned()
+        }
+        _ if !sale.needs.is_empty() => {
+            let needs = shown_all(&sale.needs);
+            format!("It did so only after {needs}: no command looks at that.")
+        }
+        _ if sale.extras.iter().flatten().filter_map(Template::constant).any(is_cut) => {
+            "It cuts old entries off a stream: an order that is not read in time is lost. No \
+             command does that."
+                .to_owned()
+        }
+        _ if sale.buyers.as_ref().is_some_and(by_user) => {
+            "The set of buyers is named by the user: a user who has bought one voucher is refused \
+             every other. No command does that."
+                .to_owned()
+        }
+        _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 //! which calls follow.
 
 use domain::integer;
+use fastrand::Rng;
 use itertools::Itertools;
 
 use crate::act::{Act, Deed};
@@ -22,15 +23,11 @@ pub struct Step {
 }
 
 impl Step {
-    fn new(before: Vec<Words>, values: Values) -> Self {
-        Self { before, values, forgets: (0, 0) }
-    }
-
     /// The call, as one of the servers gets it.
     pub fn words(&self, sha: &str, call: &Call) -> Words {
         let mut words = call.words(sha, &self.values);
-        let keys = call.keys.len().saturating_sub(self.forgets.0);
-        words.truncate(words.len().saturating_sub(self.forgets.1));
+        let keys = call.keys.len() - self.forgets.0;
+        words.truncate(words.len() - self.forgets.1);
         words.drain(3 + keys..3 + call.keys.len());
         words[2] = keys.to_string().into_bytes();
         words
@@ -72,19 +69,23 @@ const STOCKS: [i64; 15] = [0, 1, 2, 3, 4, 5, 9, 10, 11, 15, 20, 99, 100, 101, 10
 /// Of how many keys each combination gets a time to live.
 const KEYS_MAX: usize = 4;
 
+/// How many steps that do not depend on each other are one history.
+const STEPS_MAX: usize = 10;
+
 /// All histories of one call.
 pub fn histories(call: &Call, lua: &Lua, act: &Act) -> Vec<History> {
-    let mut writer = Writer { call, lua, act, rng: fastrand::Rng::with_seed(44), all: Vec::new() };
+    let mut writer = Writer { call, lua, act, all: Vec::new() };
     if act.deed == Deed::Sell {
         writer.missing();
         writer.sold_out();
         writer.amounts();
         writer.expiring();
-        writer.constants();
-    } else if act.is_of_stock() {
+    }
+    if act.is_of_stock() {
         writer.constants();
     }
-    IDS.into_iter().for_each(|ids| writer.random(ids));
+    let mut rng = Rng::with_seed(44);
+    IDS.into_iter().for_each(|ids| writer.random(ids, &mut rng));
     if !act.is_of_stock() {
         writer.constants();
     }
@@ -97,38 +98,58 @@ struct Writer<'a> {
     call: &'a Call,
     lua: &'a Lua,
     act: &'a Act,
-    rng: fastrand::Rng,
     all: Vec<History>,
 }
 
+fn step(before: Vec<Words>, values: Values) -> Step {
+    Step { before, values, forgets: (0, 0) }
+}
+
+fn command<const N: usize>(words: [&[u8]; N]) -> Words {
+    words.map(<[u8]>::to_vec).to_vec()
+}
+
 impl Writer<'_> {
-    fn add(&mut self, about: &'static str, rigor: Rigor, steps: Vec<Step>) {
-        self.all.push(History { about, rigor, steps });
+    fn add(&mut self, about: &'static str, steps: Vec<Step>) {
+        self.all.push(History { about, rigor: Rigor::Same, steps });
     }
 
-    /// Histories of a few steps each, of steps that do not depend on each other.
-    fn add_pieces(&mut self, about: &'static str, steps: &[Step]) {
-        steps.chunks(10).for_each(|steps| self.add(about, Rigor::Same, steps.to_vec()));
+    /// A step that does not depend on others.
+    fn add_one(&mut self, about: &'static str, rigor: Rigor, step: Step) {
+        match self.all.last_mut() {
+            Some(last)
+                if last.about == about && rigor == Rigor::Same && last.steps.len() < STEPS_MAX =>
+            {
+                last.steps.push(step);
+            }
+            _ => self.all.push(History { about, rigor, steps: vec![step] }),
+        }
+    }
+
+    fn values(&self, ids: Ids, voucher: u64, user: u64, order: u64) -> Values {
+        values(self.call, ids, voucher, user, order)
     }
 
     fn text(&self, template: &Template, values: &Values) -> Vec<u8> {
         template.text(self.call, values)
     }
 
-    fn has(&self, role: Role) -> bool {
-        self.call.roles().contains(&role)
+    fn key(&self, values: &Values) -> Vec<u8> {
+        self.text(&self.act.key, values)
+    }
+
+    fn keys(&self, values: &Values) -> Words {
+        self.act.keys().take(KEYS_MAX).map(|key| self.text(key, values)).collect()
     }
 
     fn stock(&self, values: &Values, number: impl ToString) -> Words {
-        let (key, item) = (self.text(&self.act.key, values), self.text(&self.act.item, values));
+        let (key, item) = (self.key(values), self.text(&self.act.item, values));
         planted(&Cell { key, kind: self.act.kind, item }, number.to_string().as_bytes())
     }
 
     fn held(&self, values: &Values, holder: &[u8], ends: bool) -> Words {
-        let mut words = vec![b"SET".to_vec(), self.text(&self.act.key, values), holder.to_vec()];
-        if ends {
-            words.extend([b"PX".to_vec(), b"500000".to_vec()]);
-        }
+        let mut words = command([b"SET", &self.key(values), holder]);
+        words.extend(ends.then(|| command([b"PX", b"500000"])).into_iter().flatten());
         words
     }
 
@@ -144,177 +165,168 @@ impl Writer<'_> {
     fn states(&self, values: &Values) -> [Vec<Words>; 3] {
         match self.act.token {
             Some(_) => {
-                let gone = vec![b"DEL".to_vec(), self.text(&self.act.key, values)];
-                [vec![self.held(values, b"another", true)], vec![self.usual(values)], vec![gone]]
+                let gone = command([b"DEL", &self.key(values)]);
+                [self.held(values, b"another", true), self.usual(values), gone].map(|one| vec![one])
             }
             None => [vec![self.stock(values, 7)], Vec::new(), vec![self.stock(values, 0)]],
         }
     }
 
-    fn random(&mut self, ids: Ids) {
+    fn random(&mut self, ids: Ids, rng: &mut Rng) {
+        let numbers = numbers(self.lua);
         let is_of_stock = self.act.is_of_stock();
         let (users, about) = match is_of_stock {
             true => (6, "random calls on two vouchers"),
             false => (3, "locks that are free, held, and held by others, with and without an end"),
         };
-        let step = |order| {
-            let (voucher, user) = (self.rng.u64(..2), self.rng.u64(..users));
-            let mut values = values(self.call, ids, voucher, user, order);
-            vary(&mut values, self.act, &numbers(self.lua), &mut self.rng);
-            let key = self.text(&self.act.key, &values);
+        let one = |order| {
+            let (voucher, user) = (rng.u64(..2), rng.u64(..users));
+            let mut values = self.values(ids, voucher, user, order);
+            vary(&mut values, self.act, &numbers, rng);
+            let key = self.key(&values);
             let own = self.act.token.as_ref().map(|token| self.text(token, &values));
             let own = own.unwrap_or_default();
-            let before = match (self.rng.u32(..8), is_of_stock) {
-                (0, _) => vec![vec![b"DEL".to_vec(), key]],
-                (1 | 2, true) => {
-                    let stock = STOCKS[self.rng.usize(..STOCKS.len())];
-                    vec![self.stock(&values, stock)]
-                }
+            let before = match (rng.u32(..8), is_of_stock) {
+                (0, _) => Some(command([b"DEL", &key])),
+                (1 | 2, true) => Some(self.stock(&values, STOCKS[rng.usize(..STOCKS.len())])),
                 (3, true) if self.act.deed == Deed::Return => {
-                    vec![vec![b"PEXPIRE".to_vec(), key, b"600000".to_vec()]]
+                    Some(command([b"PEXPIRE", &key, b"600000"]))
                 }
-                (1, false) => vec![self.held(&values, &own, true)],
-                (2, false) => vec![self.held(&values, &own, false)],
-                (3, false) => vec![self.held(&values, &[&*own, b"0"].concat(), true)],
-                (4, false) => vec![self.held(&values, &[b"0", &*own].concat(), false)],
-                (5, false) => vec![self.held(&values, b"", false)],
-                (6, false) => vec![self.held(&values, &own.to_ascii_uppercase(), true)],
-                _ => Vec::new(),
+                (1, false) => Some(self.held(&values, &own, true)),
+                (2, false) => Some(self.held(&values, &own, false)),
+                (3, false) => Some(self.held(&values, &[&*own, b"0"].concat(), true)),
+                (4, false) => Some(self.held(&values, &[b"0", &*own].concat(), false)),
+                (5, false) => Some(self.held(&values, b"", false)),
+                (6, false) => Some(self.held(&values, &own.to_ascii_uppercase(), true)),
+                _ => None,
             };
-            Step::new(before, values)
+            step(before.into_iter().collect(), values)
         };
-        let steps = (0..40).map(step).collect();
-        self.add(about, Rigor::Same, steps);
+        let steps = (0..40).map(one).collect();
+        self.add(about, steps);
     }
 
-    /// Calls of users, each with the number of its order, for one voucher.
-    fn steps(&self, ids: Ids, calls: impl IntoIterator<Item = (u64, u64)>) -> Vec<Step> {
-        let values = |(user, order)| values(self.call, ids, 1, user, order);
-        calls.into_iter().map(|call| Step::new(Vec::new(), values(call))).collect()
+    /// Calls of users, each with the number of its order, for one voucher with this stock.
+    fn steps(
+        &self,
+        ids: Ids,
+        stock: i64,
+        calls: impl IntoIterator<Item = (u64, u64)>,
+    ) -> Vec<Step> {
+        let one = |(user, order)| step(Vec::new(), self.values(ids, 1, user, order));
+        let mut steps = calls.into_iter().map(one).collect_vec();
+        steps[0].before = vec![self.stock(&steps[0].values, stock)];
+        steps
     }
 
     fn sold_out(&mut self) {
         // A small stock first, to show the first difference by a short history.
-        for (at, stock) in
-            STOCKS.into_iter().enumerate().sorted_by_key(|(_, stock)| (*stock).min(11))
-        {
+        let stocks = STOCKS.into_iter().enumerate();
+        for (at, stock) in stocks.sorted_by_key(|(_, stock)| (*stock).min(11)) {
             let tries = stock.min(11).unsigned_abs() + 2;
             let calls = (0..tries).flat_map(|user| [(user, user), (user / 2, 100 + user)]);
-            let mut steps = self.steps(IDS[at % 3], calls);
-            steps[0].before = vec![self.stock(&steps[0].values, stock)];
-            self.add("buyers, repeats and a sold-out stock", Rigor::Same, steps);
+            let steps = self.steps(IDS[at % 3], stock, calls);
+            self.add("buyers, repeats and a sold-out stock", steps);
         }
     }
 
     fn amounts(&mut self) {
         let numbers = numbers(self.lua).into_iter().filter(|n| *n > 0);
-        let units = UNITS.into_iter().chain(numbers).filter(|_| self.has(Role::Units));
-        let pairs = STOCKS.into_iter().cartesian_product(units.collect_vec());
-        let step = |(place, (stock, units)): (usize, (i64, i64))| {
-            let mut values = values(self.call, IDS[place % 3], 1, place as u64, place as u64);
+        let has_units = self.call.roles().contains(&Role::Units);
+        let units = UNITS.into_iter().chain(numbers).filter(|_| has_units).collect_vec();
+        for ((stock, units), at) in STOCKS.into_iter().cartesian_product(units).zip(0..) {
+            let mut values = self.values(IDS[at as usize % 3], 1, at, at);
             values.insert(Role::Units, units.to_string().into_bytes());
-            Step::new(vec![self.stock(&values, stock)], values)
-        };
-        let steps = pairs.enumerate().map(step).collect_vec();
-        self.add_pieces("units 1 to 20 of stocks with one to four digits", &steps);
+            let step = step(vec![self.stock(&values, stock)], values);
+            self.add_one("units 1 to 20 of stocks with one to four digits", Rigor::Same, step);
+        }
     }
 
     fn missing(&mut self) {
-        let values = |n: u64| values(self.call, IDS[n as usize % 3], n, n / 2, n);
-        let bare: Vec<Step> = (0..4).map(|n| Step::new(Vec::new(), values(n))).collect();
-        let mut steps = bare.clone();
-        for step in &mut steps {
-            // Those who have bought, of a stock that has gone.
-            let key = self.text(&self.act.key, &step.values);
-            let buyers = self.act.buyers.as_ref().map(|(buyers, user)| {
-                let user = Template::place(*user);
-                vec![
-                    b"SADD".to_vec(),
-                    self.text(buyers, &step.values),
-                    self.text(&user, &step.values),
-                ]
-            });
-            step.before = vec![self.stock(&step.values, 3), vec![b"DEL".to_vec(), key]];
-            step.before.extend(buyers);
+        for has_bought in [false, true] {
+            let one = |n: u64| {
+                let values = self.values(IDS[n as usize % 3], n, n / 2, n);
+                // Those who have bought, of a stock that has gone.
+                let buyers = self.act.buyers.as_ref().map(|(buyers, user)| {
+                    let user = self.text(&Template::place(*user), &values);
+                    command([b"SADD", &self.text(buyers, &values), &user])
+                });
+                let gone = [self.stock(&values, 3), command([b"DEL", &self.key(&values)])];
+                let before = gone.into_iter().chain(buyers).filter(|_| has_bought).collect();
+                step(before, values)
+            };
+            let steps = (0..4).map(one).collect();
+            self.add("a missing stock", steps);
         }
-        [bare, steps].into_iter().for_each(|steps| self.add("a missing stock", Rigor::Same, steps));
-    }
-
-    fn keys(&self, values: &Values) -> Words {
-        self.act.keys().take(KEYS_MAX).map(|key| self.text(key, values)).collect()
     }
 
     /// Each key with a time to live, alone and together with the others.
     fn expiring(&mut self) {
-        let keys = self.keys(&values(self.call, Ids::Small, 1, 1, 1));
+        let keys = self.keys(&self.values(Ids::Small, 1, 1, 1));
         for choice in 1..1 << keys.len() {
             let chosen = keys.iter().enumerate().filter(|(at, _)| choice >> at & 1 == 1);
             let expire = chosen.map(|(at, key)| {
-                let ms = (600_000 + at * 100_000).to_string();
-                vec![b"PEXPIRE".to_vec(), key.clone(), ms.into_bytes()]
+                command([b"PEXPIRE", key, (600_000 + at * 100_000).to_string().as_bytes()])
             });
-            let expire: Vec<Words> = expire.collect();
-            let mut steps = self.steps(Ids::Small, [(1, 1), (2, 2), (1, 3), (3, 4), (4, 5)]);
-            steps[0].before = [vec![self.stock(&steps[0].values, 3)], expire.clone()].concat();
-            steps[1].before = expire;
-            self.add("a time to live on each key", Rigor::Same, steps);
+            let calls = [(1, 1), (2, 2), (1, 3), (3, 4), (4, 5)];
+            let mut steps = self.steps(Ids::Small, 3, calls);
+            steps[1].before = expire.collect();
+            steps[0].before = [&steps[0].before[..], &steps[1].before].concat();
+            self.add("a time to live on each key", steps);
         }
     }
 
     /// Constants of the script as the stock and as each argument, and calls two of whose arguments
     /// are the same.
     fn constants(&mut self) {
-        let mut steps = Vec::new();
+        const ABOUT: &str = "each constant of the script as stock and as argument";
         let of_stock = numbers(self.lua).into_iter().filter(|_| self.act.token.is_none());
         for (at, number) in (0..).zip(of_stock) {
-            let values = values(self.call, Ids::Small, 1, 2_000 + at, at);
-            steps.push(Step::new(vec![self.stock(&values, number)], values));
+            let values = self.values(Ids::Small, 1, 2_000 + at, at);
+            self.add_one(ABOUT, Rigor::Same, step(vec![self.stock(&values, number)], values));
         }
         let is_amount = |role: &Role| matches!(role, Role::Units | Role::Lease);
         let roles = self.call.roles().into_iter().filter(|role| !is_amount(role)).collect_vec();
         let words = words(self.lua);
         for (role, (word, at)) in roles.iter().cartesian_product(words.iter().zip(0..)) {
-            let mut values = values(self.call, Ids::Small, 1, 3_000 + at, at);
+            let mut values = self.values(Ids::Small, 1, 3_000 + at, at);
             values.insert(*role, word.clone());
             // A word of the text may let a buyer in again, or without a stock.
             let is_own = integer::parse(word).is_none_or(|n| self.lua.numbers.contains(&n));
             let is_many = self.act.token.is_some() || matches!(role, Role::Other(_)) && is_own;
-            let states = self.states(&values).into_iter().take(if is_many { 3 } else { 1 });
-            steps.extend(states.map(|before| Step::new(before, values.clone())));
+            for before in self.states(&values).into_iter().take(if is_many { 3 } else { 1 }) {
+                self.add_one(ABOUT, Rigor::Same, step(before, values.clone()));
+            }
         }
         for ((one, other), number) in roles.into_iter().tuple_combinations().zip(0..) {
-            let mut values = values(self.call, Ids::Small, 1, 5_000 + number, number);
-            values.insert(other, values.get(&one).cloned().unwrap_or_default());
+            let mut values = self.values(Ids::Small, 1, 5_000 + number, number);
+            values.insert(other, values[&one].clone());
             let [first, ..] = self.states(&values);
-            steps.push(Step::new(first, values));
+            self.add_one(ABOUT, Rigor::Same, step(first, values));
         }
-        self.add_pieces("each constant of the script as stock and as argument", &steps);
     }
 
     /// Stocks and leases that are no usual ones.
     fn odd(&mut self) {
-        let mut values = values(self.call, Ids::Small, 1, 1, 1);
-        if self.act.is_of_stock() {
-            // Of a bare stock, -1 is unlimited.
-            let negative = if self.act.buyers.is_some() { Rigor::Same } else { Rigor::Known };
-            let texts = ["", "abc", "1.5", "5.0", " 5", "1e3", "99999999999999999999"];
-            let large = ["9007199254740993", "9223372036854775807"];
-            for (about, rigor, stocks) in [
-                ("stocks beyond 2^53", Rigor::Same, &large[..]),
-                ("a stock of -1, which is unlimited for a command", negative, &["-1"]),
-                ("a negative stock, which a command refuses", negative, &["-5"]),
-                ("stocks that are no integers", Rigor::MayRefuse, &texts),
-            ] {
-                for stock in stocks {
-                    let step = Step::new(vec![self.stock(&values, stock)], values.clone());
-                    self.add(about, rigor, vec![step]);
-                }
+        // Of a bare stock, -1 is unlimited.
+        let negative = if self.act.buyers.is_some() { Rigor::Same } else { Rigor::Known };
+        let texts = ["", "abc", "1.5", "5.0", " 5", "1e3", "99999999999999999999"];
+        let large = ["9007199254740993", "9223372036854775807"];
+        let mut values = self.values(Ids::Small, 1, 1, 1);
+        for (about, rigor, stocks) in [
+            ("stocks beyond 2^53", Rigor::Same, &large[..]),
+            ("a stock of -1, which is unlimited for a command", negative, &["-1"]),
+            ("a negative stock, which a command refuses", negative, &["-5"]),
+            ("stocks that are no integers", Rigor::MayRefuse, &texts),
+        ] {
+            for stock in stocks.iter().filter(|_| self.act.is_of_stock()) {
+                self.add_one(about, rigor, step(vec![self.stock(&values, stock)], values.clone()));
             }
-        } else if self.has(Role::Lease) {
-            values.insert(Role::Lease, b"90000000".to_vec());
+        }
+        if !self.act.is_of_stock() && values.insert(Role::Lease, b"90000000".to_vec()).is_some() {
             for before in self.states(&values) {
                 let about = "a lease of more than a day, which a command refuses";
-                self.add(about, Rigor::Known, vec![Step::new(before, values.clone())]);
+                self.add_one(about, Rigor::Known, step(before, values.clone()));
             }
         }
     }
@@ -322,45 +334,34 @@ impl Writer<'_> {
     /// Each key of every type, and each argument empty, negative, fractional, a text or missing,
     /// where a usual call finds what it looks for.
     fn damaged(&mut self) {
-        let usual = values(self.call, Ids::Small, 1, 1, 1);
+        let usual = self.values(Ids::Small, 1, 1, 1);
         let before = self.usual(&usual);
-        for key in self.keys(&usual) {
-            for words in self.of_every_type(&key, &usual) {
-                let others = Some(before.clone()).filter(|words| words[1] != key);
-                let step = Step::new(others.into_iter().chain([words]).collect(), usual.clone());
-                self.add("keys of other types", Rigor::MayRefuse, vec![step]);
+        let member = self.call.args.first().map_or(b"1".to_vec(), |word| word.value(&usual));
+        for key in &self.keys(&usual) {
+            for words in [
+                command([b"SET", key, b"5"]),
+                command([b"HSET", key, &member, b"1"]),
+                command([b"SADD", key, &member]),
+                command([b"ZADD", key, b"1", &member]),
+                command([b"RPUSH", key, &member]),
+                command([b"XADD", key, b"*", b"a", b"b"]),
+            ] {
+                let others = Some(before.clone()).filter(|words| words[1] != *key);
+                let step = step(others.into_iter().chain([words]).collect(), usual.clone());
+                self.add_one("keys of other types", Rigor::MayRefuse, step);
             }
         }
         for role in self.call.roles() {
             for odd in ["", "0", "-1", "1.5", "abc", "1e2", " 1", "99999999999999999999"] {
                 let mut values = usual.clone();
                 values.insert(role, odd.into());
-                let step = Step::new(vec![self.usual(&values)], values);
-                self.add("odd arguments", Rigor::Odd, vec![step]);
+                self.add_one("odd arguments", Rigor::Odd, step(vec![self.usual(&values)], values));
             }
         }
         let (keys, args) = (self.call.keys.len(), self.call.args.len());
         for forgets in (1..=args).map(|args| (0, args)).chain((1..=keys).map(|keys| (keys, 0))) {
             let step = Step { before: vec![before.clone()], values: usual.clone(), forgets };
-            self.add("calls with fewer keys or arguments", Rigor::Odd, vec![step]);
+            self.add_one("calls with fewer keys or arguments", Rigor::Odd, step);
         }
-    }
-
-    /// Commands that make a key of every type, with the first argument as its member.
-    fn of_every_type(&self, key: &[u8], values: &Values) -> [Words; 6] {
-        let member = self.call.args.first().map_or(b"1".to_vec(), |word| word.value(values));
-        let one: &[u8] = b"1";
-        let types: [(&str, &[&[u8]]); 6] = [
-            ("SET", &[b"5"]),
-            ("HSET", &[&member, one]),
-            ("SADD", &[&member]),
-            ("ZADD", &[one, &member]),
-            ("RPUSH", &[&member]),
-            ("XADD", &[b"*", b"a", b"b"]),
-        ];
-        types.map(|(name, items)| {
-            let words = [name.as_bytes(), key].into_iter().chain(items.iter().copied());
-            words.map(<[u8]>::to_vec).collect()
-        })
     }
 }
