@@ -27,10 +27,9 @@ const BOUGHT: i64 = 2;
 const EMPTY: i64 = 8;
 
 /// How the number that the command answers becomes an outcome.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// It is the outcome.
-    #[default]
     Itself,
     /// Above 0 is accepted, 0 is sold out, -1 is missing: SECKILL.DEDUCT.
     StockBefore,
@@ -38,21 +37,18 @@ enum Outcome {
     StockAfter,
 }
 
-#[derive(Clone, Default)]
-pub struct Candidate {
+#[derive(Clone)]
+pub struct Candidate<'a> {
+    pub act: &'a Act,
     /// The command, its words and its settings.
     pub name: &'static str,
     words: Vec<Template>,
     pub settings: Vec<Setting>,
     pub units: Option<Template>,
-    asks: Vec<Ask>,
+    asks: &'static [Ask],
     outcome: Outcome,
-    /// Who has bought it.
-    pub buyers: Option<(Template, Slot)>,
     /// What the script also writes after an accepted try.
     extras: Vec<Vec<Template>>,
-    /// All keys that it reads or writes, the stock or the lock first.
-    pub keys: Vec<Template>,
     /// A lease in seconds, which the command takes in ms: the place of the word.
     seconds: Option<usize>,
 }
@@ -76,12 +72,16 @@ const WAYS: [(&[Ask], &str, bool); 11] = [
 /// The candidates for what a script was seen to do. `order` is the id of the order, if the script
 /// gets one and does nothing with it; `casts` are the arguments that it makes a number of, before
 /// it writes them or not.
-pub fn candidates(act: &Act, order: Option<Slot>, casts: &BTreeSet<Slot>) -> Vec<Candidate> {
+pub fn candidates<'a>(
+    act: &'a Act,
+    order: Option<Slot>,
+    casts: &BTreeSet<Slot>,
+) -> Vec<Candidate<'a>> {
     let cast = |word: &Template| match word.only().filter(|slot| casts.contains(slot)) {
         Some(slot) => Pattern(vec![Part::Number(slot)]),
         None => word.clone(),
     };
-    let numbers = |one: Candidate| {
+    let numbers = |one: Candidate<'a>| {
         let extras = one.extras.iter().map(|words| words.iter().map(cast).collect()).collect();
         let other = Candidate { extras, ..one.clone() };
         let differs = other.extras != one.extras;
@@ -90,7 +90,7 @@ pub fn candidates(act: &Act, order: Option<Slot>, casts: &BTreeSet<Slot>) -> Vec
     proposals(act, order).into_iter().flat_map(numbers).collect()
 }
 
-fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate> {
+fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate<'_>> {
     let units = match act.units {
         Ok(units) => Some(Template::place(units)),
         Err(1) => None,
@@ -111,37 +111,37 @@ fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate> {
     let lease = act.lease.as_ref().filter(|_| is_leased);
     let words = std::iter::once(&act.key).chain(&act.token).chain(lease.map(|(own, _)| own));
     let one = Candidate {
+        act,
         name,
         words: words.chain(&units).cloned().collect(),
         units,
         outcome,
-        buyers: act.buyers.clone(),
+        settings: Vec::new(),
+        asks: &[],
         extras: act.extras.clone(),
-        keys: act.keys().cloned().collect(),
         seconds: lease.is_some_and(|(_, in_seconds)| *in_seconds).then_some(2),
-        ..Candidate::default()
     };
-    let asking = |ask| Candidate { asks: vec![ask], ..one.clone() };
+    let asking = |asks| Candidate { asks, ..one.clone() };
     match act.deed {
-        Deed::Sell if act.buyers.is_some() => with_buyers(act, &one, order),
-        Deed::Sell if act.units.is_ok() => vec![one.clone(), asking(Ask::Empty)],
+        Deed::Sell if act.buyers.is_some() => with_buyers(&one, order),
+        Deed::Sell if act.units.is_ok() => vec![one.clone(), asking(&[Ask::Empty])],
         Deed::Sell | Deed::Return => vec![one],
-        _ => vec![one.clone(), asking(Ask::Missing)],
+        _ => vec![one.clone(), asking(&[Ask::Missing])],
     }
 }
 
-fn with_buyers(act: &Act, one: &Candidate, order: Option<Slot>) -> Vec<Candidate> {
+fn with_buyers<'a>(one: &Candidate<'a>, order: Option<Slot>) -> Vec<Candidate<'a>> {
     let order = order.map_or_else(|| Template::constant_of("0"), Template::place);
     let units = one.units.iter().flat_map(|units| [Template::constant_of("UNITS"), units.clone()]);
     let one = Candidate { words: units.collect(), ..one.clone() };
     let mut all = Vec::new();
     for (asks, missing, is_unlimited) in WAYS {
-        if act.units.is_err() && asks.contains(&Ask::Empty) {
+        if one.act.units.is_err() && asks.contains(&Ask::Empty) {
             continue;
         }
-        let by_names = by_names(act, &one, &order, missing).filter(|_| asks.is_empty());
-        for mut one in by_names.into_iter().chain(by_keys(act, &one, &order, missing)) {
-            one.asks = asks.to_vec();
+        let by_names = one.by_prefixes(&order, missing).filter(|_| asks.is_empty());
+        for mut one in by_names.into_iter().chain(one.by_keys(&order, missing)) {
+            one.asks = asks;
             let unlimited = ("seckill.unlimited-stock", "yes".to_owned());
             one.settings.extend(is_unlimited.then_some(unlimited));
             all.push(one);
@@ -150,49 +150,51 @@ fn with_buyers(act: &Act, one: &Candidate, order: Option<Slot>) -> Vec<Candidate
     all
 }
 
-/// SECKILL.TRY, which makes the names of keys from prefixes and the voucher.
-fn by_names(act: &Act, one: &Candidate, order: &Template, missing: &str) -> Option<Candidate> {
-    let (buyers, user) = act.buyers.as_ref()?;
-    let (stock_prefix, voucher) = act.key.prefixed()?;
-    let (buyers_prefix, other) = buyers.prefixed()?;
-    let utf8 = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
-    let (stream, fields, order) = match &act.orders {
-        Some(own) if own.values[1].only() == Some(voucher) => {
-            (utf8(own.stream.constant()?)?, own.names.join(" "), &own.values[2])
-        }
-        Some(_) => return None,
-        None => (String::new(), ORDER_FIELDS.to_owned(), order),
-    };
-    let mut settings = vec![
-        ("seckill.stock-prefix", utf8(stock_prefix)?),
-        ("seckill.buyers-prefix", utf8(buyers_prefix)?),
-        ("seckill.order-stream", stream),
-        ("seckill.order-fields", fields),
-        ("seckill.missing-stock", missing.to_owned()),
-    ];
-    settings.retain(|(name, value)| !DEFAULTS.contains(&(*name, value.as_str())));
-    let words = [Template::place(voucher), Template::place(*user), order.clone()];
-    let words = words.into_iter().chain(one.words.clone()).collect();
-    (voucher == other).then(|| Candidate { name: "SECKILL.TRY", words, settings, ..one.clone() })
-}
+impl Candidate<'_> {
+    /// SECKILL.TRY, which makes the names of keys from prefixes and the voucher.
+    fn by_prefixes(&self, order: &Template, missing: &str) -> Option<Self> {
+        let act = self.act;
+        let (buyers, user) = act.buyers.as_ref()?;
+        let (stock_prefix, voucher) = act.key.prefixed()?;
+        let (buyers_prefix, other) = buyers.prefixed()?;
+        let utf8 = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
+        let (stream, fields, order) = match &act.orders {
+            Some(own) if own.values[1].only() == Some(voucher) => {
+                (utf8(own.stream.constant()?)?, own.names.join(" "), &own.values[2])
+            }
+            Some(_) => return None,
+            None => (String::new(), ORDER_FIELDS.to_owned(), order),
+        };
+        let mut settings = vec![
+            ("seckill.stock-prefix", utf8(stock_prefix)?),
+            ("seckill.buyers-prefix", utf8(buyers_prefix)?),
+            ("seckill.order-stream", stream),
+            ("seckill.order-fields", fields),
+            ("seckill.missing-stock", missing.to_owned()),
+        ];
+        settings.retain(|(name, value)| !DEFAULTS.contains(&(*name, value.as_str())));
+        let words = [Template::place(voucher), Template::place(*user), order.clone()];
+        let words = words.into_iter().chain(self.words.clone()).collect();
+        (voucher == other).then(|| Self { name: "SECKILL.TRY", words, settings, ..self.clone() })
+    }
 
-/// SECKILL.TRYKEYS, which is told everything.
-fn by_keys(act: &Act, one: &Candidate, order: &Template, missing: &str) -> Option<Candidate> {
-    let (stock, (buyers, user)) = (&act.key, act.buyers.as_ref()?);
-    let (stream, voucher, order) = match &act.orders {
-        Some(orders) => (&orders.stream, &orders.values[1], &orders.values[2]),
-        None => (stock, stock, order),
-    };
-    let user = Template::place(*user);
-    let names = act.orders.iter().flat_map(|orders| &orders.names).map(String::as_str);
-    let fields = if act.orders.is_some() { "FIELDS" } else { "NOSTREAM" };
-    let constants = std::iter::once(fields).chain(names).chain(["MISSING", missing]);
-    let words = [stock, buyers, stream, voucher, &user, order].into_iter().chain(&one.words);
-    let words = words.cloned().chain(constants.map(Template::constant_of)).collect();
-    Some(Candidate { words, ..one.clone() })
-}
+    /// SECKILL.TRYKEYS, which is told everything.
+    fn by_keys(&self, order: &Template, missing: &str) -> Option<Self> {
+        let act = self.act;
+        let (stock, (buyers, user)) = (&act.key, act.buyers.as_ref()?);
+        let (stream, voucher, order) = match &act.orders {
+            Some(orders) => (&orders.stream, &orders.values[1], &orders.values[2]),
+            None => (stock, stock, order),
+        };
+        let user = Template::place(*user);
+        let names = act.orders.iter().flat_map(|orders| &orders.names).map(String::as_str);
+        let fields = if act.orders.is_some() { "FIELDS" } else { "NOSTREAM" };
+        let constants = std::iter::once(fields).chain(names).chain(["MISSING", missing]);
+        let words = [stock, buyers, stream, voucher, &user, order].into_iter().chain(&self.words);
+        let words = words.cloned().chain(constants.map(Template::constant_of)).collect();
+        Some(Self { words, ..self.clone() })
+    }
 
-impl Candidate {
     /// Whether it makes the names of keys from settings.
     pub fn by_names(&self) -> bool {
         self.name == "SECKILL.TRY"
@@ -233,8 +235,8 @@ impl Candidate {
 
     /// Lua that sets `o` to the outcome.
     fn outcome(&self) -> String {
-        let stock = self.keys[0].lua();
-        let ask = |ask: &Ask| match (ask, &self.buyers) {
+        let stock = self.act.key.lua();
+        let ask = |ask: &Ask| match (ask, &self.act.buyers) {
             (Ask::Bought, Some((buyers, user))) => {
                 let buyers = buyers.lua();
                 format!("redis.call('SISMEMBER', {buyers}, {user}) == 1 and {BOUGHT} or ")
@@ -283,7 +285,7 @@ impl Candidate {
             (Outcome::StockBefore, false) if code == 0 => {
                 Some(format!("b - {}", self.units.as_ref().map_or("1".into(), Template::lua)))
             }
-            (_, false) => Some(number_in(&self.keys[0])),
+            (_, false) => Some(number_in(&self.act.key)),
             _ => None,
         };
         let mut lua = self.outcome();

@@ -68,21 +68,18 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-fn beside(text: impl Into<String>) -> anyhow::Error {
+/// What the script does, and the line never does.
+fn obstacle(text: impl Into<String>) -> anyhow::Error {
     Difference { text: text.into(), is_shown: false }.into()
 }
 
-/// Where the two sides are after a step.
-struct Sides<'s> {
-    step: &'s Step,
-    yours: &'s Seen,
-    ours: &'s Reply,
-}
+/// Says how the script's reply, and what it left behind, differ from the line's reply.
+type Judge<'j> = &'j mut dyn FnMut(&Step, &Seen, &Reply) -> Option<String>;
 
 /// The replacements, the best first; and where the nearest candidate differs, if all do.
 pub fn replacements(
     exam: &mut Examination<'_, '_>,
-    candidates: &[Candidate],
+    candidates: &[Candidate<'_>],
     histories: &[History],
 ) -> Result<(Vec<Replacement>, Option<Difference>)> {
     let mut found: Vec<Replacement> = Vec::new();
@@ -111,15 +108,15 @@ const STILL: Duration = Duration::from_secs(2);
 
 struct Comparison<'c, 'e, 'b> {
     exam: &'c mut Examination<'e, 'b>,
-    candidate: &'c Candidate,
+    candidate: &'c Candidate<'c>,
     histories: &'c [History],
     /// How many calls were compared last.
     played: usize,
 }
 
 /// How the replies differ, if they do.
-fn judged(sides: &Sides<'_>) -> Option<String> {
-    let (yours, ours) = (&sides.yours.reply, sides.ours);
+fn judged(_: &Step, yours: &Seen, ours: &Reply) -> Option<String> {
+    let yours = &yours.reply;
     (!is_same(yours, ours)).then(|| format!("it replies {yours}, and the line {ours}"))
 }
 
@@ -128,7 +125,7 @@ impl Comparison<'_, '_, '_> {
     fn replacement(&mut self) -> Result<Replacement> {
         let settings = &self.candidate.settings;
         if let Some(refusal) = self.exam.bench.set(settings)? {
-            bail!(beside(format!("the settings are refused: {refusal}")));
+            bail!(obstacle(format!("the settings are refused: {refusal}")));
         }
         if let Some(lua) = self.candidate.plain() {
             let native = self.candidate.native();
@@ -156,10 +153,10 @@ impl Comparison<'_, '_, '_> {
                 "it replies {reply} both when it sells, as the number of units that are left, and \
                  when it refuses"
             );
-            bail!(beside(text));
+            bail!(obstacle(text));
         }
         let Some(lua) = self.candidate.lua(&answers) else {
-            bail!(beside("its replies can't be made by a line of Lua"));
+            bail!(obstacle("its replies can't be made by a line of Lua"));
         };
         let (ours, probed) = (self.line(&lua)?, self.played);
         let compared = self.play(self.histories, &ours, &mut { judged });
@@ -181,7 +178,7 @@ impl Comparison<'_, '_, '_> {
         for slot in slots.chain(text.reads.iter().copied()) {
             if !lua.contains(&slot.to_string()) {
                 let why = format!("it reads {slot}, which the line does not pass on");
-                bail!(beside(why));
+                bail!(obstacle(why));
             }
         }
         for (number, part) in text.parts.iter().enumerate() {
@@ -206,7 +203,7 @@ impl Comparison<'_, '_, '_> {
                 _ => {
                     let line = part.line;
                     let why = format!("{shown} in line {line} was {was} by no call that was tried");
-                    bail!(beside(why));
+                    bail!(obstacle(why));
                 }
             }
         }
@@ -221,7 +218,7 @@ impl Comparison<'_, '_, '_> {
     /// Loads a line beside the module.
     fn line(&mut self, lua: &str) -> Result<String> {
         let loaded = self.exam.bench.module.load(lua.as_bytes())?;
-        loaded.map_err(|refusal| beside(format!("the line is refused: {refusal}")))
+        loaded.map_err(|refusal| obstacle(format!("the line is refused: {refusal}")))
     }
 
     /// Plays histories with a line that replies the command's outcome, to learn what the script
@@ -230,21 +227,21 @@ impl Comparison<'_, '_, '_> {
         let (ours, candidate) = (self.line(&self.candidate.probe())?, self.candidate);
         let call = self.exam.call.clone();
         let mut seen: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
-        self.play(histories, &ours, &mut |sides| {
-            let (values, yours) = (&sides.step.values, sides.yours);
+        self.play(histories, &ours, &mut |step, yours, ours| {
+            let values = &step.values;
             let number = |key: &Template| {
                 let text = yours.after.text(&key.text(&call, values));
                 Some((key.clone(), domain::integer::parse(text?)?))
             };
-            match sides.ours {
+            match ours {
                 Reply::Int(outcome) => {
                     let units = candidate.units.as_ref().map(|units| units.text(&call, values));
                     seen.entry(*outcome).or_default().push(Sample {
                         reply: yours.reply.clone(),
-                        left: number(&candidate.keys[0]).map_or(0, |(_, left)| left),
+                        left: number(&candidate.act.key).map_or(0, |(_, left)| left),
                         units: units.and_then(|units| domain::integer::parse(&units)).unwrap_or(1),
                         values: values.clone(),
-                        numbers: candidate.keys.iter().skip(1).filter_map(number).collect(),
+                        numbers: candidate.act.keys().skip(1).filter_map(number).collect(),
                     });
                     None
                 }
@@ -261,19 +258,14 @@ impl Comparison<'_, '_, '_> {
                      answers {outcome}",
                     replies.format(", ")
                 );
-                beside(text)
+                obstacle(text)
             })
         });
         answers.collect()
     }
 
-    /// Plays histories on both sides. `judge` says how replies differ, if they do.
-    fn play(
-        &mut self,
-        histories: &[History],
-        ours: &str,
-        judge: &mut dyn FnMut(&Sides<'_>) -> Option<String>,
-    ) -> Result<Compared> {
+    /// Plays histories on both sides.
+    fn play(&mut self, histories: &[History], ours: &str, judge: Judge<'_>) -> Result<Compared> {
         let mut compared = Compared { call: self.exam.call.to_string(), ..Compared::default() };
         for history in histories {
             compared.histories += 1;
@@ -297,7 +289,7 @@ impl Comparison<'_, '_, '_> {
         &mut self,
         history: &History,
         ours: &str,
-        judge: &mut dyn FnMut(&Sides<'_>) -> Option<String>,
+        judge: Judge<'_>,
         compared: &mut Compared,
     ) -> Result<Option<String>> {
         let mut said = Vec::new();
@@ -307,20 +299,20 @@ impl Comparison<'_, '_, '_> {
             compared.calls += 1;
             self.played = compared.calls;
             said.extend(step.before.iter().map(|words| shown(words)));
-            said.push(shown(&step.words("{sha}", &self.exam.call)));
+            said.push(shown(&self.exam.call.words("{sha}", &step.values)));
             let (call, bench) = (&self.exam.call, &mut *self.exam.bench);
             bench.plain.send(&step.before)?;
             bench.module.send(&step.before)?;
             let is_strict = history.rigor == Rigor::Same;
             let before = if is_strict { None } else { Some(bench.plain.keys()?) };
-            let yours = bench.plain.run(&step.words(&self.exam.marked, call))?;
-            let ours = bench.module.run(&step.words(ours, call))?;
+            let yours = bench.plain.run(&call.words(&self.exam.marked, &step.values))?;
+            let ours = bench.module.run(&call.words(ours, &step.values))?;
             let beside = self.beside(&yours, &step.values);
             if let Some(what) = beside.filter(|_| history.rigor != Rigor::Odd) {
-                bail!(self::beside(what));
+                bail!(obstacle(what));
             }
-            let sides = Sides { step, yours: &yours, ours: &ours.reply };
-            let what = self.different(&yours, &ours).or_else(|| judge(&sides));
+            let what = self.different(&yours, &ours);
+            let what = what.or_else(|| judge(step, &yours, &ours.reply));
             let is_same = |seen: &Seen| {
                 before.as_ref().is_some_and(|before| seen.after.difference(before).is_none())
             };
@@ -368,8 +360,8 @@ impl Comparison<'_, '_, '_> {
         /// How buyers are asked for one of them, or for what says nothing of them.
         const ASKS: [&str; 6] = ["SISMEMBER", "SMISMEMBER", "EXISTS", "TTL", "PTTL", "TYPE"];
         let text = |key: &Template| key.text(&self.exam.call, values);
-        let keys: Vec<Vec<u8>> = self.candidate.keys.iter().map(text).collect();
-        let buyers = self.candidate.buyers.as_ref().map(|(buyers, _)| text(buyers));
+        let keys: Vec<Vec<u8>> = self.candidate.act.keys().map(text).collect();
+        let buyers = self.candidate.act.buyers.as_ref().map(|(buyers, _)| text(buyers));
         let mut written: Vec<&[u8]> = Vec::new();
         for called in &seen.calls {
             let name = called.name.as_str();

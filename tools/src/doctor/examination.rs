@@ -27,7 +27,7 @@ pub struct Examination<'e, 'b> {
 pub type Plants = Vec<(Cell, Vec<u8>)>;
 
 /// One call, and the keys before and after.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Run {
     pub plants: Plants,
     pub values: Values,

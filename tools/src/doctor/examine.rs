@@ -152,20 +152,16 @@ fn examined(
     let calls = told.map(|call| [call.loosened(), call.clone()]);
     let calls = calls.into_iter().chain((!lua.computes).then(|| usual.clone()));
     let mut exam = Examination { bench, source, text, sha, marked, lua, call: usual[0].clone() };
-    let mut best: Option<Report> = None;
+    // What the call that was told has shown goes before what others have.
+    let mut first: Option<Report> = None;
     for calls in calls {
         let mut one = said.clone();
-        let is_shown = exam.judged(&calls, is_harmless, &mut one)?;
-        let is_over = one.verdict() != Verdict::Undecided || is_shown;
-        // What the call that was told has shown goes before what others have.
-        if is_over || best.is_none() {
-            best = Some(one);
+        if exam.judged(&calls, is_harmless, &mut one)? || one.verdict() != Verdict::Undecided {
+            return Ok(one);
         }
-        if is_over {
-            break;
-        }
+        first.get_or_insert(one);
     }
-    Ok(best.unwrap_or_else(|| {
+    Ok(first.unwrap_or_else(|| {
         said.asks.push(ask(&usual[0], &said.path));
         said.with("It takes a number of keys or arguments that its text does not show.")
     }))

@@ -13,25 +13,11 @@ use crate::passed::{IDS, Ids, UNITS, numbers, values, vary, words};
 use crate::reply::Words;
 use crate::template::Template;
 
-/// One call, and what other clients do before it.
+/// What other clients do before a call, and its values.
 #[derive(Clone)]
 pub struct Step {
     pub before: Vec<Words>,
     pub values: Values,
-    /// How many of KEYS and ARGV the caller forgets, from the last one on.
-    forgets: (usize, usize),
-}
-
-impl Step {
-    /// The call, as one of the servers gets it.
-    pub fn words(&self, sha: &str, call: &Call) -> Words {
-        let mut words = call.words(sha, &self.values);
-        let keys = call.keys.len() - self.forgets.0;
-        words.truncate(words.len() - self.forgets.1);
-        words.drain(3 + keys..3 + call.keys.len());
-        words[2] = keys.to_string().into_bytes();
-        words
-    }
 }
 
 /// How strictly a history is compared.
@@ -102,7 +88,7 @@ struct Writer<'a> {
 }
 
 fn step(before: Vec<Words>, values: Values) -> Step {
-    Step { before, values, forgets: (0, 0) }
+    Step { before, values }
 }
 
 fn command<const N: usize>(words: [&[u8]; N]) -> Words {
@@ -331,8 +317,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Each key of every type, and each argument empty, negative, fractional, a text or missing,
-    /// where a usual call finds what it looks for.
+    /// Each key of every type, and each argument empty, negative, fractional or a text, where a
+    /// usual call finds what it looks for.
     fn damaged(&mut self) {
         let usual = self.values(Ids::Small, 1, 1, 1);
         let before = self.usual(&usual);
@@ -357,11 +343,6 @@ impl Writer<'_> {
                 values.insert(role, odd.into());
                 self.add_one("odd arguments", Rigor::Odd, step(vec![self.usual(&values)], values));
             }
-        }
-        let (keys, args) = (self.call.keys.len(), self.call.args.len());
-        for forgets in (1..=args).map(|args| (0, args)).chain((1..=keys).map(|keys| (keys, 0))) {
-            let step = Step { before: vec![before.clone()], values: usual.clone(), forgets };
-            self.add_one("calls with fewer keys or arguments", Rigor::Odd, step);
         }
     }
 }

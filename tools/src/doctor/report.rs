@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use console::style;
+use console::{Color, style};
 use itertools::Itertools;
 use seckill_tools::sanitize::{is_hidden, sanitize};
 use serde::Serialize;
@@ -76,12 +76,8 @@ impl Report {
 
     /// For people; alone, with its lines of redis.conf.
     pub fn text(&self, alone: bool) -> String {
-        let word = self.verdict().word().to_uppercase();
-        let word = match self.verdict() {
-            Verdict::Broken => style(word).red(),
-            Verdict::Replaceable => style(word).green(),
-            Verdict::Undecided => style(word).yellow(),
-        };
+        let color = [Color::Green, Color::Yellow, Color::Red][self.verdict() as usize];
+        let word = style(self.verdict().word().to_uppercase()).fg(color);
         let mut text = format!("{}: {}\n", self.file, word.bold());
         for seen in &self.seen {
             // What a terminal would obey is escaped already, but for quotes of scripts.
