@@ -18,7 +18,7 @@ pub enum Confirmation {
     /// This payment was accepted, and the order was released since.
     ReleasedSince = 4,
     /// The order was sold under another reference.
-    SecondPayment = 5,
+    DuplicatePayment = 5,
 }
 
 impl Confirmation {
@@ -28,8 +28,8 @@ impl Confirmation {
             Outcome::First => Self::WasSold,
             Outcome::Released => Self::ReleasedSince,
             Outcome::Late => Self::TooLate,
-            Outcome::Second => Self::SecondPayment,
-            Outcome::Unknown => Self::NoSuchOrder,
+            Outcome::Duplicate => Self::DuplicatePayment,
+            Outcome::Unmatched => Self::NoSuchOrder,
         }
     }
 }
@@ -75,8 +75,8 @@ pub fn confirm<F: Facts>(
         Meant::Sale(sale) => Some(sale),
         Meant::Any | Meant::Unmanaged => rules.map(|rules| rules.sale).or(last),
     };
-    let unknown = match known {
-        Some(known) if known.outcome == Outcome::Unknown => Some(known),
+    let unmatched = match known {
+        Some(known) if known.outcome == Outcome::Unmatched => Some(known),
         Some(known) => {
             let paid = (reference, known);
             return again(facts, (request, units), rules, sale, paid);
@@ -86,16 +86,16 @@ pub fn confirm<F: Facts>(
         None => None,
     };
     // A request that names no sale means this one, and no payment of an earlier one.
-    let before = unknown.as_ref().map(|it| it.sale).filter(|before| Some(*before) != sale);
+    let before = unmatched.as_ref().map(|it| it.sale).filter(|before| Some(*before) != sale);
     let before = before.filter(|_| request.sale == Meant::Any);
     let sale = before.or(sale).ok_or(Refusal::NotManaged)?;
     let found = match rules.filter(|_| before.is_none()) {
         Some(rules) => find(facts, rules, request)?,
         None => None,
     };
-    // What was said of a payment that is unknown stands until something else is.
-    let units = units.or(unknown.as_ref().and_then(|it| it.paid));
-    let paid = Paid { reference, sale, units, unknown };
+    // What was said of a payment that is unmatched stands until something else is.
+    let units = units.or(unmatched.as_ref().and_then(|it| it.paid));
+    let paid = Paid { reference, sale, units, unmatched };
     let is_theirs = |it: &Found<_>| it.entry.reference.as_ref() == Some(&paid.reference);
     match found {
         Some(found) if is_refunded && !is_theirs(&found) => {
@@ -103,7 +103,7 @@ pub fn confirm<F: Facts>(
         }
         Some(found) => paid.pay(facts, request, found),
         None if is_refunded => paid.kept(facts, request, Outcome::Late),
-        None => paid.kept(facts, request, Outcome::Unknown),
+        None => paid.kept(facts, request, Outcome::Unmatched),
     }
 }
 
@@ -171,7 +171,7 @@ struct Paid<N> {
     /// How many units it is for, if that was said.
     units: Option<Units>,
     /// What is on record of it.
-    unknown: Option<Payment<N>>,
+    unmatched: Option<Payment<N>>,
 }
 
 impl<N: Clone + Eq> Paid<N> {
@@ -204,7 +204,7 @@ impl<N: Clone + Eq> Paid<N> {
         let entry = &found.entry;
         if entry.state == State::Waiting {
             // It has no units yet.
-            return self.kept(facts, request, Outcome::Unknown);
+            return self.kept(facts, request, Outcome::Unmatched);
         }
         let is_theirs = entry.reference.as_ref() == Some(&self.reference);
         if is_theirs {
@@ -216,7 +216,7 @@ impl<N: Clone + Eq> Paid<N> {
         let is_unpaid = entry.state.is_live() && entry.reference.is_none();
         if is_unpaid && self.units.is_some_and(|units| units < entry.units) {
             // It does not pay all of the order, and so nothing of it.
-            return self.kept(facts, request, Outcome::Unknown);
+            return self.kept(facts, request, Outcome::Unmatched);
         }
         let (answer, outcome, plan) = match entry.state {
             State::Held => (Confirmation::Confirmed, Outcome::First, found.sell(facts)?),
@@ -226,7 +226,7 @@ impl<N: Clone + Eq> Paid<N> {
                 (Confirmation::WasSold, Outcome::First, plan)
             }
             State::Sold if is_theirs => (Confirmation::WasSold, Outcome::First, found.amend()),
-            State::Sold => (Confirmation::SecondPayment, Outcome::Second, found.amend()),
+            State::Sold => (Confirmation::DuplicatePayment, Outcome::Duplicate, found.amend()),
             State::Released(_) if is_theirs => {
                 (Confirmation::ReleasedSince, Outcome::Released, found.amend())
             }
@@ -239,7 +239,7 @@ impl<N: Clone + Eq> Paid<N> {
                 (Confirmation::TooLate, Outcome::Late, found.amend())
             }
         };
-        let pays_nothing = matches!(outcome, Outcome::Late | Outcome::Second)
+        let pays_nothing = matches!(outcome, Outcome::Late | Outcome::Duplicate)
             || outcome == Outcome::Released && !is_theirs;
         if pays_nothing {
             facts.keepable()?;
@@ -256,7 +256,7 @@ impl<N: Clone + Eq> Paid<N> {
         Ok(Decision::Do(answer, plan.into()))
     }
 
-    /// Records it without an order that it could pay: unknown, or late because a person says so.
+    /// Records it without an order that it could pay: unmatched, or late because a person says so.
     fn kept<F: Facts<Name = N>>(
         self,
         facts: &F,
@@ -264,11 +264,11 @@ impl<N: Clone + Eq> Paid<N> {
         outcome: Outcome,
     ) -> Result<Decision<Confirmation, N>, F::Error> {
         let payment = self.record(request, outcome);
-        if let Some(unknown) = self.unknown.filter(|_| outcome == Outcome::Unknown)
-            && unknown.user.as_ref() == Some(&request.user)
-            && (&unknown.id, unknown.paid) == (&request.id, self.units)
+        if let Some(unmatched) = self.unmatched.filter(|_| outcome == Outcome::Unmatched)
+            && unmatched.user.as_ref() == Some(&request.user)
+            && (&unmatched.id, unmatched.paid) == (&request.id, self.units)
         {
-            return Ok(recorded_again((self.reference, unknown)));
+            return Ok(recorded_again((self.reference, unmatched)));
         }
         facts.keepable()?;
         facts.room(Stream::Confirmed)?;

@@ -110,8 +110,8 @@ impl<I: Copy + Eq> PaymentRow<I> {
             Report::Payment { outcome, payment, units } => {
                 match outcome {
                     Outcome::Late => self.is_late = true,
-                    Outcome::Second => self.is_duplicate = true,
-                    Outcome::Unknown => self.is_unmatched = true,
+                    Outcome::Duplicate => self.is_duplicate = true,
+                    Outcome::Unmatched => self.is_unmatched = true,
                     Outcome::First | Outcome::Released => {
                         self.pays = true;
                         self.had = self.had.max(*units);

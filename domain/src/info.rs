@@ -57,10 +57,8 @@ pub static ORDERS_EXPIRED: Field =
     counter(c"orders_expired", "Held orders that were released at their deadline");
 pub static ORDERS_REJECTED: Field =
     counter(c"orders_rejected", "Orders that SECKILL.REJECT released");
-pub static PAYMENTS_TO_REFUND: Field = counter(
-    c"payments_to_refund",
-    "Payments that were announced as late, second or of no known order",
-);
+pub static PAYMENTS_TO_REFUND: Field =
+    counter(c"payments_to_refund", "Payments that were announced as late, duplicate or unmatched");
 pub static LOCKS_ACQUIRED: Field =
     counter(c"locks_acquired", "Locks acquired, including those granted to waiters");
 pub static LOCKS_REFUSED: Field = counter(c"locks_refused", "Calls of LOCK.ACQUIRE answered 0");

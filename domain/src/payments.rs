@@ -17,17 +17,18 @@ pub enum Outcome {
     /// The order was released before: to be refunded.
     Late,
     /// Another payment had paid the order: to be refunded.
-    Second,
+    Duplicate,
     /// There was no such order yet. The only one that is not final: it binds neither the order nor
     /// the payment, and is decided anew each time.
-    Unknown,
+    Unmatched,
 }
 
 /// The word of a payment that is not to be refunded.
 pub const FIRST: &[u8] = b"first";
 
 impl Outcome {
-    const ALL: [Self; 5] = [Self::First, Self::Released, Self::Late, Self::Second, Self::Unknown];
+    const ALL: [Self; 5] =
+        [Self::First, Self::Released, Self::Late, Self::Duplicate, Self::Unmatched];
 
     /// What a word means.
     pub fn parse(word: &[u8]) -> Option<Self> {
@@ -40,8 +41,8 @@ impl Outcome {
             Self::First => "first",
             Self::Released => "released",
             Self::Late => "late",
-            Self::Second => "second",
-            Self::Unknown => "unknown",
+            Self::Duplicate => "duplicate",
+            Self::Unmatched => "unmatched",
         }
     }
 }

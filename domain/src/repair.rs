@@ -31,7 +31,7 @@ pub fn repair<R: Ord + Clone, I: Copy + Eq>(
         }
     }
     for (reference, record) in server.records.iter().filter(|(_, record)| record.is_its) {
-        if !matches!(record.outcome, Outcome::Late | Outcome::Second | Outcome::Unknown) {
+        if !matches!(record.outcome, Outcome::Late | Outcome::Duplicate | Outcome::Unmatched) {
             continue;
         }
         let payment = Paid { reference: reference.clone(), units: record.units };

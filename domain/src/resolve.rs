@@ -138,10 +138,10 @@ pub fn question<R: Ord + Clone, I: Copy + Eq>(
             let record = server.records.get(reference).filter(|record| record.is_its);
             let pays = payment.pays && !payment.is_nothing;
             match record.map(|record| record.outcome) {
-                None | Some(Outcome::Unknown) => pays,
+                None | Some(Outcome::Unmatched) => pays,
                 Some(Outcome::First | Outcome::Released) => !pays,
                 Some(Outcome::Late) => pays && !payment.is_late,
-                Some(Outcome::Second) => pays && !payment.is_duplicate,
+                Some(Outcome::Duplicate) => pays && !payment.is_duplicate,
             }
         };
         asked.has_other_record = account.payments.iter().any(is_other);
@@ -328,8 +328,8 @@ pub fn plan<R: Ord + Clone, I: Copy + Eq>(
         let is_refused = reference.is_some_and(|reference| {
             let record = server.records.get(reference);
             record.is_some_and(|it| match it.outcome {
-                Outcome::Unknown => false,
-                Outcome::Late | Outcome::Second => true,
+                Outcome::Unmatched => false,
+                Outcome::Late | Outcome::Duplicate => true,
                 Outcome::First | Outcome::Released => !it.is_its,
             })
         });

@@ -26,13 +26,13 @@ pub fn payment_question<R: Ord + Clone, I: Copy + Eq>(
     let record = server.records.get(reference).filter(|record| record.is_its);
     let outcome = record.map(|record| record.outcome);
     if !payment.is_in_use() {
-        let is_open = payment.is_unmatched || outcome == Some(Outcome::Unknown);
+        let is_open = payment.is_unmatched || outcome == Some(Outcome::Unmatched);
         return (is_open && !others.have_it).then_some(PaymentQuestion::Unmatched);
     }
     let is_recorded = match outcome {
         Some(Outcome::Late) => payment.is_late,
-        Some(Outcome::Second) => payment.is_duplicate,
-        Some(Outcome::Unknown) => false,
+        Some(Outcome::Duplicate) => payment.is_duplicate,
+        Some(Outcome::Unmatched) => false,
         // The order itself is the question.
         Some(Outcome::First | Outcome::Released) => true,
         None => server.is_over || server.records.contains_key(reference),

@@ -23,7 +23,7 @@ db.execute("CREATE TABLE IF NOT EXISTS refunds (ref TEXT PRIMARY KEY, user TEXT,
 
 LEAST = {"units": 1, "kept": 1, "paid": 1, "deadline": 0, "waited": 0}
 WORDS = {"reason": ("cancelled", "expired", "rejected"), "was": ("held", "sold"),
-         "payment": ("first", "released", "late", "second", "unknown")}
+         "payment": ("first", "released", "late", "duplicate", "unmatched")}
 # Fields that only one stream has; elsewhere they are the shop's own.
 FLAGS = ("norestock", "refunded")
 ONLY_IN = {"paid": CONFIRMED, **dict.fromkeys((*FLAGS, "entry"), RELEASED)}

@@ -49,7 +49,7 @@ rows = set(db.execute("SELECT id, user, units, state FROM orders"))
 assert rows == {("a1", "ann", 2, "sold"), ("b1", "bob", 1, "cancelled"),
                 ("c1", "cat", 1, "held")}, rows
 refunds = list(db.execute("SELECT * FROM refunds"))
-assert refunds == [("p2", "ann", "second")], refunds
+assert refunds == [("p2", "ann", "duplicate")], refunds
 
 # What a dead consumer has left is behind more entries than XAUTOCLAIM looks at in one step.
 for number in range(1_200):

@@ -50,11 +50,11 @@ fn each_payment_is_recorded_once_and_answered_alike() {
     let sale = server.sale_of("7");
     for (request, answer, payment) in [
         ("alice o1 REF pay-1", 2, "first"),
-        ("alice o1 REF pay-2", 5, "second"),
-        ("alice o1 REF pay-2", 5, "second"),
+        ("alice o1 REF pay-2", 5, "duplicate"),
+        ("alice o1 REF pay-2", 5, "duplicate"),
         // Another user learns nothing of the order.
-        ("bob o1 REF pay-3", 0, "unknown"),
-        ("alice o9 REF pay-4", 0, "unknown"),
+        ("bob o1 REF pay-3", 0, "unmatched"),
+        ("alice o9 REF pay-4", 0, "unmatched"),
     ] {
         server.check(&format!("> SECKILL.CONFIRM 7 {request}\n{answer}"));
         let words: Vec<_> = request.split(' ').collect();
@@ -69,8 +69,12 @@ fn each_payment_is_recorded_once_and_answered_alike() {
     let (reply, line) = server.replicated_again("seckill.confirm 7 alice o1");
     let again = "HSETNX seckill:book:7 o1 sold:1:0,ref5:pay-1:alice";
     assert_eq!((reply, line.as_str()), (Value::Int(2), again));
-    let once =
-        [("pay-1", "first"), ("pay-2", "second"), ("pay-3", "unknown"), ("pay-4", "unknown")];
+    let once = [
+        ("pay-1", "first"),
+        ("pay-2", "duplicate"),
+        ("pay-3", "unmatched"),
+        ("pay-4", "unmatched"),
+    ];
     assert_eq!(announced(&server), pairs(&once));
     assert_eq!(server.info_number("seckill_payments_to_refund"), 3);
     server.check("> SECKILL.TRY 7 alice o1\n0");
@@ -112,7 +116,7 @@ fn records_of_an_earlier_version_are_read() {
     server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n1");
     let sale = server.sale_of("7");
     let long = "x".repeat(129);
-    for (reference, outcome) in [("pay-1", "first"), (&long, "late"), ("pay-3", "unknown")] {
+    for (reference, outcome) in [("pay-1", "first"), (&long, "late"), ("pay-3", "unmatched")] {
         server.call(&["HSET", "seckill:payments:7", reference, &format!("{outcome}:{sale}:o1")]);
     }
     server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-1\n2");
@@ -131,8 +135,8 @@ fn a_payment_without_a_sale_is_unknown() {
     let sale = server.sale_of("7");
     server.check("> SECKILL.DROP 7 FORCE => 1\n> SECKILL.CONFIRM 7 alice o1 REF pay-1 => 0");
     server.check("> SECKILL.CONFIRM 7 alice o1 REF pay-2 SALE 5 => 0");
-    server.check(&format!("> HGET seckill:payments:7 pay-1 => unknown:{sale},user5:alice:o1"));
-    server.check("> HGET seckill:payments:7 pay-2 => unknown:5,user5:alice:o1");
+    server.check(&format!("> HGET seckill:payments:7 pay-1 => unmatched:{sale},user5:alice:o1"));
+    server.check("> HGET seckill:payments:7 pay-2 => unmatched:5,user5:alice:o1");
     server.refused("SECKILL.CONFIRM 7 alice o1", "NOVOUCHER");
     server.refused("SECKILL.CONFIRM 8 alice o1 REF pay-1 SALE 5", "NOVOUCHER");
 }

@@ -100,7 +100,7 @@ fn a_payment_for_fewer_units_than_the_order_has_is_unknown() {
     let paid = ["ref", "payment", "paid", "units"];
     let before = server.field("SECKILL.ORDER 7 o1", "state");
     server.check("> SECKILL.CONFIRM 7 alice o1 REF p1 UNITS 2\n0");
-    assert_eq!(last(&server, "stream.orders.confirmed", paid), ["p1", "unknown", "2", ""]);
+    assert_eq!(last(&server, "stream.orders.confirmed", paid), ["p1", "unmatched", "2", ""]);
     assert_eq!(server.field("SECKILL.ORDER 7 o1", "state"), before);
     // Said again it is no news; also without the number, which stands.
     for request in ["REF p1 UNITS 2", "REF p1"] {
@@ -114,7 +114,7 @@ fn a_payment_for_fewer_units_than_the_order_has_is_unknown() {
     server.check("> SECKILL.CONFIRM 7 alice o2 REF p2 REFUND\n3");
     assert_eq!(last(&server, "stream.orders.confirmed", paid), ["p2", "late", "1", ""]);
     server.check("> SECKILL.CONFIRM 7 alice o1 REF p3 UNITS 5\n5");
-    assert_eq!(last(&server, "stream.orders.confirmed", paid), ["p3", "second", "5", "2"]);
+    assert_eq!(last(&server, "stream.orders.confirmed", paid), ["p3", "duplicate", "5", "2"]);
     for request in ["alice o1 UNITS 2", "alice o1 REF p1 UNITS 0", "alice o1 REF p1 UNITS -1"] {
         server.refused(&format!("SECKILL.CONFIRM 7 {request}"), "ERR");
     }

@@ -55,14 +55,14 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
     assert!(orders.keys().eq(served), "{voucher}: the stream and the book differ");
     let mut units: BTreeMap<&str, i64> = BTreeMap::new();
     // Every payment on record was announced once, for what it is on record; one that was of no
-    // known order may have become another since, and was announced as unknown before.
+    // known order may have become another since, and was announced as unmatched before.
     let announced = of(&state.confirmed, voucher).map(|it| (it.of("ref"), it.of("payment")));
     let announced = announced.filter(|(reference, _)| !reference.is_empty());
-    let (unknown, mut announced): (Vec<_>, Vec<_>) =
-        announced.partition(|(_, payment)| *payment == "unknown");
+    let (unmatched, mut announced): (Vec<_>, Vec<_>) =
+        announced.partition(|(_, payment)| *payment == "unmatched");
     let payments = &state.payments[voucher];
-    let unknown: BTreeMap<&str, &str> = unknown.into_iter().collect();
-    announced.extend(unknown.into_iter().filter(|(it, _)| payments[*it] == "unknown"));
+    let unmatched: BTreeMap<&str, &str> = unmatched.into_iter().collect();
+    announced.extend(unmatched.into_iter().filter(|(it, _)| payments[*it] == "unmatched"));
     assert_eq!(announced.len(), payments.len(), "{voucher}: payments");
     // Of an order that was sold and then released: announced as what it was at that time.
     let mut since_release: BTreeSet<&str> = BTreeSet::new();

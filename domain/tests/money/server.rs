@@ -119,7 +119,8 @@ impl Voucher {
         let given = Some(Given { reference, is_refunded: true, units });
         match confirm::confirm(self, &Self::request(user, id), given) {
             Ok(Decision::Do(answer, plan)) => {
-                let is_late = matches!(answer, Confirmation::TooLate | Confirmation::SecondPayment);
+                let is_late =
+                    matches!(answer, Confirmation::TooLate | Confirmation::DuplicatePayment);
                 (is_late, self.apply(plan))
             }
             _ => (false, Vec::new()),

@@ -40,7 +40,7 @@ impl World {
 
 impl Step<'_> {
     /// A payment is recorded and announced once, by the confirmation that brings it, and changes
-    /// only when its order is released. One that is unknown is none yet.
+    /// only when its order is released. One that is unmatched is none yet.
     pub fn check_payment(&self, reference: usize) -> Checked {
         let (before, after) = (self.before.payments[reference], self.after.payments[reference]);
         let paid = self.written.paid[reference];
@@ -48,7 +48,7 @@ impl Step<'_> {
             (None, None) => paid == 0,
             (None, Some(after)) => self.brings(reference, &after) && paid == 1,
             (Some(before), Some(after)) if before == after => paid == 0,
-            (Some(before), Some(after)) if before.outcome == Paid::Unknown => {
+            (Some(before), Some(after)) if before.outcome == Paid::Unmatched => {
                 self.brings(reference, &after) && paid == 1
             }
             (Some(before), Some(after)) => {
@@ -75,7 +75,7 @@ impl Step<'_> {
         let is_its = matches!(record.outcome, Paid::First | Paid::Released);
         let is_its = is_its == has_reference(order, reference);
         let is_named = (record.user, record.id) == (Some(named.user), named.id);
-        // What was said once of an unknown payment stands until something else is said.
+        // What was said once of an unmatched payment stands until something else is said.
         let known = self.before.payments[reference].and_then(|it| it.paid);
         let is_as_said = record.paid == self.action.paid().or(known);
         given.map(usize::from) == Some(reference) && is_named && is_its && is_as_said
@@ -98,7 +98,7 @@ impl Step<'_> {
         let (known, meant) = (paid(self.before), self.meant(named));
         let recorded = reference.map_or(0, |it| self.written.recorded[usize::from(it)]);
         let is_theirs = known.is_some_and(|it| (it.user, it.id) == (Some(named.user), named.id));
-        if let Some(known) = known.filter(|it| it.outcome != Paid::Unknown) {
+        if let Some(known) = known.filter(|it| it.outcome != Paid::Unmatched) {
             // Answered again, whatever has become of the order.
             let is_meant = is_theirs && meant == Some(known.sale);
             let of_sale = self.before.entry(known.id).filter(|_| self.before.sale() == meant);
@@ -118,13 +118,13 @@ impl Step<'_> {
                 "an answer that is not replicated",
             );
         }
-        let Some(after) = paid(self.after).filter(|it| it.outcome != Paid::Unknown) else {
+        let Some(after) = paid(self.after).filter(|it| it.outcome != Paid::Unmatched) else {
             return self.check_unpaid(named, reference, is_refunded, answer);
         };
         let is_earlier = known.is_some_and(|it| named.sale.is_none() && Some(it.sale) != meant);
         let sale = known.map(|it| it.sale).filter(|_| is_earlier).or(meant);
         ensure(Some(after.sale) == sale && recorded == 1, "a payment of another sale")?;
-        let keeps = matches!(after.outcome, Paid::Late | Paid::Second | Paid::Released);
+        let keeps = matches!(after.outcome, Paid::Late | Paid::Duplicate | Paid::Released);
         ensure(!keeps || !self.before.is_full, "a payment is kept though memory is full")?;
         if is_refunded {
             let is_late = after.outcome == Paid::Late && self.before.book == self.after.book;
@@ -133,7 +133,7 @@ impl Step<'_> {
                 "a payment that a person refunds is none to be refunded",
             );
         }
-        ensure(!is_earlier, "an unknown payment of an earlier sale pays")?;
+        ensure(!is_earlier, "an unmatched payment of an earlier sale pays")?;
         self.check_order_paid(named, reference, Some(after.outcome), answer)
     }
 
@@ -185,7 +185,7 @@ impl Step<'_> {
         let record = self.after.payments[reference].map(|it| (it.user, it.id));
         let is_recorded =
             record == Some((Some(named.user), named.id)) && self.written.recorded[reference] == 1;
-        ensure(paid && is_recorded, "an unknown payment is not recorded once")?;
+        ensure(paid && is_recorded, "an unmatched payment is not recorded once")?;
         ensure(is_same || !self.before.is_full, "a payment is kept though memory is full")
     }
 
@@ -193,8 +193,8 @@ impl Step<'_> {
     fn has_more(&self, named: &Named) -> bool {
         let given = self.action.pays().and_then(|(_, reference)| reference);
         let known = given.and_then(|it| self.before.payments[usize::from(it)]);
-        let unknown = known.filter(|it| it.outcome == Paid::Unknown);
-        let units = self.action.paid().or(unknown.and_then(|it| it.paid));
+        let unmatched = known.filter(|it| it.outcome == Paid::Unmatched);
+        let units = self.action.paid().or(unmatched.and_then(|it| it.paid));
         let order = self.named(named).map(|(before, _)| before);
         let order = order.filter(|it| it.state.is_live() && !it.is_overdue(NOW));
         let is_unpaid = |it: &Entry<u8>| it.reference.is_none();
@@ -244,7 +244,7 @@ impl Step<'_> {
         let Ok(Answer::Confirm(answer)) = answer else { return Err("a confirmation is refused") };
         ensure(self.written.anything, "an answer that is not replicated")?;
         let (is_right, wanted) = match answer {
-            Confirmation::NoSuchOrder => (false, Paid::Unknown),
+            Confirmation::NoSuchOrder => (false, Paid::Unmatched),
             Confirmation::Confirmed => {
                 (before.state == State::Held && after.state == State::Sold, Paid::First)
             }
@@ -258,9 +258,9 @@ impl Step<'_> {
                 let is_late = reference.is_none() || !takes_first;
                 (!was_sold && after.state.is_released() && is_late, Paid::Late)
             }
-            Confirmation::SecondPayment => {
+            Confirmation::DuplicatePayment => {
                 let is_so = before.reference.is_some_and(is_second);
-                (was_sold && before == after && is_so, Paid::Second)
+                (was_sold && before == after && is_so, Paid::Duplicate)
             }
             // Only the first payment of an order that was sold without any.
             Confirmation::ReleasedSince => {
@@ -312,7 +312,7 @@ impl Step<'_> {
             Confirmation::Confirmed => !is_overdue && after.state == State::Held,
             Confirmation::WasSold => after.state == State::Sold,
             Confirmation::TooLate => after.state.is_released(),
-            Confirmation::ReleasedSince | Confirmation::SecondPayment => false,
+            Confirmation::ReleasedSince | Confirmation::DuplicatePayment => false,
         };
         ensure(is_right, "a reservation is not what was answered")
     }

@@ -208,7 +208,7 @@ pub const PLANTED: &[Planted] = &[
         plan.payment = plan.payment.filter(|_| !matches!(action, Action::Confirm(..)));
         plan.payment.is_some() || !matches!(action, Action::Confirm(_, Some(_)))
     }),
-    written("a second payment is taken for the first", |plan, _| {
+    written("a duplicate payment is taken for the first", |plan, _| {
         if let Some((_, payment)) = &mut plan.payment {
             payment.outcome = Outcome::First;
         }

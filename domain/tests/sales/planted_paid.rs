@@ -16,46 +16,46 @@ fn each_payment(world: &mut World, action: &Action, change: impl Fn(&mut Payment
     }
 }
 
-fn is_unknown(payment: &Payment<u8>) -> bool {
-    payment.outcome == Outcome::Unknown
+fn is_unmatched(payment: &Payment<u8>) -> bool {
+    payment.outcome == Outcome::Unmatched
 }
 
 pub const PLANTED_PAID: &[Planted] = &[
     seen("a payment is answered to another user", |world, action| {
         if let Action::Confirm(named, _) = action {
             each_payment(world, action, |it| {
-                if !is_unknown(it) {
+                if !is_unmatched(it) {
                     it.user = Some(named.user);
                 }
             });
         }
     }),
-    seen("an unknown payment is final", |world, action| {
+    seen("an unmatched payment is final", |world, action| {
         each_payment(world, action, |it| {
-            if is_unknown(it) {
+            if is_unmatched(it) {
                 it.outcome = Outcome::Late;
             }
         });
     }),
-    seen("an unknown payment binds its reference", |world, action| {
+    seen("an unmatched payment binds its reference", |world, action| {
         each_payment(world, action, |it| {
-            if is_unknown(it) {
+            if is_unmatched(it) {
                 it.outcome = Outcome::First;
             }
         });
     }),
-    seen("an unknown payment of an earlier sale pays", |world, action| {
+    seen("an unmatched payment of an earlier sale pays", |world, action| {
         if let Some(sale) = world.sale() {
             each_payment(world, action, |it| {
-                if is_unknown(it) {
+                if is_unmatched(it) {
                     it.sale = sale;
                 }
             });
         }
     }),
-    seen("a repeat of an unknown payment is announced again", |world, action| {
+    seen("a repeat of an unmatched payment is announced again", |world, action| {
         each_payment(world, action, |it| {
-            if is_unknown(it) {
+            if is_unmatched(it) {
                 it.user = None;
             }
         });

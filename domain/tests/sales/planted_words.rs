@@ -100,12 +100,12 @@ pub const PLANTED_WORDS: &[Planted] = &[
             world.payments.iter_mut().flatten().for_each(|it| it.paid = action.paid());
         }
     }),
-    seen("the units of an unknown payment are forgotten", |world, action| {
+    seen("the units of an unmatched payment are forgotten", |world, action| {
         if matches!(action, Action::Confirm(..)) {
-            let unknown = |it: &mut domain::payments::Payment<u8>| {
-                it.paid = it.paid.filter(|_| it.outcome != Outcome::Unknown);
+            let unmatched = |it: &mut domain::payments::Payment<u8>| {
+                it.paid = it.paid.filter(|_| it.outcome != Outcome::Unmatched);
             };
-            world.payments.iter_mut().flatten().for_each(unknown);
+            world.payments.iter_mut().flatten().for_each(unmatched);
         }
     }),
     written("the book does not say what was paid", |plan, action| {

@@ -42,21 +42,21 @@ fn confirmed(world: World, reference: u8, said: i64) -> Result<(Confirmation, Fl
 
 #[test]
 fn a_payment_pays_an_order_of_as_many_units_or_fewer() {
-    use Confirmation::{Confirmed, NoSuchOrder, ReleasedSince, SecondPayment, TooLate, WasSold};
-    use Outcome::{First, Late, Released, Second, Unknown};
+    use Confirmation::{Confirmed, DuplicatePayment, NoSuchOrder, ReleasedSince, TooLate, WasSold};
+    use Outcome::{Duplicate, First, Late, Released, Unmatched};
     let held = with_order(State::Held, 3, Some(6), 9);
     let sold = with_order(State::Sold, 3, Some(6), 9);
     let expired = with_order(State::Released(Reason::Expired), 3, Some(9), 9);
     let released = paid(CANCELLED, 3, None, 0);
     for (world, said, answer, outcome, is_in_book) in [
         (held, 0, Confirmed, First, true),
-        (held, 2, NoSuchOrder, Unknown, false),
+        (held, 2, NoSuchOrder, Unmatched, false),
         (held, 3, Confirmed, First, true),
         (held, 4, Confirmed, First, true),
-        (sold, 2, NoSuchOrder, Unknown, false),
+        (sold, 2, NoSuchOrder, Unmatched, false),
         (sold, 3, WasSold, First, true),
         (sold, i64::MAX, WasSold, First, true),
-        (paid(State::Sold, 3, Some(1), 3), 1, SecondPayment, Second, false),
+        (paid(State::Sold, 3, Some(1), 3), 1, DuplicatePayment, Duplicate, false),
         (expired, 1, TooLate, Late, false),
         (expired, 0, TooLate, Late, false),
         (released, 0, ReleasedSince, Released, true),
@@ -104,11 +104,12 @@ fn the_units_of_a_payment_that_is_final_stay() {
 }
 
 #[test]
-fn the_units_of_an_unknown_payment_are_what_was_said_last() {
+fn the_units_of_an_unmatched_payment_are_what_was_said_last() {
     let mut world = with_order(State::Held, 3, Some(6), 9);
     let sale = world.sale().unwrap();
-    let unknown = Payment { outcome: Outcome::Unknown, sale, paid: units(2), user: Some(0), id: 0 };
-    world.payments[0] = Some(unknown);
+    let unmatched =
+        Payment { outcome: Outcome::Unmatched, sale, paid: units(2), user: Some(0), id: 0 };
+    world.payments[0] = Some(unmatched);
     for (said, answer, paid, is_told) in [
         (0, Confirmation::NoSuchOrder, 2, false),
         (2, Confirmation::NoSuchOrder, 2, false),

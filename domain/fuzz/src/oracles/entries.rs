@@ -90,7 +90,7 @@ fn written(which: Which, input: &mut Input<'_>) {
         Which::Orders => Says::Accepted { deadline: positive(first), waited: positive(second) },
         Which::Confirmed => {
             let paid = Units::new(first).filter(|_| reference.is_some());
-            let all = [Outcome::First, Outcome::Late, Outcome::Second, Outcome::Unknown];
+            let all = [Outcome::First, Outcome::Late, Outcome::Duplicate, Outcome::Unmatched];
             match all[usize::from(input.below(4))] {
                 Outcome::First => Says::Confirmed { reference, paid },
                 outcome => Says::Payment { outcome, reference, paid },

@@ -47,8 +47,8 @@ impl ChangeLine {
             Report::Payment { outcome, payment, units } => {
                 let says = match outcome {
                     Paid::Late => "late",
-                    Paid::Second => "duplicate",
-                    Paid::Unknown => "unmatched",
+                    Paid::Duplicate => "duplicate",
+                    Paid::Unmatched => "unmatched",
                     Paid::First | Paid::Released => "released",
                 };
                 (says, *units, None, Some(payment))

@@ -63,7 +63,7 @@ class CommandsTest {
         assertThat(client.extend(bobs, Duration.ofMinutes(9))).isEqualTo(Extension.EXTENDED);
         assertThat(client.confirm(alices, "pay-1")).isEqualTo(Confirmation.CONFIRMED);
         assertThat(client.confirm(alices)).isEqualTo(Confirmation.ALREADY_SOLD);
-        assertThat(client.confirm(alices, "pay-2")).isEqualTo(Confirmation.SECOND_PAYMENT);
+        assertThat(client.confirm(alices, "pay-2")).isEqualTo(Confirmation.DUPLICATE_PAYMENT);
         Until.fails(() -> client.confirm(bobs, "pay-1"), Code.REF);
         aPersonRefunds(alices);
         assertThat(client.confirm(OrderRef.of("7", "alice", "none")))

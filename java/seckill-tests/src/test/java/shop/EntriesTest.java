@@ -182,13 +182,13 @@ class EntriesTest {
         assertThat(keyOf("a", "b:c")).isEqualTo("placed::a:b%3Ac");
         OrderRef order = OrderRef.of("v", "u", "1");
         for (PaymentToRefund.Reason reason : PaymentToRefund.Reason.values()) {
-            // What is unknown may become late or second: that is another event.
-            boolean unknown = reason == PaymentToRefund.Reason.UNKNOWN;
+            // An unmatched payment may become late or a duplicate: that is another event.
+            boolean unmatched = reason == PaymentToRefund.Reason.UNMATCHED;
             assertThat(new PaymentToRefund(order, 1, null, "p:1", reason, ENTRY).idempotencyKey())
-                    .isEqualTo("refund::v:1:p%3A1" + (unknown ? ":unknown" : ""));
+                    .isEqualTo("refund::v:1:p%3A1" + (unmatched ? ":unmatched" : ""));
             // It is announced again if it is said to be for another number of units.
             assertThat(new PaymentToRefund(order, 1, 2L, "p:1", reason, ENTRY).idempotencyKey())
-                    .isEqualTo("refund::v:1:p%3A1" + (unknown ? ":unknown:2" : ""));
+                    .isEqualTo("refund::v:1:p%3A1" + (unmatched ? ":unmatched:2" : ""));
         }
     }
 

@@ -100,7 +100,7 @@ class OrderListenerTest {
                 .extracting(PaymentToRefund::paymentRef, PaymentToRefund::reason,
                         PaymentToRefund::units)
                 .containsExactly(
-                        tuple("p2", Reason.SECOND, 3L), tuple("p3", Reason.UNKNOWN, 1L),
+                        tuple("p2", Reason.DUPLICATE, 3L), tuple("p3", Reason.UNMATCHED, 1L),
                         tuple("p4", Reason.LATE, 1L));
         assertThat(recorder.handled(OrderReleased.class))
                 .extracting(OrderReleased::units, OrderReleased::kept, OrderReleased::paymentRef)

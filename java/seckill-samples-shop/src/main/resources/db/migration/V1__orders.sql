@@ -10,8 +10,8 @@ CREATE TABLE orders (
     PRIMARY KEY (voucher, sale, order_id)
 )${bytewise};
 
--- What is to be paid back, and for how many units. On what is unknown a person decides: if it
--- turns out to be late or second, that is another row.
+-- What is to be paid back, and for how many units. An operator decides on an unmatched one: if it
+-- turns out to be late or a duplicate, that is another row.
 CREATE TABLE refunds (
     event    VARCHAR(512) NOT NULL PRIMARY KEY,
     payment  VARCHAR(128) NOT NULL,

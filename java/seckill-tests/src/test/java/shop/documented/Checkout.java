@@ -47,7 +47,7 @@ class Checkout {
         return done.refund() ? "refund" : "look";
     }
 
-    /** Payments that have bought nothing; on UNKNOWN ones a person decides. */
+    /** Payments that have bought nothing; an operator decides on UNMATCHED ones. */
     @SeckillOrderListener(group = "refunds")
     void refund(PaymentToRefund payment, String idempotencyKey) {
         refunds.put(idempotencyKey, payment.reason() + " " + payment.paymentRef());

@@ -107,11 +107,11 @@ class DocumentationTest {
             await().untilAsserted(() ->
                     assertThat(checkout.refunds.values())
                             .containsExactlyInAnyOrder(
-                                    "LATE p-2", "UNKNOWN p-3", "SECOND p-4", "1 of p-1"));
+                                    "LATE p-2", "UNMATCHED p-3", "DUPLICATE p-4", "1 of p-1"));
             OrderRef daves = OrderRef.of("7", "dave", "1004").inSale(sale);
             assertThat(seckill.recordRefund(daves, "p-3")).isEqualTo(Confirmation.TOO_LATE);
             await().until(() -> checkout.refunds.containsValue("LATE p-3"));
-            assertThat(checkout.refunds).hasSize(5).containsValue("UNKNOWN p-3");
+            assertThat(checkout.refunds).hasSize(5).containsValue("UNMATCHED p-3");
             assertThat(seckill.audit("7").differences()).isEmpty();
         }
     }

@@ -19,7 +19,7 @@ public enum Confirmation {
      */
     RELEASED_SINCE,
     /** The order was sold by another payment: refund this one. */
-    SECOND_PAYMENT;
+    DUPLICATE_PAYMENT;
 
     /** The goods are the user's: hand them over. */
     public boolean ship() {
@@ -28,7 +28,7 @@ public enum Confirmation {
 
     /** This payment has bought nothing: return all of it, once. */
     public boolean refund() {
-        return this == TOO_LATE || this == SECOND_PAYMENT;
+        return this == TOO_LATE || this == DUPLICATE_PAYMENT;
     }
 
     /**

@@ -63,8 +63,8 @@ public sealed interface OrderEvent {
     /**
      * A payment that has bought nothing: refund it, or find out what it was for. It comes once for
      * each reference, and perhaps again after the server has lost its last writes, under the same
-     * key. One that is unknown comes a second time, under another key, if it turns out to be late
-     * or second.
+     * key. An unmatched one comes again, under another key, if it turns out to be late or a
+     * duplicate.
      *
      * @param order the order that was to be paid, which may not exist
      * @param units how many units that order has, or had; 1 if it does not exist
@@ -84,15 +84,15 @@ public sealed interface OrderEvent {
              */
             RELEASED,
             /** The order was sold by another payment: refund this one. */
-            SECOND,
+            DUPLICATE,
             /**
-             * The user has no such order: a person decides, and says so by {@link
+             * The user has no such order: an operator decides, and says so by {@link
              * io.github.seckill.client.Commands#recordRefund} before it is refunded.
              */
-            UNKNOWN
+            UNMATCHED
         }
 
-        /** For how many units it is to be refunded; if unknown, once that is decided. */
+        /** For how many units it is to be refunded; if unmatched, once that is decided. */
         public long unitsToRefund() {
             return paid == null ? units : paid;
         }
@@ -125,7 +125,7 @@ public sealed interface OrderEvent {
      * The same for every delivery of this event, and different for any other event: for a column
      * with a unique index, or an HTTP header. It consists of the kind, the sale, the voucher and
      * the order id; and, to tell several of an order apart, of the reference of a {@link
-     * PaymentToRefund}, whether that is unknown, and then of the units that it is for; and of the
+     * PaymentToRefund}, whether that is unmatched, and then of the units that it is for; and of the
      * units kept at a release. The user is not in it: an order id that another user has is a
      * mistake, not a repetition.
      */
@@ -136,10 +136,10 @@ public sealed interface OrderEvent {
                 escape(order.voucher()), escape(order.orderId()));
         if (this instanceof PaymentToRefund payment) {
             String known = key + ":" + escape(payment.paymentRef());
-            if (payment.reason() != PaymentToRefund.Reason.UNKNOWN) {
+            if (payment.reason() != PaymentToRefund.Reason.UNMATCHED) {
                 return known;
             }
-            return known + ":unknown" + (payment.paid() == null ? "" : ":" + payment.paid());
+            return known + ":unmatched" + (payment.paid() == null ? "" : ":" + payment.paid());
         }
         return this instanceof OrderReleased released && released.kept() > 0
                 ? key + ":" + released.kept()

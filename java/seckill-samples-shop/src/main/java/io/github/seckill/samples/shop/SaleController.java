@@ -85,7 +85,7 @@ class SaleController {
         return status(switch (done) {
                     case CONFIRMED, ALREADY_SOLD -> HttpStatus.NO_CONTENT;
                     // It has bought nothing: OrderRows writes down the refund.
-                    case TOO_LATE, SECOND_PAYMENT, RELEASED_SINCE -> HttpStatus.CONFLICT;
+                    case TOO_LATE, DUPLICATE_PAYMENT, RELEASED_SINCE -> HttpStatus.CONFLICT;
                     case NO_ORDER -> HttpStatus.NOT_FOUND;
                 });
     }

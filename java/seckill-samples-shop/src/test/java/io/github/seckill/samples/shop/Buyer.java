@@ -138,7 +138,7 @@ final class Buyer implements Callable<Buyer> {
             return Optional.of("payment-" + orderId + " late");
         }
         return paid == 204 && manner == Manner.PAYS_AGAIN
-                ? Optional.of("again-" + orderId + " second")
+                ? Optional.of("again-" + orderId + " duplicate")
                 : Optional.empty();
     }
 

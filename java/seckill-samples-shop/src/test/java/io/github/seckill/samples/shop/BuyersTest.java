@@ -115,7 +115,7 @@ class BuyersTest {
                 .as("orders with other payments").isEmpty();
         List<String> refunds = buyers.stream().flatMap(buyer -> buyer.refund().stream()).toList();
         assertThat(refunds).anyMatch(refund -> refund.endsWith(" late"))
-                .anyMatch(refund -> refund.endsWith(" second"))
+                .anyMatch(refund -> refund.endsWith(" duplicate"))
                 .anyMatch(refund -> refund.endsWith(" cancelled"));
         await().atMost(SETTLED).untilAsserted(() ->
                 assertThat(texts("SELECT CONCAT(payment, ' ', reason) FROM refunds"))

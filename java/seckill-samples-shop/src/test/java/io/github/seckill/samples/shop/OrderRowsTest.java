@@ -75,11 +75,11 @@ class OrderRowsTest {
         String longest = "a".repeat(128);
         OrderRef order = OrderRef.of(longest, longest, longest).inSale((1L << 53) - 1);
         PaymentToRefund payment = new PaymentToRefund(
-                order, 1, Long.MAX_VALUE, longest, PaymentToRefund.Reason.UNKNOWN,
+                order, 1, Long.MAX_VALUE, longest, PaymentToRefund.Reason.UNMATCHED,
                 new StreamEntry("stream.orders.confirmed", "shop", "1-1", 1));
         rows.refund(payment, payment.idempotencyKey());
         rows.refund(payment, payment.idempotencyKey());
-        assertThat(refundsOf(order)).containsExactly("unknown " + Long.MAX_VALUE);
+        assertThat(refundsOf(order)).containsExactly("unmatched " + Long.MAX_VALUE);
     }
 
     private List<String> refundsOf(OrderRef order) {
