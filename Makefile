@@ -1,4 +1,4 @@
-# What a person types often. What is done once a release, or for one purpose, is a script with --help
+# What is typed often. What is done once a release, or for one purpose, is a script with --help
 # (CONTRIBUTING.md lists them); logic lives in scripts/, tools/ and benches/.
 #
 #   REDIS_SERVER=path make test     against another server, say one that scripts/servers printed
@@ -29,7 +29,7 @@ run: ## a sale of 20 seconds to watch in the browser, with rows, proved; server 
 demo: ## sells 1,000 units to 100,000 tries at once, makes rows of them, proves it, and ends
 	@scripts/run demo
 
-demo-managed: ## a sale whose unpaid units go to the first in line
+demo-managed: ## a sale whose unpaid units go to the first in the queue
 	@scripts/run demo --managed --hold 1s --cancel-share 0.1 --waitlist
 
 # Tests wait most of their time, for servers and for what takes a second: with as many threads as

@@ -67,9 +67,9 @@ counters! {
     LOCKS_ACQUIRED,
     LOCKS_REFUSED,
     LOCKS_RELEASED,
-    /// How many clients are in line now.
+    /// How many clients are in the queue now.
     LOCKS_WAITING,
-    /// The time that clients were in line, counted when they leave it.
+    /// The time that clients were in the queue, counted when they leave it.
     LOCKS_WAITED_MS,
     PRIZES_DRAWN,
     /// Calls of scripts that became commands.

@@ -83,7 +83,7 @@ impl Manner {
     }
 }
 
-/// Releases the lock of this owner, by the usual script or by the command.
+/// Releases the lock of this owner, by unlock.lua or by the command.
 pub fn release(is_script: bool, lock: &str, token: &str) -> Vec<String> {
     let mut words = match is_script {
         true => evalsha(UNLOCK, &[lock]),
@@ -98,7 +98,7 @@ pub fn token(number: usize) -> String {
     format!("7f9c24e5-1a63-4d0b-b1ce-5e0a4e7d2c11:{number}")
 }
 
-/// Waits in line for the lock.
+/// Waits in the queue for the lock.
 pub fn waiting_request(token: &str) -> Vec<u8> {
     request(&["LOCK.ACQUIRE", LOCK, token, LEASE_MS, "BLOCK", "3600000"])
 }
@@ -138,12 +138,12 @@ pub struct Count {
     /// Acquisitions by another client than the previous owner.
     pub hand_overs: u64,
     /// From the first request of an acquisition to its success, in nanoseconds.
-    pub in_line: Histogram<u64>,
+    pub in_queue: Histogram<u64>,
 }
 
 impl Count {
     fn new() -> Result<Self> {
-        Ok(Self { commands: 0, acquisitions: 0, hand_overs: 0, in_line: histogram()? })
+        Ok(Self { commands: 0, acquisitions: 0, hand_overs: 0, in_queue: histogram()? })
     }
 }
 
@@ -233,7 +233,7 @@ impl Crowd {
     /// The member has the lock, and releases it at once.
     fn enter(&mut self, number: usize) -> Result<()> {
         let member = &mut self.members[number];
-        self.count.in_line.record(member.came.elapsed().as_nanos() as u64)?;
+        self.count.in_queue.record(member.came.elapsed().as_nanos() as u64)?;
         self.count.acquisitions += 1;
         self.count.hand_overs += u64::from(self.last_owner != Some(number));
         self.last_owner = Some(number);

@@ -1,5 +1,5 @@
 //! Very many holds due in the same millisecond: how long until all are released, and how long
-//! other clients wait for a PING meanwhile; and fewer, whose units go to orders in line.
+//! other clients wait for a PING meanwhile; and fewer, whose units go to orders in the queue.
 
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -52,8 +52,8 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
             }
             // Orders that are served are held again.
             let due: usize = stand.run(&["ZCOUNT", &holds, "0", &DEADLINE_MS.to_string()])?;
-            let in_line: usize = stand.run(&["ZCARD", &line_key])?;
-            Ok(due > 0 || in_line > waiting.saturating_sub(orders))
+            let in_queue: usize = stand.run(&["ZCARD", &line_key])?;
+            Ok(due > 0 || in_queue > waiting.saturating_sub(orders))
         })?;
         let took = start.elapsed().as_secs_f64() * 1e3;
         let served = orders.min(waiting);

@@ -31,7 +31,7 @@ is measured:
 - *BLPOP of the one token*: the client that pops the only element of a list holds the lock. It
   has no owner and no lease: if a holder dies, all others wait forever.
 
-A hand-over is an acquisition by a client other than the previous owner. The time in line is
+A hand-over is an acquisition by a client other than the previous owner. The time in the queue is
 that from the first request to the acquisition. Server CPU is that of the main thread, divided
 by the hand-overs. All clients ask at the same moment, each once:
 
@@ -43,7 +43,7 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
     for manner in MANNERS {
         burst.push(manner.label(), contention(size, manner)?);
     }
-    Ok(vec![pairs(size)?, burst, killed(size)?, in_line(size)?])
+    Ok(vec![pairs(size)?, burst, killed(size)?, in_queue(size)?])
 }
 
 /// An acquisition and its release by a single client.
@@ -93,8 +93,8 @@ fn contention(size: &Size, manner: Manner) -> Result<Costs> {
         let hand_overs = count.hand_overs as f64;
         rounds.push([
             (HAND_OVERS, hand_overs / took),
-            ("in line p50, ms", micros(&count.in_line, 0.5) / 1e3),
-            ("p99, ms", micros(&count.in_line, 0.99) / 1e3),
+            ("in the queue p50, ms", micros(&count.in_queue, 0.5) / 1e3),
+            ("p99, ms", micros(&count.in_queue, 0.99) / 1e3),
             ("commands per acquisition", count.commands as f64 / count.acquisitions as f64),
             ("server CPU per hand-over, us", cpu * 1e6 / hand_overs),
         ]);
@@ -110,7 +110,7 @@ fn contention(size: &Size, manner: Manner) -> Result<Costs> {
     Ok((0..rounds[0].len()).map(middle).collect())
 }
 
-/// How long until the next client in line has a lock that was acquired with SESSION, after the
+/// How long until the next client in the queue has a lock that was acquired with SESSION, after the
 /// holder's connection is closed, as the system does for a killed process.
 fn killed(size: &Size) -> Result<Table> {
     let mut stand = Stand::new(false)?;
@@ -179,15 +179,15 @@ fn next_holder(line: &mut Vec<UnixStream>) -> Result<UnixStream> {
 }
 
 /// The memory of a waiter, and the times of another client's PING.
-fn in_line(size: &Size) -> Result<Table> {
+fn in_queue(size: &Size) -> Result<Table> {
     let mut stand = Stand::new(false)?;
     let mut pinger = connect(&stand.socket)?;
     let alone = pings(&mut pinger, || Ok(()))?;
     let () = stand.run(&["SET", LOCK, "first"])?;
-    let bounds = format!("{0} {0} {0}", size.in_line);
+    let bounds = format!("{0} {0} {0}", size.in_queue);
     let () = stand.run(&["CONFIG", "SET", "seckill.lock-waiters-max", &bounds])?;
     let mut streams: Vec<UnixStream> =
-        (0..size.in_line).map(|_| connect(&stand.socket)).collect::<Result<_>>()?;
+        (0..size.in_queue).map(|_| connect(&stand.socket)).collect::<Result<_>>()?;
     // A connection only has its buffers after its first command.
     streams.iter_mut().try_for_each(ping)?;
     let memory = |stand: &mut Stand| Ok(stand.info("memory", "used_memory")?.parse::<f64>()?);
@@ -195,9 +195,9 @@ fn in_line(size: &Size) -> Result<Table> {
     for (number, stream) in streams.iter_mut().enumerate() {
         stream.write_all(&waiting_request(&token(number)))?;
     }
-    wait_for_line(&mut stand, size.in_line)?;
+    wait_for_line(&mut stand, size.in_queue)?;
     let after: Result<f64> = memory(&mut stand);
-    let kilobytes = (after? - before) / size.in_line as f64 / 1024.0;
+    let kilobytes = (after? - before) / size.in_queue as f64 / 1024.0;
     let waiting = pings(&mut pinger, || Ok(()))?;
     let () = stand.run(&["LOCK.RELEASE", LOCK, "first"])?;
     let mut holders = streams.iter_mut().enumerate();
@@ -211,7 +211,7 @@ fn in_line(size: &Size) -> Result<Table> {
         }
         Ok(stream.write_all(&request(&release(false, LOCK, &token(number))))?)
     })?;
-    let title = format!("{} clients in line", thousands(size.in_line));
+    let title = format!("{} clients in the queue", thousands(size.in_queue));
     let mut table = Table::new(title, &[""], &[]);
     table.note = format!(
         "A waiter needs {kilobytes:.1} KB beyond its connection. Nearly all of that is the reply \

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Measures the module side by side with the usual scripts and with GET on a real server.
+/// Measures the module side by side with seckill.lua, unlock.lua and GET on a real server.
 #[derive(Parser)]
 #[command(name = "side_by_side")]
 pub struct Options {
@@ -61,8 +61,8 @@ pub struct Size {
     pub orders_weighed: usize,
     /// Holds due at once.
     pub holds: usize,
-    /// Clients in line at once.
-    pub in_line: usize,
+    /// Clients in the queue at once.
+    pub in_queue: usize,
 }
 
 const WHOLE: Size = Size {
@@ -75,7 +75,7 @@ const WHOLE: Size = Size {
     orders_sold: &[1_000, 10_000, 100_000],
     orders_weighed: 100_000,
     holds: 1_000_000,
-    in_line: 10_000,
+    in_queue: 10_000,
 };
 
 const SMOKE: Size = Size {
@@ -88,5 +88,5 @@ const SMOKE: Size = Size {
     orders_sold: &[1_000, 10_000],
     orders_weighed: 2_000,
     holds: 50_000,
-    in_line: 500,
+    in_queue: 500,
 };

@@ -9,14 +9,14 @@ use crate::Result;
 use crate::harness::{Builder, Server, wait_for};
 use crate::wire::{Lanes, Load};
 
-/// The usual script of flash sales, and that one as a single call of SECKILL.TRY.
+/// seckill.lua, and the same as a single call of SECKILL.TRY.
 pub const BUY: &str = include_str!("../../tools/src/rush/seckill.lua");
 pub const BUY_ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
-/// The usual script with its keys declared, as a cluster demands.
+/// seckill.lua with its keys declared, as a cluster demands.
 pub const BUY_DECLARED: &str = include_str!("scripts/try_declared.lua");
 /// Many tries in one script.
 pub const BUY_BATCH: &str = include_str!("scripts/try_batch.lua");
-/// The usual script that releases a lock, and one that also signals a client that waits with BLPOP.
+/// unlock.lua, and one that also signals a client that waits with BLPOP.
 pub const UNLOCK: &str = include_str!("../../tests/it/unlock.lua");
 pub const UNLOCK_AND_SIGNAL: &str = include_str!("scripts/unlock_and_signal.lua");
 /// What the commands on a managed voucher do.
@@ -118,7 +118,7 @@ impl Stand {
         info.get(field).ok_or_else(|| format!("INFO {section} has no {field}").into())
     }
 
-    /// Sets whether the server answers the usual script natively.
+    /// Sets whether the server answers seckill.lua natively.
     pub fn answer_natively(&mut self, is_native: bool) -> Result<()> {
         let entry = format!("{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]", evalsha(BUY, &[])[1]);
         self.run(&["CONFIG", "SET", "seckill.scripts", if is_native { &entry } else { "" }])

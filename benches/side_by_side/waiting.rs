@@ -18,12 +18,12 @@ const IN_MIDDLE: &str = "left in the middle";
 const AT_END: &str = "left at the end";
 
 const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
-/// Orders per turn, which must be fewer than are in line.
+/// Orders per turn, which must be fewer than are in the queue.
 const EACH: usize = 500;
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
     let contenders = [JOINED, AT_HEAD, IN_MIDDLE, AT_END, SERVED];
-    let mut table = Table::new(TITLE, &["orders in line"], &[]);
+    let mut table = Table::new(TITLE, &["orders in the queue"], &[]);
     table.note = "The cancellation by which an order is served is included.".to_owned();
     for &length in size.orders_sold {
         let mut line = Line::new(length)?;

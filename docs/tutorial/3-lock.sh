@@ -20,6 +20,6 @@ echo "  ann is done, LOCK.RELEASE: $(redis LOCK.RELEASE lock ann)"
 echo "  cat tries, while ben works: $(redis LOCK.ACQUIRE lock cat 60000)"
 redis LOCK.ACQUIRE lock cat 60000 BLOCK 60000 >>"$answers" &
 until [ "$(redis LOCK.INFO lock | tail -n 1)" = 1 ]; do sleep 0.01; done
-echo "  cat waits in line, ben is done, LOCK.RELEASE: $(redis LOCK.RELEASE lock ben)"
+echo "  cat waits in the queue, ben is done, LOCK.RELEASE: $(redis LOCK.RELEASE lock ben)"
 wait $!
 echo "  cat gets: $(cat "$answers")"

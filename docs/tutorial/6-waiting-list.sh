@@ -10,14 +10,14 @@ echo "A list of who asked: ann cancels, $told is told, fred is faster and gets:"
     "$(redis SECKILL.TRY phone fred order-fred), dave gets: $(redis SECKILL.TRY phone dave order-dave)"
 clean
 
-# The place of an order in line.
+# The place of an order in the queue.
 place() { redis SECKILL.ORDER phone "order-$1" | sed -n '/^position$/{n;p}'; }
 
 redis SECKILL.CREATE phone 1 HOLD 900000 >/dev/null
 redis SECKILL.TRY phone ann order-ann >/dev/null
 echo "WAITLIST: dave gets: $(redis SECKILL.TRY phone dave order-dave WAITLIST)," \
     "eve gets: $(redis SECKILL.TRY phone eve order-eve WAITLIST)"
-echo "  dave is number $(place dave) in line, eve number $(place eve)"
+echo "  dave is number $(place dave) in the queue, eve number $(place eve)"
 echo "  ann cancels, SECKILL.CANCEL: $(redis SECKILL.CANCEL phone ann order-ann)," \
     "fred gets: $(redis SECKILL.TRY phone fred order-fred)"
 echo "  dave asks again: $(redis SECKILL.TRY phone dave order-dave WAITLIST)," \

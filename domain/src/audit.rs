@@ -40,8 +40,8 @@ pub trait Keys {
     /// The deadline of an order among the holds.
     fn deadline(&self, id: &[u8]) -> Result<Option<i64>, Self::Error>;
 
-    /// Is the order in line?
-    fn is_in_line(&self, id: &[u8]) -> Result<bool, Self::Error>;
+    /// Is the order in the queue?
+    fn is_in_queue(&self, id: &[u8]) -> Result<bool, Self::Error>;
 
     /// The text of what the user has.
     fn units(&self, user: &[u8]) -> Result<Option<Vec<u8>>, Self::Error>;
@@ -61,20 +61,20 @@ pub struct Figures {
     /// Entries of the book, which no command removes.
     pub orders: i64,
     pub holds: i64,
-    /// Orders in line.
+    /// Orders in the queue.
     pub waiting: i64,
     /// Units of held orders beyond the first of each; None if the key can't be read.
     pub extra: Option<i64>,
-    /// Held and sold units beyond one for each user on record, and one for each order in line; None
-    /// as above.
+    /// Held and sold units beyond one for each user on record, and one for each order in the queue;
+    /// None as above.
     pub beyond_one: Option<i64>,
 }
 
 impl Figures {
     /// In the order of the cursor. If the first four are equal, no units were sold, released,
-    /// added or removed: an accepted order, or one that joins the line, adds an entry that is never
-    /// removed; without these the line only gets shorter; and a release alone changes `left`. If
-    /// all are equal, no order was confirmed either.
+    /// added or removed: an accepted order, or one that joins the queue, adds an entry that is
+    /// never removed; without these the line only gets shorter; and a release alone changes `left`.
+    /// If all are equal, no order was confirmed either.
     fn numbers(&self) -> [i64; FIGURES] {
         let numbers = [self.left, self.extra, self.beyond_one];
         let [left, extra, beyond_one] = numbers.map(|number| number.unwrap_or(i64::MIN));
@@ -213,7 +213,7 @@ impl Progress {
         Ok(elements.len())
     }
 
-    /// Counts a place among the holds or in line without an order in this state.
+    /// Counts a place among the holds or in the queue without an order in this state.
     fn place<K: Keys>(
         &mut self,
         keys: &K,
@@ -246,7 +246,7 @@ impl Progress {
             State::Sold => self.add(Sum::Sold, units),
             State::Waiting => {
                 self.add(Sum::Waiting, 1);
-                self.count(Sum::NoPlace, !keys.is_in_line(id)?);
+                self.count(Sum::NoPlace, !keys.is_in_queue(id)?);
             }
             State::Released(_) => return Ok(()),
         }

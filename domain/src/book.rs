@@ -22,7 +22,7 @@ pub enum Reason {
 /// The state of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
-    /// In line for its units.
+    /// In the queue for its units.
     Waiting,
     /// Reserved until the deadline, for the user to confirm.
     Held,
@@ -135,7 +135,7 @@ impl<N> Entry<N> {
     }
 
     /// Does the order have its units, or did it before it was released? It neither waits nor ended
-    /// in line.
+    /// in the queue.
     pub fn has_had_units(&self) -> bool {
         ![Some(self.state), self.was].contains(&Some(State::Waiting))
     }

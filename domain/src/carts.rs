@@ -7,7 +7,7 @@ use crate::facts::{Facts, Refusal, managed};
 use crate::few::Few;
 use crate::plan::{Decision, Order, Plan, Take};
 use crate::sale::Outcome;
-use crate::tries::{self, Answer, SETTLED_MAX, Wish};
+use crate::tries::{self, Answer, EXPIRED_MAX, Wish};
 
 /// The maximum of articles per cart.
 pub const ARTICLES_MAX: usize = 32;
@@ -43,8 +43,8 @@ pub enum Cart<N> {
     /// Every article is accepted: all of this is to be written, or nothing.
     Made(Vec<Take<N>>),
     /// These orders of these articles are to be expired first, as far as possible; then the whole
-    /// cart is to be decided again, as settled.
-    Settle(Vec<(usize, Vec<N>)>),
+    /// cart is to be decided again, as expired.
+    ExpireFirst(Vec<(usize, Vec<N>)>),
 }
 
 /// A cart that is being decided: article by article, of the same user and order id. What the facts
@@ -53,7 +53,7 @@ pub enum Cart<N> {
 /// A cart that is refused for its first article allocates nothing.
 pub struct Deciding<N> {
     /// Overdue orders were released for it already.
-    settled: bool,
+    expired: bool,
     parts: Few<Part, ARTICLES_MAX>,
     held: usize,
     repeats: Vec<(Answer, Plan<N>)>,
@@ -63,9 +63,9 @@ pub struct Deciding<N> {
 }
 
 impl<N: Clone + Eq> Deciding<N> {
-    pub fn new(settled: bool) -> Self {
+    pub fn new(expired: bool) -> Self {
         let (repeats, takes, due) = (Vec::new(), Vec::new(), Vec::new());
-        Self { settled, parts: Few::default(), held: 0, repeats, takes, due }
+        Self { expired, parts: Few::default(), held: 0, repeats, takes, due }
     }
 
     /// The next article, which is decided as a try alone. Its error is that of the cart.
@@ -75,7 +75,7 @@ impl<N: Clone + Eq> Deciding<N> {
         order: &Order<N>,
     ) -> Result<(), F::Error> {
         let rules = managed(facts)?;
-        let part = match tries::managed(facts, &rules, order, Wish::PLAIN, self.settled)? {
+        let part = match tries::managed(facts, &rules, order, Wish::PLAIN, self.expired)? {
             Decision::Answer(answer) => Part::Tried(answer),
             Decision::Do(answer, plan) if answer.is_repeat => {
                 self.repeats.push((answer, plan));
@@ -88,7 +88,7 @@ impl<N: Clone + Eq> Deciding<N> {
                 Part::NotTaken
             }
             Decision::Do(..) => Part::NotTaken,
-            Decision::Settle(ids) => {
+            Decision::ExpireFirst(ids) => {
                 self.due.push((self.parts.len(), ids));
                 Part::Tried(Outcome::SoldOut.into())
             }
@@ -110,7 +110,7 @@ impl<N: Clone + Eq> Deciding<N> {
             return Err(Refusal::MixedHolds);
         }
         if !self.due.is_empty() {
-            return Ok(Cart::Settle(bounded(self.due)));
+            return Ok(Cart::ExpireFirst(bounded(self.due)));
         }
         if self.takes.len() < articles {
             return Ok(Cart::Refused(self.parts));
@@ -119,9 +119,9 @@ impl<N: Clone + Eq> Deciding<N> {
     }
 }
 
-/// As much as a try may settle, in all.
+/// As much as a try may expire, in all.
 fn bounded<N>(mut due: Vec<(usize, Vec<N>)>) -> Vec<(usize, Vec<N>)> {
-    let mut left = SETTLED_MAX;
+    let mut left = EXPIRED_MAX;
     due.retain_mut(|(_, ids)| {
         ids.truncate(left);
         left = left.saturating_sub(ids.len());

@@ -53,7 +53,7 @@ impl<N: Clone> Found<N> {
 /// A payment, as a confirmation names it.
 pub struct Given<N> {
     pub reference: N,
-    /// A person refunds it, unless it has paid an order.
+    /// An operator refunds it, unless it has paid an order.
     pub is_refunded: bool,
     /// How many units it is for. Without it, for those that its order has.
     pub units: Option<Units>,
@@ -256,7 +256,8 @@ impl<N: Clone + Eq> Paid<N> {
         Ok(Decision::Do(answer, plan.into()))
     }
 
-    /// Records it without an order that it could pay: unmatched, or late because a person says so.
+    /// Records it without an order that it could pay: unmatched, or late because an operator says
+    /// so.
     fn kept<F: Facts<Name = N>>(
         self,
         facts: &F,

@@ -75,7 +75,7 @@ pub enum Needed {
     /// Units of held orders beyond the first of each, if there are such orders.
     Extra,
     Holds,
-    /// The line of orders that wait.
+    /// The queue of orders that wait.
     Line,
     /// The payments on record.
     Payments,
@@ -105,13 +105,13 @@ pub struct Due<N> {
     pub user: Option<N>,
 }
 
-/// The order of a place in line, from 1: whoever joins gets the last one's and 1.
+/// The order of a place in the queue, from 1: whoever joins gets the last one's and 1.
 pub type Ticket = i64;
 
 /// The greatest ticket: a sorted set keeps it in a double.
 pub const TICKET_MAX: Ticket = (1 << 53) - 1;
 
-/// The line of orders that wait.
+/// The queue of orders that wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     pub waiting: u64,
@@ -128,7 +128,7 @@ impl Line {
     }
 }
 
-/// The first in line, with its order in the book and what its user has; without these, if they
+/// The first in the queue, with its order in the book and what its user has; without these, if they
 /// can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct First<N> {
@@ -177,7 +177,7 @@ pub trait Facts {
         Ok(self.entry(id)?.filter(|entry| entry.user == *user))
     }
 
-    /// Is this key of a managed voucher missing? No, if a person has said to take the sale as it
+    /// Is this key of a managed voucher missing? No, if an operator has said to take the sale as it
     /// is.
     fn is_missing(&self, part: Needed) -> Result<bool, Self::Error>;
 

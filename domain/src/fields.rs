@@ -19,7 +19,7 @@ pub const REFERENCE: &[u8] = b"ref";
 pub const PAYMENT: &[u8] = b"payment";
 /// Units that an order keeps of which the others were released.
 pub const KEPT: &[u8] = b"kept";
-/// Milliseconds that an order waited in line for its units.
+/// Milliseconds that an order waited in the queue for its units.
 pub const WAITED: &[u8] = b"waited";
 /// How many units a payment is for, if its confirmation said that.
 pub const PAID: &[u8] = b"paid";

@@ -66,10 +66,10 @@ pub static LOCKS_RELEASED: Field = counter(
     c"locks_released",
     "Locks released by LOCK.RELEASE, or with SESSION by the end of their connection",
 );
-pub static LOCKS_WAITING: Field = gauge(c"locks_waiting", "Clients in line for locks now");
+pub static LOCKS_WAITING: Field = gauge(c"locks_waiting", "Clients in the queue for locks now");
 pub static LOCKS_WAITED_MS: Field = counter(
     c"locks_waited_ms_total",
-    "Milliseconds that clients waited in line, counted when they leave it",
+    "Milliseconds that clients waited in the queue, counted when they leave it",
 );
 pub static PRIZES_DRAWN: Field = counter(c"prizes_drawn", "Draws answered 0");
 pub static SCRIPTS_REPLACED: Field =

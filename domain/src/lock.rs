@@ -42,7 +42,7 @@ pub enum Holder {
     },
 }
 
-/// A lock that was handed to a client in line, which has not been answered yet.
+/// A lock that was handed to a client in the queue, which has not been answered yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant<N> {
     pub token: N,
@@ -70,7 +70,7 @@ pub trait Facts {
     fn check_may_hold(&self, request: &Request<impl AsRef<[u8]>>) -> Result<(), Self::Error>;
     /// The grant that was not answered yet.
     fn grant(&self) -> Option<Grant<Self::Name>>;
-    /// The first client in line.
+    /// The first client in the queue.
     fn head(&self) -> Option<Request<Self::Name>>;
 }
 
@@ -123,11 +123,11 @@ pub enum LineStep<E> {
     Look,
     /// It is held until then, as far as known, and is looked at then.
     LookAt(Option<i64>),
-    /// The lock was released, and is for the first in line.
+    /// The lock was released, and is for the first in the queue.
     Serve,
-    /// The first in line holds the lock, and gets this answer.
+    /// The first in the queue holds the lock, and gets this answer.
     Grant { answer: i64 },
-    /// The first in line gets this error.
+    /// The first in the queue gets this error.
     Refuse(E),
     /// The grant was lost: its client waits at its old place.
     Return,
@@ -145,7 +145,7 @@ type Decided<F, N> = Result<Decision<N, <F as Facts>::Error>, <F as Facts>::Erro
 /// LOCK.ACQUIRE. On an error nothing is written.
 ///
 /// A token that holds the lock gets a new lease and the answer that it got before, so that a
-/// request may be repeated. A free lock that somebody waits for is for the first in line.
+/// request may be repeated. A free lock that somebody waits for is for the first in the queue.
 pub fn acquire<F: Facts, N: Clone + AsRef<[u8]>>(
     facts: &F,
     request: &Request<N>,
@@ -224,8 +224,8 @@ fn is_held_by<F: Facts>(facts: &F, token: &[u8]) -> Result<bool, F::Error> {
 }
 
 /// The next step of serving a line: what becomes of the grant that was not answered yet, then of
-/// the first in line. To be asked again after each step, until it is [`LineStep::LookAt`]: then the
-/// lock is held, and its client may be answered. None when nobody waits.
+/// the first in the queue. To be asked again after each step, until it is [`LineStep::LookAt`]:
+/// then the lock is held, and its client may be answered. None when nobody waits.
 pub fn serve<F: Facts>(facts: &F, now_ms: i64) -> Option<Plan<F::Name, F::Error>> {
     let plan = |token, lock, line| Some(Plan { token, lock, fence: None, line: Some(line) });
     if let Some(Grant { token, has_client, is_confirmed }) = facts.grant() {

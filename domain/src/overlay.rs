@@ -204,7 +204,7 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
         self.base.held(most)
     }
 
-    /// No try of this command joins the line.
+    /// No try of this command joins the queue.
     fn is_waited_for(&self) -> Result<bool, F::Error> {
         if let Some(known) = self.is_waited_for.get() {
             return Ok(known);

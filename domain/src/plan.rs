@@ -24,8 +24,8 @@ pub enum Decision<A, N> {
     Answer(A),
     Do(A, Plan<N>),
     /// These orders are to be expired first, as far as possible; then the decision is to be made
-    /// again, as settled.
-    Settle(Vec<N>),
+    /// again, as expired.
+    ExpireFirst(Vec<N>),
 }
 
 /// Adding a user to the buyers.
@@ -52,7 +52,7 @@ pub enum Hold {
     Lift,
 }
 
-/// What becomes of an order's place in line.
+/// What becomes of an order's place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The last place, by this ticket.
@@ -122,7 +122,7 @@ pub type Paid<N> = (N, Payment<N>);
 pub enum Plan<N> {
     /// A try gets its units.
     Take(Take<N>),
-    /// An order in line gets its units, after so long, and leaves the line.
+    /// An order in the queue gets its units, after so long, and leaves the queue.
     Serve(Take<N>, Millis),
     /// Something else becomes of an order.
     Amend(Amend<N>),
@@ -177,10 +177,10 @@ impl<N> Booked<N> {
     }
 }
 
-/// The same, of a user who had and has so much, and with so many more orders in line.
-pub(crate) fn more_beyond_one<N>(had: Has, has: Option<&UserUnits<N>>, in_line: i64) -> i64 {
+/// The same, of a user who had and has so much, and with so many more orders in the queue.
+pub(crate) fn more_beyond_one<N>(had: Has, has: Option<&UserUnits<N>>, in_queue: i64) -> i64 {
     let now = has.map_or(Has::default(), UserUnits::has);
-    now.beyond_one().saturating_sub(had.beyond_one()).saturating_add(in_line)
+    now.beyond_one().saturating_sub(had.beyond_one()).saturating_add(in_queue)
 }
 
 /// What a user has from now on.
@@ -214,8 +214,8 @@ pub struct Amend<N> {
     /// How many more units beyond the first of each order are held.
     pub extra: i64,
     /// How many more units there are [beyond one](Has::beyond_one) for each user, with one more for
-    /// each order in line. With that, these three numbers tell how many units are held and sold:
-    /// so many, and one for each user on record, less one for each order in line.
+    /// each order in the queue. With that, these three numbers tell how many units are held and
+    /// sold: so many, and one for each user on record, less one for each order in the queue.
     pub beyond_one: i64,
     pub payment: Option<Paid<N>>,
     pub place: Option<Place>,
@@ -274,7 +274,7 @@ impl<N> From<Amend<N>> for Plan<N> {
 }
 
 impl<N> Plan<N> {
-    /// Can somebody in line have what they wait for, once this is written? If units return, or
+    /// Can somebody in the queue have what they wait for, once this is written? If units return, or
     /// the line gets shorter.
     pub fn moves_line(&self) -> bool {
         match self {

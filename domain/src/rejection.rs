@@ -44,7 +44,7 @@ impl Fate {
 /// What a dead letter says behind the fields of its entry: where that was, and what became of it.
 /// Another program may have written less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Letter<V> {
+pub struct DeadLetter<V> {
     pub stream: Option<V>,
     pub group: V,
     /// The entry in that stream.
@@ -58,7 +58,7 @@ pub struct Letter<V> {
     pub was: Option<State>,
 }
 
-impl<V: Copy> Letter<V> {
+impl<V: Copy> DeadLetter<V> {
     /// Its own fields, in their order: they are the last ones of the letter.
     pub fn write(&self, mut write: impl FnMut(&'static [u8], Value<V>)) {
         let mut say = |name, value: Option<Value<V>>| {
@@ -76,7 +76,7 @@ impl<V: Copy> Letter<V> {
     }
 }
 
-impl<V: Copy + AsRef<[u8]>> Letter<V> {
+impl<V: Copy + AsRef<[u8]>> DeadLetter<V> {
     /// Reads the fields of an entry of a stream of dead letters, names and values in turn. The
     /// last one of a name counts, since its entry can have fields of these names, too. None if it
     /// does not say which entry of which group that was: any other value that is none is left out.

@@ -17,7 +17,7 @@ pub enum Outcome {
     Ended = 4,
     /// The order was released, and its id never sells again.
     Released = 5,
-    /// The order is in line for units.
+    /// The order is in the queue for units.
     Waiting = 6,
 }
 

@@ -1,4 +1,4 @@
-//! How an order gets its units, tried just now or waiting in line.
+//! How an order gets its units, tried just now or waiting in the queue.
 
 use crate::book::{Entry, Has, State, UserUnits};
 use crate::facts::{Facts, Stream};
@@ -23,7 +23,7 @@ pub(crate) fn offered<F: Facts>(
 }
 
 /// The plan by which an order gets its units from the stock, with what its user had and then has,
-/// and perhaps leaves the line.
+/// and perhaps leaves the queue.
 pub(crate) fn take<F: Facts>(
     facts: &F,
     rules: &Rules,
@@ -39,8 +39,8 @@ pub(crate) fn take<F: Facts>(
         Some(hold) => (State::Held, facts.now().saturating_add(hold)),
         None => (State::Sold, 0),
     };
-    let in_line = i64::from(has_waited).saturating_neg();
-    let beyond_one = more_beyond_one(had, Some(&has), in_line);
+    let in_queue = i64::from(has_waited).saturating_neg();
+    let beyond_one = more_beyond_one(had, Some(&has), in_queue);
     let entry = Entry::made(state, units, deadline, order.user.clone());
     let booked = Booked { sale: rules.sale, entry, has, beyond_one };
     facts.writable(booked.counts())?;

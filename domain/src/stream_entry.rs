@@ -64,7 +64,7 @@ pub struct OrderEntry<V> {
 /// What an entry says of its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says<V> {
-    /// It was accepted; held until the deadline, if there is one; after it had waited in line.
+    /// It was accepted; held until the deadline, if there is one; after it had waited in the queue.
     Accepted {
         deadline: Option<i64>,
         waited: Option<i64>,

@@ -9,16 +9,16 @@ use crate::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
 use crate::selling::{offered, take};
 use crate::waitlist::join;
 
-/// How many overdue orders a try settles before it is answered that it lost. Bounds its time; the
+/// How many overdue orders a try expires before it is answered that it lost. Bounds its time; the
 /// timer releases the rest.
-pub const SETTLED_MAX: usize = 100;
+pub const EXPIRED_MAX: usize = 100;
 
 /// What becomes of a try that finds too few units, or orders that wait for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Else {
     /// It is answered that it lost.
     Lose,
-    /// Its order waits in line.
+    /// Its order waits in the queue.
     Wait,
 }
 
@@ -61,34 +61,34 @@ fn answer<N>(outcome: Outcome) -> Decision<Answer, N> {
 }
 
 /// Decides a try that names the sale that it is for: any other is over, and so is one that was
-/// dropped. `settled` as for [`decide`].
+/// dropped. `expired` as for [`decide`].
 #[inline(always)]
 pub fn decide_for<F: Facts>(
     facts: &F,
     sale: Meant,
     order: &Order<F::Name>,
     wish: Wish,
-    settled: bool,
+    expired: bool,
 ) -> Decided<F> {
     if sale == Meant::Any || sale.is(facts.rules()?.map(|rules| rules.sale)) {
-        decide(facts, order, wish, settled)
+        decide(facts, order, wish, expired)
     } else {
         Ok(answer(Outcome::Ended))
     }
 }
 
-/// Decides a try. `settled` if overdue orders were released for it already.
+/// Decides a try. `expired` if overdue orders were released for it already.
 #[inline(always)]
 pub fn decide<F: Facts>(
     facts: &F,
     order: &Order<F::Name>,
     wish: Wish,
-    settled: bool,
+    expired: bool,
 ) -> Decided<F> {
     match facts.rules() {
         Ok(None) if wish.needs_rules() => Err(Refusal::NotManaged.into()),
         Ok(None) => unmanaged(facts, order),
-        Ok(Some(rules)) => managed(facts, &rules, order, wish, settled),
+        Ok(Some(rules)) => managed(facts, &rules, order, wish, expired),
         Err(error) => Err(error),
     }
 }
@@ -135,7 +135,7 @@ pub(crate) fn managed<F: Facts>(
     rules: &Rules,
     order: &Order<F::Name>,
     wish: Wish,
-    settled: bool,
+    expired: bool,
 ) -> Decided<F> {
     let Wish { or_else, limit } = wish;
     if or_else == Else::Wait && rules.hold.is_none() {
@@ -151,8 +151,12 @@ pub(crate) fn managed<F: Facts>(
     }
     let has = facts.units_of(&order.user)?;
     if !rules.allows(has.units, order.units, limit) {
-        let ids = if settled { Vec::new() } else { overdue_of(facts, &order.user)? };
-        return Ok(if ids.is_empty() { answer(Outcome::AtLimit) } else { Decision::Settle(ids) });
+        let ids = if expired { Vec::new() } else { overdue_of(facts, &order.user)? };
+        return Ok(if ids.is_empty() {
+            answer(Outcome::AtLimit)
+        } else {
+            Decision::ExpireFirst(ids)
+        });
     }
     let left = match facts.stock()? {
         Stock::Missing if facts.policy().missing_is_sold_out => 0,
@@ -162,9 +166,9 @@ pub(crate) fn managed<F: Facts>(
     let Some(stock) = offered(facts, rules, left, order.units)? else {
         // Holds may be due. If they can't be released, the timer logs why.
         facts.sees_holds()?;
-        let due = if settled { None } else { facts.due(SETTLED_MAX)? };
+        let due = if expired { None } else { facts.due(EXPIRED_MAX)? };
         let Some(due) = due else { return lose(facts, rules, order, or_else, has) };
-        return Ok(Decision::Settle(due.iter().map(|due| due.id.clone()).collect()));
+        return Ok(Decision::ExpireFirst(due.iter().map(|due| due.id.clone()).collect()));
     };
     // Only orders with reservations wait.
     if rules.hold.is_some() && facts.is_waited_for()? {
@@ -226,10 +230,10 @@ fn repeat<F: Facts>(
     Ok(Decision::Do(again(outcome), Plan::Repeat(Record::Order(order.id.clone()))))
 }
 
-/// The orders to be settled for a user who seems to have too many units, if one of them is theirs:
+/// The orders to be expired for a user who seems to have too many units, if one of them is theirs:
 /// their latest, and those that are due first. All of these, since the stock may lack units, too.
 fn overdue_of<F: Facts>(facts: &F, user: &F::Name) -> Result<Vec<F::Name>, F::Error> {
-    let Some(due) = facts.due(SETTLED_MAX)? else { return Ok(Vec::new()) };
+    let Some(due) = facts.due(EXPIRED_MAX)? else { return Ok(Vec::new()) };
     let Some(UserUnits { latest, .. }) = facts.user_units(user)? else { return Ok(Vec::new()) };
     let entry = facts.entry(&latest)?;
     let is_overdue =

@@ -1,6 +1,6 @@
-//! Decides about the line of orders that wait: who joins it, who is served, whose wait is over.
+//! Decides about the queue of orders that wait: who joins it, who is served, whose wait is over.
 //!
-//! Units that return are for the first in line, and nobody overtakes, not even with a smaller
+//! Units that return are for the first in the queue, and nobody overtakes, not even with a smaller
 //! order. After each plan that returns units, makes the line shorter or changes the rules, and by
 //! the timer, [`next`] and [`serve`] decide one order after the other.
 
@@ -18,7 +18,7 @@ pub const SERVED_MAX: usize = 25;
 /// is refused and changes nothing.
 pub const ENDED_MAX: usize = 100;
 
-/// What is to be done about the first in line.
+/// What is to be done about the first in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next<N> {
     /// Nobody waits.
@@ -42,7 +42,7 @@ pub struct Waiter<N> {
     has: Option<UserUnits<N>>,
 }
 
-/// Looks at the first in line.
+/// Looks at the first in the queue.
 pub fn next<F: Facts>(facts: &F) -> Result<Next<F::Name>, F::Error> {
     let rules = managed(facts)?;
     let Some(First { id, order }) = facts.first_waiting()? else { return Ok(Next::Nobody) };
@@ -65,7 +65,7 @@ pub fn next<F: Facts>(facts: &F) -> Result<Next<F::Name>, F::Error> {
     })
 }
 
-/// The plan for the first in line; none if there is nothing to be done now.
+/// The plan for the first in the queue; none if there is nothing to be done now.
 pub fn serve<F: Facts>(facts: &F, next: Next<F::Name>) -> Result<Option<Plan<F::Name>>, F::Error> {
     match next {
         Next::Nobody | Next::Later(_) => Ok(None),
@@ -79,8 +79,9 @@ pub fn serve<F: Facts>(facts: &F, next: Next<F::Name>) -> Result<Option<Plan<F::
     }
 }
 
-/// Puts an order in line whose user has these units, behind the last one; None if the line is full.
-/// An order of more units than there are would keep all others from being served: neither that.
+/// Puts an order in the queue whose user has these units, behind the last one; None if the line is
+/// full. An order of more units than there are would keep all others from being served: neither
+/// that.
 pub(crate) fn join<F: Facts>(
     facts: &F,
     rules: &Rules,

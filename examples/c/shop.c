@@ -156,7 +156,7 @@ static void lock(redisContext *locks) {
     const int wait_ms = 5000;
     long long later =
         integer(ask(locks, "LOCK.ACQUIRE lock:report %s 30000 BLOCK %d FENCE", second, wait_ms));
-    printf("second holder, after a wait in line: %s\n",
+    printf("second holder, after a wait in the queue: %s\n",
            later > fence ? "has it, with a greater one" : "refused");
 
     printf("the first holder releases: %s\n", release(locks, first));

@@ -123,7 +123,7 @@ func lock(ctx context.Context, locks *redis.Client) {
 	later, err := locks.Do(ctx, acquire...).Int64()
 	check(err)
 	answer = when(later > fence, "has it, with a greater one", "refused")
-	fmt.Println("second holder, after a wait in line:", answer)
+	fmt.Println("second holder, after a wait in the queue:", answer)
 
 	for _, holder := range []struct{ name, token string }{{"first", first}, {"second", second}} {
 		released, err := locks.Do(ctx, "LOCK.RELEASE", "lock:report", holder.token).Int()

@@ -87,7 +87,7 @@ async function lock(locks) {
     "LOCK.ACQUIRE", "lock:report", second, 30_000, "BLOCK", waitMs, "FENCE",
   );
   const answer = later > fence ? "has it, with a greater one" : "refused";
-  console.log(`second holder, after a wait in line: ${answer}`);
+  console.log(`second holder, after a wait in the queue: ${answer}`);
 
   for (const [name, token] of [["first", first], ["second", second]]) {
     const released = await locks.call("LOCK.RELEASE", "lock:report", token);

@@ -105,7 +105,7 @@ async function lock(locks) {
     ]),
   );
   const answer = later > fence ? "has it, with a greater one" : "refused";
-  console.log(`second holder, after a wait in line: ${answer}`);
+  console.log(`second holder, after a wait in the queue: ${answer}`);
 
   for (const [name, token] of [["first", first], ["second", second]]) {
     const released = await locks.sendCommand(["LOCK.RELEASE", "lock:report", token]);

@@ -126,7 +126,7 @@ function lock(Redis $locks): void
         $locks, 'LOCK.ACQUIRE', 'lock:report', $second, '30000', 'BLOCK', $waitMs, 'FENCE',
     );
     $answer = $later > $fence ? 'has it, with a greater one' : 'refused';
-    echo "second holder, after a wait in line: $answer\n";
+    echo "second holder, after a wait in the queue: $answer\n";
 
     foreach (['first' => $first, 'second' => $second] as $name => $token) {
         $released = send($locks, 'LOCK.RELEASE', 'lock:report', $token);

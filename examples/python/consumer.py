@@ -112,7 +112,7 @@ def handle(stream, entry_id, flat):
         db.execute("COMMIT")
     except (KeyError, ValueError, sqlite3.IntegrityError) as error:  # the entry is faulty
         db.execute("ROLLBACK")
-        # A person decides on SECKILL.REJECT.
+        # An operator decides on SECKILL.REJECT.
         print(f"{entry_id} of {stream} stays pending: {error!r}")
         return
     r.xack(stream, GROUP, entry_id)

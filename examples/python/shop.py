@@ -90,7 +90,7 @@ def lock(locks: redis.Redis) -> None:
         "LOCK.ACQUIRE", "lock:report", second, 30_000, "BLOCK", wait_ms, "FENCE"
     )
     answer = "has it, with a greater one" if later > fence else "refused"
-    print(f"second holder, after a wait in line: {answer}")
+    print(f"second holder, after a wait in the queue: {answer}")
 
     released = locks.execute_command("LOCK.RELEASE", "lock:report", first)
     print(f"the first holder releases: {'released' if released else 'not theirs any more'}")

@@ -82,7 +82,7 @@ def lock(locks)
   wait_ms = 5000
   later = locks.call("LOCK.ACQUIRE", "lock:report", second, 30_000, "BLOCK", wait_ms, "FENCE")
   answer = later > fence ? "has it, with a greater one" : "refused"
-  puts "second holder, after a wait in line: #{answer}"
+  puts "second holder, after a wait in the queue: #{answer}"
 
   { "first" => first, "second" => second }.each do |name, token|
     released = locks.call("LOCK.RELEASE", "lock:report", token)

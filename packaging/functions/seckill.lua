@@ -1,7 +1,7 @@
 #!lua name=seckill
 --
 -- The part of the seckill module for servers that load no modules: unmanaged vouchers, and locks
--- whose acquirers do not wait in line. Replies, errors, keys and the order of the checks are the
+-- whose acquirers do not wait in the queue. Replies, errors, keys and the order of the checks are the
 -- module's; every key is declared. docs/functions.md says how to call it and what is missing.
 --
 --   redis-cli -x FUNCTION LOAD REPLACE < packaging/functions/seckill.lua

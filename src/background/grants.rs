@@ -1,4 +1,4 @@
-//! Grants locks to the clients in line, at the end of the turn in which the locks became free.
+//! Grants locks to the clients in the queue, at the end of the turn in which the locks became free.
 //!
 //! LOCK.RELEASE hands a lock on in its own step. Anything else that may free a lock (expiry,
 //! deletion, flushes) only marks it when it happens; the end of that turn of the event loop looks
@@ -56,7 +56,7 @@ pub(super) fn end_turn(ctx: Ctx<'_>, memory: &Memory) {
         }
     });
     // A client that was granted a lock in this turn, and lost it again before it was answered,
-    // returns to its place in line; a grant whose client can't be answered is undone.
+    // returns to its place in the queue; a grant whose client can't be answered is undone.
     let may_write = ctx.may_write_in_background();
     for lock in lines.with(|lines| lines.granted()) {
         serve(ctx, memory, &lock, may_write);

@@ -3,7 +3,7 @@
 
 use super::decided::apply;
 use super::seckill_try::{GENERATE, free_ids};
-use super::tried::{counted, settle};
+use super::tried::{counted, expire};
 use super::{ORDER_ID, USER};
 use crate::args::{check_storable, checked_len};
 use crate::error::CommandError;
@@ -20,7 +20,7 @@ use domain::order_id::Count;
 use domain::overlay::Overlay;
 use domain::plan::{Decision, Order, Plan};
 use domain::sale::{NoStock, Offer, Outcome, Units, offer};
-use domain::tries::{self, SETTLED_MAX, Wish};
+use domain::tries::{self, EXPIRED_MAX, Wish};
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
@@ -212,7 +212,7 @@ pub(super) fn sell<'a>(
         again: None,
         has_written: false,
         no_admission: None,
-        releases_left: SETTLED_MAX,
+        releases_left: EXPIRED_MAX,
     };
     let mut used = 0;
     loop {
@@ -253,14 +253,14 @@ impl<'a> Tries<'_, 'a> {
 
     /// Answers the next try. None if earlier tries have to be answered again first.
     fn answer(&mut self, order: &Order<Name<'a>>) -> Result<Option<tries::Answer>, CommandError> {
-        let (mut is_settled, mut is_in_vain) = (false, false);
+        let (mut has_expired, mut is_without_effect) = (false, false);
         loop {
-            let settled = is_settled || self.releases_left == 0;
+            let expired = has_expired || self.releases_left == 0;
             // Decisions are large: none is moved but into where it stays.
-            match tries::decide(&self.accepted, order, Wish::PLAIN, settled) {
+            match tries::decide(&self.accepted, order, Wish::PLAIN, expired) {
                 Err(error) => return Err(error),
                 Ok(Decision::Answer(answer)) => {
-                    if is_in_vain && answer.outcome == Outcome::SoldOut {
+                    if is_without_effect && answer.outcome == Outcome::SoldOut {
                         self.sale.rest_from_due();
                     }
                     return Ok(Some(answer));
@@ -288,14 +288,14 @@ impl<'a> Tries<'_, 'a> {
                         return self.release(&plan).map(|()| Some(answer));
                     }
                 }
-                Ok(Decision::Settle(mut ids)) => {
+                Ok(Decision::ExpireFirst(mut ids)) => {
                     if self.accepted.is_empty() {
                         ids.truncate(self.releases_left);
                         self.releases_left = self.releases_left.saturating_sub(ids.len());
-                        is_in_vain = settle(self.memory, self.sale, &ids) == 0;
-                        self.has_written |= !is_in_vain;
+                        is_without_effect = expire(self.memory, self.sale, &ids) == 0;
+                        self.has_written |= !is_without_effect;
                         self.accepted.take();
-                        is_settled = true;
+                        has_expired = true;
                     }
                 }
             }

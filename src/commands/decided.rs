@@ -48,8 +48,8 @@ pub(super) fn done<'a, A>(
     match decision {
         Decision::Answer(answer) => Ok(answer),
         Decision::Do(answer, plan) => apply(memory, sale, &plan).map(|_| answer),
-        // Only tries settle first.
-        Decision::Settle(_) => Err(CommandError::Garbled),
+        // Only tries expire first.
+        Decision::ExpireFirst(_) => Err(CommandError::Garbled),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Serves the line of orders that wait.
+//! Serves the queue of orders that wait.
 
 use super::written::write;
 use crate::error::CommandError;

@@ -1,5 +1,5 @@
 //! `LOCK.ACQUIRE key token lease-ms [BLOCK ms] [FENCE] [SESSION]`: acquires a lock, with BLOCK in
-//! line, and with SESSION for as long as the connection is open.
+//! the queue, and with SESSION for as long as the connection is open.
 
 use super::locks::Lock;
 use super::{Answering, Command};
@@ -29,8 +29,8 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.acquire",
     handler: handler::<Answering<Acquire>>(),
     flags: c"write deny-oom fast blocking",
-    summary: c"Acquires a lock for a lease, or waits for it in line",
-    complexity: c"O(1), O(log N) to wait, where N is the number of clients in line",
+    summary: c"Acquires a lock for a lease, or waits for it in the queue",
+    complexity: c"O(1), O(log N) to wait, where N is the number of clients in the queue",
     since: c"0.1.0",
     args: Given::SPECS,
 };

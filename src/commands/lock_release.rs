@@ -1,4 +1,5 @@
-//! LOCK.RELEASE key token: deletes a lock only if it is yours, and hands it to the next in line.
+//! LOCK.RELEASE key token: deletes a lock only if it is yours, and hands it to the next in the
+//! queue.
 
 use super::lock_acquire::TOKEN;
 use super::locks::Lock;
@@ -13,8 +14,8 @@ pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.release",
     handler: handler::<Answering<Release>>(),
     flags: c"write fast",
-    summary: c"Deletes a lock if the token is its owner's, and hands it to the first in line",
-    complexity: c"O(1), O(log N) where N is the number of clients in line",
+    summary: c"Deletes a lock if the token is its owner's, and hands it to the first in the queue",
+    complexity: c"O(1), O(log N) where N is the number of clients in the queue",
     since: c"0.1.0",
     args: Given::SPECS,
 };

@@ -60,7 +60,7 @@ impl<'a> Lock<'a> {
         self.memory.lines.with(|lines| work(lines, name))
     }
 
-    /// How many clients are in line.
+    /// How many clients are in the queue.
     pub(super) fn len(&self) -> i64 {
         let is_used = self.memory.lines.is_used();
         let len = if is_used { self.with_lines(|lines, lock| lines.len(lock)) } else { 0 };
@@ -217,7 +217,7 @@ impl<'a> Lock<'a> {
         self.with_lines(|lines, lock| lines.refuse_head(lock, Err(error)));
     }
 
-    /// Puts the command's client in line, and blocks it. False if the server does not.
+    /// Puts the command's client in the queue, and blocks it. False if the server does not.
     fn join(&self) -> bool {
         let Asker::Acquirer { request, wait_ms } = self.asker else { return false };
         let lines = &self.memory.lines;
@@ -267,7 +267,7 @@ impl Facts for Lock<'_> {
         let (token, user) = (Name::from(token), request.user.bytes());
         let room = self.with_lines(|lines, lock| match lines.has_place(lock, &token) {
             true => Ok(()),
-            false => bounds.check_line(lines.len(lock), user, lines.in_line()),
+            false => bounds.check_line(lines.len(lock), user, lines.in_queue()),
         });
         room.map(|()| true).map_err(|full| CommandError::Waiters { full })
     }

@@ -42,7 +42,7 @@ const STEP_TIME: Duration = Duration::from_micros(400);
 /// step by a server that the system keeps waiting, too.
 const STEP_SCANS_MIN: usize = 5;
 
-/// A sale of more orders, users, holds, places in line or buyers is audited in steps only: all
+/// A sale of more orders, users, holds, places in the queue or buyers is audited in steps only: all
 /// steps of so many take less than 10 ms.
 const AT_ONCE_MAX: i64 = 1_500;
 

@@ -48,7 +48,7 @@ impl Command for Order {
             None => entry,
         };
         let position = match entry.state {
-            State::Waiting => sale.place_in_line(id.0)?,
+            State::Waiting => sale.place_in_queue(id.0)?,
             _ => None,
         };
         Ok(Reply::Map(vec![

@@ -68,7 +68,7 @@ impl Command for Restock {
         let sale = memory.arrivals.sale(&opening)?;
         let (left, plan) = sales::restock(&sale, Meant::by_request(meant), how)?;
         apply_to_all(memory, &sale, &plan)?;
-        // The first in line may have got some.
+        // The first in the queue may have got some.
         Ok(Reply::Integer(if let Ok(Stock::Left(left)) = sale.stock() { left } else { left }))
     }
 }

@@ -1,5 +1,5 @@
 //! `SECKILL.TRY voucher user orderid [UNITS n] [LIMIT limit] [WAITLIST] [SALE id]`: sells to a
-//! user, at most once per user, or puts the order in line.
+//! user, at most once per user, or puts the order in the queue.
 
 use super::rules::LIMIT;
 use super::tried::try_once;

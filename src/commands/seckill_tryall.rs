@@ -3,7 +3,7 @@
 
 use super::decided::apply;
 use super::seckill_try::{GENERATE, TRIED};
-use super::tried::{counted, settle};
+use super::tried::{counted, expire};
 use super::{Answering, Command, ORDER_ID, UNITS, USER};
 use crate::args::{Articles, arguments, check_storable};
 use crate::error::CommandError;
@@ -86,8 +86,8 @@ impl<'a> Asked<'a> {
         sale
     }
 
-    fn decide(&self, settled: bool) -> Result<Cart<Name<'a>>, CommandError> {
-        let mut cart = Deciding::new(settled);
+    fn decide(&self, expired: bool) -> Result<Cart<Name<'a>>, CommandError> {
+        let mut cart = Deciding::new(expired);
         for (opening, units) in self.articles.iter() {
             let (user, id) = (self.user.clone(), self.id.clone());
             cart.article(&self.sale(opening), &Order { user, id, units: *units })?;
@@ -98,26 +98,26 @@ impl<'a> Asked<'a> {
     /// Tries once, after overdue orders that stand in the way of an article were released.
     fn try_all(&self, memory: &Memory) -> Result<Reply, CommandError> {
         match self.decide(false)? {
-            Cart::Settle(due) => self.try_settled(memory, &due),
+            Cart::ExpireFirst(due) => self.try_expired(memory, &due),
             decided => self.carry_out(memory, decided),
         }
     }
 
     #[cold]
-    fn try_settled(
+    fn try_expired(
         &self,
         memory: &Memory,
         due: &[(usize, Vec<Name<'a>>)],
     ) -> Result<Reply, CommandError> {
-        let is_in_vain = |(number, ids): &&(usize, Vec<Name<'a>>)| {
+        let is_without_effect = |(number, ids): &&(usize, Vec<Name<'a>>)| {
             let opening = self.articles.get(*number).map(|(opening, _)| opening);
-            opening.is_some_and(|it| settle(memory, &self.sale(it), ids) == 0)
+            opening.is_some_and(|it| expire(memory, &self.sale(it), ids) == 0)
         };
-        let in_vain: Vec<_> = due.iter().filter(is_in_vain).collect();
+        let without_effect: Vec<_> = due.iter().filter(is_without_effect).collect();
         let decided = self.decide(true)?;
         if let Cart::Refused(parts) = &decided {
             let sold_out = Part::Tried(Outcome::SoldOut.into());
-            for (number, _) in in_vain {
+            for (number, _) in without_effect {
                 if let (Some((opening, _)), Some(part)) =
                     (self.articles.get(*number), parts.get(*number))
                     && *part == sold_out
@@ -147,8 +147,8 @@ impl<'a> Asked<'a> {
                 metrics::CARTS_ACCEPTED.count();
                 Ok(Reply::codes(cart.iter().map(|_| counted(Outcome::Accepted.into()).code())))
             }
-            // A settled cart does not settle again.
-            Cart::Settle(_) => Err(CommandError::Garbled),
+            // A expired cart does not expire again.
+            Cart::ExpireFirst(_) => Err(CommandError::Garbled),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tries, decided and counted: settled first where orders are overdue.
+//! Tries, decided and counted: expired first where orders are overdue.
 
 use super::decided::{apply, end_hold};
 use crate::error::CommandError;
@@ -26,13 +26,13 @@ pub(super) fn try_once<'a>(
     match tries::decide_for(sale, meant, order, wish, false) {
         Ok(Decision::Answer(answer)) => Ok(counted(answer)),
         Ok(Decision::Do(answer, ref plan)) => carry_out(memory, sale, answer, plan),
-        Ok(Decision::Settle(ref ids)) => try_settled(memory, sale, meant, order, wish, ids),
+        Ok(Decision::ExpireFirst(ref ids)) => try_expired(memory, sale, meant, order, wish, ids),
         Err(error) => Err(error),
     }
 }
 
 #[cold]
-fn try_settled<'a>(
+fn try_expired<'a>(
     memory: &Memory,
     sale: &Sale<'a>,
     meant: Meant,
@@ -40,17 +40,17 @@ fn try_settled<'a>(
     wish: Wish,
     ids: &[Name<'a>],
 ) -> Result<Outcome, CommandError> {
-    let settled = settle(memory, sale, ids);
+    let expired = expire(memory, sale, ids);
     match tries::decide_for(sale, meant, order, wish, true)? {
         Decision::Do(answer, ref plan) => carry_out(memory, sale, answer, plan),
         Decision::Answer(answer) => {
-            if settled == 0 && answer.outcome == Outcome::SoldOut {
+            if expired == 0 && answer.outcome == Outcome::SoldOut {
                 sale.rest_from_due();
             }
             Ok(counted(answer))
         }
-        // A settled try does not settle again.
-        Decision::Settle(_) => Ok(counted(Outcome::SoldOut.into())),
+        // A expired try does not expire again.
+        Decision::ExpireFirst(_) => Ok(counted(Outcome::SoldOut.into())),
     }
 }
 
@@ -87,6 +87,6 @@ pub(super) fn counted(answer: Answer) -> Outcome {
 
 /// Releases overdue orders, as far as possible, and returns how many. What can't be released stays,
 /// and the timer logs why.
-pub(super) fn settle<'a>(memory: &Memory, sale: &Sale<'a>, ids: &[Name<'a>]) -> usize {
+pub(super) fn expire<'a>(memory: &Memory, sale: &Sale<'a>, ids: &[Name<'a>]) -> usize {
     ids.iter().filter(|id| end_hold(memory, sale, id, Reason::Expired).is_ok()).count()
 }

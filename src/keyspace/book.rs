@@ -16,7 +16,7 @@ use domain::rules::Millis;
 pub(crate) struct Extra {
     /// Of held orders, beyond the first of each.
     pub(crate) orders: i64,
-    /// Held and sold, beyond one for each user on record, and one for each order in line.
+    /// Held and sold, beyond one for each user on record, and one for each order in the queue.
     pub(crate) users: i64,
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn units_held(
     Ok(count.saturating_add(extra))
 }
 
-/// How many orders are in line.
+/// How many orders are in the queue.
 pub(crate) fn waiting(ctx: Ctx<'_>, line: Str<'_>) -> i64 {
     let line = ReadKey::open(ctx, line).filter(|line| line.kind() == Kind::SortedSet);
     line.map_or(0, |line| i64::try_from(line.len()).unwrap_or(i64::MAX))

@@ -91,7 +91,7 @@ impl Keys for Audited<'_> {
         Ok(holds.zset_score(OwnedStr::new(id).as_str())?.map(|score| score as i64))
     }
 
-    fn is_in_line(&self, id: &[u8]) -> Result<bool, CommandError> {
+    fn is_in_queue(&self, id: &[u8]) -> Result<bool, CommandError> {
         let Some(line) = ReadKey::open(self.ctx, self.keys.wait) else { return Ok(false) };
         Ok(line.zset_score(OwnedStr::new(id).as_str())?.is_some())
     }

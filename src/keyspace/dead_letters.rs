@@ -10,7 +10,7 @@ use crate::typed::{KeyName, Reason};
 use domain::book::State;
 use domain::hash_tag::StrayBraces;
 use domain::key_names::{DEAD_LETTERS_SUFFIX, companion};
-use domain::rejection::{Fate, Letter};
+use domain::rejection::{DeadLetter, Fate};
 
 /// The reason of a rejection that gives none, or that comes while memory is full.
 const NO_REASON: &[u8] = b"unspecified";
@@ -74,7 +74,7 @@ impl Rejected<'_> {
     /// What the dead letter says beside the fields of its entry, names and values in turn.
     pub(super) fn letter(&self, fate: Fate, was: Option<State>) -> Vec<OwnedStr> {
         let reason = self.reason.map_or(NO_REASON, |reason| shortened(reason.0.bytes()));
-        let letter = Letter {
+        let letter = DeadLetter {
             stream: Some(self.delivery.stream.0.bytes()),
             group: self.delivery.group.0.bytes(),
             id: self.delivery.id,

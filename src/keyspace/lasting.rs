@@ -74,7 +74,7 @@ impl<'a> Sale<'a> {
             return Ok(0);
         }
         // While its slot moves, the key may be on the other node. Most vouchers have none, which
-        // can't be told apart from here, and need not wait for the end of the move.
+        // can't be distinguished from here, and need not wait for the end of the move.
         let extra = peek_extra(ctx, keys)?;
         if extra.is_none() {
             none_in.inspect(|known| known.set(Some(ctx.selected_db())));

@@ -43,7 +43,7 @@ pub(crate) struct Sale<'a> {
 pub(super) struct More<'a> {
     rules: Cell<Option<Rules>>,
     pub(super) now: Cell<Option<Millis>>,
-    /// A person has said that no key is yet to come.
+    /// An operator has said that no key is yet to come.
     pub(super) is_as_found: Cell<bool>,
     /// How many of the line this command has served.
     served: Cell<usize>,

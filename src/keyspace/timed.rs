@@ -84,7 +84,7 @@ impl<'a> Sale<'a> {
             Some(line) if line.kind() == Kind::SortedSet => Ok(true),
             Some(_) => Err(CommandError::WrongType),
             // While its slot moves, a line may be on the other node. Most vouchers have none, which
-            // can't be told apart from here, and need not wait for the end of the move.
+            // can't be distinguished from here, and need not wait for the end of the move.
             None => {
                 none_waits_in.inspect(|known| known.set(Some(db)));
                 Ok(false)
@@ -92,7 +92,7 @@ impl<'a> Sale<'a> {
         }
     }
 
-    /// How many orders are in line. Of another type, nobody waits.
+    /// How many orders are in the queue. Of another type, nobody waits.
     #[inline]
     pub(super) fn waiting(&self) -> Result<i64, CommandError> {
         match self.has_line() {
@@ -120,14 +120,14 @@ impl<'a> Sale<'a> {
         drop(line);
         let Some((id, _)) = first.into_iter().next() else { return Ok(None) };
         let id = Name::Read(Rc::new(id));
-        let order = match self.order_in_line(&id) {
+        let order = match self.order_in_queue(&id) {
             Err(CommandError::Garbled) => None,
             order => order?,
         };
         Ok(Some(First { id, order }))
     }
 
-    fn order_in_line(&self, id: &Name<'a>) -> Result<Option<Waiting<'a>>, CommandError> {
+    fn order_in_queue(&self, id: &Name<'a>) -> Result<Option<Waiting<'a>>, CommandError> {
         let Some(entry) = self.entry(id)? else { return Ok(None) };
         let has = self.user_units(&entry.user)?;
         Ok(Some((entry, has)))
@@ -148,7 +148,7 @@ impl<'a> Sale<'a> {
 type Waiting<'a> = (Entry<Name<'a>>, Option<UserUnits<Name<'a>>>);
 
 impl Sale<'_> {
-    /// A person ends the sale: it is released as it is, whatever it lacks.
+    /// An operator ends the sale: it is released as it is, whatever it lacks.
     pub(crate) fn take_as_found(&self) {
         self.more().is_as_found.set(true);
     }
@@ -176,8 +176,8 @@ impl Sale<'_> {
         })
     }
 
-    /// The place of an order in line, from 1; none if it has none.
-    pub(crate) fn place_in_line(&self, id: Str<'_>) -> Result<Option<i64>, CommandError> {
+    /// The place of an order in the queue, from 1; none if it has none.
+    pub(crate) fn place_in_queue(&self, id: Str<'_>) -> Result<Option<i64>, CommandError> {
         let line = self.managed_keys()?.wait;
         self.close();
         match Call::read(self.ctx, c"ZRANK", &[line, id]) {

@@ -45,7 +45,7 @@ impl Lines {
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Waiters) -> R) -> R {
         self.waiters.with(|waiters| {
             let result = work(waiters);
-            metrics::LOCKS_WAITING.set(waiters.in_line().all() as u64);
+            metrics::LOCKS_WAITING.set(waiters.in_queue().all() as u64);
             self.is_used.set(!waiters.is_idle());
             if waiters.is_idle() {
                 // Frees the memory of lines that were long.

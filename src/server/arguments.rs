@@ -1,4 +1,4 @@
-//! The declaration of a command's arguments, and how the server is told of it.
+//! The declaration of a command's arguments, and how the server learns of it.
 
 use redis_module::raw;
 use std::ffi::{CStr, c_int};

@@ -172,7 +172,7 @@ fn a_line_is_served_where_its_slot_has_gone() {
     let (line, others): (Vec<_>, Vec<_>) =
         keys.into_iter().partition(|key| key == "seckill:wait:{w}");
     others.iter().for_each(|key| moving.key(key));
-    // Who joins or leaves the line must see it.
+    // Who joins or leaves the queue must see it.
     let digests = (source.digest(), target.digest());
     for command in ["SECKILL.TRY w dan dan WAITLIST", "SECKILL.CANCEL w bob bob"] {
         assert_eq!(both(source, target, command), ["ASK", "TRYAGAIN"], "{command}");
@@ -183,7 +183,7 @@ fn a_line_is_served_where_its_slot_has_gone() {
     moving.end();
     assert_eq!(both(source, target, "SECKILL.TRY w dan dan WAITLIST"), ["MOVED", "6"]);
     let served = || orders_in(target.run("XRANGE stream.orders:{w} - +"));
-    target.until("the first in line", || served() == ["eve", "ann", "bob"]);
+    target.until("the first in the queue", || served() == ["eve", "ann", "bob"]);
     assert_eq!(target.say("SECKILL.RESTOCK w 2"), "0");
     assert_eq!(served(), ["eve", "ann", "bob", "cid", "dan"]);
     assert_eq!(target.audited("w").differences(), [""; 0]);

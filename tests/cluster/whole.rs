@@ -11,7 +11,7 @@ use crate::moves::{goods, report};
 use crate::nodes::{Nodes, PRIMARIES};
 use crate::whole_slots::{Mover, wait_until_served};
 
-/// How long a client waits in line for the lock.
+/// How long a client waits in the queue for the lock.
 const WAIT_MS: u64 = 2_000;
 
 /// Clients that acquire the lock `{m}lock` in turn while its slot moves.
@@ -99,7 +99,7 @@ fn a_sale_goes_on_while_slots_move_in_one_step() {
     assert!(turns > 20, "{turns}");
     check_at_rest(&nodes, &goods);
     goods.check(&nodes, &answers);
-    // Only clients in line got TRYAGAIN, and no client got ASK.
+    // Only clients in the queue got TRYAGAIN, and no client got ASK.
     let asked = nodes.servers.iter().filter(|node| node.info("errorstat_ASK").is_some()).count();
     assert_eq!(asked, 0);
 }

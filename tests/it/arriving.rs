@@ -50,7 +50,7 @@ impl Way {
 }
 
 /// A sale of all kinds of orders, as the values of its keys: `ann` has paid, `dan` is sold, `bob`
-/// held, `cid` cancelled, `eve` in line, and a unit is outside.
+/// held, `cid` cancelled, `eve` in the queue, and a unit is outside.
 fn dumps(server: &Server) -> Vec<Vec<u8>> {
     server.check(
         "

@@ -268,7 +268,7 @@ fn units_of_a_line_are_not_sold() {
     assert_eq!(codes(&server, "a 1 b 1 cid o3"), [7, 1]);
     // A repeat of a part that waits.
     assert_eq!(codes(&server, "b 1 bob o2"), [6]);
-    // Two more units, of which the line takes one: then orders are in line no more.
+    // Two more units, of which the line takes one: then orders are in the queue no more.
     server.check("> SECKILL.TRY b dan o5 WAITLIST => 6\n> SECKILL.RESTOCK b 1 => 0");
     assert_eq!(codes(&server, "a 1 b 1 cid o3"), [7, 1]);
 }

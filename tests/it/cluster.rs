@@ -116,7 +116,7 @@ pub fn two_nodes() -> (Server, Server) {
     (source, target)
 }
 
-/// Makes two nodes know each other. Nodes of one epoch would settle later which of them takes the
+/// Makes two nodes know each other. Nodes of one epoch would decide later which of them takes the
 /// next slot, and could then take back one that has moved meanwhile.
 pub fn linked(source: &Server, target: &Server) {
     source.check("> CLUSTER SET-CONFIG-EPOCH 1\nOK");

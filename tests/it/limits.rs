@@ -34,7 +34,7 @@ fn a_try_can_ask_for_a_lower_limit() {
 }
 
 #[test]
-fn units_in_line_count_when_an_order_joins() {
+fn units_in_queue_count_when_an_order_joins() {
     let server = Server::start();
     server.check(
         "

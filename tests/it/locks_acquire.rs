@@ -126,5 +126,5 @@ fn where_nobody_may_block_nobody_waits() {
         );
         server.check("> FCALL try 1 lock\n(integer) 0");
     }
-    assert_eq!(server.in_line(), 0);
+    assert_eq!(server.in_queue(), 0);
 }

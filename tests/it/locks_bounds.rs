@@ -27,7 +27,7 @@ fn a_full_line_refuses_and_changes_nothing() {
         "LOCK.ACQUIRE a dan 1000000 BLOCK 60000 SESSION",
     ] {
         assert_eq!(server.refused(request, "ERR"), PER_LOCK);
-        assert_eq!(server.in_line(), 2);
+        assert_eq!(server.in_queue(), 2);
     }
     // A client that does not wait is answered as before, and so is the holder.
     assert_eq!(server.silent("LOCK.ACQUIRE a dan 1000000"), Value::Int(0));
@@ -65,7 +65,7 @@ fn all_lines_together_have_a_bound() {
     server.check("> CONFIG SET seckill.lock-waiters-max '2 4 4'\nOK");
     let _another = server.waiter("LOCK.ACQUIRE c dan 1000000 BLOCK 60000");
     server.check("> CONFIG SET seckill.lock-waiters-max '0 0 0'\nOK");
-    assert_eq!(server.in_line(), 4);
+    assert_eq!(server.in_queue(), 4);
     let nobody = "ERR 0 clients already wait for this lock, and no more may";
     assert_eq!(server.refused("LOCK.ACQUIRE d eve 1000000 BLOCK 60000", "ERR"), nobody);
 }
@@ -98,7 +98,7 @@ fn crowd(server: &Server, lock: &str) {
     }
     server.wait_for_line(1000);
     // The server gives two reply buffers of 16 KB to every client that a module blocks; the rest is
-    // the request and a place in line.
+    // the request and a place in the queue.
     let each = (used() - connected) / 1000;
     assert!(each < 40_000, "{each} bytes for each waiter");
     let error = server.say(&format!("LOCK.ACQUIRE {lock} bob 1000000 BLOCK 60000"));

@@ -25,7 +25,7 @@ fn a_repeat_takes_over_the_place_of_its_token() {
     let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000 FENCE");
     let mut second = take_over(&server, &mut first, &format!("{ASK} FENCE"));
     let mut third = take_over(&server, &mut second, &format!("{ASK} FENCE"));
-    assert_eq!((server.in_line(), server.info_number("seckill_locks_refused")), (2, 2));
+    assert_eq!((server.in_queue(), server.info_number("seckill_locks_refused")), (2, 2));
     // Its wait and its options are those of the latest request, its place that of the first.
     server.check("> LOCK.RELEASE lock ann\n1\n> GET lock\nbob");
     let own = integer(&third.receive());
@@ -36,7 +36,7 @@ fn a_repeat_takes_over_the_place_of_its_token() {
     // The place is given up, too, if a repeat does not wait, and finds the lock held by its token.
     server.queue(&mut first, ASK);
     server.check("> SET lock bob\nOK\n> LOCK.ACQUIRE lock bob 1000000\n1");
-    assert_eq!((first.receive(), server.in_line()), (Value::Int(0), 0));
+    assert_eq!((first.receive(), server.in_queue()), (Value::Int(0), 0));
     server.check("> LOCK.RELEASE lock bob\n1\n> EXISTS lock\n0");
 }
 
@@ -72,7 +72,7 @@ fn a_grant_belongs_to_the_latest_request_of_its_token() {
             assert_eq!(text(&bob.receive()), of_waiter, "{ask}");
         }
         if is_kept {
-            assert_eq!((server.owner("lock").as_str(), server.in_line()), ("bob", 1), "{ask}");
+            assert_eq!((server.owner("lock").as_str(), server.in_queue()), ("bob", 1), "{ask}");
             server.run("LOCK.RELEASE lock bob");
         }
         assert_eq!(cid.receive(), Value::Int(1), "{ask}");
@@ -80,7 +80,7 @@ fn a_grant_belongs_to_the_latest_request_of_its_token() {
     }
 }
 
-/// The server checks rights when a command arrives; in line they may be lost.
+/// The server checks rights when a command arrives; in the queue they may be lost.
 #[test]
 fn rights_are_checked_again_at_the_grant() {
     for revoke in [
@@ -98,7 +98,7 @@ fn rights_are_checked_again_at_the_grant() {
         let told = text(&bob.receive());
         assert_eq!(told, "NOPERM this user has lost the right to acquire this lock", "{revoke}");
         assert_eq!(cid.receive(), Value::Int(1), "{revoke}");
-        assert_eq!((server.owner("lock").as_str(), server.in_line()), ("cid", 0));
+        assert_eq!((server.owner("lock").as_str(), server.in_queue()), ("cid", 0));
     }
     // The rights at that time count, also if they were lost in between.
     let server = Server::start();

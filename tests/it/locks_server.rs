@@ -96,7 +96,7 @@ fn a_failover_keeps_locks_and_lets_fencing_tokens_grow() {
 
 /// `WAIT` counts the grant, although the client itself wrote nothing.
 #[test]
-fn who_was_granted_a_lock_in_line_can_wait_for_replicas() {
+fn who_was_granted_a_lock_in_queue_can_wait_for_replicas() {
     let primary = Server::with().port().start();
     let replica = Server::with().replica_of(&primary).start();
     primary.run("LOCK.ACQUIRE lock ann 1000000");
@@ -114,7 +114,7 @@ fn who_was_granted_a_lock_in_line_can_wait_for_replicas() {
 
 #[test]
 fn nothing_is_granted_while_writes_are_paused() {
-    // In line and paused before the lease ends; the wait of `late` ends after it.
+    // In the queue and paused before the lease ends; the wait of `late` ends after it.
     let (server, [mut bob, mut late, gone]) = in_time(500, |ms| {
         let server = Server::with().aof().start();
         let mut clients = [server.client(), server.client(), server.client()];
@@ -128,7 +128,7 @@ fn nothing_is_granted_while_writes_are_paused() {
         server.run("CLIENT PAUSE 60000 WRITE");
         (begun.elapsed() < Duration::from_millis(ms)).then_some((server, clients))
     });
-    // Waits still end in time, and a client that disconnects leaves the line.
+    // Waits still end in time, and a client that disconnects leaves the queue.
     assert_eq!(late.receive(), Value::Int(0));
     drop(gone);
     server.wait_for_line(1);
@@ -138,7 +138,7 @@ fn nothing_is_granted_while_writes_are_paused() {
     for _ in 0..20 {
         server.run("PING");
     }
-    assert_eq!((turns, server.in_line()), (1, 1));
+    assert_eq!((turns, server.in_queue()), (1, 1));
     server.run("CLIENT UNPAUSE");
     assert_eq!(bob.receive(), Value::Int(1));
     assert_eq!(server.owner("lock"), "bob");

@@ -237,7 +237,7 @@ fn who_asks_with_the_token_after_the_close_is_told_the_truth() {
         if owner == "ann" {
             assert_eq!(replies[1], Value::Int(1), "{ask}");
             wait_for_closed(&server);
-            assert_eq!((server.owner("lock").as_str(), server.in_line()), ("ann", 1), "{ask}");
+            assert_eq!((server.owner("lock").as_str(), server.in_queue()), ("ann", 1), "{ask}");
             server.run("LOCK.RELEASE lock ann");
         }
         assert_eq!(bob.receive(), Value::Int(1), "{ask}");
@@ -283,7 +283,7 @@ fn a_waiter_is_granted_the_lock_with_its_session() {
         drop(cid);
         server.wait_for_owner("lock", "");
     }
-    // A waiter that leaves the line ties no lock.
+    // A waiter that leaves the queue ties no lock.
     let ann = holder(&server, "lock", "ann");
     drop(server.waiter("LOCK.ACQUIRE lock ann2 1000000 BLOCK 60000 SESSION"));
     server.wait_for_line(0);

@@ -197,8 +197,8 @@ fn nothing_grows_while_clients_come_and_go() {
     let before = used();
     round(1500);
     rounds(3000);
-    let settled = wait_for("the memory", || (used() < before + (48 << 10)).then_some(()));
-    settled.unwrap_or_else(|late| panic!("{late}: {before}, then {}", used()));
+    let quiet = wait_for("the memory", || (used() < before + (48 << 10)).then_some(()));
+    quiet.unwrap_or_else(|late| panic!("{late}: {before}, then {}", used()));
 }
 
 /// RESET resets the state of a connection, and does not close it.

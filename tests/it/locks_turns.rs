@@ -121,7 +121,7 @@ fn what_comes_in_the_place_of_a_lock_is_the_lock() {
             let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
             let start = Instant::now();
             put_in_place(&server, replace, ms);
-            let seen = (server.owner("lock"), server.in_line());
+            let seen = (server.owner("lock"), server.in_queue());
             if start.elapsed() >= Duration::from_millis(ms) {
                 return None;
             }

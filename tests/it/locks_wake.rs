@@ -1,5 +1,5 @@
-//! Everything that frees a lock serves the next in line; everything that ends a wait removes the
-//! waiter from the line.
+//! Everything that frees a lock serves the next in the queue; everything that ends a wait removes
+//! the waiter from the line.
 
 use std::time::{Duration, Instant};
 
@@ -89,8 +89,8 @@ fn a_lease_that_is_lengthened_ends_later() {
     }
 }
 
-/// A lease of ann that ends soon, and bob in line for the lock; with the start of the lease. None
-/// if the lease ended before bob was in line.
+/// A lease of ann that ends soon, and bob in the queue for the lock; with the start of the lease.
+/// None if the lease ended before bob was in the queue.
 fn waiter_for_a_lease(server: &Server, ms: u64, wait_ms: u64) -> Option<(Client, Instant)> {
     server.wait_for_line(0);
     server.run("DEL lock");
@@ -139,7 +139,7 @@ fn who_overwrites_a_lock_holds_it() {
     server.queue(&mut waiter, "LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
     server
         .run("EVAL \"redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 'zoe')\" 1 lock");
-    assert_eq!((server.owner("lock").as_str(), server.in_line()), ("zoe", 1));
+    assert_eq!((server.owner("lock").as_str(), server.in_queue()), ("zoe", 1));
     server.run("RENAME lock away");
     assert_eq!(waiter.receive(), Value::Int(1));
 }
@@ -150,7 +150,7 @@ fn a_key_that_becomes_no_lock_refuses_who_waits() {
     server.run("RPUSH list a");
     server.run("RENAME list lock");
     assert!(text(&waiter.receive()).starts_with("WRONGTYPE"));
-    assert_eq!(server.in_line(), 0);
+    assert_eq!(server.in_queue(), 0);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_wait_ends() {
 }
 
 #[test]
-fn who_is_gone_is_not_in_line() {
+fn who_is_gone_is_not_in_queue() {
     let (server, mut bob) = held_and_waited_for();
     let mut last = server.waiter("LOCK.ACQUIRE lock last 1000000 BLOCK 60000");
     drop(server.waiter("LOCK.ACQUIRE lock dropped 1000000 BLOCK 60000"));

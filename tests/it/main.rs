@@ -12,7 +12,7 @@
 //! | `prizes` | drawing prize codes and putting them back |
 //! | `nextid`, `nextid_slots` | generated ids, and other generators on their keys |
 //! | `nextid_pace` | no client can use up the ids of a day |
-//! | `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in line |
+//! | `locks_acquire`, `locks_wake` | acquiring, renewing, and waiting in the queue |
 //! | `locks_bounds` | how many clients may wait |
 //! | `locks_turns` | locks handed over in time by an idle server; two waiters with one token |
 //! | `locks_session`, `locks_session_server` | locks that a closed connection releases |
@@ -21,7 +21,7 @@
 //! | `managed_refused` | replicas that take writes; evictable sales |
 //! | `shops` | a shop of each shape moves from its script to payments, and back |
 //! | `adopt` | a stock that was SET becomes a managed voucher |
-//! | `holds`, `holds_mended` | confirm, cancel, extend, expiry; spoiled keys |
+//! | `holds`, `holds_fixed` | confirm, cancel, extend, expiry; spoiled keys |
 //! | `dropped` | vouchers dropped while orders are held; how entries name a voucher |
 //! | `sale_ids` | late requests for an earlier sale; files of the previous version |
 //! | `payments` | references of payments |
@@ -93,7 +93,7 @@ mod events;
 mod foreign_stock;
 mod functions;
 mod holds;
-mod holds_mended;
+mod holds_fixed;
 mod hostile;
 mod leaks;
 mod limits;

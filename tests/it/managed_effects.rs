@@ -95,7 +95,7 @@ fn payments_and_a_part_of_an_order() {
 }
 
 #[test]
-fn orders_in_line() {
+fn orders_in_queue() {
     Pair::start().check(
         "
         > SECKILL.CREATE 7 2 LIMIT 3 HOLD 900000 => ...

@@ -46,7 +46,7 @@
 //! | S3 | `settings::holds_of_another_naming_are_looked_at_again` |
 //! | S4 | `settings::a_hold_that_is_pending_expires_under_the_new_names` |
 //! | S5 | `settings::any_other_setting_ends_nothing` |
-//! | S6 | `settings::a_client_in_line_gets_its_fencing_token_under_the_new_names` |
+//! | S6 | `settings::a_client_in_queue_gets_its_fencing_token_under_the_new_names` |
 //! | M1 | `moves::a_slot_that_moves_key_by_key_is_seen_as_it_is` |
 //! | M2 | `moves::a_move_that_is_broken_off_is_seen_as_it_is` |
 //! | M3 | `moves::a_slot_that_is_lost_with_its_keys_is_forgotten` |
@@ -75,8 +75,8 @@
 //! | F3 | `reported::a_promotion_scans_no_keys` |
 //! | F4 | `reported::a_setting_that_changes_scans_no_keys` |
 //! | O6 | `arriving::a_key_that_comes_is_not_waited_for_longer` |
-//! | O7 | `survival::holds_whose_key_was_lost_can_still_be_settled` |
-//! | O8 | `holds_mended::holds_that_others_wrote_are_lifted` |
+//! | O7 | `survival::holds_whose_key_was_lost_still_end` |
+//! | O8 | `holds_fixed::holds_that_others_wrote_are_lifted` |
 //! | O9 | `locks_turns::what_comes_in_the_place_of_a_lock_is_the_lock` |
 //! | O10 | `locks_wake::whatever_frees_a_lock_serves_the_next` |
 //! | O11 | `locks_wake::the_end_of_a_lease_needs_no_search_for_expired_keys` |

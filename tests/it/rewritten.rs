@@ -1,5 +1,5 @@
-//! Configurations that CONFIG REWRITE has written, by a person or by a Sentinel: servers start from
-//! them again.
+//! Configurations that CONFIG REWRITE has written, by an operator or by a Sentinel: servers start
+//! from them again.
 
 use std::fs;
 use std::path::Path;

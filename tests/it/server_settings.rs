@@ -63,7 +63,7 @@ fn nothing_happens_in_the_background_while_another_server_is_the_truth() {
     server.wait_until(over);
     server
         .check("> ZCARD seckill:hold:7\n1\n> GET seckill:stock:7\n4\n> GET s\nann\n> EXISTS l\n0");
-    assert_eq!(server.in_line(), 1);
+    assert_eq!(server.in_queue(), 1);
     server.check("> CONFIG SET import-mode no\nOK");
     assert_eq!(waiter.receive(), Value::Int(1));
     server.until("the session's end", || server.run("EXISTS s") == Value::Int(0));
@@ -85,7 +85,7 @@ fn who_can_be_redirected_is_told_that_its_server_turned_replica() {
     primary.run(&format!("REPLICAOF 127.0.0.1 {}", other.port()));
     let told = text(&waiter.receive());
     assert!(told.starts_with("UNBLOCKED "), "{told}");
-    assert_eq!(primary.in_line(), 0);
+    assert_eq!(primary.in_queue(), 0);
 }
 
 /// Clients that never set their token would all be the holder.

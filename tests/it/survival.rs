@@ -114,9 +114,9 @@ fn a_replica_expires_nothing_until_it_is_promoted() {
     assert_over(&replica, "8");
 }
 
-/// A key that is gone for good is for a person: to set it, or to drop the sale as it is.
+/// A key that is gone for good is for an operator: to set it, or to drop the sale as it is.
 #[test]
-fn a_sale_that_lacks_a_key_is_left_alone_until_a_person_says_so() {
+fn a_sale_that_lacks_a_key_is_left_alone_until_an_operator_says_so() {
     let server = Server::observed().start();
     for (key, name) in [("stock", "stock"), ("order", "buyers"), ("units", "users' units")] {
         let over = in_time(40, |hold_ms| {
@@ -182,7 +182,7 @@ fn a_sale_that_comes_key_by_key_is_left_alone_until_it_is_whole() {
     }
     for (voucher, order) in vouchers.iter().enumerate() {
         let order: Vec<_> = order.iter().map(|(kind, _)| kind).collect();
-        // The order in line gets a unit, and loses it again.
+        // The order in the queue gets a unit, and loses it again.
         server.wait_for_state(&voucher.to_string(), "c1", "expired");
         let holds = format!("EXISTS seckill:hold:{voucher}");
         server.until("the last hold to end", || server.run(&holds) == Value::Int(0));
@@ -192,7 +192,7 @@ fn a_sale_that_comes_key_by_key_is_left_alone_until_it_is_whole() {
 }
 
 #[test]
-fn holds_whose_key_was_lost_can_still_be_settled() {
+fn holds_whose_key_was_lost_still_end() {
     let server = Server::start();
     for lose in [
         "DEL seckill:hold:7", "UNLINK seckill:hold:7", "PEXPIRE seckill:hold:7 1",

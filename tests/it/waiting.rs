@@ -6,7 +6,7 @@ use redis::Value;
 
 pub const LAST_ID: &str = "18446744073709551615-18446744073709551615";
 
-/// A voucher with one unit, which ann holds, and bob and cid in line.
+/// A voucher with one unit, which ann holds, and bob and cid in the queue.
 pub fn waiting(server: &Server, hold_ms: i64) {
     server.check(&format!(
         "
@@ -65,7 +65,7 @@ fn where_nobody_can_wait_nothing_is_written() {
 }
 
 #[test]
-fn an_expired_reservation_goes_to_the_first_in_line() {
+fn an_expired_reservation_goes_to_the_first_in_queue() {
     let server = Server::start();
     waiting(&server, 300);
     server.wait_for_state("7", "o1", "expired");
@@ -175,10 +175,10 @@ fn a_line_is_served_in_a_transaction_and_in_a_script() {
     server.assert_book("7", [0, 1, 0]);
 }
 
-/// Beyond the end all commands count orders in line as expired, though no timer runs: here on a
-/// paused server, whose clients still read.
+/// Beyond the end all commands count orders in the queue as expired, though no timer runs: here on
+/// a paused server, whose clients still read.
 #[test]
-fn beyond_the_end_an_order_in_line_counts_as_expired() {
+fn beyond_the_end_an_order_in_queue_counts_as_expired() {
     let server = Server::start();
     waiting(&server, 900_000);
     let end = server.clock_ms() + 400;

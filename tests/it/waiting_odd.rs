@@ -37,7 +37,7 @@ fn keys_that_somebody_edited_do_no_harm() {
             ",
         );
     }
-    // Members that are no orders, or can't be read, leave the line.
+    // Members that are no orders, or can't be read, leave the queue.
     waiting(&server, 900_000);
     for (score, member) in [("-inf", "nobody"), ("-5", "o1"), ("0.5", "\\xff"), ("0.25", "junk")] {
         server.run(&format!("ZADD seckill:wait:7 {score} \"{member}\""));

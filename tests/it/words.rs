@@ -53,7 +53,7 @@ fn units_that_leave_a_sale_are_not_for_the_line() {
     server.check("> SECKILL.CANCEL 7 alice o1\n1");
     server.assert_book("7", [1, 4, 0]);
     assert_eq!(server.state("7", "c1"), "held");
-    // Of an order in line there is nothing to leave the sale.
+    // Of an order in the queue there is nothing to leave the sale.
     server.check(
         "> SECKILL.TRY 7 dan d1 UNITS 3 WAITLIST\n6\n> SECKILL.CANCEL 7 dan d1 NORESTOCK\n1",
     );

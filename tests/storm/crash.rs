@@ -56,7 +56,7 @@ fn nothing_is_lost(
         amid += usize::from(disturb(&server, &load));
         server.kill9();
         logs.extend(load.end());
-        server.mend();
+        server.fix_aof();
         server.start_again();
         logs.push(ask_for_locks(&server, round));
         wait_for_holds(&server, hold_ms);

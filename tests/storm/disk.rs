@@ -78,7 +78,7 @@ fn a_small_disk_that_is_full_ends_a_server_that_always_syncs_and_loses_nothing()
         assert!(server.log().contains("recover from AOF write error"), "{}", server.log());
         disk.make_room();
         server.kill9();
-        server.mend();
+        server.fix_aof();
         server.start_again();
         logs.push(ask_for_locks(&server, 0));
         let state = assert_whole(&server);

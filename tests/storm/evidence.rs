@@ -47,7 +47,7 @@ impl<'s> Evidence<'s> {
             cancelled: orders_of(
                 state.released.iter().filter(|entry| entry.of("reason") == "cancelled"),
             ),
-            // A payment that found the order in line has an entry, too.
+            // A payment that found the order in the queue has an entry, too.
             confirmed: orders_of(state.confirmations()),
             books: &state.books,
             told: BTreeSet::new(),
@@ -78,7 +78,7 @@ impl<'s> Evidence<'s> {
                 Some(self.by_keys.contains(&(voucher, user, id)))
             }
             (["SECKILL.CANCEL", voucher, user, id], 1) => {
-                // What ends in line has no entry.
+                // What ends in the queue has no entry.
                 let order = self.books.get(*voucher).and_then(|book| book.get(*id));
                 let has_left = order.is_some_and(|it| it.is_unserved && it.state == "cancelled");
                 Some(has_left || self.cancelled.contains(&(voucher, user, id)))

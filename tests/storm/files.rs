@@ -94,11 +94,11 @@ fn a_try_that_is_cut_is_not_done_by_a_later_start() {
             assert!(digest == again || is_cut, "not explained, cut at {}", cut.len());
             half += usize::from(digest != again);
             fs::write(&file, cut).expect("the same cut");
-            server.mend();
+            server.fix_aof();
             let (_, [digest, again]) = sell_and_start_again(&server);
             assert_eq!(digest, again, "cut at {}", cut.len());
         }
-        println!("{half} of {cuts} cuts were done by halves by the second start, unless mended");
+        println!("{half} of {cuts} cuts were done by halves by the second start, unless fixed");
         Tally { ends: cuts * 2, commands: cuts * 2, answered: cuts * 2, lost: 0, amid: 0 }
     });
 }

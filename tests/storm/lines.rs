@@ -10,8 +10,8 @@ use crate::world::State;
 /// When the try was sent by which an order joined the line, and when it was answered.
 type Joined = (Instant, Option<Instant>);
 
-/// Fails if an order was served, or waits, before one that was in line when it was tried for. The
-/// state may lack the end of the history.
+/// Fails if an order was served, or waits, before one that was in the queue when it was tried for.
+/// The state may lack the end of the history.
 pub fn check(state: &State, logs: &[Log]) {
     // By user, too: a server that was promoted may make an id that its primary has made, too.
     let mut joined: BTreeMap<(String, String), Joined> = BTreeMap::new();

@@ -125,7 +125,7 @@ impl Disturbance {
             server.run("DEBUG SLEEP 0.05");
         } else {
             server.kill9();
-            server.mend();
+            server.fix_aof();
             server.start_again();
         }
     }

@@ -56,8 +56,8 @@ impl Script {
             28..32 => self.try_cart(),
             32..38 => self.try_keys(),
             38..45 => self.confirm(),
-            45 => format!("{} {}", self.settle("EXTEND"), self.random.u32(1..9000)),
-            46..52 => self.settle("CANCEL"),
+            45 => format!("{} {}", self.end_order("EXTEND"), self.random.u32(1..9000)),
+            46..52 => self.end_order("CANCEL"),
             52..58 => format!("XREADGROUP GROUP g {} COUNT 4 STREAMS stream.orders >", self.me),
             58..64 => self.consume(),
             64..66 => format!("SECKILL.RESTOCK m {}", self.random.i8(-6..9)),
@@ -185,7 +185,7 @@ impl Script {
         }
     }
 
-    fn settle(&mut self, how: &str) -> String {
+    fn end_order(&mut self, how: &str) -> String {
         match self.random.choice(&self.tries) {
             Some([voucher, user, id, _]) if voucher != "u" || how == "CANCEL" => {
                 let only = match self.random.u8(0..6) {
@@ -201,7 +201,7 @@ impl Script {
 
     /// Sometimes with the reference of a payment, and with another one for the same order.
     fn confirm(&mut self) -> String {
-        let line = self.settle("CONFIRM");
+        let line = self.end_order("CONFIRM");
         let id = |line: &str| line.rsplit(' ').next().unwrap_or_default().to_owned();
         match self.random.u8(0..8) {
             0..3 => format!("{line} REF first:{}", id(&line)),

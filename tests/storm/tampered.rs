@@ -28,7 +28,7 @@ fn tamperings(state: &State) -> Vec<String> {
     let sold = state.books["s"].iter().find(|(_, order)| order.state == "sold");
     let (id, one) = sold.expect("a sold order");
     let unserved = state.books["m"].iter().find(|(_, order)| order.is_unserved);
-    let (left, _) = unserved.expect("an order that has left the line");
+    let (left, _) = unserved.expect("an order that has left the queue");
     let pending = state.pending.first().expect("a pending entry");
     vec![
         "INCR seckill:stock:m".to_owned(),
@@ -60,7 +60,7 @@ fn tamperings(state: &State) -> Vec<String> {
     ]
 }
 
-/// A history in which somebody has left the line: not in every one does that happen.
+/// A history in which somebody has left the queue: not in every one does that happen.
 fn history(seed: u64) -> Option<(Server, Vec<Log>, State)> {
     let server = Server::start();
     // So long holds that nobody is served by the end of one: a line that some leave.
@@ -91,7 +91,10 @@ fn every_tampering_is_noticed() {
     let state = assert_whole(&copy);
     assert!(fails(|| assert_suffix_lost(&state, &logs)), "not noticed: a sale undone");
     let turned = State { orders: state.orders.iter().rev().cloned().collect(), ..state };
-    assert!(fails(|| lines::check(&turned, &logs)), "not noticed: the last in line served first");
+    assert!(
+        fails(|| lines::check(&turned, &logs)),
+        "not noticed: the last in the queue served first"
+    );
 }
 
 /// An acquisition for one second, sent and answered this many ms after the start.

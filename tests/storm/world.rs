@@ -52,13 +52,13 @@ pub fn wait_for_holds(server: &Server, hold_ms: i64) {
     });
 }
 
-/// Are there enough units of the voucher m for the first in line?
+/// Are there enough units of the voucher m for the first in the queue?
 pub fn has_idle_units(server: &Server) -> bool {
     let first: Vec<String> = ask(server, "ZRANGE seckill:wait:m 0 0");
     let Some(first) = first.first() else { return false };
     let entry: Option<String> = ask(server, &format!("HGET seckill:book:m {first}"));
     // It can be served in between.
-    let entry = entry.unwrap_or_else(|| panic!("{first} is in line and not in the book"));
+    let entry = entry.unwrap_or_else(|| panic!("{first} is in the queue and not in the book"));
     let order = order(&entry);
     order.state != "waiting" || ask::<i64>(server, "GET seckill:stock:m") >= order.units
 }
@@ -108,7 +108,7 @@ pub struct Order {
     pub user: String,
     /// The reference of the payment, or "".
     pub reference: String,
-    /// It waits in line, or did so until it was released: it never had units.
+    /// It waits in the queue, or did so until it was released: it never had units.
     pub is_unserved: bool,
 }
 
@@ -124,7 +124,7 @@ pub struct State {
     pub by_keys: Vec<Entry>,
     /// Voucher to order id to order.
     pub books: BTreeMap<String, BTreeMap<String, Order>>,
-    /// The orders that wait for units of the voucher m, the first in line first.
+    /// The orders that wait for units of the voucher m, the first in the queue first.
     pub line: Vec<String>,
     /// Voucher to reference to what the payment is on record for.
     pub payments: BTreeMap<String, BTreeMap<String, String>>,

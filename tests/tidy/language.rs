@@ -1,11 +1,12 @@
-//! The few words that mislead, in pages, comments and messages: what is released must not be said
-//! to be given back or returned, since SECKILL.RETURN is another command than a release; and a
-//! managed voucher is not hosted in a cloud, as its Chinese name would say.
+//! The words that mislead or are ours alone, in pages, comments, messages and names: what is
+//! released must not be said to be given back or returned, since SECKILL.RETURN is another command
+//! than a release; a managed voucher is not hosted in a cloud, as its Chinese name would say; and
+//! where the field has a term, the term is used.
 
 use std::fs;
 
 use crate::documents::prose;
-use crate::{files, root};
+use crate::{files, root, words};
 
 /// What not to write, and what instead.
 const WORDS: [(&str, &str); 11] = [
@@ -22,6 +23,36 @@ const WORDS: [(&str, &str); 11] = [
     ("\u{6258}\u{7ba1}\u{5238}", "\u{89c4}\u{5219}\u{5238}"),
 ];
 
+/// Words of our own, each with the term of the field. They are looked for in names, too.
+const OWN_WORDS: [(&str, &str); 22] = [
+    ("a person", "an operator"),
+    ("adopt server", "pair"),
+    ("disputed", "in conflict"),
+    ("first in line", "first in the queue"),
+    ("in hand", "in flight"),
+    ("in line", "in the queue"),
+    ("in the rows", "in the database"),
+    ("in vain", "without effect"),
+    ("mended", "fixed"),
+    ("on no row", "on-zero-rows"),
+    ("second payment", "duplicate payment"),
+    ("served from the line", "served from the queue"),
+    ("set aside", "reserved"),
+    ("settle", "resolve, or expire"),
+    ("settled", "resolved, or expired"),
+    ("settles", "resolves, or expires"),
+    ("told as lost", "reported"),
+    ("told by its id", "identified"),
+    ("unknown payment", "unmatched payment"),
+    ("unproved", "incomplete"),
+    ("usual script", "seckill.lua"),
+    ("usual scripts", "seckill.lua and unlock.lua"),
+];
+
+/// The doctor examines scripts, which have lines, and words of its own.
+const OF_THE_DOCTOR: [&str; 4] =
+    ["tools/src/doctor/", "tools/tests/doctor/", "docs/doctor.md", "docs/zh-CN/doctor.md"];
+
 /// This file contains the words itself; what other authors have written is examined by the doctor.
 const NOT_HERE: [&str; 2] = ["tests/tidy/language.rs", "tools/tests/doctor/corpus"];
 
@@ -29,6 +60,37 @@ fn complaints(name: &str, text: &str) -> Vec<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let found = WORDS.iter().filter(|(words, _)| text.contains(words));
     found.map(|(words, instead)| format!("{name}: for `{words}` write `{instead}`")).collect()
+}
+
+/// The words of our own in a text, as whole words, whatever is between them.
+fn own_words(name: &str, text: &str) -> Vec<String> {
+    let words = text.to_lowercase();
+    let words: Vec<_> =
+        words.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty()).collect();
+    let text = format!(" {} ", words.join(" "));
+    let found = OWN_WORDS.iter().filter_map(|(words, instead)| {
+        let (before, behind) = text.split_once(&format!(" {words} "))?;
+        let near: Vec<_> = before.split(' ').rev().take(3).collect();
+        let near = near.into_iter().rev().chain([*words]).chain(behind.split(' ').take(3));
+        let near = near.collect::<Vec<_>>().join(" ");
+        Some(format!("{name}: for `{words}` write `{instead}`: {near}"))
+    });
+    found.collect()
+}
+
+/// What a source file says: its comments, the literals of its code, and its names, each apart.
+fn said(source: &str) -> String {
+    let of_code = |line: &str| {
+        let code = line.split("//").next().unwrap_or_default();
+        let literals: Vec<_> = code.split('"').skip(1).step_by(2).map(str::to_owned).collect();
+        let bare = code.split('"').step_by(2).collect::<Vec<_>>().join(" ");
+        let names = bare.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let names = names.map(|name| words(name).join(" ")).filter(|name| !name.is_empty());
+        (literals.join(" "), names.collect::<Vec<_>>().join(" 0 "))
+    };
+    let (literals, names): (Vec<_>, Vec<_>) = source.lines().map(of_code).unzip();
+    let apart = " 0 ";
+    [comments(source, "//"), literals.join(apart), names.join(apart)].join(apart)
 }
 
 /// All comments of a source file, without their marks.
@@ -40,13 +102,17 @@ fn comments(source: &str, mark: &str) -> String {
     source.lines().filter_map(of_line).collect::<Vec<_>>().join(" ")
 }
 
-#[test]
-fn no_word_misleads() {
-    let mut pages = files(&["docs", "examples"], "md");
+fn pages() -> Vec<(String, String)> {
+    let mut pages = files(&["docs", "examples", "java", "tools"], "md");
     for name in ["README.md", "README.zh-CN.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         pages.push((name.to_owned(), fs::read_to_string(root().join(name)).expect("a page")));
     }
-    let pages = pages.into_iter().map(|(name, page)| (name, prose(&page)));
+    pages
+}
+
+#[test]
+fn no_word_misleads() {
+    let pages = pages().into_iter().map(|(name, page)| (name, prose(&page)));
     let rust = files(&["src", "domain", "benches", "tests", "tools"], "rs");
     let rust = rust.into_iter().map(|(name, source)| (name, comments(&source, "//")));
     let lua = files(&["packaging"], "lua");
@@ -59,9 +125,43 @@ fn no_word_misleads() {
 }
 
 #[test]
+fn where_the_field_has_a_term_no_word_of_our_own_is_used() {
+    let pages = pages().into_iter();
+    let mut sources = files(&["src", "domain", "benches", "tests", "tools", "examples"], "rs");
+    sources.extend(files(&["java", "examples"], "java"));
+    let sources = sources.into_iter().map(|(name, source)| (name, said(&source)));
+    let mut texts = Vec::new();
+    for extension in ["sql", "lua", "sh", "service", "yml", "json", "puml"] {
+        texts.extend(files(&["tools/migrations", "packaging", "docs", "examples"], extension));
+    }
+    let texts = pages.chain(sources).chain(texts);
+    let texts = texts.filter(|(name, _)| {
+        !NOT_HERE.iter().chain(&OF_THE_DOCTOR).any(|not| name.starts_with(not))
+    });
+    let found: Vec<_> = texts.flat_map(|(name, text)| own_words(&name, &text)).collect();
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
 fn a_word_is_found_over_lines() {
     let found = |text: &str| complaints("a page", text).len();
     assert_eq!(found("A unit is Given\n back."), 1);
     assert_eq!(found("A unit is released."), 0);
     assert_eq!(found(&comments("a(); // given\n/// back\nb(\"give back\");", "//")), 1);
+}
+
+#[test]
+fn a_word_of_our_own_is_found_in_pages_and_in_what_a_source_says() {
+    let found = |text: &str| own_words("a page", text).len();
+    assert_eq!(found("It is decided by a\nperson, who stands `--on-no-row`."), 2);
+    assert_eq!(found("A personal line in linear time is unsettled."), 0);
+    for source in [
+        "// A\n// person", "a(\"b in line\")", "fn is_in_line()", "x.inLine()",
+        "NO_ROW;\nis_on_no_row",
+    ] {
+        assert_eq!(found(&said(source)), 1, "{source}");
+    }
+    for source in ["for word in line {", "a_set[aside]", "// in\nline();"] {
+        assert_eq!(found(&said(source)), 0, "{source}");
+    }
 }

@@ -48,7 +48,7 @@ fn texts(statement: &str) -> Vec<String> {
     found
 }
 
-/// A message as a person sees it, with `...` for what is put in.
+/// A message as it is shown, with `...` for what is put in.
 fn shown(literal: &str) -> String {
     let joined = literal.split("\\\n").map(str::trim_start).collect::<Vec<_>>().concat();
     let mut text = String::new();

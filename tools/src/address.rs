@@ -3,7 +3,7 @@
 use crate::sanitize::sanitize;
 
 /// The address without anything that may be a password: without the user, the query and the
-/// fragment. What can't be told apart from a password is left out, too.
+/// fragment. What can't be distinguished from a password is left out, too.
 pub fn shown(url: &str) -> String {
     let is_scheme = |text: &str| text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'+');
     let (scheme, rest) = match url.split_once("://") {

@@ -19,14 +19,14 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The same, within bounds. `told` names them in the error.
+/// The same, within bounds. `range` names them in the error.
 pub fn duration_within(
     text: &str,
     bounds: RangeInclusive<Duration>,
-    told: &str,
+    range: &str,
 ) -> Result<Duration, String> {
     let duration = duration(text)?;
-    if bounds.contains(&duration) { Ok(duration) } else { Err(format!("must be {told}")) }
+    if bounds.contains(&duration) { Ok(duration) } else { Err(format!("must be {range}")) }
 }
 
 /// Whole milliseconds of a duration.

@@ -16,7 +16,7 @@ pub struct SaleInfo {
     pub held: Option<i64>,
     pub sold: Option<i64>,
     pub buyers: Option<i64>,
-    /// Orders in line for units.
+    /// Orders in the queue for units.
     pub waiting: Option<i64>,
     /// The time window, in unix milliseconds; None if it has no such bound.
     pub begin: Option<i64>,

@@ -234,8 +234,8 @@ mod tests {
             ("x --redis http://h/", "--redis"),
             ("x --redis-password-file /no/such", "--redis-password-file"),
         ] {
-            let told = place(line).err().unwrap_or_default();
-            assert!(told.contains(words), "{line}: {told}");
+            let refusal = place(line).err().unwrap_or_default();
+            assert!(refusal.contains(words), "{line}: {refusal}");
         }
     }
 
@@ -263,8 +263,8 @@ mod tests {
             ("x --redis redis+sentinel://a:1/shop/x", "number"),
             ("x --redis redis+sentinel://a:1/shop --insecure", "rediss://"),
         ] {
-            let told = place(line).err().unwrap_or_default();
-            assert!(told.contains(words), "{line}: {told}");
+            let refusal = place(line).err().unwrap_or_default();
+            assert!(refusal.contains(words), "{line}: {refusal}");
         }
     }
 
@@ -277,8 +277,8 @@ mod tests {
             assert_eq!(place(line).unwrap().name(), want);
         }
         for url in ["redis+sentinel://a:x?pass=secret/shop", "redis://:secret"] {
-            let told = place(&format!("x --redis {url}")).err().unwrap_or_default();
-            assert!(told.contains("--redis") && !told.contains("secret"), "{url}: {told}");
+            let refusal = place(&format!("x --redis {url}")).err().unwrap_or_default();
+            assert!(refusal.contains("--redis") && !refusal.contains("secret"), "{url}: {refusal}");
         }
     }
 }

@@ -40,7 +40,7 @@ pub fn trouble(error: &RedisError) -> Trouble {
 
 /// The error as the server wrote it, in one line, and where a password or a right is missing, what
 /// to do.
-pub fn told(error: &RedisError) -> String {
+pub fn message(error: &RedisError) -> String {
     sanitize(&text(error))
 }
 

@@ -153,8 +153,8 @@ impl Sale {
             ask.arg(journal_key(&self.voucher, *from)).arg("seq");
             ask
         });
-        let told: Vec<RedisResult<Option<u64>>> = self.link().ask_all(asked.collect()).await?;
-        for (from, seq) in accused.into_iter().zip(told) {
+        let answers: Vec<RedisResult<Option<u64>>> = self.link().ask_all(asked.collect()).await?;
+        for (from, seq) in accused.into_iter().zip(answers) {
             if let (Some(shard), Some(seq)) = (standing.shards.get_mut(from as usize), seq?) {
                 shard.seq = seq;
             }
@@ -188,9 +188,10 @@ impl Sale {
             ask.arg(&shard.journal).arg("out");
             ask
         });
-        let told: Vec<RedisResult<Option<String>>> = self.link().ask_all(asked.collect()).await?;
+        let answers: Vec<RedisResult<Option<String>>> =
+            self.link().ask_all(asked.collect()).await?;
         let mut outs = Vec::new();
-        for (from, out) in (0..).zip(told) {
+        for (from, out) in (0..).zip(answers) {
             if let Some(text) = out? {
                 outs.push((from, Out::parse(text)?));
             }
@@ -307,13 +308,13 @@ impl Standing {
     }
 
     pub fn differences(&self) -> Vec<String> {
-        let told = self.lost().into_iter().map(|Lost { from, to, seq, units, known }| {
+        let answers = self.lost().into_iter().map(|Lost { from, to, seq, units, known }| {
             format!(
                 "shard {to} received {units} units by move {seq} of shard {from}, whose latest \
                  move is {known}: shard {from} has lost that move, and may sell the units again"
             )
         });
-        let mut differences: Vec<String> = told.collect();
+        let mut differences: Vec<String> = answers.collect();
         differences.sort();
         differences.splice(0..0, self.lost_shards());
         differences

@@ -22,7 +22,7 @@ pub struct VoucherKeys {
     pub rules: String,
     /// Payments by reference; outlives the sale.
     pub payments: String,
-    /// Units by order that a person has taken off the sale.
+    /// Units by order that an operator has taken off the sale.
     pub outside: String,
     /// The stream of releases; None if no orders are appended.
     pub released: Option<String>,
@@ -32,7 +32,7 @@ pub struct VoucherKeys {
 }
 
 impl VoucherKeys {
-    /// The names that the usual script uses, and the module unless it is configured otherwise.
+    /// The names that seckill.lua uses, and the module unless it is configured otherwise.
     pub fn of_script(voucher: &str) -> Result<VoucherKeys> {
         VoucherKeys::of(voucher, &Names::default())
     }

@@ -1,4 +1,4 @@
--- Many tries in one script, in our own words: what the usual script would answer to each, one after
+-- Many tries in one script, in our own words: what seckill.lua would answer to each, one after
 -- the other, with one command per key instead of one per try.
 -- KEYS: stock, buyers, orders. ARGV: the voucher, then a user and an order id per try. Replies an
 -- outcome per try: 0 (sold), 1 (sold out) or 2 (already bought).

@@ -1,4 +1,4 @@
--- The usual script of flash sales with its keys declared, as a cluster demands, in our own words.
+-- seckill.lua with its keys declared, as a cluster demands, in our own words.
 -- KEYS: stock, buyers, orders. ARGV: voucher, user, order id. Replies 0 (sold), 1 (sold out) or 2
 -- (already bought).
 local user = ARGV[2]

@@ -1,4 +1,4 @@
--- The usual script that releases a lock, and signals a client that waits by BLPOP, as libraries do.
+-- unlock.lua, which releases a lock, and signals a client that waits by BLPOP, as libraries do.
 -- KEYS: the lock, the list of signals. ARGV: the token, how long a signal lasts in ms.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   return 0

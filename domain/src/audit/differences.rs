@@ -12,8 +12,8 @@ const FINDINGS: [(Sum, &str); 10] = [
     (Sum::OtherDeadline, "holds have a different deadline from their order"),
     (Sum::NoOrder, "holds have no held order"),
     (Sum::NoHold, "held orders have no hold"),
-    (Sum::NoWaiter, "places in line have no waiting order"),
-    (Sum::NoPlace, "waiting orders have no place in line"),
+    (Sum::NoWaiter, "places in the queue have no waiting order"),
+    (Sum::NoPlace, "waiting orders have no place in the queue"),
     (Sum::StrayBuyer, "buyers have no units on record"),
 ];
 

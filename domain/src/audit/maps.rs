@@ -17,7 +17,7 @@ pub struct Maps {
     pub units: BTreeMap<Bytes, Bytes>,
     /// Order id to deadline.
     pub holds: BTreeMap<Bytes, i64>,
-    /// Order ids in line.
+    /// Order ids in the queue.
     pub line: BTreeSet<Bytes>,
     pub extra: Option<i64>,
     pub beyond_one: Option<i64>,
@@ -97,7 +97,7 @@ impl Keys for Maps {
         Ok(self.holds.get(id).copied())
     }
 
-    fn is_in_line(&self, id: &[u8]) -> Result<bool, Infallible> {
+    fn is_in_queue(&self, id: &[u8]) -> Result<bool, Infallible> {
         Ok(self.line.contains(id))
     }
 

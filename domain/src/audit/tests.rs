@@ -80,9 +80,9 @@ fn every_tampering_is_reported_once() {
         ),
         // The same units, but others are waited for.
         (|b| put(&mut b.units, "dan", "3,waiting1:o6"), "users' units differ"),
-        (|b| drop(b.line.pop_first()), "1 waiting orders have no place in line"),
-        (|b| b.line.extend([b"o5".to_vec()]), "1 places in line have no waiting order"),
-        (|b| b.line.extend([b"o9".to_vec()]), "1 places in line have no waiting order"),
+        (|b| drop(b.line.pop_first()), "1 waiting orders have no place in the queue"),
+        (|b| b.line.extend([b"o5".to_vec()]), "1 places in the queue have no waiting order"),
+        (|b| b.line.extend([b"o9".to_vec()]), "1 places in the queue have no waiting order"),
         (|b| assert!(b.buyers.insert(b"fay".to_vec())), "1 buyers have no units on record"),
         (|b| put(&mut b.units, "ann", "x"), "1 users' units can't be read"),
         (|b| *b.holds.get_mut(&b"o1"[..]).unwrap() = 71, "1 holds have a different deadline"),
@@ -165,7 +165,7 @@ fn commands_in_between_are_no_differences() {
             },
             true,
         ),
-        // One that leaves the line, and one that joins it.
+        // One that leaves the queue, and one that joins it.
         (
             |b| {
                 put(&mut b.orders, "o6", "cancelled:2:0,waiting:dan");

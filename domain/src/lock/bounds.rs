@@ -7,8 +7,8 @@ use std::fmt;
 /// The maximum of a bound.
 const MAX: i64 = 1_000_000;
 
-/// How many clients may be in line, and how many locks may be tied to connections, from a setting
-/// such as `1000 5000 5000`.
+/// How many clients may be in the queue, and how many locks may be tied to connections, from a
+/// setting such as `1000 5000 5000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// For one lock.

@@ -81,8 +81,8 @@ impl<N: Ord + Clone, C: Copy + PartialEq> Line<N, C> {
         Some(Grant { token, has_client, is_confirmed: *is_confirmed })
     }
 
-    /// Puts a client in line, at the place of its token if it has one. Returns its ticket, and who
-    /// waited there, to be answered that it does not get the lock.
+    /// Puts a client in the queue, at the place of its token if it has one. Returns its ticket, and
+    /// who waited there, to be answered that it does not get the lock.
     pub fn join(&mut self, waiter: Waiter<N, C>) -> (u64, Taken<N, C>) {
         let taken = self.take_over(&waiter.request.token);
         let before = taken.iter().flatten().map(|before| before.ticket).min();
@@ -118,7 +118,7 @@ impl<N: Ord + Clone, C: Copy + PartialEq> Line<N, C> {
         }
     }
 
-    /// The first in line holds the lock. Returns it.
+    /// The first in the queue holds the lock. Returns it.
     pub fn grant_head(&mut self) -> Option<Waiter<N, C>> {
         let (ticket, _) = self.waiters.first_key_value()?;
         let waiter = self.remove(*ticket)?;

@@ -1,7 +1,8 @@
 //! The lines of all locks, with the clients in them, and what is due when.
 //!
 //! A pure structure, without server or clock: its caller reports events and executes the next
-//! action. A client is in line, then granted the lock or told an answer, then answered and removed.
+//! action. A client is in the queue, then granted the lock or told an answer, then answered and
+//! removed.
 
 mod events;
 
@@ -33,7 +34,7 @@ struct Client<H, A> {
 }
 
 enum Stage<A> {
-    InLine {
+    InQueue {
         ticket: u64,
     },
     /// Holds this lock, which moves with its database, and is to be answered that.
@@ -75,14 +76,14 @@ struct Place<C> {
 pub struct Lines<C, H, A> {
     places: BTreeMap<i32, HashMap<Rc<[u8]>, Place<C>>>,
     clients: HashMap<C, Client<H, A>>,
-    in_line: Counts,
+    in_queue: Counts,
     next_ticket: u64,
     waits: BTreeSet<(u64, C)>,
     looks: BTreeSet<(i64, DbKey)>,
     marked: VecDeque<DbKey>,
     /// Locks with a grant that was not answered.
     granted: BTreeSet<DbKey>,
-    /// Clients with a handle that are not in line.
+    /// Clients with a handle that are not in the queue.
     unanswered: BTreeSet<C>,
 }
 
@@ -91,7 +92,7 @@ impl<C, H, A> Default for Lines<C, H, A> {
         Self {
             places: BTreeMap::new(),
             clients: HashMap::new(),
-            in_line: Counts::default(),
+            in_queue: Counts::default(),
             next_ticket: 0,
             waits: BTreeSet::new(),
             looks: BTreeSet::new(),
@@ -103,7 +104,7 @@ impl<C, H, A> Default for Lines<C, H, A> {
 }
 
 impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
-    /// Puts a client at the end of the line for a lock, or at the place of its token: who waited
+    /// Puts a client at the end of the queue for a lock, or at the place of its token: who waited
     /// there is told that it does not get the lock.
     pub fn join(&mut self, client: C, handle: H, lock: &DbKey, request: Request<Name>, wait: Wait) {
         let ticket = self.next_ticket;
@@ -113,7 +114,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         let home = self.shared_name(lock);
         self.tell(taken, &home, None);
         self.enter(client, &home, &user, wait);
-        let stage = Stage::InLine { ticket };
+        let stage = Stage::InQueue { ticket };
         self.clients.insert(client, Client { handle: Some(handle), wait, home, stage });
     }
 
@@ -139,14 +140,14 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
 
     /// Keeps count of a client that comes into a line.
     fn enter(&mut self, client: C, lock: &DbKey, user: &Name, wait: Wait) {
-        self.in_line.add(user);
+        self.in_queue.add(user);
         self.waits.insert((wait.until_ms, client));
         self.mark(lock.db, &lock.key);
     }
 
     /// Keeps count of a client that has left its line.
     fn left(&mut self, waiter: &Waiter<Name, C>) {
-        self.in_line.remove(&waiter.request.user);
+        self.in_queue.remove(&waiter.request.user);
         if let Some(client) = self.clients.get(&waiter.client) {
             self.waits.remove(&(client.wait.until_ms, waiter.client));
         }
@@ -156,10 +157,10 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
     fn tell(&mut self, taken: Taken<Name, C>, lock: &DbKey, answer: Option<A>) {
         for waiter in taken.into_iter().flatten() {
             let Some(client) = self.clients.get_mut(&waiter.client) else { continue };
-            let was_in_line = matches!(client.stage, Stage::InLine { .. });
+            let was_in_queue = matches!(client.stage, Stage::InQueue { .. });
             client.stage = Stage::Told(answer);
             self.unanswered.insert(waiter.client);
-            if was_in_line {
+            if was_in_queue {
                 self.left(&waiter);
             }
         }
@@ -184,12 +185,12 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         }
     }
 
-    /// How many clients are in line, for all locks and by user.
-    pub fn in_line(&self) -> &Counts {
-        &self.in_line
+    /// How many clients are in the queue, for all locks and by user.
+    pub fn in_queue(&self) -> &Counts {
+        &self.in_queue
     }
 
-    /// How many clients are in line for this lock.
+    /// How many clients are in the queue for this lock.
     pub fn len(&self, lock: &DbKey) -> usize {
         self.line(lock).map_or(0, Line::len)
     }
@@ -230,7 +231,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         }
     }
 
-    /// The first in line holds the lock now, and is to be answered this.
+    /// The first in the queue holds the lock now, and is to be answered this.
     pub fn grant_head(&mut self, lock: &DbKey, answer: A) {
         let Some(waiter) = self.line_mut(lock).and_then(Line::grant_head) else { return };
         self.left(&waiter);
@@ -241,17 +242,17 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         }
     }
 
-    /// The first in line is told this.
+    /// The first in the queue is told this.
     pub fn refuse_head(&mut self, lock: &DbKey, answer: A) {
         if let Some(head) = self.line(lock).and_then(Line::head).map(|head| head.client) {
             self.refuse(head, Some(answer));
         }
     }
 
-    /// A client, if it is in line, is told this; none: that it does not get the lock.
+    /// A client, if it is in the queue, is told this; none: that it does not get the lock.
     pub fn refuse(&mut self, client: C, answer: Option<A>) {
         let Some(one) = self.clients.get(&client) else { return };
-        let Stage::InLine { ticket } = one.stage else { return };
+        let Stage::InQueue { ticket } = one.stage else { return };
         let lock = one.home.clone();
         let waiter = self.line_mut(&lock).and_then(|line| line.remove(ticket));
         self.tell([waiter, None], &lock, answer);
@@ -273,7 +274,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         self.enter(id, &home, &user, wait);
         self.unanswered.remove(&id);
         if let Some(client) = self.clients.get_mut(&id) {
-            client.stage = Stage::InLine { ticket };
+            client.stage = Stage::InQueue { ticket };
         }
     }
 
@@ -290,9 +291,9 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
     }
 
     /// Removes a client and returns its answer, and the lock with its request if it was granted
-    /// one. None if it is still in line, or unknown.
+    /// one. None if it is still in the queue, or unknown.
     pub fn answer(&mut self, client: C) -> Option<Answered<H, A>> {
-        if matches!(self.clients.get(&client)?.stage, Stage::InLine { .. }) {
+        if matches!(self.clients.get(&client)?.stage, Stage::InQueue { .. }) {
             return None;
         }
         self.unanswered.remove(&client);
@@ -306,7 +307,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
                 Answered { answer: Some(answer), handle, since_ms, held }
             }
             Stage::Told(answer) => Answered { answer, handle, since_ms, held: None },
-            Stage::InLine { .. } => return None,
+            Stage::InQueue { .. } => return None,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Entries as they are written and read, also as the vectors that other languages test with.
 
 use super::*;
-use crate::rejection::{Fate, Letter};
+use crate::rejection::{DeadLetter, Fate};
 use serde_json::{Value as Json, json};
 
 const NAMES: FieldNames<'_> = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
@@ -102,7 +102,7 @@ const LETTERS: [&str; 11] = [
     "",
 ];
 
-fn told_of_letter(letter: &Letter<&[u8]>) -> Json {
+fn told_of_letter(letter: &DeadLetter<&[u8]>) -> Json {
     json!({
         "says": "given up",
         "stream": letter.stream.map(shown),
@@ -115,8 +115,8 @@ fn told_of_letter(letter: &Letter<&[u8]>) -> Json {
     })
 }
 
-fn letter_of(text: &str) -> Option<Letter<&[u8]>> {
-    Letter::read(&text.split(' ').map(str::as_bytes).collect::<Vec<_>>())
+fn letter_of(text: &str) -> Option<DeadLetter<&[u8]>> {
+    DeadLetter::read(&text.split(' ').map(str::as_bytes).collect::<Vec<_>>())
 }
 
 fn text_of(more: &str) -> String {
@@ -222,7 +222,7 @@ fn a_letter_that_is_written_is_read_again() {
         assert_eq!(letter_of(&again), Some(letter), "{more}");
         assert!(entry_of(Which::Orders, &again).is_err(), "a dead letter is no order");
     }
-    assert_eq!(Letter::read(&[&b"dlqGroup"[..], b"g", b"dlqId"]), None);
+    assert_eq!(DeadLetter::read(&[&b"dlqGroup"[..], b"g", b"dlqId"]), None);
     let odd = letter_of("dlqGroup g dlqId 17 dlqOrder lost dlqDeliveries -1").expect("a letter");
     assert_eq!((odd.id.seq, odd.fate, odd.deliveries), (0, None, None));
 }

@@ -15,7 +15,7 @@ pub enum Fault {
     LineNotAsked,
     /// A client that was granted the lock, and is not answered yet, does not count as waiting.
     GrantNotCounted,
-    /// The last in line is the first.
+    /// The last in the queue is the first.
     LastFirst,
     /// The number of another token is issued again.
     NumberOfAnother,
@@ -79,10 +79,10 @@ impl Fault {
         }
     }
 
-    pub fn is_waited_for(self, is_waited_for: bool, in_line: usize) -> bool {
+    pub fn is_waited_for(self, is_waited_for: bool, in_queue: usize) -> bool {
         match self {
             Self::LineNotAsked => false,
-            Self::GrantNotCounted => in_line > 0,
+            Self::GrantNotCounted => in_queue > 0,
             _ => is_waited_for,
         }
     }

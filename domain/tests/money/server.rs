@@ -104,7 +104,7 @@ impl Voucher {
         match confirm::confirm(self, &Self::request(user, id), given) {
             Ok(Decision::Answer(answer)) => (Some(answer), Vec::new()),
             Ok(Decision::Do(answer, plan)) => (Some(answer), self.apply(plan)),
-            Ok(Decision::Settle(_)) | Err(_) => (None, Vec::new()),
+            Ok(Decision::ExpireFirst(_)) | Err(_) => (None, Vec::new()),
         }
     }
 
@@ -140,7 +140,7 @@ impl Voucher {
         match orders::cancel(self, &Self::request(user, id), cancel) {
             Ok(Decision::Do(answer, plan)) => (answer, self.apply(plan)),
             Ok(Decision::Answer(answer)) => (answer, Vec::new()),
-            Ok(Decision::Settle(_)) | Err(_) => (Cancellation::NoSuchOrder, Vec::new()),
+            Ok(Decision::ExpireFirst(_)) | Err(_) => (Cancellation::NoSuchOrder, Vec::new()),
         }
     }
 

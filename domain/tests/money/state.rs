@@ -12,7 +12,7 @@ use domain::rulings::rule;
 use domain::unmatched::PaymentQuestion;
 
 impl State {
-    /// In a few lines, for a person.
+    /// In a few lines, for who reads a failure.
     pub fn brief(&self) -> String {
         let mut text = String::new();
         for (slot, order) in self.shop.orders.iter().enumerate() {

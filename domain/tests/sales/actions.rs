@@ -92,7 +92,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn settle(&mut self, ids: &[u8]) {
+    fn expire(&mut self, ids: &[u8]) {
         for id in ids {
             if let Ok(plan) = self.ask(|facts| orders::end_hold(facts, id, Reason::Expired)) {
                 let _ = self.carry_out(plan);
@@ -110,8 +110,8 @@ impl Run<'_> {
                 }
                 Ok(answer)
             }
-            Decision::Settle(_) => {
-                self.bad = Some("nothing to be settled");
+            Decision::ExpireFirst(_) => {
+                self.bad = Some("nothing to be expired");
                 Err(Error::Fault)
             }
         }
@@ -192,12 +192,12 @@ impl Run<'_> {
         sale: Meant,
         wish: Wish,
     ) -> Result<tries::Answer, Error> {
-        let decide = |run: &Self, settled| {
-            run.ask(|facts| tries::decide_for(facts, sale, order, wish, settled))
+        let decide = |run: &Self, expired| {
+            run.ask(|facts| tries::decide_for(facts, sale, order, wish, expired))
         };
         let decided = match decide(self, false)? {
-            Decision::Settle(ids) => {
-                self.settle(&ids);
+            Decision::ExpireFirst(ids) => {
+                self.expire(&ids);
                 decide(self, true)?
             }
             decided => decided,
@@ -215,7 +215,7 @@ impl Run<'_> {
     fn pair(&mut self, tries: [Order<u8>; 2]) -> [Result<tries::Answer, Error>; 2] {
         self.knows_buyers = true;
         let mut answers = [Err(Error::Fault); 2];
-        let (mut next, mut settled) = (0, false);
+        let (mut next, mut expired) = (0, false);
         while next < tries.len() {
             let (mut world, mut forgotten) = (self.world, Vec::new());
             if let Some(planted) = self.planted {
@@ -226,7 +226,7 @@ impl Run<'_> {
             let mut overlay = Overlay::new(&view, tries.len());
             let mut stop = None;
             while next < tries.len() && stop.is_none() {
-                match tries::decide(&overlay, &tries[next], Wish::PLAIN, settled) {
+                match tries::decide(&overlay, &tries[next], Wish::PLAIN, expired) {
                     Ok(Decision::Do(answer, Plan::Take(take))) => {
                         answers[next] = Ok(answer);
                         if self.planted.is_some_and(|planted| planted.forgets) {
@@ -240,7 +240,7 @@ impl Run<'_> {
                     Ok(decided) => stop = Some(decided),
                 }
                 if stop.is_none() {
-                    (next, settled) = (next + 1, false);
+                    (next, expired) = (next + 1, false);
                 }
             }
             let takes = overlay.take();
@@ -251,13 +251,13 @@ impl Run<'_> {
                 }
             }
             match stop {
-                Some(Decision::Settle(ids)) => {
-                    self.settle(&ids);
-                    settled = true;
+                Some(Decision::ExpireFirst(ids)) => {
+                    self.expire(&ids);
+                    expired = true;
                 }
                 Some(decided) => {
                     answers[next] = self.take(decided);
-                    (next, settled) = (next + 1, false);
+                    (next, expired) = (next + 1, false);
                 }
                 None => {}
             }

@@ -90,7 +90,7 @@ impl Course {
         }
     }
 
-    fn settle(&mut self, of: usize, ids: &[u8]) {
+    fn expire(&mut self, of: usize, ids: &[u8]) {
         for id in ids {
             let plan = orders::end_hold(&self.view(of), id, Reason::Expired);
             let Ok(plan) = plan else { continue };
@@ -104,9 +104,9 @@ impl Course {
     fn run(&mut self, cart: &CartOf) -> Answered {
         let CartOf { articles, user, id, units, refused_at } = *cart;
         let mut articles: Vec<usize> = articles.to_vec();
-        let mut settled = false;
+        let mut expired = false;
         loop {
-            let mut deciding = Deciding::new(settled);
+            let mut deciding = Deciding::new(expired);
             let mut each = articles.iter();
             let decided = each
                 .try_for_each(|of| deciding.article(&self.view(*of), &order(user, id, units)))
@@ -116,20 +116,20 @@ impl Course {
                 None => decided,
             };
             match decided? {
-                Cart::Settle(due) => {
-                    if settled {
-                        self.bad = Some("settled twice");
+                Cart::ExpireFirst(due) => {
+                    if expired {
+                        self.bad = Some("expired twice");
                         return Err(Error::Fault);
                     }
                     let due_of = due.iter().map(|(number, _)| articles[*number]).collect();
-                    let most = if self.has(Fault::SettlesOne) { 1 } else { due.len() };
+                    let most = if self.has(Fault::ExpiresOne) { 1 } else { due.len() };
                     for (number, ids) in due.into_iter().take(most) {
-                        self.settle(articles[number], &ids);
+                        self.expire(articles[number], &ids);
                     }
                     if self.has(Fault::ForgetsArticle) {
                         articles = due_of;
                     }
-                    settled = true;
+                    expired = true;
                 }
                 Cart::Refused(parts) => return Ok(parts.iter().map(|it| self.code(*it)).collect()),
                 Cart::Repeated(repeats) => {
@@ -173,10 +173,10 @@ impl Course {
     /// A try of one article alone.
     pub fn a_try(&mut self, of: usize, order: &Order<u8>) -> Result<i64, Error> {
         let decide =
-            |run: &Self, settled| tries::decide(&run.view(of), order, Wish::PLAIN, settled);
+            |run: &Self, expired| tries::decide(&run.view(of), order, Wish::PLAIN, expired);
         let decided = match decide(self, false)? {
-            Decision::Settle(ids) => {
-                self.settle(of, &ids);
+            Decision::ExpireFirst(ids) => {
+                self.expire(of, &ids);
                 decide(self, true)?
             }
             decided => decided,
@@ -187,7 +187,7 @@ impl Course {
                 self.apply(of, plan);
                 Ok(answer.outcome.code())
             }
-            Decision::Settle(_) => Err(Error::Fault),
+            Decision::ExpireFirst(_) => Err(Error::Fault),
         }
     }
 }
@@ -349,7 +349,7 @@ impl Model for Carts {
                 next.ticks += 1;
                 return Some(next);
             }
-            Move::Timer(of, id) => course.settle(of, &[id]),
+            Move::Timer(of, id) => course.expire(of, &[id]),
             Move::Try(of, order) => drop(course.a_try(of, &order)),
             Move::Cancel(of, named) => {
                 let request = Request { user: named.user, id: named.id, sale: Meant::Any };

@@ -130,7 +130,7 @@ impl Step<'_> {
             let is_late = after.outcome == Paid::Late && self.before.book == self.after.book;
             return ensure(
                 is_late && *answer == Ok(Answer::Confirm(Confirmation::TooLate)),
-                "a payment that a person refunds is none to be refunded",
+                "a payment that an operator refunds is none to be refunded",
             );
         }
         ensure(!is_earlier, "an unmatched payment of an earlier sale pays")?;

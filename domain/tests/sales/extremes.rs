@@ -103,7 +103,7 @@ fn a_stock_sells_all_or_nothing() {
             let got = decided.map(|decision| match decision {
                 Decision::Answer(answer) => (answer.outcome, None),
                 Decision::Do(answer, plan) => (answer.outcome, Flat::from(plan).stock),
-                Decision::Settle(_) => panic!("nothing is due"),
+                Decision::ExpireFirst(_) => panic!("nothing is due"),
             });
             assert_eq!(got, want, "{stock:?} {units} {policy:?}");
         }

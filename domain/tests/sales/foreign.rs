@@ -22,10 +22,10 @@ impl World {
         if self.stock.is_some_and(|left| left < 0) { Err("oversold") } else { Ok(()) }
     }
 
-    /// Users on record, without the orders in line.
+    /// Users on record, without the orders in the queue.
     pub fn counted(&self) -> i64 {
         let users = self.units.iter().flatten().count() as i64;
-        users - self.in_line().len() as i64
+        users - self.in_queue().len() as i64
     }
 
     /// What there is to be sold: total is left, held and sold, whatever the stock says.
@@ -78,7 +78,7 @@ fn what_is_in_stock_beyond_the_total_is_not_sold() {
             asked(world, |facts| tries::decide(facts, &order, Wish::PLAIN, false)).map(|decided| {
                 match decided {
                     Decision::Answer(answer) | Decision::Do(answer, _) => answer.outcome,
-                    Decision::Settle(_) => panic!("nothing is due"),
+                    Decision::ExpireFirst(_) => panic!("nothing is due"),
                 }
             });
         assert_eq!(decided, Ok(want), "{stock} {total} {units}");

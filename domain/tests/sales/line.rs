@@ -1,4 +1,4 @@
-//! The line of orders that wait: what is seen of it, and what every step must keep.
+//! The queue of orders that wait: what is seen of it, and what every step must keep.
 
 use crate::actions::{Action, Run};
 use crate::flat::Flat;
@@ -25,13 +25,13 @@ impl World {
             Needed::Units => self.units.iter().all(Option::is_none),
             Needed::Extra => self.extra == 0,
             Needed::Holds => self.holds.iter().all(Option::is_none),
-            Needed::Line => self.in_line().is_empty(),
+            Needed::Line => self.in_queue().is_empty(),
             Needed::Payments => self.payments.iter().all(Option::is_none),
         }
     }
 
-    /// Order ids in line, the first in front.
-    pub fn in_line(&self) -> Vec<u8> {
+    /// Order ids in the queue, the first in front.
+    pub fn in_queue(&self) -> Vec<u8> {
         let line = self.line.iter().zip(0_u8..);
         let mut line: Vec<_> = line.filter_map(|(ticket, id)| Some(((*ticket)?, id))).collect();
         line.sort_unstable();
@@ -40,7 +40,7 @@ impl World {
 
     /// Tickets matter by their order only.
     pub fn renumber(&mut self) {
-        for (ticket, id) in (1..).zip(self.in_line()) {
+        for (ticket, id) in (1..).zip(self.in_queue()) {
             self.line[usize::from(id)] = Some(ticket);
         }
     }
@@ -62,9 +62,9 @@ impl World {
         self.rules.is_some_and(|rules| rules.window(NOW) == Window::Ended)
     }
 
-    /// Are there units for the first in line?
+    /// Are there units for the first in the queue?
     fn idles(&self) -> bool {
-        let first = self.in_line().first().and_then(|id| self.entry(*id));
+        let first = self.in_queue().first().and_then(|id| self.entry(*id));
         let is_open = self.rules.is_some_and(|rules| rules.window(NOW) == Window::Open);
         let left = self.for_sale();
         is_open && first.is_some_and(|first| first.units.get() <= left)
@@ -73,14 +73,14 @@ impl World {
 
 impl View<'_> {
     pub fn see_line(&self) -> Line {
-        let waiting = self.world.in_line();
+        let waiting = self.world.in_queue();
         let last = waiting.last().and_then(|id| self.world.line[usize::from(*id)]);
         let last = last.map_or(0, i64::from);
         Line { waiting: waiting.len() as u64, most: LINE_MAX, last }
     }
 
     pub fn see_first(&self) -> Option<First<u8>> {
-        let id = *self.world.in_line().first()?;
+        let id = *self.world.in_queue().first()?;
         let entry = self.world.entry(id);
         let order = entry.map(|entry| (entry, self.world.units[usize::from(entry.user)]));
         Some(First { id, order })
@@ -120,7 +120,7 @@ impl Run<'_> {
     }
 }
 
-/// Is a place in line left or taken as it is, and by the order that it is of?
+/// Is a place in the queue left or taken as it is, and by the order that it is of?
 pub fn place_is_sound(world: &World, plan: &Flat) -> Checked {
     let id = usize::from(plan.order.id);
     let state = plan.entry.map(|entry| entry.state);
@@ -133,7 +133,7 @@ pub fn place_is_sound(world: &World, plan: &Flat) -> Checked {
         }
         Some(Place::Leave) => world.line[id].is_some() && state != Some(State::Waiting),
     };
-    ensure(is_right, "a place in line that is another")
+    ensure(is_right, "a place in the queue that is another")
 }
 
 impl Step<'_> {
@@ -161,9 +161,9 @@ impl Step<'_> {
     /// An order that joined the line, for want of units.
     pub fn check_joined(&self, order: &Order<u8>) -> Checked {
         let id = usize::from(order.id);
-        let (left, others) = (self.after.for_sale(), self.after.in_line().len() - 1);
+        let (left, others) = (self.after.for_sale(), self.after.in_queue().len() - 1);
         ensure(matches!(self.action, Action::Wait(_)), "nobody wanted to wait")?;
-        ensure(self.after.line[id].is_some(), "waiting, but not in line")?;
+        ensure(self.after.line[id].is_some(), "waiting, but not in the queue")?;
         ensure(left < order.units.get() || others > 0, "an order waits although units are there")?;
         ensure(others < LINE_MAX as usize, "the line is too long")
     }
@@ -172,7 +172,10 @@ impl Step<'_> {
     pub fn check_no_place(&self, order: &Order<u8>, outcome: Outcome) -> Checked {
         let wants_to_wait = matches!(self.action, Action::Wait(_)) && outcome == Outcome::SoldOut;
         let total = self.after.rules.map_or(0, |rules| rules.total);
-        let is_full = self.after.in_line().len() as u64 >= LINE_MAX;
-        ensure(!wants_to_wait || is_full || order.units.get() > total, "there was a place in line")
+        let is_full = self.after.in_queue().len() as u64 >= LINE_MAX;
+        ensure(
+            !wants_to_wait || is_full || order.units.get() > total,
+            "there was a place in the queue",
+        )
     }
 }

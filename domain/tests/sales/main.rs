@@ -75,7 +75,7 @@ const ORDERS: [&str; 4] = ["TRY 0 1 2 5 7", "CONFIRM 0 1 2 3", "EXTEND 0 1 2 3",
 /// All of them, and refused for another order's payment, or without rules.
 const PAID: &str = "CONFIRM 0 1 2 3 4 5 7";
 const CONFIRMED: &str = "CONFIRM 0 1 2 3 7";
-/// With one reference there is no second payment.
+/// With one reference there is no duplicate payment.
 const ONE_PAID: &str = "CONFIRM 0 1 2 3 4 7";
 const RELEASED: &str = "CANCEL 0 1 2 3 7";
 

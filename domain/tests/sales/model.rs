@@ -185,13 +185,13 @@ impl Sales {
                 Err(Error::Fault) => only_ended && after.rules == before.rules,
                 _ if failed == *answer && *after == normal.world => true,
                 Ok(Answer::Pair(_)) => true,
-                // It settled as many orders as it could.
+                // It expired as many orders as it could.
                 Ok(Answer::Try(_)) if failed == *answer => {
                     let both = before.book.iter().zip(&normal.world.book);
                     both.zip(&after.book).all(|((old, new), is)| is == old || is == new)
                 }
                 Ok(it) if is_lost(it) && before.rules.is_some() => only_ended,
-                // What is refused in line refuses no command.
+                // What is refused in the queue refuses no command.
                 Ok(_) if failed == *answer && run.written.has_failed => {
                     let both = normal.world.book.iter().zip(&after.book);
                     let mut both = both.zip(&before.book);

@@ -25,7 +25,7 @@ pub struct Planted {
     pub forgets: bool,
     /// A failover loses orders, and keeps the stock.
     pub tears: bool,
-    /// Nobody looks at the line after this plan.
+    /// Nobody looks at the queue after this plan.
     pub is_deaf: fn(&Flat) -> bool,
 }
 
@@ -184,7 +184,7 @@ pub const PLANTED: &[Planted] = &[
             world.stock = world.stock.map(|left| left + 1);
         }
     }),
-    seen("an overdue hold is not settled", |world, action| {
+    seen("an overdue hold is not expired", |world, action| {
         if is_try(action) {
             world.holds = [None; 3];
         }

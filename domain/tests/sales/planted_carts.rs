@@ -21,9 +21,9 @@ pub enum Fault {
     /// An overdue hold is released by two plans.
     ReleasesTwice,
     /// Overdue holds of one article only are released.
-    SettlesOne,
+    ExpiresOne,
     /// Overdue holds are not released.
-    NeverSettles,
+    NeverExpires,
     /// What could be had of a refused cart is answered 0.
     SaysTaken,
     /// What could be had of a refused cart is taken.
@@ -45,8 +45,8 @@ const ALL: [Fault; 13] = [
     Fault::CompletesCart,
     Fault::ForgetsArticle,
     Fault::ReleasesTwice,
-    Fault::SettlesOne,
-    Fault::NeverSettles,
+    Fault::ExpiresOne,
+    Fault::NeverExpires,
     Fault::SaysTaken,
     Fault::TakesPart,
     Fault::StopsAtRefusal,
@@ -87,7 +87,7 @@ impl Fault {
                 }
                 Ok(Cart::Made(takes))
             }
-            (Self::NeverSettles, Ok(Cart::Settle(_))) => Ok(Cart::Refused(
+            (Self::NeverExpires, Ok(Cart::ExpireFirst(_))) => Ok(Cart::Refused(
                 articles.iter().map(|_| Outcome::SoldOut.into()).map(Part::Tried).collect(),
             )),
             (Self::TakesPart, Ok(Cart::Refused(mut parts))) => {

@@ -58,7 +58,7 @@ pub const PLANTED_LINE: &[Planted] = &[
             world.line = [None; 3];
         }
     }),
-    seen("the last in line is served first", |world, action| {
+    seen("the last in the queue is served first", |world, action| {
         if !is_try(action) {
             let last = world.line.iter().flatten().max().copied().unwrap_or(0);
             world.line = world.line.map(|it| it.map(|ticket| last + 1 - ticket));
@@ -88,7 +88,7 @@ pub const PLANTED_LINE: &[Planted] = &[
             held(world);
         }
     }),
-    seen("an order of which a part is kept leaves the line", |world, action| {
+    seen("an order of which a part is kept leaves the queue", |world, action| {
         if matches!(action, Action::Cancel(_, Cancel { kept: Some(_), .. })) {
             held(world);
         }
@@ -119,11 +119,11 @@ pub const PLANTED_LINE: &[Planted] = &[
             world.line = [None; 3];
         }
     }),
-    written("a place in line is not left", |plan, _| {
+    written("a place in the queue is not left", |plan, _| {
         plan.place = plan.place.filter(|place| *place != Place::Leave);
         true
     }),
-    written("an order waits without a place in line", |plan, _| {
+    written("an order waits without a place in the queue", |plan, _| {
         plan.place = plan.place.filter(|place| *place == Place::Leave);
         true
     }),

@@ -251,7 +251,7 @@ impl Step<'_> {
                 Err(Error::Refused(refusal)),
             ) => {
                 let is_over = self.before.is_over();
-                let waits = !self.before.in_line().is_empty();
+                let waits = !self.before.in_queue().is_empty();
                 let is_right = match refusal {
                     Refusal::NotManaged => self.before.rules.is_none(),
                     Refusal::EndingWaits => waits && is_over,
@@ -263,7 +263,7 @@ impl Step<'_> {
             (Action::Drop { sale, .. }, answer) => {
                 let is_meant = meant(*sale).is(self.before.sale());
                 let nothing = *self.before == self.before.without_sale();
-                let is_waited_for = !self.before.in_line().is_empty() && !self.before.is_over();
+                let is_waited_for = !self.before.in_queue().is_empty() && !self.before.is_over();
                 let is_forced = matches!(self.action, Action::Drop { forced: true, .. });
                 let may_end = is_forced || !is_waited_for || answer.is_err();
                 ensure(may_end, "a sale ends while somebody waits")?;
@@ -316,7 +316,7 @@ impl Step<'_> {
                     let waits = after.is_some_and(|it| it.state == State::Waiting);
                     ensure(
                         waits && !self.before.is_over(),
-                        "a repeat of an order that is not in line",
+                        "a repeat of an order that is not in the queue",
                     )
                 }
                 _ => Err("a repeat is answered like a new order"),
@@ -349,7 +349,7 @@ impl Step<'_> {
         };
         let waiting = self.after.waiting_units(order.user);
         let (has, units) = (self.after.live_units(order.user) + waiting, order.units.get());
-        let is_waited_for = !self.after.in_line().is_empty();
+        let is_waited_for = !self.after.in_queue().is_empty();
         let mut overdue = self.after.live().filter(|entry| entry.is_overdue(NOW));
         let window = rules.window(NOW);
         match outcome {
@@ -360,8 +360,8 @@ impl Step<'_> {
                 ensure(has + units > rules.limit && !is_overdue, "within the limit")
             }
             Outcome::SoldOut => {
-                let is_settled = left < units && overdue.next().is_none();
-                ensure(is_settled || is_waited_for, "units are left")
+                let has_expired = left < units && overdue.next().is_none();
+                ensure(has_expired || is_waited_for, "units are left")
             }
             _ => Err("an outcome of repeats"),
         }

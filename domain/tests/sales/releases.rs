@@ -75,7 +75,7 @@ impl Step<'_> {
             book[usize::from(named.id)] = None;
             (book, world.line)
         };
-        // Who was in line has left it.
+        // Who was in the queue has left it.
         let line = order.is_none() || others(self.before) == others(self.after);
         let is_same = order.is_none() || self.before.stock == self.after.stock;
         ensure(lost == released && is_same && line, "units that leave a sale are sold")

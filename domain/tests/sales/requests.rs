@@ -42,14 +42,14 @@ pub enum Action {
     TryFor(Order<u8>, u8),
     /// A try that waits where it would lose.
     Wait(Order<u8>),
-    /// The timer looks at the line.
+    /// The timer looks at the queue.
     Serve,
     /// Two tries of one command.
     Pair(Order<u8>, Order<u8>),
     Confirm(Named, Option<u8>),
     /// A confirmation by a payment that is said to be for so many units.
     Paid(Named, u8, Units),
-    /// A person refunds the payment.
+    /// An operator refunds the payment.
     Refund(Named, u8),
     /// Memory gets full, or is no longer.
     Fill,

@@ -64,7 +64,7 @@ fn a_line_is_joined_while_it_has_a_place_by_orders_that_can_be_served() {
 
 /// Somebody deleted an order of the book, or all of it.
 #[test]
-fn an_id_in_line_that_is_no_order_leaves_unless_the_book_is_missing() {
+fn an_id_in_queue_that_is_no_order_leaves_unless_the_book_is_missing() {
     let mut world = waiting(2, 1, 2);
     world.book[0] = None;
     let plan = asked(world, served).unwrap().unwrap();
@@ -102,7 +102,7 @@ fn what_is_meant_for_a_sale_is_refused_by_a_stock_alone() {
 }
 
 #[test]
-fn a_user_at_the_limit_settles_what_the_stock_lacks_too() {
+fn a_user_at_the_limit_expires_what_the_stock_lacks_too() {
     let both = |state, until| {
         let mut world = with_order(state, 1, Some(0), 2);
         world.rules = Some(sale());
@@ -116,21 +116,21 @@ fn a_user_at_the_limit_settles_what_the_stock_lacks_too() {
     };
     let order = order(0, 2, 2);
     let at_limit = || Decision::Answer(Outcome::AtLimit.into());
-    for (state, until, settled, want) in [
-        (State::Held, NOW, false, Decision::Settle(vec![0, 1])),
+    for (state, until, expired, want) in [
+        (State::Held, NOW, false, Decision::ExpireFirst(vec![0, 1])),
         (State::Held, NOW, true, at_limit()),
         // Nothing of theirs is overdue.
         (State::Held, NOW + 1, false, at_limit()),
         (State::Sold, NOW, false, at_limit()),
     ] {
         let world = both(state, until);
-        let got = asked(world, |facts| tries::decide(facts, &order, Wish::PLAIN, settled));
-        assert_eq!(got, Ok(want), "{state:?} {until} {settled}");
+        let got = asked(world, |facts| tries::decide(facts, &order, Wish::PLAIN, expired));
+        assert_eq!(got, Ok(want), "{state:?} {until} {expired}");
     }
 }
 
 #[test]
-fn a_user_at_the_limit_settles_an_earlier_order_too() {
+fn a_user_at_the_limit_expires_an_earlier_order_too() {
     let mut world = with_order(State::Held, 1, Some(0), 2);
     world.rules = Some(sale());
     let overdue = Entry { deadline: NOW, ..entry(State::Held, 1) };
@@ -139,7 +139,7 @@ fn a_user_at_the_limit_settles_an_earlier_order_too() {
     world.units[0] = Units::new(2).map(|units| UserUnits { units, waiting: 0, latest: 1 });
     let order = order(0, 2, 2);
     let got = asked(world, |facts| tries::decide(facts, &order, Wish::PLAIN, false));
-    assert_eq!(got, Ok(Decision::Settle(vec![0])));
+    assert_eq!(got, Ok(Decision::ExpireFirst(vec![0])));
 }
 
 #[test]

@@ -32,8 +32,8 @@ pub struct World {
     pub line: [Option<u8>; ORDERS],
     /// Units of held orders beyond the first of each.
     pub extra: i64,
-    /// What the number of users on record, without orders in line, lacks to be that of held and
-    /// sold units.
+    /// What the number of users on record, without orders in the queue, lacks to be that of held
+    /// and sold units.
     pub beyond_one: i64,
     /// By reference.
     pub payments: [Option<Payment<u8>>; REFERENCES],

@@ -125,7 +125,7 @@ fn lock(locks: &mut Connection) -> RedisResult<()> {
     acquire.arg("lock:report").arg(&second).arg(30_000).arg("BLOCK").arg(wait_ms).arg("FENCE");
     let later: i64 = acquire.query(locks)?;
     let answer = if later > fence { "has it, with a greater one" } else { "refused" };
-    println!("second holder, after a wait in line: {answer}");
+    println!("second holder, after a wait in the queue: {answer}");
 
     for (holder, token) in [("first", &first), ("second", &second)] {
         let released: bool = cmd("LOCK.RELEASE").arg("lock:report").arg(token).query(locks)?;

@@ -1,5 +1,5 @@
-//! Applies plans by which orders get their units: of a try, of the first in line, and of the tries
-//! of one command.
+//! Applies plans by which orders get their units: of a try, of the first in the queue, and of the
+//! tries of one command.
 
 use crate::effect::Effect;
 use crate::error::CommandError;
@@ -34,7 +34,7 @@ impl<'a> Sale<'a> {
         Ok(())
     }
 
-    /// Gives an order its units, after it has waited in line for so long.
+    /// Gives an order its units, after it has waited in the queue for so long.
     pub(super) fn take(
         &self,
         take: &Take<Name<'a>>,
@@ -227,7 +227,7 @@ impl<'a> Sale<'a> {
 #[must_use]
 pub(super) struct Written<'t> {
     stock: Option<Effect<'t>>,
-    /// Orders, units, holds and the place in line.
+    /// Orders, units, holds and the place in the queue.
     book: Option<[Option<Effect<'t>>; 4]>,
 }
 

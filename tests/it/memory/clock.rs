@@ -72,7 +72,7 @@ fn lines_go_on_by_the_new_clock() {
     assert_eq!(late.receive(), Value::Int(0));
     server.check("> LOCK.RELEASE lock bob\n1");
     assert_eq!(cid.receive(), Value::Int(1));
-    assert_eq!(server.in_line(), 0);
+    assert_eq!(server.in_queue(), 0);
 }
 
 /// A wait is a span of time: by the clock that is never set, it lasts as long as was asked for.
@@ -87,7 +87,7 @@ fn a_wait_does_not_outlast_its_bound_when_the_clock_is_set() {
         assert_eq!(bob.receive(), Value::Int(0));
         // Set forward, it does not end at once.
         assert!(hours < 0 || begun.elapsed() > Duration::from_millis(1000));
-        assert_eq!(server.in_line(), 0);
+        assert_eq!(server.in_queue(), 0);
     }
     let waited_ms = server.info_number("seckill_locks_waited_ms_total");
     assert!((2900..600_000).contains(&waited_ms), "{waited_ms}");
@@ -104,7 +104,7 @@ fn a_wait_that_is_older_than_the_step_of_the_clock_ends_in_time() {
     // By the clock of the calendar, the later of the two waits would be over first.
     let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 1200");
     assert_eq!(cid.receive(), Value::Int(0));
-    assert_eq!(server.in_line(), 0);
+    assert_eq!(server.in_queue(), 0);
     assert_eq!(bob.receive(), Value::Int(0));
 }
 
@@ -116,7 +116,7 @@ fn a_lease_that_ends_while_it_is_renewed_is_begun_again() {
     for ms in 1..40 {
         server.run("SET lock zoe");
         let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 600000");
-        // The lock becomes that of the client in line, and soon expires.
+        // The lock becomes that of the client in the queue, and soon expires.
         server.check(&format!("> SET lock bob PX {ms}\nOK"));
         assert_eq!(bob.receive(), Value::Int(1), "{ms}");
         assert_eq!(server.owner("lock"), "bob", "{ms}");

@@ -251,17 +251,16 @@ impl Primed {
     pub fn check_line(&mut self) {
         let server = &self.server;
         let mut bob = self.bob.take().expect("bob waits");
-        let settled = wait_for("bob to have the lock or to wait for it", || {
+        let quiet = wait_for("bob to have the lock or to wait for it", || {
             let owner = server.owner("{t}lock");
-            let is_settled = match owner.as_str() {
+            let is_quiet = match owner.as_str() {
                 "" => false,
-                "bob" => server.in_line() == 0,
+                "bob" => server.in_queue() == 0,
                 _ => server.field("LOCK.INFO {t}lock", "waiters") == Value::Int(1),
             };
-            is_settled.then_some(owner)
+            is_quiet.then_some(owner)
         });
-        let owner =
-            settled.unwrap_or_else(|late| panic!("{}: {late}\n{}", self.what, server.log()));
+        let owner = quiet.unwrap_or_else(|late| panic!("{}: {late}\n{}", self.what, server.log()));
         if owner != "bob" {
             // A lock with a time may have gone meanwhile, and be bob's.
             server.run(&format!("LOCK.RELEASE {{t}}lock {owner}"));

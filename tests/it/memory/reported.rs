@@ -53,12 +53,12 @@ fn a_setting_that_changes_scans_no_keys() {
     let server = Server::with().port().start();
     server.run("DEBUG POPULATE 20000 filler 8");
     // When a hold placed afterwards has expired, the timer has run.
-    let settle = |voucher: &str| {
+    let end_holds = |voucher: &str| {
         server.run(&format!("SECKILL.CREATE {voucher} 5 HOLD 20"));
         server.check(&format!("> SECKILL.TRY {voucher} alice o1\n0"));
         server.wait_for_state(voucher, "o1", "expired");
     };
-    settle("first");
+    end_holds("first");
     let before = calls(&server, "scan");
     for (name, default, other) in CONFIGS {
         for value in [other, default] {
@@ -67,7 +67,7 @@ fn a_setting_that_changes_scans_no_keys() {
             assert_eq!(calls(&server, "scan"), before, "after CONFIG SET {name} {value:?}");
         }
     }
-    settle("second");
+    end_holds("second");
     assert_eq!(calls(&server, "scan"), before, "after CONFIG SET");
 }
 
@@ -178,7 +178,7 @@ fn a_grant_that_is_lost_in_another_database_waits_where_it_was_asked_for() {
     );
     // The lock that zoe had in database 1 is in database 0 now, where bob waits for it.
     assert_eq!(server.field("LOCK.INFO lock", "waiters"), Value::Int(1));
-    assert_eq!((server.owner("lock").as_str(), server.in_line()), ("zoe", 1));
+    assert_eq!((server.owner("lock").as_str(), server.in_queue()), ("zoe", 1));
     other.check("> EXISTS lock\n0");
     server.check("> DEL lock\n1");
     assert_eq!(bob.receive(), Value::Int(1));

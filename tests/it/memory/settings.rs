@@ -138,7 +138,7 @@ fn a_hold_that_is_pending_expires_under_the_new_names() {
     server.check("> SECKILL.CREATE 7 5 HOLD 900000\nOK\n> SECKILL.TRY 7 ann a1\n0");
     server.check("> SECKILL.TRY 7 bob b1\n0");
     server.run("CONFIG SET seckill.order-stream s seckill.order-fields 'buyer item order'");
-    // Under the name that is configured now there are no buyers until a person renames them.
+    // Under the name that is configured now there are no buyers until an operator renames them.
     server.run("CONFIG SET seckill.buyers-prefix b:");
     server.run("ZADD seckill:hold:7 5 a1");
     server.check(
@@ -173,7 +173,7 @@ fn a_hold_that_is_pending_expires_under_the_new_names() {
 
 /// A waiter is granted the lock under the names that are configured at that moment.
 #[test]
-fn a_client_in_line_gets_its_fencing_token_under_the_new_names() {
+fn a_client_in_queue_gets_its_fencing_token_under_the_new_names() {
     let server = Server::start();
     server.check("> LOCK.ACQUIRE lock ann 1000000\n1");
     let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 600000 FENCE");

@@ -30,8 +30,8 @@ fn holds_of_a_slot_that_left_whole_are_forgotten() {
     let deadline = integer(&source.field("SECKILL.ORDER 7 o1", "deadline"));
     mover.move_slot(&source, &target, "7");
     wait_for_open_holds(&source, 0);
-    // The hold expires at the new owner, for the order in line; at the old one nothing is due any
-    // more.
+    // The hold expires at the new owner, for the order in the queue; at the old one nothing is due
+    // any more.
     target.wait_for_state("7", "o1", "expired");
     target.wait_for_state("7", "o2", "expired");
     target.assert_book("7", [1, 0, 0]);
@@ -55,7 +55,7 @@ fn a_client_that_waits_for_a_lock_whose_slot_leaves_whole_is_answered_at_once() 
         let reply = text(&waiter.receive());
         assert!(reply.starts_with("TRYAGAIN "), "{reply}");
     }
-    assert_eq!(source.in_line(), 1);
+    assert_eq!(source.in_queue(), 1);
     target.check("> GET lock\nann\n> LOCK.RELEASE lock ann\n1");
     source.check("> LOCK.RELEASE stays ann\n1");
     assert_eq!(dan.receive(), Value::Int(1));

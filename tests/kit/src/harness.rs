@@ -130,7 +130,7 @@ impl Server {
     }
 
     /// Has the server's own checker fix the append-only file of the dead server.
-    pub fn mend(&self) {
+    pub fn fix_aof(&self) {
         // The server acts as its own checker when it is called by this name.
         let name = program().to_string_lossy().replace("-server", "-check-aof");
         let mut checker = Command::new(program())
@@ -143,7 +143,7 @@ impl Server {
             .expect("run the checker");
         // The checker asks only if there is something to fix.
         let _ = checker.stdin.take().expect("piped").write_all(b"y\n");
-        assert!(checker.wait().expect("the checker").success(), "the file can't be mended");
+        assert!(checker.wait().expect("the checker").success(), "the file can't be fixed");
     }
 
     /// Stops the process, as on a machine that hangs, until it is woken up.

@@ -10,7 +10,7 @@
 //! | `written` | sessions that show which plain commands a command writes |
 //! | `program` | programs under test, and their output |
 //! | `sales`, `audit` | queries of managed sales: orders, the book, the clock |
-//! | `locks_line` | clients in line for a lock |
+//! | `locks_line` | clients in the queue for a lock |
 //! | `faketime` | servers whose clock is set while they run |
 //! | `nodes`, `slots`, `whole_slots` | clusters; slots that move key by key, and whole |
 //! | `pages` | the pages of docs/, and the tables of options on them |

@@ -1,44 +1,44 @@
-//! What tests of waiting for locks share: clients in line, and waiting until the line is as long as
-//! expected.
+//! What tests of waiting for locks share: clients in the queue, and waiting until the line is as
+//! long as expected.
 
 use crate::harness::{Client, Server, wait_for};
 use crate::transcript::argv;
 use redis::Value;
 
 impl Server {
-    /// How many clients are in line, for all locks.
-    pub fn in_line(&self) -> i64 {
+    /// How many clients are in the queue, for all locks.
+    pub fn in_queue(&self) -> i64 {
         self.info_number("seckill_locks_waiting")
     }
 
     pub fn wait_for_line(&self, len: i64) {
-        let there = wait_for("the line", || (self.in_line() == len).then_some(()));
-        there.unwrap_or_else(|late| panic!("{late} of {len}, not {}", self.in_line()));
+        let there = wait_for("the line", || (self.in_queue() == len).then_some(()));
+        there.unwrap_or_else(|late| panic!("{late} of {len}, not {}", self.in_queue()));
     }
 
-    /// A new client whose request is the last in line.
+    /// A new client whose request is the last in the queue.
     pub fn waiter(&self, request: &str) -> Client {
         let mut client = self.client();
         self.queue(&mut client, request);
         client
     }
 
-    /// Sends a request and returns once it is in line.
+    /// Sends a request and returns once it is in the queue.
     pub fn queue(&self, client: &mut Client, request: &str) {
-        let before = self.in_line();
+        let before = self.in_queue();
         client.send(&argv(request));
         self.wait_for_line(before + 1);
     }
 
-    /// Sends a request for a lock that may become free at any time. Is it in line, or did it get
-    /// the lock?
+    /// Sends a request for a lock that may become free at any time. Is it in the queue, or did it
+    /// get the lock?
     pub fn queue_in_time(&self, client: &mut Client, request: &str) -> bool {
         let granted = || self.info_number("seckill_locks_acquired");
-        let before = (self.in_line(), granted());
+        let before = (self.in_queue(), granted());
         client.send(&argv(request));
-        let is_queued = wait_for("a place in line, or the lock", || {
-            let is_in_line = self.in_line() > before.0;
-            (is_in_line || granted() > before.1).then_some(is_in_line)
+        let is_queued = wait_for("a place in the queue, or the lock", || {
+            let is_in_queue = self.in_queue() > before.0;
+            (is_in_queue || granted() > before.1).then_some(is_in_queue)
         });
         is_queued.unwrap_or_else(|late| panic!("{late}: {request}"))
     }
@@ -58,7 +58,7 @@ impl Server {
     }
 }
 
-/// The CLIENT ID of a connection that is not in line yet.
+/// The CLIENT ID of a connection that is not in the queue yet.
 pub fn id_of(client: &mut Client) -> String {
     client.say("CLIENT ID")
 }

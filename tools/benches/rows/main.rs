@@ -1,5 +1,5 @@
 //! The benchmark of the worker: orders per second from the stream to committed rows, compared with
-//! a consumer that handles one entry per transaction, as consumers of the usual script do.
+//! a consumer that handles one entry per transaction, as consumers of seckill.lua do.
 //!
 //! `cargo bench --profile packaged --bench rows`, or `-- --help` for its options: the worker as
 //! packages have it. Both take turns, each turn with a new Redis server and an empty database, and

@@ -133,7 +133,7 @@ fn cells(line: &Line, turn: Turn, to: &Line, of: Turn) -> String {
 }
 
 const EXPLAINED: &str = "\
-- *one entry per transaction*: a typical consumer of the usual script. It reads one entry,
+- *one entry per transaction*: a typical consumer of seckill.lua. It reads one entry,
   checks whether the user has ordered, updates the stock, inserts the order, commits, and
   acknowledges. It is written in Rust with the same library, and takes no lock per user.
 - *seckill-worker*: with its defaults and `--once`, including the start of the process.

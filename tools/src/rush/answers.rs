@@ -16,7 +16,7 @@ pub struct Answers {
     pub outcomes: [u64; Outcome::ALL.len()],
     /// Numbers of the accepted tries, in no order.
     pub accepted: Vec<u32>,
-    /// The same of those that were put in line, or still are.
+    /// The same of those that were put in the queue, or still are.
     pub waiting: Vec<u32>,
     /// Errors by code word.
     pub errors: BTreeMap<String, Errors>,

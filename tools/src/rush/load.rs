@@ -37,7 +37,7 @@ pub struct Try {
     /// SHA-1 of the script, where a script decides.
     script: Option<String>,
     decisions: Option<Decisions>,
-    /// Tries that would be sold out wait in line.
+    /// Tries that would be sold out wait in the queue.
     waitlist: bool,
     /// How many tries one command makes.
     batch: u32,

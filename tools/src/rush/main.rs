@@ -3,8 +3,8 @@
 //!
 //! `options` what can be asked for, `spread` over which shards, `plan` who tries when, `batch` in
 //! which commands, `decisions` who pays, `sale` and `managed` open and read a voucher, `load` sends
-//! the tries, `pace` says when, `settle` pays for those who are served from the line and waits for
-//! holds, `answers` and `latency` count, `progress` shows how far it is, `proof` and
+//! the tries, `pace` says when, `payments` pays for those who get units from the queue, and waits
+//! for holds, `answers` and `latency` count, `progress` shows how far it is, `proof` and
 //! `managed_proof` compare, `report` prints.
 //!
 //! Exit code: 0 proved, 1 the outcome differs, 2 the rush could not be carried out.
@@ -18,12 +18,12 @@ mod managed;
 mod managed_proof;
 mod options;
 mod pace;
+mod payments;
 mod plan;
 mod progress;
 mod proof;
 mod report;
 mod sale;
-mod settle;
 mod spread;
 
 use std::process::ExitCode;
@@ -40,11 +40,11 @@ use seckill_tools::voucher_keys::VoucherKeys;
 use load::Rush;
 use managed_proof::Managed;
 use options::{Method, Options};
+use payments::Line;
 use plan::Plan;
 use proof::Facts;
 use report::{Found, ManagedReport, Report};
 use sale::{ORDERS, Order, RELEASED, State};
-use settle::Line;
 use spread::Spread;
 
 fn main() -> ExitCode {
@@ -160,7 +160,7 @@ async fn prove_managed(
     known: &Known,
 ) -> Result<Found> {
     let vouchers = known.spread.vouchers();
-    let waited = settle::wait_for_holds(link, &vouchers, options.json).await?;
+    let waited = payments::wait_for_holds(link, &vouchers, options.json).await?;
     if let Some(line) = line {
         rush.answers.merge(line.stop().await?);
     }

@@ -28,7 +28,7 @@ pub struct Standing {
     pub left: i64,
     pub held: i64,
     pub sold: i64,
-    /// Orders in line.
+    /// Orders in the queue.
     pub waiting: i64,
     pub limit: i64,
     /// Milliseconds; None if orders are sold at once.
@@ -122,7 +122,7 @@ fn of<T: FromRedisValue>(map: &HashMap<String, Value>, name: &str) -> Result<T> 
 pub struct BookedOrder {
     pub order_id: String,
     pub state: State,
-    /// The order had its units once: it did not end in line, or is still there.
+    /// The order had its units once: it did not end in the queue, or is still there.
     pub was_accepted: bool,
     pub units: i64,
     pub user: String,

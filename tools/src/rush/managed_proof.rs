@@ -34,7 +34,7 @@ pub fn checks(facts: &Facts<'_>, managed: &Managed<'_>) -> Vec<Check> {
     let Ledger { audit, book, stock, buyers } = ledger;
     let (payments, fresh) = (&facts.answers.payments, facts.fresh);
     let ids = decisions::orders(facts.plan, &facts.answers.accepted);
-    let in_line = decisions::orders(facts.plan, &facts.answers.waiting);
+    let in_queue = decisions::orders(facts.plan, &facts.answers.waiting);
     let served = decisions::served(facts.plan, &facts.answers.waiting, book);
     let in_state = |state: State| count(book.iter().filter(|entry| entry.state == state).count());
     let mut checks = Vec::new();
@@ -50,11 +50,11 @@ pub fn checks(facts: &Facts<'_>, managed: &Managed<'_>) -> Vec<Check> {
     if let Some(expected) = orders_to_sell(facts, managed) {
         check("orders accepted", expected, count(ids.len()));
     }
-    let all = ids.union(&in_line).count();
+    let all = ids.union(&in_queue).count();
     check("orders in the book", count(managed.book_before + all), count(book.len()));
     check("accepted orders in it", count(ids.len()), booked(facts, ledger, &ids));
     if options.managed.waitlist {
-        check("orders in line in it", count(in_line.len()), booked(facts, ledger, &in_line));
+        check("orders in the queue in it", count(in_queue.len()), booked(facts, ledger, &in_queue));
         // While somebody waits nothing is left for others, as each of them wants a single unit.
         let idle = if in_state(State::Waiting) > 0 { *stock } else { 0 };
         check("left while some wait", 0, idle);
@@ -213,7 +213,8 @@ mod tests {
         assert_eq!(sale.differences(), [""; 0]);
     }
 
-    /// The third was in line and was served; the fourth still is; the sale of the fifth has ended.
+    /// The third was in the queue and was served; the fourth still is; the sale of the fifth has
+    /// ended.
     #[test]
     fn a_line_is_proved() {
         let mut sale = sale();

@@ -142,8 +142,8 @@ pub struct Managed {
         value_parser = share)]
     pub cancel_share: f64,
 
-    /// Let tries that would be sold out wait in line (WAITLIST); orders that are served from it
-    /// are paid and cancelled by the same shares
+    /// Let tries that would be sold out wait in the queue (WAITLIST); orders that are served from
+    /// it are paid and cancelled by the same shares
     #[arg(long, requires = "hold", conflicts_with_all = ["batch", "shards", "keep"])]
     pub waitlist: bool,
 
@@ -250,7 +250,7 @@ mod tests {
         assert!(parse("rush --managed --hold 5ms --waitlist").is_ok());
         assert!(parse("rush --managed --hold 5ms --waitlist --batch 32").is_err());
         let shares = parse("rush --managed --hold 5ms --cancel-share 0.5").unwrap();
-        assert!(shares.check().is_err(), "0.8 are paid unless told otherwise");
+        assert!(shares.check().is_err(), "0.8 are paid by default");
         let shares = parse("rush --managed --hold 5ms --pay-share 0.5 --cancel-share 0.5");
         assert!(shares.unwrap().check().is_ok());
     }

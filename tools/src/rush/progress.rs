@@ -103,7 +103,7 @@ fn stands(standing: Standing) -> String {
     let count = |units: i64| HumanCount(units.max(0).unsigned_abs()).to_string();
     let Standing { left, held, sold, waiting, .. } = standing;
     let line = format!("; left {}, held {}, sold {}", count(left), count(held), count(sold));
-    if waiting == 0 { line } else { line + &format!(", in line {}", count(waiting)) }
+    if waiting == 0 { line } else { line + &format!(", in the queue {}", count(waiting)) }
 }
 
 #[cfg(test)]
@@ -130,6 +130,6 @@ mod tests {
             Standing { left: 1_000, held: 20, sold: 3, waiting: 0, limit: 1, hold_ms: None };
         assert_eq!(stands(standing), "; left 1,000, held 20, sold 3");
         standing.waiting = 4;
-        assert_eq!(stands(standing), "; left 1,000, held 20, sold 3, in line 4");
+        assert_eq!(stands(standing), "; left 1,000, held 20, sold 3, in the queue 4");
     }
 }

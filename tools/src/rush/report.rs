@@ -41,9 +41,9 @@ pub struct ManagedReport {
     pub cancelled: u64,
     /// Orders in the book whose hold expired.
     pub expired: u64,
-    /// Orders that got their units in line; they are among `orders`.
+    /// Orders that got their units in the queue; they are among `orders`.
     pub served: u64,
-    /// Orders that are in line at the end.
+    /// Orders that are in the queue at the end.
     pub waiting: u64,
     pub audit: Audit,
 }
@@ -80,7 +80,7 @@ impl ManagedReport {
         let mut rows = vec![("orders", n(self.orders)), ("  answered again", n(self.repeated))];
         let of_holds = [("  paid", self.paid), ("  paid too late", self.too_late)];
         let returned = [("  cancelled", self.cancelled), ("  expired", self.expired)];
-        let line = [("  served from the line", self.served), ("still in line", self.waiting)];
+        let line = [("  served", self.served), ("still waiting", self.waiting)];
         let some = of_holds.into_iter().chain(returned).chain(line).filter(|(_, n)| *n > 0);
         rows.extend(some.map(|(name, count)| (name, n(count))));
         rows
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_shown_by_code_and_leave_it_unproved() {
+    fn errors_are_shown_by_code_and_leave_it_incomplete() {
         let report = report(&rush([3, 7, 0, 0, 0, 0, 0], 2), 0);
         assert!(!report.proved);
         let text = report.text();
@@ -351,7 +351,7 @@ mod tests {
             text.contains("orders                    3\n  answered again          1\n"),
             "{text}"
         );
-        let line = "  served from the line    1\nstill in line             5\n";
+        let line = "  served                  1\nstill waiting             5\n";
         assert!(text.contains(&format!("  expired                 1\n{line}")), "{text}");
         assert!(!text.contains("cancelled"), "{text}");
         let verdict = "PROVED: 2 sold, 0 held, 1 left of 3, nobody with more than 1\n";

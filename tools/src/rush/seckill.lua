@@ -1,4 +1,4 @@
--- The usual script of flash sales, in our own words: the reference for an unmanaged voucher.
+-- seckill.lua in our own words: the reference for an unmanaged voucher.
 -- ARGV: voucher, user, order id. Replies 0 (sold), 1 (sold out) or 2 (already bought).
 local voucher, user, order = ARGV[1], ARGV[2], ARGV[3]
 local stock = 'seckill:stock:' .. voucher

@@ -100,9 +100,9 @@ impl Spread {
             ask
         };
         let asked = (0..self.shards.unwrap_or(0)).map(fields).collect();
-        let told: Vec<RedisResult<(Option<u64>, Option<String>)>> = link.ask_all(asked).await?;
+        let answers: Vec<RedisResult<(Option<u64>, Option<String>)>> = link.ask_all(asked).await?;
         let mut on_the_way = 0;
-        for journal in told {
+        for journal in answers {
             let (seq, out) = journal?;
             self.moved |= seq.is_some_and(|seq| seq > 0);
             on_the_way += i64::from(out.is_some());

@@ -38,8 +38,9 @@ async fn journals(link: &Connection, sale: &str, shards: Range<u32>) -> Result<V
         ask.arg(journal_key(sale, shard)).arg(&["sale", "state", "dropping"]);
         ask
     };
-    let told: Vec<RedisResult<Journal>> = link.clone().ask_all(shards.map(ask).collect()).await?;
-    Ok(told.into_iter().collect::<RedisResult<_>>()?)
+    let answers: Vec<RedisResult<Journal>> =
+        link.clone().ask_all(shards.map(ask).collect()).await?;
+    Ok(answers.into_iter().collect::<RedisResult<_>>()?)
 }
 
 impl Known {

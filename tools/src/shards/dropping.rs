@@ -14,9 +14,9 @@ const MORE_HELD: u32 = 2;
 async fn held(sale: &Sale) -> Result<i64> {
     let ask = |shard: &Shard| redis::cmd("SECKILL.INFO").arg(&shard.voucher).to_owned();
     let asked = sale.shards.iter().map(ask).collect();
-    let told: Vec<RedisResult<SaleInfo>> = sale.link().ask_all(asked).await?;
+    let answers: Vec<RedisResult<SaleInfo>> = sale.link().ask_all(asked).await?;
     let mut held = 0;
-    for info in told {
+    for info in answers {
         match info {
             Ok(info) => held += info.held.unwrap_or(0),
             Err(error) if error.code() == Some("NOVOUCHER") => {}

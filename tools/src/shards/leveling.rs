@@ -40,20 +40,21 @@ pub struct Leveling<'o> {
     /// Since when the server is away, and how often it was tried.
     outage: Option<(Instant, u64)>,
     has_looked: bool,
-    /// When it was last told how far it is, and what was said.
-    told: Option<(Instant, String)>,
+    /// When it was last reported how far it is, and in which words.
+    reported: Option<(Instant, String)>,
 }
 
 impl<'o> Leveling<'o> {
     pub fn new(place: Place, voucher: &'o str, options: &'o Level) -> Self {
         let (moved, round, before, outage) = ((0, 0), 0, None, None);
-        let (has_looked, told) = (false, None);
-        Self { place, voucher, options, moved, round, before, outage, has_looked, told }
+        let (has_looked, reported) = (false, None);
+        Self { place, voucher, options, moved, round, before, outage, has_looked, reported }
     }
 
     /// At the first look and then at most once per second, if there is news.
     fn tell(&mut self, standing: &Standing) {
-        if self.options.once || self.told.as_ref().is_some_and(|(at, _)| at.elapsed() < TELL_EVERY)
+        if self.options.once
+            || self.reported.as_ref().is_some_and(|(at, _)| at.elapsed() < TELL_EVERY)
         {
             return;
         }
@@ -62,10 +63,10 @@ impl<'o> Leveling<'o> {
             "{} on {shards} shards: {left} units left; moved {} in {} moves",
             self.voucher, self.moved.1, self.moved.0
         );
-        if self.told.as_ref().is_none_or(|(_, before)| *before != line) {
-            let ends = if self.told.is_none() { ", until Ctrl-C" } else { "" };
+        if self.reported.as_ref().is_none_or(|(_, before)| *before != line) {
+            let ends = if self.reported.is_none() { ", until Ctrl-C" } else { "" };
             eprintln!("seckill-shards: {line}{ends}");
-            self.told = Some((Instant::now(), line));
+            self.reported = Some((Instant::now(), line));
         }
     }
 

@@ -65,7 +65,7 @@ fn scatter(left: &[i64], before: &[i64], round: u64) -> Vec<Step> {
     let mut hungry: Vec<usize> = (0..count).filter(|shard| left[*shard] == 0).collect();
     let turn = usize::try_from(round).unwrap_or(0) % hungry.len().max(1);
     hungry.rotate_left(turn);
-    // A shard that has just sold its last unit probably has more users in line.
+    // A shard that has just sold its last unit probably has more users in the queue.
     hungry.sort_by_key(|shard| was(*shard) <= 0);
     let mut hungry = hungry.into_iter();
     let mut steps = Vec::new();

@@ -68,8 +68,8 @@ impl<'s> Mover<'s> {
     /// Takes the steps behind the first one. How many units came to the other shard.
     async fn finish(&mut self, from: u32, out: &Out) -> Result<i64> {
         let (giver, receiver) = (self.sale.shard(from)?, self.sale.shard(out.to)?);
-        let told = self.wait_for_replicas(giver, "out").await?;
-        if told.is_some_and(|told| told.as_ref() != Some(&out.text)) {
+        let reported = self.wait_for_replicas(giver, "out").await?;
+        if reported.is_some_and(|reported| reported.as_ref() != Some(&out.text)) {
             // Somebody else has ended it, or the units never left the shard that is there now.
             return Ok(0);
         }
@@ -82,13 +82,13 @@ impl<'s> Mover<'s> {
         if put < 0 {
             return self.check_ended(giver, out).await;
         }
-        let told = self.wait_for_replicas(receiver, &format!("in:{from}")).await?;
-        let is_there = |told: Option<String>| {
-            let seq = told.and_then(|told| told.split(':').next()?.parse::<u64>().ok());
+        let reported = self.wait_for_replicas(receiver, &format!("in:{from}")).await?;
+        let is_there = |reported: Option<String>| {
+            let seq = reported.and_then(|reported| reported.split(':').next()?.parse::<u64>().ok());
             seq.is_some_and(|seq| seq >= out.seq)
         };
         ensure!(
-            told.is_none_or(is_there),
+            reported.is_none_or(is_there),
             "{} has lost the units that it had just received, as can happen in a failover: the \
              move stays on its way, run seckill-shards finish",
             receiver.voucher
@@ -135,7 +135,7 @@ impl<'s> Mover<'s> {
         wait.cmd("HGET").arg(&shard.journal).arg(field);
         wait.cmd("HINCRBY").arg(&shard.journal).arg("waits").arg(1).ignore();
         wait.cmd("WAIT").arg(self.replicas).arg(REPLICAS_WAIT_MS);
-        let (told, heard): (Option<String>, u32) = match &mut self.link {
+        let (reported, heard): (Option<String>, u32) = match &mut self.link {
             Connection::Server(server) => wait.query_async(server).await?,
             Connection::Cluster(cluster) => {
                 let slot = redis::cluster_routing::Slot::for_key(shard.journal.as_bytes());
@@ -143,9 +143,9 @@ impl<'s> Mover<'s> {
                 let route = redis::cluster_routing::Route::with_slot(slot, to);
                 let route = redis::cluster_routing::SingleNodeRoutingInfo::SpecificNode(route);
                 let replies = cluster.route_pipeline(wait, 0, 3, route).await?;
-                let [told, _, heard]: [Value; 3] =
+                let [reported, _, heard]: [Value; 3] =
                     replies.try_into().ok().context("no answer to WAIT")?;
-                (redis::from_redis_value(told)?, redis::from_redis_value(heard)?)
+                (redis::from_redis_value(reported)?, redis::from_redis_value(heard)?)
             }
         };
         ensure!(
@@ -155,7 +155,7 @@ impl<'s> Mover<'s> {
             self.replicas,
             shard.voucher
         );
-        Ok(Some(told))
+        Ok(Some(reported))
     }
 }
 

@@ -39,8 +39,8 @@ pub async fn open(link: Connection, sale: &str, open: &Open) -> Result<u32> {
     }
     for (shard, keys) in (0..).zip(&shards) {
         let arguments = [name.clone(), opened(shard, open.shards)];
-        let told: i64 = Function::Opened.run(link, keys, &arguments).await?;
-        ensure!(told == 1, "{} was dropped while it was opened", keys.voucher);
+        let answers: i64 = Function::Opened.run(link, keys, &arguments).await?;
+        ensure!(answers == 1, "{} was dropped while it was opened", keys.voucher);
     }
     Ok(made)
 }

@@ -129,7 +129,7 @@ impl History {
         curve.into_iter().flatten().skip(skipped).copied()
     }
 
-    /// Has any order been in line?
+    /// Has any order been in the queue?
     pub fn has_line(&self) -> bool {
         self.now.as_ref().and_then(|now| now.counters.get("tries_waiting")) > Some(&0)
     }
@@ -159,8 +159,8 @@ impl History {
         TRIES.iter().map(|(_, counter)| self.rate(counter)).sum()
     }
 
-    /// How long a request for a lock was in line in the mean, in ms, of those answered since the
-    /// reading before.
+    /// How long a request for a lock was in the queue in the mean, in ms, of those answered since
+    /// the reading before.
     pub fn mean_wait_ms(&self) -> Option<f64> {
         let answered = self.growth("locks_acquired")? + self.growth("locks_refused")?;
         let waited = self.growth("locks_waited_ms_total")?;

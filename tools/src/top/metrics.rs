@@ -108,7 +108,7 @@ impl Metrics {
             ("held", "Units of orders that are held", info.held),
             ("sold", "Units neither left nor held", info.sold),
             ("buyers", "Users in the set of buyers", info.buyers),
-            ("waiting", "Orders in line for units", info.waiting),
+            ("waiting", "Orders in the queue for units", info.waiting),
         ] {
             let Some(value) = value else { continue };
             self.gauge(&format!("seckill_voucher_{name}"), meaning, &labels, value as f64)?;

@@ -297,7 +297,7 @@ pub fn locks(history: &History) -> Vec<Count> {
     let count = |name, counter| Count::all(history, name, counter);
     let mean = history.mean_wait_ms().map_or("-".to_owned(), |mean| format!("{mean:.1} ms"));
     vec![
-        Count::now("in line", value_of(history, "locks_waiting")),
+        Count::now("in the queue", value_of(history, "locks_waiting")),
         count("acquired", "locks_acquired"),
         count("refused", "locks_refused"),
         count("released", "locks_released"),

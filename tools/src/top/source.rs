@@ -173,9 +173,9 @@ impl Session {
         let left_out = finder.vouchers().count().saturating_sub(max);
         if left_out > 0 {
             let next = finder.next_stocks();
-            let told = self.ask(&infos(&next)).await?;
+            let answers = self.ask(&infos(&next)).await?;
             let left =
-                told.into_iter().map(|reply| replies::voucher(String::new(), reply).info.left);
+                answers.into_iter().map(|reply| replies::voucher(String::new(), reply).info.left);
             finder.take_stocks(&next, left.collect());
         }
         let names = finder.selling(max);
@@ -190,9 +190,9 @@ impl Session {
         options: &Options,
         notes: &mut Vec<String>,
     ) -> RedisResult<Vec<(Vec<u8>, Voucher)>> {
-        let told = self.ask(&infos(names)).await?;
+        let answers = self.ask(&infos(names)).await?;
         let mut vouchers = Vec::new();
-        for (name, reply) in names.iter().zip(told) {
+        for (name, reply) in names.iter().zip(answers) {
             let shown_name = sanitize_bytes(name);
             let mut voucher = replies::voucher(shown_name, reply);
             // ERR: no such command. The keys tell what there is without the module, too.
@@ -204,7 +204,7 @@ impl Session {
                     notes.push(format!("SECKILL.INFO: {}", voucher.info.state));
                 }
             }
-            // One that was found may be gone by now; one that was asked for is told of.
+            // One that was found may be gone by now; one that was asked for is reported.
             if voucher.info.state == "NOVOUCHER" && !options.vouchers.is_empty() {
                 let key = sanitize_bytes(&key_names.stock_key(name));
                 notes.push(format!("no voucher {}: there is no key {key}", voucher.name));
@@ -280,9 +280,9 @@ impl Session {
             let length = cmd("XLEN").arg(name).to_owned();
             [length, cmd("XINFO").arg("GROUPS").arg(name).to_owned()]
         };
-        let told = self.ask(&names.iter().flat_map(asked).collect::<Vec<_>>()).await?;
+        let answers = self.ask(&names.iter().flat_map(asked).collect::<Vec<_>>()).await?;
         let mut streams = Vec::new();
-        for ((kind, name), replies) in names.iter().zip(told.chunks(2)) {
+        for ((kind, name), replies) in names.iter().zip(answers.chunks(2)) {
             match replies::stream(sanitize_bytes(name), *kind, replies) {
                 Ok(Some(stream)) => streams.push(stream),
                 Ok(None) => {}

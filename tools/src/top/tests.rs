@@ -158,8 +158,8 @@ fn the_frames_are_the_known_ones() {
 
 const BAR: [char; 3] = ['\u{2591}', '\u{2592}', '\u{2593}'];
 
-/// The voucher that sells is on top, and all can be told apart, by name and state. Each has a bar,
-/// and there is a curve while there are tries; else there are counters.
+/// The voucher that sells is on top, and all can be distinguished, by name and state. Each has a
+/// bar, and there is a curve while there are tries; else there are counters.
 #[test]
 fn the_smallest_terminal_shows_every_voucher_and_stream() {
     let drawn = drawn(&view(), 80, 24);
@@ -231,10 +231,10 @@ fn those_who_wait_are_shown() {
     }
 }
 
-/// As many columns as a frame has unless told otherwise.
+/// As many columns as a frame has unless it is given others.
 #[test]
 fn no_label_is_cut() {
-    let told = drawn(&view(), 120, 40);
+    let wide = drawn(&view(), 120, 40);
     let narrow = drawn(&view(), 100, 36);
     // Two words are of one label where a single space parts them.
     let labels = |drawn: &str| -> BTreeSet<String> {
@@ -242,10 +242,10 @@ fn no_label_is_cut() {
         let words = words.flat_map(|line| line.split("  ")).map(|words| words.trim().to_owned());
         words.filter(|words| words.len() > 2).collect()
     };
-    let missing: Vec<_> = labels(&told).difference(&labels(&narrow)).cloned().collect();
+    let missing: Vec<_> = labels(&wide).difference(&labels(&narrow)).cloned().collect();
     // Names may be cut.
     assert_eq!(missing, ["clients", "iphone"], "{narrow}");
-    assert!(labels(&narrow).contains("in line"), "{narrow}");
+    assert!(labels(&narrow).contains("in the queue"), "{narrow}");
 }
 
 #[test]

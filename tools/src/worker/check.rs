@@ -221,7 +221,7 @@ impl<'c> Checker<'c> {
             }
             look.books.push(Books::read(&mut self.link, &keys, &self.fields).await?);
         }
-        // After the books: what a worker writes meanwhile is in the rows, and not missing.
+        // After the books: what a worker writes meanwhile is in the database, and not missing.
         let vouchers: Vec<&str> = self.keys.iter().map(|keys| &*keys.voucher).collect();
         if !vouchers.is_empty() {
             look.ledger = self.store.ledger(&vouchers).await?;

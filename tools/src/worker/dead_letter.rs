@@ -108,7 +108,9 @@ impl Outlook {
                 format!("The order of {user} is {word} already: nothing is released.")
             }
             Some(State::Waiting) => {
-                format!("The order of {user} waits in line and has no units: nothing is released.")
+                format!(
+                    "The order of {user} waits in the queue and has no units: nothing is released."
+                )
             }
             Some(State::Held) => format!("The order of {user} is held, not paid. {released}"),
             Some(State::Sold) => {

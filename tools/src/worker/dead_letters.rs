@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use domain::entry_id::EntryId;
 use domain::key_names::DEAD_LETTERS_SUFFIX;
-use domain::rejection::{Fate, Letter};
+use domain::rejection::{DeadLetter, Fate};
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, cmd};
 
 use crate::order_events::{StreamEntry, Which};
@@ -33,7 +33,7 @@ fn letter(
     for (name, value) in &entry.fields {
         add.arg(name).arg(value);
     }
-    let letter = Letter {
+    let letter = DeadLetter {
         stream: Some(source.name(which).as_bytes()),
         group: source.group().as_bytes(),
         id: entry.id,
@@ -114,8 +114,8 @@ pub async fn buried(
         range.arg(&letters).arg(&end).arg(oldest.to_string()).arg("COUNT").arg(PIECE);
         let page = reply::entries(&source.ask(&range).await?)?;
         for letter in &page {
-            let letter = Letter::read(&letter.flat());
-            let is_ours = |letter: &Letter<&[u8]>| letter.group == source.group().as_bytes();
+            let letter = DeadLetter::read(&letter.flat());
+            let is_ours = |letter: &DeadLetter<&[u8]>| letter.group == source.group().as_bytes();
             let id = letter.filter(is_ours).map(|letter| letter.id);
             found.extend(id.filter(|id| ids.contains(id)));
         }

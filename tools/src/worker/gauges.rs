@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use redis::RedisResult;
 use seckill_tools::nodes::Nodes;
-use seckill_tools::server_errors::told;
+use seckill_tools::server_errors::message;
 use tracing::debug;
 
 use crate::halt::{Stop, rest};
@@ -39,7 +39,7 @@ pub async fn keep(
             },
         };
         if let Err(error) = measured {
-            debug!("no gauges: {}", told(&error));
+            debug!("no gauges: {}", message(&error));
             source = None;
         }
         if rest(&mut stop, EVERY).await.is_err() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use redis::RedisError;
-use seckill_tools::server_errors::told;
+use seckill_tools::server_errors::message;
 use tokio::sync::watch;
 
 use crate::options::Site;
@@ -38,7 +38,7 @@ impl Halt {
     /// The error that a program ends with.
     pub fn error(self, site: &Site) -> anyhow::Error {
         let text = match self {
-            Self::Redis(error) => told(&error),
+            Self::Redis(error) => message(&error),
             Self::Settings(text) | Self::Unpaired(text) => text,
             Self::Stopped => "asked to stop".to_owned(),
         };

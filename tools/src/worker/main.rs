@@ -165,7 +165,7 @@ async fn work(options: Arc<Options>) -> Result<ExitCode> {
     }
     let is_left = summary.parked > 0 || totals.has_left_some();
     let is_parked = totals.is_intake_stopped() || (options.once && is_left);
-    let (code, told) = match is_parked {
+    let (code, text) = match is_parked {
         true => (REFUSED, "orders are not written; they are pending, see the log"),
         false if summary.conflicts > 0 => {
             (CONFLICTS, "orders have conflicts: see seckill-worker check")
@@ -175,7 +175,7 @@ async fn work(options: Arc<Options>) -> Result<ExitCode> {
         }
         false => return Ok(ExitCode::SUCCESS),
     };
-    eprintln!("seckill-worker: {told}");
+    eprintln!("seckill-worker: {text}");
     Ok(ExitCode::from(code))
 }
 

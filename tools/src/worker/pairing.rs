@@ -262,8 +262,8 @@ mod tests {
     #[test]
     fn an_empty_database_is_not_the_named_one_if_another_is_not() {
         let both = "# Keyspace\r\ndb0:keys=3,expires=0,avg_ttl=0\r\ndb12:keys=1,expires=0\r\n";
-        let told = fuller(0, both, 3).unwrap_or_default();
-        assert!(told.starts_with("db0 has nothing of a sale, and db12 has keys"), "{told}");
+        let found = fuller(0, both, 3).unwrap_or_default();
+        assert!(found.starts_with("db0 has nothing of a sale, and db12 has keys"), "{found}");
         assert!(fuller(1, both, 0).unwrap_or_default().contains("and db0 has"));
         for (number, keyspace, ours) in [
             (0, both, 2),

@@ -75,7 +75,7 @@ struct Put {
     /// The voucher of the order; empty if that can't be read.
     voucher: Vec<u8>,
     is_unchanged: bool,
-    /// What it says: it is in hand, whatever becomes of the entry.
+    /// What it says: it is in flight, whatever becomes of the entry.
     event: Option<Event>,
     raw: Option<RawOrder>,
 }

@@ -101,12 +101,12 @@ async fn find(wanted: &Resolve, store: &Store) -> Result<OrderKey> {
             bail!("the database has no order {shown}: if the server has it, check --repair")
         }
         (Some(one), Some(other)) => {
-            let told = [one, other].into_iter().chain(all).map(|key| {
+            let answers = [one, other].into_iter().chain(all).map(|key| {
                 let OrderKey { voucher, sale, user, .. } = &key;
                 sanitize(&format!("--voucher={voucher} --sale={sale} --user={user}"))
             });
-            let told: Vec<_> = told.collect();
-            bail!("several orders have the id {shown}, name one: {}", told.join("; "))
+            let answers: Vec<_> = answers.collect();
+            bail!("several orders have the id {shown}, name one: {}", answers.join("; "))
         }
     }
 }

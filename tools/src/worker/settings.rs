@@ -62,8 +62,8 @@ pub async fn compare(
                 Settings { has_tags: names.hash_tags, fields }
             }
             None => {
-                static TOLD: Once = Once::new();
-                TOLD.call_once(|| {
+                static LOGGED: Once = Once::new();
+                LOGGED.call_once(|| {
                     warn!(
                         "this server runs without the module: whatever fills {} is stored, and \
                          nothing is asked of its book",
@@ -133,7 +133,7 @@ fn differ(site: &Site, tag: Option<&str>, names: &Names) -> Result<(), String> {
     if !names.keeps_confirmed && !site.confirmed().is_empty() {
         return Err(format!(
             "{CONFIRMED_STREAM} of the server is \"no\", so orders that are paid would stay held \
-             in the rows: set it to yes, or start the worker with --confirmed \"\""
+             in the database: set it to yes, or start the worker with --confirmed \"\""
         ));
     }
     Ok(())
@@ -181,8 +181,8 @@ mod tests {
             ("worker|--confirmed|x", usual.clone(), "--confirmed \"stream.orders.confirmed\""),
             ("worker|--tag|7", usual.clone(), "start the worker without --tag"),
         ] {
-            let told = difference(line, &names).unwrap_or_default();
-            assert!(told.contains(words), "{line}: {told}");
+            let found = difference(line, &names).unwrap_or_default();
+            assert!(found.contains(words), "{line}: {found}");
         }
         let tagged = Names { hash_tags: true, ..Names::default() };
         assert_eq!(difference("worker|--tag|7", &tagged), None);

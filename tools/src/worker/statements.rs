@@ -383,8 +383,8 @@ mod tests {
             ("on_sold = \"SELECT 1\"", "expected"),
             ("on_sold = [{ sql = \"SELECT 1\", optional = true }]", "did not match"),
         ] {
-            let told = format!("{:#}", Statements::parse(text, Dialect::Sqlite).unwrap_err());
-            assert!(told.contains(words), "{text}: {told}");
+            let refusal = format!("{:#}", Statements::parse(text, Dialect::Sqlite).unwrap_err());
+            assert!(refusal.contains(words), "{text}: {refusal}");
         }
     }
 }

@@ -66,7 +66,7 @@ fn a_rush_can_be_repeated() {
     assert_eq!(report["managed"]["audit"]["sold"], 5, "{report}");
 }
 
-/// Who neither pays nor cancels makes room for the next in line, until all units are sold.
+/// Who neither pays nor cancels makes room for the next in the queue, until all units are sold.
 #[test]
 fn a_line_is_served() {
     let server = Server::with().port().start();
@@ -81,8 +81,8 @@ fn a_line_is_served() {
     assert_eq!((managed["audit"]["sold"].as_u64(), &report["stock_left"]), (Some(20), &0.into()));
     assert_eq!(number("orders") - number("cancelled") - number("expired"), 20, "{report}");
     assert!(number("served") > 0 && number("waiting") > 0, "{report}");
-    let in_line = i64::try_from(number("waiting")).expect("a count");
-    assert_eq!(server.call(&["ZCARD", "seckill:wait:rush"]), Value::Int(in_line), "{report}");
+    let in_queue = i64::try_from(number("waiting")).expect("a count");
+    assert_eq!(server.call(&["ZCARD", "seckill:wait:rush"]), Value::Int(in_queue), "{report}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn figures_are_those_of_the_sale() {
         ("cancelled", 1),
         ("acquired", 1),
         ("refused", 1),
-        ("in line", 0),
+        ("in the queue", 0),
     ] {
         assert_eq!(counted(&frame, name), want, "{name} in\n{frame}");
     }
@@ -90,7 +90,7 @@ fn figures_are_those_of_the_sale() {
 }
 
 #[test]
-fn orders_in_line_are_shown() {
+fn orders_in_queue_are_shown() {
     let server = Server::start();
     run_all(&server, &["SECKILL.CREATE phone 1 HOLD 60000", "SECKILL.TRY phone ann o1"]);
     run_all(&server, &["SECKILL.TRY phone ben o2 WAITLIST", "SECKILL.TRY phone cat o3 WAITLIST"]);

@@ -166,7 +166,7 @@ fn a_worker_ends_in_time_when_the_database_stands_still() {
     shop.buy("phone", "u2", "o2");
     // It may have asked the database something else before it has read the order.
     let stands = || shop.has_pending() || worker.log().contains("the database is down");
-    worker.wait("an order in hand, or an outage", stands);
+    worker.wait("an order in flight, or an outage", stands);
     ends_in_time(&mut worker);
     server.thaw();
     shop.drain(&[]);

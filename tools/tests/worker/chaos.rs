@@ -206,7 +206,7 @@ impl Chaos {
             let end = *self.random.choice(&self.marks).expect("a mark");
             let file = File::options().write(true).open(log).expect("its log");
             file.set_len(end).expect("a cut");
-            self.shop.server.mend();
+            self.shop.server.fix_aof();
         }
         self.shop.server.start_again();
         self.replica = replica(&self.shop.server);
@@ -302,7 +302,7 @@ impl Chaos {
     }
 
     /// Everything that was read is written, and no order is held any more.
-    fn settle(&mut self) {
+    fn end_orders(&mut self) {
         until("the holds to end", || self.shop.count("EXISTS seckill:hold:1") == 0);
         if self.losses == Losses::None {
             self.shop.wait_until_drained(&mut self.workers[0]);
@@ -373,7 +373,7 @@ fn chaos(kind: Kind, losses: Losses) {
     let rounds = std::env::var("CHAOS_ROUNDS").map_or(12, |count| count.parse().expect("a number"));
     let mut chaos = Chaos::new(database, losses);
     (0..rounds).for_each(|_| chaos.round());
-    chaos.settle();
+    chaos.end_orders();
     chaos.check();
     chaos.repair();
 }

@@ -75,7 +75,7 @@ impl Storm {
         for number in 0..TRIES {
             self.buy();
             if number == when {
-                // Half of the time with nothing in hand.
+                // Half of the time with nothing in flight.
                 if self.random.bool() {
                     self.shop.wait_until_drained(&mut self.workers[0]);
                 }

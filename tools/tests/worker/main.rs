@@ -22,7 +22,7 @@
 //! | `poison` | entries that can't become rows |
 //! | `pooled` | PgBouncer between the worker and PostgreSQL |
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
-//! | `spared` | held orders that wait for their statements to be mended |
+//! | `spared` | held orders that wait for their statements to be fixed |
 //! | `tables` | the worker's tables next to an application's; two sales of one voucher |
 //! | `shards` | shards of a sale that lose everything |
 //! | `statements` | the shop's own statements |
@@ -33,7 +33,7 @@
 //! | `tls` | encrypted connections; passwords |
 //! | `vanishing` | entries, consumers, groups and streams that others delete |
 //! | `docs` | the worker's page |
-//! | `moving` | the guide from the usual script and consumer to the worker, and back |
+//! | `moving` | the guide from seckill.lua and consumer to the worker, and back |
 //!
 //! Programs are started in `harness`, `databases` and `worker` only. A test on a database that is
 //! not installed is left out and reported. Random tests print their seed; `SEED=<n>` repeats it.

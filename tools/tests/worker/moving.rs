@@ -1,4 +1,4 @@
-//! docs/moving.md, followed to its end and back: a shop with the usual script and the usual
+//! docs/moving.md, followed to its end and back: a shop with seckill.lua and the usual
 //! consumer, whose code does not change before the worker takes over. The commands are the page's.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
 //! Entries that can't become rows. Entries that no try has written become dead letters; orders stay
-//! pending until a person gives them up, which releases their units once. Other orders go on.
+//! pending until an operator gives them up, which releases their units once. Other orders go on.
 
 use std::collections::BTreeSet;
 
@@ -87,7 +87,7 @@ fn check_dead_letters(shop: &Shop) {
     assert_eq!(unknown.count(), MALFORMED.len(), "{letters:#?}");
 }
 
-/// A person gives up each pending order.
+/// An operator gives up each pending order.
 fn give_up_what_is_pending(shop: &Shop) {
     for entry in shop.pending() {
         let (code, said) = shop.dead_letter(&entry, &["--yes"], "");

@@ -1,5 +1,5 @@
-//! The worker's reaction to errors: an order that can't be written stays pending, and only a person
-//! releases sold units.
+//! The worker's reaction to errors: an order that can't be written stays pending, and only an
+//! operator releases sold units.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl Shop {
         }
     }
 
-    /// A person gives up an entry; returns the exit code and the output.
+    /// An operator gives up an entry; returns the exit code and the output.
     pub fn dead_letter(
         &self,
         entry: &str,
@@ -228,7 +228,7 @@ fn a_dead_letter_that_is_refused_loses_nothing() {
 }
 
 #[test]
-fn a_person_is_asked_before_anything_is_given_up() {
+fn an_operator_is_asked_before_anything_is_given_up() {
     let shop = Shop::of("tea 100 HOLD 600000 LIMIT 5");
     shop.drain(&[]);
     shop.refuse("NEW.units > 0");
@@ -252,10 +252,10 @@ fn a_person_is_asked_before_anything_is_given_up() {
         assert_eq!(code, Some(1), "{entry} {answer}: {said}");
         assert!(said.contains(words), "{entry} {answer}: {said}");
     }
-    // The server has lost an order, whose user tried again and is in line.
+    // The server has lost an order, whose user tried again and is in the queue.
     let Value::BulkString(held) = shop.run("HGET seckill:book:tea held") else { panic!() };
     for (entry, words) in
-        [(&b"waiting:1:99:ann"[..], "waits in line"), (&held[..], "held, not paid")]
+        [(&b"waiting:1:99:ann"[..], "waits in the queue"), (&held[..], "held, not paid")]
     {
         shop.server.call(&[b"HSET", b"seckill:book:tea".as_slice(), b"held", entry]);
         let (code, said) = shop.dead_letter(&pending[1], &[], "no\n");
@@ -277,10 +277,10 @@ fn a_person_is_asked_before_anything_is_given_up() {
     assert_eq!(left(), Value::BulkString(b"99".to_vec()));
     let letters = shop.dead_letters();
     let letters: Vec<_> = letters.iter().map(|it| (&*it["dlqReason"], &*it["dlqOrder"])).collect();
-    let by_person = "given up by an operator";
+    let by_operator = "given up by an operator";
     assert_eq!(
         letters,
-        [("refunded", "rejected"), (by_person, "rejected"), (by_person, "unknown")]
+        [("refunded", "rejected"), (by_operator, "rejected"), (by_operator, "unknown")]
     );
     assert!(shop.pending().is_empty());
 }

@@ -140,7 +140,7 @@ fn an_order_whose_units_are_sold_again_is_oversold_until_one_is_left() {
     assert!(!told.contains("oversold"), "{told}");
 }
 
-/// Two payments of an order: one on the server, one in the rows.
+/// Two payments of an order: one on the server, one in the database.
 #[test]
 fn the_other_payment_of_an_order_is_refunded() {
     for way in ["--keep", "--release"] {

@@ -37,8 +37,8 @@ impl Shop {
         }
     }
 
-    /// A worker that has two orders in hand, since its database is locked while `meanwhile`.
-    fn with_two_in_hand(&mut self, meanwhile: impl FnOnce(&Self)) -> Worker {
+    /// A worker that has two orders in flight, since its database is locked while `meanwhile`.
+    fn with_two_in_flight(&mut self, meanwhile: impl FnOnce(&Self)) -> Worker {
         self.sell("phone", 9);
         self.buy("phone", "eve", "o0");
         let worker = self.worker(&["--retry", "5ms", "--claim-after", "50ms"]);
@@ -54,19 +54,19 @@ impl Shop {
 }
 
 #[test]
-fn orders_in_hand_are_written_though_their_consumer_is_deleted() {
+fn orders_in_flight_are_written_though_their_consumer_is_deleted() {
     let mut shop = Shop::open(Database::sqlite());
-    let mut worker = shop.with_two_in_hand(Shop::delete_consumers);
+    let mut worker = shop.with_two_in_flight(Shop::delete_consumers);
     worker.wait("all rows", || shop.row_count() == 3);
     shop.wait_until_drained(&mut worker);
     assert!(worker.terminate().success(), "{}", worker.log());
 }
 
 #[test]
-fn orders_in_hand_are_written_though_their_stream_is_deleted() {
+fn orders_in_flight_are_written_though_their_stream_is_deleted() {
     for command in ["DEL stream.orders", "XGROUP DESTROY stream.orders seckill-worker"] {
         let mut shop = Shop::open(Database::sqlite());
-        let mut worker = shop.with_two_in_hand(|shop| _ = shop.run(command));
+        let mut worker = shop.with_two_in_flight(|shop| _ = shop.run(command));
         worker.wait("all rows", || shop.row_count() == 3);
         shop.buy("phone", "cid", "o3");
         shop.wait_until_drained(&mut worker);

@@ -3,7 +3,7 @@
 use domain::book::{Reason, State};
 use domain::entry_id::EntryId;
 use domain::payments::Outcome;
-use domain::rejection::{Fate, Letter};
+use domain::rejection::{DeadLetter, Fate};
 use domain::rules::SaleId;
 use domain::sale::Units;
 use domain::stream_entry::{Entry, FieldNames, OrderEntry, Release, Says, Which, read};
@@ -116,7 +116,7 @@ fn written(which: Which, input: &mut Input<'_>) {
 /// A letter behind any fields is read as it was written, and is no order.
 fn letter(input: &mut Input<'_>, stream: &[u8], group: &[u8]) {
     let [ms, seq, deliveries] = [(); 3].map(|()| input.number());
-    let letter = Letter {
+    let letter = DeadLetter {
         stream: input.flag().then_some(stream),
         group,
         id: EntryId { ms: ms.unsigned_abs(), seq: seq.unsigned_abs() },
@@ -129,9 +129,9 @@ fn letter(input: &mut Input<'_>, stream: &[u8], group: &[u8]) {
         IDS.map(|name| (name.into(), input.word().to_vec())).into();
     letter.write(|name, value| fields.push((name.to_vec(), value.bytes().into_owned())));
     let flat: Vec<&[u8]> = fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
-    assert_eq!(Letter::read(&flat), Some(letter));
+    assert_eq!(DeadLetter::read(&flat), Some(letter));
     assert!(Which::ALL.iter().all(|which| read_all(*which, &fields).is_none()));
-    Letter::read(flat.get(1..).unwrap_or_default());
+    DeadLetter::read(flat.get(1..).unwrap_or_default());
 }
 
 fn again(which: Which, entry: &Entry<&[u8]>, own: &[u8]) {

@@ -79,7 +79,7 @@ pub(crate) fn lines(bytes: &[u8]) {
         model.gone(&mut lines, client);
     }
     lines.forget_lost(|_| true);
-    assert!(lines.is_idle() && lines.in_line().all() == 0);
+    assert!(lines.is_idle() && lines.in_queue().all() == 0);
     assert_eq!(lines.next_due_in(0, 0), None);
 }
 
@@ -149,7 +149,7 @@ impl Model {
         self.granted.iter().find(|(_, one)| one.lock == *lock).map(|(place, _)| *place)
     }
 
-    /// The first in line, if no grant of the lock has to be settled first.
+    /// The first in the queue, if no grant of the lock has to end first.
     fn grant(&mut self, lines: &mut Letters, lock: &DbKey) {
         let Some(place) = self.head(lock).filter(|_| self.grant_of(lock).is_none()) else { return };
         lines.grant_head(lock, 'y');
@@ -244,7 +244,7 @@ impl Model {
         assert_eq!(lines.next_due_in(self.now_ms, now_ms), waits.chain(looks).min());
         while let Some(late) = lines.overdue(self.now_ms) {
             let place = self.line.iter().find(|(_, one)| one.client == late);
-            let place = *place.expect("a client in line").0;
+            let place = *place.expect("a client in the queue").0;
             assert!(self.line[&place].until_ms <= self.now_ms, "too early");
             lines.refuse(late, None);
             self.line.remove(&place);
@@ -292,12 +292,12 @@ impl Model {
     fn gone(&mut self, lines: &mut Letters, client: u32) {
         let ended = lines.gone(client);
         self.unanswered.remove(&client);
-        let in_line = self.line.iter().find(|(_, one)| one.client == client);
-        let in_line = in_line.map(|(place, _)| *place).and_then(|place| self.line.remove(&place));
+        let in_queue = self.line.iter().find(|(_, one)| one.client == client);
+        let in_queue = in_queue.map(|(place, _)| *place).and_then(|place| self.line.remove(&place));
         let of = |one: &Granted| one.waiting.as_ref().is_some_and(|one| one.client == client);
         let granted = self.granted.iter().find(|(_, one)| of(one)).map(|(place, _)| *place);
         let was_there =
-            in_line.is_some() || granted.is_some() || self.told.remove(&client).is_some();
+            in_queue.is_some() || granted.is_some() || self.told.remove(&client).is_some();
         assert_eq!(ended.is_some(), was_there);
         // A grant that nobody else knows of is to be undone.
         if let Some(place) = granted {
@@ -309,9 +309,9 @@ impl Model {
     }
 
     fn check(&self, lines: &Letters, lock: &DbKey) {
-        assert_eq!(lines.in_line().all(), self.line.len());
+        assert_eq!(lines.in_queue().all(), self.line.len());
         let of_user = self.line.values().filter(|one| one.token % 2 == 1);
-        assert_eq!(lines.in_line().of(&[1]), of_user.count());
+        assert_eq!(lines.in_queue().of(&[1]), of_user.count());
         let here = self.line.values().filter(|one| one.home == *lock);
         assert_eq!(lines.len(lock), here.count());
         let head = self.head(lock).map(|place| name(self.line[&place].token));

@@ -23,7 +23,7 @@ fn join(lines: &mut Letters, client: u32, at: &DbKey, until_ms: u64) {
     join_as(lines, client, client, at, until_ms);
 }
 
-/// The token of the first in line.
+/// The token of the first in the queue.
 fn first(lines: &Letters, at: &DbKey) -> Option<Name> {
     lines.head(at).map(|request| request.token.clone())
 }
@@ -47,14 +47,14 @@ fn first_come_first_served_for_each_database_and_key() {
     for (client, at) in [(1, &a), (2, &b), (3, &a), (4, &other), (5, &a)] {
         join(&mut lines, client, at, 100);
     }
-    assert_eq!((lines.in_line().all(), lines.len(&a), lines.len(&place(2, "a"))), (5, 3, 0));
-    assert_eq!([lines.in_line().of(b"0"), lines.in_line().of(b"1")], [2, 3]);
+    assert_eq!((lines.in_queue().all(), lines.len(&a), lines.len(&place(2, "a"))), (5, 3, 0));
+    assert_eq!([lines.in_queue().of(b"0"), lines.in_queue().of(b"1")], [2, 3]);
     lines.grant_head(&a, 'y');
     assert_eq!(first(&lines, &a), Some(name(3)));
     assert_eq!((first(&lines, &b), first(&lines, &other)), (Some(name(2)), Some(name(4))));
     lines.refuse_head(&a, 'n');
     lines.refuse(5, None);
-    assert_eq!((first(&lines, &a), lines.len(&a), lines.in_line().all()), (None, 0, 2));
+    assert_eq!((first(&lines, &a), lines.len(&a), lines.in_queue().all()), (None, 0, 2));
     assert_eq!(lines.granted(), std::slice::from_ref(&a));
     assert_eq!(unanswered(&mut lines), [1, 3, 5]);
     assert_eq!(answer(&mut lines, 1), Some((Some('y'), Some(a.clone()))));
@@ -71,7 +71,7 @@ fn a_token_has_one_place() {
     join_as(&mut lines, 1, 7, &a, 100);
     join(&mut lines, 2, &a, 90);
     join_as(&mut lines, 3, 7, &a, 80);
-    assert_eq!((first(&lines, &a), lines.len(&a), lines.in_line().all()), (Some(name(7)), 2, 2));
+    assert_eq!((first(&lines, &a), lines.len(&a), lines.in_queue().all()), (Some(name(7)), 2, 2));
     assert_eq!((unanswered(&mut lines), answer(&mut lines, 1)), (vec![1], Some((None, None))));
     assert_eq!((lines.overdue(79), lines.overdue(80)), (None, Some(3)));
     // The grant has the place, too.
@@ -129,7 +129,7 @@ fn lost_grants_are_forgotten() {
 }
 
 #[test]
-fn a_grant_taken_back_leaves_the_place_in_line() {
+fn a_grant_taken_back_leaves_the_place_in_queue() {
     let mut lines = Letters::default();
     let a = place(0, "a");
     for client in [1, 2] {
@@ -137,10 +137,10 @@ fn a_grant_taken_back_leaves_the_place_in_line() {
     }
     assert_eq!(lines.next_marked(), Some(a.clone()));
     lines.grant_head(&a, 'y');
-    assert_eq!((lines.in_line().all(), lines.overdue(100)), (1, Some(2)));
+    assert_eq!((lines.in_queue().all(), lines.overdue(100)), (1, Some(2)));
     lines.return_to_line(&a);
     assert_eq!((first(&lines, &a), lines.granted().len()), (Some(name(1)), 0));
-    assert_eq!((lines.in_line().all(), unanswered(&mut lines).len()), (2, 0));
+    assert_eq!((lines.in_queue().all(), unanswered(&mut lines).len()), (2, 0));
     assert_eq!((lines.next_marked(), lines.overdue(100)), (Some(a), Some(1)));
     // The line has more than one lock.
     lines.return_to_line(&place(0, "b"));
@@ -225,7 +225,7 @@ fn when_databases_swap_who_waits_stays_and_what_is_held_moves() {
     lines.swap(0, 1);
     join_as(&mut lines, 9, 2, &a, 100);
     lines.return_to_line(&b);
-    assert_eq!((lines.len(&a), lines.in_line().all()), (1, 1));
+    assert_eq!((lines.len(&a), lines.in_queue().all()), (1, 1));
     assert_eq!(answer(&mut lines, 2), Some((None, None)));
     // A grant comes to a line where its token waits: a repeat takes over both.
     lines.grant_head(&a, 'y');
@@ -269,6 +269,6 @@ fn an_operation_on_a_lock_takes_as_long_for_many_locks() {
             _ => lines.return_to_line(&lock(client)),
         }
     }
-    assert_eq!((unanswered(&mut lines).len(), lines.in_line().all()), (0, LOCKS as usize / 3));
+    assert_eq!((unanswered(&mut lines).len(), lines.in_queue().all()), (0, LOCKS as usize / 3));
     assert_eq!(lines.granted().len() as u32, LOCKS.div_ceil(3));
 }

@@ -1,4 +1,4 @@
-// Takes what is in the queues or topics of the three streams, and prints a line for each message:
+// Takes what is in lines or topics of the three streams, and prints a line for each message:
 // stream, voucher, sale and order id, by which a consumer tells repeats apart. Declares the queues.
 package main
 

@@ -23,7 +23,7 @@ pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T, 
             return Ok(answer);
         }
         if start.elapsed() > DEADLINE {
-            return Err(format!("waited {DEADLINE:?} in vain for {what}"));
+            return Err(format!("waited {DEADLINE:?} without effect for {what}"));
         }
         std::thread::sleep(Duration::from_millis(2));
     }

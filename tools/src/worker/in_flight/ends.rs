@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use seckill_tools::sanitize::sanitize;
-use seckill_tools::server_errors::{Trouble, told, trouble};
+use seckill_tools::server_errors::{Trouble, message, trouble};
 use tracing::{debug, error, info, warn};
 
 use super::InFlight;
@@ -68,7 +68,7 @@ impl InFlight {
                 }
                 // The entry stays pending and blocks no other.
                 Err(error) if trouble(&error) == Trouble::Wrong || error.code().is_none() => {
-                    let text = format!("{reason}; no dead letter can be made: {}", told(&error));
+                    let text = format!("{reason}; no dead letter can be made: {}", message(&error));
                     let why = Why::Refused(text);
                     self.refused.push_back(Refusal { place, event: None, raw: None, why });
                 }

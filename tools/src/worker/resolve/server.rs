@@ -8,7 +8,7 @@ use domain::rows::Paid as PaidUnits;
 use domain::rules::Rules;
 use redis::{RedisError, RedisResult, Value, cmd};
 use seckill_tools::sanitize::sanitize;
-use seckill_tools::server_errors::told;
+use seckill_tools::server_errors::message;
 
 use crate::check::{BookOrder, Books, Paid};
 use crate::order_events::OrderKey;
@@ -137,6 +137,6 @@ pub fn refused(command: &str, error: &RedisError) -> anyhow::Error {
         Some("NOPERM") => anyhow!(
             "the server refuses {command} to this user: give by --redis one who may call it"
         ),
-        _ => anyhow!("{command}: {}", sanitize(&told(error))),
+        _ => anyhow!("{command}: {}", sanitize(&message(error))),
     }
 }

@@ -16,7 +16,7 @@ pub type Block = Vec<Part>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub sql: String,
-    /// Whether its only value is the text of `told`; otherwise it has no value.
+    /// Whether its only value is the text of `steps_text`; otherwise it has no value.
     pub takes_steps: bool,
 }
 
@@ -67,7 +67,7 @@ pub fn value(dialect: Dialect, word: &str) -> String {
 
 /// The changes as JSON, which the block reads, with the values that statements name: a value costs
 /// the database as much to read as a statement to run.
-pub fn told(steps: &[Step], statements: &Statements) -> String {
+pub fn steps_text(steps: &[Step], statements: &Statements) -> String {
     let named = statements.values();
     let fields = |(number, step): (i64, &'_ Step)| -> String {
         let values = named.iter().map(|(word, _, of)| (*word, of(step)));

@@ -18,7 +18,7 @@ pub enum Fault {
     Refused(String),
     /// Nobody knows why.
     Failed(String),
-    /// Only a person can fix it. Only at the start does that make a difference.
+    /// Only an operator can fix it. Only at the start does that make a difference.
     Wrong(String),
     /// A statement of the shop changed no row.
     Unchanged(String),
@@ -36,7 +36,7 @@ impl Fault {
             | Self::Wrong(text)
             | Self::Unchanged(text)
             | Self::Elsewhere(text) => text.clone(),
-            Self::Server(error) => seckill_tools::server_errors::told(error),
+            Self::Server(error) => seckill_tools::server_errors::message(error),
         }
     }
 
@@ -58,7 +58,7 @@ impl From<RedisError> for Fault {
     }
 }
 
-/// For the commands of a person.
+/// For the commands of an operator.
 impl From<Fault> for anyhow::Error {
     fn from(fault: Fault) -> Self {
         match fault {
@@ -75,7 +75,7 @@ impl From<Error> for Fault {
             Self::Elsewhere(text)
         } else if is_of_values(&error) {
             Self::Refused(text)
-        } else if needs_a_person(&error, &text) {
+        } else if needs_an_operator(&error, &text) {
             Self::Wrong(text)
         } else {
             Self::Failed(text)
@@ -136,7 +136,7 @@ fn is_of_values(error: &Error) -> bool {
 
 /// Whether waiting won't help a program that starts: a wrong password, a missing table, a mistake
 /// in a statement, a certificate that is not trusted.
-fn needs_a_person(error: &Error, text: &str) -> bool {
+fn needs_an_operator(error: &Error, text: &str) -> bool {
     let Error::Database(database) = error else {
         return match error {
             Error::Tls(_) | Error::Configuration(_) => true,

@@ -141,7 +141,7 @@ impl Store {
     }
 
     /// Changes the accounts of some orders in one transaction, writes the lines and the steps that
-    /// follow, and notes each new ruling with who made it. `change` is told the accounts of all
+    /// follow, and notes each new ruling with who made it. `change` gets the accounts of all
     /// orders with one of these ids, and what their payments are to others.
     pub async fn rule(
         &self,

@@ -21,7 +21,7 @@ use crate::steps::{Change, Step};
 /// Warnings that a value was stored as another one: null as a value, out of range, truncated, not
 /// converted, too long.
 const OTHER: [&str; 7] = ["1048", "1263", "1264", "1265", "1292", "1366", "1406"];
-/// So many warnings of a statement are told by default.
+/// So many warnings of a statement are reported by default.
 const WARNINGS_TOLD: usize = 64;
 
 pub struct Shop {
@@ -118,9 +118,9 @@ impl Shop {
             && steps.len() > 1
             && !self.one_by_one.load(Ordering::Relaxed)
         {
-            let told = block::told(steps, &self.statements);
-            let told = [Arg::Text(&told)];
-            let args = |part: &block::Part| if part.takes_steps { &told[..] } else { &[] };
+            let steps_text = block::steps_text(steps, &self.statements);
+            let steps_text = [Arg::Text(&steps_text)];
+            let args = |part: &block::Part| if part.takes_steps { &steps_text[..] } else { &[] };
             let statements: Vec<_> = block.iter().map(|part| (&*part.sql, args(part))).collect();
             match open.try_all(&statements).await?.map_err(Fault::from) {
                 Ok(()) => return Ok(()),
@@ -274,13 +274,13 @@ impl Shop {
             for statement in self.statements.of(step.change) {
                 for (place, text) in statement.odd(step) {
                     let value = (statement.place.clone(), place);
-                    let told = self
+                    let answer = self
                         .numbers
                         .read()
                         .unwrap_or_else(PoisonError::into_inner)
                         .get(&value)
                         .copied();
-                    let is_number = match told {
+                    let is_number = match answer {
                         Some(is_number) => is_number,
                         None => self.takes_number(open, statement, step, place, text).await?,
                     };

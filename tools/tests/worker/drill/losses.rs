@@ -77,7 +77,7 @@ impl Drill {
                 self.shop.server.kill9();
                 let file = File::options().write(true).open(log).expect("its log");
                 file.set_len(end).expect("a cut");
-                self.shop.server.mend();
+                self.shop.server.fix_aof();
                 self.shop.server.start_again();
             }
             Loss::Database => self.restores(Self::sell),

@@ -1,4 +1,4 @@
--- The usual script. ARGV: voucher, user, order id. Replies 0 (sold), 1 (sold out), 2 (has bought).
+-- Sells to a user. ARGV: voucher, user, order id. Replies 0 (sold), 1 (sold out), 2 (has bought).
 local voucher, user, order = ARGV[1], ARGV[2], ARGV[3]
 local stock = 'seckill:stock:' .. voucher
 local buyers = 'seckill:order:' .. voucher

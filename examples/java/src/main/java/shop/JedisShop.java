@@ -122,7 +122,7 @@ final class JedisShop {
         // A waiter has a connection of its own, on which no answer is overdue.
         long later = CompletableFuture.supplyAsync(this::awaitLock).get();
         System.out.println(
-                "second holder, after a wait in line: "
+                "second holder, after a wait in the queue: "
                         + (later > fence ? "has it, with a greater one" : "refused"));
         System.out.println("the first holder releases: " + release("first"));
         System.out.println("the second holder releases: " + release("second"));

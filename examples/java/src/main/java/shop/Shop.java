@@ -117,7 +117,7 @@ final class Shop {
                                                 : 0L)
                         .get();
         System.out.println(
-                "second holder, after a wait in line: "
+                "second holder, after a wait in the queue: "
                         + (later > fence ? "has it, with a greater one" : "refused"));
 
         System.out.println("the first holder releases: " + release(first));

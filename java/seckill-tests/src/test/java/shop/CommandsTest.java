@@ -65,7 +65,7 @@ class CommandsTest {
         assertThat(client.confirm(alices)).isEqualTo(Confirmation.ALREADY_SOLD);
         assertThat(client.confirm(alices, "pay-2")).isEqualTo(Confirmation.DUPLICATE_PAYMENT);
         Until.fails(() -> client.confirm(bobs, "pay-1"), Code.REF);
-        aPersonRefunds(alices);
+        anOperatorRefunds(alices);
         assertThat(client.confirm(OrderRef.of("7", "alice", "none")))
                 .isEqualTo(Confirmation.NO_ORDER);
         assertThat(client.cancelIf(alices, Order.State.HELD)).isEqualTo(Cancellation.OTHER_STATE);
@@ -122,8 +122,8 @@ class CommandsTest {
                 .hasStackTraceContaining("CommandsTest");
     }
 
-    /** A payment of no order is kept as that, until a person says that it is refunded. */
-    private void aPersonRefunds(OrderRef paid) {
+    /** A payment of no order is kept as that, until an operator says that it is refunded. */
+    private void anOperatorRefunds(OrderRef paid) {
         OrderRef none = OrderRef.of("7", "dora", "none");
         assertThat(client.confirm(none, "pay-0")).isEqualTo(Confirmation.NO_ORDER);
         assertThat(client.recordRefund(none, "pay-0")).isEqualTo(Confirmation.TOO_LATE);
@@ -364,7 +364,7 @@ class CommandsTest {
 
     @ParameterizedTest
     @MethodSource("shop.Shop#servers")
-    void an_order_in_line_is_served_when_the_head_leaves(String program) throws Exception {
+    void an_order_in_queue_is_served_when_the_head_leaves(String program) throws Exception {
         shop = new Shop(program);
         client = shop.client(SeckillOptions.defaults());
         client.create("7", 2, SaleRules.none().hold(Duration.ofMinutes(10)).limit(2));
@@ -386,7 +386,7 @@ class CommandsTest {
         assertThat(client.status("7", "bob").orElseThrow().waiting()).isEqualTo(2);
         assertThat(client.audit("7").waiting()).isEqualTo(3);
 
-        // One unit returns: the first in line wants two, and nobody overtakes.
+        // One unit returns: the first in the queue wants two, and nobody overtakes.
         assertThat(client.cancelAllBut(alices, 1)).isEqualTo(Cancellation.RELEASED);
         assertThat(client.tryBuy("7", "eve", "eve1").outcome()).isEqualTo(Outcome.SOLD_OUT);
         assertThat(placed("carol1").position()).isEqualTo(2);

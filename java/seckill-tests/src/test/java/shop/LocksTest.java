@@ -124,9 +124,9 @@ class LocksTest {
                 lock.unlock();
                 return null;
             }));
-            shop.awaitInLine(i + 1);
+            shop.awaitInQueue(i + 1);
         }
-        // Several time-outs later nobody has left the line.
+        // Several time-outs later nobody has left the queue.
         long calls = shop.calls("lock.acquire");
         long since = System.nanoTime();
         await().until(() -> System.nanoTime() - since > timeout.multipliedBy(5).toNanos());
@@ -183,7 +183,7 @@ class LocksTest {
             brief.unlock();
             return held;
         });
-        shop.awaitInLine(1);
+        shop.awaitInQueue(1);
         long since = System.nanoTime();
         await().until(() -> System.nanoTime() - since > Duration.ofMillis(500).toNanos());
         assertThat(shop.calls("lock.renew")).isZero();
@@ -223,12 +223,12 @@ class LocksTest {
         SeckillLock first = client().lock(KEY);
         first.lock();
         Holder waiter = new Holder(client().lock(KEY));
-        shop.awaitInLine(1);
+        shop.awaitInQueue(1);
         waiter.threads.forEach(Thread::interrupt);
         assertThatThrownBy(waiter::token)
                 .isInstanceOf(ExecutionException.class)
                 .hasCauseInstanceOf(InterruptedException.class);
-        shop.awaitInLine(0);
+        shop.awaitInQueue(0);
         first.unlock();
         assertThat(plain.exists(KEY)).isZero();
     }
@@ -272,7 +272,7 @@ class LocksTest {
         CompletableFuture<Thread> lost = lossOf(lock);
         lock.lock();
         Holder next = new Holder(client().lock(KEY));
-        shop.awaitInLine(1);
+        shop.awaitInQueue(1);
         // All connections but this one and the waiter's, which is blocked and asks again.
         plain.clientKill(KillArgs.Builder.typeNormal().skipme());
         assertThat(lost.get(10, TimeUnit.SECONDS)).isSameAs(Thread.currentThread());
@@ -365,7 +365,7 @@ class LocksTest {
             await("held by the other process").until(() -> plain.exists(KEY) == 1);
             SeckillLock lock = client().lock(KEY);
             Holder waiter = new Holder(lock);
-            shop.awaitInLine(1);
+            shop.awaitInQueue(1);
             long leaseMs = plain.pttl(KEY);
             assertThat(leaseMs).isGreaterThan(60_000);
             holder.destroyForcibly();

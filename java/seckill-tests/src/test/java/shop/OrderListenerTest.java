@@ -182,7 +182,7 @@ class OrderListenerTest {
     }
 
     @Test
-    void aStopWaitsForTheEntryInHandAndLeavesTheGroup() {
+    void aStopWaitsForTheEntryInFlightAndLeavesTheGroup() {
         OrderListenerContainer container = startAndSell();
         container.stop();
         assertThat(container.isRunning()).isFalse();
@@ -196,16 +196,16 @@ class OrderListenerTest {
     void whatAStoppedConsumerHasReadIsHandedOverByTheNextOneAtOnce() throws Exception {
         shop.claimAfter = Duration.ofHours(1);
         CompletableFuture<Void> slow = new CompletableFuture<>();
-        AtomicBoolean inHand = new AtomicBoolean();
+        AtomicBoolean inFlight = new AtomicBoolean();
         recorder.refuses = event -> {
-            inHand.set(true);
+            inFlight.set(true);
             slow.join();
             return event.order().orderId().equals("o1");
         };
         shop.client.create("7", 5, SaleRules.none());
         shop.buyAll(1, 5);
         OrderListenerContainer container = shop.start(RETRY, recorder);
-        await().until(inHand::get);
+        await().until(inFlight::get);
         Thread stopper = new Thread(container::stop);
         stopper.start();
         await().until(() -> stopper.getState() == Thread.State.TIMED_WAITING);

@@ -106,9 +106,9 @@ class Shop implements AutoCloseable {
         return calls(plain, command);
     }
 
-    void awaitInLine(long waiters) {
+    void awaitInQueue(long waiters) {
         String field = "seckill_locks_waiting:" + waiters + "\r";
-        await(waiters + " in line").until(() -> plain.info("seckill").contains(field));
+        await(waiters + " in the queue").until(() -> plain.info("seckill").contains(field));
     }
 
     /** Runs it on a thread of its own, which the future's test may interrupt. */

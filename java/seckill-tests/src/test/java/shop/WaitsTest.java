@@ -67,10 +67,10 @@ class WaitsTest {
             client.lock("lock:a").lock();
             return null;
         })));
-        shop.awaitInLine(5);
+        shop.awaitInQueue(5);
         client.close();
         Shop.ended(waiters);
-        shop.awaitInLine(0);
+        shop.awaitInQueue(0);
         holder.lock("lock:a").unlock();
     }
 

@@ -30,7 +30,7 @@ class Checkout {
         return switch (purchase.outcome()) {
             case ACCEPTED ->
                     purchase.deadline() == null ? "paid" : "pay before " + purchase.deadline();
-            case WAITING -> "number " + purchase.order().position() + " in line";
+            case WAITING -> "number " + purchase.order().position() + " in the queue";
             case UNKNOWN -> "try again with the same order id";
             default -> "not reserved: " + purchase.outcome();
         };
@@ -62,12 +62,12 @@ class Checkout {
         }
     }
 
-    /** As buy(..), but where all is sold the order waits in line. */
+    /** As buy(..), but where all is sold the order waits in the queue. */
     String buyOrWait(String voucher, String user, String orderId) {
         return answer(seckill.reserveOrWait(voucher, user, orderId));
     }
 
-    /** Orders that have left the line with their units: their buyers are told by mail. */
+    /** Orders that have left the queue with their units: their buyers are told by mail. */
     @SeckillOrderListener(group = "mails")
     void served(OrderPlaced placed) {
         if (placed.waited() != null) {

@@ -117,20 +117,20 @@ class DocumentationTest {
     }
 
     @Test
-    void aBuyerInLineIsToldWhenTheOrderHasItsUnits() {
+    void aBuyerInTheQueueIsToldWhenTheOrderHasItsUnits() {
         try (var context = Application.run(Migrated.class, server)) {
             Checkout checkout = context.getBean(Checkout.class);
             SeckillClient seckill = context.getBean(SeckillClient.class);
             seckill.create("7", 1, SaleRules.none().hold(Duration.ofMinutes(15)));
             assertThat(checkout.buyOrWait("7", "alice", "1001")).startsWith("pay before 20");
-            assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in line");
-            assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 2 in line");
-            assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in line");
+            assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in the queue");
+            assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 2 in the queue");
+            assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in the queue");
             assertThat(checkout.buy("7", "dave", "1004")).isEqualTo("not reserved: SOLD_OUT");
             seckill.cancel(OrderRef.of("7", "alice", "1001"));
             String told = checkout.buyOrWait("7", "bob", "1002");
             assertThat(told).startsWith("pay before 20");
-            assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 1 in line");
+            assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 1 in the queue");
             await().until(() -> checkout.mails.equals(Map.of("1002", told)));
         }
     }

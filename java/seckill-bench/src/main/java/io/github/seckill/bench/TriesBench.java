@@ -26,7 +26,7 @@ import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.data.redis.core.script.DefaultRedisScript;
 
 /**
- * Tries by many threads on one server: the usual script by StringRedisTemplate, tryBuy, tryBuy
+ * Tries by many threads on one server: seckill.lua by StringRedisTemplate, tryBuy, tryBuy
  * coalesced, and both with their consumers. Prints the tables of java/README.md: medians of rounds
  * in turn, and ratios to the script's.
  *

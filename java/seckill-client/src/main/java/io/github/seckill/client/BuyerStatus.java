@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param orderId the order accepted last
  * @param state where that order stands
  * @param deadline when that order expires, if it is held
- * @param waiting how many of the units the user waits for in line
+ * @param waiting how many of the units the user waits for in the queue
  */
 public record BuyerStatus(
         @Nullable Long units, @Nullable String orderId, Order.@Nullable State state,

@@ -4,7 +4,7 @@ package io.github.seckill.client;
 public enum Cancellation {
     /** There is no such order of this user, or not in this sale. */
     NO_ORDER,
-    /** The units, or all but those kept, are back in the stock; or the order has left the line. */
+    /** The units, or all but those kept, are back in the stock; or the order has left the queue. */
     RELEASED,
     /** They were released before, or the order has no more than those to be kept. */
     ALREADY_RELEASED,

@@ -110,8 +110,9 @@ public final class Commands {
     }
 
     /**
-     * Reserves what a try on a managed voucher buys, which may wait in line: {@link Try#waitlist}.
-     * An accepted try asks the server a second time, for the order with its deadline.
+     * Reserves what a try on a managed voucher buys, which may wait in the queue: {@link
+     * Try#waitlist}. An accepted try asks the server a second time, for the order with its
+     * deadline.
      */
     public static SeckillCommand<Purchase> reserve(Try attempt) {
         return Args.present(attempt, "attempt").then(bought -> {
@@ -192,8 +193,8 @@ public final class Commands {
     }
 
     /**
-     * Adds units to a managed voucher, or removes them if negative, and replies the units left. Sent
-     * once, since a repetition would add twice: {@link #restockTo} is sent again.
+     * Adds units to a managed voucher, or removes them if negative, and replies the units left.
+     * Sent once, since a repetition would add twice: {@link #restockTo} is sent again.
      */
     public static SeckillCommand<Long> restock(String voucher, long delta) {
         return restock(voucher, String.valueOf(delta)).repeat(Repeat.NEVER);
@@ -206,8 +207,8 @@ public final class Commands {
     }
 
     /**
-     * The same for an order of this sale that the book lacks and that its customer has all the same.
-     * Noted with the order, so that a repetition changes nothing.
+     * The same for an order of this sale that the book lacks and that its customer has all the
+     * same. Noted with the order, so that a repetition changes nothing.
      */
     public static SeckillCommand<Long> restockFor(
             String voucher, long delta, String orderId, long sale) {
@@ -221,7 +222,8 @@ public final class Commands {
 
     /**
      * Removes every key of a voucher, and no stream; false if there were none, or no more. Fails as
-     * {@link SeckillException.Code#HELD} while orders are held. Sent once, unless the sale is named.
+     * {@link SeckillException.Code#HELD} while orders are held. Sent once, unless the sale is
+     * named.
      */
     public static SeckillCommand<Boolean> drop(String voucher) {
         return Call.of("SECKILL.DROP", Replies::flag, named(voucher)).repeat(Repeat.IN_SALE);

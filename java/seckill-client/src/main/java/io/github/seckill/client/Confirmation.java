@@ -3,8 +3,8 @@ package io.github.seckill.client;
 /** What became of a confirmation, and what a shop does: ship, refund, or look. */
 public enum Confirmation {
     /**
-     * There is no such order of this user, or not in this sale, or it waits in line: find out what
-     * was paid for.
+     * There is no such order of this user, or not in this sale, or it waits in the queue: find out
+     * what was paid for.
      */
     NO_ORDER,
     /** The order was held and is sold now. */

@@ -57,10 +57,10 @@ final class Connections implements AutoCloseable {
 
     /**
      * Sends a command. The future completes with the reply: a {@link Long}, a {@link String}, null,
-     * or a list of these and of lists, with a {@link SeckillException} instead of an element that is
-     * an error; or with the exception of an error reply, or with {@link SeckillException.NoAnswer}
-     * when the outcome is unknown. Redirections of a cluster are followed. If it is cancelled, what
-     * was not written yet never is.
+     * or a list of these and of lists, with a {@link SeckillException} instead of an element that
+     * is an error; or with the exception of an error reply, or with {@link
+     * SeckillException.NoAnswer} when the outcome is unknown. Redirections of a cluster are
+     * followed. If it is cancelled, what was not written yet never is.
      */
     CompletableFuture<@Nullable Object> send(Call<?> call, Duration timeout) {
         Wire.Sending sending = new Wire.Sending(call);

@@ -11,7 +11,7 @@ final class Locks implements AutoCloseable {
     /** The server's longest wait by default. A longer one is made of several commands. */
     private static final long ROUND_MS = TimeUnit.HOURS.toMillis(1);
 
-    /** How often somebody in line looks whether the server is still there. */
+    /** How often somebody in the queue looks whether the server is still there. */
     private static final long LOOK_MS = TimeUnit.SECONDS.toMillis(10);
 
     /** A wait of less than this part of the lease is taken off it, a longer one renews it. */
@@ -76,7 +76,7 @@ final class Locks implements AutoCloseable {
                     sender.call(Commands.releaseOf(lock.key(), token));
                 }
                 long now = System.nanoTime();
-                // Whoever was in line for a while had a server until now.
+                // Whoever was in the queue for a while had a server until now.
                 boolean begins = pauseMs == 0 || now - asked > 2 * timeout.toNanos();
                 failingSince = begins ? now : failingSince;
                 pauseMs = begins ? PAUSE_MIN_MS : Math.min(2 * pauseMs, PAUSE_MAX_MS);
@@ -100,7 +100,7 @@ final class Locks implements AutoCloseable {
             throws InterruptedException {
         LockConnection connection = connections.openForLock(lock.key(), timeout);
         boolean answered = false;
-        AtomicBoolean inLine = new AtomicBoolean(true);
+        AtomicBoolean inQueue = new AtomicBoolean(true);
         ScheduledFuture<?> looks = null;
         try {
             long began = System.nanoTime();
@@ -108,11 +108,11 @@ final class Locks implements AutoCloseable {
             Duration patience = timeout.plusMillis(waitMs);
             if (waitMs > LOOK_MS) {
                 looks = timer.scheduleWithFixedDelay(
-                        () -> look(connection, lock, token, inLine), LOOK_MS, LOOK_MS,
+                        () -> look(connection, lock, token, inQueue), LOOK_MS, LOOK_MS,
                         TimeUnit.MILLISECONDS);
             }
             long reply = connection.call(acquire, patience);
-            inLine.set(false);
+            inQueue.set(false);
             Duration lease = lock.options().lease();
             if (reply != 0 && System.nanoTime() - began > lease.toNanos() / LEASE_PARTS) {
                 // Granted at some moment of the wait, and for how long is left nobody knows.
@@ -148,11 +148,11 @@ final class Locks implements AutoCloseable {
 
     /** A server that is gone without a word is not waited for: renewing says whether it answers. */
     private void look(
-            LockConnection connection, SeckillLock lock, String token, AtomicBoolean inLine) {
+            LockConnection connection, SeckillLock lock, String token, AtomicBoolean inQueue) {
         sender.call(Commands.renew(lock.key(), token, lock.options().lease()))
                 .whenComplete((renewed, failed) -> {
                     // Later it would close what may be another lock's connection.
-                    if (failed != null && mayPass(Sender.unwrapped(failed)) && inLine.get()) {
+                    if (failed != null && mayPass(Sender.unwrapped(failed)) && inQueue.get()) {
                         connection.close();
                     }
                 });

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param deadline when it expires, if it is held
  * @param paymentRef the payment's reference, if it was confirmed with one
  * @param sale the id of the voucher's sale, which a payment names: {@link OrderRef#inSale}
- * @param position its place in line, where 1 is next, if it waits
+ * @param position its place in the queue, where 1 is next, if it waits
  */
 public record Order(
         String user, long units, long asked, State state, @Nullable State was,
@@ -21,9 +21,9 @@ public record Order(
         @Nullable Long position) {
     /** Where an order stands. */
     public enum State {
-        /** It waits in line for units, and has none yet. */
+        /** It waits in the queue for units, and has none yet. */
         WAITING,
-        /** Its units are set aside until its deadline. */
+        /** Its units are reserved until its deadline. */
         HELD,
         /** Its units are the user's. */
         SOLD,

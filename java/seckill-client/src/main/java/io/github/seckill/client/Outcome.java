@@ -14,7 +14,7 @@ public enum Outcome {
     ENDED,
     /** This order id was accepted before, or waited, and was released. It never sells again. */
     RELEASED,
-    /** All is sold, and the order waits in line for units that are released. */
+    /** All is sold, and the order waits in the queue for units that are released. */
     WAITING,
     /** This article of a cart could be had, but another one could not: nothing is taken. */
     NOT_TAKEN,

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * What became of a purchase.
  *
- * @param orderId the id of the order if it was accepted or waits in line
+ * @param orderId the id of the order if it was accepted or waits in the queue
  * @param order the order itself, if {@link Commands#reserve} has asked for it and the voucher is
  *     managed
  * @param mistake what is wrong with a {@link Outcome#MISTAKEN} try of a batch

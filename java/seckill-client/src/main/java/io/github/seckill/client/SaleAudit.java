@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param sold units of the sold orders
  * @param orders all orders in the book, released ones too
  * @param buyers users with a held or sold order
- * @param waiting orders that wait in line
+ * @param waiting orders that wait in the queue
  * @param changed whether the sale went on during the audit, so that the sums were not compared
  * @param differences a sentence for each difference; empty when the book is sound
  */

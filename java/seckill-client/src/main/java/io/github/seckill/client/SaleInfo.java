@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param held units of the orders that wait to be confirmed
  * @param sold units sold
  * @param buyers how many users have bought
- * @param waiting how many orders wait in line
+ * @param waiting how many orders wait in the queue
  * @param begin when the sale begins, if it is bounded
  * @param end when the sale ends, if it is bounded
  * @param limit units that one user may have

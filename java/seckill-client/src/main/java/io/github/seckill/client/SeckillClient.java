@@ -264,8 +264,8 @@ public class SeckillClient implements AutoCloseable {
     }
 
     /**
-     * Reserves a unit until a deadline, or waits in line for one where all is sold. Called again
-     * with the same order id, it says the position, and at last the deadline.
+     * Reserves a unit until a deadline, or waits in the queue for one where all is sold. Called
+     * again with the same order id, it says the position, and at last the deadline.
      */
     public Purchase reserveOrWait(String voucher, String user, String orderId) {
         return reserve(Commands.tryBuy(voucher, user, orderId).waitlist());

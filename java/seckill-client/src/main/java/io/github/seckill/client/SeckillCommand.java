@@ -75,14 +75,14 @@ public abstract sealed class SeckillCommand<T> permits Call, Try, SeckillCommand
         }
     }
 
-    /** However it ends, also because its caller gives up, so does the step in hand. */
+    /** However it ends, also because its caller gives up, so does the step in flight. */
     private static final class Walk<T, U> extends CompletableFuture<U> {
-        private volatile CompletableFuture<?> inHand;
+        private volatile CompletableFuture<?> inFlight;
 
         Walk(Sender sender, SeckillCommand<T> first, Function<? super T, Step<U>> step) {
             CompletableFuture<T> begun = first.start(sender);
-            inHand = begun;
-            whenComplete((value, failed) -> inHand.cancel(false));
+            inFlight = begun;
+            whenComplete((value, failed) -> inFlight.cancel(false));
             begun.whenComplete((reply, failed) -> {
                 if (failed != null) {
                     completeExceptionally(Sender.unwrapped(failed));
@@ -100,7 +100,7 @@ public abstract sealed class SeckillCommand<T> permits Call, Try, SeckillCommand
                     return;
                 }
                 CompletableFuture<U> second = next.next().start(sender);
-                inHand = second;
+                inFlight = second;
                 Sender.follow(second, this);
                 if (isDone()) {
                     second.cancel(false);

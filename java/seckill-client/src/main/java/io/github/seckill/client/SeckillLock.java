@@ -7,8 +7,8 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
 
 /**
- * A lock between processes, for which waiters stand in line on the server: nothing is polled, and
- * the first who came is the next holder.
+ * A lock between processes, for which waiters stand in the queue on the server: nothing is polled,
+ * and the first who came is the next holder.
  *
  * <p>It is held by a thread and reentrant: all locks of one client and one key are the same lock.
  * Each holder and each waiter has a connection of their own. A holder's process that ends frees the

@@ -32,7 +32,7 @@ public final class Try extends SeckillCommand<Purchase> {
     }
 
     /**
-     * The same try, which waits in line where it would be {@link Outcome#SOLD_OUT}: {@link
+     * The same try, which waits in the queue where it would be {@link Outcome#SOLD_OUT}: {@link
      * Outcome#WAITING}. For managed vouchers with a hold. It is always sent, and alone.
      */
     public Try waitlist() {

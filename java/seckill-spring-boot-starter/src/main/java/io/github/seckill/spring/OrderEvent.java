@@ -31,7 +31,7 @@ public sealed interface OrderEvent {
      * A new order.
      *
      * @param deadline when it is released unless it is confirmed before; null if it is sold already
-     * @param waited how long it waited in line; null if it did not
+     * @param waited how long it waited in the queue; null if it did not
      */
     record OrderPlaced(
             OrderRef order, long units, @Nullable Instant deadline, @Nullable Duration waited,

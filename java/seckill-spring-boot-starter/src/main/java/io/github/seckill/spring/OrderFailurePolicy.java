@@ -20,7 +20,7 @@ public interface OrderFailurePolicy {
         RETRY,
         /**
          * It becomes a dead letter, as it is, and is acknowledged. <b>Nothing is released</b>: its
-         * order keeps its units, and a person decides on it.
+         * order keeps its units, and an operator decides on it.
          */
         DEAD_LETTER,
         /**
@@ -51,7 +51,7 @@ public interface OrderFailurePolicy {
 
     Decision decide(OrderFailure failure);
 
-    /** Never gives anything up. A person does, by {@code SECKILL.REJECT}. */
+    /** Never gives anything up. An operator does, by {@code SECKILL.REJECT}. */
     static OrderFailurePolicy retryForever() {
         return failure -> Decision.RETRY;
     }

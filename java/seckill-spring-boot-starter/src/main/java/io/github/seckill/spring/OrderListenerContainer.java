@@ -107,7 +107,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         }
     }
 
-    /** Ends the consumers of a group, and waits until each has returned from the entry in hand. */
+    /** Ends the consumers of a group, and waits until each has returned from the entry in flight. */
     public synchronized void stop(String group) {
         present(group);
         List<OrderListenerLoop> ending =
@@ -214,7 +214,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         return failures;
     }
 
-    /** Waits until every listener has returned from the entry in hand. */
+    /** Waits until every listener has returned from the entry in flight. */
     @Override
     public synchronized void stop() {
         isOn = false;

@@ -79,7 +79,7 @@ final class OrderListenerLoop implements Runnable {
         this.acknowledgeMs = Math.min(ACKNOWLEDGE_MS_MOST, options.claimAfter().toMillis() / 4);
     }
 
-    /** Ends the loop after the entry in hand. */
+    /** Ends the loop after the entry in flight. */
     void stop() {
         stopped.countDown();
     }

@@ -77,7 +77,7 @@ record SeckillProperties(
      * @param retryFirst When an entry that failed is handed over again; each time is twice as long
      *     as the one before
      * @param retryMost The longest time until an entry that failed is handed over again
-     * @param shutdownWithin How long the end of the application waits for the entry in hand
+     * @param shutdownWithin How long the end of the application waits for the entry in flight
      */
     record Listener(
             @DefaultValue("true") boolean enabled,

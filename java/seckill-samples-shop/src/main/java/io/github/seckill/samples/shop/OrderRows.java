@@ -97,7 +97,8 @@ public class OrderRows {
         String user =
                 of(event, "SELECT user_id FROM orders WHERE " + KEY).query(String.class).single();
         if (!user.equals(event.order().user())) {
-            // No repetition but a mistake: the entry stays pending until a person has looked at it.
+            // No repetition but a mistake: the entry stays pending until an operator has looked at
+            // it.
             throw new IllegalStateException("the order id is another user's");
         }
         return false;

@@ -28,7 +28,7 @@ class BuyersTest {
     private static final int BUYERS = 5_000;
     private static final int AT_ONCE = 64;
     private static final int STOCK = 1_000;
-    private static final Duration SETTLED = Duration.ofSeconds(60);
+    private static final Duration QUIET = Duration.ofSeconds(60);
 
     @Autowired private SeckillClient seckill;
     @Autowired private JdbcClient database;
@@ -46,7 +46,7 @@ class BuyersTest {
         assertThat(buyers.stream().filter(Buyer::accepted).count()).isGreaterThanOrEqualTo(STOCK);
 
         // Who has not paid has lost the units, by the deadline alone.
-        await().atMost(SETTLED).until(() -> phones().held() == 0);
+        await().atMost(QUIET).until(() -> phones().held() == 0);
         for (Buyer buyer : buyers) {
             if (buyer.isLate()) {
                 assertThat(buyer.pay()).as(buyer.orderId()).isEqualTo(409);
@@ -55,13 +55,13 @@ class BuyersTest {
         buyers.addAll(run(http, "second", 1_000));
         // What was released was on sale again.
         assertThat(buyers.stream().filter(Buyer::accepted).count()).isGreaterThan(STOCK);
-        await().atMost(SETTLED).until(() -> phones().held() == 0);
+        await().atMost(QUIET).until(() -> phones().held() == 0);
 
         prove(buyers, seckill.audit("phone"));
-        aBuyerWaitsInLine(http);
+        aBuyerWaitsInTheQueue(http);
     }
 
-    private static void aBuyerWaitsInLine(Buyer.Http http) {
+    private static void aBuyerWaitsInTheQueue(Buyer.Http http) {
         String last = "/sales/last";
         assertThat(http.put(last, "{\"stock\":1,\"holdSeconds\":600}", "shop")).isEqualTo(201);
         assertThat(http.put(last + "/orders/1?wait=true", "", "ann")).isEqualTo(200);
@@ -117,11 +117,11 @@ class BuyersTest {
         assertThat(refunds).anyMatch(refund -> refund.endsWith(" late"))
                 .anyMatch(refund -> refund.endsWith(" duplicate"))
                 .anyMatch(refund -> refund.endsWith(" cancelled"));
-        await().atMost(SETTLED).untilAsserted(() ->
+        await().atMost(QUIET).untilAsserted(() ->
                 assertThat(texts("SELECT CONCAT(payment, ' ', reason) FROM refunds"))
                         .containsExactlyInAnyOrderElementsOf(refunds));
         for (String stream : List.of("", ".confirmed", ".released")) {
-            await().atMost(SETTLED).until(() -> pending("stream.orders" + stream) == 0);
+            await().atMost(QUIET).until(() -> pending("stream.orders" + stream) == 0);
         }
         assertThat(redis.hasKey("stream.orders.dlq")).isFalse();
     }
@@ -134,7 +134,7 @@ class BuyersTest {
         Set<String> behind = expected.keySet();
         while (!behind.isEmpty()) {
             Set<String> before = behind;
-            behind = await("other rows than of " + before).atMost(SETTLED)
+            behind = await("other rows than of " + before).atMost(QUIET)
                     .until(() -> missing(expected), now -> now.size() < before.size());
         }
         assertThat(rows()).containsOnlyKeys(expected.keySet());

@@ -1,4 +1,4 @@
-//! Beside the tries: pays or cancels the orders that are served from the line, as those that were
+//! Beside the tries: pays or cancels the orders that are served from the queue, as those that were
 //! accepted at once. After the tries: waits until no order is held any more.
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ use crate::sale::{self, State};
 /// How late, at most, a hold may be released.
 const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
-/// Those who are served from the line, and what they were answered to their payments.
+/// Those who are served from the queue, and what they were answered to their payments.
 pub struct Line {
     paying: JoinHandle<Result<Answers>>,
     stop: watch::Sender<()>,
@@ -71,7 +71,7 @@ impl Line {
     }
 }
 
-/// Orders that are served from the line, as the stream tells of them.
+/// Orders that are served from the queue, as the stream tells of them.
 struct Served {
     link: Connection,
     maker: Try,
@@ -117,11 +117,11 @@ pub async fn wait_for_holds(
             Ok(()) = tokio::signal::ctrl_c() => return Ok(false),
         }
         let now = Standing::ask(connection, vouchers).await?;
-        // Those who are served from the line have their holds from now on.
+        // Those who are served from the queue have their holds from now on.
         if now.waiting < standing.waiting {
             end = Instant::now() + patience;
             if !quiet {
-                eprintln!("{} sold, {} held, {} in line", now.sold, now.held, now.waiting);
+                eprintln!("{} sold, {} held, {} in the queue", now.sold, now.held, now.waiting);
             }
         }
         standing = now;

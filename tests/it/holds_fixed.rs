@@ -19,7 +19,7 @@ fn lookups(info: &Value) -> i64 {
 }
 
 #[test]
-fn expiry_waits_for_keys_to_be_mended() {
+fn expiry_waits_for_keys_to_be_fixed() {
     let server = Server::start();
     let kinds = ["stock", "order", "book", "units", "hold"];
     for kind in kinds {
