@@ -23,7 +23,7 @@ import org.yaml.snakeyaml.Yaml;
 import shop.Application;
 import shop.documented.first.FirstSale;
 
-/** The code of docs/java.md and docs/clients.md is the code of this folder, and it runs. */
+/** The code of docs/java*.md and docs/clients.md is the code of this folder, and it runs. */
 @EnabledIf("shop.documented.Pages#areHere")
 class DocumentationTest {
     private static final Path ROOT = Pages.ROOT;
@@ -155,6 +155,8 @@ class DocumentationTest {
         String after = sources(HERE);
         String before = sources(BEFORE);
         List<Block> blocks = new ArrayList<>(blocks("docs/java.md"));
+        blocks.addAll(blocks("docs/java-reference.md"));
+        blocks.addAll(blocks("docs/java-moving.md"));
         assertThat(blocks).extracting(Block::language).contains("java", "diff");
         blocks.addAll(blocks("docs/clients.md"));
         for (Block block : blocks) {
