@@ -9,18 +9,17 @@ fn parts() -> Vec<(String, Vec<String>)> {
     table("| part | what it owns | may use |")
 }
 
-fn table(header: &str) -> Vec<(String, Vec<String>)> {
+/// The quoted words in the cells of a table's rows.
+fn rows(header: &str) -> Vec<Vec<Vec<String>>> {
     let page = read("docs/ARCHITECTURE.md");
-    let start = page.find(header).expect(header);
+    let start = page.find(header).unwrap_or_else(|| panic!("no table {header}"));
     let rows = page[start..].lines().skip(2).take_while(|line| line.starts_with('|'));
-    let quoted = |cell: &str| -> Vec<String> {
-        cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-    };
-    rows.map(|row| {
-        let cells: Vec<_> = row.split('|').collect();
-        (quoted(cells[1]).remove(0), quoted(cells[3]))
-    })
-    .collect()
+    let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    rows.map(|row| row.trim_matches('|').split('|').map(quoted).collect()).collect()
+}
+
+fn table(header: &str) -> Vec<(String, Vec<String>)> {
+    rows(header).into_iter().map(|mut row| (row[0].remove(0), row.remove(2))).collect()
 }
 
 /// The parts of the module that a line of code names, by `crate::part` or `domain::`.
@@ -122,6 +121,50 @@ fn no_files_of_the_module_use_each_other_in_a_circle() {
     assert_eq!(circle(&planted.into()).map(|way| way.len()), Some(2));
 }
 
+/// The programs, and the library that they share.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("the worker", "tools/src/worker"),
+    ("the load test", "tools/src/rush"),
+    ("the dashboard", "tools/src/top"),
+    ("the shards", "tools/src/shards"),
+    ("the doctor", "tools/src/doctor"),
+    ("the library", "tools/src"),
+];
+
+/// The part of a program that a file belongs to; none if it is of another program, or of tests.
+fn part_of<'a>(file: &'a str, folder: &str) -> Option<&'a str> {
+    let name = file.strip_prefix(folder)?.strip_prefix('/')?;
+    let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
+    let of_library = folder != "tools/src" || !name.contains('/') || name.starts_with("sharded_");
+    let part = name.split(['/', '.']).next().filter(|part| !["main", "lib"].contains(part));
+    part.filter(|_| !is_test && of_library)
+}
+
+/// What a line of a part must not use: parts that are not above it in `order`.
+fn not_above(order: &[String], part: &str, line: &str) -> Option<String> {
+    let place = |name: &str| order.iter().position(|other| other == name);
+    let own = place(part)?;
+    let mut named = parts_named(line).into_iter().filter(|other| *other != "domain");
+    let found = named.find(|other| *other != part && place(other).is_none_or(|it| it >= own))?;
+    Some(format!("{part} must not use `{found}`"))
+}
+
+#[test]
+fn parts_of_programs_use_only_those_above() {
+    let sources = files(&["tools/src"], "rs");
+    for (program, folder) in PROGRAMS {
+        let order = rows(&format!("| part of {program} | what it owns |"));
+        let order: Vec<String> = order.into_iter().flat_map(|mut row| row.remove(0)).collect();
+        let own: Vec<_> =
+            sources.iter().filter(|(file, _)| part_of(file, folder).is_some()).cloned().collect();
+        let seen: BTreeSet<_> = own.iter().filter_map(|(file, _)| part_of(file, folder)).collect();
+        let listed: BTreeSet<_> = order.iter().map(String::as_str).collect();
+        assert_eq!(seen, listed, "the parts of {program} and those of ARCHITECTURE.md");
+        assert_eq!(order.len(), listed.len(), "a part of {program} stands twice");
+        forbid(&own, |file, line| not_above(&order, part_of(file, folder)?, line));
+    }
+}
+
 #[test]
 fn packages_of_java_use_only_those_above() {
     let packages = table("| package | what it owns | may use |");
@@ -165,4 +208,17 @@ fn the_checks_of_this_file_can_fail() {
     let line = "use crate::args::{A}; crate::a_b(); domain::c";
     assert_eq!(parts_named(line), ["args", "a_b", "domain"]);
     assert!(parts().iter().any(|(part, may)| part == "memory" && may.contains(&"keyspace".into())));
+    let order = ["options", "source", "serve"].map(str::to_owned);
+    for (line, is_refused) in [
+        ("use crate::options::Options; domain::rows", false),
+        ("use crate::source::{A, B};", false),
+        ("use crate::serve;", true),
+        ("use crate::{options, source};", true),
+        ("crate::find()", true),
+    ] {
+        assert_eq!(not_above(&order, "source", line).is_some(), is_refused, "{line}");
+    }
+    assert_eq!(part_of("tools/src/worker/store/tests.rs", "tools/src/worker"), None);
+    assert_eq!(part_of("tools/src/worker/store/open.rs", "tools/src/worker"), Some("store"));
+    assert_eq!(part_of("tools/src/worker/store.rs", "tools/src"), None);
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Error;
 use clap::{Command, Parser};
 
-use crate::sanitize::told;
+use crate::server_errors::with_causes;
 
 /// The exit code for options that are refused, the same as clap's.
 const WRONG: u8 = 2;
@@ -44,6 +44,6 @@ pub fn with_command_first(command: &Command, mut words: Vec<OsString>) -> Vec<Os
 
 /// Prints in one line why the program refuses its options, or can't begin.
 pub fn refused(program: &str, error: &Error) -> ExitCode {
-    eprintln!("{program}: {}", told(error));
+    eprintln!("{program}: {}", with_causes(error));
     ExitCode::from(WRONG)
 }

@@ -1,10 +1,6 @@
 //! The one way in which a program prints what others wrote: lines of scripts, names of fields and
 //! files, ids, labels, errors of a server.
 
-use redis::RedisError;
-
-use crate::server_errors;
-
 /// The text in one line, without a character that a terminal obeys or that no reader sees. Nothing
 /// is lost: `\` is doubled, a byte is `\xHH`, a character `\u{H}`, and the usual ones are `\n`,
 /// `\r` and `\t`. Spaces stay as they are.
@@ -47,33 +43,9 @@ pub fn is_hidden(letter: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// An error and its causes, in one such line. Some errors repeat their cause in their own text.
-pub fn told(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let of_server = cause.downcast_ref::<RedisError>();
-        let cause = of_server.map_or_else(|| cause.to_string(), server_errors::text);
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    sanitize(&text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Error, ErrorKind::ConnectionRefused};
-
-    #[test]
-    fn an_error_is_told_once() {
-        let refused = Error::from(ConnectionRefused);
-        let error = anyhow::Error::new(redis::RedisError::from(refused)).context("no server");
-        assert_eq!(format!("{error:#}"), "no server: connection refused: connection refused");
-        assert_eq!(told(&error), "no server: connection refused");
-    }
 
     #[test]
     fn what_cannot_be_seen_is_escaped_and_the_rest_stays() {

@@ -194,12 +194,6 @@ pub fn node_at(teller: &ConnectionAddr, node: &str, node_port: u16) -> Connectio
     }
 }
 
-/// Whether an error says that one side's certificate is not trusted: then retrying doesn't help.
-/// The libraries report it as a failed connection.
-pub fn is_untrusted(text: &str) -> bool {
-    ["certificate", "received fatal alert"].iter().any(|word| text.contains(word))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;

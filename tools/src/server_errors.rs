@@ -4,7 +4,6 @@ use anyhow::Error;
 use redis::{ErrorKind, RedisError};
 
 use crate::sanitize::sanitize;
-use crate::server::is_untrusted;
 
 const PASSWORD_HINT: &str = "name and password are part of --redis redis://name:password@host/; \
      the password may also be in --redis-password-file or SECKILL_REDIS_PASSWORD";
@@ -60,11 +59,32 @@ pub fn text(error: &RedisError) -> String {
     format!("{} ({hint})", text.trim_end_matches('.'))
 }
 
+/// An error and its causes, in one line. Some errors repeat their cause in their own text.
+pub fn with_causes(error: &Error) -> String {
+    let mut all = String::new();
+    for cause in error.chain() {
+        let of_server = cause.downcast_ref::<RedisError>();
+        let cause = of_server.map_or_else(|| cause.to_string(), text);
+        if all.is_empty() {
+            all = cause;
+        } else if !all.contains(&cause) {
+            all = format!("{all}: {cause}");
+        }
+    }
+    sanitize(&all)
+}
+
 /// Why there is no connection to a server at a place.
 pub fn unreached(place: &str, error: RedisError) -> Error {
     let is_there = error.code().is_some() || error.kind() == ErrorKind::AuthenticationFailed;
     let what = if is_there { "refused by the server at" } else { "no server at" };
     Error::new(error).context(format!("{what} {place}"))
+}
+
+/// Whether an error says that one side's certificate is not trusted: then retrying doesn't help.
+/// The libraries report it as a failed connection.
+pub fn is_untrusted(text: &str) -> bool {
+    ["certificate", "received fatal alert"].iter().any(|word| text.contains(word))
 }
 
 #[cfg(test)]
@@ -88,5 +108,13 @@ mod tests {
         }
         let lost = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
         assert_eq!(trouble(&lost), Trouble::Away);
+    }
+
+    #[test]
+    fn an_error_is_written_once() {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let error = anyhow::Error::new(RedisError::from(refused)).context("no server");
+        assert_eq!(format!("{error:#}"), "no server: connection refused: connection refused");
+        assert_eq!(with_causes(&error), "no server: connection refused");
     }
 }

@@ -47,7 +47,7 @@ use std::thread;
 use anyhow::{Result, anyhow, ensure};
 use clap::Parser;
 use itertools::Itertools;
-use seckill_tools::sanitize::told;
+use seckill_tools::server_errors::with_causes;
 
 use bench::Bench;
 use call::Call;
@@ -65,7 +65,7 @@ const WORKERS_MAX: usize = 4;
 
 fn main() -> ExitCode {
     ExitCode::from(run(&Options::parse()).unwrap_or_else(|error| {
-        eprintln!("seckill-doctor: {}", told(&error));
+        eprintln!("seckill-doctor: {}", with_causes(&error));
         COULD_NOT_RUN
     }))
 }

@@ -7,8 +7,8 @@ use anyhow::{Error, Result};
 use redis::RedisError;
 use seckill_tools::back_off::back_off;
 use seckill_tools::connection::Target;
-use seckill_tools::sanitize::told;
 use seckill_tools::server::Place;
+use seckill_tools::server_errors::with_causes;
 use seckill_tools::server_errors::{Trouble, trouble};
 use seckill_tools::signals::asked_to_end;
 use tokio::sync::watch;
@@ -16,10 +16,10 @@ use tokio::time::{sleep, timeout};
 
 use seckill_tools::sharded_sale::Standing;
 
-use crate::is_silent;
 use crate::levels;
 use crate::mover::Mover;
 use crate::options::Level;
+use crate::sale::{find, is_silent};
 
 const TELL_EVERY: Duration = Duration::from_secs(1);
 const CONNECT_FIRST: Duration = Duration::from_millis(100);
@@ -110,7 +110,7 @@ impl<'o> Leveling<'o> {
             let (_, tries) = self.outage.get_or_insert((Instant::now(), 0));
             *tries += 1;
             if *tries == 1 {
-                let (place, text) = (self.place.name(), told(&error));
+                let (place, text) = (self.place.name(), with_causes(&error));
                 eprintln!("seckill-shards: the server {place} is down, retrying: {text}");
             }
             let wait = back_off(CONNECT_FIRST, *tries).min(CONNECT_MAX);
@@ -124,7 +124,7 @@ impl<'o> Leveling<'o> {
     /// One connection: finishes what was left, then moves idle units where they are missing.
     async fn session(&mut self, stop: &mut watch::Receiver<bool>) -> Result<bool> {
         let link = Target::find(self.place.clone()).await?.connect().await?;
-        let sale = crate::find(link, self.voucher).await?;
+        let sale = find(link, self.voucher).await?;
         sale.check_not_dropping()?;
         if !is_silent(&sale.lost_shards()) {
             return Ok(false);

@@ -3,9 +3,9 @@
 //!
 //! `options` the command line, `opening` makes shards and opens a lost one again, `dropping`
 //! deletes them, `mover` moves units in steps that can be repeated, `levels` decides which,
-//! `leveling` goes on with that through outages. How a sale over shards stands, `sharded_sale` of
-//! the library reads.
-//! `functions` has the library that changes a shard in one step; its parts in Lua are beside it.
+//! `leveling` goes on with that through outages. `sale` finds the sale, and `sharded_sale` of the
+//! library reads how it stands. `functions` has the library that changes a shard in one
+//! step; its parts in Lua are beside it.
 //!
 //! Exit code: 0 done, 1 the shards disagree, 2 it could not be carried out.
 
@@ -16,18 +16,19 @@ mod levels;
 mod mover;
 mod opening;
 mod options;
+mod sale;
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 use seckill_tools::command_line::{options_anywhere, refused};
-use seckill_tools::connection::{Connection, Target};
-use seckill_tools::sharded_sale::Sale;
+use seckill_tools::connection::Target;
 use seckill_tools::sharding::check_sale;
 
 use leveling::Leveling;
 use mover::Mover;
 use options::{Action, Options};
+use sale::{find, is_silent};
 
 fn main() -> ExitCode {
     let options: Options = options_anywhere();
@@ -39,19 +40,6 @@ fn main() -> ExitCode {
         Ok(is_sound) => ExitCode::from(u8::from(!is_sound)),
         Err(error) => refused("seckill-shards", &error),
     }
-}
-
-async fn find(link: Connection, voucher: &str) -> Result<Sale> {
-    let sale = Sale::find(link, voucher).await?;
-    let none =
-        || format!("no sale of {voucher} over shards was opened here: see seckill-shards open");
-    sale.with_context(none)
-}
-
-/// Prints what is wrong; false if anything is.
-fn is_silent(wrong: &[String]) -> bool {
-    wrong.iter().for_each(|line| eprintln!("seckill-shards: {line}"));
-    wrong.is_empty()
 }
 
 /// False when the shards disagree.

@@ -12,7 +12,7 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::text::Span;
 use ratatui::{DefaultTerminal, Terminal};
-use seckill_tools::sanitize::told;
+use seckill_tools::server_errors::with_causes;
 use seckill_tools::signals::asked_to_end;
 
 use crate::options::{Options, Size};
@@ -87,7 +87,7 @@ fn read_on(mut source: Source, interval: Duration) -> Receiver<Result<Reading, S
     let (sender, readings) = sync_channel(1);
     tokio::spawn(async move {
         loop {
-            let reading = source.read().await.map_err(|error| told(&error));
+            let reading = source.read().await.map_err(|error| with_causes(&error));
             // There is room as long as the frames are drawn; else the latest is let go.
             if let Err(TrySendError::Disconnected(_)) = sender.try_send(reading) {
                 return;

@@ -45,7 +45,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use seckill_tools::command_line::refused;
-use seckill_tools::sanitize::told;
+use seckill_tools::server_errors::with_causes;
 
 use options::Options;
 
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("seckill-top: {}", told(&error));
+            eprintln!("seckill-top: {}", with_causes(&error));
             ExitCode::FAILURE
         }
     }

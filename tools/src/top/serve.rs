@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use seckill_tools::http::{self, Content, Page};
-use seckill_tools::sanitize::{sanitize, told};
+use seckill_tools::sanitize::sanitize;
+use seckill_tools::server_errors::with_causes;
 use seckill_tools::signals::asked_to_end;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Mutex;
@@ -113,7 +114,7 @@ impl Latest {
                 self.history.push(reading);
                 (!notes.is_empty()).then_some(notes)
             }
-            Err(error) => Some(told(&error)),
+            Err(error) => Some(with_causes(&error)),
         };
         if let Some(trouble) = trouble.as_ref().filter(|_| trouble != self.trouble) {
             eprintln!("seckill-top: {trouble}");

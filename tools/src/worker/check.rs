@@ -20,6 +20,7 @@ mod unmanaged;
 mod vouchers;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{IsTerminal, stdin};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -34,7 +35,6 @@ use crate::intake::time_ms;
 use crate::options::{Check, FieldOptions, Options, OrderFields, ShopOptions, Site};
 use crate::order_events::{OrderKey, Which};
 use crate::pairing::{Pairing, PairingId, why_unpaired};
-use crate::resolve;
 use crate::settings::{self, ensure_events};
 use crate::source::Source;
 use crate::store::{Refused, Store};
@@ -55,6 +55,10 @@ const REPAIR_PIECE: usize = 500;
 /// Who rules, in the table of rulings.
 const RULED_BY: &str = "check";
 
+/// How `--ask` answers a question; false if it is passed over.
+pub trait Answering: AsyncFn(&Site, &ShopOptions, &About, &Question) -> Result<bool> {}
+impl<F: AsyncFn(&Site, &ShopOptions, &About, &Question) -> Result<bool>> Answering for F {}
+
 /// Everything that is compared.
 struct Checker<'c> {
     link: Connection,
@@ -70,15 +74,21 @@ struct Checker<'c> {
     list_prefix: Option<String>,
 }
 
-pub async fn check(wanted: &Check) -> Result<Verdict> {
+/// `answer` asks for the answer to a question, and does what is answered.
+pub async fn check(wanted: &Check, answer: impl Answering) -> Result<Verdict> {
     let store = Store::to_look_at(&wanted.site, wanted.shop.statements())?;
     let list = wanted.refs.as_deref().map(List::read).transpose()?;
-    let verdict = check_with(wanted, &store, list).await;
+    let verdict = check_with(wanted, &store, list, answer).await;
     store.close().await;
     verdict
 }
 
-async fn check_with(wanted: &Check, store: &Store, list: Option<List>) -> Result<Verdict> {
+async fn check_with(
+    wanted: &Check,
+    store: &Store,
+    list: Option<List>,
+    answer: impl Answering,
+) -> Result<Verdict> {
     let (site, shop) = (&wanted.site, &wanted.shop);
     let mut checker = Checker::open(site, shop, &wanted.fields, store).await?;
     let vouchers = match &wanted.voucher {
@@ -105,7 +115,7 @@ async fn check_with(wanted: &Check, store: &Store, list: Option<List>) -> Result
         (_, found) = checker.look_twice().await?;
     }
     if wanted.ask {
-        found = checker.ask(found).await?;
+        found = checker.ask(found, answer).await?;
     }
     checker.close_sales(&found).await;
     let report = Report::new(found, site, shop.statements(), store.database());
@@ -331,20 +341,20 @@ impl<'c> Checker<'c> {
         match self.store.rule(keys, RULED_BY, change).await? {
             Ok(_) => Ok(true),
             Err(Refused::Changed) => Ok(false),
-            Err(refused @ Refused::Lacks(_)) => bail!("{}", resolve::why_refused(&refused)),
+            Err(refused @ Refused::Lacks(_)) => bail!("{}", refused.text()),
         }
     }
 
     /// Walks through the questions until there is none, or all that are left were passed over.
-    async fn ask(&mut self, mut found: Found) -> Result<Found> {
-        ensure!(resolve::is_terminal(), "--ask needs a terminal; resolve answers one question");
+    async fn ask(&mut self, mut found: Found, answer: impl Answering) -> Result<Found> {
+        ensure!(stdin().is_terminal(), "--ask needs a terminal; resolve answers one question");
         let mut skipped = BTreeSet::new();
         loop {
             let next = found.questions.iter().find(|(about, _)| !skipped.contains(*about));
             let Some((about, question)) = next else { return Ok(found) };
             let report = Report::new(Found::default(), self.site, self.shop.statements(), "");
             println!("{}", report.line(about, question));
-            match resolve::answer(self.site, self.shop, about, question).await {
+            match answer(self.site, self.shop, about, question).await {
                 Ok(true) => (_, found) = self.look_twice().await?,
                 Ok(false) => _ = skipped.insert(about.clone()),
                 Err(error) => {

@@ -36,6 +36,7 @@ mod resolve;
 mod serve;
 mod settings;
 mod source;
+mod sql;
 mod statements;
 mod steps;
 mod store;
@@ -50,7 +51,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use seckill_tools::command_line::{command_first, refused};
 use seckill_tools::http;
-use seckill_tools::sanitize::told;
+use seckill_tools::server_errors::with_causes;
 use seckill_tools::signals::asked_to_end;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
@@ -101,7 +102,7 @@ fn main() -> ExitCode {
             worked
         });
     worked.unwrap_or_else(|error| {
-        eprintln!("seckill-worker: {}", told(&error));
+        eprintln!("seckill-worker: {}", with_causes(&error));
         ExitCode::FAILURE
     })
 }
@@ -133,7 +134,7 @@ async fn work(options: Arc<Options>) -> Result<ExitCode> {
             return resolve::resolve(wanted).await.map(|()| ExitCode::SUCCESS);
         }
         Some(Command::Check(wanted)) => {
-            return Ok(match check::check(wanted).await {
+            return Ok(match check::check(wanted, resolve::answer).await {
                 Ok(verdict) => ExitCode::from(verdict.code()),
                 Err(error) => refused("seckill-worker", &error),
             });

@@ -7,7 +7,7 @@ mod server;
 mod shard;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, Write};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use domain::resolve::{Answer, Resolution, Server, ServerStep, plan};
@@ -24,7 +24,6 @@ use crate::order_events::OrderKey;
 use crate::pairing::{Pairing, re_pair, why_unpaired};
 use crate::settings::ensure_events;
 use crate::source::Source;
-use crate::steps::Change;
 use crate::store::{Refused, Ruled, Store};
 use server::{Done, ask_server, on_server};
 
@@ -278,7 +277,7 @@ impl Desk<'_> {
         change: impl Fn(&mut Accounts) -> Result<(), Refused>,
     ) -> Result<Ruled> {
         let ruled = self.store.rule(keys, &self.name(), change).await?;
-        ruled.map_err(|refused| anyhow!("{}", why_refused(&refused)))
+        ruled.map_err(|refused| anyhow!("{}", refused.text()))
     }
 
     /// Who rules, in the table of rulings.
@@ -305,23 +304,6 @@ impl Desk<'_> {
     fn confirm(&self) -> Result<()> {
         ensure!(self.yes || is_confirmed()?, "nothing was done");
         Ok(())
-    }
-}
-
-pub fn why_refused(refused: &Refused) -> String {
-    match refused {
-        Refused::Changed => "the order has changed meanwhile: look again".to_owned(),
-        Refused::Lacks(change) => {
-            let values = match change {
-                Change::Restored => ", which gets :units and :state",
-                _ => "",
-            };
-            format!(
-                "nothing was done in the database: the order lives again in the shop's tables, and \
-                 the file of statements has no {}{values}: add it, and repeat this",
-                change.word()
-            )
-        }
     }
 }
 
@@ -391,8 +373,4 @@ pub fn is_confirmed() -> Result<bool> {
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(answer.trim() == "yes")
-}
-
-pub fn is_terminal() -> bool {
-    std::io::stdin().is_terminal()
 }

@@ -12,8 +12,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
+use crate::sql::{Arg, Dialect};
 use crate::steps::{Change, Step};
-use crate::store::statement::{Arg, Dialect};
 use block::Block;
 use shape::Shape;
 

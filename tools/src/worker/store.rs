@@ -13,7 +13,6 @@ mod open;
 mod orders;
 mod rule;
 mod shop;
-pub mod statement;
 mod transaction;
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -7,8 +7,8 @@ mod sqlite;
 use std::collections::BTreeMap;
 
 use super::{ShopStatement, Statements};
+use crate::sql::{Arg, Dialect};
 use crate::steps::Step;
-use crate::store::statement::{Arg, Dialect};
 
 /// SQL to run, one part after the other.
 pub type Block = Vec<Part>;

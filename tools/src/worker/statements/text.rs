@@ -12,8 +12,8 @@ use std::collections::HashMap;
 
 use super::shape::Shape;
 use super::{ShopStatement, Statements, is_number};
+use crate::sql::{Arg, Dialect, Statement};
 use crate::steps::Step;
-use crate::store::statement::{Arg, Dialect, Statement};
 
 /// A statement that is executed once, for one order or for several.
 pub struct Run<'s> {

@@ -12,11 +12,11 @@ use super::database::{ANSWER_WAIT, Store, silent};
 use super::lines::{CHANGE_COLUMNS, ChangeLine, REFUND_COLUMNS, entry, is_in_row, refund_args};
 use super::lock::{Locked, ORDER_KEY, PAYMENT_KEY};
 use super::orders::{ORDER_COLUMNS, OrderRow, PAYMENT_COLUMNS, PaymentRow};
-use super::statement::{Arg, Columns, ROWS_MAX, names};
 use super::transaction::Open;
 use super::{Fault, now_ms};
 use crate::accounts::{Accounts, Read, RefundLine};
 use crate::order_events::{Event, OrderKey, Place};
+use crate::sql::{Arg, Columns, ROWS_MAX, names};
 use crate::steps::Step;
 
 /// What became of an entry.

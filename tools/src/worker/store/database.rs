@@ -24,11 +24,11 @@ use super::open::{FileId, Place, make_file};
 use super::orders::{ORDER_COLUMNS, OrderRow, PAYMENT_COLUMNS};
 use super::rule::RULING_COLUMNS;
 use super::shop::Shop;
-use super::statement::{Dialect, Statement, Tables, names};
 use super::transaction::{Open, Pool, is_lent};
 use crate::accounts::Accounts;
 use crate::options::Site;
 use crate::order_events::OrderKey;
+use crate::sql::{Dialect, Statement, Tables, names};
 use crate::statements::Statements;
 
 /// A database that has not answered for this long counts as down.

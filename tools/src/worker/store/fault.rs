@@ -4,7 +4,7 @@
 
 use redis::RedisError;
 use seckill_tools::sanitize::sanitize;
-use seckill_tools::server::is_untrusted;
+use seckill_tools::server_errors::is_untrusted;
 use sqlx::Error;
 #[cfg(feature = "databases")]
 use sqlx::mysql::MySqlDatabaseError;

@@ -8,10 +8,10 @@ use tracing::warn;
 use super::Fault;
 use super::database::Store;
 use super::now_ms;
-use super::statement::Arg;
-use super::statement::Kind::{Number, Text};
-use super::statement::{Columns, Values};
 use super::transaction::Open;
+use crate::sql::Arg;
+use crate::sql::Kind::{Number, Text};
+use crate::sql::{Columns, Values};
 use crate::steps::{Change, Step};
 
 pub const GROUP_COLUMNS: &str = "stream, group_name, pairing_id, run_id, deleted, unchecked, at_ms";

@@ -3,9 +3,9 @@
 use domain::payments::Outcome as Paid;
 use domain::rows::{Report, Times};
 
-use super::statement::Arg;
 use crate::accounts::{Order, RefundLine};
 use crate::order_events::{Event, OrderKey, Which};
+use crate::sql::Arg;
 
 pub const CHANGE_COLUMNS: &str =
     "voucher_id, sale_id, order_id, user_id, entry, says, units, kept, ref, paid, how, at_ms";

@@ -7,10 +7,10 @@ use domain::account::Conflicts;
 use super::Fault;
 use super::database::Store;
 use super::orders::{ORDER_COLUMNS, PAYMENT_COLUMNS, read_order, read_payment};
-use super::statement::{Arg, Columns, Dialect, ROWS_MAX, Statement, names};
 use super::transaction::Open;
 use crate::accounts::{Accounts, Order, Payment, View};
 use crate::order_events::OrderKey;
+use crate::sql::{Arg, Columns, Dialect, ROWS_MAX, Statement, names};
 
 pub const ORDER_KEY: &str = "voucher_id, sale_id, order_id, user_id";
 pub const PAYMENT_KEY: &str = "ref, voucher_id, sale_id, order_id, user_id";

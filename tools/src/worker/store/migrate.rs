@@ -15,9 +15,9 @@ use super::fault::Fault;
 use super::open::Place;
 #[cfg(feature = "databases")]
 use super::open::SET_UP_MYSQL;
-use super::statement::{Dialect, Tables};
 #[cfg(feature = "databases")]
 use super::transaction::BEGIN_POSTGRES;
+use crate::sql::{Dialect, Tables};
 
 const MIGRATIONS: [(i64, &str); 1] = [(1, include_str!("../../../migrations/1_tables.sql"))];
 

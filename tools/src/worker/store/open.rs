@@ -16,10 +16,10 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 #[cfg(feature = "databases")]
 use sqlx::{Connection, Executor, PgConnection, Row};
 
-use super::statement::Dialect;
 use super::transaction::Pool;
 #[cfg(feature = "databases")]
 use super::transaction::{MARK, begin_postgres, lends_connections};
+use crate::sql::Dialect;
 
 /// How long to wait for a connection, and for SQLite's only writer.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);

@@ -10,10 +10,10 @@ use domain::rulings::{Basis, Ruling, Word};
 use domain::unit_set::UnitSet;
 use serde_json::json;
 
-use super::statement::Kind::{Number, Text};
-use super::statement::{Arg, Columns, Value, Values, odd};
 use crate::accounts::{Order, Payment, View};
 use crate::order_events::OrderKey;
+use crate::sql::Kind::{Number, Text};
+use crate::sql::{Arg, Columns, Value, Values, odd};
 
 pub const ORDER_COLUMNS: Columns = &[
     ("voucher_id", Text),

@@ -7,10 +7,10 @@ use tokio::time::timeout;
 use super::apply::Writes;
 use super::database::{ANSWER_WAIT, Store, silent};
 use super::orders::{ORDER_COLUMNS, PAYMENT_COLUMNS, read_order, read_payment, ruling_text};
-use super::statement::{Arg, ROWS_MAX};
 use super::{Fault, now_ms};
 use crate::accounts::{Accounts, RefundLine};
 use crate::order_events::OrderKey;
+use crate::sql::{Arg, ROWS_MAX};
 use crate::steps::Change;
 
 pub const RULING_COLUMNS: &str =
@@ -37,6 +37,26 @@ pub enum Refused {
     Changed,
     /// The file of statements lacks this event, which the ruling needs.
     Lacks(Change),
+}
+
+impl Refused {
+    /// Why, and what to do.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Changed => "the order has changed meanwhile: look again".to_owned(),
+            Self::Lacks(change) => {
+                let values = match change {
+                    Change::Restored => ", which gets :units and :state",
+                    _ => "",
+                };
+                format!(
+                    "nothing was done in the database: the order lives again in the shop's tables, \
+                     and the file of statements has no {}{values}: add it, and repeat this",
+                    change.word()
+                )
+            }
+        }
+    }
 }
 
 /// What a ruling has written.

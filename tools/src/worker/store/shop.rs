@@ -11,8 +11,8 @@ use tracing::{debug, info, warn};
 
 use super::Fault;
 use super::engine::{known_tables, without_transactions};
-use super::statement::{Arg, Dialect, ROWS_MAX, Statement};
 use super::transaction::{Answered, Open};
+use crate::sql::{Arg, Dialect, ROWS_MAX, Statement};
 use crate::statements::block;
 use crate::statements::text::{KnownTable, Part, Run, Text, runs};
 use crate::statements::{ShopStatement, Statements, is_of_word};

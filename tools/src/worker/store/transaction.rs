@@ -16,7 +16,7 @@ use sqlx::{
 use sqlx::{MySql, Postgres};
 use tracing::info;
 
-use super::statement::{Arg, Columns, Kind, Statement, Value};
+use crate::sql::{Arg, Columns, Kind, Statement, Value};
 use crate::statements::ShopStatement;
 use crate::statements::text::SAVEPOINT;
 #[cfg(feature = "databases")]

@@ -58,7 +58,7 @@ LOOP
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::statement::Dialect;
+    use crate::sql::Dialect;
 
     fn block_of(text: &str) -> Option<String> {
         let block = Statements::parse(text, Dialect::Postgres).unwrap().block;

@@ -53,7 +53,7 @@ fn trigger(statements: &Statements, change: Change) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::statement::Dialect;
+    use crate::sql::Dialect;
 
     fn block_of(text: &str) -> Option<Vec<String>> {
         let block = Statements::parse(text, Dialect::Sqlite).unwrap().block;
