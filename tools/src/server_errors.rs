@@ -37,10 +37,20 @@ pub fn trouble(error: &RedisError) -> Trouble {
     }
 }
 
+/// Whether there was no answer at all. Otherwise the server is there, and is not ready for this.
+pub fn is_down(error: &RedisError) -> bool {
+    error.code().is_none() && error.kind() == ErrorKind::Io
+}
+
 /// The error as the server wrote it, in one line, and where a password or a right is missing, what
 /// to do.
 pub fn message(error: &RedisError) -> String {
     sanitize(&text(error))
+}
+
+/// Lines of an error, as one.
+fn on_one_line(text: &str) -> String {
+    text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// The same, for who sanitizes it himself.
@@ -64,7 +74,7 @@ pub fn with_causes(error: &Error) -> String {
     let mut all = String::new();
     for cause in error.chain() {
         let of_server = cause.downcast_ref::<RedisError>();
-        let cause = of_server.map_or_else(|| cause.to_string(), text);
+        let cause = on_one_line(&of_server.map_or_else(|| cause.to_string(), text));
         if all.is_empty() {
             all = cause;
         } else if !all.contains(&cause) {
@@ -107,7 +117,8 @@ mod tests {
             assert_eq!(trouble(&error(line).unwrap_err()), want, "{line}");
         }
         let lost = RedisError::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
-        assert_eq!(trouble(&lost), Trouble::Away);
+        assert_eq!((trouble(&lost), is_down(&lost)), (Trouble::Away, true));
+        assert!(!is_down(&error("-LOADING Redis is loading\r\n").unwrap_err()));
     }
 
     #[test]
@@ -116,5 +127,7 @@ mod tests {
         let error = anyhow::Error::new(RedisError::from(refused)).context("no server");
         assert_eq!(format!("{error:#}"), "no server: connection refused: connection refused");
         assert_eq!(with_causes(&error), "no server: connection refused");
+        let lines = anyhow::Error::msg("at line 1\n  |\n\n1 | x\n").context("a file");
+        assert_eq!(with_causes(&lines), "a file: at line 1; |; 1 | x");
     }
 }

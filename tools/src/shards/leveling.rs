@@ -8,8 +8,7 @@ use redis::RedisError;
 use seckill_tools::back_off::back_off;
 use seckill_tools::connection::Target;
 use seckill_tools::server::Place;
-use seckill_tools::server_errors::with_causes;
-use seckill_tools::server_errors::{Trouble, trouble};
+use seckill_tools::server_errors::{Trouble, is_down, trouble, with_causes};
 use seckill_tools::signals::asked_to_end;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -111,7 +110,9 @@ impl<'o> Leveling<'o> {
             *tries += 1;
             if *tries == 1 {
                 let (place, text) = (self.place.name(), with_causes(&error));
-                eprintln!("seckill-shards: the server {place} is down, retrying: {text}");
+                let state =
+                    if of_server(&error).is_some_and(is_down) { "down" } else { "not ready" };
+                eprintln!("seckill-shards: the server {place} is {state}, retrying: {text}");
             }
             let wait = back_off(CONNECT_FIRST, *tries).min(CONNECT_MAX);
             tokio::select! {
@@ -173,6 +174,9 @@ impl<'o> Leveling<'o> {
 
 /// Whether a server was lost, or is not ready.
 fn is_away(error: &Error) -> bool {
-    let of_server = error.chain().find_map(|cause| cause.downcast_ref::<RedisError>());
-    of_server.is_some_and(|error| trouble(error) == Trouble::Away)
+    of_server(error).is_some_and(|error| trouble(error) == Trouble::Away)
+}
+
+fn of_server(error: &Error) -> Option<&RedisError> {
+    error.chain().find_map(|cause| cause.downcast_ref())
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use seckill_tools::back_off::back_off;
 use seckill_tools::nodes::Nodes;
-use seckill_tools::server_errors::{Trouble, message, trouble};
+use seckill_tools::server_errors::{Trouble, trouble};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{error, info};
@@ -149,7 +149,7 @@ impl Consumers {
                     if is_lasting || !is_patient {
                         return Err(Halt::Redis(error).error(&self.options.site));
                     }
-                    back_off(CONNECT_FIRST, outage.failed(&message(&error))).min(CONNECT_MAX)
+                    back_off(CONNECT_FIRST, outage.failed_by(&error)).min(CONNECT_MAX)
                 }
             };
             tokio::select! {

@@ -202,7 +202,7 @@ impl InFlight {
             return Ok(());
         }
         let text = format!("{have} replicas have the orders, and {replicas} must");
-        Err(RedisError::from((ErrorKind::Io, "--replicas", text)))
+        Err(RedisError::from((ErrorKind::UnexpectedReturnType, "--replicas", text)))
     }
 
     fn outage(&self) -> Outage {

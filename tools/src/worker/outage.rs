@@ -1,10 +1,12 @@
-//! A server or database that does not answer: one line of the log and a sentence of `/healthz` say
-//! so, and a line when it is back.
+//! A server or database that does not answer, or is not ready: one line of the log and a sentence
+//! of `/healthz` say so, and a line when it is back.
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use redis::RedisError;
 use seckill_tools::sanitize::sanitize;
+use seckill_tools::server_errors::{is_down, message};
 use tracing::{debug, info, warn};
 
 use crate::totals::{Part, Totals};
@@ -28,12 +30,25 @@ impl Outage {
 
     /// A try has failed for this reason. Returns how many have, since the last success.
     pub fn failed(&mut self, why: &str) -> u64 {
+        self.note(why, true)
+    }
+
+    /// The same of a server, which may have answered.
+    pub fn failed_by(&mut self, error: &RedisError) -> u64 {
+        self.note(&message(error), is_down(error))
+    }
+
+    fn note(&mut self, why: &str, is_down: bool) -> u64 {
         let why = format!("{}: {}", self.place, sanitize(why));
         self.tries += 1;
         if self.since.is_none() {
             self.since = Some(Instant::now());
-            self.totals.report(self.part.clone(), Some(&why));
-            warn!("{} is down, retrying: {why}", self.name);
+            let state = if is_down { "is down" } else { "is not ready" };
+            self.totals.report(self.part.clone(), Some(&format!("{state}: {why}")));
+            match is_down {
+                true => warn!("{} is down, retrying: {why}", self.name),
+                false => warn!("{} is not ready, retrying: {why}", self.name),
+            }
         }
         debug!("try {}: {why}", self.tries);
         self.tries

@@ -8,7 +8,7 @@ use anyhow::Result;
 use redis::RedisError;
 use seckill_tools::back_off::back_off;
 use seckill_tools::nodes::Nodes;
-use seckill_tools::server_errors::{Trouble, message, trouble};
+use seckill_tools::server_errors::{Trouble, trouble};
 use tracing::{error, info, warn};
 
 use crate::check;
@@ -204,7 +204,7 @@ impl StreamConsumer {
             info!("{} or its group is missing and is created again", self.streams.orders);
             return Ok(());
         }
-        let wait = back_off(CONNECT_FIRST, self.outage.failed(&message(error))).min(CONNECT_MAX);
+        let wait = back_off(CONNECT_FIRST, self.outage.failed_by(error)).min(CONNECT_MAX);
         rest(&mut self.stop, wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await
     }
 

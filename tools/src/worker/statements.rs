@@ -9,7 +9,7 @@ pub mod text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
 use crate::sql::{Arg, Dialect};
@@ -100,7 +100,11 @@ impl Statements {
 
     fn parse(text: &str, dialect: Dialect) -> Result<Self> {
         let File { on_sold, on_held, on_confirmed, on_reduced, on_released, on_restored } =
-            toml::from_str(text)?;
+            toml::from_str(text).map_err(|error| {
+                let before = error.span().and_then(|span| text.get(..span.start));
+                let line = before.unwrap_or_default().matches('\n').count() + 1;
+                anyhow!("line {line}: {}", error.message().replace('\n', ", "))
+            })?;
         let written = [on_sold, on_held, on_confirmed, on_reduced, on_released, on_restored];
         let mut of = BTreeMap::new();
         for (change, written) in Change::ALL.into_iter().zip(written) {

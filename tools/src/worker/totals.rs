@@ -188,8 +188,8 @@ impl Totals {
             Part::Intake(stream) => {
                 format!("orders can't be written, reading of {stream} has stopped")
             }
-            Part::Server(stream) => format!("the server of {stream} is down: {text}"),
-            Part::Database(_) => format!("the database is down: {text}"),
+            Part::Server(stream) => format!("the server of {stream} {text}"),
+            Part::Database(_) => format!("the database {text}"),
             Part::Tags | Part::Unpaired(_) => text.clone(),
         })
     }
@@ -321,7 +321,7 @@ mod tests {
     fn health_is_told_in_one_sentence() {
         let totals = Totals::new().unwrap();
         assert_eq!(totals.page("/healthz"), Page::found("ok\n".to_owned()));
-        totals.report(Part::Database("s".to_owned()), Some("no answer"));
+        totals.report(Part::Database("s".to_owned()), Some("is down: no answer"));
         let page = totals.page("/healthz");
         assert_eq!((page.status, &*page.text), (503, "the database is down: no answer\n"));
         totals.report(Part::Database("s".to_owned()), None);

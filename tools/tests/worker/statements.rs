@@ -176,7 +176,8 @@ fn statements_are_looked_at_before_anything_is_read() {
                 "on_sold = [\"DELETE FROM tb_voucher_order WHERE id = :orderid\"]",
                 ":orderid is no",
             ),
-            (2, "on_payed = [\"SELECT 1\"]", "unknown field `on_payed`"),
+            (2, "on_payed = [\"SELECT 1\"]", ": line 1: unknown field `on_payed`"),
+            (2, "\n\non_sold = [\"SELECT 1]", ": line 3: "),
             (2, "", "it has no statement"),
         ] {
             let file = shop.statements(file);
