@@ -55,8 +55,8 @@ errors! {
     OrderId "ORDERID" "this orderid is already used by another user or for other units";
     /// Orders of the voucher are held.
     Held "HELD" "this voucher has held or waiting orders, FORCE releases them first";
-    /// Orders wait that are served with reservations only.
-    Waiting "HELD" "orders wait for units of this voucher, which needs HOLD to serve them";
+    /// Orders wait that are promoted with reservations only.
+    Waiting "HELD" "orders wait for units of this voucher, which needs HOLD to promote them";
     /// More orders have waited until the end of the sale than one command records.
     EndingWaits "HELD" "orders that waited until the end are being released, try again";
     /// A waiting list without reservations.

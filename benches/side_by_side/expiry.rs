@@ -50,7 +50,7 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
             if since > GIVE_UP_AFTER {
                 return Err("the holds were not released".into());
             }
-            // Orders that are served are held again.
+            // Orders that are promoted are held again.
             let due: usize = stand.run(&["ZCOUNT", &holds, "0", &DEADLINE_MS.to_string()])?;
             let in_queue: usize = stand.run(&["ZCARD", &line_key])?;
             Ok(due > 0 || in_queue > waiting.saturating_sub(orders))

@@ -11,7 +11,7 @@ use crate::tries::{FIRST_ORDER, TRY};
 use crate::wire::{Load, PIPELINE};
 
 const TITLE: &str = "Server CPU per order of a waiting list, in microseconds";
-const SERVED: &str = "served, as a held order is cancelled";
+const SERVED: &str = "promoted, as a held order is cancelled";
 const JOINED: &str = "joined";
 const AT_HEAD: &str = "left at the head";
 const IN_MIDDLE: &str = "left in the middle";
@@ -24,7 +24,7 @@ const EACH: usize = 500;
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
     let contenders = [JOINED, AT_HEAD, IN_MIDDLE, AT_END, SERVED];
     let mut table = Table::new(TITLE, &["orders in the queue"], &[]);
-    table.note = "The cancellation by which an order is served is included.".to_owned();
+    table.note = "The cancellation by which an order is promoted is included.".to_owned();
     for &length in size.orders_sold {
         let mut line = Line::new(length)?;
         let costs = costs(size.rounds, &contenders, |place| line.turn(contenders[place]))?;

@@ -52,9 +52,9 @@ pub enum Refusal {
     Exists,
     /// Orders are held, or wait.
     Held,
-    /// Without reservations nobody can be served who waits.
+    /// Without reservations nobody can be promoted who waits.
     NoHold,
-    /// Somebody waits, and is served with a reservation only.
+    /// Somebody waits, and is promoted with a reservation only.
     Waiting,
     /// Waits that ended with the sale are not recorded yet.
     EndingWaits,

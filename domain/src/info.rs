@@ -49,8 +49,8 @@ pub static TRIES_REPEATED: Field =
 pub static CARTS_ACCEPTED: Field = counter(c"carts_accepted", "Carts answered 0 for each article");
 pub static CARTS_REFUSED: Field =
     counter(c"carts_refused", "Carts of which an article could not be had, so none was sold");
-pub static ORDERS_SERVED: Field =
-    counter(c"orders_served", "Orders that waited, and got their units");
+pub static ORDERS_PROMOTED: Field =
+    counter(c"orders_promoted", "Orders that waited, and got their units");
 pub static ORDERS_CONFIRMED: Field = counter(c"orders_confirmed", "Orders that were confirmed");
 pub static ORDERS_CANCELLED: Field = counter(c"orders_cancelled", "Orders that were cancelled");
 pub static ORDERS_EXPIRED: Field =
@@ -94,7 +94,7 @@ pub static HASH_TAGS: Field =
 /// Every field, in the order shown.
 pub static FIELDS: [&Field; 30] = [
     &TRIES_ACCEPTED, &TRIES_SOLD_OUT, &TRIES_AT_LIMIT, &TRIES_NOT_STARTED, &TRIES_ENDED,
-    &TRIES_WAITING, &TRIES_REPEATED, &CARTS_ACCEPTED, &CARTS_REFUSED, &ORDERS_SERVED,
+    &TRIES_WAITING, &TRIES_REPEATED, &CARTS_ACCEPTED, &CARTS_REFUSED, &ORDERS_PROMOTED,
     &ORDERS_CONFIRMED, &ORDERS_CANCELLED, &ORDERS_EXPIRED, &ORDERS_REJECTED, &PAYMENTS_TO_REFUND,
     &LOCKS_ACQUIRED, &LOCKS_REFUSED, &LOCKS_RELEASED, &LOCKS_WAITING, &LOCKS_WAITED_MS,
     &PRIZES_DRAWN, &SCRIPTS_REPLACED, &HOLDS_OPEN, &STOCK_PREFIX, &BUYERS_PREFIX, &ORDER_STREAM,

@@ -123,7 +123,7 @@ pub enum Plan<N> {
     /// A try gets its units.
     Take(Take<N>),
     /// An order in the queue gets its units, after so long, and leaves the queue.
-    Serve(Take<N>, Millis),
+    Promote(Take<N>, Millis),
     /// Something else becomes of an order.
     Amend(Amend<N>),
     /// Nothing: what is on record is replicated once more. A client that asks again may not know
@@ -285,7 +285,7 @@ impl<N> Plan<N> {
                 it.sale.is_some() && (returns || it.place == Some(Place::Leave))
             }
             Self::StrayPlace(_) => true,
-            Self::Take(_) | Self::Serve(..) | Self::Repeat(_) => false,
+            Self::Take(_) | Self::Promote(..) | Self::Repeat(_) => false,
             Self::DeadLetter(_) | Self::StrayHold(_) => false,
         }
     }

@@ -52,7 +52,8 @@ fn meant<F: Facts>(facts: &F, sale: Meant) -> Result<Rules, F::Error> {
 }
 
 /// Changes the rules as the request says. Refused while somebody waits who could then not be
-/// served, or whose wait ended with the sale: to be recorded first, by [`crate::waitlist::serve`].
+/// promoted, or whose wait ended with the sale: to be recorded first, by
+/// [`crate::waitlist::promote`].
 pub fn alter<F: Facts>(
     facts: &F,
     sale: Meant,

@@ -1,8 +1,8 @@
-//! Decides about the queue of orders that wait: who joins it, who is served, whose wait is over.
+//! Decides about the queue of orders that wait: who joins it, who is promoted, whose wait is over.
 //!
 //! Units that return are for the first in the queue, and nobody overtakes, not even with a smaller
 //! order. After each plan that returns units, makes the line shorter or changes the rules, and by
-//! the timer, [`next`] and [`serve`] decide one order after the other.
+//! the timer, [`next`] and [`promote`] decide one order after the other.
 
 use crate::book::{Entry, Has, Reason, State, UserUnits};
 use crate::facts::{Facts, First, Needed, Refusal, check_there, managed};
@@ -12,7 +12,7 @@ use crate::sale::{Stock, Units};
 use crate::selling::{offered, take};
 
 /// How many orders of a line one command, or one step of the timer, decides. Bounds its time.
-pub const SERVED_MAX: usize = 25;
+pub const PROMOTED_MAX: usize = 25;
 
 /// How many orders whose wait has ended a change of that end records first. If there are more, it
 /// is refused and changes nothing.
@@ -26,7 +26,7 @@ pub enum Next<N> {
     /// Nothing before this moment, unless units return, the line gets shorter or rules change.
     Later(Millis),
     /// There are units for it.
-    Serve { first: Waiter<N>, stock: Change },
+    Promote { first: Waiter<N>, stock: Change },
     /// The sale has ended.
     End(Waiter<N>),
     /// Its entry is not that of an order that waits, or can't be read: somebody edited the keys.
@@ -60,17 +60,20 @@ pub fn next<F: Facts>(facts: &F) -> Result<Next<F::Name>, F::Error> {
         Stock::Missing => 0,
     };
     Ok(match offered(facts, &rules, left, first.entry.units)? {
-        Some(stock) => Next::Serve { first, stock },
+        Some(stock) => Next::Promote { first, stock },
         None => Next::Later(rules.end.unwrap_or(Millis::MAX)),
     })
 }
 
 /// The plan for the first in the queue; none if there is nothing to be done now.
-pub fn serve<F: Facts>(facts: &F, next: Next<F::Name>) -> Result<Option<Plan<F::Name>>, F::Error> {
+pub fn promote<F: Facts>(
+    facts: &F,
+    next: Next<F::Name>,
+) -> Result<Option<Plan<F::Name>>, F::Error> {
     match next {
         Next::Nobody | Next::Later(_) => Ok(None),
         Next::End(first) => first.leave(facts, Reason::Expired).map(|it| Some(it.into())),
-        Next::Serve { first, stock } => first.get(facts, stock).map(Some),
+        Next::Promote { first, stock } => first.get(facts, stock).map(Some),
         Next::Stray(id) => {
             check_there(facts, [Needed::Book])?;
             facts.line_writable()?;
@@ -80,7 +83,7 @@ pub fn serve<F: Facts>(facts: &F, next: Next<F::Name>) -> Result<Option<Plan<F::
 }
 
 /// Puts an order in the queue whose user has these units, behind the last one; None if the line is
-/// full. An order of more units than there are would keep all others from being served: neither
+/// full. An order of more units than there are would keep all others from being promoted: neither
 /// that.
 pub(crate) fn join<F: Facts>(
     facts: &F,
@@ -159,6 +162,6 @@ impl<N: Clone> Waiter<N> {
         };
         let waited = facts.now().saturating_sub(entry.deadline).max(0);
         let order = Order { user: entry.user, id, units };
-        Ok(Plan::Serve(take(facts, &rules, order, stock, had, has, true)?, waited))
+        Ok(Plan::Promote(take(facts, &rules, order, stock, had, has, true)?, waited))
     }
 }

@@ -1,4 +1,4 @@
-//! Releases holds whose deadline has passed, and serves orders that wait: by a timer of the
+//! Releases holds whose deadline has passed, and promotes orders that wait: by a timer of the
 //! primary, in bounded steps.
 //!
 //! The holds keys are the truth. The index of [`crate::memory::holds`] knows when to look at which
@@ -138,7 +138,9 @@ fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
         return;
     }
     if is_wait_name(&key.key) {
-        look_at_line(ctx, memory, key, now, |sale| line::serve(memory, sale).map(|next| at(&next)));
+        look_at_line(ctx, memory, key, now, |sale| {
+            line::promote(memory, sale).map(|next| at(&next))
+        });
         return;
     }
     let skipped = memory.holds.skipped(key, now);
@@ -178,7 +180,7 @@ fn skip(before: Option<Skipped>, reaped: Reaped, now: Millis) -> Option<Skipped>
 }
 
 /// Puts into the index when to look at a line again, after this was done with its sale: a look, or
-/// serving some of it.
+/// promoting some of it.
 fn look_at_line(
     ctx: Ctx<'_>,
     memory: &Memory,
@@ -214,7 +216,7 @@ fn at(next: &Next<Name<'_>>) -> Option<Millis> {
     match next {
         Next::Nobody => None,
         Next::Later(at) => Some(*at),
-        Next::Serve { .. } | Next::End(_) | Next::Stray(_) => Some(Millis::MIN),
+        Next::Promote { .. } | Next::End(_) | Next::Stray(_) => Some(Millis::MIN),
     }
 }
 
@@ -230,7 +232,7 @@ fn not_done(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, error: CommandError, now
     // A slot that is moving to another node is not an error.
     if error != CommandError::TryAgain && memory.holds.may_complain(now) {
         ctx.warn(&if is_wait_name(&key.key) {
-            format!("orders that wait were not served and will be tried again: {error}")
+            format!("orders that wait were not promoted and will be tried again: {error}")
         } else {
             format!("expired holds were not released and will be tried again: {error}")
         });

@@ -1,6 +1,6 @@
-//! Makes decisions true, and then serves the line.
+//! Makes decisions true, and then promotes who waits.
 
-use super::line::serve_some;
+use super::line::promote_some;
 use super::written::write;
 use crate::error::CommandError;
 use crate::keyspace::apply::Applied;
@@ -11,8 +11,8 @@ use domain::book::Reason;
 use domain::orders;
 use domain::plan::{Decision, Plan, SalePlan};
 
-/// Applies a plan, and then serves the line: the one place where units that return, and places that
-/// are left, are noticed.
+/// Applies a plan, and then promotes who waits: the one place where units that return, and places
+/// that are left, are noticed.
 #[inline]
 pub(super) fn apply<'a>(
     memory: &Memory,
@@ -21,12 +21,12 @@ pub(super) fn apply<'a>(
 ) -> Result<Applied, CommandError> {
     let applied = write(sale, plan)?;
     if plan.moves_line() {
-        serve_some(memory, sale, false);
+        promote_some(memory, sale, false);
     }
     Ok(applied)
 }
 
-/// Writes what is decided about the sale as a whole, and then serves the line.
+/// Writes what is decided about the sale as a whole, and then promotes who waits.
 pub(super) fn apply_to_all(
     memory: &Memory,
     sale: &Sale<'_>,
@@ -34,7 +34,7 @@ pub(super) fn apply_to_all(
 ) -> Result<bool, CommandError> {
     let is_deleted = sale.apply_to_all(plan)?;
     if plan.moves_line() {
-        serve_some(memory, sale, true);
+        promote_some(memory, sale, true);
     }
     Ok(is_deleted)
 }

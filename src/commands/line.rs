@@ -1,4 +1,4 @@
-//! Serves the queue of orders that wait.
+//! Promotes the first of orders that wait.
 
 use super::written::write;
 use crate::error::CommandError;
@@ -8,11 +8,11 @@ use crate::memory::Memory;
 use domain::facts::Facts;
 use domain::waitlist::{self, ENDED_MAX, Next};
 
-/// Serves the line as far as one command may. What is refused is left to the timer, as is the rest,
-/// and the time of the next look if the rules are others.
+/// Promotes the first in the queue as far as one command may. What is refused is left to the timer,
+/// as is the rest, and the time of the next look if the rules are others.
 #[cold]
-pub(super) fn serve_some(memory: &Memory, sale: &Sale<'_>, has_other_rules: bool) {
-    let is_done = match serve(memory, sale) {
+pub(super) fn promote_some(memory: &Memory, sale: &Sale<'_>, has_other_rules: bool) {
+    let is_done = match promote(memory, sale) {
         Ok(Next::Nobody) => true,
         Ok(Next::Later(_)) => !has_other_rules,
         _ => false,
@@ -22,25 +22,29 @@ pub(super) fn serve_some(memory: &Memory, sale: &Sale<'_>, has_other_rules: bool
     }
 }
 
-/// Serves the line, at most so many orders that a command may. Says what is to be done next.
-pub(crate) fn serve<'a>(memory: &Memory, sale: &Sale<'a>) -> Result<Next<Name<'a>>, CommandError> {
+/// Promotes the first in the queue, at most so many orders that a command may. Says what is to be
+/// done next.
+pub(crate) fn promote<'a>(
+    memory: &Memory,
+    sale: &Sale<'a>,
+) -> Result<Next<Name<'a>>, CommandError> {
     loop {
         let next = waitlist::next(sale).inspect_err(|_| sale.close())?;
         if matches!(next, Next::Nobody | Next::Later(_)) || !sale.may_serve() {
             sale.close();
             return Ok(next);
         }
-        serve_one(memory, sale, next)?;
+        promote_one(memory, sale, next)?;
     }
 }
 
-fn serve_one<'a>(
+fn promote_one<'a>(
     memory: &Memory,
     sale: &Sale<'a>,
     next: Next<Name<'a>>,
 ) -> Result<(), CommandError> {
     let is_stray = matches!(next, Next::Stray(_));
-    let plan = waitlist::serve(sale, next).inspect_err(|_| sale.close())?;
+    let plan = waitlist::promote(sale, next).inspect_err(|_| sale.close())?;
     if let Some(plan) = plan {
         write(sale, &plan).inspect_err(|_| sale.close())?;
     }
@@ -63,7 +67,7 @@ pub(super) fn end_waits(memory: &Memory, sale: &Sale<'_>) -> Result<(), CommandE
         if !matches!(next, Next::End(_) | Next::Stray(_)) {
             break;
         }
-        serve_one(memory, sale, next)?;
+        promote_one(memory, sale, next)?;
     }
     sale.close();
     Ok(())

@@ -53,7 +53,7 @@ impl Command for Drop {
             memory.arrivals.check(&sale)?;
         }
         // The sale is over: what is released here is nobody's.
-        sale.serve_nobody();
+        sale.promote_nobody();
         let end = drop(&sale, Meant::by_request(given.sale), given.force.is_some(), RELEASES_MAX)?;
         sale.take_as_found();
         let plan = match end {

@@ -14,7 +14,7 @@ use domain::plan::{Amend, Append, Plan};
 pub(super) fn write<'a>(sale: &Sale<'a>, plan: &Plan<Name<'a>>) -> Result<Applied, CommandError> {
     let applied = sale.apply(plan)?;
     match plan {
-        Plan::Serve(..) => metrics::ORDERS_SERVED.count(),
+        Plan::Promote(..) => metrics::ORDERS_PROMOTED.count(),
         Plan::Amend(amend) => amend.appends.all().iter().for_each(|it| count(*it, amend)),
         // Answers to tries are counted.
         Plan::Take(_) | Plan::Repeat(_) => {}

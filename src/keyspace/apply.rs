@@ -35,14 +35,14 @@ impl<'a> Sale<'a> {
     pub(crate) fn apply(&self, plan: &Plan<Name<'a>>) -> Result<Applied, CommandError> {
         match plan {
             Plan::Take(take) => self.take(take, None),
-            Plan::Serve(take, waited) => self.take(take, Some(*waited)),
+            Plan::Promote(take, waited) => self.take(take, Some(*waited)),
             plan => self.apply_other(plan).map(|()| Applied::All),
         }
     }
 
     fn apply_other(&self, plan: &Plan<Name<'a>>) -> Result<(), CommandError> {
         match plan {
-            Plan::Take(_) | Plan::Serve(..) => {}
+            Plan::Take(_) | Plan::Promote(..) => {}
             Plan::Amend(amend) => self.amend(amend)?,
             Plan::Repeat(record) => self.publish(self.record_again(record)),
             Plan::DeadLetter(fate) => {

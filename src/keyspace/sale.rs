@@ -22,7 +22,7 @@ use domain::facts::{Facts, First, FirstDue, Line, Needed, Stream};
 use domain::payments::Payment;
 use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::{Policy, Stock, Units};
-use domain::waitlist::SERVED_MAX;
+use domain::waitlist::PROMOTED_MAX;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashSet;
 
@@ -45,8 +45,8 @@ pub(super) struct More<'a> {
     pub(super) now: Cell<Option<Millis>>,
     /// An operator has said that no key is yet to come.
     pub(super) is_as_found: Cell<bool>,
-    /// How many of the line this command has served.
-    served: Cell<usize>,
+    /// How many of the line this command has promoted.
+    promoted: Cell<usize>,
     /// Which users of a batch are among the buyers, where that was asked for all at once.
     pub(super) bought: RefCell<Option<HashSet<Name<'a>>>>,
     pub(super) streams: RefCell<[Option<(Stream, Orders<'a>)>; 2]>,
@@ -155,16 +155,16 @@ impl<'a> Sale<'a> {
         self.more().rules.set(None);
     }
 
-    /// May this command serve one more of the line?
+    /// May this command promote one more of the queue?
     pub(crate) fn may_serve(&self) -> bool {
-        let served = &self.more().served;
-        served.set(served.get().saturating_add(1));
-        served.get() <= SERVED_MAX
+        let promoted = &self.more().promoted;
+        promoted.set(promoted.get().saturating_add(1));
+        promoted.get() <= PROMOTED_MAX
     }
 
-    /// This command serves nobody of the line.
-    pub(crate) fn serve_nobody(&self) {
-        self.more().served.set(SERVED_MAX);
+    /// This command promotes nobody.
+    pub(crate) fn promote_nobody(&self) {
+        self.more().promoted.set(PROMOTED_MAX);
     }
 
     /// Says so in the log.

@@ -237,7 +237,7 @@ fn info_counts_outcomes() {
         "seckill_tries_accepted:10", "seckill_tries_sold_out:3", "seckill_tries_at_limit:2",
         "seckill_tries_repeated:4", "seckill_tries_waiting:1", "seckill_tries_not_started:1",
         "seckill_tries_ended:1", "seckill_orders_confirmed:1", "seckill_orders_cancelled:2",
-        "seckill_orders_served:1", "seckill_orders_expired:0", "seckill_orders_rejected:1",
+        "seckill_orders_promoted:1", "seckill_orders_expired:0", "seckill_orders_rejected:1",
         "seckill_payments_to_refund:1", "seckill_locks_acquired:1", "seckill_locks_refused:1",
         "seckill_locks_released:1", "seckill_locks_waiting:0", "seckill_prizes_drawn:2",
         "seckill_scripts_replaced:0", "seckill_carts_accepted:1", "seckill_carts_refused:1",

@@ -37,7 +37,7 @@ fn who_comes_first_is_served_first() {
     server.check("> SECKILL.CANCEL 7 ann o1 => 1\n> SECKILL.TRY 7 bob o2 => 0");
     assert_eq!([position(&server, "o2"), position(&server, "o3")], [Value::Nil, Value::Int(1)]);
     server.assert_book("7", [0, 1, 0]);
-    let counted = ["orders_served", "tries_waiting"].map(|name| format!("seckill_{name}"));
+    let counted = ["orders_promoted", "tries_waiting"].map(|name| format!("seckill_{name}"));
     assert_eq!(counted.map(|name| server.info_number(&name)), [1, 2]);
 }
 
@@ -72,7 +72,7 @@ fn an_expired_reservation_goes_to_the_first_in_queue() {
     server.wait_for_state("7", "o3", "expired");
     assert_eq!(server.state("7", "o2"), "expired");
     server.assert_book("7", [1, 0, 0]);
-    assert_eq!(server.info_number("seckill_orders_served"), 2);
+    assert_eq!(server.info_number("seckill_orders_promoted"), 2);
 }
 
 /// With everything sold there is no reservation that would wake the timer.
@@ -158,7 +158,7 @@ fn a_replica_serves_when_it_is_promoted() {
 }
 
 #[test]
-fn a_line_is_served_in_a_transaction_and_in_a_script() {
+fn a_queue_is_promoted_in_a_transaction_and_in_a_script() {
     let server = Server::start();
     waiting(&server, 900_000);
     let replies = server.transaction(&["SECKILL.CANCEL 7 ann o1", "SECKILL.TRY 7 bob o2"]);

@@ -13,7 +13,7 @@ fn a_full_stream_refuses_no_cancellation() {
     server.check("> SECKILL.CANCEL 7 ann o1\n1\n> GET seckill:stock:7\n1");
     assert_eq!(server.state("7", "o2"), "waiting");
     server.check("> SECKILL.TRY 7 dan o4\n1\n> SECKILL.TRY 7 dan o4 WAITLIST\n6");
-    let told = || server.log().contains("orders that wait were not served");
+    let told = || server.log().contains("orders that wait were not promoted");
     server.until("a line in the log", told);
     server.run("DEL stream.orders");
     server.wait_for_state("7", "o2", "held");
@@ -60,7 +60,7 @@ fn a_line_without_its_book_waits_for_it() {
     let server = Server::start();
     waiting(&server, 900_000);
     server.check("> RENAME seckill:book:7 away\nOK\n> SECKILL.RESTOCK 7 1\n1");
-    let told = || server.log().contains("orders that wait were not served");
+    let told = || server.log().contains("orders that wait were not promoted");
     server.until("a line in the log", told);
     server.check("> ZCARD seckill:wait:7\n2\n> RENAME away seckill:book:7\nOK");
     server.wait_for_state("7", "o2", "held");

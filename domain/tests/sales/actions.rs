@@ -48,8 +48,8 @@ pub struct Run<'m> {
     pub asked: Cell<usize>,
     pub fails: usize,
     pub knows_buyers: bool,
-    /// How many orders of the line are served yet.
-    pub serves: usize,
+    /// How many orders of the line are promoted yet.
+    pub promotes: usize,
     pub planted: Option<&'m Planted>,
     pub action: Action,
     /// The rules of a sale that is created now.
@@ -87,7 +87,7 @@ impl Run<'_> {
         let moves_line = moves_line && !is_deaf;
         self.apply(plan)?;
         if moves_line {
-            self.serve();
+            self.promote();
         }
         Ok(())
     }
@@ -138,8 +138,8 @@ impl Run<'_> {
             Action::TryFor(order, sale) => {
                 self.a_try(&order, meant(Some(sale)), Wish::PLAIN).map(Answer::Try)
             }
-            Action::Serve => {
-                self.serve();
+            Action::Promote => {
+                self.promote();
                 Ok(Answer::Number(0))
             }
             Action::Pair(first, second) => Ok(Answer::Pair(self.pair([first, second]))),
@@ -290,7 +290,7 @@ impl Run<'_> {
     fn apply_sale(&mut self, plan: &SalePlan<u8>) {
         self.world.apply_sale(plan, &mut self.written);
         if plan.moves_line() {
-            self.serve();
+            self.promote();
         }
     }
 
@@ -323,7 +323,7 @@ impl Run<'_> {
 
     /// One order is released at the most, and nobody gets its units.
     fn drop(&mut self, forced: bool, sale: Meant) -> Result<i64, Error> {
-        self.serves = 0;
+        self.promotes = 0;
         let plan = match self.ask(|facts| sales::drop(facts, sale, forced, 1))? {
             End::Delete(plan) => plan,
             End::Cancel { ids, delete, end } => {

@@ -112,7 +112,7 @@ fn of(name: &'static str, actions: Vec<Action>) -> Bounds {
         sales: 1,
         total_max: 2,
         told: false,
-        serves: 1,
+        promotes: 1,
         faults: false,
         symmetry: true,
     }
@@ -215,7 +215,7 @@ pub fn words() -> Bounds {
     }
     let only = Some(State::Held);
     actions.push(Action::Cancel(bob, Cancel { only, norestock: true, ..keeping(None) }));
-    actions.extend([Action::Serve, Action::Timer(0), Action::Tick, Action::Fill]);
+    actions.extend([Action::Promote, Action::Timer(0), Action::Tick, Action::Fill]);
     actions.extend([Action::Hold(None), Action::Restock(Restock::By(1))]);
     if is_set("SOAK") {
         actions.extend([Action::Drop { forced: true, sale: None }, Action::Create]);
@@ -263,7 +263,7 @@ fn waiting(requests: Requests<'_>) -> Vec<Action> {
     };
     let waits: Vec<_> = actions.iter().filter_map(wait).collect();
     actions.extend(waits);
-    actions.push(Action::Serve);
+    actions.push(Action::Promote);
     actions
 }
 

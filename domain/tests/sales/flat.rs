@@ -98,7 +98,7 @@ impl From<Plan<u8>> for Flat {
         let of = |id| Self::about(Order { user: 0, id, units: Units::ONE });
         match plan {
             Plan::Take(take) => Self::take(take, None),
-            Plan::Serve(take, waited) => Self::take(take, Some(waited)),
+            Plan::Promote(take, waited) => Self::take(take, Some(waited)),
             Plan::Amend(amend) => Self::amend(amend),
             Plan::Repeat(Record::Order(id)) => Self { again: true, ..of(id) },
             Plan::Repeat(Record::Payment(paid)) => {

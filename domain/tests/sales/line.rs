@@ -89,16 +89,16 @@ impl View<'_> {
 
 impl Run<'_> {
     /// What follows a plan that may have moved the line, as far as this command goes on with it.
-    pub fn serve(&mut self) {
+    pub fn promote(&mut self) {
         loop {
-            let decided = self.ask(|facts| waitlist::serve(facts, waitlist::next(facts)?));
+            let decided = self.ask(|facts| waitlist::promote(facts, waitlist::next(facts)?));
             self.written.has_failed |= decided.is_err();
             let Ok(Some(plan)) = decided else { return };
-            if self.serves == 0 {
+            if self.promotes == 0 {
                 self.written.is_tired = true;
                 return;
             }
-            self.serves -= 1;
+            self.promotes -= 1;
             self.write(plan);
         }
     }
@@ -107,7 +107,7 @@ impl Run<'_> {
     pub fn end_wait(&mut self) -> Result<(), Error> {
         let next = self.ask(|facts| waitlist::next(facts))?;
         let is_over = matches!(next, Next::End(_));
-        if let Some(plan) = self.ask(|facts| waitlist::serve(facts, next))?.filter(|_| is_over) {
+        if let Some(plan) = self.ask(|facts| waitlist::promote(facts, next))?.filter(|_| is_over) {
             self.write(plan);
         }
         Ok(())

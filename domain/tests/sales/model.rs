@@ -30,8 +30,8 @@ pub struct Bounds {
     pub total_max: i64,
     /// Remember the answers about each order.
     pub told: bool,
-    /// How many orders of the line a step serves.
-    pub serves: usize,
+    /// How many orders of the line a step promotes.
+    pub promotes: usize,
     /// Let every question of every step fail.
     pub faults: bool,
     pub symmetry: bool,
@@ -72,7 +72,7 @@ impl Sales {
             asked: Cell::new(0),
             fails,
             knows_buyers: false,
-            serves: self.bounds.serves,
+            promotes: self.bounds.promotes,
             planted: self.planted.as_ref(),
             action,
             new_rules,
@@ -89,7 +89,7 @@ impl Sales {
                 Action::Reject(id) | Action::RejectUnsold(id) => {
                     world.entry(id).is_some_and(|it| it.state != OrderState::Waiting)
                 }
-                Action::Serve => world.line.iter().any(Option::is_some),
+                Action::Promote => world.line.iter().any(Option::is_some),
                 Action::RejectLate(which, id) => last.late[which][usize::from(id)].is_some(),
                 Action::Timer(id) => world.holds[usize::from(id)].is_some_and(|it| it <= NOW),
                 Action::Create | Action::Adopt => last.created < self.bounds.sales,

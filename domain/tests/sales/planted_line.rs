@@ -18,7 +18,7 @@ fn held(world: &mut World) {
     });
 }
 
-fn serves(plan: &Flat) -> bool {
+fn promotes(plan: &Flat) -> bool {
     matches!(plan.taken, Some(Some(_)))
 }
 
@@ -58,7 +58,7 @@ pub const PLANTED_LINE: &[Planted] = &[
             world.line = [None; 3];
         }
     }),
-    seen("the last in the queue is served first", |world, action| {
+    seen("the last in the queue is promoted first", |world, action| {
         if !is_try(action) {
             let last = world.line.iter().flatten().max().copied().unwrap_or(0);
             world.line = world.line.map(|it| it.map(|ticket| last + 1 - ticket));
@@ -73,7 +73,7 @@ pub const PLANTED_LINE: &[Planted] = &[
             }
         }
     }),
-    seen("an order is served after the end", |world, action| {
+    seen("an order is promoted after the end", |world, action| {
         if !is_try(action) {
             world.rules.iter_mut().for_each(|rules| rules.end = None);
         }
@@ -133,23 +133,23 @@ pub const PLANTED_LINE: &[Planted] = &[
         true
     }),
     written("units that were waited for still count as such", |plan, _| {
-        if serves(plan) {
+        if promotes(plan) {
             plan.units = None;
         }
         true
     }),
-    written("a waiter who is served is no buyer", |plan, _| {
-        if serves(plan) {
+    written("a waiter who is promoted is no buyer", |plan, _| {
+        if promotes(plan) {
             plan.admit = None;
         }
         true
     }),
-    written("an order is served without an entry", |plan, _| {
+    written("an order is promoted without an entry", |plan, _| {
         plan.taken = plan.taken.filter(Option::is_none);
         true
     }),
-    written("an order is served without a deduction", |plan, _| {
-        if serves(plan) {
+    written("an order is promoted without a deduction", |plan, _| {
+        if promotes(plan) {
             plan.stock = None;
         }
         true

@@ -45,7 +45,7 @@ impl Step<'_> {
         self.check_rules()?;
         self.check_kept_keys()?;
         self.check_line()?;
-        ensure(!written.has_failed, "the line is not served")?;
+        ensure(!written.has_failed, "the queue is not promoted")?;
         self.check_answer()
     }
 

@@ -43,7 +43,7 @@ pub enum Action {
     /// A try that waits where it would lose.
     Wait(Order<u8>),
     /// The timer looks at the queue.
-    Serve,
+    Promote,
     /// Two tries of one command.
     Pair(Order<u8>, Order<u8>),
     Confirm(Named, Option<u8>),

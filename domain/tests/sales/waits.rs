@@ -29,20 +29,20 @@ fn waiting(count: u8, stock: i64, total: i64) -> World {
     world
 }
 
-fn served(facts: &View<'_>) -> Result<Option<Plan<u8>>, Error> {
-    waitlist::serve(facts, waitlist::next(facts)?)
+fn promoted(facts: &View<'_>) -> Result<Option<Plan<u8>>, Error> {
+    waitlist::promote(facts, waitlist::next(facts)?)
 }
 
 #[test]
-fn who_leaves_the_line_moves_it_and_who_is_served_does_not() {
+fn who_leaves_the_line_moves_it_and_who_is_promoted_does_not() {
     let left = asked(waiting(2, 0, 2), |facts| orders::cancel(facts, &request(), ALL));
     assert!(matches!(left, Ok(Decision::Do(_, plan)) if plan.moves_line()));
-    let plan = asked(waiting(2, 1, 2), served).unwrap().unwrap();
-    assert!(matches!(plan, Plan::Serve(..)) && !plan.moves_line());
+    let plan = asked(waiting(2, 1, 2), promoted).unwrap().unwrap();
+    assert!(matches!(plan, Plan::Promote(..)) && !plan.moves_line());
 }
 
 #[test]
-fn a_line_is_joined_while_it_has_a_place_by_orders_that_can_be_served() {
+fn a_line_is_joined_while_it_has_a_place_by_orders_that_can_be_promoted() {
     for (count, units, total, want) in [
         (1, 1, 2, Outcome::Waiting),
         (2, 1, 2, Outcome::SoldOut),
@@ -67,10 +67,10 @@ fn a_line_is_joined_while_it_has_a_place_by_orders_that_can_be_served() {
 fn an_id_in_queue_that_is_no_order_leaves_unless_the_book_is_missing() {
     let mut world = waiting(2, 1, 2);
     world.book[0] = None;
-    let plan = asked(world, served).unwrap().unwrap();
+    let plan = asked(world, promoted).unwrap().unwrap();
     assert_eq!(plan, Plan::StrayPlace(0));
     world.book[1] = None;
-    assert_eq!(asked(world, served), refused(Refusal::Missing(Needed::Book)));
+    assert_eq!(asked(world, promoted), refused(Refusal::Missing(Needed::Book)));
 }
 
 #[test]

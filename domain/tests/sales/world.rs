@@ -315,9 +315,9 @@ pub struct Written {
     /// How often the record of each reference was written.
     pub recorded: [u8; REFERENCES],
     pub letters: u8,
-    /// More of the line could be served, but not by this step.
+    /// More of the line could be promoted, but not by this step.
     pub is_tired: bool,
-    /// The line could not be asked, or served.
+    /// The line could not be asked, or promoted.
     pub has_failed: bool,
 }
 

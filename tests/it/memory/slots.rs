@@ -35,7 +35,7 @@ fn holds_of_a_slot_that_left_whole_are_forgotten() {
     target.wait_for_state("7", "o1", "expired");
     target.wait_for_state("7", "o2", "expired");
     target.assert_book("7", [1, 0, 0]);
-    assert_eq!(target.info_number("seckill_orders_served"), 1);
+    assert_eq!(target.info_number("seckill_orders_promoted"), 1);
     source.wait_until(deadline + 1500);
     wait_for_open_holds(&source, 0);
     assert!(!source.log().contains("expired holds were not released"), "{}", source.log());

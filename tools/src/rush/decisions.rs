@@ -87,8 +87,8 @@ pub fn orders(plan: &Plan, accepted: &[u32]) -> HashSet<u32> {
     accepted.iter().map(|&number| plan.first(number)).collect()
 }
 
-/// Those of the orders that once waited in the queue and were served from it.
-pub fn served(plan: &Plan, waited: &[u32], book: &[BookedOrder]) -> HashSet<u32> {
+/// Those of the orders that once waited in the queue and were promoted.
+pub fn promoted(plan: &Plan, waited: &[u32], book: &[BookedOrder]) -> HashSet<u32> {
     let accepted = book.iter().filter(|order| order.was_accepted);
     let numbers: HashSet<u32> = accepted.filter_map(|order| plan.number(&order.order_id)).collect();
     orders(plan, waited).intersection(&numbers).copied().collect()

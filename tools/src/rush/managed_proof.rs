@@ -35,7 +35,7 @@ pub fn checks(facts: &Facts<'_>, managed: &Managed<'_>) -> Vec<Check> {
     let (payments, fresh) = (&facts.answers.payments, facts.fresh);
     let ids = decisions::orders(facts.plan, &facts.answers.accepted);
     let in_queue = decisions::orders(facts.plan, &facts.answers.waiting);
-    let served = decisions::served(facts.plan, &facts.answers.waiting, book);
+    let promoted = decisions::promoted(facts.plan, &facts.answers.waiting, book);
     let in_state = |state: State| count(book.iter().filter(|entry| entry.state == state).count());
     let mut checks = Vec::new();
     let mut check = |what, expected, found| checks.push(Check { what, expected, found });
@@ -81,7 +81,7 @@ pub fn checks(facts: &Facts<'_>, managed: &Managed<'_>) -> Vec<Check> {
         check("holds left over", 0, in_state(State::Held));
     }
     if let Some(orders) = facts.orders {
-        check("orders in the stream", count(ids.union(&served).count()), count(orders.len()));
+        check("orders in the stream", count(ids.union(&promoted).count()), count(orders.len()));
         check("ids ordered twice", 0, repeated(orders.iter().map(|o| o.order_id.clone())));
     }
     // Meanwhile more holds may have expired than the book said.
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(sale.differences(), [""; 0]);
     }
 
-    /// The third was in the queue and was served; the fourth still is; the sale of the fifth has
+    /// The third was in the queue and was promoted; the fourth still is; the sale of the fifth has
     /// ended.
     #[test]
     fn a_line_is_proved() {

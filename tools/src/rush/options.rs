@@ -142,7 +142,7 @@ pub struct Managed {
         value_parser = share)]
     pub cancel_share: f64,
 
-    /// Let tries that would be sold out wait in the queue (WAITLIST); orders that are served from
+    /// Let tries that would be sold out wait in the queue (WAITLIST); orders that are promoted from
     /// it are paid and cancelled by the same shares
     #[arg(long, requires = "hold", conflicts_with_all = ["batch", "shards", "keep"])]
     pub waitlist: bool,

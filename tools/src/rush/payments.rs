@@ -1,5 +1,5 @@
-//! Beside the tries: pays or cancels the orders that are served from the queue, as those that were
-//! accepted at once. After the tries: waits until no order is held any more.
+//! Beside the tries: pays or cancels the orders that are promoted from the queue, as those that
+//! were accepted at once. After the tries: waits until no order is held any more.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::sale::{self, State};
 /// How late, at most, a hold may be released.
 const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
-/// Those who are served from the queue, and what they were answered to their payments.
+/// Those who are promoted, and what they were answered to their payments.
 pub struct Line {
     paying: JoinHandle<Result<Answers>>,
     stop: watch::Sender<()>,
 }
 
 impl Line {
-    /// Serves the line of this run, if it has one, until `stop`.
+    /// Serves the queue of this run, if it has one, until `stop`.
     pub async fn start(
         target: &Target,
         options: &Options,
@@ -43,7 +43,7 @@ impl Line {
         let Some(stream) = names.stream.clone().filter(|_| options.managed.waitlist) else {
             return Ok(None);
         };
-        let mut served = Served {
+        let mut promoted = Promoted {
             link: target.connect().await?,
             maker: Try::prepare(target, options).await?,
             plan: Arc::clone(plan),
@@ -57,7 +57,7 @@ impl Line {
             let mut ticks = tokio::time::interval(POLL_EVERY);
             loop {
                 tokio::select! {
-                    _ = ticks.tick() => served.pay(&mut answers).await?,
+                    _ = ticks.tick() => promoted.pay(&mut answers).await?,
                     _ = stopped.changed() => return Ok(answers),
                 }
             }
@@ -71,8 +71,8 @@ impl Line {
     }
 }
 
-/// Orders that are served from the queue, as the stream tells of them.
-struct Served {
+/// Orders that are promoted from the queue, as the stream tells of them.
+struct Promoted {
     link: Connection,
     maker: Try,
     plan: Arc<Plan>,
@@ -82,16 +82,16 @@ struct Served {
     last_entry: String,
 }
 
-impl Served {
-    /// Pays or cancels what was served since the last call.
+impl Promoted {
+    /// Pays or cancels what was promoted since the last call.
     async fn pay(&mut self, answers: &mut Answers) -> Result<()> {
         let vouchers = HashSet::from([self.names.voucher.as_str()]);
         let (mut orders, last) = (Vec::new(), &mut self.last_entry);
         let link = &mut self.link;
         sale::read_orders(link, &self.names, &self.stream, last, &vouchers, &mut orders).await?;
-        let served = orders.into_iter().filter(|order| order.waited);
+        let promoted = orders.into_iter().filter(|order| order.waited);
         let tries: Vec<u32> =
-            served.filter_map(|order| self.plan.number(&order.order_id)).collect();
+            promoted.filter_map(|order| self.plan.number(&order.order_id)).collect();
         pay_or_cancel(link, &self.maker, &self.plan, &tries, answers).await
     }
 }
@@ -117,7 +117,7 @@ pub async fn wait_for_holds(
             Ok(()) = tokio::signal::ctrl_c() => return Ok(false),
         }
         let now = Standing::ask(connection, vouchers).await?;
-        // Those who are served from the queue have their holds from now on.
+        // Those who are promoted have their holds from now on.
         if now.waiting < standing.waiting {
             end = Instant::now() + patience;
             if !quiet {

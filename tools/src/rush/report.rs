@@ -42,7 +42,7 @@ pub struct ManagedReport {
     /// Orders in the book whose hold expired.
     pub expired: u64,
     /// Orders that got their units in the queue; they are among `orders`.
-    pub served: u64,
+    pub promoted: u64,
     /// Orders that are in the queue at the end.
     pub waiting: u64,
     pub audit: Audit,
@@ -56,7 +56,7 @@ impl ManagedReport {
         answers: &Answers,
     ) -> ManagedReport {
         let accepted = decisions::orders(plan, &answers.accepted);
-        let served = decisions::served(plan, &answers.waiting, &ledger.book);
+        let promoted = decisions::promoted(plan, &answers.waiting, &ledger.book);
         let in_book = |is: &dyn Fn(&BookedOrder) -> bool| {
             ledger.book.iter().filter(|order| is(order)).count() as u64
         };
@@ -64,13 +64,13 @@ impl ManagedReport {
         ManagedReport {
             limit: standing.limit,
             hold_ms: standing.hold_ms,
-            orders: accepted.union(&served).count() as u64,
+            orders: accepted.union(&promoted).count() as u64,
             repeated: (answers.accepted.len() - accepted.len()) as u64,
             paid: answers.payments.confirmed(Confirmation::Confirmed),
             too_late: answers.payments.confirmed(Confirmation::TooLate),
             cancelled: answers.payments.cancelled(Cancellation::Released),
             expired: in_book(&|order| order.state == expired && order.was_accepted),
-            served: served.len() as u64,
+            promoted: promoted.len() as u64,
             waiting: in_book(&|order| order.state == State::Waiting),
             audit: ledger.audit.clone(),
         }
@@ -80,7 +80,7 @@ impl ManagedReport {
         let mut rows = vec![("orders", n(self.orders)), ("  answered again", n(self.repeated))];
         let of_holds = [("  paid", self.paid), ("  paid too late", self.too_late)];
         let returned = [("  cancelled", self.cancelled), ("  expired", self.expired)];
-        let line = [("  served", self.served), ("still waiting", self.waiting)];
+        let line = [("  promoted", self.promoted), ("still waiting", self.waiting)];
         let some = of_holds.into_iter().chain(returned).chain(line).filter(|(_, n)| *n > 0);
         rows.extend(some.map(|(name, count)| (name, n(count))));
         rows
@@ -342,7 +342,7 @@ mod tests {
             too_late: 0,
             cancelled: 0,
             expired: 1,
-            served: 1,
+            promoted: 1,
             waiting: 5,
             audit,
         });
@@ -351,7 +351,7 @@ mod tests {
             text.contains("orders                    3\n  answered again          1\n"),
             "{text}"
         );
-        let line = "  served                  1\nstill waiting             5\n";
+        let line = "  promoted                1\nstill waiting             5\n";
         assert!(text.contains(&format!("  expired                 1\n{line}")), "{text}");
         assert!(!text.contains("cancelled"), "{text}");
         let verdict = "PROVED: 2 sold, 0 held, 1 left of 3, nobody with more than 1\n";

@@ -15,7 +15,7 @@ use crate::options::{Method, Options};
 use crate::plan::is_of_a_rush;
 use crate::spread::Spread;
 
-/// The field of an order that was served from the queue.
+/// The field of an order that was promoted from the queue.
 const WAITED: &str = "waited";
 /// Entries read from the stream at a time.
 const PAGE: usize = 1_000;
@@ -206,7 +206,7 @@ pub struct Order {
     pub user: String,
     pub order_id: String,
     pub voucher: String,
-    /// It was served from the queue.
+    /// It was promoted from the queue.
     pub waited: bool,
 }
 

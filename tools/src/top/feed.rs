@@ -148,7 +148,7 @@ fn way(now: &Reading) -> Option<Way<'_>> {
     });
     Some(Way {
         accepted: appended(Kind::Orders),
-        promoted: now.counters.get("orders_served").copied(),
+        promoted: now.counters.get("orders_promoted").copied(),
         reader,
         paid: appended(Kind::Confirmed),
         returned: appended(Kind::Released),

@@ -281,7 +281,7 @@ pub fn orders(history: &History) -> Vec<Count> {
     let count = |name, counter| Count::all(history, name, counter);
     let mut counts = vec![Count::now("holds open", value_of(history, "holds_open"))];
     if history.has_line() {
-        counts.push(count("served", "orders_served"));
+        counts.push(count("promoted", "orders_promoted"));
     }
     counts.extend([
         count("confirmed", "orders_confirmed"),

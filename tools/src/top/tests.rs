@@ -211,7 +211,7 @@ fn those_who_wait_are_shown() {
     let mut now = view.history.now().unwrap().clone();
     let phone = now.vouchers.iter_mut().find(|voucher| voucher.name.contains("256"));
     phone.unwrap().info.waiting = Some(1_234);
-    now.counters.extend([("tries_waiting".to_owned(), 40), ("orders_served".to_owned(), 9)]);
+    now.counters.extend([("tries_waiting".to_owned(), 40), ("orders_promoted".to_owned(), 9)]);
     view.history.push(now);
     for (columns, row) in [
         (80, "312     250     438    1,234  open"),
@@ -219,7 +219,7 @@ fn those_who_wait_are_shown() {
         (120, "312     250     438   1,000     688    1,234  open"),
     ] {
         let drawn = drawn(&view, columns, 35);
-        for (name, count) in [("waiting", "40"), ("served", "9")] {
+        for (name, count) in [("waiting", "40"), ("promoted", "9")] {
             let mut panels = drawn.lines().flat_map(|line| line.split('\u{2502}')).map(str::trim);
             let is_row = |panel: &str| panel.starts_with(name) && panel.ends_with(count);
             assert!(panels.any(is_row), "{name} in {drawn}");

@@ -68,7 +68,7 @@ fn a_rush_can_be_repeated() {
 
 /// Who neither pays nor cancels makes room for the next in the queue, until all units are sold.
 #[test]
-fn a_line_is_served() {
+fn a_queue_is_promoted() {
     let server = Server::with().port().start();
     let shares = "--pay-share 0.5 --cancel-share 0.2";
     let words = format!(
@@ -80,7 +80,7 @@ fn a_line_is_served() {
     let number = |name: &str| managed[name].as_u64().expect("a number");
     assert_eq!((managed["audit"]["sold"].as_u64(), &report["stock_left"]), (Some(20), &0.into()));
     assert_eq!(number("orders") - number("cancelled") - number("expired"), 20, "{report}");
-    assert!(number("served") > 0 && number("waiting") > 0, "{report}");
+    assert!(number("promoted") > 0 && number("waiting") > 0, "{report}");
     let in_queue = i64::try_from(number("waiting")).expect("a count");
     assert_eq!(server.call(&["ZCARD", "seckill:wait:rush"]), Value::Int(in_queue), "{report}");
 }

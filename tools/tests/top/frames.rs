@@ -98,7 +98,7 @@ fn orders_in_queue_are_shown() {
     let frame = frame(&server, &[]);
     // left, held, sold, total, buyers, waiting, state
     assert_eq!(words(&frame, "phone"), ["phone", "0", "1", "0", "1", "1", "1", "soldout"]);
-    assert_eq!(counted(&frame, "served"), 1, "{frame}");
+    assert_eq!(counted(&frame, "promoted"), 1, "{frame}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ public sealed class SeckillException extends RuntimeException {
         SALE,
         /** Fewer units are left than are to be taken away. */
         STOCK,
-        /** A key of the sale is missing, and without it no unit can be released or served. */
+        /** A key of the sale is missing, and without it no unit can be released or promoted. */
         INCOMPLETE,
         /** The entry is pending, but it is no longer in the stream. */
         NOENTRY,
