@@ -172,6 +172,20 @@ fn every_client_is_run_and_explained() {
     }
 }
 
+/// Pages that are read from beginning to end; what is looked up is in a reference beside them.
+const GUIDES: [&str; 3] = ["java", "moving", "worker"];
+const LINES_A_GUIDE: usize = 250;
+
+#[test]
+fn guides_can_be_read_in_one_sitting() {
+    for name in GUIDES {
+        for page in [format!("docs/{name}.md"), format!("docs/zh-CN/{name}.md")] {
+            let lines = read(&page).lines().count();
+            assert!(lines <= LINES_A_GUIDE, "{page} has {lines} lines: move some to its reference");
+        }
+    }
+}
+
 /// What docs/servers.md names as proof is a test, or a script that is there.
 #[test]
 fn the_page_of_servers_names_tests_that_exist() {
