@@ -149,6 +149,24 @@ beside() { # name, level, statements of the first, statements of the second
     tr '\n\t' ', ' <"$folder/second" | sed 's/,$//'
 }
 
+# Starts a broker of scripts/broker at `port`, again if `broker` was one before: its data is kept.
+start_broker() { # rabbitmq, kafka or rocketmq
+    local own=$folder/broker
+    if [ -z "${broker:-}" ]; then
+        port=$((20000 + RANDOM % 12000))
+        if [ "$1" = rocketmq ]; then
+            "$root/scripts/broker" rocketmq-names "$folder/names" $((port + 3)) >"$folder/names.log" 2>&1 </dev/null &
+            pids+=($!)
+            until (echo >/dev/tcp/127.0.0.1/$((port + 3))) 2>/dev/null; do kill -0 $! && sleep 0.2; done
+        fi
+    fi
+    "$root/scripts/broker" "$1" "$own" "$port" >>"$folder/broker.log" 2>&1 </dev/null &
+    broker=$!
+    pids+=($broker)
+    until (echo >/dev/tcp/127.0.0.1/$port) 2>/dev/null; do kill -0 $broker && sleep 0.2; done
+}
+kill_broker() { kill -9 "$broker" && wait "$broker" 2>/dev/null || true; }
+
 # Compiles the class Probe that it reads, with a library, for `probe`.
 java_program() { # group:artifact:version ...
     local group artifact version
@@ -165,7 +183,7 @@ java_program() { # group:artifact:version ...
     (cd "$folder/java" && mvn -q -B -Dstyle.color=never dependency:build-classpath -Dmdep.outputFile=cp)
     javac -cp "$(cat "$folder/java/cp")" -d "$folder/java" "$folder/java/Probe.java"
 }
-probe() { java -cp "$folder/java:$(cat "$folder/java/cp")" Probe "$@" 2>/dev/null; }
+probe() { java -Xmx256m -Duser.home="$folder" -cp "$folder/java:$(cat "$folder/java/cp")" Probe "$@" 2>/dev/null; }
 
 # A command at `port`, its reply in one line.
 say() { redis-cli -p "$port" "$@" | tr '\n' ' ' | sed 's/ *$//'; }
