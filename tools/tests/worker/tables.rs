@@ -1,5 +1,6 @@
 //! Where the rows are: in the worker's own tables, next to those of an application.
 
+use crate::databases::Kind;
 use crate::shop::{Shop, databases};
 
 impl Shop {
@@ -38,6 +39,13 @@ fn tables_that_are_others_end_the_worker_in_a_sentence() {
         let told = "the tables seckill_orders and seckill_voucher_sales are not those of this \
                     worker (another --table-prefix?)";
         shop.ends(&[], 1, told);
+        // Nor are any left beside them.
+        let all = match shop.database.kind {
+            Kind::Sqlite => "SELECT 1 FROM sqlite_master WHERE name LIKE 'seckill_%'",
+            Kind::Postgres => "SELECT 1 FROM pg_tables WHERE tablename LIKE 'seckill_%'",
+            Kind::MariaDb | Kind::MySql => "SHOW TABLES LIKE 'seckill_%'",
+        };
+        assert_eq!(shop.database.rows(all).len(), 1);
         shop.drain(&["--table-prefix", "mine_"]);
         assert_eq!(shop.counted("mine_orders"), 1);
         assert_eq!(shop.counted("seckill_orders"), 0);

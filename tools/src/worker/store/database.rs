@@ -49,6 +49,11 @@ fn own() -> [(String, &'static str); 8] {
     ]
 }
 
+/// Statements that read no row, and fail if the tables are not the worker's.
+pub(super) fn probes(tables: &Tables) -> [String; 8] {
+    own().map(|(columns, name)| format!("SELECT {columns} FROM {} WHERE 1 = 0", tables.named(name)))
+}
+
 pub struct Store {
     place: Place,
     /// The database for messages, without its password.
@@ -200,20 +205,13 @@ impl Store {
             }
             begun => begun?,
         };
-        for probe in self.probes() {
+        for probe in probes(&self.tables) {
             open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
         }
         self.look_at_engines(&mut open).await?;
         self.shop.meet(&mut open).await?;
         open.commit().await?;
         Ok(pool)
-    }
-
-    /// Statements that read no row, and fail if the tables are not the worker's.
-    fn probes(&self) -> [String; 8] {
-        own().map(|(columns, name)| {
-            format!("SELECT {columns} FROM {} WHERE 1 = 0", self.tables.named(name))
-        })
     }
 
     /// An error if a table of the worker's own would keep what is undone.

@@ -11,6 +11,8 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor};
 
+#[cfg(feature = "databases")]
+use super::database::probes;
 use super::fault::Fault;
 use super::open::Place;
 #[cfg(feature = "databases")]
@@ -147,8 +149,34 @@ async fn migrate_mysql(options: &MySqlConnectOptions, tables: &Tables) -> Result
     if is_locked != Some(1) {
         return Err(Fault::Failed("another worker is making the tables".to_owned()));
     }
+    meet_tables_of_others(&mut connection, tables).await?;
     make!(&mut connection, tables);
     Ok(connection.close().await?)
+}
+
+/// An error if tables with our names are there, with other columns. MySQL can't undo a definition,
+/// so a worker that was never here looks before it makes any.
+#[cfg(feature = "databases")]
+async fn meet_tables_of_others(
+    connection: &mut sqlx::MySqlConnection,
+    tables: &Tables,
+) -> Result<(), Fault> {
+    if connection.execute(&*last_made(tables)).await.is_ok() {
+        return Ok(());
+    }
+    for probe in probes(tables) {
+        match connection.execute(&*probe).await {
+            Err(error) if !is_missing_table(&error) => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// MySQL's state of a statement that names a table that is not there.
+#[cfg(feature = "databases")]
+fn is_missing_table(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).as_deref() == Some("42S02")
 }
 
 #[cfg(test)]
