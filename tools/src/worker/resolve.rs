@@ -82,16 +82,18 @@ async fn resolve_with(wanted: &Resolve, store: &Store) -> Result<()> {
     }
 }
 
+/// Whether an order has the voucher, the sale and the user that are given.
+fn is_meant(wanted: &Resolve, key: &OrderKey) -> bool {
+    let given = [&wanted.voucher, &wanted.sale, &wanted.user];
+    let its = [&key.voucher, &key.sale, &key.user];
+    given.into_iter().zip(its).all(|(given, its)| given.as_ref().is_none_or(|it| it == its))
+}
+
 /// The one order that is meant.
 async fn find(wanted: &Resolve, store: &Store) -> Result<OrderKey> {
     let id = wanted.order.as_deref().unwrap_or_default();
     let mut keys = store.orders_of(id).await?;
-    let is_meant = |given: &Option<String>, its: &String| given.as_ref().is_none_or(|it| it == its);
-    keys.retain(|key| {
-        is_meant(&wanted.voucher, &key.voucher)
-            && is_meant(&wanted.sale, &key.sale)
-            && is_meant(&wanted.user, &key.user)
-    });
+    keys.retain(|key| is_meant(wanted, key));
     let shown = sanitize(id);
     let mut all = keys.into_iter();
     match (all.next(), all.next()) {

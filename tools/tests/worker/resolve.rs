@@ -358,3 +358,25 @@ fn a_lost_database_is_written_again_from_the_book() {
     assert_eq!((shop.shop_orders().len(), shop.shop_stock(7)), (2, 3));
     expect(&shop, &CHECK, 0, &["\nCONSISTENT: 2 orders with 2 units"]);
 }
+
+/// The parts of a payment for a cart that no order has, each on its own.
+#[test]
+fn an_unmatched_payment_of_a_cart_is_refunded_part_by_part() {
+    let shop = Shop::of("7 9 HOLD 600000, 8 9 HOLD 600000");
+    shop.drain(&[]);
+    for (voucher, units) in [(7, 1), (8, 2)] {
+        let confirm = format!("SECKILL.CONFIRM {voucher} ann 1 REF A UNITS {units}");
+        assert_eq!(shop.run(&confirm), Value::Int(0));
+    }
+    shop.drain(&[]);
+    for left in [2, 1] {
+        let (_, json) = checked(&shop, &["--json"]);
+        let found: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let questions = found["questions"].as_array().expect("questions");
+        assert_eq!(questions.len(), left, "{questions:?}");
+        shop.pasted(questions[0]["command"].as_str().expect("a command"));
+        shop.drain(&[]);
+    }
+    expect(&shop, &[], 0, &["CONSISTENT"]);
+    assert_eq!(shop.refunds("A"), 3);
+}

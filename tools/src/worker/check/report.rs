@@ -233,6 +233,10 @@ impl Report {
             Kind::Payment | Kind::Unmatched | Kind::Units => {
                 words.extend(["resolve".to_owned(), option("payment", reference)]);
                 words.push(answer_word(answer));
+                // A part of a cart's payment is asked about alone.
+                if *kind != Kind::Units {
+                    order(&mut words);
+                }
                 return command(&words, &self.site);
             }
             Kind::Order | Kind::Refunded => {

@@ -9,7 +9,7 @@ use redis::{RedisResult, cmd};
 use seckill_tools::sanitize::sanitize;
 
 use super::server::refused;
-use super::{Desk, tell};
+use super::{Desk, is_meant, tell};
 use crate::accounts::{Accounts, Order};
 use crate::options::Resolve;
 use crate::order_events::OrderKey;
@@ -22,9 +22,7 @@ impl Desk<'_> {
             return self.units(reference, units).await;
         }
         let mut users = self.store.users_of(reference).await?;
-        let is_meant =
-            |given: &Option<String>, its: &String| given.as_ref().is_none_or(|it| it == its);
-        users.retain(|key| is_meant(&wanted.voucher, &key.voucher));
+        users.retain(|key| is_meant(wanted, key));
         let shown = sanitize(reference);
         if let Some(units) = wanted.beyond {
             ensure!(!users.is_empty(), "no payment {shown} is known");
