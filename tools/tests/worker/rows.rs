@@ -134,3 +134,28 @@ fn other_names_of_streams() {
     let rows = shop.rows();
     assert_eq!(rows[&("phone".to_owned(), "o1".to_owned())].state, "cancelled");
 }
+
+/// A batch reads and locks its own orders, and no other: also in a table that was empty when the
+/// database last looked.
+#[test]
+fn an_order_that_another_has_locked_holds_up_no_others() {
+    for kind in [Kind::Postgres, Kind::MariaDb, Kind::MySql] {
+        let Some(database) = Database::open(kind) else { continue };
+        let shop = Shop::open(database).selling("phone 5000");
+        shop.drain(&[]);
+        if kind != Kind::Postgres {
+            shop.sql("ALTER TABLE seckill_orders STATS_AUTO_RECALC = 0");
+        }
+        shop.buy_many("phone", 0..2_000);
+        shop.drain(&[]);
+        let one = "SELECT units FROM seckill_orders WHERE voucher_id = 'phone' AND sale_id = '' \
+                   AND order_id = 'o7' AND user_id = 'u7' FOR UPDATE";
+        let begin = if kind == Kind::Postgres { "BEGIN" } else { "START TRANSACTION" };
+        let lock = shop.database.held(&format!("{begin}; {one}"));
+        shop.buy_many("phone", 2_000..2_400);
+        shop.drain(&[]);
+        assert_eq!(shop.row_count(), 2_400);
+        lock.end("COMMIT");
+        shop.check();
+    }
+}

@@ -177,11 +177,12 @@ impl Place {
 /// A stricter level locks gaps between rows, which is not needed, and workers would wait. And
 /// defaults that an administrator may have set for people: of more rows than the limit the others
 /// would not be there, what is written outside of a transaction would be undone, and a text
-/// without letters would be null.
+/// without letters would be null. Keys of more rows than the limit of dives are looked up by old
+/// statistics: those of a table that was empty read, and lock, all of its rows for each batch.
 #[cfg(feature = "databases")]
 pub const SET_UP_MYSQL: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; \
     SET SESSION autocommit = 1, sql_big_selects = 1, sql_select_limit = 18446744073709551615, \
-    sql_mode = REPLACE(@@sql_mode, 'EMPTY_STRING_IS_NULL', ',')";
+    eq_range_index_dive_limit = 0, sql_mode = REPLACE(@@sql_mode, 'EMPTY_STRING_IS_NULL', ',')";
 
 /// Sets the time zone: that of the URL, else that of the role or of the database, else that of the
 /// server's log, which a new server has in common with its sessions. The library asks for UTC,
