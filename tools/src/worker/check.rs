@@ -200,7 +200,8 @@ impl<'c> Checker<'c> {
             let before = found;
             look = self.look().await?;
             found = look.find();
-            if found.is_confirmed_by(&before, is_last) {
+            if is_last || found.is_confirmed_by(&before) {
+                found.confirm(&before);
                 break;
             }
         }

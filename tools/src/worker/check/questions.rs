@@ -133,21 +133,22 @@ impl Found {
         self.questions.is_empty() && self.incomplete.is_empty()
     }
 
-    /// Whether all of it was found before, too. What was not is no question in the last look, but
-    /// leaves open what differs.
-    pub fn is_confirmed_by(&mut self, before: &Self, is_last: bool) -> bool {
-        let was_found = |about: &About| before.questions.contains_key(about);
-        let is_confirmed = self.questions.keys().all(was_found);
-        if is_last && !is_confirmed {
-            let new = self.questions.keys().filter(|about| !was_found(about));
-            let moving = |about: &About| Incomplete::Moving { voucher: about.key.voucher.clone() };
-            self.incomplete.extend(new.map(moving));
-            self.questions.retain(|about, _| was_found(about));
-        }
-        if is_last || is_confirmed {
-            self.by_itself.retain(&before.by_itself);
-        }
-        is_confirmed
+    /// Whether all questions were found before, too.
+    pub fn is_confirmed_by(&self, before: &Self) -> bool {
+        self.questions.keys().all(|about| before.questions.contains_key(about))
+    }
+
+    /// Leaves what was found before, too. What is new is no question, but leaves open what differs.
+    pub fn confirm(&mut self, before: &Self) {
+        self.questions.retain(|about, _| {
+            let was_found = before.questions.contains_key(about);
+            if !was_found {
+                let voucher = about.key.voucher.clone();
+                self.incomplete.insert(Incomplete::Moving { voucher });
+            }
+            was_found
+        });
+        self.by_itself.retain(&before.by_itself);
     }
 }
 
