@@ -11,6 +11,19 @@ use crate::server_errors::with_causes;
 /// The exit code for options that are refused, the same as clap's.
 const WRONG: u8 = 2;
 
+/// A word of a command that is printed, for `sh`.
+pub fn quoted(word: &str) -> String {
+    let is_plain =
+        |letter: char| letter.is_ascii_alphanumeric() || "_./:@%+=,-{}#".contains(letter);
+    // Braces with a comma or dots are expanded by some shells.
+    let has_list = word.contains('{') && (word.contains(',') || word.contains(".."));
+    let begins = word.starts_with(['#', '~', '=']);
+    if !word.is_empty() && word.chars().all(is_plain) && !has_list && !begins {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 /// The options of the command line, or the end of the program. Options can be on either side of a
 /// command.
 pub fn options_anywhere<P: Parser>() -> P {
@@ -46,4 +59,26 @@ pub fn with_command_first(command: &Command, mut words: Vec<OsString>) -> Vec<Os
 pub fn refused(program: &str, error: &Error) -> ExitCode {
     eprintln!("{program}: {}", with_causes(error));
     ExitCode::from(WRONG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_where_a_shell_would_read_more() {
+        for (word, wanted) in [
+            ("1001", "1001"),
+            ("redis://h:6379/", "redis://h:6379/"),
+            ("a b", "'a b'"),
+            ("$(id)", "'$(id)'"),
+            ("it's", "'it'\\''s'"),
+            ("", "''"),
+            ("{a,b}", "'{a,b}'"),
+            ("#1", "'#1'"),
+            ("-x", "-x"),
+        ] {
+            assert_eq!(quoted(word), wanted);
+        }
+    }
 }

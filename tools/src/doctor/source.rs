@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use itertools::Itertools;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use seckill_tools::command_line::quoted;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::reply::Reply;
@@ -110,18 +111,13 @@ fn with_line(path: PathBuf) -> (PathBuf, Option<usize>) {
 
 /// A path as a word of a shell.
 pub fn quoted_path(path: &Path) -> String {
-    let text = shown(path);
-    let is_plain = |c: char| c.is_alphanumeric() || "_./-:=@%+,".contains(c);
-    match text.chars().all(is_plain) && !text.starts_with('-') {
-        true => text,
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
+    quoted(&shown(path))
 }
 
 /// The contents of a regular file: opening a pipe or a device could wait forever, and a link could
 /// lead to one, or back into its own folder.
 fn read_regular(path: &Path) -> Result<Vec<u8>> {
-    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default();
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = file.map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => anyhow!("it is a link: name the file itself"),

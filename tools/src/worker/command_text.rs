@@ -5,21 +5,9 @@ use std::path::Path;
 
 use clap::Parser;
 use seckill_tools::address;
+use seckill_tools::command_line::quoted;
 
 use crate::options::{Options, Site};
-
-/// A word for `sh`.
-pub fn quoted(word: &str) -> String {
-    let is_plain =
-        |letter: char| letter.is_ascii_alphanumeric() || "_./:@%+=,-{}#".contains(letter);
-    // Braces with a comma or dots are expanded by some shells.
-    let has_list = word.contains('{') && (word.contains(',') || word.contains(".."));
-    let begins = word.starts_with(['#', '~', '=']);
-    if !word.is_empty() && word.chars().all(is_plain) && !has_list && !begins {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
 
 /// An option with its value, in one word: a value may begin with a dash.
 pub fn option(name: &str, value: &str) -> String {
@@ -89,20 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_quoted_where_a_shell_would_read_more() {
-        for (word, wanted) in [
-            ("1001", "1001"),
-            ("redis://h:6379/", "redis://h:6379/"),
-            ("a b", "'a b'"),
-            ("$(id)", "'$(id)'"),
-            ("it's", "'it'\\''s'"),
-            ("", "''"),
-            ("{a,b}", "'{a,b}'"),
-            ("#1", "'#1'"),
-            ("-x", "-x"),
-        ] {
-            assert_eq!(quoted(word), wanted);
-        }
+    fn an_option_and_its_value_are_one_word() {
         assert_eq!(option("voucher", "-x y"), "'--voucher=-x y'");
     }
 }

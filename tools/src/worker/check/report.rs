@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use seckill_tools::command_line::quoted;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::sharding::sale_of_shard;
 use serde_json::{Value, json};
 
 use super::questions::{About, Found, Incomplete, Kind, Question};
-use crate::command_text::{command, option, quoted, server_words, site_words};
+use crate::command_text::{command, option, server_words, site_words};
 use crate::options::Site;
 
 /// Further lines are only counted.

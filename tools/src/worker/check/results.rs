@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use seckill_tools::command_line::quoted;
 use seckill_tools::sanitize::sanitize;
 
 use super::questions::ResultKind;
 use super::report::Report;
-use crate::command_text::{command, option, quoted, shards_command};
+use crate::command_text::{command, option, shards_command};
 
 impl Report {
     pub(super) fn results(&self, text: &mut String) {
