@@ -215,13 +215,13 @@ fn parse(line: &[u8]) -> Option<(bool, Words)> {
     let from = line.iter().position(|byte| *byte == b'[')?;
     let to = from + line[from..].iter().position(|byte| *byte == b']')?;
     let by_script = line[from..to].ends_with(b" lua");
-    let mut call = words(&line[to + 1..]);
+    let mut call = words(&line[to + 1..])?;
     call.first_mut()?.make_ascii_uppercase();
     Some((by_script, call))
 }
 
 /// Parses quoted words, with the escapes that the server writes.
-fn words(text: &[u8]) -> Words {
+fn words(text: &[u8]) -> Option<Words> {
     let mut words: Words = Vec::new();
     let mut open: Option<Vec<u8>> = None;
     let mut bytes = text.iter().copied();
@@ -230,7 +230,7 @@ fn words(text: &[u8]) -> Words {
             (None, b'"') => open = Some(Vec::new()),
             (None, _) => {}
             (Some(_), b'"') => words.extend(open.take()),
-            (Some(word), b'\\') => word.extend(bytes.next().map(|escape| match escape {
+            (Some(word), b'\\') => word.push(match bytes.next()? {
                 b'n' => b'\n',
                 b'r' => b'\r',
                 b't' => b'\t',
@@ -238,14 +238,14 @@ fn words(text: &[u8]) -> Words {
                 b'b' => 8,
                 b'x' => {
                     let digits: String = bytes.by_ref().take(2).map(char::from).collect();
-                    u8::from_str_radix(&digits, 16).unwrap_or_default()
+                    u8::from_str_radix(&digits, 16).ok()?
                 }
                 other => other,
-            })),
+            }),
             (Some(word), other) => word.push(other),
         }
     }
-    words
+    Some(words)
 }
 
 /// A command as a line of redis-cli.

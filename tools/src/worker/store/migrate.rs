@@ -165,9 +165,10 @@ async fn meet_tables_of_others(
         return Ok(());
     }
     for probe in probes(tables) {
-        match connection.execute(&*probe).await {
-            Err(error) if !is_missing_table(&error) => return Err(error.into()),
-            _ => {}
+        if let Err(error) = connection.execute(&*probe).await
+            && !is_missing_table(&error)
+        {
+            return Err(error.into());
         }
     }
     Ok(())
