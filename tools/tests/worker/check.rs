@@ -4,7 +4,7 @@ use redis::Value;
 
 use crate::databases::Database;
 use crate::harness::Server;
-use crate::shop::{GROUP, Shop};
+use crate::shop::{GROUP, STREAMS, Shop};
 
 /// Runs the check; returns its exit code and its output.
 pub fn checked(shop: &Shop, options: &[&str]) -> (Option<i32>, String) {
@@ -62,7 +62,7 @@ fn a_managed_sale_is_repaired_from_its_book() {
         shop.run("SECKILL.CONFIRM tea ann o1");
         shop.run("SECKILL.CANCEL tea ben o2");
         shop.buy("tea", "eve", "o5");
-        for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
+        for stream in STREAMS {
             shop.run(&format!("XTRIM {stream} MAXLEN 0"));
         }
         let told = expect(

@@ -200,11 +200,10 @@ impl Drill {
 
     /// Clients that got no answer repeat what they sent.
     fn repeat(&mut self) {
-        for (reference, paid) in self.payments.clone() {
-            if self.random.bool() {
-                let more = reference.trim_start_matches(&format!("p{}", paid.id)).to_owned();
-                self.pay(paid.id, &more);
-            }
+        let mut sent: Vec<String> = self.payments.keys().cloned().collect();
+        sent.retain(|_| self.random.bool());
+        for reference in &sent {
+            self.confirm(reference);
         }
     }
 

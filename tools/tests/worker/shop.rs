@@ -12,6 +12,9 @@ use crate::worker::{Worker, asked};
 
 pub const GROUP: &str = "seckill-worker";
 
+pub const STREAMS: [&str; 3] =
+    ["stream.orders", "stream.orders.confirmed", "stream.orders.released"];
+
 /// Voucher and order id.
 pub type OrderId = (String, String);
 
@@ -192,7 +195,7 @@ impl Shop {
 
     /// Has the group read everything again.
     pub fn read_again(&self) {
-        for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
+        for stream in STREAMS {
             self.run(&format!("XGROUP SETID {stream} {GROUP} 0"));
         }
     }
@@ -206,10 +209,7 @@ impl Shop {
 
     /// Has the group read and acknowledged everything in all streams?
     pub fn is_drained(&self) -> bool {
-        let orders = self.streams("stream.orders");
-        let others = ["stream.orders.confirmed", "stream.orders.released"];
-        let others = others.into_iter().flat_map(|name| self.streams(name));
-        orders.into_iter().chain(others).all(|stream| {
+        STREAMS.into_iter().flat_map(|name| self.streams(name)).all(|stream| {
             if self.count(&format!("EXISTS {stream}")) == 0 {
                 return true;
             }

@@ -4,7 +4,7 @@ use redis::Value;
 
 use crate::databases::Database;
 use crate::harness::{Server, text};
-use crate::shop::{GROUP, Shop, entries, random};
+use crate::shop::{GROUP, STREAMS, Shop, entries, random};
 use crate::worker::{Worker, until};
 
 const TRIMMING: [&str; 2] = ["--trim-after", "10ms"];
@@ -152,7 +152,7 @@ fn a_sale_in_another_database_is_told() {
         shop.ends(&["--once"], 1, told);
         // Nor does a stream say anything that never had an entry.
         let tagged = if tag.is_empty() { String::new() } else { format!(":{{{tag}}}") };
-        for stream in ["stream.orders", "stream.orders.confirmed", "stream.orders.released"] {
+        for stream in STREAMS {
             shop.run(&format!("XGROUP CREATE {stream}{tagged} {GROUP} 0 MKSTREAM"));
         }
         shop.ends(&["--once"], 1, told);

@@ -7,6 +7,7 @@ use redis::Value;
 
 use super::{COMMANDS, Drill, VOUCHERS, file};
 use crate::harness::Server;
+use crate::shop::STREAMS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
@@ -55,8 +56,6 @@ pub const LOSSES: [Loss; 13] = [
     Loss::Resolved,
 ];
 
-const STREAMS: [&str; 3] = ["stream.orders", "stream.orders.confirmed", "stream.orders.released"];
-
 impl Drill {
     pub fn lose(&mut self, loss: Loss) {
         match loss {
@@ -66,8 +65,7 @@ impl Drill {
             Loss::Failback => {
                 let primary = self.promotes();
                 self.sell();
-                self.shop.server = primary;
-                self.statements = self.shop.statements(&file(self.shop.database.kind));
+                self.sells_at(primary);
                 self.sell();
             }
             Loss::CutLog => {
@@ -120,6 +118,10 @@ impl Drill {
     fn returns(&mut self) {
         self.client("SAVE");
         self.sell();
+        self.returns_to_the_save();
+    }
+
+    pub fn returns_to_the_save(&mut self) {
         self.shop.returns_to_the_save();
         println!("-- the server returns to its save");
     }
@@ -131,9 +133,14 @@ impl Drill {
         assert_eq!(replica.call(&["REPLICAOF", "NO", "ONE"]), Value::Okay);
         self.sell();
         println!("-- the replica is the primary");
-        let primary = std::mem::replace(&mut self.shop.server, replica);
+        self.sells_at(replica)
+    }
+
+    /// This is the server from now on. Returns the one before.
+    fn sells_at(&mut self, server: Server) -> Server {
+        let before = std::mem::replace(&mut self.shop.server, server);
         self.statements = self.shop.statements(&file(self.shop.database.kind));
-        primary
+        before
     }
 
     /// The database returns to its backup after this.

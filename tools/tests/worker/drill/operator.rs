@@ -23,14 +23,16 @@ impl Drill {
             let (code, json) = checked(&self.shop, &[&["--json"], &options[..]].concat());
             println!("{code:?} {json}");
             last.clone_from(&json);
-            let found: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
+            let found: serde_json::Value =
+                serde_json::from_str(&json).unwrap_or_else(|_| panic!("no verdict: {json}"));
             if code == Some(0) {
                 let results = found["results"].as_array().expect("results").iter();
                 let beyond = results.filter(|result| result["kind"] == "refunded_beyond");
-                return beyond
-                    .map(|it| (it["reference"].to_string(), it["units"].as_i64().expect("units")))
-                    .map(|(reference, units)| (reference.trim_matches('"').to_owned(), units))
-                    .collect();
+                let of = |it: &serde_json::Value| {
+                    let reference = it["reference"].as_str().expect("a reference");
+                    (reference.to_owned(), it["units"].as_i64().expect("units"))
+                };
+                return beyond.map(of).collect();
             }
             let incomplete = found["incomplete"].to_string();
             if incomplete.contains("is not paired") {
@@ -100,8 +102,7 @@ impl Drill {
         if self.returns_after > 0 {
             self.returns_after -= 1;
             if self.returns_after == 0 {
-                self.shop.returns_to_the_save();
-                println!("-- the server returns to its save");
+                self.returns_to_the_save();
             }
         }
     }
