@@ -218,6 +218,17 @@ impl<'a, A: Value<'a>, B: Value<'a>> Value<'a> for Either<A, B> {
     }
 }
 
+impl<'a, A: Value<'a>, B: Value<'a>> Value<'a> for (A, B) {
+    fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
+        match &spec.kind {
+            ArgKind::Block([a, b]) if args.0.len() >= 2 => {
+                Ok((A::read(args, a)?, B::read(args, b)?))
+            }
+            _ => Err(lacking(spec)),
+        }
+    }
+}
+
 impl<'a, A: Value<'a>> Value<'a> for [A; 3] {
     fn read(args: &mut Args<'a>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
         match &spec.kind {

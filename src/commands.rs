@@ -93,6 +93,9 @@ const ORDER_ID: ArgSpec = ArgSpec::text(c"orderid");
 const UNITS: ArgSpec = ArgSpec::integer(c"units", 1, i64::MAX);
 const UNITS_OPTION: ArgSpec = UNITS.after(c"UNITS");
 
+/// A payment, by its reference.
+const REF: ArgSpec = ArgSpec::text(c"reference").after(c"REF");
+
 /// The sale that is meant.
 const SALE: ArgSpec = ArgSpec::integer(c"sale", 1, SaleId::MAX).after(c"SALE");
 

@@ -245,6 +245,13 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
         Some(ruling).filter(|_| is_same && is_answered)
     }
 
+    /// A payment of the order that is several orders': whose it is, is to be said before anything
+    /// is ruled of the order.
+    pub fn shared(&self, others: impl Fn(&R) -> Others) -> Option<&R> {
+        let mut paying = self.payments.iter().filter(|(_, it)| it.pays && !it.is_nothing);
+        paying.find(|(reference, _)| others(reference).is_conflict).map(|(reference, _)| reference)
+    }
+
     /// The units that are sold and kept, and the reference that pays for them.
     pub fn kept(&self, conflicts: Conflicts) -> (i64, Option<&R>) {
         match self.standing(conflicts) {

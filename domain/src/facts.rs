@@ -199,7 +199,8 @@ pub trait Facts {
     /// The voucher's last sale, if it was ever managed; of one that is on, that one.
     fn last_sale(&self) -> Result<Option<SaleId>, Self::Error>;
 
-    /// The units that were taken off the sale for this order, if any.
+    /// The units that were taken off the sale for this order, if any: by its
+    /// [name](crate::key_names::outside_field).
     fn outside(&self, order: &Self::Name) -> Result<Option<Units>, Self::Error>;
 
     /// Refuses to keep what pays nothing while memory is full.

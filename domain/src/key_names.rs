@@ -23,7 +23,8 @@ pub const EXTRA_PREFIX: &[u8] = b"seckill:extra:";
 pub const WAIT_PREFIX: &[u8] = b"seckill:wait:";
 /// Payments by reference, a hash. Outlives the sale, so that none pays twice.
 pub const PAYMENTS_PREFIX: &[u8] = b"seckill:payments:";
-/// Units by order that were taken off the sale for orders that the book lacks, a hash.
+/// Units by order, as [`outside_field`] names it, that were taken off the sale for orders that the
+/// book lacks, a hash.
 pub const OUTSIDE_PREFIX: &[u8] = b"seckill:outside:";
 /// The id of the last sale, a string. Outlives it, so that ids grow whatever the clock says.
 pub const LAST_PREFIX: &[u8] = b"seckill:last:";
@@ -104,6 +105,12 @@ impl<'o> Naming<'o> {
     pub fn confirmed_stream(self, order_stream: &[u8]) -> Vec<u8> {
         self.stream(&[order_stream, CONFIRMED_SUFFIX].concat())
     }
+}
+
+/// An order of a user among the units outside of a sale. After a loss two users may have orders of
+/// one id: `5:alice:1001`, with the length of the user in bytes.
+pub fn outside_field(user: &[u8], id: &[u8]) -> Vec<u8> {
+    [user.len().to_string().as_bytes(), b":", user, b":", id].concat()
 }
 
 /// The name of a key that accompanies another: the fence key of a lock, the dead letters of a

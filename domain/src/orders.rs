@@ -79,8 +79,8 @@ pub(crate) fn find<F: Facts>(
 }
 
 /// What a cancellation says beside its order; by default, that all of it is released.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cancel {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancel<N> {
     /// Only an order in this state is cancelled.
     pub only: Option<State>,
     /// Units that the order keeps.
@@ -89,6 +89,14 @@ pub struct Cancel {
     pub norestock: bool,
     /// They are refunded already. Only a sold order with a reference is cancelled so.
     pub refunded: bool,
+    /// Only an order that was paid with this reference is cancelled.
+    pub reference: Option<N>,
+}
+
+impl<N> Cancel<N> {
+    /// All of an order, whatever it is.
+    pub const ALL: Self =
+        Self { only: None, kept: None, norestock: false, refunded: false, reference: None };
 }
 
 /// Decides a cancellation. Of an unmanaged voucher the membership of the set is all there is: the
@@ -96,10 +104,10 @@ pub struct Cancel {
 pub fn cancel<F: Facts>(
     facts: &F,
     request: &Request<F::Name>,
-    cancel: Cancel,
+    cancel: Cancel<F::Name>,
 ) -> Result<Decision<Cancellation, F::Name>, F::Error> {
     let Some(rules) = facts.rules()? else {
-        if cancel != Cancel::default() || request.sale != Meant::Any {
+        if cancel != Cancel::ALL || request.sale != Meant::Any {
             // There is no record of its orders.
             return Err(Refusal::NotManaged.into());
         }
@@ -118,11 +126,12 @@ pub fn cancel<F: Facts>(
     if found.entry.state.is_released() {
         return Ok(found.again(Cancellation::WasReleased));
     }
-    let Cancel { only, kept, norestock, refunded } = cancel;
+    let Cancel { only, kept, norestock, refunded, reference } = cancel;
     let (state, is_paid) = (found.entry.state, found.entry.reference.is_some());
+    let is_paid_otherwise = reference.is_some() && found.entry.reference != reference;
     let waits = state == State::Waiting;
     let is_other = only.is_some_and(|only| only != state) || waits && kept.is_some();
-    if is_other || refunded && !(state == State::Sold && is_paid) {
+    if is_other || is_paid_otherwise || refunded && !(state == State::Sold && is_paid) {
         return Ok(found.again(Cancellation::InAnotherState));
     }
     if waits {

@@ -191,8 +191,9 @@ pub enum Answer {
 /// has changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ServerStep<R> {
-    /// `CANCEL .. IF held` or `IF sold`, of an order shown with these units: 1 is expected.
-    Cancel { was_sold: bool, units: i64, kept: i64, is_refunded: bool, is_norestock: bool },
+    /// `CANCEL .. IF held` or `IF sold`, of an order shown with these units; with `REFUNDED REF` of
+    /// this payment: 1 is expected.
+    Cancel { was_sold: bool, units: i64, kept: i64, refunded: Option<R>, is_norestock: bool },
     /// `CONFIRM .. REF reference UNITS units`: 1 or 2 is expected.
     Confirm { payment: Option<Paid<R>> },
     /// `RESTOCK units FOR`: the units outside return.
@@ -205,13 +206,13 @@ impl<R: Clone> ServerStep<R> {
     /// What it says of the order once it is done; the resolve keeps so many units on the server.
     pub fn says(&self, units_kept: i64) -> Option<Report<R>> {
         match self {
-            Self::Cancel { was_sold, units, kept, is_refunded, is_norestock } => {
+            Self::Cancel { was_sold, units, kept, refunded, is_norestock } => {
                 Some(Report::Released(Release {
                     units: units.saturating_sub(*kept),
                     kept: *kept,
                     was_sold: *was_sold,
                     reference: None,
-                    is_refunded: *is_refunded,
+                    is_refunded: refunded.is_some(),
                     is_norestock: *is_norestock,
                 }))
             }
@@ -311,11 +312,11 @@ pub fn plan<R: Ord + Clone, I: Copy + Eq>(
     }
     let payment = reference.and_then(|reference| account.payments.get(reference));
     let is_norestock = account.row.is_norestock && wanted == 0;
-    let cancel = |order: &Booked<R>, kept: i64, is_refunded| ServerStep::Cancel {
+    let cancel = |order: &Booked<R>, kept: i64, refunded| ServerStep::Cancel {
         was_sold: order.phase == Phase::Sold,
         units: order.units,
         kept,
-        is_refunded,
+        refunded,
         is_norestock,
     };
     let confirm = || {
@@ -335,30 +336,33 @@ pub fn plan<R: Ord + Clone, I: Copy + Eq>(
         });
         match order.phase {
             Phase::Held if wanted == 0 || is_refused => {
-                plan.before.push(cancel(order, 0, false));
+                plan.before.push(cancel(order, 0, None));
             }
             Phase::Held => {
                 has = order.units.min(wanted);
-                plan.before.extend((order.units > wanted).then(|| cancel(order, wanted, false)));
+                plan.before.extend((order.units > wanted).then(|| cancel(order, wanted, None)));
                 plan.before.push(confirm());
             }
             Phase::Sold if word == Word::Refunded => {
                 has = order.units.min(wanted);
-                // Of what has a line the server does not say that it was refunded.
-                let is_its = order.reference.is_some() && order.reference.as_ref() == reference;
+                // Of what has a line, here or for another order, nothing is said to be refunded.
                 let units = UnitSet::between(wanted.saturating_add(1), order.units);
-                let is_free =
-                    payment.is_some_and(|it| !it.is_nothing && it.lines.common(&units).is_empty());
-                let is_more = order.units > wanted;
-                plan.after = is_more.then(|| cancel(order, wanted, is_its && is_free));
+                let is_free = payment.is_some_and(|it| {
+                    let lines = it.lines.union(&its_others.gone);
+                    !it.is_nothing && lines.common(&units).is_empty()
+                });
+                let its = order.reference.clone();
+                let refunded = its.filter(|its| is_free && reference == Some(its));
+                plan.after = (order.units > wanted).then(|| cancel(order, wanted, refunded));
             }
             Phase::Sold if wanted > 0 => {
                 has = order.units.min(wanted);
-                plan.before.extend((order.units > wanted).then(|| cancel(order, wanted, false)));
-                let is_unpaid = order.reference.is_none() && reference.is_some();
+                plan.before.extend((order.units > wanted).then(|| cancel(order, wanted, None)));
+                // A reference that the server has for another order stays in the database alone.
+                let is_unpaid = order.reference.is_none() && reference.is_some() && !is_refused;
                 plan.before.extend(is_unpaid.then(confirm));
             }
-            Phase::Sold => plan.before.push(cancel(order, 0, false)),
+            Phase::Sold => plan.before.push(cancel(order, 0, None)),
             Phase::Released | Phase::ReleasedSold => {}
         }
     }

@@ -106,7 +106,8 @@ fn join_own<R: Ord + Clone, I: Copy + Eq>(account: &mut Account<R, I>, said: &[R
 /// home: kept, or where it had one, else due or, for [`Word::Refunded`], elsewhere.
 ///
 /// `shown` is the account as the operator saw it. Refused if a ruling came in between, if the
-/// numbers are others, or if a unit to keep has another home.
+/// numbers are others, if a unit to keep has another home, or if one of its payments is several
+/// orders': whose that is, is said first.
 pub fn rule<R: Ord + Clone, I: Copy + Eq>(
     account: &mut Account<R, I>,
     shown: &Account<R, I>,
@@ -117,9 +118,8 @@ pub fn rule<R: Ord + Clone, I: Copy + Eq>(
     let (mut next, mut expected) = (account.clone(), shown.clone());
     join_own(&mut next, said);
     join_own(&mut expected, said);
-    let has_changed = account.rulings != shown.rulings;
-    if has_changed || Basis::of(&next) != Basis::of(&expected) || !can_keep(&next, wanted, &others)
-    {
+    let has_changed = account.rulings != shown.rulings || Basis::of(&next) != Basis::of(&expected);
+    if has_changed || next.shared(&others).is_some() || !can_keep(&next, wanted, &others) {
         return Err(Changed);
     }
     give_homes(&mut next, wanted, &others);
@@ -145,12 +145,7 @@ fn give_homes<R: Ord + Clone, I: Copy + Eq>(
     let kept = UnitSet::lowest(wanted.kept);
     for (reference, payment) in account.payments.iter_mut().filter(|(_, it)| it.pays) {
         let is_its = wanted.reference.as_ref() == Some(reference);
-        let others = others(reference);
-        if others.is_conflict {
-            // Whose it is, is another question.
-            continue;
-        }
-        let gone = payment.gone().union(&others.gone);
+        let gone = payment.gone().union(&others(reference).gone);
         let gone = if is_its { gone.union(&kept) } else { gone };
         let rest = payment.all().without(&gone);
         let is_elsewhere = wanted.word == Word::Refunded && is_its;
@@ -160,14 +155,15 @@ fn give_homes<R: Ord + Clone, I: Copy + Eq>(
 }
 
 /// Rules that a payment of an order is for so many units, 1 or more, as the provider says. A ruling
-/// that stands keeps what it keeps, if that is paid: all other units are due.
+/// that stands keeps what it keeps, if that is paid and no other order's: all other units are due.
 pub fn rule_units<R: Ord + Clone, I: Copy + Eq>(
     account: &mut Account<R, I>,
     reference: &R,
     units: i64,
     others: impl Fn(&R) -> Others,
 ) {
-    let stands = account.standing(account.conflicts(&others)).is_some();
+    let stands =
+        account.standing(account.conflicts(&others)).is_some() && account.shared(&others).is_none();
     let Some(payment) = account.payments.get_mut(reference) else { return };
     payment.stated = Stated::Once(units);
     account.rulings = account.rulings.saturating_add(1);
@@ -193,7 +189,6 @@ fn can_keep<R: Ord + Clone, I: Copy + Eq>(
     let Some(payment) = account.payments.get(reference) else { return true };
     let others = others(reference);
     let gone = payment.gone().union(&others.gone);
-    let is_paid = (wanted.kept == 0 || !others.is_conflict)
-        && payment.units().is_none_or(|units| wanted.kept <= units);
+    let is_paid = payment.units().is_none_or(|units| wanted.kept <= units);
     is_paid && UnitSet::lowest(wanted.kept).common(&gone).is_empty()
 }

@@ -37,8 +37,8 @@ pub enum Restock<N> {
     By(i64),
     /// To this total. Asked again it changes nothing.
     To(i64),
-    /// By so many units, which an order has without being in the book; or had. Noted by order, and
-    /// asked again it changes nothing.
+    /// By so many units, which an order has without being in the book; or had. Noted by the order's
+    /// [name](crate::key_names::outside_field), and asked again it changes nothing.
     For {
         delta: i64,
         order: N,

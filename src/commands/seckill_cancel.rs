@@ -1,14 +1,16 @@
-//! `SECKILL.CANCEL voucher user orderid [IF held|sold] [KEEP n] [NORESTOCK] [REFUNDED] [SALE id]`:
-//! releases an order's units, once, or all of them but `n`; for the stock, or off the sale.
+//! `SECKILL.CANCEL voucher user orderid [IF held|sold] [KEEP n] [NORESTOCK] [REFUNDED]
+//! [REF reference] [SALE id]`: releases an order's units, once, or all of them but `n`; for the
+//! stock, or off the sale.
 
 use super::decided::done;
-use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER, request};
+use super::{Answering, Command, ORDER_ID, REF, SALE, USER, VOUCHER, request};
 use crate::args::{Either, Said, arguments};
 use crate::error::CommandError;
+use crate::keyspace::names::Name;
 use crate::keyspace::opening::Opening;
 use crate::memory::Memory;
 use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
-use crate::typed::{OrderId, User, Voucher};
+use crate::typed::{OrderId, Reference, User, Voucher};
 use domain::book::State;
 use domain::orders::{Cancel as Asked, cancel};
 use domain::rules::SaleId;
@@ -34,6 +36,7 @@ arguments! {
         [kept: i64 = KEEP]
         [norestock: Said = NORESTOCK]
         [refunded: Said = REFUNDED]
+        [reference: Reference<'a> = REF]
         [sale: SaleId = SALE]
     }
 }
@@ -61,7 +64,8 @@ impl Command for Cancel {
         if refunded && only == Some(State::Held) {
             return Err(CommandError::RefundedHeld);
         }
-        let asked = Asked { only, kept, norestock, refunded };
+        let reference = given.reference.map(|reference| Name::Given(reference.0));
+        let asked = Asked { only, kept, norestock, refunded, reference };
         let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
         let sale = memory.arrivals.sale(&opening)?;
         let request = request(given.user, given.id, given.sale);

@@ -3,7 +3,7 @@
 //! recorded once, whatever has become of the order.
 
 use super::decided::done;
-use super::{Answering, Command, ORDER_ID, SALE, UNITS_OPTION, USER, VOUCHER, request};
+use super::{Answering, Command, ORDER_ID, REF, SALE, UNITS_OPTION, USER, VOUCHER, request};
 use crate::args::{Said, arguments};
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
@@ -41,7 +41,6 @@ arguments! {
     }
 }
 
-const REF: ArgSpec = ArgSpec::text(c"reference").after(c"REF");
 const REFUND: ArgSpec = ArgSpec::word(c"refund", c"REFUND");
 
 struct Confirm;

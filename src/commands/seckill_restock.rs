@@ -1,16 +1,17 @@
-//! `SECKILL.RESTOCK voucher delta|TOTAL n [FOR orderid] [SALE id]`: adds units to a managed
+//! `SECKILL.RESTOCK voucher delta|TOTAL n [FOR user orderid] [SALE id]`: adds units to a managed
 //! voucher, or takes some away; with FOR once, for an order that has them and is not in the book.
 
 use super::decided::apply_to_all;
-use super::{Answering, Command, ORDER_ID, SALE, VOUCHER};
+use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER};
 use crate::args::{Either, arguments};
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
 use crate::keyspace::opening::Opening;
 use crate::memory::Memory;
 use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
-use crate::typed::{OrderId, Voucher};
+use crate::typed::{OrderId, User, Voucher};
 use domain::facts::Facts;
+use domain::key_names::outside_field;
 use domain::rules::{Meant, SaleId};
 use domain::sale::Stock;
 use domain::sales;
@@ -30,7 +31,7 @@ arguments! {
     Given<'a> {
         voucher: Voucher<'a> = VOUCHER,
         how: Either<i64, i64> = DELTA,
-        [order: OrderId<'a> = FOR]
+        [order: (User<'a>, OrderId<'a>) = FOR]
         [sale: SaleId = SALE]
     }
 }
@@ -42,7 +43,7 @@ const DELTA: ArgSpec = ArgSpec::one_of(
         ArgSpec::integer(c"total", 0, i64::MAX).after(c"TOTAL"),
     ],
 );
-const FOR: ArgSpec = ORDER_ID.after(c"FOR");
+const FOR: ArgSpec = ArgSpec::block(c"order", &[USER, ORDER_ID]).after(c"FOR");
 
 struct Restock;
 
@@ -59,8 +60,9 @@ impl Command for Restock {
             (how, None) => how,
             (sales::Restock::By(0), Some(_)) => return Err(CommandError::NoUnitsFor),
             // Without the sale, a late repeat would change the next one.
-            (sales::Restock::By(delta), Some(order)) if meant.is_some() => {
-                sales::Restock::For { delta, order: Name::Given(order.0) }
+            (sales::Restock::By(delta), Some((user, id))) if meant.is_some() => {
+                let order = Name::read(&outside_field(user.0.bytes(), id.0.bytes()));
+                sales::Restock::For { delta, order }
             }
             (_, Some(_)) => return Err(CommandError::Syntax),
         };

@@ -66,7 +66,7 @@ fn dumps(server: &Server) -> Vec<Vec<u8>> {
         > SECKILL.TRY 7 eve e1 UNITS 3 WAITLIST => 6
         ",
     );
-    server.check(&format!("> SECKILL.RESTOCK 7 -1 FOR x1 SALE {}\n1", server.sale_of("7")));
+    server.check(&format!("> SECKILL.RESTOCK 7 -1 FOR ann x1 SALE {}\n1", server.sale_of("7")));
     assert_eq!(server.differences("7"), [""; 0]);
     let dumps = KINDS.map(|kind| server.call(&["DUMP", &format!("seckill:{kind}:7")]));
     bytes_list(Value::Array(dumps.into()))
@@ -92,7 +92,7 @@ const COMMANDS: [&str; 23] = [
     "CANCEL 7 jim j1",
     "REJECT stream.orders g 5-1",
     "RESTOCK 7 4",
-    "RESTOCK 7 1 FOR x1 SALE {sale}",
+    "RESTOCK 7 1 FOR ann x1 SALE {sale}",
     "TRY 7 kim k1 SALE {sale}",
     "ALTER 7 HOLD 0",
     "ALTER 7 END 1",

@@ -16,16 +16,21 @@ fn sale() -> (Server, String) {
 #[test]
 fn units_leave_a_sale_for_an_order_once() {
     let (server, sale) = sale();
-    let taken = format!("SECKILL.RESTOCK 7 -2 FOR lost {sale}");
-    server.check(&format!("> {taken}\n2\n> HGET seckill:outside:7 lost\n2"));
+    let taken = format!("SECKILL.RESTOCK 7 -2 FOR alice lost {sale}");
+    server.check(&format!("> {taken}\n2\n> HGET seckill:outside:7 5:alice:lost\n2"));
     let books = server.digest();
     server.check(&format!("> {taken}\n2"));
     assert_eq!(server.digest(), books);
     server.assert_book("7", [2, 0, 1]);
-    server.refused(&format!("SECKILL.RESTOCK 7 -1 FOR lost {sale}"), "ORDERID");
-    server.refused("SECKILL.RESTOCK 7 -1 FOR other SALE 5", "SALE");
+    server.refused(&format!("SECKILL.RESTOCK 7 -1 FOR alice lost {sale}"), "ORDERID");
+    server.refused("SECKILL.RESTOCK 7 -1 FOR alice other SALE 5", "SALE");
+    // Two users may have orders of one id, and no name is taken for another one.
+    for whose in ["bob lost", "alice: lost", "alice l:ost"] {
+        server.check(&format!("> SECKILL.RESTOCK 7 -1 FOR {whose} {sale}\n1"));
+        server.check(&format!("> SECKILL.RESTOCK 7 1 FOR {whose} {sale}\n2"));
+    }
     // What is noted returns, once.
-    let back = format!("SECKILL.RESTOCK 7 2 FOR lost {sale}");
+    let back = format!("SECKILL.RESTOCK 7 2 FOR alice lost {sale}");
     server.check(&format!("> {back}\n4\n> {back}\n4\n> EXISTS seckill:outside:7\n0"));
     server.check(&format!("> {taken}\n2\n> SECKILL.DROP 7\n1\n> EXISTS seckill:outside:7\n0"));
 }
@@ -34,9 +39,9 @@ fn units_leave_a_sale_for_an_order_once() {
 fn a_note_that_cannot_be_read_changes_nothing() {
     let (server, sale) = sale();
     for note in ["0", "-1", "x", "1.5", "9223372036854775808"] {
-        server.call(&["HSET", "seckill:outside:7", "lost", note]);
+        server.call(&["HSET", "seckill:outside:7", "5:alice:lost", note]);
         for delta in ["-1", "1"] {
-            server.refused(&format!("SECKILL.RESTOCK 7 {delta} FOR lost {sale}"), "ERR");
+            server.refused(&format!("SECKILL.RESTOCK 7 {delta} FOR alice lost {sale}"), "ERR");
         }
     }
 }

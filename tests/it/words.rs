@@ -66,13 +66,18 @@ fn units_that_were_refunded_elsewhere_are_in_the_book() {
     let server = sale(&["o1", "o2"]);
     server.check("> SECKILL.CANCEL 7 alice o1 REFUNDED\n3");
     server.check("> SECKILL.CONFIRM 7 alice o1\n1\n> SECKILL.CANCEL 7 alice o1 REFUNDED\n3");
+    server.check("> SECKILL.CANCEL 7 alice o1 REF p1\n3");
     server.check("> SECKILL.CONFIRM 7 alice o1 REF p1 UNITS 4\n2");
+    // Of another payment nothing is refunded.
+    server.check("> SECKILL.CANCEL 7 alice o1 REFUNDED REF p2\n3");
     let paid = ["ref", "payment", "paid", "units"];
     assert_eq!(last(&server, "stream.orders.confirmed", paid), ["p1", "first", "4", "3"]);
     server.check("> SECKILL.CANCEL 7 alice o1 REFUNDED KEEP 2\n1");
     let words = ["units", "kept", "norestock", "refunded", "was"];
     assert_eq!(last(&server, "stream.orders.released", words), ["", "2", "", "1", "sold"]);
-    server.check("> SECKILL.CANCEL 7 alice o1 KEEP 1\n1\n> SECKILL.CANCEL 7 alice o1 REFUNDED\n1");
+    server.check(
+        "> SECKILL.CANCEL 7 alice o1 KEEP 1\n1\n> SECKILL.CANCEL 7 alice o1 REFUNDED REF p1\n1",
+    );
     let of = |name| server.field("SECKILL.ORDER 7 o1", name);
     assert_eq!((of("paid"), text(&of("refunded")).as_str()), (Value::Int(4), "1-1,3-3"));
     let book = text(&server.run("HGET seckill:book:7 o1"));
@@ -88,7 +93,7 @@ fn units_that_were_refunded_elsewhere_are_in_the_book() {
     }
     server.run("SET seckill:stock:8 1");
     server.check("> SECKILL.TRY 8 alice u1\n0");
-    for word in ["NORESTOCK", "REFUNDED"] {
+    for word in ["NORESTOCK", "REFUNDED", "REF p1"] {
         server.refused(&format!("SECKILL.CANCEL 8 alice u1 {word}"), "NOVOUCHER");
     }
     server.assert_reload_changes_nothing();

@@ -50,6 +50,18 @@ pub const TWO: Bounds = Bounds {
 
 pub const CART: Bounds = Bounds { name: "cart", kind: Kind::Cart, total: 1, commands: 5, ..TWO };
 
+/// One order id of two users.
+pub const USERS: Bounds =
+    Bounds { name: "two users", kind: Kind::Users, commands: 5, references: 1, ..TWO };
+
+/// The same, sold at once, and an operator who stops anywhere.
+pub const USERS_ONCE: Bounds =
+    Bounds { name: "two users at once", is_held: false, resolves: 1, ..USERS };
+
+/// Two orders that are sold at once, and one reference at both.
+pub const TWO_ONCE: Bounds =
+    Bounds { name: "two orders at once", is_held: false, commands: 5, references: 1, ..TWO };
+
 /// A loss, and operators who stop anywhere.
 pub const RESOLVE: Bounds = Bounds {
     name: "resolve",
@@ -59,6 +71,17 @@ pub const RESOLVE: Bounds = Bounds {
     others: false,
     fewer: false,
     ..HELD
+};
+
+/// The same, of an order that is paid twice.
+pub const RESOLVE_TWICE: Bounds = Bounds {
+    name: "resolve of two payments",
+    units: 1,
+    total: 1,
+    commands: 5,
+    references: 2,
+    keeps: false,
+    ..RESOLVE
 };
 
 /// The same, further: another loss, another operator, more commands.
@@ -79,6 +102,7 @@ pub fn of_text(text: &str) -> Bounds {
             "one" => bounds.kind = Kind::One,
             "two" => bounds.kind = Kind::Two,
             "cart" => bounds.kind = Kind::Cart,
+            "users" => bounds.kind = Kind::Users,
             "once" => bounds.is_held = false,
             "held" => bounds.is_held = true,
             "stated" => bounds.is_stated = true,

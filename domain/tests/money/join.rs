@@ -19,9 +19,9 @@ fn run(voucher: &mut Voucher, at: u8) -> Vec<Report<u8>> {
     let said = match at {
         0 => voucher.buy(0, 0, 2),
         1 => voucher.expire(0),
-        2 => voucher.cancel(me, None, 0, (false, false)).1,
-        3 => voucher.cancel(me, None, 1, (false, false)).1,
-        4 => voucher.cancel(me, None, 0, (true, false)).1,
+        2 => voucher.cancel(me, None, 0, (None, false)).1,
+        3 => voucher.cancel(me, None, 1, (None, false)).1,
+        4 => voucher.cancel(me, None, 0, (Some(0), false)).1,
         5 => voucher.confirm(me, Some(0), Some(2)).1,
         6 => voucher.confirm(me, Some(0), None).1,
         7 => voucher.confirm(me, Some(1), Some(1)).1,

@@ -18,7 +18,10 @@ mod server;
 mod shop;
 mod state;
 
-use bounds::{CART, HELD, LOSSES, ONCE, RESOLVE, TWO, UNSTATED, further, of_text};
+use bounds::{
+    CART, HELD, LOSSES, ONCE, RESOLVE, RESOLVE_TWICE, TWO, TWO_ONCE, UNSTATED, USERS, USERS_ONCE,
+    further, of_text,
+};
 use model::{Bounds, Money};
 use planted::{PLANTED, Planted};
 use stateright::{Checker, Model};
@@ -83,6 +86,7 @@ fn payments_without_units_take_every_course() {
 #[test]
 fn two_orders_of_one_reference_take_every_course() {
     explore(TWO);
+    explore(TWO_ONCE);
 }
 
 #[test]
@@ -91,8 +95,15 @@ fn a_cart_takes_every_course() {
 }
 
 #[test]
+fn two_users_of_one_order_id_take_every_course() {
+    explore(USERS);
+    explore(USERS_ONCE);
+}
+
+#[test]
 fn a_resolve_stops_anywhere_and_the_server_is_lost() {
     explore(RESOLVE);
+    explore(RESOLVE_TWICE);
 }
 
 /// Bounds as text: `BOUNDS="one held u2 t3 stated c4 l1 r0 p1 keeps" PLANTED=LastSold`.

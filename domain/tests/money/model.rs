@@ -191,9 +191,9 @@ impl Money {
     fn closed(&self, state: &State) -> Result<(), &'static str> {
         state.shop.wrong(&state.provider, self.planted).map_or(Ok(()), Err)?;
         for (slot, order) in state.shop.orders.iter().enumerate() {
-            let (voucher, id) = state.shop.kind.slots()[slot];
+            let (voucher, id, user) = state.shop.kind.slots()[slot];
             let conflicts = state.shop.conflicts(slot, self.planted);
-            let server = state.server.vouchers[voucher].seen(0, id);
+            let server = state.server.vouchers[voucher].seen(user, id);
             let there = server.order.filter(|it| it.phase == domain::rows::Phase::Sold);
             let there = there.map_or(0, |it| it.units);
             let kept = order.kept(conflicts).0;
@@ -271,7 +271,9 @@ impl Model for Money {
     fn init_states(&self) -> Vec<State> {
         let bounds = &self.bounds;
         let vouchers = if bounds.kind == Kind::Cart { 2 } else { 1 };
-        let vouchers = vec![Voucher::new(bounds.total, bounds.is_held); vouchers];
+        let mut voucher = Voucher::new(bounds.total, bounds.is_held);
+        voucher.notes_ids = self.planted == Planted::OutsideById;
+        let vouchers = vec![voucher; vouchers];
         vec![State {
             server: Server { vouchers, unread: Vec::new() },
             replica: None,

@@ -40,8 +40,8 @@ impl Resolve {
         is_noted: bool,
         planted: Planted,
     ) -> Self {
-        let (voucher, id) = shop.kind.slots()[slot];
-        let server = vouchers[voucher].seen(0, id);
+        let (voucher, id, user) = shop.kind.slots()[slot];
+        let server = vouchers[voucher].seen(user, id);
         let shown = shop.orders[slot].clone();
         let others = |reference: &u8| shop.others(slot, *reference, planted);
         let plan = plan(&shown, &server, answer, others);
@@ -70,7 +70,7 @@ impl Resolve {
         provider: &mut Provider,
         planted: Planted,
     ) -> Result<Done, &'static str> {
-        let (voucher, id) = shop.kind.slots()[self.slot];
+        let (voucher, id, user) = shop.kind.slots()[self.slot];
         let steps = self.plan.before.len();
         let has = self.has();
         if self.done == steps {
@@ -84,7 +84,7 @@ impl Resolve {
         };
         let is_last = self.done > steps;
         self.done += 1;
-        let (mut says, said) = self.on_server(&step, &mut vouchers[voucher], id);
+        let (mut says, said) = self.on_server(&step, &mut vouchers[voucher], (user, id));
         if is_last {
             says = says.and(None);
         } else if let Some(true) = says
@@ -100,13 +100,13 @@ impl Resolve {
         &mut self,
         step: &ServerStep<u8>,
         voucher: &mut Voucher,
-        id: u8,
+        order: (u8, u8),
     ) -> (Option<bool>, Vec<Said>) {
         match step {
-            ServerStep::Cancel { was_sold, kept, is_refunded, is_norestock, .. } => {
+            ServerStep::Cancel { was_sold, kept, refunded, is_norestock, .. } => {
                 let only = Some(if *was_sold { State::Sold } else { State::Held });
-                let how = (*is_refunded, *is_norestock);
-                let (answer, said) = voucher.cancel((0, id), only, *kept, how);
+                let how = (*refunded, *is_norestock);
+                let (answer, said) = voucher.cancel(order, only, *kept, how);
                 let done = match answer {
                     Cancellation::Released => Some(true),
                     // Somebody else may have released it, and refunded it.
@@ -119,16 +119,16 @@ impl Resolve {
             ServerStep::Confirm { payment } => {
                 let reference = payment.map(|it| it.reference);
                 let units = payment.and_then(|it| it.units);
-                let (answer, said) = voucher.confirm((0, id), reference, units);
+                let (answer, said) = voucher.confirm(order, reference, units);
                 let is_done =
                     matches!(answer, Some(Confirmation::Confirmed | Confirmation::WasSold));
                 (is_done.then_some(true), said)
             }
             ServerStep::Return { units } => {
-                (voucher.restock_for(id, *units).then_some(true), Vec::new())
+                (voucher.restock_for(order, *units).then_some(true), Vec::new())
             }
             ServerStep::Take { units } => {
-                self.plan.ruling.is_without_units = !voucher.restock_for(id, -units);
+                self.plan.ruling.is_without_units = !voucher.restock_for(order, -units);
                 (Some(true), Vec::new())
             }
         }

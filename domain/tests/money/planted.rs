@@ -32,6 +32,8 @@ pub enum Planted {
     ConfirmsNothing,
     /// Units outside are not looked at.
     NoOutside,
+    /// Units outside are noted by order id, whoever has it.
+    OutsideById,
     /// A row that says something else than the server is no question.
     NoDifference,
     /// A ruling gives no home to what is open.
@@ -41,7 +43,7 @@ pub enum Planted {
 }
 
 /// All of them, each with bounds in which it is found.
-pub const PLANTED: [(Planted, &str); 15] = [
+pub const PLANTED: [(Planted, &str); 16] = [
     (Planted::LinesInConflict, "one held u1 t1 stated c5 l1 p1"),
     (Planted::DeafRuling, "one once u1 t1 stated c4 l1 r1 p0"),
     (Planted::EternalRuling, "one held u1 t1 stated c4 l1 r1 p1"),
@@ -54,6 +56,7 @@ pub const PLANTED: [(Planted, &str); 15] = [
     (Planted::HeldEndsSold, "one held u1 t1 stated c3 l0 p1"),
     (Planted::ConfirmsNothing, "one held u1 t1 stated c3 l0 p1"),
     (Planted::NoOutside, "one held u1 t1 stated c4 l1 r1 p1"),
+    (Planted::OutsideById, "users held u1 t2 stated c4 l1 p1"),
     (Planted::NoDifference, "one held u1 t1 stated c5 l1 p1"),
     (Planted::LeavesOpen, "one held u1 t1 stated c4 l1 p1"),
     (Planted::NoList, "one held u1 t1 stated c4 l1 p1"),

@@ -20,7 +20,7 @@ pub const REFERENCES: usize = 2;
 const USERS: usize = 2;
 
 /// What a command has appended of an order.
-pub type Said = (u8, Report<u8>);
+pub type Said = (Order<u8>, Report<u8>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Voucher {
@@ -31,9 +31,12 @@ pub struct Voucher {
     pub book: [Option<Entry<u8>>; ORDERS],
     holds: [Option<Millis>; ORDERS],
     pub payments: [Option<Payment<u8>>; REFERENCES],
-    pub outside: [Option<Units>; ORDERS],
+    /// By order, as [`Self::noted`] numbers it.
+    pub outside: [Option<Units>; USERS * ORDERS],
     /// Units that left the total without being sold.
     pub gone: i64,
+    /// Units outside are noted by order id alone: a planted fault.
+    pub notes_ids: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +62,9 @@ impl Voucher {
             book: [None; ORDERS],
             holds: [None; ORDERS],
             payments: [None; REFERENCES],
-            outside: [None; ORDERS],
+            outside: [None; USERS * ORDERS],
             gone: 0,
+            notes_ids: false,
         }
     }
 
@@ -127,16 +131,17 @@ impl Voucher {
         }
     }
 
-    /// CANCEL, with REFUNDED, and NORESTOCK.
+    /// CANCEL, with REFUNDED REF, and NORESTOCK.
     pub fn cancel(
         &mut self,
         (user, id): (u8, u8),
         only: Option<State>,
         kept: i64,
-        (refunded, norestock): (bool, bool),
+        (refunded, norestock): (Option<u8>, bool),
     ) -> (Cancellation, Vec<Said>) {
-        let only = if refunded { Some(State::Sold) } else { only };
-        let cancel = Cancel { only, kept: Units::new(kept), norestock, refunded };
+        let only = if refunded.is_some() { Some(State::Sold) } else { only };
+        let (reference, kept, refunded) = (refunded, Units::new(kept), refunded.is_some());
+        let cancel = Cancel { only, kept, norestock, refunded, reference };
         match orders::cancel(self, &Self::request(user, id), cancel) {
             Ok(Decision::Do(answer, plan)) => (answer, self.apply(plan)),
             Ok(Decision::Answer(answer)) => (answer, Vec::new()),
@@ -151,8 +156,14 @@ impl Voucher {
         units.fold(UnitSet::EMPTY, |all, units| all.union(&units))
     }
 
-    /// RESTOCK delta FOR order.
-    pub fn restock_for(&mut self, order: u8, delta: i64) -> bool {
+    /// The name of an order among the units outside.
+    fn noted(&self, user: u8, id: u8) -> u8 {
+        if self.notes_ids { id } else { user * ORDERS as u8 + id }
+    }
+
+    /// RESTOCK delta FOR an order.
+    pub fn restock_for(&mut self, (user, id): (u8, u8), delta: i64) -> bool {
+        let order = self.noted(user, id);
         let decided = sales::restock(self, Meant::Any, Restock::For { delta, order });
         let Ok((_, plan)) = decided else { return false };
         self.rules = plan.rules.unwrap_or(self.rules);
@@ -254,7 +265,7 @@ impl Voucher {
         };
         domain::resolve::Server {
             order,
-            outside: self.outside[at].map_or(0, Units::get),
+            outside: self.outside[usize::from(self.noted(user, id))].map_or(0, Units::get),
             records: (0..).zip(&self.payments).filter_map(record).collect(),
             left: self.stock,
             is_over: false,
@@ -266,6 +277,6 @@ impl Voucher {
 fn read(order: Order<u8>, says: Says<u8>) -> Option<Said> {
     let sale = Some(SaleId::created_at(1));
     let Order { user, id, units } = order;
-    let order = OrderEntry { user, voucher: 7, id, units, sale };
-    Report::of(stream_entry::Entry { order, says }).map(|report| (id, report))
+    let entry = OrderEntry { user, voucher: 7, id, units, sale };
+    Report::of(stream_entry::Entry { order: entry, says }).map(|report| (order, report))
 }

@@ -18,7 +18,7 @@ pub type Order = Account<u8, u8>;
 
 pub const UNKNOWN: &str = "a payment is unknown to both";
 
-/// Which orders there are: voucher and order id of each. All are of one user.
+/// Which orders there are: voucher, order id and user of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// One order.
@@ -27,14 +27,17 @@ pub enum Kind {
     Two,
     /// One order id at two vouchers.
     Cart,
+    /// One order id of two users: by a loss, after which the id is given again.
+    Users,
 }
 
 impl Kind {
-    pub fn slots(self) -> &'static [(usize, u8)] {
+    pub fn slots(self) -> &'static [(usize, u8, u8)] {
         match self {
-            Self::One => &[(0, 0)],
-            Self::Two => &[(0, 0), (0, 1)],
-            Self::Cart => &[(0, 0), (1, 0)],
+            Self::One => &[(0, 0, 0)],
+            Self::Two => &[(0, 0, 0), (0, 1, 0)],
+            Self::Cart => &[(0, 0, 0), (1, 0, 0)],
+            Self::Users => &[(0, 0, 0), (0, 0, 1)],
         }
     }
 }
@@ -66,8 +69,8 @@ impl Shop {
     }
 
     fn owner(&self, slot: usize) -> Owner<u8> {
-        let (voucher, order) = self.kind.slots()[slot];
-        Owner { voucher: voucher as u8, sale: 1, order, user: 0 }
+        let (voucher, order, user) = self.kind.slots()[slot];
+        Owner { voucher: voucher as u8, sale: 1, order, user }
     }
 
     fn with_uses<T>(
@@ -224,8 +227,8 @@ impl Shop {
 
     pub fn repair(&mut self, vouchers: &[Voucher], planted: Planted) -> Result<(), &'static str> {
         for slot in 0..self.orders.len() {
-            let (voucher, id) = self.kind.slots()[slot];
-            let server = vouchers[voucher].seen(0, id);
+            let (voucher, id, user) = self.kind.slots()[slot];
+            let server = vouchers[voucher].seen(user, id);
             let is_held = vouchers[voucher].rules.hold.is_some();
             let mut order = self.orders[slot].clone();
             repair(&mut order, &server, is_held, |it| self.others(slot, *it, planted));
@@ -269,8 +272,8 @@ impl Shop {
             }
         }
         for slot in 0..self.orders.len() {
-            let (voucher, id) = self.kind.slots()[slot];
-            let server = vouchers[voucher].seen(0, id);
+            let (voucher, id, user) = self.kind.slots()[slot];
+            let server = vouchers[voucher].seen(user, id);
             let others = |reference: &u8| self.others(slot, *reference, planted);
             let question = planted.question(resolve::question(&self.orders[slot], &server, others));
             if question.is_asked() {
@@ -369,5 +372,5 @@ impl Shop {
 
 /// The slot of what a voucher has said.
 pub fn slot_of(kind: Kind, voucher: usize, said: &Said) -> Option<usize> {
-    kind.slots().iter().position(|slot| *slot == (voucher, said.0))
+    kind.slots().iter().position(|slot| *slot == (voucher, said.0.id, said.0.user))
 }

@@ -16,7 +16,7 @@ impl State {
     pub fn brief(&self) -> String {
         let mut text = String::new();
         for (slot, order) in self.shop.orders.iter().enumerate() {
-            let (voucher, id) = self.slot(slot);
+            let (voucher, id, user) = self.slot(slot);
             let conflicts = self.shop.conflicts(slot, Planted::Nothing).letters();
             let row = &order.row;
             text += &format!(
@@ -43,7 +43,7 @@ impl State {
                     it.is_nothing,
                 );
             }
-            let there = self.server.vouchers[voucher].seen(0, id);
+            let there = self.server.vouchers[voucher].seen(user, id);
             text += &format!("\n    server {there:?}\n    ");
         }
         let paid = &self.provider;
@@ -51,7 +51,7 @@ impl State {
         text + &format!(" acknowledged {:?}", paid.acknowledged)
     }
 
-    pub fn slot(&self, slot: usize) -> (usize, u8) {
+    pub fn slot(&self, slot: usize) -> (usize, u8, u8) {
         self.shop.kind.slots()[slot]
     }
 
@@ -108,15 +108,19 @@ impl State {
             Action::Pay(reference, slot, fewer) => return self.pay(reference, slot, fewer),
             _ => return,
         };
-        let (voucher, id) = self.slot(slot);
+        let (voucher, id, user) = self.slot(slot);
         let server = &mut self.server.vouchers[voucher];
         let said = match action {
-            Action::Buy(_) => server.buy(0, id, bounds.units),
+            Action::Buy(_) => server.buy(user, id, bounds.units),
             Action::Expire(_) => server.expire(id),
             Action::Cancel(_, kept, is_refunded, is_norestock) => {
                 let reference = server.book[usize::from(id)].and_then(|it| it.reference);
                 let refunded = server.refunded(id);
-                let (_, said) = server.cancel((0, id), None, kept, (is_refunded, is_norestock));
+                if is_refunded && reference.is_none() {
+                    return;
+                }
+                let how = (reference.filter(|_| is_refunded), is_norestock);
+                let (_, said) = server.cancel((user, id), None, kept, how);
                 let more = server.refunded(id).without(&refunded);
                 if let Some(reference) = reference {
                     // The shop has refunded it at the provider.
@@ -127,7 +131,7 @@ impl State {
             Action::Confirm(reference, _) => {
                 let units = self.provider.units_at(reference, slot);
                 let units = Some(units).filter(|_| bounds.is_stated);
-                server.confirm((0, id), Some(reference), units).1
+                server.confirm((user, id), Some(reference), units).1
             }
             _ => Vec::new(),
         };
@@ -142,8 +146,9 @@ impl State {
         let mut paid = [0; 2];
         let all = if self.shop.kind == Kind::Cart { 0..2 } else { slot..slot + 1 };
         for slot in all {
-            let (voucher, id) = self.slot(slot);
-            let Some(entry) = self.server.vouchers[voucher].book[usize::from(id)] else { return };
+            let (voucher, id, user) = self.slot(slot);
+            let entry = self.server.vouchers[voucher].book[usize::from(id)];
+            let Some(entry) = entry.filter(|it| it.user == user) else { return };
             let is_payable = match entry.state {
                 OrderState::Held => true,
                 OrderState::Sold => entry.reference.is_none() || reference == 1,
@@ -197,8 +202,8 @@ impl State {
                 self.shop.tend(planted)
             }
             Asked::Order(slot, _) => {
-                let (voucher, id) = self.slot(slot);
-                let server = self.server.vouchers[voucher].seen(0, id);
+                let (voucher, id, user) = self.slot(slot);
+                let server = self.server.vouchers[voucher].seen(user, id);
                 let others: Vec<_> = (0..2).map(|it| self.shop.others(slot, it, planted)).collect();
                 let other = |reference: &u8| others[usize::from(*reference)].clone();
                 let order = &mut self.shop.orders[slot];
@@ -272,14 +277,14 @@ impl State {
 
     /// The payment's confirmation is sent again, or CONFIRM REFUND.
     fn about_payment(&mut self, slot: usize, reference: u8, refunds: bool) {
-        let (voucher, id) = self.slot(slot);
+        let (voucher, id, user) = self.slot(slot);
         let units = self.provider.units_at(reference, slot);
         let units = Some(units).filter(|_| self.provider.is_stated);
         let server = &mut self.server.vouchers[voucher];
         let said = if refunds {
-            server.refund((0, id), reference, units).1
+            server.refund((user, id), reference, units).1
         } else {
-            server.confirm((0, id), Some(reference), units).1
+            server.confirm((user, id), Some(reference), units).1
         };
         self.append(voucher, said);
     }

@@ -45,7 +45,7 @@ impl Requests<'_> {
                 let confirm = |reference: &Option<u8>| Action::Confirm(named, *reference);
                 actions.extend(self.references.iter().map(confirm));
                 let only = [None, Some(State::Held), Some(State::Sold)];
-                let only = only.map(|only| Cancel { only, ..Cancel::default() });
+                let only = only.map(|only| Cancel { only, ..Cancel::ALL });
                 actions.extend(only.map(|cancel| Action::Cancel(named, cancel)));
                 let kept = Some(Units::ONE).filter(|_| self.keeps);
                 actions.extend(kept.map(|_| Action::Cancel(named, keeping(kept))));
@@ -209,9 +209,13 @@ pub fn words() -> Bounds {
     actions.push(Action::Refund(ann, 0));
     for kept in [None, Some(Units::ONE)] {
         for [norestock, refunded] in [[false, false], [true, false], [false, true], [true, true]] {
-            let cancel = Cancel { only: None, kept, norestock, refunded };
+            let cancel = Cancel { kept, norestock, refunded, ..Cancel::ALL };
             actions.push(Action::Cancel(ann, cancel));
         }
+    }
+    for reference in [Some(0), Some(1)] {
+        let cancel = Cancel { refunded: true, reference, ..Cancel::ALL };
+        actions.push(Action::Cancel(ann, cancel));
     }
     let only = Some(State::Held);
     actions.push(Action::Cancel(bob, Cancel { only, norestock: true, ..keeping(None) }));

@@ -10,8 +10,8 @@ use domain::payments::Outcome;
 use domain::sale::Units;
 use domain::sales::Restock;
 
-fn cancels(action: &Action) -> Cancel {
-    if let Action::Cancel(_, cancel) = action { *cancel } else { Cancel::default() }
+fn cancels(action: &Action) -> Cancel<u8> {
+    if let Action::Cancel(_, cancel) = action { *cancel } else { Cancel::ALL }
 }
 
 /// Changes the orders that a cancellation sees which says that they are refunded.

@@ -14,8 +14,8 @@ impl Step<'_> {
         ensure(is_unknown && !self.written.anything, "an order is not known, or is")
     }
 
-    pub fn check_cancel(&self, named: &Named, asks: Cancel, answer: Cancellation) -> Checked {
-        let Cancel { only, kept, norestock, refunded } = asks;
+    pub fn check_cancel(&self, named: &Named, asks: Cancel<u8>, answer: Cancellation) -> Checked {
+        let Cancel { only, kept, norestock, refunded, reference } = asks;
         if self.before.rules.is_some() {
             let is_less = norestock && answer == Cancellation::Released;
             self.check_total(named, is_less.then_some(kept))?;
@@ -36,7 +36,8 @@ impl Step<'_> {
         let waits = before.state == State::Waiting;
         let is_other = only.is_some_and(|only| only != before.state) || waits && kept.is_some();
         let is_paid = before.state == State::Sold && before.reference.is_some();
-        let is_other = is_other || refunded && !is_paid;
+        let is_anothers = reference.is_some() && before.reference != reference;
+        let is_other = is_other || is_anothers || refunded && !is_paid;
         let has_less = kept.is_some_and(|kept| kept >= before.units);
         if let Some(kept) = kept.filter(|kept| was_live && *kept < before.units && !is_other) {
             let is_kept = after == Entry { units: kept, refunded: after.refunded, ..before };

@@ -10,7 +10,7 @@ use domain::sale::Units;
 use domain::{sales, tries};
 
 /// A cancellation of all of an order in any state.
-pub const ALL: Cancel = Cancel { only: None, kept: None, norestock: false, refunded: false };
+pub const ALL: Cancel<u8> = Cancel::ALL;
 
 /// An order that a request names, and the sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub enum Action {
     /// Memory gets full, or is no longer.
     Fill,
     Extend(Named, Millis),
-    Cancel(Named, Cancel),
+    Cancel(Named, Cancel<u8>),
     /// The entry of this order, of the sale that is on.
     Reject(u8),
     /// The same, only if it is not sold.
@@ -83,8 +83,8 @@ pub enum Action {
 }
 
 /// A cancellation in any state, of all units or of all but so many.
-pub fn keeping(kept: Option<Units>) -> Cancel {
-    Cancel { kept, ..Cancel::default() }
+pub fn keeping(kept: Option<Units>) -> Cancel<u8> {
+    Cancel { kept, ..ALL }
 }
 
 impl Action {

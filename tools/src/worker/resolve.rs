@@ -179,6 +179,13 @@ impl Desk<'_> {
         println!("in the database: {}", sanitize(&said_by_row(order, shown.conflicts(key))));
         println!("on the server: {}", sanitize(&said_by_server(&server)));
         let others = |reference: &String| shown.others(key, reference);
+        if let Some(reference) = order.account.shared(others) {
+            bail!(
+                "nothing was done: payment {} is of several orders, say first whose it is: check \
+                 prints the command",
+                sanitize(reference)
+            );
+        }
         let plan = plan(&order.account, &server, answer, others);
         if let (Answer::Keep(Some(units)), kept) = (answer, plan.ruling.kept) {
             ensure!(

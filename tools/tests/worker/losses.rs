@@ -246,3 +246,37 @@ fn a_lost_hold_expires_after_its_deadline() {
     let states = shop.rows().into_values().map(|row| row.state);
     assert_eq!(states.collect::<Vec<_>>(), ["expired", "expired"]);
 }
+
+/// After a loss an order id is given again, to another user: each has an order, and the units off
+/// the sale are those of the one that the server lacks.
+#[test]
+fn two_users_of_one_order_id_keep_their_orders() {
+    for database in databases() {
+        let mut shop = Shop::saved(database, "HOLD 600000");
+        shop.loses(&[], |shop| {
+            shop.buy("7", "al", "100");
+            shop.pay("7 al 100", "A", 1);
+        });
+        shop.buy("7", "bo", "100");
+        shop.pay("7 bo 100", "B", 1);
+        shop.once(&[]).ended();
+        expect(&shop, &CHECK, 1, &["order 100 of al for voucher 7: sold, 1 units"]);
+        let al = ["100", "--user", "al"];
+        for _ in 0..2 {
+            for whose in [al, ["100", "--user", "bo"]] {
+                let kept = ["order 100 is kept with 1 units"];
+                shop.resolves(&[&whose[..], &["--keep"]].concat(), 0, &kept);
+                let units = (shop.info("7", "left"), shop.info("7", "total"));
+                assert_eq!(units, ("3".into(), "4".into()));
+            }
+            expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
+        }
+        shop.resolves(&["100", "--user", "bo", "--release"], 0, &["refund 1 units of payment B"]);
+        assert_eq!((shop.info("7", "left"), shop.info("7", "total")), ("4".into(), "4".into()));
+        shop.once(&[]).ended();
+        expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
+        shop.resolves(&[&al[..], &["--release"]].concat(), 0, &["refund 1 units of payment A"]);
+        assert_eq!((shop.info("7", "left"), shop.info("7", "total")), ("5".into(), "5".into()));
+        expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
+    }
+}

@@ -172,6 +172,8 @@ fn a_payment_of_two_orders_is_ones() {
         shop.once(&[]).ended();
         let asked = shop.questions(&[]);
         assert_eq!(asked[0]["kind"], "reference", "{asked:?}");
+        shop.resolves(&["2", "--release"], 1, &["payment A is of several orders, say first"]);
+        assert_eq!(shop.info("7", "left"), "3", "nothing is done");
         shop.resolves(
             &["2", "--payment", "A"],
             0,

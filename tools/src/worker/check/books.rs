@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result};
 use domain::book::{Entry, State};
 use domain::integer;
+use domain::key_names::outside_field;
 use domain::payments::{Outcome, Payment};
 use domain::resolve::{Booked, Record, Server};
 use domain::rows::Phase;
@@ -54,7 +55,8 @@ pub struct Books {
     pub info: Option<SaleInfo>,
     /// By order id, of the current sale.
     pub orders: BTreeMap<String, BookOrder>,
-    pub outside: BTreeMap<String, i64>,
+    /// By the order's [name](outside_field) there.
+    pub outside: BTreeMap<Vec<u8>, i64>,
     /// By reference, of all sales.
     pub payments: BTreeMap<String, Paid>,
     /// The buyers of an unmanaged voucher.
@@ -162,7 +164,7 @@ impl Books {
         for pair in items(link, "HSCAN", &keys.outside).await?.chunks_exact(2) {
             let units = integer::parse(&pair[1]);
             let units = units.with_context(|| format!("the units in {}", keys.outside))?;
-            self.outside.insert(as_text(&pair[0]), units);
+            self.outside.insert(pair[0].clone(), units);
         }
         Ok(())
     }
@@ -189,6 +191,8 @@ impl Books {
         references: impl Iterator<Item = &'r str>,
     ) -> Server<String> {
         let is_over = self.sale().as_deref() != Some(&key.sale);
+        let outside = outside_field(key.user.as_bytes(), key.order.as_bytes());
+        let outside = self.outside.get(&outside).copied().filter(|_| !is_over);
         let record = |reference: &str| {
             let paid = self.payments.get(reference)?;
             let record =
@@ -199,7 +203,7 @@ impl Books {
         let own = order.and_then(|order| order.booked.as_ref()?.reference.as_deref());
         Server {
             order: order.and_then(|order| order.booked.clone()),
-            outside: self.outside.get(&key.order).copied().filter(|_| !is_over).unwrap_or(0),
+            outside: outside.unwrap_or(0),
             records: references.chain(own).filter_map(record).collect(),
             left: self.info.as_ref().and_then(|info| info.left).unwrap_or(0),
             is_over,

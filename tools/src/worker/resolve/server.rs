@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use domain::integer;
-use domain::key_names::{BOOK_PREFIX, OUTSIDE_PREFIX, PAYMENTS_PREFIX, RULES_PREFIX};
+use domain::key_names::{
+    BOOK_PREFIX, OUTSIDE_PREFIX, PAYMENTS_PREFIX, RULES_PREFIX, outside_field,
+};
 use domain::resolve::{Server, ServerStep};
 use domain::rows::Paid as PaidUnits;
 use domain::rules::Rules;
@@ -34,7 +36,8 @@ pub async fn ask_server(
     all.atomic();
     all.cmd("GET").arg(naming.key(RULES_PREFIX));
     all.cmd("HGET").arg(naming.key(BOOK_PREFIX)).arg(&key.order);
-    all.cmd("HGET").arg(naming.key(OUTSIDE_PREFIX)).arg(&key.order);
+    let outside = outside_field(key.user.as_bytes(), key.order.as_bytes());
+    all.cmd("HGET").arg(naming.key(OUTSIDE_PREFIX)).arg(&outside);
     let payments = naming.key(PAYMENTS_PREFIX);
     for reference in &references {
         all.cmd("HGET").arg(&payments).arg(reference);
@@ -51,7 +54,7 @@ pub async fn ask_server(
     }
     if let Some(units) = answered.next().flatten() {
         let units = integer::parse(&units).context("the units outside can't be read")?;
-        books.outside.insert(key.order.clone(), units);
+        books.outside.insert(outside, units);
     }
     for (reference, record) in references.iter().zip(answered) {
         if let Some(record) = record {
@@ -79,7 +82,7 @@ pub async fn on_server(
 ) -> Result<Done> {
     let OrderKey { voucher, sale, order, user } = key;
     let (name, wanted, command) = match step {
-        ServerStep::Cancel { was_sold, kept, is_refunded, is_norestock, .. } => {
+        ServerStep::Cancel { was_sold, kept, refunded, is_norestock, .. } => {
             let mut cancel = cmd("SECKILL.CANCEL");
             cancel.arg(voucher).arg(user).arg(order);
             cancel.arg("IF").arg(if *was_sold { "sold" } else { "held" });
@@ -89,8 +92,8 @@ pub async fn on_server(
             if *is_norestock {
                 cancel.arg("NORESTOCK");
             }
-            if *is_refunded {
-                cancel.arg("REFUNDED");
+            if let Some(reference) = refunded {
+                cancel.arg("REFUNDED").arg("REF").arg(reference);
             }
             ("SECKILL.CANCEL", &[1][..], cancel.arg("SALE").arg(sale).clone())
         }
@@ -127,8 +130,9 @@ pub async fn on_server(
 }
 
 fn restock(key: &OrderKey, units: i64) -> redis::Cmd {
+    let OrderKey { voucher, sale, order, user } = key;
     let mut restock = cmd("SECKILL.RESTOCK");
-    restock.arg(&key.voucher).arg(units).arg("FOR").arg(&key.order).arg("SALE").arg(&key.sale);
+    restock.arg(voucher).arg(units).arg("FOR").arg(user).arg(order).arg("SALE").arg(sale);
     restock
 }
 
