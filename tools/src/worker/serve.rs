@@ -20,7 +20,7 @@ use crate::options::{Options, Streams};
 use crate::outage::Outage;
 use crate::pairing::{looks_wrong, pair};
 use crate::source::Source;
-use crate::store::Store;
+use crate::store::{Fault, Store};
 use crate::totals::{Part, Totals};
 
 const REPORT_EVERY: Duration = Duration::from_secs(10);
@@ -171,7 +171,7 @@ impl StreamConsumer {
             match pair(source, &self.store, &self.options).await {
                 Ok(Ok(paired)) => break paired,
                 Ok(Err(text)) => return Err(Halt::Unpaired(text)),
-                Err(crate::store::Fault::Server(error)) => return Err(Halt::Redis(error)),
+                Err(Fault::Server(error)) => return Err(Halt::Redis(error)),
                 Err(fault) => {
                     let tries = outage.failed(&fault.text());
                     rest(&mut self.stop, back_off(CONNECT_FIRST, tries).min(CONNECT_MAX)).await?;
@@ -256,19 +256,38 @@ impl StreamConsumer {
     async fn check(&mut self, source: &mut Source) -> Result<(), Halt> {
         let orders = self.streams.orders.clone();
         let group = self.options.site.group.clone();
-        let found = self.in_flight.ask(async |store| store.group(&orders, &group).await).await?;
+        let asked = self.ask(async |store| store.group(&orders, &group).await).await?;
+        let Some(found) = asked else { return Ok(()) };
         let Some(found) = found.filter(|group| group.unchecked.is_some()) else {
             self.totals.unchecked(&orders, false);
             return Ok(());
         };
-        let is_over = check::by_itself(&self.options, &self.store, source).await?;
+        let mut is_over = check::by_itself(&self.options, &self.store, source).await?;
         if is_over {
             let checked = async |store: &Store| store.checked(&orders, &group, &found).await;
-            self.in_flight.ask(checked).await?;
+            is_over = self.ask(checked).await?.is_some();
+        }
+        if is_over {
             info!("{orders} is checked: nothing differs");
         }
         self.totals.unchecked(&orders, !is_over);
         Ok(())
+    }
+
+    /// What the tables say to a check. None while the database is away, for which only `--once`
+    /// waits: what is read next tells of it, and the check comes again.
+    async fn ask<T>(
+        &mut self,
+        ask: impl AsyncFn(&Store) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Halt> {
+        if self.options.once {
+            return self.in_flight.ask(ask).await.map(Some);
+        }
+        match ask(&self.store).await {
+            Ok(found) => Ok(Some(found)),
+            Err(Fault::Server(error)) => Err(Halt::Redis(error)),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Whether nothing is left to do, for `--once`. What is parked is tried again, and what other
