@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use kit::declared::texts;
 use redis::Value;
 
 use crate::databases::{Database, Kind};
@@ -18,6 +19,7 @@ mod losses;
 mod operator;
 
 use losses::{LOSSES, Loss};
+use operator::Results;
 
 /// Two sales, whose articles may be in one cart.
 const VOUCHERS: [u32; 2] = [7, 8];
@@ -30,6 +32,8 @@ const AT_ONCE: usize = 5;
 #[derive(Clone, Debug)]
 struct Order {
     user: u32,
+    /// After a loss another customer's, too.
+    id: usize,
     vouchers: Vec<u32>,
 }
 
@@ -54,7 +58,6 @@ struct Drill {
     shop: Shop,
     random: fastrand::Rng,
     statements: String,
-    /// By order id less 1,000.
     orders: Vec<Order>,
     payments: BTreeMap<String, Paid>,
     /// After so many answers the server returns to its last save.
@@ -69,7 +72,7 @@ impl Drill {
         shop.sql("DROP TABLE tb_voucher_order");
         shop.sql(
             "CREATE TABLE tb_voucher_order (id BIGINT, user_id BIGINT, voucher_id BIGINT, \
-             status INT, PRIMARY KEY (id, voucher_id))",
+             status INT, PRIMARY KEY (id, user_id, voucher_id))",
         );
         // Holds of some sales end before the operator looks.
         let hold = random.choice([600_000, 600_000, 1_500]).expect("one");
@@ -104,15 +107,17 @@ impl Drill {
                 1 => vec![7, 8],
                 _ => vec![7],
             };
-            self.orders.push(Order { user: self.random.u32(1..30), vouchers });
-            let at = self.orders.len() - 1;
+            let at = self.orders.len();
+            let is_given_again = at > 0 && self.random.u32(0..6) == 0;
+            let id = if is_given_again { self.random.usize(0..at) } else { at };
+            self.orders.push(Order { user: self.random.u32(1..30), id: 1_000 + id, vouchers });
             self.buy(at);
             return;
         }
         let at = self.random.usize(0..self.orders.len());
-        let Order { user, vouchers } = &self.orders[at];
+        let Order { user, id, vouchers } = &self.orders[at];
         let voucher = *self.random.choice(vouchers).expect("one");
-        let order = format!("{voucher} {user} {}", 1_000 + at);
+        let order = format!("{voucher} {user} {id}");
         let kept = if self.random.bool() { " KEEP 1" } else { "" };
         match self.random.u32(0..14) {
             0 => _ = self.client(&format!("SECKILL.CANCEL {order}{kept}")),
@@ -124,13 +129,12 @@ impl Drill {
                 let units = self.random.i32(-1..3);
                 self.client(&format!("SECKILL.RESTOCK {voucher} {units}"));
             }
-            more => self.pay(1_000 + at, if more == 6 { "b" } else { "" }),
+            more => self.pay(at, if more == 6 { "b" } else { "" }),
         }
     }
 
     fn buy(&mut self, at: usize) {
-        let Order { user, vouchers } = self.orders[at].clone();
-        let id = 1_000 + at;
+        let Order { user, id, vouchers } = self.orders[at].clone();
         let [first, second] = [0, 0].map(|_| self.random.u32(1..4));
         match vouchers[..] {
             [one] => self.client(&format!("SECKILL.TRY {one} {user} {id} UNITS {first}")),
@@ -147,7 +151,7 @@ impl Drill {
 
     /// The shop's staff refunds units at the provider, and says so.
     fn refund(&mut self, voucher: u32, at: usize, kept: &str) {
-        let (user, id) = (self.orders[at].user, 1_000 + at);
+        let Order { user, id, .. } = self.orders[at];
         let Some(order) = self.order(voucher, id) else { return };
         let answer = self.client(&format!("SECKILL.CANCEL {voucher} {user} {id}{kept} REFUNDED"));
         if answer == Value::Int(1) {
@@ -158,19 +162,20 @@ impl Drill {
     }
 
     /// The customer pays for what the order has; a known payment is sent again.
-    fn pay(&mut self, id: usize, more: &str) {
-        let reference = format!("p{id}{more}");
+    fn pay(&mut self, at: usize, more: &str) {
+        let reference = format!("p{at}{more}");
         if !self.payments.contains_key(&reference) {
-            let Order { user, vouchers } = &self.orders[id - 1_000];
+            let Order { user, id, vouchers } = &self.orders[at];
             let articles = vouchers.iter().filter_map(|voucher| {
-                let order = self.order(*voucher, id)?;
-                Some((*voucher, order["units"].parse().expect("units")))
+                let order = self.order(*voucher, *id)?;
+                let is_its = order["user"] == user.to_string();
+                is_its.then(|| (*voucher, order["units"].parse().expect("units")))
             });
             let articles: Vec<_> = articles.collect();
             if articles.is_empty() {
                 return;
             }
-            let paid = Paid { user: *user, id, articles, back: 0 };
+            let paid = Paid { user: *user, id: *id, articles, back: 0 };
             self.payments.insert(reference.clone(), paid);
         }
         self.confirm(&reference);
@@ -220,7 +225,7 @@ impl Drill {
     }
 
     /// What is true at the end, counted without the worker's own sums.
-    fn count(&self, beyond: &BTreeMap<String, i64>) {
+    fn count(&self, Results { beyond, oversold }: &Results) {
         let rows = "FROM seckill_orders WHERE state = 'sold'";
         let kept = self.shop.database.texts(["COALESCE(ref, '')", "units"], rows);
         for (reference, paid) in &self.payments {
@@ -238,6 +243,18 @@ impl Drill {
                 "{reference} {paid:?}: kept {kept}, lines {lines}"
             );
         }
+        // No unit is sold that somebody has: each is taken from the sale, or is off it.
+        for voucher in VOUCHERS.map(|it| it.to_string()) {
+            let rows = self.shop.all_rows().into_iter();
+            let live = rows.filter(|((of, _), row)| *of == voucher && row.is_live());
+            let live: i64 = live.map(|(_, row)| row.units).sum();
+            let number = |field| self.shop.info(&voucher, field).parse::<i64>().expect("a number");
+            let outside = self.shop.run(&format!("HVALS seckill:outside:{voucher}"));
+            let outside: i64 =
+                texts(&outside).iter().map(|it| it.parse::<i64>().expect("units")).sum();
+            let taken = number("total") - number("left") + outside;
+            assert_eq!(live, taken + oversold.get(&voucher).unwrap_or(&0), "{voucher}");
+        }
         // The shop's own tables are as the rows.
         self.shop.check_shop(&VOUCHERS.map(|it| (it, SHOP_STOCK)));
         let group = self.shop.group("stream.orders", crate::shop::GROUP).expect("a group");
@@ -245,12 +262,14 @@ impl Drill {
     }
 }
 
-/// The documented statements, for orders with several vouchers.
+/// The documented statements, for orders with several vouchers, and ids of several users.
 fn file(kind: Kind) -> String {
     let file = documented(kind);
     let cast = file.contains("CAST(:voucher_id AS BIGINT)");
-    let voucher = if cast { "CAST(:voucher_id AS BIGINT)" } else { ":voucher_id" };
-    file.replace("WHERE id = ", &format!("WHERE voucher_id = {voucher} AND id = "))
+    let [user, voucher] = [":user_id", ":voucher_id"]
+        .map(|name| if cast { format!("CAST({name} AS BIGINT)") } else { name.to_owned() });
+    let whose = format!("WHERE voucher_id = {voucher} AND user_id = {user} AND id = ");
+    file.replace("WHERE id = ", &whose)
 }
 
 fn round(kind: Kind, seed: u64) {
@@ -265,8 +284,8 @@ fn round(kind: Kind, seed: u64) {
     drill.sell();
     drill.lose(loss);
     drill.repeat();
-    let beyond = drill.follow();
-    drill.count(&beyond);
+    let results = drill.follow();
+    drill.count(&results);
 }
 
 /// The rounds of `make test` are the same each time. What is new is found by DRILL_ROUNDS.

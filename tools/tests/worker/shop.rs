@@ -253,7 +253,7 @@ impl Shop {
     }
 
     /// All rows of the table of orders.
-    fn all_rows(&self) -> Vec<(OrderId, Row)> {
+    pub fn all_rows(&self) -> Vec<(OrderId, Row)> {
         let columns = ["voucher_id", "order_id", "user_id", "units", "state"];
         let rows = self.database.texts(columns, "FROM seckill_orders").into_iter();
         rows.map(|[voucher, order, user, units, state]| {

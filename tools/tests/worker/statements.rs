@@ -62,19 +62,19 @@ impl Shop {
 
     /// Checks that the shop's tables agree with the rows.
     pub fn check_shop(&self, stock: &[(u32, i64)]) {
-        let rows = self.rows();
+        let rows = self.all_rows();
         let status = |state: &str| match state {
             "held" => 1,
             "sold" => 2,
             _ => 4,
         };
-        let orders = ["voucher_id", "id", "status"];
+        let orders = ["voucher_id", "id", "user_id", "status"];
         let orders = self.database.numbers(orders, "FROM tb_voucher_order").into_iter();
-        let told: BTreeMap<_, _> =
-            orders.map(|[voucher, id, status]| ([voucher, id], status)).collect();
-        let number = |text: &str| text.parse::<i64>().expect("a number");
+        let told = orders.map(|[voucher, id, user, status]| ([voucher, id, user], status));
+        let told: BTreeMap<_, _> = told.collect();
         for ((voucher, id), row) in &rows {
-            let told = told.get(&[number(voucher), number(id)]);
+            let names = [voucher, id, &row.user].map(|it| it.parse::<i64>().expect("a number"));
+            let told = told.get(&names);
             // An order that was released before it was written has no row in the shop's table.
             let is_right = told.map_or(!row.is_live(), |told| *told == status(&row.state));
             assert!(is_right, "{id} {row:?}: {told:?}");

@@ -11,10 +11,17 @@ use crate::harness::side_by_side;
 /// Questions are answered this often before it counts as a dead end.
 const STEPS: u32 = 160;
 
+/// What remains, and nobody can answer.
+pub struct Results {
+    /// Units that were refunded although they were due to nobody, by reference.
+    pub beyond: BTreeMap<String, i64>,
+    /// Units of orders that are kept and that the sale lacks, by voucher.
+    pub oversold: BTreeMap<String, i64>,
+}
+
 impl Drill {
-    /// Answers what is asked, until nothing is. Returns the units that were refunded although they
-    /// were due to nobody, by reference: nobody can answer that.
-    pub fn follow(&mut self) -> BTreeMap<String, i64> {
+    /// Answers what is asked, until nothing is.
+    pub fn follow(&mut self) -> Results {
         let mut last = String::new();
         for _ in 0..STEPS {
             self.drain();
@@ -26,13 +33,17 @@ impl Drill {
             let found: serde_json::Value =
                 serde_json::from_str(&json).unwrap_or_else(|_| panic!("no verdict: {json}"));
             if code == Some(0) {
-                let results = found["results"].as_array().expect("results").iter();
-                let beyond = results.filter(|result| result["kind"] == "refunded_beyond");
-                let of = |it: &serde_json::Value| {
-                    let reference = it["reference"].as_str().expect("a reference");
-                    (reference.to_owned(), it["units"].as_i64().expect("units"))
+                let of = |kind: &str, name: &str| {
+                    let mut units = BTreeMap::new();
+                    let results = found["results"].as_array().expect("results").iter();
+                    for result in results.filter(|result| result["kind"] == kind) {
+                        let of = result[name].as_str().expect("a name").to_owned();
+                        *units.entry(of).or_insert(0) += result["units"].as_i64().expect("units");
+                    }
+                    units
                 };
-                return beyond.map(of).collect();
+                let beyond = of("refunded_beyond", "reference");
+                return Results { beyond, oversold: of("oversold", "voucher") };
             }
             let incomplete = found["incomplete"].to_string();
             if incomplete.contains("is not paired") {
