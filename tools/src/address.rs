@@ -5,11 +5,7 @@ use crate::sanitize::sanitize;
 /// The address without anything that may be a password: without the user, the query and the
 /// fragment. What can't be distinguished from a password is left out, too.
 pub fn shown(url: &str) -> String {
-    let is_scheme = |text: &str| text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'+');
-    let (scheme, rest) = match url.split_once("://") {
-        Some((scheme, rest)) if is_scheme(scheme) => (format!("{scheme}://"), rest),
-        _ => (String::new(), url),
-    };
+    let (scheme, rest) = parts(url);
     let (place, query) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
     let place = match place.rsplit_once('@') {
         // A path has no user before it.
@@ -19,12 +15,54 @@ pub fn shown(url: &str) -> String {
         Some((_, place)) => place,
         None => place,
     };
-    scheme + &sanitize(place)
+    scheme.to_owned() + &sanitize(place)
+}
+
+/// The scheme with what ends it, or nothing, and the rest.
+fn parts(url: &str) -> (&str, &str) {
+    let is_scheme = |text: &str| text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'+');
+    match url.find("://") {
+        Some(end) if is_scheme(&url[..end]) => url.split_at(end + 3),
+        _ => ("", url),
+    }
+}
+
+/// What a query says that is no password, of servers and databases.
+const SETTINGS: [&str; 22] = [
+    "application_name", "charset", "collation", "db", "dbname", "host", "hostaddr", "mode",
+    "options", "port", "protocol", "socket", "ssl-ca", "ssl-cert", "ssl-key", "ssl-mode",
+    "sslcert", "sslkey", "sslmode", "sslrootcert", "timezone", "user",
+];
+
+/// The address as it is typed in a command: as [`shown`], with the user and with what the query is
+/// known to say, but without a password. Where these can't be distinguished, as [`shown`].
+pub fn typed(url: &str) -> String {
+    let (scheme, rest) = parts(url);
+    let (place, more) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
+    if more.contains('@') || scheme.is_empty() {
+        return shown(url);
+    }
+    let user = match place.rsplit_once('@') {
+        Some((user, _)) if !place.starts_with('/') => user.split(':').next().unwrap_or_default(),
+        _ => "",
+    };
+    let (query, fragment) = more.split_once('#').unwrap_or((more, ""));
+    let settings = query.strip_prefix('?').unwrap_or_default().split('&');
+    let is_setting = |it: &&str| SETTINGS.contains(&it.split('=').next().unwrap_or_default());
+    let settings: Vec<&str> = settings.filter(is_setting).collect();
+    let [user, query, fragment] = [
+        (!user.is_empty()).then(|| format!("{user}@")),
+        (!settings.is_empty()).then(|| format!("?{}", settings.join("&"))),
+        (fragment == "insecure").then(|| "#insecure".to_owned()),
+    ]
+    .map(Option::unwrap_or_default);
+    let place = shown(url).split_off(scheme.len());
+    [scheme, &sanitize(&user), &place, &sanitize(&query), &fragment].concat()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{shown, typed};
 
     #[test]
     fn no_password_is_shown_wherever_it_is() {
@@ -47,6 +85,33 @@ mod tests {
             ("redis://a\u{202e}b\n/", r"redis://a\u{202e}b\n/"),
         ] {
             assert_eq!(shown(url), want, "{url}");
+            assert!(!typed(url).contains("s3"), "{url}: {}", typed(url));
+        }
+    }
+
+    #[test]
+    fn what_is_typed_has_all_but_the_password() {
+        for (url, want) in [
+            ("redis://127.0.0.1:6379/", "redis://127.0.0.1:6379/"),
+            ("redis://eyes:s3cret@example:6379/0", "redis://eyes@example:6379/0"),
+            ("redis://:s3c@ret/@example/0?protocol=3", "redis://example/0?protocol=3"),
+            ("rediss://eyes:s3cret@example:1/#insecure", "rediss://eyes@example:1/#insecure"),
+            (
+                "redis+unix:///run/r.sock?db=2&user=eyes&pass=s3cret",
+                "redis+unix:///run/r.sock?db=2&user=eyes",
+            ),
+            ("redis+sentinel://eyes:s3cret@a:1,b/shop/2", "redis+sentinel://eyes@a:1,b/shop/2"),
+            (
+                "postgres://shop:s3cret@db/shop?sslmode=require&password=s3cret&host=/run/pg",
+                "postgres://shop@db/shop?sslmode=require&host=/run/pg",
+            ),
+            (
+                "mysql://root@localhost/shop?socket=/run/my",
+                "mysql://root@localhost/shop?socket=/run/my",
+            ),
+            ("sqlite:orders.db?mode=rwc&key=s3cret", "sqlite:orders.db"),
+        ] {
+            assert_eq!(typed(url), want, "{url}");
         }
     }
 }

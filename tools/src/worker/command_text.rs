@@ -18,7 +18,7 @@ pub fn option(name: &str, value: &str) -> String {
 /// them. Passwords are left out: give them by a file or a variable.
 pub fn site_words(site: &Site, statements: Option<&Path>) -> Vec<String> {
     let assumed = Options::parse_from(["seckill-worker"]).site;
-    let (database, usual) = (address::shown(&site.database), address::shown(&assumed.database));
+    let (database, usual) = (address::typed(&site.database), address::typed(&assumed.database));
     let mut words = Vec::new();
     words.extend((database != usual).then(|| option("database", &database)));
     words.extend(server_words(site));
@@ -46,8 +46,8 @@ pub fn site_words(site: &Site, statements: Option<&Path>) -> Vec<String> {
 
 /// Those that say where the server is, for any of the programs.
 pub fn server_words(site: &Site) -> Vec<String> {
-    let assumed = Options::parse_from(["seckill-worker"]).site.server.without_password();
-    let redis = site.server.without_password();
+    let assumed = Options::parse_from(["seckill-worker"]).site.server.redis;
+    let (redis, assumed) = (address::typed(&site.server.redis), address::typed(&assumed));
     let mut words = Vec::new();
     words.extend((redis != assumed).then(|| option("redis", &redis)));
     for (name, path) in [

@@ -124,20 +124,22 @@ fn a_kept_order_is_off_the_sale_once() {
 
 #[test]
 fn an_order_whose_units_are_sold_again_is_oversold_until_one_is_left() {
-    let mut shop = Shop::saved(Database::sqlite(), "LIMIT 5");
-    shop.loses(&[], |shop| shop.buy("7", "ann", "1"));
-    assert_eq!(shop.run("SECKILL.TRY 7 ben 2 UNITS 5"), Value::Int(0));
-    shop.once(&[]).ended();
-    expect(&shop, &CHECK, 1, &["order 1 of ann"]);
-    shop.resolves(&["1", "--keep"], 0, &["the sale lacks units of it"]);
-    let told = expect(&shop, &CHECK, 0, &["order 1 of voucher 7 is oversold by 1 units"]);
-    shop.run("SECKILL.CANCEL 7 ben 2 KEEP 4");
-    shop.drain(&[]);
-    let again = told.split("when units are left: ").nth(1).expect("a command");
-    shop.pasted(again.lines().next().expect("its line"));
-    assert_eq!(shop.info("7", "left"), "0");
-    let told = expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
-    assert!(!told.contains("oversold"), "{told}");
+    for database in databases() {
+        let mut shop = Shop::saved(database, "LIMIT 5");
+        shop.loses(&[], |shop| shop.buy("7", "ann", "1"));
+        assert_eq!(shop.run("SECKILL.TRY 7 ben 2 UNITS 5"), Value::Int(0));
+        shop.once(&[]).ended();
+        expect(&shop, &CHECK, 1, &["order 1 of ann"]);
+        shop.resolves(&["1", "--keep"], 0, &["the sale lacks units of it"]);
+        let told = expect(&shop, &CHECK, 0, &["order 1 of voucher 7 is oversold by 1 units"]);
+        shop.run("SECKILL.CANCEL 7 ben 2 KEEP 4");
+        shop.drain(&[]);
+        let again = told.split("when units are left: ").nth(1).expect("a command");
+        shop.pasted(again.lines().next().expect("its line"));
+        assert_eq!(shop.info("7", "left"), "0");
+        let told = expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
+        assert!(!told.contains("oversold"), "{told}");
+    }
 }
 
 /// Two payments of an order: one on the server, one in the database.
