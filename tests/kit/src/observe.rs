@@ -15,14 +15,16 @@ pub type Snapshot = BTreeMap<String, (String, i64)>;
 impl Client {
     /// Does a key expire within so many ms, or has one that is not deleted yet? A paused server
     /// counts what a copy or a reload omits. With fields of hashes, if the server gives them times
-    /// to live. Asked by single commands: scripts have no keys of several slots of a cluster.
+    /// to live. Asked by single commands: scripts have no keys of several slots of a cluster. Only
+    /// what a paused server answers is certain, since nothing is deleted between two commands.
     pub fn has_short_lives(&mut self, within_ms: i64, with_fields: bool) -> bool {
         let numbers = |reply: Value| match reply {
             Value::Int(one) => vec![one],
             reply => redis::from_redis_value(reply).expect("times to live"),
         };
+        // What was listed and is gone, -2, has expired meanwhile.
         let is_short =
-            |reply: Value| numbers(reply).iter().any(|left| (0..within_ms).contains(left));
+            |reply: Value| numbers(reply).iter().any(|left| *left != -1 && *left < within_ms);
         let keys: Vec<Vec<u8>> = redis::from_redis_value(self.call(&["KEYS", "*"])).expect("keys");
         // What has expired is counted until it is deleted.
         self.call(&["DBSIZE"]) != Value::Int(keys.len() as i64)
