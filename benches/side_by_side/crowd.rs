@@ -9,13 +9,11 @@ use hdrhistogram::Histogram;
 
 use crate::Result;
 use crate::latency::{histogram, read_some};
-use crate::stand::{Stand, UNLOCK, UNLOCK_AND_SIGNAL, evalsha};
+use crate::stand::{Stand, UNLOCK, evalsha};
 use crate::wire::{SILENCE_MAX, connect, request};
 
 pub const LOCK: &str = "lock:order:1000001";
 pub const LEASE_MS: &str = "60000";
-/// The list of signals for clients that wait with BLPOP.
-const SIGNAL: &str = "lock-signal:order:1000001";
 
 /// How to wait for a lock.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,12 +21,10 @@ pub enum Manner {
     Line,
     Spin50,
     Spin1,
-    Signal,
     Token,
 }
 
-pub const MANNERS: [Manner; 5] =
-    [Manner::Line, Manner::Spin50, Manner::Spin1, Manner::Signal, Manner::Token];
+pub const MANNERS: [Manner; 4] = [Manner::Line, Manner::Spin50, Manner::Spin1, Manner::Token];
 
 impl Manner {
     pub fn label(self) -> &'static str {
@@ -36,7 +32,6 @@ impl Manner {
             Self::Line => "LOCK.ACQUIRE .. BLOCK",
             Self::Spin50 => "SET NX every 50 ms",
             Self::Spin1 => "SET NX every 1 ms",
-            Self::Signal => "SET NX, then BLPOP of a signal",
             Self::Token => "BLPOP of the one token",
         }
     }
@@ -47,11 +42,6 @@ impl Manner {
         match self {
             Self::Line => (waiting_request(token), request(&release(false, LOCK, token))),
             Self::Spin50 | Self::Spin1 => (set, request(&release(true, LOCK, token))),
-            Self::Signal => {
-                let mut words = evalsha(UNLOCK_AND_SIGNAL, &[LOCK, SIGNAL]);
-                words.extend([token, LEASE_MS].map(str::to_owned));
-                (set, request(&words))
-            }
             Self::Token => (request(&["BLPOP", LOCK, "0"]), request(&["LPUSH", LOCK, "1"])),
         }
     }
@@ -59,12 +49,12 @@ impl Manner {
     fn is_acquired(self, reply: &[u8]) -> bool {
         match self {
             Self::Line => reply == b":1\r\n",
-            Self::Spin50 | Self::Spin1 | Self::Signal => reply == b"+OK\r\n",
+            Self::Spin50 | Self::Spin1 => reply == b"+OK\r\n",
             Self::Token => reply.starts_with(b"*2\r\n"),
         }
     }
 
-    /// How long a client sleeps after a refusal; none if it waits for a signal.
+    /// How long a client sleeps after a refusal; none if it is never refused.
     fn sleep(self) -> Option<Duration> {
         match self {
             Self::Spin50 => Some(Duration::from_millis(50)),
@@ -75,7 +65,7 @@ impl Manner {
 
     /// Pushes the only token, for which BLPOP waits.
     fn prepare(self, stand: &mut Stand) -> Result<()> {
-        let () = stand.run(&["DEL", LOCK, SIGNAL])?;
+        let () = stand.run(&["DEL", LOCK])?;
         if self == Self::Token {
             let () = stand.run(&["LPUSH", LOCK, "1"])?;
         }
@@ -111,8 +101,6 @@ enum Phase {
     Asked,
     /// Was refused, and tries again at this time.
     Sleeps(Instant),
-    /// Was refused, and tries again after the next reply.
-    Listens,
     Releases,
 }
 
@@ -180,7 +168,7 @@ impl Crowd {
                     Phase::Done => continue,
                     Phase::Sleeps(until) if now >= until => self.ask(number, false)?,
                     Phase::Sleeps(_) => {}
-                    Phase::Asked | Phase::Listens | Phase::Releases => {
+                    Phase::Asked | Phase::Releases => {
                         if self.hear(number)? {
                             heard = now;
                         }
@@ -214,18 +202,11 @@ impl Crowd {
         let Some(reply) = read_some(&mut member.stream)? else { return Ok(false) };
         match member.phase {
             Phase::Asked if self.manner.is_acquired(&reply) => self.enter(number)?,
-            Phase::Asked if reply == b"$-1\r\n" => {
-                if let Some(time) = self.manner.sleep() {
-                    member.phase = Phase::Sleeps(Instant::now() + time);
-                } else {
-                    member.stream.write_all(&request(&["BLPOP", SIGNAL, "60"]))?;
-                    member.phase = Phase::Listens;
-                    self.count.commands += 1;
-                }
-            }
-            Phase::Listens => self.ask(number, false)?,
             Phase::Releases if reply == b":1\r\n" => member.phase = Phase::Done,
-            _ => return Err(format!("answered \"{}\"", reply.escape_ascii()).into()),
+            _ => match self.manner.sleep().filter(|_| reply == b"$-1\r\n") {
+                Some(time) => member.phase = Phase::Sleeps(Instant::now() + time),
+                None => return Err(format!("answered \"{}\"", reply.escape_ascii()).into()),
+            },
         }
         Ok(true)
     }

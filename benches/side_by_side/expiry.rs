@@ -1,5 +1,5 @@
 //! Very many holds due in the same millisecond: how long until all are released, and how long
-//! other clients wait for a PING meanwhile; and fewer, whose units go to orders in the queue.
+//! other clients wait for a PING meanwhile.
 
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -32,17 +32,14 @@ const DEADLINE_MS: i64 = 1_700_000_000_000;
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
     let mut table = Table::new(TITLE, &["holds"], &[]);
-    let into_line = size.holds / 100;
-    let line = format!(", into a line of {}", thousands(size.orders_weighed));
-    let rows = AOF.map(|(aof, with)| (aof, with, size.holds, 0));
-    let lines = [(false, line.as_str(), into_line, size.orders_weighed)];
-    for (aof, with, orders, waiting) in rows.into_iter().chain(lines) {
+    let orders = size.holds;
+    for (aof, with) in AOF {
         let mut stand = Stand::new(aof)?;
         SALE.open(&mut stand, orders)?;
-        fill(&mut stand, orders, waiting)?;
+        fill(&mut stand, orders)?;
         let mut pinger = connect(&stand.socket)?;
         let idle = ping_while(&mut pinger, |since| Ok(since < IDLE))?;
-        let [holds, line_key] = [key("hold"), key("wait")];
+        let holds = key("hold");
         let start = Instant::now();
         // The module notices the key when it gets this name: now all holds are due.
         let () = stand.run(&["RENAME", "prepared", &holds])?;
@@ -50,14 +47,11 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
             if since > GIVE_UP_AFTER {
                 return Err("the holds were not released".into());
             }
-            // Orders that are promoted are held again.
-            let due: usize = stand.run(&["ZCOUNT", &holds, "0", &DEADLINE_MS.to_string()])?;
-            let in_queue: usize = stand.run(&["ZCARD", &line_key])?;
-            Ok(due > 0 || in_queue > waiting.saturating_sub(orders))
+            let due: usize = stand.run(&["ZCARD", &holds])?;
+            Ok(due > 0)
         })?;
         let took = start.elapsed().as_secs_f64() * 1e3;
-        let served = orders.min(waiting);
-        SALE.prove(&mut stand, [orders - served, served, 0])?;
+        SALE.prove(&mut stand, [orders, 0, 0])?;
         let ms = |waits: &Histogram<u64>, quantile| micros(waits, quantile) / 1e3;
         let waits = [
             ("all released in", took),
@@ -77,35 +71,24 @@ fn key(kind: &str) -> String {
     format!("seckill:{kind}:{}", SALE.voucher)
 }
 
-/// Writes the keys of a sale in which every order is held, and others wait, with plain commands,
-/// since a try can't place a hold that is already due. The holds key does not have its real name
-/// yet.
-fn fill(stand: &mut Stand, orders: usize, waiting: usize) -> Result<()> {
-    // First, or the line is served from what is left.
+/// Writes the keys of a sale in which every order is held with plain commands, since a try can't
+/// place a hold that is already due. The holds key does not have its real name yet.
+fn fill(stand: &mut Stand, orders: usize) -> Result<()> {
     let () = stand.run(&["SET", &key("stock"), "0"])?;
-    let all: Vec<usize> = (0..orders + waiting).collect();
+    let all: Vec<usize> = (0..orders).collect();
     for some in all.chunks(ORDERS_A_COMMAND) {
-        let keys = [("HSET", "book"), ("HSET", "units"), ("SADD", "order"), ("ZADD", "wait")];
-        let commands = keys.map(|(name, kind)| vec![name.to_owned(), key(kind)]);
-        let [mut book, mut units, mut buyers, mut line] = commands;
+        let keys = [("HSET", key("book")), ("HSET", key("units")), ("SADD", key("order"))];
+        let [mut book, mut units, mut buyers] = keys.map(|(name, key)| vec![name.to_owned(), key]);
         let mut holds = vec!["ZADD".to_owned(), "prepared".to_owned()];
         for n in some {
             let [user, order] = [FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
-            let is_held = *n < orders;
-            let (state, of_waiting) = if is_held { ("held", "") } else { ("waiting", ",waiting1") };
-            book.extend([order.clone(), format!("{state}:1:{DEADLINE_MS}:{user}")]);
-            units.extend([user.clone(), format!("1{of_waiting}:{order}")]);
-            if is_held {
-                buyers.push(user);
-                holds.extend([DEADLINE_MS.to_string(), order]);
-            } else {
-                line.extend([(n + 1).to_string(), order]);
-            }
+            book.extend([order.clone(), format!("held:1:{DEADLINE_MS}:{user}")]);
+            units.extend([user.clone(), format!("1:{order}")]);
+            buyers.push(user);
+            holds.extend([DEADLINE_MS.to_string(), order]);
         }
-        for command in [book, units, buyers, holds, line] {
-            if command.len() > 2 {
-                let () = stand.run(&command)?;
-            }
+        for command in [book, units, buyers, holds] {
+            let () = stand.run(&command)?;
         }
     }
     Ok(())

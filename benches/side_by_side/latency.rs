@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 
 use crate::Result;
 use crate::options::Size;
-use crate::stand::Stand;
+use crate::stand::{Stand, keys};
 use crate::table::{Table, in_rounds, median};
 use crate::tries::{FIRST_ORDER, FIRST_USER, GET, Outcome, SCRIPT, TRY, Try, load};
 use crate::wire::{Load, SILENCE_MAX, check, connect};
@@ -52,13 +52,13 @@ fn one_outcome(
     let tries: Vec<Try> = (0..size.unpipelined)
         .map(|n| Try { voucher: VOUCHER, user: FIRST_USER + n, order: FIRST_ORDER + n })
         .collect();
-    let spelled = |who: &&str| load(&stand, who, outcome, &tries, (1, 1), stock);
+    let spelled = |who: &&str| load(who, outcome, &tries, (1, 1), stock);
     let loads: Vec<Load> = contenders.iter().map(spelled).collect();
     let mut crowd = Crowd::connect(&stand)?;
     let mut waits = contenders.iter().map(|_| histogram()).collect::<Result<Vec<_>>>()?;
     let mut turns = 0;
     let rates = in_rounds(size.rounds, contenders.len(), |place| {
-        let [stock_key, buyers, orders] = stand.keys(VOUCHER);
+        let [stock_key, buyers, orders] = keys(VOUCHER);
         let () = stand.run(&["DEL", &buyers, &orders])?;
         let () = stand.run(&["SET", &stock_key, &stock.to_string()])?;
         let (rate, turn) = crowd.rush(&loads[place])?;

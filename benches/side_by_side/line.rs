@@ -1,24 +1,23 @@
-//! Locks with a waiting line: a lock without contention, hand-overs with many contenders, holders
-//! that die, and what ten thousand waiters cost other clients.
+//! Locks with a waiting line: hand-overs with many contenders, holders that die, and the memory of
+//! ten thousand waiters.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use crate::Result;
-use crate::crowd::{Crowd, LEASE_MS, LOCK, MANNERS, Manner, release, token, waiting_request};
+use crate::crowd::{Crowd, LEASE_MS, LOCK, MANNERS, Manner, token, waiting_request};
 use crate::latency::{histogram, micros, read_some};
 use crate::options::Size;
 use crate::stand::Stand;
-use crate::table::{Costs, Table, costs, in_rounds, median, thousands};
-use crate::wire::{Load, PIPELINE, SILENCE_MAX, connect, ping, request};
+use crate::table::{Costs, Table, in_rounds, median, thousands};
+use crate::wire::{SILENCE_MAX, connect, ping, request};
 
-pub const HAND_OVERS: &str = "hand-overs per second";
-pub const BURST: &str = "64 contenders for one lock";
-pub const KILLED: &str = "Holders that die";
+const HAND_OVERS: &str = "hand-overs per second";
+const BURST: &str = "64 contenders for one lock";
+const KILLED: &str = "Holders that die";
 const CONTENDERS: usize = 64;
 const BURSTS: usize = 5;
-const PINGS: usize = 20_000;
 
 const BURST_NOTE: &str = "\
 Each contender has its own connection and does no work while it holds the lock, so only the lock
@@ -26,16 +25,12 @@ is measured:
 
 - *LOCK.ACQUIRE .. BLOCK*: this module.
 - *SET NX every 50 ms*, *every 1 ms*: polling, released by the usual unlock script.
-- *SET NX, then BLPOP of a signal*: released by a script that also pushes to a list, as libraries
-  do.
 - *BLPOP of the one token*: the client that pops the only element of a list holds the lock. It
   has no owner and no lease: if a holder dies, all others wait forever.
 
 A hand-over is an acquisition by a client other than the previous owner. The time in the queue is
 that from the first request to the acquisition. Server CPU is that of the main thread, divided
-by the hand-overs. All clients ask at the same moment, each once:
-
-![Hand-overs per second](lock-line.svg)";
+by the hand-overs. All clients ask at the same moment, each once.";
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
     let mut burst = Table::new(BURST, &["manner"], &[]);
@@ -43,36 +38,7 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
     for manner in MANNERS {
         burst.push(manner.label(), contention(size, manner)?);
     }
-    Ok(vec![pairs(size)?, burst, killed(size)?, in_queue(size)?])
-}
-
-/// An acquisition and its release by a single client.
-fn pairs(size: &Size) -> Result<Table> {
-    const MODULE: &str = "LOCK.ACQUIRE, LOCK.RELEASE";
-    const SCRIPT: &str = "SET NX PX, unlock script";
-    let mut table = Table::new("Without contention", &[""], &[(SCRIPT, MODULE)]);
-    table.note =
-        "Server CPU of an acquisition and its release together, pipelined, in microseconds.".into();
-    let owner = &token(0);
-    let locks: Vec<String> = (0..1_000).map(|n| format!("lock:order:{}", 1_000_001 + n)).collect();
-    let loads = [false, true].map(|is_script| {
-        let mut load = Load::in_order(PIPELINE);
-        for lock in &locks {
-            match is_script {
-                true => load.push(&["SET", lock, owner, "NX", "PX", LEASE_MS], "+OK\r\n"),
-                false => load.push(&["LOCK.ACQUIRE", lock, owner, LEASE_MS], ":1\r\n"),
-            }
-            load.push(&release(is_script, lock, owner), ":1\r\n");
-        }
-        load
-    });
-    let mut stand = Stand::new(false)?;
-    let passes = size.unpipelined.div_ceil(locks.len());
-    let costs = costs(size.rounds, &[MODULE, SCRIPT], |place| {
-        Ok(stand.measure(&loads[place], passes)? / locks.len() as f64)
-    })?;
-    table.push("acquired and released", costs);
-    Ok(table)
+    Ok(vec![burst, killed(size)?, in_queue(size)?])
 }
 
 /// The medians of the rounds, all on the same server and connections.
@@ -178,11 +144,9 @@ fn next_holder(line: &mut Vec<UnixStream>) -> Result<UnixStream> {
     Err("nobody got the lock of a holder who is gone".into())
 }
 
-/// The memory of a waiter, and the times of another client's PING.
+/// The memory of a waiter.
 fn in_queue(size: &Size) -> Result<Table> {
     let mut stand = Stand::new(false)?;
-    let mut pinger = connect(&stand.socket)?;
-    let alone = pings(&mut pinger, || Ok(()))?;
     let () = stand.run(&["SET", LOCK, "first"])?;
     let bounds = format!("{0} {0} {0}", size.in_queue);
     let () = stand.run(&["CONFIG", "SET", "seckill.lock-waiters-max", &bounds])?;
@@ -190,48 +154,17 @@ fn in_queue(size: &Size) -> Result<Table> {
         (0..size.in_queue).map(|_| connect(&stand.socket)).collect::<Result<_>>()?;
     // A connection only has its buffers after its first command.
     streams.iter_mut().try_for_each(ping)?;
-    let memory = |stand: &mut Stand| Ok(stand.info("memory", "used_memory")?.parse::<f64>()?);
-    let before: f64 = memory(&mut stand)?;
+    let before = stand.used_memory()?;
     for (number, stream) in streams.iter_mut().enumerate() {
         stream.write_all(&waiting_request(&token(number)))?;
     }
     wait_for_line(&mut stand, size.in_queue)?;
-    let after: Result<f64> = memory(&mut stand);
-    let kilobytes = (after? - before) / size.in_queue as f64 / 1024.0;
-    let waiting = pings(&mut pinger, || Ok(()))?;
-    let () = stand.run(&["LOCK.RELEASE", LOCK, "first"])?;
-    let mut holders = streams.iter_mut().enumerate();
-    let handed_over = pings(&mut pinger, || {
-        // The holder releases: one hand-over per PING, as long as there are waiters.
-        let Some((number, stream)) = holders.next() else { return Ok(()) };
-        let mut reply = [0; 4];
-        stream.read_exact(&mut reply)?;
-        if &reply != b":1\r\n" {
-            return Err("a waiter was not served in its turn".into());
-        }
-        Ok(stream.write_all(&request(&release(false, LOCK, &token(number))))?)
-    })?;
+    let kilobytes = (stand.used_memory()? - before) / size.in_queue as f64 / 1024.0;
     let title = format!("{} clients in the queue", thousands(size.in_queue));
     let mut table = Table::new(title, &[""], &[]);
-    table.note = format!(
-        "A waiter needs {kilobytes:.1} KB beyond its connection. Nearly all of that is the reply \
-         buffers that the\nserver gives every client that a module blocks.\n\n\
-         PING of another client, in microseconds:"
-    );
-    table.push("nobody waits", alone);
-    table.push("they wait", waiting);
-    table.push("the lock is handed over before each PING", handed_over);
+    table.note = "A waiter needs this beyond its connection. Nearly all of that is the reply \
+                  buffers that the\nserver gives every client that a module blocks."
+        .to_owned();
+    table.push("memory per waiter", vec![("KB", kilobytes)]);
     Ok(table)
-}
-
-/// One PING after the other, each right after `beside`.
-fn pings(pinger: &mut UnixStream, mut beside: impl FnMut() -> Result<()>) -> Result<Costs> {
-    let mut took = histogram()?;
-    for _ in 0..PINGS {
-        beside()?;
-        let start = Instant::now();
-        ping(pinger)?;
-        took.record(start.elapsed().as_nanos() as u64)?;
-    }
-    Ok(vec![("p50", micros(&took, 0.5)), ("p99", micros(&took, 0.99))])
 }

@@ -7,7 +7,7 @@
 //! In reading order: `options`, `harness` (shared with the tests: servers in new directories),
 //! `wire` (loads and pipelines), `stand` (a server, its scripts and its clock), `table` (turns,
 //! rounds, figures); then what is measured: `tries`, `latency`, `managed`, `carts`, `waiting`,
-//! `expiry`, `line` with `crowd`; then `page` and `plots`.
+//! `expiry`, `line` with `crowd`; then `page`.
 
 use kit::harness;
 
@@ -20,7 +20,6 @@ mod machine;
 mod managed;
 mod options;
 mod page;
-mod plots;
 mod stand;
 mod table;
 mod tries;
@@ -41,13 +40,11 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Part = (&'static str, fn(&Size) -> Result<Vec<Table>>);
 
 /// In the order of the pages.
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 12] = [
     ("tries", tries::decided),
-    ("cluster", tries::in_cluster),
     ("batches", tries::in_batches),
     ("full-batches", managed::full_batches),
     ("latency", latency::measure),
-    ("growth", tries::growing),
     ("managed", managed::sold_out),
     ("managed-turns", managed::in_turn),
     ("managed-changes", managed::changes),
@@ -101,7 +98,6 @@ fn run(options: &Options) -> Result<()> {
         fs::create_dir_all(&dir)?;
         for page in &pages {
             fs::write(dir.join(page.file), page.text())?;
-            plots::write(page, &dir)?;
         }
         println!("\nWritten to {}", dir.display());
     }

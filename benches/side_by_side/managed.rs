@@ -298,12 +298,12 @@ fn weigh(orders: usize, command: &str) -> Result<Vec<(String, f64)>> {
     // Lets the connections allocate their buffers before the first measurement.
     let nobody = sale.load(&["SECKILL.CANCEL".to_owned()], 0..orders.min(1_000), ":0\r\n");
     stand.send(&nobody)?;
-    let empty: f64 = stand.info("memory", "used_memory")?.parse()?;
+    let empty = stand.used_memory()?;
     sale.sell(&mut stand, orders)?;
     if !command.is_empty() {
         stand.send(&sale.load(&[command.to_owned()], 0..orders, ":1\r\n"))?;
     }
-    let grown = stand.info("memory", "used_memory")?.parse::<f64>()? - empty;
+    let grown = stand.used_memory()? - empty;
     let keys = ["book", "units", "order", "hold"].map(|kind| format!("seckill:{kind}:<v>"));
     let mut seen = Vec::new();
     for name in keys.into_iter().chain(STREAMS.map(str::to_owned)) {

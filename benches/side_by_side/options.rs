@@ -12,7 +12,7 @@ pub struct Options {
     #[arg(long)]
     pub smoke: bool,
 
-    /// Where the pages and the plots go; docs/bench by default for a whole run
+    /// Where the pages go; docs/bench by default for a whole run
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
@@ -52,9 +52,6 @@ pub struct Size {
     pub accepted: usize,
     /// Tries with one command in flight a connection, and locks acquired by a single client.
     pub unpipelined: usize,
-    /// Accepted tries into a buyers set of a given size: few, so that the size hardly changes.
-    pub grown: usize,
-    pub buyers: &'static [usize],
     /// Orders of managed sales that are sold out.
     pub orders_sold: &'static [usize],
     /// Orders whose memory is measured.
@@ -70,8 +67,6 @@ const WHOLE: Size = Size {
     losing: 200_000,
     accepted: 30_000,
     unpipelined: 60_000,
-    grown: 10_000,
-    buyers: &[1_000, 10_000, 100_000, 1_000_000],
     orders_sold: &[1_000, 10_000, 100_000],
     orders_weighed: 100_000,
     holds: 1_000_000,
@@ -83,8 +78,6 @@ const SMOKE: Size = Size {
     losing: 5_000,
     accepted: 2_000,
     unpipelined: 2_000,
-    grown: 1_000,
-    buyers: &[1_000, 10_000],
     orders_sold: &[1_000, 10_000],
     orders_weighed: 2_000,
     holds: 50_000,

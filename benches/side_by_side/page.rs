@@ -6,7 +6,7 @@ use crate::managed::{
     ALONE, CHANGES, COMMAND, EIGHT, HELD_FIRST, IN_TURN, MANY, SAME_WORK, SOLD_OUT,
 };
 use crate::table::{Table, figure};
-use crate::tries::{BATCHES, CLUSTER, DECIDED, GET, MTRY, NATIVE, SCRIPT, TRY};
+use crate::tries::{BATCHES, DECIDED, GET, MTRY, NATIVE, SCRIPT, TRY};
 
 /// A page of docs/bench.
 pub struct Page {
@@ -15,8 +15,6 @@ pub struct Page {
     /// Where and when it was measured.
     pub place: String,
     pub tables: Vec<Table>,
-    /// Plots at its end, and what each shows.
-    plots: &'static [(&'static str, &'static str)],
 }
 
 pub const TRIES: Page = Page {
@@ -24,7 +22,7 @@ pub const TRIES: Page = Page {
     start: "\
 # What a try costs
 
-`make bench` writes this page and the plots.
+`make bench` writes this page.
 
 - *script*: the usual Lua script, by EVALSHA.
 - *one-line script*: `return redis.call('SECKILL.TRY', ...)` instead of the usual one, by
@@ -42,24 +40,17 @@ pub const TRIES: Page = Page {
 
 All contenders take turns on one server in one run, and each reply is checked. Absolute times
 depend on the machine; the ratios hardly do. Losing tries find 1,000 users who have bought,
-duplicates are tries of these users, and accepted tries fill an empty sale. The cluster is one
-node with all slots; there the script declares its keys.
+duplicates are tries of these users, and accepted tries fill an empty sale.
 ",
     place: String::new(),
     tables: Vec::new(),
-    plots: &[
-        ("bars.svg", "Server CPU per try, by outcome and contender"),
-        ("growth.svg", "Server CPU per try as the set of buyers grows"),
-        ("managed.svg", "Server CPU per command on a managed sale"),
-    ],
 };
 
 pub const LOCKS: Page = Page {
     file: "lock-line.md",
-    start: "# What a lock costs\n\n`make bench` writes this page and the plot.\n",
+    start: "# What a lock costs\n\n`make bench` writes this page.\n",
     place: String::new(),
     tables: Vec::new(),
-    plots: &[],
 };
 
 pub const SERVERS: Page = Page {
@@ -75,7 +66,6 @@ turns; the one named here is the first.
 ",
     place: String::new(),
     tables: Vec::new(),
-    plots: &[],
 };
 
 impl Page {
@@ -86,10 +76,6 @@ impl Page {
     pub fn text(&self) -> String {
         let mut text = format!("{}\n{}\n", self.start, self.place);
         text.extend(self.tables.iter().map(Table::markdown));
-        if !self.plots.is_empty() {
-            text += "\n## Plots\n";
-        }
-        text.extend(self.plots.iter().map(|(file, shows)| format!("\n![{shows}]({file})\n")));
         text
     }
 
@@ -112,7 +98,7 @@ type Target = (&'static str, &'static str, &'static str, &'static str, &'static 
 const LEAST: &str = "at least";
 const MOST: &str = "at most";
 
-const TARGETS: [Target; 26] = [
+const TARGETS: [Target; 25] = [
     (DECIDED, "sold out", SCRIPT, TRY, LEAST, 4.0),
     (DECIDED, "sold out", TRY, GET, MOST, 1.5),
     (DECIDED, "sold out", NATIVE, TRY, MOST, 1.3),
@@ -121,7 +107,6 @@ const TARGETS: [Target; 26] = [
     (DECIDED, "accepted", SCRIPT, TRY, LEAST, 2.1),
     (DECIDED, "accepted", NATIVE, TRY, MOST, 1.15),
     (DECIDED, "accepted, AOF everysec", SCRIPT, TRY, LEAST, 1.75),
-    (CLUSTER, "sold out", "script, declared keys", TRY, LEAST, 3.3),
     (BATCHES, "sold out, 32 per command", SCRIPT, MTRY, LEAST, 9.0),
     (BATCHES, "accepted, 32 per command", SCRIPT, MTRY, LEAST, 3.8),
     (SOLD_OUT, "1,000", HELD_FIRST, TRY, MOST, 2.0),

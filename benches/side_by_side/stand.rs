@@ -6,28 +6,25 @@ use std::path::PathBuf;
 use redis::Connection;
 
 use crate::Result;
-use crate::harness::{Builder, Server, wait_for};
+use crate::harness::Server;
 use crate::wire::{Lanes, Load};
 
 /// seckill.lua, and the same as a single call of SECKILL.TRY.
 pub const BUY: &str = include_str!("../../tools/src/rush/seckill.lua");
 pub const BUY_ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
-/// seckill.lua with its keys declared, as a cluster demands.
-pub const BUY_DECLARED: &str = include_str!("scripts/try_declared.lua");
 /// Many tries in one script.
 pub const BUY_BATCH: &str = include_str!("scripts/try_batch.lua");
-/// unlock.lua, and one that also signals a client that waits with BLPOP.
+/// unlock.lua.
 pub const UNLOCK: &str = include_str!("../../tests/it/unlock.lua");
-pub const UNLOCK_AND_SIGNAL: &str = include_str!("scripts/unlock_and_signal.lua");
 /// What the commands on a managed voucher do.
 pub const MANAGED_TRY: &str = include_str!("scripts/managed_try.lua");
 pub const MANAGED_TRYALL: &str = include_str!("scripts/managed_tryall.lua");
 pub const MANAGED_CONFIRM: &str = include_str!("scripts/managed_confirm.lua");
 pub const MANAGED_CANCEL: &str = include_str!("scripts/managed_cancel.lua");
 
-const SCRIPTS: [&str; 10] = [
-    BUY, BUY_ONE_LINE, BUY_DECLARED, BUY_BATCH, UNLOCK, UNLOCK_AND_SIGNAL, MANAGED_TRY,
-    MANAGED_TRYALL, MANAGED_CONFIRM, MANAGED_CANCEL,
+const SCRIPTS: [&str; 8] = [
+    BUY, BUY_ONE_LINE, BUY_BATCH, UNLOCK, MANAGED_TRY, MANAGED_TRYALL, MANAGED_CONFIRM,
+    MANAGED_CANCEL,
 ];
 
 /// The words that call a script with these keys, before its arguments.
@@ -37,11 +34,16 @@ pub fn evalsha(script: &str, keys: &[&str]) -> Vec<String> {
     words.into_iter().chain(keys.iter().map(|key| (*key).to_owned())).collect()
 }
 
+/// The keys of an unmanaged voucher: its stock, its buyers, its stream of orders.
+pub fn keys(voucher: usize) -> [String; 3] {
+    let stream = "stream.orders".to_owned();
+    [format!("seckill:stock:{voucher}"), format!("seckill:order:{voucher}"), stream]
+}
+
 pub struct Stand {
     pub control: Connection,
     pub socket: PathBuf,
     lanes: Lanes,
-    is_cluster: bool,
     /// Ends when this is dropped.
     _server: Server,
 }
@@ -51,25 +53,9 @@ pub const AOF: [(bool, &str); 2] = [(false, ""), (true, ", AOF everysec")];
 
 impl Stand {
     pub fn new(aof: bool) -> Result<Self> {
-        let aof = format!("appendonly {}", if aof { "yes" } else { "no" });
-        Self::start(Server::with().config(aof), false)
-    }
-
-    /// The only node of a cluster.
-    pub fn cluster_node() -> Result<Self> {
-        // The harness starts cluster servers on a port; lanes need a socket.
-        let mut stand = Self::start(Server::with().cluster().config("unixsocket socket"), true)?;
-        let () = stand.run(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"])?;
-        wait_for("the cluster to be up", || {
-            let info: String = stand.run(&["CLUSTER", "INFO"]).ok()?;
-            info.contains("cluster_state:ok").then_some(())
-        })?;
-        Ok(stand)
-    }
-
-    fn start(server: Builder, is_cluster: bool) -> Result<Self> {
         // No snapshot and no AOF rewrite: a fork during a turn would count as its cost.
-        let server = server
+        let server = Server::with()
+            .config(format!("appendonly {}", if aof { "yes" } else { "no" }))
             .config("appendfsync everysec")
             .config("auto-aof-rewrite-percentage 0")
             .config("maxclients 11000")
@@ -81,16 +67,7 @@ impl Stand {
         }
         let socket = server.dir().join("socket");
         let lanes = Lanes::connect(&socket)?;
-        Ok(Self { control, socket, lanes, is_cluster, _server: server })
-    }
-
-    /// The keys of an unmanaged voucher: its stock, its buyers, its stream of orders.
-    pub fn keys(&self, voucher: usize) -> [String; 3] {
-        let (name, stream) = match self.is_cluster {
-            false => (voucher.to_string(), "stream.orders".to_owned()),
-            true => (format!("{{{voucher}}}"), format!("stream.orders:{{{voucher}}}")),
-        };
-        [format!("seckill:stock:{name}"), format!("seckill:order:{name}"), stream]
+        Ok(Self { control, socket, lanes, _server: server })
     }
 
     /// Sends a load without measuring.
@@ -116,6 +93,10 @@ impl Stand {
     pub fn info(&mut self, section: &str, field: &str) -> Result<String> {
         let info: redis::InfoDict = redis::cmd("INFO").arg(section).query(&mut self.control)?;
         info.get(field).ok_or_else(|| format!("INFO {section} has no {field}").into())
+    }
+
+    pub fn used_memory(&mut self) -> Result<f64> {
+        Ok(self.info("memory", "used_memory")?.parse()?)
     }
 
     /// Sets whether the server answers seckill.lua natively.

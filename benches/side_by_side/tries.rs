@@ -1,10 +1,10 @@
-//! Tries on unmanaged vouchers, by every contender that decides them: pipelined, in a cluster, many
-//! in one command, on several servers, with growing sets of buyers.
+//! Tries on unmanaged vouchers, by every contender that decides them: pipelined, many in one
+//! command, on several servers.
 
 use crate::Result;
 use crate::options::Size;
-use crate::stand::{AOF, BUY, BUY_BATCH, BUY_DECLARED, BUY_ONE_LINE, Stand, evalsha};
-use crate::table::{Costs, Table, costs, thousands};
+use crate::stand::{AOF, BUY, BUY_BATCH, BUY_ONE_LINE, Stand, evalsha, keys};
+use crate::table::{Costs, Table, costs};
 use crate::wire::{Load, PIPELINE};
 
 pub const SCRIPT: &str = "script";
@@ -14,19 +14,11 @@ pub const MTRY: &str = "SECKILL.MTRY";
 pub const GET: &str = "GET";
 const ONE_LINE: &str = "one-line script";
 const GET_WITH_SCRIPTS: &str = "GET, scripts set";
-const DECLARED: &str = "script, declared keys";
-const TRYKEYS: &str = "SECKILL.TRYKEYS";
 const BATCH: &str = "batch script";
 
 pub const DECIDED: &str = "Server CPU per try, in microseconds";
 pub const BATCHES: &str = "Server CPU per try of many in one command, in microseconds";
-pub const CLUSTER: &str =
-    "Server CPU per try in a cluster, in microseconds, with 80 commands in flight";
-pub const GROWTH: &str = "Server CPU per try as the set of buyers grows, in microseconds";
 
-/// Commands in flight per connection to a cluster: fewer, since the script's commands are longer
-/// with their keys, and a batch of them must also fit into one read of the server.
-const CLUSTER_DEPTH: usize = 80;
 const TRIES_PER_COMMAND: [usize; 3] = [8, 32, 128];
 
 const VOUCHER: usize = 7;
@@ -94,16 +86,14 @@ impl Try {
 }
 
 /// One command of a contender, which decides these tries.
-fn words(stand: &Stand, who: &str, tries: &[Try]) -> Vec<String> {
+fn words(who: &str, tries: &[Try]) -> Vec<String> {
     let voucher = tries[0].voucher;
-    let keys = stand.keys(voucher);
+    let keys = keys(voucher);
     let keys = keys.each_ref().map(|key| key.as_str());
     let mut words = match who {
         SCRIPT | NATIVE => evalsha(BUY, &[]),
         ONE_LINE => evalsha(BUY_ONE_LINE, &[]),
-        DECLARED => evalsha(BUY_DECLARED, &keys),
         BATCH => evalsha(BUY_BATCH, &keys),
-        TRYKEYS => [TRYKEYS].iter().chain(&keys).map(|word| (*word).to_owned()).collect(),
         GET | GET_WITH_SCRIPTS => return vec!["GET".to_owned(), keys[0].to_owned()],
         command => vec![command.to_owned()],
     };
@@ -115,7 +105,6 @@ fn words(stand: &Stand, who: &str, tries: &[Try]) -> Vec<String> {
 /// The tries of one outcome as commands of a contender, of which those that can decide many get
 /// `each` of them, with as many tries in flight as for the others.
 pub fn load(
-    stand: &Stand,
     who: &str,
     outcome: Outcome,
     tries: &[Try],
@@ -131,7 +120,7 @@ pub fn load(
             _ if is_batch => format!("*{}\r\n{}", tries.len(), outcome.reply().repeat(tries.len())),
             _ => outcome.reply().to_owned(),
         };
-        load.push(&words(stand, who, tries), &reply);
+        load.push(&words(who, tries), &reply);
     }
     load
 }
@@ -147,7 +136,6 @@ struct Tries {
 
 impl Tries {
     fn new(
-        stand: &Stand,
         size: &Size,
         outcome: Outcome,
         contenders: &[&'static str],
@@ -159,7 +147,7 @@ impl Tries {
         };
         let stock = outcome.stock(tries);
         let all: Vec<Try> = (0..tries).map(|n| Try::number(n, outcome)).collect();
-        let spelled = |&who| (who, load(stand, who, outcome, &all, shape, stock));
+        let spelled = |&who| (who, load(who, outcome, &all, shape, stock));
         let contenders = contenders.iter().map(spelled).collect();
         Self { outcome, contenders, stock, tries, passes }
     }
@@ -184,7 +172,7 @@ impl Tries {
 
     /// Sets up the sale: accepted tries find an empty one, the others one with buyers.
     fn open(&self, stand: &mut Stand) -> Result<()> {
-        let [stock, buyers, orders] = stand.keys(VOUCHER);
+        let [stock, buyers, orders] = keys(VOUCHER);
         let () = stand.run(&["DEL", &buyers, &orders])?;
         let () = stand.run(&["SET", &stock, &self.stock.to_string()])?;
         if self.outcome == Outcome::Accepted {
@@ -196,7 +184,7 @@ impl Tries {
 
     /// The replies were checked already; this checks that the keys agree with them.
     fn prove(&self, stand: &mut Stand, units: usize) -> Result<()> {
-        let [stock, buyers, orders] = stand.keys(VOUCHER);
+        let [stock, buyers, orders] = keys(VOUCHER);
         let left: usize = stand.run(&["GET", &stock])?;
         let bought: usize = stand.run(&["SCARD", &buyers])?;
         let entries: usize = stand.run(&["XLEN", &orders])?;
@@ -216,7 +204,7 @@ fn of_outcome(
     contenders: &[&'static str],
     shape: (usize, usize),
 ) -> Result<Costs> {
-    let tries = Tries::new(stand, size, outcome, contenders, shape);
+    let tries = Tries::new(size, outcome, contenders, shape);
     costs(size.rounds, contenders, |place| tries.turn(stand, place))
 }
 
@@ -230,17 +218,6 @@ pub fn decided(size: &Size) -> Result<Vec<Table>> {
             let costs = of_outcome(&mut stand, size, outcome, &contenders, (PIPELINE, 1))?;
             table.push(format!("{}{with}", outcome.label()), costs);
         }
-    }
-    Ok(vec![table])
-}
-
-pub fn in_cluster(size: &Size) -> Result<Vec<Table>> {
-    let contenders = [DECLARED, TRY, TRYKEYS, GET];
-    let mut table = Table::new(CLUSTER, &[""], &[(DECLARED, TRY), (DECLARED, TRYKEYS)]);
-    for outcome in [Outcome::SoldOut, Outcome::Accepted] {
-        let mut stand = Stand::cluster_node()?;
-        let costs = of_outcome(&mut stand, size, outcome, &contenders, (CLUSTER_DEPTH, 1))?;
-        table.push(outcome.label(), costs);
     }
     Ok(vec![table])
 }
@@ -279,13 +256,10 @@ pub fn on_servers(size: &Size, programs: &[String]) -> Result<Vec<Table>> {
     let names = &["", "server, allocator"];
     let mut table = Table::new(DECIDED, names, &[(SCRIPT, NATIVE), (SCRIPT, TRY), (TRY, GET)]);
     for outcome in OUTCOMES {
-        let tries = |(_, stand): &(String, Stand)| {
-            Tries::new(stand, size, outcome, &CONTENDERS, (PIPELINE, 1))
-        };
-        let tries: Vec<Tries> = stands.iter().map(tries).collect();
+        let tries = Tries::new(size, outcome, &CONTENDERS, (PIPELINE, 1));
         let each = CONTENDERS.len();
         let all = costs(size.rounds, &CONTENDERS.repeat(stands.len()), |place| {
-            tries[place / each].turn(&mut stands[place / each].1, place % each)
+            tries.turn(&mut stands[place / each].1, place % each)
         })?;
         for ((name, _), costs) in stands.iter().zip(all.chunks(each)) {
             table.push(outcome.label(), costs.to_vec());
@@ -293,87 +267,4 @@ pub fn on_servers(size: &Size, programs: &[String]) -> Result<Vec<Table>> {
         }
     }
     Ok(vec![table])
-}
-
-/// The cost of a duplicate and of an accepted try as the set of buyers grows.
-pub fn growing(size: &Size) -> Result<Vec<Table>> {
-    let mut table = Table::new(GROWTH, &["", "buyers"], &[(SCRIPT, TRY)]);
-    for outcome in [Outcome::Duplicate, Outcome::Accepted] {
-        for &buyers in size.buyers {
-            // Accepted tries add a tenth to a set at most, or its size would change.
-            let newcomers = (buyers / 10).min(size.grown);
-            let grown = Grown { vouchers: size.grown / newcomers, buyers, newcomers };
-            table.push(outcome.label(), grown.costs(size, outcome)?);
-            table.rows.last_mut().expect("pushed").names.push(thousands(buyers));
-        }
-    }
-    Ok(vec![table])
-}
-
-/// This many vouchers with this many buyers each.
-struct Grown {
-    vouchers: usize,
-    buyers: usize,
-    newcomers: usize,
-}
-
-impl Grown {
-    const SEED: u64 = 7;
-
-    fn costs(&self, size: &Size, outcome: Outcome) -> Result<Costs> {
-        let contenders = [SCRIPT, TRY];
-        let mut stand = Stand::new(false)?;
-        self.add(&mut stand, FIRST_USER, self.buyers)?;
-        let mut random = fastrand::Rng::with_seed(Self::SEED);
-        let mut user = |n: usize| match outcome {
-            Outcome::Accepted => FIRST_USER + self.buyers + n % self.newcomers,
-            _ => FIRST_USER + random.usize(..self.buyers),
-        };
-        let each = if outcome == Outcome::Accepted {
-            self.newcomers
-        } else {
-            size.losing / 2 / self.vouchers
-        };
-        let tries: Vec<Try> = (0..self.vouchers * each)
-            .map(|n| Try { voucher: 1 + n / each, user: user(n), order: FIRST_ORDER + n })
-            .collect();
-        let loads = contenders.map(|who| load(&stand, who, outcome, &tries, (PIPELINE, 1), 0));
-        costs(size.rounds, &contenders, |place| {
-            let micros = stand.measure(&loads[place], 1)? / tries.len() as f64;
-            if outcome == Outcome::Accepted {
-                self.send_away(&mut stand)?;
-            }
-            Ok(micros)
-        })
-    }
-
-    /// Fills the sets of buyers, and the stocks.
-    fn add(&self, stand: &mut Stand, first: usize, buyers: usize) -> Result<()> {
-        for voucher in 1..=self.vouchers {
-            let [stock, set, _] = stand.keys(voucher);
-            let units = Outcome::Accepted.stock(self.newcomers).to_string();
-            let () = stand.run(&["SET", &stock, &units])?;
-            let users: Vec<usize> = (first..first + buyers).collect();
-            for users in users.chunks(1_000) {
-                let () = redis::cmd("SADD").arg(&set).arg(users).query(&mut stand.control)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes the newcomers, and fails if a voucher did not have all of them.
-    fn send_away(&self, stand: &mut Stand) -> Result<()> {
-        let first = FIRST_USER + self.buyers;
-        let newcomers: Vec<usize> = (first..first + self.newcomers).collect();
-        for voucher in 1..=self.vouchers {
-            let [_, set, _] = stand.keys(voucher);
-            let mut srem = redis::cmd("SREM");
-            let gone: usize = srem.arg(&set).arg(&newcomers).query(&mut stand.control)?;
-            if gone != self.newcomers {
-                return Err(format!("{gone} of {} newcomers bought", self.newcomers).into());
-            }
-        }
-        self.add(stand, first, 0)?;
-        stand.run(&["DEL", "stream.orders"])
-    }
 }

@@ -1,4 +1,4 @@
-//! Lines of orders that wait: what it costs to join, to leave and to be served as they grow.
+//! Lines of orders that wait: what it costs to join and to be promoted as they grow.
 
 use std::collections::VecDeque;
 
@@ -13,16 +13,13 @@ use crate::wire::{Load, PIPELINE};
 const TITLE: &str = "Server CPU per order of a waiting list, in microseconds";
 const SERVED: &str = "promoted, as a held order is cancelled";
 const JOINED: &str = "joined";
-const AT_HEAD: &str = "left at the head";
-const IN_MIDDLE: &str = "left in the middle";
-const AT_END: &str = "left at the end";
 
 const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
 /// Orders per turn, which must be fewer than are in the queue.
 const EACH: usize = 500;
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
-    let contenders = [JOINED, AT_HEAD, IN_MIDDLE, AT_END, SERVED];
+    let contenders = [JOINED, SERVED];
     let mut table = Table::new(TITLE, &["orders in the queue"], &[]);
     table.note = "The cancellation by which an order is promoted is included.".to_owned();
     for &length in size.orders_sold {
@@ -58,23 +55,16 @@ impl Line {
 
     /// The microseconds of server CPU per order.
     fn turn(&mut self, what: &str) -> Result<f64> {
-        let middle = self.waiting.len() / 2;
-        let micros = match what {
-            JOINED => self.join(EACH)?,
-            SERVED => {
-                let gone = self.held.drain(..).collect();
-                self.held = self.waiting.drain(..EACH).collect();
-                self.cancel(gone)?
-            }
-            AT_HEAD => self.leave(0)?,
-            IN_MIDDLE => self.leave(middle - EACH / 2)?,
-            _ => self.leave(self.waiting.len() - EACH)?,
-        };
         if what == JOINED {
-            self.leave(0)?
-        } else {
-            self.join(EACH)?
-        };
+            let micros = self.join(EACH)?;
+            let leaving = self.waiting.drain(..EACH).collect();
+            self.cancel(leaving)?;
+            return Ok(micros / EACH as f64);
+        }
+        let gone = self.held.drain(..).collect();
+        self.held = self.waiting.drain(..EACH).collect();
+        let micros = self.cancel(gone)?;
+        self.join(EACH)?;
         Ok(micros / EACH as f64)
     }
 
@@ -83,12 +73,6 @@ impl Line {
         self.next += orders;
         self.waiting.extend(joining.clone());
         self.send(TRY, joining, &["WAITLIST"], ":6\r\n")
-    }
-
-    /// Those of this place and behind it leave, the last one first.
-    fn leave(&mut self, place: usize) -> Result<f64> {
-        let leaving = self.waiting.drain(place..place + EACH).rev().collect();
-        self.cancel(leaving)
     }
 
     fn cancel(&mut self, orders: Vec<usize>) -> Result<f64> {

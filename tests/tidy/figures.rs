@@ -70,7 +70,7 @@ const QUOTES: [Quote; 31] = [
     (MTRY, "{} ms on one with HOLD", 1, BATCH, "managed, HOLD", 1),
     (MTRY, "{} ms with an append-only file", 1, BATCH, "managed, HOLD", 2),
     ("docs/sizing.md", "behind 100,000 orders | {} |", 1, LINE, "100,000", 1),
-    ("docs/sizing.md", "of these orders promoted | {} |", 1, LINE, "100,000", 5),
+    ("docs/sizing.md", "of these orders promoted | {} |", 1, LINE, "100,000", 2),
     ("docs/sizing.md", "wrote {} orders per second to SQLite", 0, ROWS, "SQLite 3.46.0", 2),
     ("docs/sizing.md", "to SQLite, {} to MariaDB", 0, ROWS, "MariaDB 10.11.19", 2),
     ("docs/sizing.md", "to MariaDB, {} to MySQL", 0, ROWS, "MySQL 9.7.4", 2),
