@@ -1,5 +1,5 @@
 # What is typed often. What is done once a release, or for one purpose, is a script with --help
-# (CONTRIBUTING.md lists them); logic lives in scripts/, tools/ and benches/.
+# (CONTRIBUTING.md lists them); logic lives in scripts/ and tools/.
 #
 #   REDIS_SERVER=path make test     against another server, say one that scripts/servers printed
 #   make test ARGS="--test it"      the tests on real servers alone; ARGS is what cargo test takes
@@ -52,11 +52,10 @@ book: ## the documentation as a book, English and Chinese (target/book/index.htm
 fuzz: ## libFuzzer on every parser and rule, FOR=10 seconds each; TARGETS="rules ..." for some
 	@FOR="$(FOR)" scripts/fuzz $(TARGETS)
 
-# Options of one benchmark mean nothing to the other, but for --smoke.
 bench: module ## measures against the script and GET, and the worker; ARGS=--smoke is short
-	cargo bench --bench side_by_side -- $(ARGS)
-	$(if $(filter-out --smoke,$(ARGS)),,@scripts/setup test && SECKILL_MODULE=$(target)/release/libseckill.so \
-	    cargo bench --profile packaged -p seckill-tools --bench rows -- $(ARGS))
+	@scripts/setup test
+	SECKILL_MODULE=$(target)/release/libseckill.so \
+	    cargo bench --profile packaged -p seckill-tools --bench side_by_side -- $(ARGS)
 
 # Of a module only its makers read the docs, so links to private items are fine.
 lint: export RUSTDOCFLAGS = -D warnings -A rustdoc::private-intra-doc-links

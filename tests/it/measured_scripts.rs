@@ -69,8 +69,10 @@ fn a_batch_is_decided_as_its_tries_one_after_the_other() {
     println!("SEED={first}");
     let servers = [0; 2].map(|_| Server::with().without_module().start());
     let mut usual = Side::of(&servers[0], include_str!("../../tools/src/rush/seckill.lua"));
-    let mut batch =
-        Side::of(&servers[1], include_str!("../../benches/side_by_side/scripts/try_batch.lua"));
+    let mut batch = Side::of(
+        &servers[1],
+        include_str!("../../tools/benches/side_by_side/scripts/try_batch.lua"),
+    );
     let (mut outcomes, mut turns_within_a_batch) = ([0_usize; 3], 0);
     for history in 0..20 {
         let seed = first.wrapping_add(history);

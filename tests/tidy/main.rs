@@ -16,7 +16,7 @@ const LINES_A_FILE: usize = 400;
 const COLUMNS: usize = 100;
 
 /// The folders of all Rust sources.
-const RUST: [&str; 6] = ["src", "domain", "tests", "benches", "tools", "examples/rust"];
+const RUST: [&str; 5] = ["src", "domain", "tests", "tools", "examples/rust"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -6,7 +6,8 @@
 //! error and `back_off` how long to wait. `voucher_keys` and `sharding` name what is on sale there,
 //! `sale_info` says how it stands, `sharded_sale` how a sale over shards does, `scan` looks for it.
 //! `http` serves metrics and asks for health, `command_line` reads options, `duration` those that
-//! are a time, `signals` says when to end, `sanitize` prints what others wrote, `address` a URL.
+//! are a time, `latency` counts times, `signals` says when to end, `sanitize` prints what others
+//! wrote, `address` a URL.
 
 pub mod address;
 pub mod back_off;
@@ -14,6 +15,7 @@ pub mod command_line;
 pub mod connection;
 pub mod duration;
 pub mod http;
+pub mod latency;
 pub mod nodes;
 pub mod sale_info;
 pub mod sanitize;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use domain::sale::Outcome;
 use redis::RedisResult;
+use seckill_tools::latency::Latencies;
 use serde::Serialize;
 
 use crate::decisions::Payments;
-use crate::latency::Latencies;
 
 /// What the server answered to the tries sent.
 #[derive(Debug, Default)]

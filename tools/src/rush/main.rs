@@ -4,7 +4,7 @@
 //! `options` what can be asked for, `spread` over which shards, `plan` who tries when, `batch` in
 //! which commands, `decisions` who pays, `sale` and `managed` open and read a voucher, `load` sends
 //! the tries, `pace` says when, `payments` pays for those who get units from the queue, and waits
-//! for holds, `answers` and `latency` count, `progress` shows how far it is, `proof` and
+//! for holds, `answers` counts, `progress` shows how far it is, `proof` and
 //! `managed_proof` compare, `report` prints.
 //!
 //! Exit code: 0 proved, 1 the outcome differs, 2 the rush could not be carried out.
@@ -12,7 +12,6 @@
 mod answers;
 mod batch;
 mod decisions;
-mod latency;
 mod load;
 mod managed;
 mod managed_proof;

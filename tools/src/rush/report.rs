@@ -9,11 +9,11 @@ use domain::confirm::Confirmation;
 use domain::orders::Cancellation;
 use domain::sale::Outcome;
 use indicatif::HumanCount;
+use seckill_tools::latency::Latency;
 use serde::Serialize;
 
 use crate::answers::{Answers, Errors};
 use crate::decisions;
-use crate::latency::Latency;
 use crate::load::Rush;
 use crate::managed::{Audit, BookedOrder, Ledger, Standing};
 use crate::options::{Method, Options};

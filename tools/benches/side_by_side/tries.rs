@@ -249,9 +249,8 @@ pub fn on_servers(size: &Size, programs: &[String]) -> Result<Vec<Table>> {
         unsafe { std::env::set_var("REDIS_SERVER", program) };
         let mut stand = Stand::new(false)?;
         // A server built with the C library's allocator is slower than one with jemalloc.
-        let allocator = stand.info("memory", "mem_allocator")?;
-        let name = crate::machine::server_name(&mut stand.control)?;
-        stands.push((format!("{name}, {allocator}"), stand));
+        let allocator = stand.server.info("mem_allocator").unwrap_or_default();
+        stands.push((format!("{}, {allocator}", stand.name()?), stand));
     }
     let names = &["", "server, allocator"];
     let mut table = Table::new(DECIDED, names, &[(SCRIPT, NATIVE), (SCRIPT, TRY), (TRY, GET)]);

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Measures the module side by side with seckill.lua, unlock.lua and GET on a real server.
+/// Measures the module side by side with seckill.lua, unlock.lua and GET on a real server, and
+/// seckill-worker with a consumer that handles one entry per transaction.
 #[derive(Parser)]
 #[command(name = "side_by_side")]
 pub struct Options {
@@ -24,6 +25,14 @@ pub struct Options {
     #[arg(long, value_delimiter = ',', value_name = "PROGRAMS", conflicts_with = "only")]
     pub servers: Vec<String>,
 
+    /// Rounds of each measurement [default: 15, of a database 5]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: Option<u32>,
+
+    /// Another build of the worker, to compare the two
+    #[arg(long, value_name = "PATH", default_value = env!("CARGO_BIN_EXE_seckill-worker"))]
+    pub worker: PathBuf,
+
     /// What cargo passes to every benchmark; means nothing here
     #[arg(long, hide = true)]
     pub bench: bool,
@@ -33,12 +42,19 @@ impl Options {
     /// The directory to write to, or none for a run that is not a whole measurement.
     pub fn out_dir(&self) -> Option<PathBuf> {
         let is_whole = !self.smoke && self.only.is_empty();
-        let usual = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/bench");
+        let usual = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/bench");
         self.out.clone().or_else(|| is_whole.then(usual))
     }
 
     pub fn size(&self) -> Size {
-        if self.smoke { SMOKE } else { WHOLE }
+        let size = if self.smoke { SMOKE } else { WHOLE };
+        let rounds = self.rounds.map(|rounds| rounds as usize);
+        Size {
+            rounds: rounds.unwrap_or(size.rounds),
+            database_rounds: rounds.unwrap_or(size.database_rounds),
+            worker: Some(self.worker.clone()),
+            ..size
+        }
     }
 }
 
@@ -46,6 +62,8 @@ impl Options {
 pub struct Size {
     /// Rounds counted; a cost is the lower quartile of them.
     pub rounds: usize,
+    /// Of a database, of which the median is shown.
+    pub database_rounds: usize,
     /// Tries that lose, and GETs.
     pub losing: usize,
     /// Tries that are accepted.
@@ -54,32 +72,38 @@ pub struct Size {
     pub unpipelined: usize,
     /// Orders of managed sales that are sold out.
     pub orders_sold: &'static [usize],
-    /// Orders whose memory is measured.
-    pub orders_weighed: usize,
     /// Holds due at once.
     pub holds: usize,
     /// Clients in the queue at once.
     pub in_queue: usize,
+    /// Orders in the database by one entry per transaction, and by the worker.
+    pub rows: [usize; 2],
+    /// The worker that is measured.
+    pub worker: Option<PathBuf>,
 }
 
 const WHOLE: Size = Size {
     rounds: 15,
+    database_rounds: 5,
     losing: 200_000,
     accepted: 30_000,
     unpipelined: 60_000,
     orders_sold: &[1_000, 10_000, 100_000],
-    orders_weighed: 100_000,
     holds: 1_000_000,
     in_queue: 10_000,
+    rows: [5_000, 100_000],
+    worker: None,
 };
 
 const SMOKE: Size = Size {
     rounds: 2,
+    database_rounds: 1,
     losing: 5_000,
     accepted: 2_000,
     unpipelined: 2_000,
     orders_sold: &[1_000, 10_000],
-    orders_weighed: 2_000,
     holds: 50_000,
     in_queue: 500,
+    rows: [300, 3_000],
+    worker: None,
 };

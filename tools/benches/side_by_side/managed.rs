@@ -1,15 +1,12 @@
-//! Managed sales: the cost of their commands compared with scripts that do the same work, of the
-//! longest SECKILL.MTRY, and the memory per order.
-
-use std::collections::HashMap;
+//! Managed sales: the cost of their commands compared with scripts that do the same work, and of
+//! the longest SECKILL.MTRY.
 
 use domain::overlay::TRIES_MAX;
-use redis::Value;
 
 use crate::Result;
 use crate::options::Size;
 use crate::stand::{AOF, BUY, MANAGED_CANCEL, MANAGED_CONFIRM, MANAGED_TRY, Stand, evalsha};
-use crate::table::{Table, costs, thousands};
+use crate::table::{Costs, Table, costs, thousands};
 use crate::tries::{DIFFERENT, FIRST_ORDER, GET, MTRY, SCRIPT, TRY};
 use crate::wire::{Load, PIPELINE};
 
@@ -92,26 +89,14 @@ impl Sale {
 
     /// Fails unless the audit of the sale finds no difference, and these units.
     pub fn prove(self, stand: &mut Stand, [left, held, sold]: [usize; 3]) -> Result<()> {
-        let (voucher, mut cursor) = (self.voucher.to_string(), "0".to_owned());
-        let found = loop {
-            let step = ["SECKILL.AUDIT", &voucher, "CURSOR", &cursor];
-            let (next, found): (String, HashMap<String, Value>) = stand.run(&step)?;
-            if next == "0" {
-                break found;
-            }
-            cursor = next;
-        };
-        let number = |name: &str| match found.get(name) {
-            Some(Value::Int(number)) => usize::try_from(*number).ok(),
-            _ => None,
-        };
-        let figures = [number("left"), number("held"), number("sold")];
-        let is_sound =
-            matches!(found.get("differences"), Some(Value::Array(lines)) if lines.is_empty());
-        if is_sound && figures == [Some(left), Some(held), Some(sold)] {
+        let audit = stand.server.audited(&self.voucher.to_string());
+        let found = ["left", "held", "sold"].map(|name| audit.number(name) as usize);
+        if audit.differences().is_empty() && found == [left, held, sold] {
             return Ok(());
         }
-        Err(format!("{left} left, {held} held and {sold} sold expected, but: {found:?}").into())
+        let differences = audit.differences();
+        Err(format!("left, held, sold: {left}, {held}, {sold} and not {found:?}; {differences:?}")
+            .into())
     }
 }
 
@@ -146,14 +131,22 @@ pub fn sold_out(size: &Size) -> Result<Vec<Table>> {
             (0..DIFFERENT).for_each(|_| load.push(&["GET", "seckill:stock:7"], "$1\r\n0\r\n"));
             load
         });
-        let passes = size.losing / DIFFERENT;
-        let costs = costs(size.rounds, &contenders, |place| {
-            stand.send(&loads[place])?;
-            Ok(stand.measure(&loads[place], passes)? / DIFFERENT as f64)
-        })?;
-        table.push(thousands(orders), costs);
+        table.push(thousands(orders), losing(size, &mut stand, &contenders, &loads)?);
     }
     Ok(vec![table])
+}
+
+/// The costs of loads of losing tries, each of which is sent once before it is measured.
+fn losing(
+    size: &Size,
+    stand: &mut Stand,
+    contenders: &[&'static str],
+    loads: &[Load],
+) -> Result<Costs> {
+    costs(size.rounds, contenders, |place| {
+        stand.send(&loads[place])?;
+        Ok(stand.measure(&loads[place], size.losing / DIFFERENT)? / DIFFERENT as f64)
+    })
 }
 
 /// Each of these columns and the number of vouchers that take turns in it.
@@ -178,12 +171,7 @@ pub fn in_turn(size: &Size) -> Result<Vec<Table>> {
             }
             load
         });
-        let passes = size.losing / DIFFERENT;
-        let costs = costs(size.rounds, &TURNS.map(|(name, _)| name), |place| {
-            stand.send(&loads[place])?;
-            Ok(stand.measure(&loads[place], passes)? / DIFFERENT as f64)
-        })?;
-        table.push(name, costs);
+        table.push(name, losing(size, &mut stand, &TURNS.map(|(name, _)| name), &loads)?);
     }
     Ok(vec![table])
 }
@@ -269,48 +257,4 @@ pub fn full_batches(size: &Size) -> Result<Vec<Table>> {
         table.push(name, row);
     }
     Ok(vec![table])
-}
-
-/// The memory of an order, by MEMORY USAGE of each key with every element counted, while it is
-/// held, once it is confirmed, or once it is cancelled.
-pub fn memory(size: &Size) -> Result<Vec<Table>> {
-    let orders = size.orders_weighed;
-    let mut columns = Vec::new();
-    for (state, command) in
-        [("held", ""), ("sold", "SECKILL.CONFIRM"), ("cancelled", "SECKILL.CANCEL")]
-    {
-        columns.push((state, weigh(orders, command)?));
-    }
-    let title =
-        format!("Memory of a managed sale of {} orders, in bytes per order", thousands(orders));
-    let mut table = Table::new(title, &[""], &[]);
-    for place in 0..columns[0].1.len() {
-        let bytes = columns.iter().map(|(state, seen)| (*state, seen[place].1)).collect();
-        table.push(columns[0].1[place].0.clone(), bytes);
-    }
-    Ok(vec![table])
-}
-
-fn weigh(orders: usize, command: &str) -> Result<Vec<(String, f64)>> {
-    let sale = Sale { voucher: 8, kind: Kind::Held };
-    let mut stand = Stand::new(false)?;
-    sale.open(&mut stand, orders)?;
-    // Lets the connections allocate their buffers before the first measurement.
-    let nobody = sale.load(&["SECKILL.CANCEL".to_owned()], 0..orders.min(1_000), ":0\r\n");
-    stand.send(&nobody)?;
-    let empty = stand.used_memory()?;
-    sale.sell(&mut stand, orders)?;
-    if !command.is_empty() {
-        stand.send(&sale.load(&[command.to_owned()], 0..orders, ":1\r\n"))?;
-    }
-    let grown = stand.used_memory()? - empty;
-    let keys = ["book", "units", "order", "hold"].map(|kind| format!("seckill:{kind}:<v>"));
-    let mut seen = Vec::new();
-    for name in keys.into_iter().chain(STREAMS.map(str::to_owned)) {
-        let key = name.replace("<v>", &sale.voucher.to_string());
-        let bytes: Option<f64> = stand.run(&["MEMORY", "USAGE", &key, "SAMPLES", "0"])?;
-        seen.push((format!("`{name}`"), bytes.unwrap_or(0.0) / orders as f64));
-    }
-    seen.push(("used_memory".to_owned(), grown / orders as f64));
-    Ok(seen)
 }

@@ -3,19 +3,19 @@
 
 use std::path::PathBuf;
 
-use redis::Connection;
+use seckill_tools::server_info::{fields, product};
 
 use crate::Result;
 use crate::harness::Server;
 use crate::wire::{Lanes, Load};
 
 /// seckill.lua, and the same as a single call of SECKILL.TRY.
-pub const BUY: &str = include_str!("../../tools/src/rush/seckill.lua");
+pub const BUY: &str = include_str!("../../src/rush/seckill.lua");
 pub const BUY_ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
 /// Many tries in one script.
 pub const BUY_BATCH: &str = include_str!("scripts/try_batch.lua");
 /// unlock.lua.
-pub const UNLOCK: &str = include_str!("../../tests/it/unlock.lua");
+pub const UNLOCK: &str = include_str!("../../../tests/it/unlock.lua");
 /// What the commands on a managed voucher do.
 pub const MANAGED_TRY: &str = include_str!("scripts/managed_try.lua");
 pub const MANAGED_TRYALL: &str = include_str!("scripts/managed_tryall.lua");
@@ -41,11 +41,10 @@ pub fn keys(voucher: usize) -> [String; 3] {
 }
 
 pub struct Stand {
-    pub control: Connection,
+    /// Ends when this is dropped.
+    pub server: Server,
     pub socket: PathBuf,
     lanes: Lanes,
-    /// Ends when this is dropped.
-    _server: Server,
 }
 
 /// The names of rows with and without an append-only file.
@@ -61,13 +60,12 @@ impl Stand {
             .config("maxclients 11000")
             .try_start()
             .map_err(|log| format!("the server did not start:\n{log}"))?;
-        let mut control = redis::Client::open(server.address())?.get_connection()?;
-        for script in SCRIPTS {
-            let () = redis::cmd("SCRIPT").arg("LOAD").arg(script).query(&mut control)?;
-        }
         let socket = server.dir().join("socket");
-        let lanes = Lanes::connect(&socket)?;
-        Ok(Self { control, socket, lanes, _server: server })
+        let mut stand = Self { lanes: Lanes::connect(&socket)?, socket, server };
+        for script in SCRIPTS {
+            let _: String = stand.run(&["SCRIPT", "LOAD", script])?;
+        }
+        Ok(stand)
     }
 
     /// Sends a load without measuring.
@@ -84,19 +82,18 @@ impl Stand {
 
     /// User and system time of the main thread, which runs every command.
     pub fn cpu_seconds(&mut self) -> Result<f64> {
-        let time = |field: &str| self.info("cpu", &format!("used_cpu_{field}_main_thread"));
-        let [user, sys] = ["user", "sys"].map(time);
-        Ok(user?.parse::<f64>()? + sys?.parse::<f64>()?)
+        let info: String = self.run(&["INFO", "cpu"])?;
+        let fields = fields(&info);
+        let used = ["used_cpu_user_main_thread", "used_cpu_sys_main_thread"]
+            .map(|name| fields.get(name).ok_or(name)?.parse::<f64>().map_err(|_| name));
+        Ok(used[0]? + used[1]?)
     }
 
-    /// A field of INFO.
-    pub fn info(&mut self, section: &str, field: &str) -> Result<String> {
-        let info: redis::InfoDict = redis::cmd("INFO").arg(section).query(&mut self.control)?;
-        info.get(field).ok_or_else(|| format!("INFO {section} has no {field}").into())
-    }
-
-    pub fn used_memory(&mut self) -> Result<f64> {
-        Ok(self.info("memory", "used_memory")?.parse()?)
+    /// The server's name and version.
+    pub fn name(&mut self) -> Result<String> {
+        let info: String = self.run(&["INFO", "server"])?;
+        let (name, version) = product(&fields(&info));
+        Ok(format!("{name} {version}"))
     }
 
     /// Sets whether the server answers seckill.lua natively.
@@ -105,12 +102,7 @@ impl Stand {
         self.run(&["CONFIG", "SET", "seckill.scripts", if is_native { &entry } else { "" }])
     }
 
-    pub fn run<T: redis::FromRedisValue>(
-        &mut self,
-        words: &[impl redis::ToRedisArgs],
-    ) -> Result<T> {
-        let mut command = redis::Cmd::new();
-        command.arg(words);
-        Ok(command.query(&mut self.control)?)
+    pub fn run<T: redis::FromRedisValue>(&mut self, words: &[impl AsRef<[u8]>]) -> Result<T> {
+        Ok(redis::from_redis_value(self.server.call(words).extract_error()?)?)
     }
 }

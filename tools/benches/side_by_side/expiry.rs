@@ -4,10 +4,9 @@
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
+use seckill_tools::latency::Latencies;
 
 use crate::Result;
-use crate::latency::{histogram, micros};
 use crate::managed::{FIRST_USER, Kind, Sale};
 use crate::options::Size;
 use crate::stand::{AOF, Stand};
@@ -52,15 +51,14 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
         })?;
         let took = start.elapsed().as_secs_f64() * 1e3;
         SALE.prove(&mut stand, [orders, 0, 0])?;
-        let ms = |waits: &Histogram<u64>, quantile| micros(waits, quantile) / 1e3;
         let waits = [
             ("all released in", took),
-            ("p50", ms(&due, 0.5)),
-            ("p99", ms(&due, 0.99)),
-            ("p99.9", ms(&due, 0.999)),
-            ("longest", ms(&due, 1.0)),
-            ("p99.9 idle", ms(&idle, 0.999)),
-            ("longest idle", ms(&idle, 1.0)),
+            ("p50", due.ms(0.5)),
+            ("p99", due.ms(0.99)),
+            ("p99.9", due.ms(0.999)),
+            ("longest", due.ms(1.0)),
+            ("p99.9 idle", idle.ms(0.999)),
+            ("longest idle", idle.ms(1.0)),
         ];
         table.push(format!("{}{with}", thousands(orders)), waits.to_vec());
     }
@@ -98,8 +96,8 @@ fn fill(stand: &mut Stand, orders: usize) -> Result<()> {
 fn ping_while(
     pinger: &mut UnixStream,
     mut goes_on: impl FnMut(Duration) -> Result<bool>,
-) -> Result<Histogram<u64>> {
-    let mut waits = histogram()?;
+) -> Result<Latencies> {
+    let mut waits = Latencies::default();
     let start = Instant::now();
     let mut sent = 0;
     let mut pause = Duration::ZERO;
@@ -118,7 +116,7 @@ fn ping_while(
             std::hint::spin_loop();
         }
         ping(pinger)?;
-        waits.record(due.elapsed().as_nanos() as u64)?;
+        waits.add(due.elapsed());
         sent += 1;
     }
 }

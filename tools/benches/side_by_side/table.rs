@@ -2,6 +2,7 @@
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, Table as Grid};
+use indicatif::HumanCount;
 
 use crate::Result;
 
@@ -47,18 +48,22 @@ impl Table {
         self.rows.push(Row { names: vec![name.into()], costs });
     }
 
+    /// The columns of costs: those of the row that has the most.
+    fn columns(&self) -> impl Iterator<Item = &'static str> {
+        let row = self.rows.iter().max_by_key(|row| row.costs.len());
+        row.into_iter().flat_map(|row| &row.costs).map(|(name, _)| *name)
+    }
+
     fn head(&self) -> Vec<String> {
-        let columns = self.rows.iter().max_by_key(|row| row.costs.len());
-        let columns = columns.into_iter().flat_map(|row| &row.costs).map(|(name, _)| *name);
         let ratios = self.ratios.iter().map(|(above, below)| format!("{above} / {below}"));
-        self.names.iter().copied().chain(columns).map(str::to_owned).chain(ratios).collect()
+        self.names.iter().copied().chain(self.columns()).map(str::to_owned).chain(ratios).collect()
     }
 
     fn cells(&self, row: &Row) -> Vec<String> {
-        let costs = row.costs.iter().map(|(_, cost)| figure(*cost));
+        let costs = self.columns().map(|column| row.cost(column));
         let ratios = self.ratios.iter().map(|(above, below)| row.ratio(above, below));
-        let ratios = ratios.map(|ratio| ratio.map_or_else(|| "-".to_owned(), figure));
-        row.names.iter().cloned().chain(costs).chain(ratios).collect()
+        let figures = costs.chain(ratios).map(|it| it.map_or_else(|| "-".to_owned(), figure));
+        row.names.iter().cloned().chain(figures).collect()
     }
 
     pub fn terminal(&self) -> String {
@@ -98,15 +103,7 @@ pub fn figure(value: f64) -> String {
 }
 
 pub fn thousands(value: usize) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(value as u64).to_string()
 }
 
 /// Runs one turn of each contender per round. Each round starts with the next contender, so that a
@@ -143,7 +140,7 @@ pub fn costs(
     Ok(contenders.iter().copied().zip(values.iter().map(quartile)).collect())
 }
 
-/// Of sorted values.
-pub fn median(values: &[f64]) -> f64 {
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
     f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
 }

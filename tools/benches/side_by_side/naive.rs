@@ -8,7 +8,7 @@ use sqlx::{AnyConnection, Connection, Executor, Row};
 
 use crate::Result;
 
-pub const GROUP: &str = "g1";
+const GROUP: &str = "g1";
 
 const TABLES: [&str; 3] = [
     "CREATE TABLE tb_seckill_voucher (voucher_id VARCHAR(64) PRIMARY KEY, stock BIGINT NOT NULL)",
@@ -56,8 +56,10 @@ fn placed(database: &AnyConnection, sql: &str) -> String {
     }
 }
 
-/// Reads the stream to its end.
+/// Reads the stream from its start to its end.
 pub async fn drain(redis: &mut redis::Connection, database: &mut AnyConnection) -> Result<()> {
+    let mut group = redis::cmd("XGROUP");
+    group.arg("CREATE").arg("stream.orders").arg(GROUP).arg("0").query::<()>(redis)?;
     let [ordered, taken, insert] = [
         "SELECT COUNT(*) FROM tb_voucher_order WHERE user_id = $1 AND voucher_id = $2",
         "UPDATE tb_seckill_voucher SET stock = stock - 1 WHERE voucher_id = $1 AND stock > 0",
