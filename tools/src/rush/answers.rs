@@ -1,4 +1,4 @@
-//! What was answered to the tries, counted.
+//! What was answered to the tries, counted by all connections together.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use redis::RedisResult;
 use seckill_tools::latency::Latencies;
 use serde::Serialize;
 
-use crate::decisions::Payments;
+use crate::decisions::{Decision, Payments};
 
 /// What the server answered to the tries sent.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Answers {
     /// How often each outcome was replied, in the order of `Outcome::ALL`.
     pub outcomes: [u64; Outcome::ALL.len()],
@@ -20,6 +20,8 @@ pub struct Answers {
     pub waiting: Vec<u32>,
     /// Errors by code word.
     pub errors: BTreeMap<String, Errors>,
+    /// Tries that ended in an error; the others are of payments.
+    pub try_errors: u64,
     /// What became of accepted orders.
     pub payments: Payments,
     /// From the moment at which a try was sent, or with a rate was to be sent.
@@ -37,9 +39,13 @@ impl Answers {
     pub fn add(&mut self, number: u32, answer: RedisResult<i64>) {
         let outcome = match answer {
             Ok(outcome) => outcome,
-            Err(error) => return self.add_redis_error(&error),
+            Err(error) => {
+                self.try_errors += 1;
+                return self.add_redis_error(&error);
+            }
         };
         let Some(outcome) = Outcome::of_code(outcome) else {
+            self.try_errors += 1;
             return self.add_error("UNKNOWN".to_owned(), format!("the outcome {outcome}"));
         };
         self.outcomes[outcome as usize] += 1;
@@ -50,13 +56,23 @@ impl Answers {
         }
     }
 
-    pub fn add_redis_error(&mut self, error: &redis::RedisError) {
+    pub fn add_payments(&mut self, answers: Vec<(Decision, RedisResult<i64>)>) {
+        for (decision, answer) in answers {
+            match answer {
+                Ok(answer) if self.payments.count(decision, answer) => {}
+                Ok(answer) => self.add_error("UNKNOWN".to_owned(), format!("the answer {answer}")),
+                Err(error) => self.add_redis_error(&error),
+            }
+        }
+    }
+
+    fn add_redis_error(&mut self, error: &redis::RedisError) {
         let code = error.code().unwrap_or("ERR").to_owned();
         let text = error.detail().map_or_else(|| error.to_string(), str::to_owned);
         self.add_error(code, text);
     }
 
-    pub fn add_error(&mut self, code: String, text: String) {
+    fn add_error(&mut self, code: String, text: String) {
         let errors = self.errors.entry(code).or_default();
         if errors.count == 0 {
             errors.first = text;
@@ -64,21 +80,9 @@ impl Answers {
         errors.count += 1;
     }
 
-    pub fn merge(&mut self, other: Answers) {
-        for (sum, count) in self.outcomes.iter_mut().zip(other.outcomes) {
-            *sum += count;
-        }
-        self.accepted.extend(other.accepted);
-        self.waiting.extend(other.waiting);
-        self.payments.merge(&other.payments);
-        self.latencies.merge(&other.latencies);
-        for (code, errors) in other.errors {
-            let sum = self.errors.entry(code).or_default();
-            if sum.count == 0 {
-                sum.first = errors.first;
-            }
-            sum.count += errors.count;
-        }
+    /// Tries that were answered, also by an error.
+    pub fn answered(&self) -> u64 {
+        self.outcomes.iter().sum::<u64>() + self.try_errors
     }
 
     pub fn error_count(&self) -> u64 {
@@ -124,18 +128,5 @@ mod tests {
         answers.add(1, Ok(7));
         assert_eq!(answers.outcomes, [0; Outcome::ALL.len()]);
         assert_eq!(answers.errors["UNKNOWN"].count, 2);
-    }
-
-    #[test]
-    fn merged_answers_are_their_sum() {
-        let (mut left, mut right) = (Answers::default(), Answers::default());
-        left.add(0, Ok(0));
-        right.add(1, Ok(0));
-        right.add(2, Ok(1));
-        right.add(3, error("ERR", "one"));
-        left.merge(right);
-        assert_eq!((left.outcomes[0], left.outcomes[1]), (2, 1));
-        assert_eq!(left.accepted, [0, 1]);
-        assert_eq!(left.errors["ERR"], Errors { count: 1, first: "one".to_owned() });
     }
 }

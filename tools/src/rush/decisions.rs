@@ -66,11 +66,6 @@ impl Payments {
         self.cancelled[answer as usize]
     }
 
-    pub fn merge(&mut self, other: &Payments) {
-        let both = self.confirmed.iter_mut().zip(other.confirmed);
-        both.chain(self.cancelled.iter_mut().zip(other.cancelled)).for_each(|(a, b)| *a += b);
-    }
-
     /// False when there is no such answer.
     pub fn count(&mut self, decision: Decision, answer: i64) -> bool {
         let place = usize::try_from(answer).unwrap_or(usize::MAX);
@@ -132,9 +127,7 @@ mod tests {
         let mut payments = Payments::default();
         assert!(payments.count(Decision::Paid, 3) && payments.count(Decision::Cancelled, 1));
         assert!(!payments.count(Decision::Paid, 4) && !payments.count(Decision::Cancelled, -1));
-        payments.merge(&payments.clone());
-        let doubled = Payments { confirmed: [0, 0, 0, 2], cancelled: [0, 2, 0] };
-        assert_eq!(payments, doubled);
+        assert_eq!(payments, Payments { confirmed: [0, 0, 0, 1], cancelled: [0, 1, 0] });
     }
 
     #[test]

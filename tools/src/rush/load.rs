@@ -125,22 +125,23 @@ pub async fn send(target: &Target, options: &Options, plan: &Arc<Plan>) -> Resul
         .map(|pace| hand_out(pace, Arc::clone(&shared), options.connections, at_once).into_iter());
     for connection in connections {
         let (maker, plan, shared) = (maker.clone(), plan.clone(), shared.clone());
-        let sender = Sender { connection, maker, plan, shared, answers: Answers::default() };
+        let sender = Sender { connection, maker, plan, shared };
         match (pace, handed_out.as_mut().and_then(Iterator::next)) {
             (Some(pace), Some(tries)) => senders.spawn(sender.send_in_time(pace, tries)),
             _ => senders.spawn(sender.send_at_once(at_once)),
         };
     }
     let standing = poll_standing(target, options).await?;
-    let answers = watch(&mut senders, &shared, &standing, options.json).await;
+    let sent = watch(&mut senders, &shared, &standing, options.json).await;
     drop(standing); // ends the polling
     let elapsed = started.elapsed();
 
-    let answered = shared.tally.answered();
-    let answers = answers.with_context(|| {
+    let answers = shared.answers().clone();
+    let answered = answers.answered();
+    sent.with_context(|| {
         format!("a connection was lost after {answered} answers, so nothing can be proved")
     })?;
-    Ok(Rush { answers, sent: answered, elapsed })
+    Ok(Rush { answers, sent: u32::try_from(answered)?, elapsed })
 }
 
 /// The state of the sale, asked on a connection of its own. None if it is not managed.
@@ -158,17 +159,16 @@ struct Sender {
     maker: Arc<Try>,
     plan: Arc<Plan>,
     shared: Arc<Shared>,
-    answers: Answers,
 }
 
 impl Sender {
     /// Takes this many tries at once, until none is left.
-    async fn send_at_once(mut self, at_once: u32) -> Result<Answers> {
+    async fn send_at_once(mut self, at_once: u32) -> Result<()> {
         while let Some(taken) = self.shared.take(at_once) {
             let now = Instant::now();
             self.send(taken, |_| now).await?;
         }
-        Ok(self.answers)
+        Ok(())
     }
 
     /// Sends what it is handed.
@@ -176,11 +176,11 @@ impl Sender {
         mut self,
         pace: Pace,
         mut tries: UnboundedReceiver<Range<u32>>,
-    ) -> Result<Answers> {
+    ) -> Result<()> {
         while let Some(taken) = tries.recv().await {
             self.send(taken, |number| pace.moment_of(number)).await?;
         }
-        Ok(self.answers)
+        Ok(())
     }
 
     async fn send(&mut self, taken: Range<u32>, begun: impl Fn(u32) -> Instant) -> Result<()> {
@@ -189,31 +189,35 @@ impl Sender {
             tries.into_iter().map(|tries| (tries.command, tries.numbers)).unzip();
         let replies: Vec<RedisResult<Value>> = self.connection.ask_all(commands).await?;
         let now = Instant::now();
-        let known = self.answers.accepted.len();
-        for (numbers, reply) in numbers.iter().zip(replies) {
-            for (number, answer) in batch::answers(numbers, reply) {
-                self.shared.tally.count(&answer);
-                let took = now.saturating_duration_since(begun(number));
-                self.answers.latencies.add(took);
-                self.answers.add(number, answer);
+        let accepted = {
+            let mut answers = self.shared.answers();
+            let known = answers.accepted.len();
+            for (numbers, reply) in numbers.iter().zip(replies) {
+                for (number, answer) in batch::answers(numbers, reply) {
+                    answers.latencies.add(now.saturating_duration_since(begun(number)));
+                    answers.add(number, answer);
+                }
             }
-        }
-        let accepted = self.answers.accepted[known..].to_vec();
-        let (link, answers) = (&mut self.connection, &mut self.answers);
-        pay_or_cancel(link, &self.maker, &self.plan, &accepted, answers).await
+            answers.accepted[known..].to_vec()
+        };
+        let paid = pay_or_cancel(&mut self.connection, &self.maker, &self.plan, &accepted).await?;
+        self.shared.answers().add_payments(paid);
+        Ok(())
     }
 }
 
-/// Pays or cancels the accepted tries, as was decided of each, and counts the answers. A retry of
-/// an order pays it again, as its user can't know.
+/// What was asked about orders, and answered.
+pub type Paid = Vec<(Decision, RedisResult<i64>)>;
+
+/// Pays or cancels the accepted tries, as was decided of each; what was answered. A retry of an
+/// order pays it again, as its user can't know.
 pub async fn pay_or_cancel(
     connection: &mut Connection,
     maker: &Try,
     plan: &Plan,
     accepted: &[u32],
-    answers: &mut Answers,
-) -> Result<()> {
-    let Some(decisions) = &maker.decisions else { return Ok(()) };
+) -> Result<Paid> {
+    let Some(decisions) = &maker.decisions else { return Ok(Vec::new()) };
     let (mut commands, mut asked) = (Vec::new(), Vec::new());
     for &number in accepted {
         let (decision, Some(user)) = (decisions.decision(plan.first(number)), plan.user(number))
@@ -231,50 +235,38 @@ pub async fn pay_or_cancel(
         asked.push(decision);
     }
     if asked.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let replies: Vec<RedisResult<i64>> = connection.ask_all(commands).await?;
-    for (decision, reply) in asked.into_iter().zip(replies) {
-        match reply {
-            Ok(answer) if answers.payments.count(decision, answer) => {}
-            Ok(answer) => answers.add_error("UNKNOWN".to_owned(), format!("the answer {answer}")),
-            Err(error) => answers.add_redis_error(&error),
-        }
-    }
-    Ok(())
+    Ok(asked.into_iter().zip(replies).collect())
 }
 
 /// Shows the progress until every connection is done. The first failure stops the others.
 async fn watch(
-    senders: &mut JoinSet<Result<Answers>>,
+    senders: &mut JoinSet<Result<()>>,
     shared: &Shared,
     standing: &Receiver<Option<Standing>>,
     quiet: bool,
-) -> Result<Answers> {
+) -> Result<()> {
     let progress = Progress::new(shared.tries, quiet);
     let mut ticks = tokio::time::interval(progress.every());
-    let mut answers = Answers::default();
-    let mut failure = None;
+    let mut failure = Ok(());
     ticks.tick().await; // the first one comes at once
     loop {
         tokio::select! {
             ended = senders.join_next() => match ended {
                 None => break,
-                Some(result) => match result.map_err(anyhow::Error::from).and_then(|part| part) {
-                    Ok(part) => answers.merge(part),
-                    Err(error) => {
+                Some(result) => {
+                    if let Err(error) = result.map_err(anyhow::Error::from).and_then(|part| part) {
                         shared.stop();
-                        failure.get_or_insert(error);
+                        failure = failure.and(Err(error));
                     }
-                },
+                }
             },
-            _ = ticks.tick() => progress.show(&shared.tally, *standing.borrow()),
+            _ = ticks.tick() => progress.show(&shared.answers(), *standing.borrow()),
             Ok(()) = tokio::signal::ctrl_c() => shared.stop(),
         }
     }
-    progress.finish(&shared.tally, *standing.borrow());
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(answers),
-    }
+    progress.finish(&shared.answers(), *standing.borrow());
+    failure
 }

@@ -161,7 +161,7 @@ async fn prove_managed(
     let vouchers = known.spread.vouchers();
     let waited = payments::wait_for_holds(link, &vouchers, options.json).await?;
     if let Some(line) = line {
-        rush.answers.merge(line.stop().await?);
+        rush.answers.add_payments(line.stop().await?);
     }
     let standing = managed::Standing::ask(link, &vouchers).await?;
     let ledger = managed::Ledger::read(link, &known.shards).await?;

@@ -2,13 +2,13 @@
 //! to the ones before it have come or not.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::progress::Tally;
+use crate::answers::Answers;
 
 /// A rush that was stopped is noticed so soon.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
@@ -18,7 +18,7 @@ pub struct Shared {
     next: AtomicU32,
     pub tries: u32,
     stopped: AtomicBool,
-    pub tally: Tally,
+    answers: Mutex<Answers>,
 }
 
 impl Shared {
@@ -27,8 +27,14 @@ impl Shared {
             next: AtomicU32::new(0),
             tries,
             stopped: AtomicBool::new(false),
-            tally: Tally::default(),
+            answers: Mutex::default(),
         }
+    }
+
+    /// What was answered so far.
+    pub fn answers(&self) -> MutexGuard<'_, Answers> {
+        // Whoever has panicked while counting ends the rush anyway.
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn is_stopped(&self) -> bool {

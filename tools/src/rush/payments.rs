@@ -12,8 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::answers::Answers;
-use crate::load::{Try, pay_or_cancel};
+use crate::load::{Paid, Try, pay_or_cancel};
 use crate::managed::{POLL_EVERY, Standing};
 use crate::options::Options;
 use crate::plan::Plan;
@@ -24,7 +23,7 @@ const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
 /// Those who are promoted, and what they were answered to their payments.
 pub struct Line {
-    paying: JoinHandle<Result<Answers>>,
+    paying: JoinHandle<Result<Paid>>,
     stop: watch::Sender<()>,
 }
 
@@ -53,19 +52,19 @@ impl Line {
         };
         let (stop, mut stopped) = watch::channel(());
         let paying = tokio::spawn(async move {
-            let mut answers = Answers::default();
+            let mut paid = Vec::new();
             let mut ticks = tokio::time::interval(POLL_EVERY);
             loop {
                 tokio::select! {
-                    _ = ticks.tick() => promoted.pay(&mut answers).await?,
-                    _ = stopped.changed() => return Ok(answers),
+                    _ = ticks.tick() => paid.extend(promoted.pay().await?),
+                    _ = stopped.changed() => return Ok(paid),
                 }
             }
         });
         Ok(Some(Line { paying, stop }))
     }
 
-    pub async fn stop(self) -> Result<Answers> {
+    pub async fn stop(self) -> Result<Paid> {
         drop(self.stop);
         self.paying.await?.context("paying for orders from the line")
     }
@@ -84,7 +83,7 @@ struct Promoted {
 
 impl Promoted {
     /// Pays or cancels what was promoted since the last call.
-    async fn pay(&mut self, answers: &mut Answers) -> Result<()> {
+    async fn pay(&mut self) -> Result<Paid> {
         let vouchers = HashSet::from([self.names.voucher.as_str()]);
         let (mut orders, last) = (Vec::new(), &mut self.last_entry);
         let link = &mut self.link;
@@ -92,7 +91,7 @@ impl Promoted {
         let promoted = orders.into_iter().filter(|order| order.waited);
         let tries: Vec<u32> =
             promoted.filter_map(|order| self.plan.number(&order.order_id)).collect();
-        pay_or_cancel(link, &self.maker, &self.plan, &tries, answers).await
+        pay_or_cancel(link, &self.maker, &self.plan, &tries).await
     }
 }
 

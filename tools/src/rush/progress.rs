@@ -1,13 +1,12 @@
 //! The progress of the rush, while it runs.
 
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use domain::sale::Outcome;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use redis::RedisResult;
 
+use crate::answers::Answers;
 use crate::managed::Standing;
 
 const DRAW_EVERY: Duration = Duration::from_millis(100);
@@ -23,29 +22,15 @@ const SHOWN: [(Outcome, &str); 5] = [
     (Outcome::Waiting, "waiting"),
 ];
 
-/// The answers so far, counted by all connections together: those of `SHOWN`, then all others.
-#[derive(Default)]
-pub struct Tally([AtomicU32; SHOWN.len() + 1]);
-
-impl Tally {
-    pub fn count(&self, answer: &RedisResult<i64>) {
-        let outcome = answer.as_ref().ok().copied().and_then(Outcome::of_code);
-        let place = SHOWN.iter().position(|(shown, _)| Some(*shown) == outcome);
-        self.0[place.unwrap_or(SHOWN.len())].fetch_add(1, Relaxed);
-    }
-
-    pub fn answered(&self) -> u32 {
-        self.0.iter().map(|counter| counter.load(Relaxed)).sum()
-    }
-
-    /// The first three always, the others if there are any.
-    fn line(&self) -> String {
-        let names = SHOWN.iter().map(|(_, name)| *name).chain(["errors and others"]);
-        let counts = self.0.iter().map(|counter| u64::from(counter.load(Relaxed)));
-        let all = names.zip(counts).enumerate().filter(|(place, (_, n))| *place < 3 || *n > 0);
-        let parts: Vec<_> = all.map(|(_, (name, n))| format!("{name} {}", HumanCount(n))).collect();
-        parts.join(", ")
-    }
+/// What was answered so far: the first three of `SHOWN` always, the others if there are any.
+fn line(answers: &Answers) -> String {
+    let count = |outcome: Outcome| answers.outcomes[outcome as usize];
+    let shown = SHOWN.map(|(outcome, name)| (name, count(outcome)));
+    let others = answers.answered() - shown.iter().map(|(_, n)| n).sum::<u64>();
+    let all = shown.into_iter().chain([("errors and others", others)]).enumerate();
+    let seen = all.filter(|(place, (_, n))| *place < 3 || *n > 0);
+    let parts: Vec<_> = seen.map(|(_, (name, n))| format!("{name} {}", HumanCount(n))).collect();
+    parts.join(", ")
 }
 
 /// A bar on a terminal, a line now and then elsewhere, nothing when quiet.
@@ -82,18 +67,18 @@ impl Progress {
         if self.lines { LINE_EVERY } else { DRAW_EVERY }
     }
 
-    pub fn show(&self, tally: &Tally, standing: Option<Standing>) {
-        let answered = u64::from(tally.answered());
+    pub fn show(&self, answers: &Answers, standing: Option<Standing>) {
+        let answered = answers.answered();
         self.bar.set_position(answered);
-        let line = tally.line() + &standing.map(stands).unwrap_or_default();
+        let line = line(answers) + &standing.map(stands).unwrap_or_default();
         self.bar.set_message(line.clone());
         if self.lines {
             eprintln!("{} tries: {line}", HumanCount(answered));
         }
     }
 
-    pub fn finish(&self, tally: &Tally, standing: Option<Standing>) {
-        self.show(tally, standing);
+    pub fn finish(&self, answers: &Answers, standing: Option<Standing>) {
+        self.show(answers, standing);
         self.bar.abandon();
     }
 }
@@ -111,17 +96,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tally_counts_every_answer_once() {
-        let tally = Tally::default();
-        for outcome in [0, 1, 1, 2] {
-            tally.count(&Ok(outcome));
-        }
-        assert_eq!(tally.line(), "accepted 1, sold out 2, at the limit 1");
-        for outcome in [5, 6, 6] {
-            tally.count(&Ok(outcome));
-        }
-        assert_eq!(tally.answered(), 7);
-        assert!(tally.line().ends_with(", waiting 2, errors and others 1"));
+    fn every_answer_is_shown_once() {
+        let mut answers = Answers::default();
+        [0, 1, 1, 2].into_iter().for_each(|outcome| answers.add(0, Ok(outcome)));
+        assert_eq!(line(&answers), "accepted 1, sold out 2, at the limit 1");
+        [5, 6, 6, -1].into_iter().for_each(|outcome| answers.add(0, Ok(outcome)));
+        assert!(line(&answers).ends_with(", waiting 2, errors and others 2"));
     }
 
     #[test]
