@@ -99,7 +99,7 @@ fn accepted(size: &Size, kind: Kind, aof: bool) -> Result<Costs> {
 }
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
-    let mut table = Table::new(TITLE, &[""], &[(TRYALL, EACH), (TRYALL, SAME_WORK)]);
+    let mut table = Table::new(TITLE, "", &[(TRYALL, EACH), (TRYALL, SAME_WORK)]);
     table.push(SOLD_OUT, refused(size, &[1, 1, 1])?);
     table.push(LAST_SOLD_OUT, refused(size, &[7, 7, 1])?);
     table.push(ONE, refused(size, &[1])?);
@@ -114,7 +114,7 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
 /// How long the largest cart, held, occupies the main thread.
 fn largest(size: &Size) -> Result<Table> {
     const ARTICLES: usize = domain::carts::ARTICLES_MAX;
-    let mut table = Table::new(LARGEST, &[""], &[]);
+    let mut table = Table::new(LARGEST, "", &[]);
     let carts = (size.accepted / ARTICLES).max(1);
     let load = load(TRYALL, ARTICLES, 0..carts, &[0; ARTICLES]);
     for (aof, with) in AOF {

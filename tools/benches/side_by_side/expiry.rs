@@ -30,7 +30,7 @@ const ORDERS_A_COMMAND: usize = 1_000;
 const DEADLINE_MS: i64 = 1_700_000_000_000;
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
-    let mut table = Table::new(TITLE, &["holds"], &[]);
+    let mut table = Table::new(TITLE, "holds", &[]);
     let orders = size.holds;
     for (aof, with) in AOF {
         let mut stand = Stand::new(aof)?;

@@ -8,18 +8,17 @@ use seckill_tools::latency::Latencies;
 
 use crate::Result;
 use crate::options::Size;
-use crate::stand::{Stand, keys};
+use crate::stand::Stand;
 use crate::table::{Table, in_rounds, median};
-use crate::tries::{FIRST_ORDER, FIRST_USER, GET, Outcome, SCRIPT, TRY, Try, load};
+use crate::tries::{GET, Outcome, SCRIPT, TRY, load};
 use crate::wire::{Load, Turn, check, crowd, read_some, take_turns};
 
 const CONNECTIONS: usize = 50;
-const VOUCHER: usize = 7;
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
     let title =
         format!("One try in flight on each of {CONNECTIONS} connections, times in microseconds");
-    let mut table = Table::new(title, &[""], &[]);
+    let mut table = Table::new(title, "", &[]);
     for (outcome, contenders) in
         [(Outcome::SoldOut, &[SCRIPT, TRY, GET][..]), (Outcome::Accepted, &[SCRIPT, TRY])]
     {
@@ -35,19 +34,13 @@ fn one_outcome(
     contenders: &[&'static str],
 ) -> Result<()> {
     let mut stand = Stand::new(false)?;
-    let stock = outcome.stock(size.unpipelined);
-    let tries: Vec<Try> = (0..size.unpipelined)
-        .map(|n| Try { voucher: VOUCHER, user: FIRST_USER + n, order: FIRST_ORDER + n })
-        .collect();
-    let spelled = |who: &&str| load(who, outcome, &tries, (1, 1), stock);
-    let loads: Vec<Load> = contenders.iter().map(spelled).collect();
+    let tries = size.unpipelined;
+    let loads: Vec<Load> = contenders.iter().map(|who| load(who, outcome, tries, (1, 1))).collect();
     let mut streams = crowd(&stand.socket, CONNECTIONS)?;
     let mut waits = vec![Latencies::default(); contenders.len()];
     let mut turns = 0;
     let rates = in_rounds(size.rounds, contenders.len(), |place| {
-        let [stock_key, buyers, orders] = keys(VOUCHER);
-        let () = stand.run(&["DEL", &buyers, &orders])?;
-        let () = stand.run(&["SET", &stock_key, &stock.to_string()])?;
+        outcome.open(&mut stand, tries)?;
         let (rate, turn) = rush(&mut streams, &loads[place])?;
         // The first round is the warm-up.
         if turns >= contenders.len() {

@@ -113,7 +113,7 @@ impl Manner {
 }
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
-    let mut burst = Table::new(BURST, &["manner"], &[]);
+    let mut burst = Table::new(BURST, "manner", &[]);
     burst.note = BURST_NOTE.to_owned();
     for manner in MANNERS {
         burst.push(manner.label, contention(size, &manner)?);
@@ -232,7 +232,7 @@ fn killed(size: &Size) -> Result<Table> {
             took.add(start.elapsed());
         }
     }
-    let mut table = Table::new(KILLED, &[""], &[]);
+    let mut table = Table::new(KILLED, "", &[]);
     table.note = format!(
         "Each of {CONTENDERS} contenders sends `LOCK.ACQUIRE .. BLOCK .. SESSION`, and every \
          holder's connection is\nclosed as soon as it has the lock, {} times in all. Time from the \
@@ -297,7 +297,7 @@ fn in_queue(size: &Size) -> Result<Table> {
     wait_for_line(&stand, size.in_queue);
     let kilobytes = (used_memory() - before) as f64 / size.in_queue as f64 / 1024.0;
     let title = format!("{} clients in the queue", thousands(size.in_queue));
-    let mut table = Table::new(title, &[""], &[]);
+    let mut table = Table::new(title, "", &[]);
     table.note = "A waiter needs this beyond its connection. Nearly all of that is the reply \
                   buffers that the\nserver gives every client that a module blocks."
         .to_owned();

@@ -37,7 +37,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use options::Options;
-use page::{PAGES, Page, SERVERS};
+use page::PAGES;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -61,21 +61,15 @@ fn run(options: &Options) -> Result<()> {
     eprintln!("building the module, unless SECKILL_MODULE names it ...");
     harness::module();
     let place = page::place(&size)?;
-    let mut pages = Vec::new();
-    if options.servers.is_empty() {
-        for mut page in PAGES {
-            for (name, measure) in page.parts {
-                if options.only.is_empty() || options.only.iter().any(|part| part == name) {
-                    eprintln!("{name} ...");
-                    page.tables.extend(measure(&size)?);
-                }
+    let mut pages = PAGES;
+    for page in &mut pages {
+        for (name, measure) in page.parts {
+            if options.only.is_empty() || options.only.iter().any(|part| part == name) {
+                eprintln!("{name} ...");
+                page.tables.extend(measure(&size)?);
             }
-            pages.push(page);
         }
-    } else {
-        pages.push(Page { tables: tries::on_servers(&size, &options.servers)?, ..SERVERS });
     }
-    pages.retain(|page| !page.tables.is_empty());
     println!("{place}");
     pages.iter().flat_map(|page| &page.tables).for_each(|table| println!("{}", table.terminal()));
     page::print_targets(&pages);

@@ -106,7 +106,7 @@ pub fn sold_out(size: &Size) -> Result<Vec<Table>> {
         .map(|(voucher, kind)| Sale { voucher, kind });
     let contenders = [SCRIPT, SAME_WORK, TRY, SOLD_AT_ONCE, HELD_FIRST, GET];
     let ratios = &[(SCRIPT, HELD_FIRST), (HELD_FIRST, TRY)];
-    let mut table = Table::new(SOLD_OUT, &["orders sold"], ratios);
+    let mut table = Table::new(SOLD_OUT, "orders sold", ratios);
     for &orders in size.orders_sold {
         let mut stand = Stand::new(false)?;
         for sale in [plain, sold, held] {
@@ -154,7 +154,7 @@ const TURNS: [(&str, usize); 4] = [(ALONE, 1), (EIGHT, 8), (MANY, 64), ("512 in 
 
 /// Sold-out tries of several vouchers, each by a new user with a new order.
 pub fn in_turn(size: &Size) -> Result<Vec<Table>> {
-    let mut table = Table::new(IN_TURN, &[""], &[(EIGHT, ALONE), (MANY, ALONE)]);
+    let mut table = Table::new(IN_TURN, "", &[(EIGHT, ALONE), (MANY, ALONE)]);
     let kinds = [(TRY, Kind::Unmanaged), (SOLD_AT_ONCE, Kind::Sold), (HELD_FIRST, Kind::Held)];
     for (name, kind) in kinds {
         let mut stand = Stand::new(false)?;
@@ -189,7 +189,7 @@ const EACH_CHANGE: [Change; 4] = [
 
 /// Every turn has a new sale, which is audited afterwards.
 pub fn changes(size: &Size) -> Result<Vec<Table>> {
-    let mut table = Table::new(CHANGES, &[""], &[(SAME_WORK, COMMAND)]);
+    let mut table = Table::new(CHANGES, "", &[(SAME_WORK, COMMAND)]);
     for (name, command, script, kind, reply, ends) in EACH_CHANGE {
         for (aof, with) in AOF {
             let mut stand = Stand::new(aof)?;
@@ -223,7 +223,7 @@ pub fn changes(size: &Size) -> Result<Vec<Table>> {
 pub fn full_batches(size: &Size) -> Result<Vec<Table>> {
     let tries = thousands(TRIES_MAX);
     let title = format!("Main thread per SECKILL.MTRY of {tries} accepted tries, in milliseconds");
-    let mut table = Table::new(title, &["voucher"], &[]);
+    let mut table = Table::new(title, "voucher", &[]);
     for (name, kind) in
         [("unmanaged", Kind::Unmanaged), (SOLD_AT_ONCE, Kind::Sold), (HELD_FIRST, Kind::Held)]
     {

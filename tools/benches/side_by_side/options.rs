@@ -21,10 +21,6 @@ pub struct Options {
     #[arg(long, value_delimiter = ',', value_name = "PARTS", conflicts_with = "out")]
     pub only: Vec<String>,
 
-    /// Only the tries on each of these servers (programs, comma-separated) beside each other
-    #[arg(long, value_delimiter = ',', value_name = "PROGRAMS", conflicts_with = "only")]
-    pub servers: Vec<String>,
-
     /// Rounds of each measurement [default: 15, of a database 5]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,

@@ -20,7 +20,7 @@ type Part = (&'static str, fn(&Size) -> Result<Vec<Table>>);
 /// A page of docs/bench.
 pub struct Page {
     pub file: &'static str,
-    pub start: &'static str,
+    start: &'static str,
     pub parts: &'static [Part],
     pub tables: Vec<Table>,
 }
@@ -101,21 +101,6 @@ and an empty database. All commits are durable: SQLite with `journal_mode=WAL` a
 counted afterwards.
 ";
 
-pub const SERVERS: Page = Page {
-    file: "servers.md",
-    start: "\
-# The same tries on several servers
-
-`scripts/bench-servers` writes this page.
-
-The contenders are those of [the first table](README.md). *GET* is a lower bound on that server.
-Compare ratios; compare microseconds only between servers with the same allocator. All servers take
-turns; the one named here is the first.
-",
-    parts: &[],
-    tables: Vec::new(),
-};
-
 impl Page {
     /// With where and when it was measured.
     pub fn text(&self, place: &str) -> String {
@@ -192,8 +177,8 @@ pub fn print_targets(pages: &[Page]) {
         let mut tables = pages.iter().flat_map(|page| &page.tables);
         let table = tables.find(|table| table.title == title);
         let is_meant = |row: &&Row| match title {
-            rows::TITLE => row.names[0].starts_with(name),
-            _ => row.names[0] == name,
+            rows::TITLE => row.name.starts_with(name),
+            _ => row.name == name,
         };
         let row = table.and_then(|table| table.rows.iter().find(is_meant));
         let measured = row.and_then(|row| match below {

@@ -45,7 +45,7 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
         (NETWORK, STATEMENTS),
         (NETWORK_CONFIRMED, CONFIRMED),
     ];
-    let mut table = Table::new(TITLE, &[""], ratios);
+    let mut table = Table::new(TITLE, "", ratios);
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::MariaDb, Kind::MySql] {
         // Its server runs for all turns; each turn has its own database. What can't be had is
         // reported as left out.

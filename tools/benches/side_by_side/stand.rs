@@ -34,12 +34,6 @@ pub fn evalsha(script: &str, keys: &[&str]) -> Vec<String> {
     words.into_iter().chain(keys.iter().map(|key| (*key).to_owned())).collect()
 }
 
-/// The keys of an unmanaged voucher: its stock, its buyers, its stream of orders.
-pub fn keys(voucher: usize) -> [String; 3] {
-    let stream = "stream.orders".to_owned();
-    [format!("seckill:stock:{voucher}"), format!("seckill:order:{voucher}"), stream]
-}
-
 pub struct Stand {
     /// Ends when this is dropped.
     pub server: Server,

@@ -13,15 +13,15 @@ pub struct Table {
     pub title: String,
     /// What a reader of the page should know before the figures; may be empty.
     pub note: String,
-    /// The heads of the columns that name a row.
-    names: &'static [&'static str],
+    /// The head of the column that names a row.
+    names: &'static str,
     /// Pairs of columns, of which the first is divided by the second.
     ratios: &'static [(&'static str, &'static str)],
     pub rows: Vec<Row>,
 }
 
 pub struct Row {
-    pub names: Vec<String>,
+    pub name: String,
     pub costs: Costs,
 }
 
@@ -38,14 +38,14 @@ impl Row {
 impl Table {
     pub fn new(
         title: impl Into<String>,
-        names: &'static [&'static str],
+        names: &'static str,
         ratios: &'static [(&'static str, &'static str)],
     ) -> Self {
         Self { title: title.into(), note: String::new(), names, ratios, rows: Vec::new() }
     }
 
     pub fn push(&mut self, name: impl Into<String>, costs: Costs) {
-        self.rows.push(Row { names: vec![name.into()], costs });
+        self.rows.push(Row { name: name.into(), costs });
     }
 
     /// The columns of costs: those of the row that has the most.
@@ -56,21 +56,21 @@ impl Table {
 
     fn head(&self) -> Vec<String> {
         let ratios = self.ratios.iter().map(|(above, below)| format!("{above} / {below}"));
-        self.names.iter().copied().chain(self.columns()).map(str::to_owned).chain(ratios).collect()
+        [self.names].into_iter().chain(self.columns()).map(str::to_owned).chain(ratios).collect()
     }
 
     fn cells(&self, row: &Row) -> Vec<String> {
         let costs = self.columns().map(|column| row.cost(column));
         let ratios = self.ratios.iter().map(|(above, below)| row.ratio(above, below));
         let figures = costs.chain(ratios).map(|it| it.map_or_else(|| "-".to_owned(), figure));
-        row.names.iter().cloned().chain(figures).collect()
+        [row.name.clone()].into_iter().chain(figures).collect()
     }
 
     pub fn terminal(&self) -> String {
         let mut grid = Grid::new();
         grid.load_preset(UTF8_FULL_CONDENSED).set_header(self.head());
         grid.add_rows(self.rows.iter().map(|row| self.cells(row)));
-        for column in grid.column_iter_mut().skip(self.names.len()) {
+        for column in grid.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
         format!("\n{}\n{grid}", self.title)
@@ -80,14 +80,12 @@ impl Table {
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let head = self.head();
-        let rule = "--- | ".repeat(self.names.len());
         let mut text = format!("\n## {}\n\n", self.title);
         if !self.note.is_empty() {
             text += &format!("{}\n\n", self.note);
         }
         text += &line(&head);
-        text +=
-            &format!("| {rule}{}\n", "---: | ".repeat(head.len() - self.names.len()).trim_end());
+        text += &format!("| --- |{}\n", " ---: |".repeat(head.len() - 1));
         text.extend(self.rows.iter().map(|row| line(&self.cells(row))));
         text
     }

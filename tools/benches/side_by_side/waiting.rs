@@ -20,7 +20,7 @@ const EACH: usize = 500;
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
     let contenders = [JOINED, SERVED];
-    let mut table = Table::new(TITLE, &["orders in the queue"], &[]);
+    let mut table = Table::new(TITLE, "orders in the queue", &[]);
     table.note = "The cancellation by which an order is promoted is included.".to_owned();
     for &length in size.orders_sold {
         let mut line = Line::new(length)?;
