@@ -4,48 +4,65 @@
 //! order, deduct a unit from the stock in the table unless it is 0, insert the order, commit,
 //! acknowledge. Without the lock per user that many of them also take.
 
-use sqlx::{AnyConnection, Connection, Executor, Row};
+use std::time::{Duration, Instant};
+
+use sqlx::{AnyConnection, Connection, Executor};
 
 use crate::Result;
+use crate::databases::{Database, Kind};
+use crate::stand::Stand;
 
 const GROUP: &str = "g1";
 
 const TABLES: [&str; 3] = [
-    "CREATE TABLE tb_seckill_voucher (voucher_id VARCHAR(64) PRIMARY KEY, stock BIGINT NOT NULL)",
+    "CREATE TABLE tb_seckill_voucher (voucher_id VARCHAR(64) PRIMARY KEY, stock BIGINT NOT NULL, \
+     total BIGINT NOT NULL)",
     "CREATE TABLE tb_voucher_order (id VARCHAR(64) PRIMARY KEY, user_id VARCHAR(64) NOT NULL, \
      voucher_id VARCHAR(64) NOT NULL, status INT NOT NULL)",
     "CREATE INDEX tb_voucher_order_user ON tb_voucher_order (user_id, voucher_id)",
 ];
 
-pub async fn connect(url: &str) -> Result<AnyConnection> {
-    let mut connection = AnyConnection::connect(url).await?;
+async fn connect(database: &Database) -> Result<AnyConnection> {
+    let mut connection = AnyConnection::connect(&database.url_to_make()).await?;
     // As durable as the worker: a commit is on the disk. PostgreSQL does that by default.
-    if url.starts_with("sqlite:") {
+    if database.kind == Kind::Sqlite {
         connection.execute("PRAGMA journal_mode = WAL").await?;
         connection.execute("PRAGMA synchronous = FULL").await?;
     }
     Ok(connection)
 }
 
-pub async fn make_tables(connection: &mut AnyConnection, voucher: &str, stock: i64) -> Result<()> {
-    for table in TABLES {
-        connection.execute(table).await?;
-    }
-    let stocked = placed(connection, "INSERT INTO tb_seckill_voucher VALUES ($1, $2)");
-    sqlx::query(&stocked).bind(voucher).bind(stock).execute(connection).await?;
-    Ok(())
+/// Does this on a connection to the database.
+fn block_on<T>(
+    database: &Database,
+    work: impl AsyncFnOnce(AnyConnection) -> Result<T>,
+) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async { work(connect(database).await?).await })
 }
 
-/// Checks that every order is in the table of orders with this status, and that no unit is left in
-/// the table of stocks.
-pub async fn check(connection: &mut AnyConnection, orders: i64, status: i64) -> Result<()> {
-    let rows = format!("SELECT COUNT(*) FROM tb_voucher_order WHERE status = {status}");
-    let rows = count(connection, &rows).await?;
-    let left = count(connection, "SELECT stock FROM tb_seckill_voucher").await?;
-    if (rows, left) != (orders, 0) {
-        return Err(format!("{rows} rows of {orders} orders, stock {left}").into());
-    }
-    Ok(())
+pub fn make_tables(database: &Database, voucher: &str, units: usize) -> Result<()> {
+    block_on(database, async |mut connection| {
+        for table in TABLES {
+            connection.execute(table).await?;
+        }
+        let stocked =
+            format!("INSERT INTO tb_seckill_voucher VALUES ('{voucher}', {units}, {units})");
+        connection.execute(stocked.as_str()).await?;
+        Ok(())
+    })
+}
+
+/// Reads the stream from its start to its end; how long that takes.
+pub fn drain(stand: &Stand, database: &Database) -> Result<Duration> {
+    let mut redis = redis::Client::open(stand.server.address())?.get_connection()?;
+    let mut group = redis::cmd("XGROUP");
+    group.arg("CREATE").arg("stream.orders").arg(GROUP).arg("0").query::<()>(&mut redis)?;
+    block_on(database, async |mut connection| {
+        let started = Instant::now();
+        work(&mut redis, &mut connection).await?;
+        Ok(started.elapsed())
+    })
 }
 
 /// A statement with the placeholders of the database.
@@ -56,10 +73,7 @@ fn placed(database: &AnyConnection, sql: &str) -> String {
     }
 }
 
-/// Reads the stream from its start to its end.
-pub async fn drain(redis: &mut redis::Connection, database: &mut AnyConnection) -> Result<()> {
-    let mut group = redis::cmd("XGROUP");
-    group.arg("CREATE").arg("stream.orders").arg(GROUP).arg("0").query::<()>(redis)?;
+async fn work(redis: &mut redis::Connection, database: &mut AnyConnection) -> Result<()> {
     let [ordered, taken, insert] = [
         "SELECT COUNT(*) FROM tb_voucher_order WHERE user_id = $1 AND voucher_id = $2",
         "UPDATE tb_seckill_voucher SET stock = stock - 1 WHERE voucher_id = $1 AND stock > 0",
@@ -94,8 +108,4 @@ fn next(redis: &mut redis::Connection) -> Result<Option<(String, [String; 3])>> 
     };
     let field = |name: &str| entry.get::<String>(name).ok_or("an entry that is no order");
     Ok(Some((entry.id.clone(), [field("userId")?, field("voucherId")?, field("id")?])))
-}
-
-pub async fn count(connection: &mut AnyConnection, query: &str) -> Result<i64> {
-    Ok(sqlx::query(query).fetch_one(connection).await?.get(0))
 }

@@ -5,9 +5,6 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sqlx::Row;
-use tokio::runtime::Runtime;
-
 use crate::databases::{Database, Kind};
 use crate::managed::{self, Sale};
 use crate::options::Size;
@@ -49,18 +46,19 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::MariaDb, Kind::MySql] {
         // Its server runs for all turns; each turn has its own database. What can't be had is
         // reported as left out.
-        let Some(first) = Database::durable(kind) else { continue };
+        let Some(_first) = Database::durable(kind) else { continue };
         let turns = &TURNS[..if kind == Kind::Sqlite { OF_SQLITE } else { TURNS.len() }];
-        let mut values = vec![Vec::new(); turns.len()];
+        let (mut name, mut values) = (String::new(), vec![Vec::new(); turns.len()]);
         for _ in 0..size.database_rounds {
             for (turn, values) in turns.iter().zip(&mut values) {
                 let database = Database::durable(kind).ok_or("the database is gone")?;
                 let orders = size.rows[usize::from(turn.0 != NAIVE)];
                 values.push(orders as f64 / take(turn, &database, orders, size)?.as_secs_f64());
+                name = name_of(&database);
             }
         }
         let columns = turns.iter().map(|turn| turn.0);
-        table.push(name_of(&first)?, columns.zip(values.into_iter().map(median)).collect());
+        table.push(name, columns.zip(values.into_iter().map(median)).collect());
     }
     Ok(vec![table])
 }
@@ -85,23 +83,14 @@ fn take(
     let sale = Sale { voucher: 8, kind };
     let mut stand = Stand::new(true)?;
     sale.open(&mut stand, orders)?;
-    let runtime = runtime()?;
     let has_shop = column != WORKER;
-    let mut shop = runtime.block_on(naive::connect(&database.url_to_make()))?;
     if has_shop {
-        runtime.block_on(naive::make_tables(
-            &mut shop,
-            &sale.voucher.to_string(),
-            orders as i64,
-        ))?;
+        naive::make_tables(database, &sale.voucher.to_string(), orders)?;
     }
     if column == NAIVE {
         sale.sell(&mut stand, orders)?;
-        let mut redis = redis::Client::open(stand.server.address())?.get_connection()?;
-        let started = Instant::now();
-        runtime.block_on(naive::drain(&mut redis, &mut shop))?;
-        let spent = started.elapsed();
-        runtime.block_on(naive::check(&mut shop, orders as i64, 1))?;
+        let spent = naive::drain(&stand, database)?;
+        check(database, orders, "tb_voucher_order WHERE status = 1", LEFT)?;
         return Ok(spent);
     }
     let url = if has_network { over_network(database)? } else { database.url.clone() };
@@ -121,20 +110,32 @@ fn take(
         stand.send(&sale.load(&["SECKILL.CONFIRM".to_owned()], 0..orders, ":1\r\n"))?;
     }
     let spent = run(&mut command, workers)?;
-    runtime.block_on(async {
-        let mut connection = naive::connect(&database.url).await?;
-        let rows = "SELECT COUNT(*) FROM seckill_orders WHERE state = 'sold'";
-        let rows = naive::count(&mut connection, rows).await?;
-        let units = "SELECT units FROM seckill_voucher_sales";
-        let units = naive::count(&mut connection, units).await?;
-        if (rows, units) != (orders as i64, orders as i64) {
-            return Err(format!("{rows} rows, {units} units of {orders} orders").into());
-        }
-        if has_shop {
-            naive::check(&mut connection, orders as i64, if is_managed { 2 } else { 1 }).await?;
-        }
-        Ok(spent)
-    })
+    check(
+        database,
+        orders,
+        "seckill_orders WHERE state = 'sold'",
+        "units FROM seckill_voucher_sales",
+    )?;
+    if has_shop {
+        let status = if is_managed { 2 } else { 1 };
+        check(database, orders, &format!("tb_voucher_order WHERE status = {status}"), LEFT)?;
+    }
+    Ok(spent)
+}
+
+/// What the shop has sold, as its table of stocks says.
+const LEFT: &str = "total - stock FROM tb_seckill_voucher";
+
+/// Checks that there are so many rows, and so many units.
+fn check(database: &Database, orders: usize, rows: &str, units: &str) -> Result<()> {
+    let (column, rest) = units.split_once(" FROM ").ok_or("a column FROM a table")?;
+    let rows = database.numbers(["COUNT(*)"], &format!("FROM {rows}"));
+    let units = database.numbers([column], &format!("FROM {rest}"));
+    let wanted = [[orders as i64]];
+    match rows == wanted && units == wanted {
+        true => Ok(()),
+        false => Err(format!("{rows:?} rows, {units:?} units of {orders} orders").into()),
+    }
 }
 
 fn run(command: &mut Command, workers: usize) -> Result<Duration> {
@@ -161,22 +162,14 @@ fn over_network(database: &Database) -> Result<String> {
     Ok(format!("{start}127.0.0.1:{port}{name}{options}"))
 }
 
-fn name_of(database: &Database) -> Result<String> {
-    let (name, query) = match database.kind {
-        Kind::Sqlite => ("SQLite", "SELECT sqlite_version()"),
-        Kind::Postgres => ("PostgreSQL", "SHOW server_version"),
-        Kind::MariaDb => ("MariaDB", "SELECT VERSION()"),
-        Kind::MySql => ("MySQL", "SELECT VERSION()"),
+fn name_of(database: &Database) -> String {
+    let (name, version) = match database.kind {
+        Kind::Sqlite => ("SQLite", "sqlite_version()"),
+        Kind::Postgres => ("PostgreSQL", "current_setting('server_version')"),
+        Kind::MariaDb => ("MariaDB", "VERSION()"),
+        Kind::MySql => ("MySQL", "VERSION()"),
     };
-    let version: String = runtime()?.block_on(async {
-        let mut connection = naive::connect(&database.url_to_make()).await?;
-        let row = sqlx::query(query).fetch_one(&mut connection).await?;
-        Ok::<_, Box<dyn std::error::Error>>(row.get(0))
-    })?;
+    let version = &database.texts([version], "")[0][0];
     // The name of the distribution follows the number.
-    Ok(format!("{name} {}", version.split([' ', '-']).next().unwrap_or_default()))
-}
-
-fn runtime() -> Result<Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+    format!("{name} {}", version.split([' ', '-']).next().unwrap_or_default())
 }

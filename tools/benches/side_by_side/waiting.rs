@@ -1,6 +1,6 @@
 //! Lines of orders that wait: what it costs to join and to be promoted as they grow.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::Result;
 use crate::managed::{FIRST_USER, Kind, Sale};
@@ -31,13 +31,12 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
     Ok(vec![table])
 }
 
-/// A sale whose units are all held, and a line, which has the same length before each turn.
+/// A sale whose units are all held, and a line, which has the same length before each turn. Both
+/// are orders by their numbers.
 struct Line {
     stand: Stand,
-    held: VecDeque<usize>,
-    waiting: VecDeque<usize>,
-    /// The number of the next order.
-    next: usize,
+    held: Range<usize>,
+    waiting: Range<usize>,
 }
 
 impl Line {
@@ -47,43 +46,43 @@ impl Line {
         let () = stand.run(&["CONFIG", "SET", "seckill.waitlist-max", &most])?;
         SALE.open(&mut stand, EACH)?;
         SALE.sell(&mut stand, EACH)?;
-        let (held, waiting) = ((0..EACH).collect(), VecDeque::new());
-        let mut line = Self { stand, held, waiting, next: EACH };
+        let mut line = Self { stand, held: 0..EACH, waiting: EACH..EACH };
         line.join(length)?;
         Ok(line)
     }
 
     /// The microseconds of server CPU per order.
     fn turn(&mut self, what: &str) -> Result<f64> {
-        if what == JOINED {
+        let first = self.waiting.start..self.waiting.start + EACH;
+        self.waiting.start = first.end;
+        let micros = if what == JOINED {
             let micros = self.join(EACH)?;
-            let leaving = self.waiting.drain(..EACH).collect();
-            self.cancel(leaving)?;
-            return Ok(micros / EACH as f64);
-        }
-        let gone = self.held.drain(..).collect();
-        self.held = self.waiting.drain(..EACH).collect();
-        let micros = self.cancel(gone)?;
-        self.join(EACH)?;
+            self.cancel(first)?;
+            micros
+        } else {
+            let gone = std::mem::replace(&mut self.held, first);
+            let micros = self.cancel(gone)?;
+            self.join(EACH)?;
+            micros
+        };
         Ok(micros / EACH as f64)
     }
 
     fn join(&mut self, orders: usize) -> Result<f64> {
-        let joining = self.next..self.next + orders;
-        self.next += orders;
-        self.waiting.extend(joining.clone());
+        let joining = self.waiting.end..self.waiting.end + orders;
+        self.waiting.end = joining.end;
         self.send(TRY, joining, &["WAITLIST"], ":6\r\n")
     }
 
-    fn cancel(&mut self, orders: Vec<usize>) -> Result<f64> {
+    fn cancel(&mut self, orders: Range<usize>) -> Result<f64> {
         self.send("SECKILL.CANCEL", orders, &[], ":1\r\n")
     }
 
     /// By one connection, so that the line is in the order of the numbers.
     fn send(
         &mut self,
-        command: &str,
-        orders: impl IntoIterator<Item = usize>,
+        name: &str,
+        orders: Range<usize>,
         more: &[&str],
         reply: &str,
     ) -> Result<f64> {
@@ -91,7 +90,7 @@ impl Line {
         for n in orders {
             let ids = [SALE.voucher, FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
             let ids = ids.each_ref().map(String::as_str);
-            load.push(&[&[command][..], &ids, more].concat(), reply);
+            load.push(&[&[name][..], &ids, more].concat(), reply);
         }
         self.stand.measure(&load, 1)
     }
