@@ -43,7 +43,7 @@ use payments::Line;
 use plan::Plan;
 use proof::Facts;
 use report::{Found, ManagedReport, Report};
-use sale::{ORDERS, Order, RELEASED, State};
+use sale::{ORDERS, RELEASED, State};
 use spread::Spread;
 
 fn main() -> ExitCode {
@@ -93,60 +93,36 @@ async fn rush(options: &Options) -> Result<Report> {
 
     let line = Line::start(&target, options, &plan, &shards, &before).await?;
     let cpu_before = sale::cpu_seconds(&mut link).await?;
-    let mut rush = load::send(&target, options, &plan).await?;
+    let Rush { answers, sent, elapsed } = load::send(&target, options, &plan).await?;
     let cpu_s = sale::cpu_seconds(&mut link).await? - cpu_before;
 
     let on_the_way = spread.wait_for_moves(&mut link).await?;
-    let fresh = !options.keep;
-    let known = Known { shards, spread, before, fresh, on_the_way, book_before };
+    let (fresh, orders) = (!options.keep, None);
+    let mut facts = Facts { plan, fresh, sent, answers, spread, on_the_way, orders };
+    let sale = Before { shards, states: before, books: book_before };
     let found = if options.managed.managed {
-        prove_managed(&mut link, options, &plan, (&mut rush, line), &known).await
+        prove_managed(&mut link, options, &mut facts, line, &sale).await
     } else {
-        prove(&mut link, &plan, &rush, &known).await
+        prove(&mut link, &mut facts, &sale).await
     };
     let found = found.context("reading the voucher after the rush")?;
-    Ok(Report::new(options, server, &plan, &rush, cpu_s, found))
+    Ok(Report::new(options, server, &facts, elapsed, cpu_s, found))
 }
 
-/// What is known of the sale besides its keys.
-struct Known {
+/// What was there before the first try.
+struct Before {
     shards: Vec<VoucherKeys>,
-    spread: Spread,
-    /// Each shard before the first try.
-    before: Vec<State>,
-    /// The sale was opened by this run.
-    fresh: bool,
-    /// Moves between shards that nobody has finished.
-    on_the_way: i64,
-    /// Orders in the books before the first try.
-    book_before: usize,
-}
-
-impl Known {
-    fn facts<'a>(
-        &'a self,
-        plan: &'a Plan,
-        rush: &'a Rush,
-        orders: Option<&'a [Order]>,
-    ) -> Facts<'a> {
-        Facts {
-            plan,
-            fresh: self.fresh,
-            sent: rush.sent,
-            answers: &rush.answers,
-            spread: &self.spread,
-            on_the_way: self.on_the_way,
-            orders,
-        }
-    }
+    /// Each of the shards.
+    states: Vec<State>,
+    /// Orders in their books.
+    books: usize,
 }
 
 /// Compares the keys of an unmanaged voucher with the answers.
-async fn prove(link: &mut Connection, plan: &Plan, rush: &Rush, known: &Known) -> Result<Found> {
-    let after = State::sum(&State::read_all(link, &known.shards).await?);
-    let orders = sale::orders_since(link, &known.shards, &known.before, ORDERS).await?;
-    let facts = known.facts(plan, rush, orders.as_deref());
-    let checks = proof::checks(&facts, &State::sum(&known.before), &after);
+async fn prove(link: &mut Connection, facts: &mut Facts, sale: &Before) -> Result<Found> {
+    let after = State::sum(&State::read_all(link, &sale.shards).await?);
+    facts.orders = sale::orders_since(link, &sale.shards, &sale.states, ORDERS).await?;
+    let checks = proof::checks(facts, &State::sum(&sale.states), &after);
     Ok(Found { stock_left: after.stock, checks, managed: None })
 }
 
@@ -154,29 +130,23 @@ async fn prove(link: &mut Connection, plan: &Plan, rush: &Rush, known: &Known) -
 async fn prove_managed(
     link: &mut Connection,
     options: &Options,
-    plan: &Plan,
-    (rush, line): (&mut Rush, Option<Line>),
-    known: &Known,
+    facts: &mut Facts,
+    line: Option<Line>,
+    sale: &Before,
 ) -> Result<Found> {
-    let vouchers = known.spread.vouchers();
+    let vouchers = facts.spread.vouchers();
     let waited = payments::wait_for_holds(link, &vouchers, options.json).await?;
     if let Some(line) = line {
-        rush.answers.add_payments(line.stop().await?);
+        facts.answers.add_payments(line.stop().await?);
     }
     let standing = managed::Standing::ask(link, &vouchers).await?;
-    let ledger = managed::Ledger::read(link, &known.shards).await?;
-    let orders = sale::orders_since(link, &known.shards, &known.before, ORDERS).await?;
-    let released = sale::orders_since(link, &known.shards, &known.before, RELEASED).await?;
-    let facts = known.facts(plan, rush, orders.as_deref());
-    let sale = Managed {
-        options,
-        limit: standing.limit,
-        book_before: known.book_before,
-        ledger: &ledger,
-        waited,
-        released: released.as_deref(),
-    };
-    let checks = managed_proof::checks(&facts, &sale);
-    let managed = ManagedReport::new(&standing, &ledger, plan, &rush.answers);
-    Ok(Found { stock_left: ledger.stock, checks, managed: Some(managed) })
+    let ledger = managed::Ledger::read(link, &sale.shards).await?;
+    facts.orders = sale::orders_since(link, &sale.shards, &sale.states, ORDERS).await?;
+    let released = sale::orders_since(link, &sale.shards, &sale.states, RELEASED).await?;
+    let (limit, book_before) = (standing.limit, sale.books);
+    let managed = Managed { options, limit, book_before, ledger, waited, released };
+    let checks = managed_proof::checks(facts, &managed);
+    let ledger = managed.ledger;
+    let report = ManagedReport::new(&standing, &ledger, &facts.plan, &facts.answers);
+    Ok(Found { stock_left: ledger.stock, checks, managed: Some(report) })
 }

@@ -21,21 +21,21 @@ pub struct Managed<'a> {
     pub limit: i64,
     /// Orders in the book before the rush.
     pub book_before: usize,
-    pub ledger: &'a Ledger,
+    pub ledger: Ledger,
     /// All holds were waited for.
     pub waited: bool,
     /// The voucher's releases appended during the rush; None if the server keeps no stream.
-    pub released: Option<&'a [Order]>,
+    pub released: Option<Vec<Order>>,
 }
 
 /// The comparisons, in the order in which they are shown.
-pub fn checks(facts: &Facts<'_>, managed: &Managed<'_>) -> Vec<Check> {
+pub fn checks(facts: &Facts, managed: &Managed<'_>) -> Vec<Check> {
     let Managed { options, ledger, .. } = managed;
     let Ledger { audit, book, stock, buyers } = ledger;
     let (payments, fresh) = (&facts.answers.payments, facts.fresh);
-    let ids = decisions::orders(facts.plan, &facts.answers.accepted);
-    let in_queue = decisions::orders(facts.plan, &facts.answers.waiting);
-    let promoted = decisions::promoted(facts.plan, &facts.answers.waiting, book);
+    let ids = decisions::orders(&facts.plan, &facts.answers.accepted);
+    let in_queue = decisions::orders(&facts.plan, &facts.answers.waiting);
+    let promoted = decisions::promoted(&facts.plan, &facts.answers.waiting, book);
     let in_state = |state: State| count(book.iter().filter(|entry| entry.state == state).count());
     let mut checks = Vec::new();
     let mut check = |what, expected, found| checks.push(Check { what, expected, found });
@@ -80,12 +80,12 @@ pub fn checks(facts: &Facts<'_>, managed: &Managed<'_>) -> Vec<Check> {
     if managed.waited {
         check("holds left over", 0, in_state(State::Held));
     }
-    if let Some(orders) = facts.orders {
+    if let Some(orders) = &facts.orders {
         check("orders in the stream", count(ids.union(&promoted).count()), count(orders.len()));
         check("ids ordered twice", 0, repeated(orders.iter().map(|o| o.order_id.clone())));
     }
     // Meanwhile more holds may have expired than the book said.
-    if let Some(released) = managed.released.filter(|_| fresh && managed.waited) {
+    if let Some(released) = managed.released.as_ref().filter(|_| fresh && managed.waited) {
         let gone =
             book.iter().filter(|entry| entry.state.is_released() && entry.was_accepted).count();
         check("releases in the stream", count(gone), count(released.len()));
@@ -96,7 +96,7 @@ pub fn checks(facts: &Facts<'_>, managed: &Managed<'_>) -> Vec<Check> {
 
 /// Where nothing comes back and the window is open, a fresh sale sells all its units, or to
 /// everybody as much as they tried for and may have.
-fn orders_to_sell(facts: &Facts<'_>, managed: &Managed<'_>) -> Option<i64> {
+fn orders_to_sell(facts: &Facts, managed: &Managed<'_>) -> Option<i64> {
     let options = &managed.options.managed;
     let nothing_returns = options.hold.is_none() && options.cancel_share == 0.0;
     let always_open = options.begin_in.is_none() && options.end_in.is_none();
@@ -113,7 +113,7 @@ fn orders_to_sell(facts: &Facts<'_>, managed: &Managed<'_>) -> Option<i64> {
 }
 
 /// How many of the accepted orders are in the book, of the same user.
-fn booked(facts: &Facts<'_>, ledger: &Ledger, ids: &HashSet<u32>) -> i64 {
+fn booked(facts: &Facts, ledger: &Ledger, ids: &HashSet<u32>) -> i64 {
     let is_ours = |order_id: &str, user: &str| {
         let number = facts.plan.number(order_id).filter(|number| ids.contains(number))?;
         (user_id(facts.plan.user(number)?) == user).then_some(())
@@ -135,21 +135,21 @@ fn units_by_user(ledger: &Ledger) -> HashMap<&str, i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answers::Answers;
+    use std::sync::Arc;
+
     use crate::decisions::Payments;
     use crate::managed::{Audit, BookedOrder};
     use crate::plan::Plan;
-    use crate::proof::tests::order;
-    use crate::spread::Spread;
+    use crate::proof::tests::{differing, facts, orders};
     use clap::Parser;
+
+    const LINE: &str = "rush --managed --hold 9ms --stock 5";
 
     /// Five units, ten users: the first paid, the second cancelled, the third expired.
     struct Sale {
         options: Options,
-        plan: Plan,
-        answers: Answers,
+        facts: Facts,
         ledger: Ledger,
-        orders: Vec<Order>,
         released: Vec<Order>,
     }
 
@@ -159,125 +159,120 @@ mod tests {
         BookedOrder { order_id, state, was_accepted, units: 1, user }
     }
 
-    fn sale() -> Sale {
-        let options = Options::parse_from("rush --managed --hold 9ms --stock 5".split(' '));
-        let plan = Plan::new("run".to_owned(), 10, 10, 0.0, 1);
-        let payments = Payments { confirmed: [0, 1, 0, 0], cancelled: [0, 1, 0] };
-        let answers = Answers { accepted: vec![0, 1, 2], payments, ..Answers::default() };
+    fn sale(line: &str) -> Sale {
+        let mut facts = facts(line);
+        facts.answers.payments = Payments { confirmed: [0, 1, 0, 0], cancelled: [0, 1, 0] };
         let audit = Audit { total: 5, left: 4, held: 0, sold: 1, buyers: 1, ..Audit::default() };
         let states =
             [State::Sold, State::Released(Reason::Cancelled), State::Released(Reason::Expired)];
-        let book = (0..3).map(|n| entry(&plan, n, states[n as usize])).collect();
-        let ledger = Ledger { audit, book, stock: 4, buyers: 1 };
-        let orders = (0..3).map(|number| order(&plan, number)).collect();
-        let released = (1..3).map(|number| order(&plan, number)).collect();
-        Sale { options, plan, answers, ledger, orders, released }
+        let book = (0..3).map(|n| entry(&facts.plan, n, states[n as usize])).collect();
+        Sale {
+            options: Options::parse_from(line.split(' ')),
+            ledger: Ledger { audit, book, stock: 4, buyers: 1 },
+            released: orders(&facts.plan, 1..3),
+            facts,
+        }
     }
 
     impl Sale {
         fn checks(&self) -> Vec<Check> {
-            let facts = Facts {
-                plan: &self.plan,
-                fresh: true,
-                sent: 10,
-                answers: &self.answers,
-                spread: &Spread::of(&self.options),
-                on_the_way: 0,
-                orders: Some(&self.orders),
-            };
+            let Ledger { audit, book, stock, buyers } = &self.ledger;
+            let (audit, book) = (audit.clone(), book.clone());
             let managed = Managed {
                 options: &self.options,
                 limit: 1,
                 book_before: 0,
-                ledger: &self.ledger,
+                ledger: Ledger { audit, book, stock: *stock, buyers: *buyers },
                 waited: true,
-                released: Some(&self.released),
+                released: Some(self.released.clone()),
             };
-            checks(&facts, &managed)
+            checks(&self.facts, &managed)
         }
 
-        /// The names of the comparisons that don't hold.
-        fn differences(&self) -> Vec<&'static str> {
-            self.checks().iter().filter(|check| !check.holds()).map(|check| check.what).collect()
+        fn entry(&self, number: u32, state: State) -> BookedOrder {
+            entry(&self.facts.plan, number, state)
         }
     }
 
     #[test]
     fn a_sound_sale_is_proved() {
-        let mut sale = sale();
-        assert_eq!(sale.differences(), [""; 0]);
-        assert_eq!(sale.checks().len(), 14);
+        let mut sale = sale(LINE);
+        assert_eq!((differing(&sale.checks()), sale.checks().len()), (vec![], 14));
         // A retry that was answered as the first time changes nothing.
-        sale.plan = Plan::new("run".to_owned(), 10, 10, 0.0, 1);
-        sale.answers.accepted.push(0);
-        assert_eq!(sale.differences(), [""; 0]);
+        sale.facts.answers.accepted.push(0);
+        assert_eq!(differing(&sale.checks()), [""; 0]);
     }
 
     /// The third was in the queue and was promoted; the fourth still is; the sale of the fifth has
     /// ended.
     #[test]
     fn a_line_is_proved() {
-        let mut sale = sale();
-        let line = "rush --managed --hold 9ms --stock 5 --waitlist";
-        sale.options = Options::parse_from(line.split(' '));
-        sale.answers.accepted = vec![0, 1];
-        sale.answers.waiting = vec![2, 3, 4];
-        let ended = entry(&sale.plan, 4, State::Released(Reason::Expired));
-        sale.ledger.book.push(entry(&sale.plan, 3, State::Waiting));
-        sale.ledger.book.push(BookedOrder { was_accepted: false, ..ended });
-        assert_eq!(sale.differences(), ["left while some wait"]);
+        let mut sale = sale(&format!("{LINE} --waitlist"));
+        sale.facts.answers.accepted = vec![0, 1];
+        sale.facts.answers.waiting = vec![2, 3, 4];
+        let ended = sale.entry(4, State::Released(Reason::Expired));
+        let waits = sale.entry(3, State::Waiting);
+        sale.ledger.book.extend([waits, BookedOrder { was_accepted: false, ..ended }]);
+        assert_eq!(differing(&sale.checks()), ["left while some wait"]);
         sale.ledger.audit = Audit { left: 0, sold: 5, ..sale.ledger.audit };
         sale.ledger.stock = 0;
-        assert_eq!(sale.differences(), [""; 0]);
-        sale.orders.pop();
-        assert_eq!(sale.differences(), ["orders in the stream"]);
+        assert_eq!(differing(&sale.checks()), [""; 0]);
+        sale.facts.orders.as_mut().unwrap().pop();
+        assert_eq!(differing(&sale.checks()), ["orders in the stream"]);
     }
 
     #[test]
-    fn a_lost_unit_shows() {
-        let mut sale = sale();
-        sale.ledger.audit.left = 3;
-        sale.ledger.audit.differences.push("total is 5".to_owned());
-        sale.ledger.stock = 3;
-        assert_eq!(sale.differences(), ["left + held + sold", "differences in the audit"]);
-    }
-
-    #[test]
-    fn an_order_that_was_sold_twice_shows() {
-        let mut sale = sale();
-        sale.orders.push(order(&sale.plan, 0));
-        assert_eq!(sale.differences(), ["orders in the stream", "ids ordered twice"]);
-    }
-
-    #[test]
-    fn somebody_over_the_limit_shows() {
-        let mut sale = sale();
-        sale.ledger.book[1] =
-            BookedOrder { user: "u0".to_owned(), ..entry(&sale.plan, 1, State::Sold) };
-        let differences = [
-            "accepted orders in it", "users over the limit", "orders paid", "orders cancelled",
-            "releases in the stream",
+    fn whatever_differs_shows() {
+        type Case = (fn(&mut Sale), &'static [&'static str]);
+        let cases: [Case; 4] = [
+            // A lost unit.
+            (
+                |sale| {
+                    (sale.ledger.audit.left, sale.ledger.stock) = (3, 3);
+                    sale.ledger.audit.differences.push("total is 5".to_owned());
+                },
+                &["left + held + sold", "differences in the audit"],
+            ),
+            // An order that was sold twice.
+            (
+                |sale| sale.facts.orders = Some(orders(&sale.facts.plan, [0, 1, 2, 0])),
+                &["orders in the stream", "ids ordered twice"],
+            ),
+            // Somebody over the limit.
+            (
+                |sale| {
+                    let more = sale.entry(1, State::Sold);
+                    sale.ledger.book[1] = BookedOrder { user: "u0".to_owned(), ..more };
+                },
+                &[
+                    "accepted orders in it", "users over the limit", "orders paid",
+                    "orders cancelled", "releases in the stream",
+                ],
+            ),
+            // A hold that stays.
+            (
+                |sale| sale.ledger.book[2] = sale.entry(2, State::Held),
+                &["buyers", "holds left over", "releases in the stream"],
+            ),
         ];
-        assert_eq!(sale.differences(), differences);
-    }
-
-    #[test]
-    fn a_hold_that_stays_shows() {
-        let mut sale = sale();
-        sale.ledger.book[2] = entry(&sale.plan, 2, State::Held);
-        let differences = ["buyers", "holds left over", "releases in the stream"];
-        assert_eq!(sale.differences(), differences);
+        for (number, (change, differences)) in cases.into_iter().enumerate() {
+            let mut sale = sale(LINE);
+            change(&mut sale);
+            assert_eq!(differing(&sale.checks()), differences, "{number}");
+        }
     }
 
     #[test]
     fn where_nothing_returns_the_number_of_orders_is_certain() {
-        let mut sale = sale();
-        sale.options = Options::parse_from("rush --managed --stock 5".split(' '));
-        sale.answers.payments = Payments::default();
-        let accepted = sale.checks().into_iter().find(|check| check.what == "orders accepted");
-        assert_eq!(accepted.map(|check| (check.expected, check.found)), Some((5, 3)));
-        sale.plan = Plan::new("run".to_owned(), 10, 2, 0.0, 1);
-        let accepted = sale.checks().into_iter().find(|check| check.what == "orders accepted");
-        assert_eq!(accepted.map(|check| check.expected), Some(2), "two users, one order each");
+        let mut sale = sale("rush --managed --stock 5");
+        sale.facts.answers.payments = Payments::default();
+        let accepted = |sale: &Sale| {
+            let check = sale.checks().into_iter().find(|check| check.what == "orders accepted");
+            check.map(|check| (check.expected, check.found))
+        };
+        assert_eq!(accepted(&sale), Some((5, 3)));
+        // Two users, one order each.
+        sale.facts.plan = Arc::new(Plan::new("run".to_owned(), 10, 2, 0.0, 1));
+        assert_eq!(accepted(&sale).map(|(expected, _)| expected), Some(2));
     }
 }

@@ -1,6 +1,7 @@
 //! Whether the server's keys agree with its answers. Pure.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -10,18 +11,18 @@ use crate::sale::{Order, State};
 use crate::spread::Spread;
 
 /// What is known after a rush, whether its sale is managed or not.
-pub struct Facts<'a> {
-    pub plan: &'a Plan,
+pub struct Facts {
+    pub plan: Arc<Plan>,
     /// Whether the sale was opened by this run, so that nobody had bought before.
     pub fresh: bool,
     /// How many tries of the plan were sent, all of them answered.
     pub sent: u32,
-    pub answers: &'a Answers,
-    pub spread: &'a Spread,
+    pub answers: Answers,
+    pub spread: Spread,
     /// Moves between shards that nobody has finished.
     pub on_the_way: i64,
     /// The voucher's orders appended during the rush; None if the server keeps no stream.
-    pub orders: Option<&'a [Order]>,
+    pub orders: Option<Vec<Order>>,
 }
 
 /// One comparison. All must hold for the outcome to be proved.
@@ -39,7 +40,7 @@ impl Check {
 }
 
 /// The comparisons, in the order in which they are shown.
-pub fn checks(facts: &Facts<'_>, before: &State, after: &State) -> Vec<Check> {
+pub fn checks(facts: &Facts, before: &State, after: &State) -> Vec<Check> {
     let accepted = count(facts.answers.accepted.len());
     let mut checks = Vec::new();
     let mut check = |what, expected, found| checks.push(Check { what, expected, found });
@@ -50,7 +51,7 @@ pub fn checks(facts: &Facts<'_>, before: &State, after: &State) -> Vec<Check> {
     check("stock left", before.stock.saturating_sub(accepted), after.stock);
     check("buyers", count(before.buyers).saturating_add(accepted), count(after.buyers));
     check("accepted twice", 0, repeated(accepted_users(facts)));
-    if let Some(orders) = facts.orders {
+    if let Some(orders) = &facts.orders {
         check("orders in the stream", accepted, count(orders.len()));
         check("users ordered twice", 0, repeated(orders.iter().map(|order| order.user.clone())));
         check("orders of accepted tries", accepted, orders_matched(facts, orders));
@@ -60,13 +61,13 @@ pub fn checks(facts: &Facts<'_>, before: &State, after: &State) -> Vec<Check> {
 }
 
 /// The comparisons of a sale that is spread over shards.
-pub fn of_shards(facts: &Facts<'_>) -> Vec<Check> {
+pub fn of_shards(facts: &Facts) -> Vec<Check> {
     if !facts.spread.is_spread() {
         return Vec::new();
     }
     let vouchers = facts.spread.vouchers();
     let is_wrong = |order: &&Order| vouchers[facts.spread.shard_of(&order.user)] != order.voucher;
-    let wrong = facts.orders.unwrap_or_default().iter().filter(is_wrong).count();
+    let wrong = facts.orders.iter().flatten().filter(is_wrong).count();
     vec![
         Check { what: "moves on their way", expected: 0, found: facts.on_the_way },
         Check { what: "orders on a wrong shard", expected: 0, found: count(wrong) },
@@ -75,7 +76,7 @@ pub fn of_shards(facts: &Facts<'_>) -> Vec<Check> {
 
 /// A fresh sale sells all its units, or one to everybody who tried when there are more.
 /// None where that can't be said: errors, or a sale that went on before.
-fn units_to_sell(facts: &Facts<'_>) -> Option<i64> {
+fn units_to_sell(facts: &Facts) -> Option<i64> {
     if !facts.fresh || facts.answers.error_count() > 0 {
         return None;
     }
@@ -83,13 +84,13 @@ fn units_to_sell(facts: &Facts<'_>) -> Option<i64> {
     facts.spread.units_to_sell(users.into_iter().map(|user| (user, 1)))
 }
 
-fn accepted_users<'a>(facts: &'a Facts<'_>) -> impl Iterator<Item = String> + 'a {
+fn accepted_users(facts: &Facts) -> impl Iterator<Item = String> {
     let accepted = facts.answers.accepted.iter();
     accepted.filter_map(|&number| facts.plan.user(number)).map(user_id)
 }
 
 /// How many accepted tries have their own order, of the same user, in the stream.
-fn orders_matched(facts: &Facts<'_>, orders: &[Order]) -> i64 {
+fn orders_matched(facts: &Facts, orders: &[Order]) -> i64 {
     let accepted: HashSet<u32> = facts.answers.accepted.iter().copied().collect();
     let matched: HashSet<u32> = orders
         .iter()
@@ -121,109 +122,115 @@ pub mod tests {
 
     /// Ten tries by ten users for three units, of which the first three sold.
     struct Sale {
-        plan: Plan,
-        sent: u32,
-        answers: Answers,
+        facts: Facts,
         before: State,
         after: State,
-        orders: Vec<Order>,
     }
 
     fn state(stock: i64, buyers: u64) -> State {
         State { stock, buyers, last_entry: "0".to_owned(), last_released: "0".to_owned() }
     }
 
-    /// The order of a try.
-    pub fn order(plan: &Plan, number: u32) -> Order {
-        let user = user_id(plan.user(number).unwrap());
-        let voucher = "rush".to_owned();
-        Order { user, order_id: plan.order_id(number), voucher, waited: false }
+    /// The orders of tries.
+    pub fn orders(plan: &Plan, numbers: impl IntoIterator<Item = u32>) -> Vec<Order> {
+        let order = |number| Order {
+            user: user_id(plan.user(number).unwrap()),
+            order_id: plan.order_id(number),
+            voucher: "rush".to_owned(),
+            waited: false,
+        };
+        numbers.into_iter().map(order).collect()
+    }
+
+    /// Ten tries by ten users, of which the first three were accepted.
+    pub fn facts(options: &str) -> Facts {
+        let plan = Arc::new(Plan::new("run".to_owned(), 10, 10, 0.0, 1));
+        let outcomes = [3, 7, 0, 0, 0, 0, 0];
+        Facts {
+            fresh: true,
+            sent: 10,
+            answers: Answers { outcomes, accepted: vec![0, 1, 2], ..Answers::default() },
+            spread: Spread::of(&Options::parse_from(options.split(' '))),
+            on_the_way: 0,
+            orders: Some(orders(&plan, 0..3)),
+            plan,
+        }
+    }
+
+    /// The names of the comparisons that don't hold.
+    pub fn differing(checks: &[Check]) -> Vec<&'static str> {
+        checks.iter().filter(|check| !check.holds()).map(|check| check.what).collect()
     }
 
     fn sale() -> Sale {
-        let plan = Plan::new("run".to_owned(), 10, 10, 0.0, 1);
-        let answers = Answers {
-            outcomes: [3, 7, 0, 0, 0, 0, 0],
-            accepted: vec![0, 1, 2],
-            ..Default::default()
-        };
-        let orders = (0..3).map(|number| order(&plan, number)).collect();
-        Sale { plan, sent: 10, answers, before: state(3, 0), after: state(0, 3), orders }
+        Sale { facts: facts("rush --stock 3"), before: state(3, 0), after: state(0, 3) }
     }
 
     impl Sale {
-        /// The names of the comparisons that don't hold.
-        fn differences(&self) -> Vec<&'static str> {
-            let checks = self.checks(true);
-            checks.iter().filter(|check| !check.holds()).map(|check| check.what).collect()
+        fn checks(&self) -> Vec<Check> {
+            checks(&self.facts, &self.before, &self.after)
         }
 
-        fn checks(&self, fresh: bool) -> Vec<Check> {
-            let mut spread = Spread::of(&Options::parse_from(["rush"]));
-            spread.stocks = vec![self.before.stock];
-            let facts = Facts {
-                plan: &self.plan,
-                fresh,
-                sent: self.sent,
-                answers: &self.answers,
-                spread: &spread,
-                on_the_way: 0,
-                orders: Some(&self.orders),
-            };
-            checks(&facts, &self.before, &self.after)
+        fn orders(&mut self) -> &mut Vec<Order> {
+            self.facts.orders.as_mut().unwrap()
         }
     }
 
     #[test]
     fn a_sound_sale_is_proved() {
-        let sale = sale();
-        assert_eq!(sale.differences(), [""; 0]);
-        assert_eq!(sale.checks(true).len(), 7);
+        let checks = sale().checks();
+        assert_eq!((differing(&checks), checks.len()), (vec![], 7));
     }
 
     #[test]
-    fn an_oversold_unit_shows() {
-        let mut sale = sale();
-        sale.answers.accepted.push(3);
-        sale.answers.outcomes = [4, 6, 0, 0, 0, 0, 0];
-        sale.after = state(-1, 4);
-        sale.orders.push(order(&sale.plan, 3));
-        assert_eq!(sale.differences(), ["units sold"]);
-    }
-
-    #[test]
-    fn a_lost_unit_shows() {
-        let mut sale = sale();
-        sale.before.stock = 4;
-        assert_eq!(sale.differences(), ["units sold", "stock left"]);
-    }
-
-    #[test]
-    fn a_missing_or_foreign_order_shows() {
-        let mut sale = sale();
-        sale.orders.pop();
-        assert_eq!(sale.differences(), ["orders in the stream", "orders of accepted tries"]);
-        sale.orders.push(Order { order_id: "other-2".to_owned(), ..order(&sale.plan, 2) });
-        assert_eq!(sale.differences(), ["orders of accepted tries"]);
-    }
-
-    #[test]
-    fn a_user_served_twice_shows() {
-        let mut sale = sale();
-        sale.plan = Plan::new("run".to_owned(), 10, 1, 0.0, 1);
-        sale.answers.accepted = vec![0, 1, 2];
-        sale.orders = (0..3).map(|number| order(&sale.plan, number)).collect();
-        sale.after.buyers = 1;
-        let differences = ["units sold", "buyers", "accepted twice", "users ordered twice"];
-        assert_eq!(sale.differences(), differences);
+    fn whatever_differs_shows() {
+        type Case = (fn(&mut Sale), &'static [&'static str]);
+        let cases: [Case; 5] = [
+            // An oversold unit.
+            (
+                |sale| {
+                    sale.facts.answers.accepted.push(3);
+                    sale.after = state(-1, 4);
+                    *sale.orders() = orders(&sale.facts.plan.clone(), 0..4);
+                },
+                &["units sold"],
+            ),
+            // A lost unit.
+            (
+                |sale| {
+                    sale.facts.spread.stocks = vec![4];
+                    sale.before.stock = 4;
+                },
+                &["units sold", "stock left"],
+            ),
+            // A missing order, and that of another rush.
+            (|sale| _ = sale.orders().pop(), &["orders in the stream", "orders of accepted tries"]),
+            (
+                |sale| sale.orders()[2].order_id = "other-2".to_owned(),
+                &["orders of accepted tries"],
+            ),
+            // A user who was sold three units.
+            (
+                |sale| {
+                    sale.facts.plan = Arc::new(Plan::new("run".to_owned(), 10, 1, 0.0, 1));
+                    *sale.orders() = orders(&sale.facts.plan.clone(), 0..3);
+                    sale.after.buyers = 1;
+                },
+                &["units sold", "buyers", "accepted twice", "users ordered twice"],
+            ),
+        ];
+        for (number, (change, differences)) in cases.into_iter().enumerate() {
+            let mut sale = sale();
+            change(&mut sale);
+            assert_eq!(differing(&sale.checks()), differences, "{number}");
+        }
     }
 
     #[test]
     fn a_sale_that_went_on_is_measured_from_where_it_stood() {
         let mut sale = sale();
-        sale.before = state(5, 40);
-        sale.after = state(2, 43);
-        let checks = sale.checks(false);
+        (sale.before, sale.after, sale.facts.fresh) = (state(5, 40), state(2, 43), false);
+        let checks = sale.checks();
         assert!(checks.iter().all(Check::holds), "{checks:?}");
         assert!(checks.iter().all(|check| check.what != "units sold"));
     }
@@ -231,20 +238,20 @@ pub mod tests {
     #[test]
     fn a_rush_stopped_early_sells_to_those_who_tried() {
         let mut sale = sale();
-        sale.sent = 2;
-        sale.answers.accepted = vec![0, 1];
-        sale.answers.outcomes = [2, 0, 0, 0, 0, 0, 0];
+        sale.facts.sent = 2;
+        sale.facts.answers.accepted = vec![0, 1];
         sale.after = state(1, 2);
-        sale.orders.truncate(2);
-        assert_eq!(sale.differences(), [""; 0]);
+        sale.orders().truncate(2);
+        assert_eq!(differing(&sale.checks()), [""; 0]);
     }
 
     #[test]
     fn failed_tries_leave_the_number_sold_open() {
         let mut sale = sale();
-        sale.answers.errors.insert("OOM".to_owned(), Errors::default());
-        assert_eq!(sale.checks(true).len(), 7);
-        sale.answers.errors.insert("OOM".to_owned(), Errors { count: 1, first: String::new() });
-        assert_eq!(sale.checks(true).len(), 6);
+        for (count, checks) in [(0, 7), (1, 6)] {
+            let errors = Errors { count, first: String::new() };
+            sale.facts.answers.errors.insert("OOM".to_owned(), errors);
+            assert_eq!(sale.checks().len(), checks);
+        }
     }
 }

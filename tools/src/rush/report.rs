@@ -14,11 +14,10 @@ use serde::Serialize;
 
 use crate::answers::{Answers, Errors};
 use crate::decisions;
-use crate::load::Rush;
 use crate::managed::{Audit, BookedOrder, Ledger, Standing};
 use crate::options::{Method, Options};
 use crate::plan::Plan;
-use crate::proof::Check;
+use crate::proof::{Check, Facts};
 
 /// What was found on the server afterwards.
 pub struct Found {
@@ -127,13 +126,15 @@ impl Report {
     pub fn new(
         options: &Options,
         server: String,
-        plan: &Plan,
-        rush: &Rush,
+        facts: &Facts,
+        elapsed: Duration,
         cpu_s: f64,
         found: Found,
     ) -> Report {
         let Found { stock_left, checks, managed } = found;
-        let cpu_us = cpu_s * 1e6 / f64::from(rush.sent.max(1));
+        let Facts { plan, sent, answers, .. } = facts;
+        let cpu_us = cpu_s * 1e6 / f64::from((*sent).max(1));
+        let outcomes = Outcome::ALL.map(Outcome::words).into_iter().zip(answers.outcomes);
         Report {
             server,
             by: match options.method() {
@@ -145,23 +146,20 @@ impl Report {
             connections: options.connections,
             pipeline: options.pipeline,
             batch: options.batch,
-            tries: rush.sent,
+            tries: *sent,
             tries_planned: plan.tries(),
-            users: plan.users_among(rush.sent),
+            users: plan.users_among(*sent),
             stock_left,
-            outcomes: Outcome::ALL
-                .map(Outcome::words)
-                .into_iter()
-                .zip(rush.answers.outcomes)
-                .collect(),
-            errors: rush.answers.errors.clone(),
-            elapsed_ms: u64::try_from(rush.elapsed.as_millis()).unwrap_or(u64::MAX),
-            tries_per_s: per_second(rush.sent, rush.elapsed),
+            outcomes: outcomes.collect(),
+            errors: answers.errors.clone(),
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            tries_per_s: per_second(*sent, elapsed),
             rate: options.rate,
-            latency: rush.answers.latencies.summary(),
+            latency: answers.latencies.summary(),
             server_cpu_us_per_try: options.rate.is_none().then(|| rounded(cpu_us)),
             managed,
-            proved: proved(rush, &checks),
+            // Everything agrees and every try was decided.
+            proved: checks.iter().all(Check::holds) && answers.error_count() == 0,
             checks,
         }
     }
@@ -246,11 +244,6 @@ impl Report {
     }
 }
 
-/// Everything agrees and every try was decided.
-fn proved(rush: &Rush, checks: &[Check]) -> bool {
-    checks.iter().all(Check::holds) && rush.answers.error_count() == 0
-}
-
 fn per_second(count: u32, elapsed: Duration) -> u64 {
     let seconds = elapsed.as_secs_f64().max(1e-6);
     (f64::from(count) / seconds).round() as u64
@@ -267,30 +260,30 @@ fn n(number: impl Into<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
-    fn rush(outcomes: [u64; Outcome::ALL.len()], errors: u64) -> Rush {
-        let mut answers = Answers { outcomes, ..Default::default() };
-        if errors > 0 {
-            let first = "no stock key".to_owned();
-            answers.errors.insert("NOVOUCHER".to_owned(), Errors { count: errors, first });
-        }
-        let sent = u32::try_from(outcomes.iter().sum::<u64>() + errors).unwrap();
-        Rush { answers, sent, elapsed: Duration::from_millis(500) }
-    }
+    use crate::proof::tests::facts;
 
-    fn report(rush: &Rush, found: i64) -> Report {
+    fn report(outcomes: [u64; Outcome::ALL.len()], errors: u64, found: i64) -> Report {
         use clap::Parser;
         let options = Options::parse_from(["rush", "--seed", "7"]);
-        let server = "Redis 7.0.15".to_owned();
-        let plan = Plan::new("run".to_owned(), rush.sent, rush.sent, 0.0, 7);
+        let mut facts = facts("rush");
+        facts.answers.outcomes = outcomes;
+        if errors > 0 {
+            let first = "no stock key".to_owned();
+            facts.answers.errors.insert("NOVOUCHER".to_owned(), Errors { count: errors, first });
+        }
+        facts.sent = u32::try_from(outcomes.iter().sum::<u64>() + errors).unwrap();
+        facts.plan = Arc::new(Plan::new("run".to_owned(), facts.sent, facts.sent, 0.0, 7));
         let checks = vec![Check { what: "stock left", expected: 0, found }];
         let found = Found { stock_left: 0, checks, managed: None };
-        Report::new(&options, server, &plan, rush, 0.001, found)
+        let elapsed = Duration::from_millis(500);
+        Report::new(&options, "Redis 7.0.15".to_owned(), &facts, elapsed, 0.001, found)
     }
 
     #[test]
     fn a_sound_rush_reads_proved() {
-        let report = report(&rush([3, 1_997, 0, 0, 0, 0, 0], 0), 0);
+        let report = report([3, 1_997, 0, 0, 0, 0, 0], 0, 0);
         let text = report.text();
         assert!(text.contains("50 connections, 16 at a time, in 0.50 s\n"), "{text}");
         assert!(text.ends_with("PROVED: 3 sold, each to another user, 0 left\n"), "{text}");
@@ -301,19 +294,19 @@ mod tests {
 
     #[test]
     fn batches_are_shown_with_their_length() {
-        let text = Report { batch: 32, ..report(&rush([3, 7, 0, 0, 0, 0, 0], 0), 0) }.text();
+        let text = Report { batch: 32, ..report([3, 7, 0, 0, 0, 0, 0], 0, 0) }.text();
         assert!(text.contains("50 connections, 16 at a time of 32 tries, in "), "{text}");
     }
 
     #[test]
     fn a_difference_is_named() {
-        let text = report(&rush([3, 7, 0, 0, 0, 0, 0], 0), 1).text();
+        let text = report([3, 7, 0, 0, 0, 0, 0], 0, 1).text();
         assert!(text.ends_with("NOT PROVED: stock left\n"), "{text}");
     }
 
     #[test]
     fn errors_are_shown_by_code_and_leave_it_incomplete() {
-        let report = report(&rush([3, 7, 0, 0, 0, 0, 0], 2), 0);
+        let report = report([3, 7, 0, 0, 0, 0, 0], 2, 0);
         assert!(!report.proved);
         let text = report.text();
         assert!(text.contains("error NOVOUCHER           2 (no stock key)\n"), "{text}");
@@ -322,7 +315,7 @@ mod tests {
 
     #[test]
     fn the_json_has_the_figures() {
-        let json = report(&rush([3, 7, 1, 0, 0, 0, 0], 0), 0).json();
+        let json = report([3, 7, 1, 0, 0, 0, 0], 0, 0).json();
         assert_eq!(json["outcomes"]["at the limit"], 1);
         assert_eq!(json["proved"], true);
         assert_eq!(json["checks"][0]["what"], "stock left");
@@ -331,7 +324,7 @@ mod tests {
     #[test]
     fn a_managed_sale_reads_with_what_became_of_its_orders() {
         let audit = Audit { total: 3, left: 1, sold: 2, buyers: 2, ..Audit::default() };
-        let mut report = report(&rush([4, 6, 0, 0, 0, 0, 0], 0), 0);
+        let mut report = report([4, 6, 0, 0, 0, 0, 0], 0, 0);
         report.stock_left = 1;
         report.managed = Some(ManagedReport {
             limit: 1,

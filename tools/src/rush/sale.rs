@@ -201,7 +201,7 @@ async fn open_one(
 }
 
 /// An order as the stream holds it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     pub user: String,
     pub order_id: String,

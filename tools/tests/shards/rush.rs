@@ -20,6 +20,8 @@ fn a_rate_is_kept() {
     assert!(report["elapsed_ms"].as_u64() >= Some(499), "{report}");
     let latency = |name: &str| report["latency"][name].as_f64().expect("a number");
     assert!(latency("p50_ms") > 0.0 && latency("p50_ms") <= latency("max_ms"), "{report}");
+    // Between tries the server was idle.
+    assert!(report["server_cpu_us_per_try"].is_null(), "{report}");
 }
 
 /// A server that pauses delays all tries that are due meanwhile, not only those that were sent.
