@@ -37,79 +37,60 @@ by the hand-overs. All clients ask at the same moment, each once.";
 /// How to wait for a lock.
 struct Manner {
     label: &'static str,
-    /// What asks for the lock; the token follows where it is `TOKEN`.
+    /// What asks for the lock, and what releases it; with the token where it is `TOKEN`.
     ask: &'static [&'static str],
-    release: Release,
+    release: &'static [&'static str],
     /// The answer that the lock is acquired begins so.
     acquired: &'static [u8],
-    /// How long a client sleeps after a refusal; none if it is never refused.
-    sleep: Option<Duration>,
-}
-
-enum Release {
-    Command,
-    Script,
-    /// Pushes the only token, for which BLPOP waits.
-    Push,
+    /// How long a client sleeps after a refusal; 0 if it is never refused.
+    sleep_ms: u64,
 }
 
 const TOKEN: &str = "<token>";
-const SET: &[&str] = &["SET", LOCK, TOKEN, "NX", "PX", LEASE_MS];
+/// Stands for EVALSHA and the hash of unlock.lua.
+const BY_SCRIPT: &str = "<script>";
 const ACQUIRE: &[&str] = &["LOCK.ACQUIRE", LOCK, TOKEN, LEASE_MS, "BLOCK", "3600000"];
-
+const SPINNING: Manner = Manner {
+    label: "SET NX every 50 ms",
+    ask: &["SET", LOCK, TOKEN, "NX", "PX", LEASE_MS],
+    release: &[BY_SCRIPT, LOCK, TOKEN],
+    acquired: b"+OK\r\n",
+    sleep_ms: 50,
+};
 const MANNERS: [Manner; 4] = [
     Manner {
         label: "LOCK.ACQUIRE .. BLOCK",
         ask: ACQUIRE,
-        release: Release::Command,
+        release: &["LOCK.RELEASE", LOCK, TOKEN],
         acquired: b":1\r\n",
-        sleep: None,
+        sleep_ms: 0,
     },
-    Manner {
-        label: "SET NX every 50 ms",
-        ask: SET,
-        release: Release::Script,
-        acquired: b"+OK\r\n",
-        sleep: Some(Duration::from_millis(50)),
-    },
-    Manner {
-        label: "SET NX every 1 ms",
-        ask: SET,
-        release: Release::Script,
-        acquired: b"+OK\r\n",
-        sleep: Some(Duration::from_millis(1)),
-    },
+    SPINNING,
+    Manner { label: "SET NX every 1 ms", sleep_ms: 1, ..SPINNING },
     Manner {
         label: "BLPOP of the one token",
         ask: &["BLPOP", LOCK, "0"],
-        release: Release::Push,
+        release: PUSH,
         acquired: b"*2\r\n",
-        sleep: None,
+        sleep_ms: 0,
     },
 ];
+/// The only token, for which BLPOP waits.
+const PUSH: &[&str] = &["LPUSH", LOCK, "1"];
 
 /// A contender's token.
 fn token(number: usize) -> String {
     format!("7f9c24e5-1a63-4d0b-b1ce-5e0a4e7d2c11:{number}")
 }
 
-/// The request with a contender's token.
-fn ask(words: &[&str], number: usize) -> Vec<u8> {
-    let token = token(number);
-    let with_token = words.iter().map(|word| if *word == TOKEN { &token } else { *word });
-    request(&with_token.collect::<Vec<_>>())
-}
-
-impl Manner {
-    fn release(&self, number: usize) -> Vec<u8> {
-        let mut words = match self.release {
-            Release::Command => vec!["LOCK.RELEASE".to_owned(), LOCK.to_owned()],
-            Release::Script => evalsha(UNLOCK, &[LOCK]),
-            Release::Push => return request(&["LPUSH", LOCK, "1"]),
-        };
-        words.push(token(number));
-        request(&words)
-    }
+/// The request of a contender.
+fn spelled(words: &[&str], number: usize) -> Vec<u8> {
+    let spell = |word: &&str| match *word {
+        TOKEN => vec![token(number)],
+        BY_SCRIPT => evalsha(UNLOCK, &[LOCK])[..3].to_vec(),
+        word => vec![word.to_owned()],
+    };
+    request(&words.iter().flat_map(spell).collect::<Vec<_>>())
 }
 
 pub fn measure(size: &Size) -> Result<Vec<Table>> {
@@ -128,8 +109,8 @@ fn contention(size: &Size, manner: &Manner) -> Result<Costs> {
     let mut rounds = Vec::new();
     in_rounds(size.rounds.min(5), 1, |_| {
         let () = stand.run(&["DEL", LOCK])?;
-        if matches!(manner.release, Release::Push) {
-            let () = stand.run(&["LPUSH", LOCK, "1"])?;
+        if manner.release == PUSH {
+            let () = stand.run(PUSH)?;
         }
         let mut count = Count::default();
         let cpu = stand.cpu_seconds()?;
@@ -190,7 +171,7 @@ fn contend(streams: &mut [UnixStream], manner: &Manner, count: &mut Count) -> Re
             Phase::Nothing => return Ok(Turn::Done),
             Phase::Time(until) if Instant::now() < until => return Ok(Turn::Waits),
             Phase::Time(_) => {
-                stream.write_all(&ask(manner.ask, number))?;
+                stream.write_all(&spelled(manner.ask, number))?;
                 count.commands += 1;
                 *phase = Phase::Lock;
                 return Ok(Turn::Waits);
@@ -204,14 +185,14 @@ fn contend(streams: &mut [UnixStream], manner: &Manner, count: &mut Count) -> Re
                 count.in_queue.add(start.elapsed());
                 count.hand_overs += u64::from(count.last_owner != Some(number));
                 count.last_owner = Some(number);
-                stream.write_all(&manner.release(number))?;
+                stream.write_all(&spelled(manner.release, number))?;
                 count.commands += 1;
                 Phase::Release
             }
-            _ => match manner.sleep.filter(|_| reply == b"$-1\r\n") {
-                Some(time) => Phase::Time(Instant::now() + time),
-                None => return Err(format!("answered \"{}\"", reply.escape_ascii()).into()),
-            },
+            Phase::Lock if manner.sleep_ms > 0 && reply == b"$-1\r\n" => {
+                Phase::Time(Instant::now() + Duration::from_millis(manner.sleep_ms))
+            }
+            _ => return Err(format!("answered \"{}\"", reply.escape_ascii()).into()),
         };
         Ok(Turn::Heard)
     })
@@ -251,7 +232,7 @@ fn line_up(stand: &mut Stand, lock: &str) -> Result<Vec<UnixStream>> {
     for number in 0..CONTENDERS {
         let mut stream = connect(&stand.socket)?;
         let words = ["LOCK.ACQUIRE", lock, TOKEN, LEASE_MS, "BLOCK", "3600000", "SESSION"];
-        stream.write_all(&ask(&words, number))?;
+        stream.write_all(&spelled(&words, number))?;
         stream.set_nonblocking(true)?;
         line.push(stream);
     }
@@ -292,7 +273,7 @@ fn in_queue(size: &Size) -> Result<Table> {
     let used_memory = || stand.server.info_number("used_memory");
     let before = used_memory();
     for (number, stream) in streams.iter_mut().enumerate() {
-        stream.write_all(&ask(ACQUIRE, number))?;
+        stream.write_all(&spelled(ACQUIRE, number))?;
     }
     wait_for_line(&stand, size.in_queue);
     let kilobytes = (used_memory() - before) as f64 / size.in_queue as f64 / 1024.0;

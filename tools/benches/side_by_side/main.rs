@@ -70,8 +70,8 @@ fn run(options: &Options) -> Result<()> {
             }
         }
     }
-    println!("{place}");
-    pages.iter().flat_map(|page| &page.tables).for_each(|table| println!("{}", table.terminal()));
+    let measured = pages.iter().filter(|page| !page.tables.is_empty());
+    measured.for_each(|page| println!("{}", page.text(&place)));
     page::print_targets(&pages);
     if let Some(dir) = options.out_dir() {
         fs::create_dir_all(&dir)?;

@@ -1,7 +1,5 @@
-//! Figures as rows of contenders: on the terminal, and on a page.
+//! Figures as rows of contenders.
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{CellAlignment, Table as Grid};
 use indicatif::HumanCount;
 
 use crate::Result;
@@ -64,16 +62,6 @@ impl Table {
         let ratios = self.ratios.iter().map(|(above, below)| row.ratio(above, below));
         let figures = costs.chain(ratios).map(|it| it.map_or_else(|| "-".to_owned(), figure));
         [row.name.clone()].into_iter().chain(figures).collect()
-    }
-
-    pub fn terminal(&self) -> String {
-        let mut grid = Grid::new();
-        grid.load_preset(UTF8_FULL_CONDENSED).set_header(self.head());
-        grid.add_rows(self.rows.iter().map(|row| self.cells(row)));
-        for column in grid.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        format!("\n{}\n{grid}", self.title)
     }
 
     /// A section of a page.
