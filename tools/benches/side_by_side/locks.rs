@@ -106,8 +106,11 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
 fn contention(size: &Size, manner: &Manner) -> Result<Costs> {
     let mut stand = Stand::new(false)?;
     let mut streams = crowd(&stand.socket, CONTENDERS)?;
+    let requests: Vec<_> = (0..CONTENDERS)
+        .map(|number| [manner.ask, manner.release].map(|words| spelled(words, number)))
+        .collect();
     let mut rounds = Vec::new();
-    in_rounds(size.rounds.min(5), 1, |_| {
+    in_rounds(size.long_rounds, 1, |_| {
         let () = stand.run(&["DEL", LOCK])?;
         if manner.release == PUSH {
             let () = stand.run(PUSH)?;
@@ -116,7 +119,7 @@ fn contention(size: &Size, manner: &Manner) -> Result<Costs> {
         let cpu = stand.cpu_seconds()?;
         let start = Instant::now();
         for _ in 0..BURSTS {
-            contend(&mut streams, manner, &mut count)?;
+            contend(&mut streams, &requests, manner, &mut count)?;
         }
         let took = start.elapsed().as_secs_f64();
         let cpu = stand.cpu_seconds()? - cpu;
@@ -162,16 +165,22 @@ enum Phase {
 
 /// All contenders ask for the lock at once, and release it as soon as they have it. Runs until all
 /// have had it.
-fn contend(streams: &mut [UnixStream], manner: &Manner, count: &mut Count) -> Result<()> {
+fn contend(
+    streams: &mut [UnixStream],
+    requests: &[[Vec<u8>; 2]],
+    manner: &Manner,
+    count: &mut Count,
+) -> Result<()> {
     let start = Instant::now();
     let mut phases = vec![Phase::Time(start); streams.len()];
     take_turns(streams.len(), |number| {
         let (stream, phase) = (&mut streams[number], &mut phases[number]);
+        let [ask, release] = &requests[number];
         match *phase {
             Phase::Nothing => return Ok(Turn::Done),
             Phase::Time(until) if Instant::now() < until => return Ok(Turn::Waits),
             Phase::Time(_) => {
-                stream.write_all(&spelled(manner.ask, number))?;
+                stream.write_all(ask)?;
                 count.commands += 1;
                 *phase = Phase::Lock;
                 return Ok(Turn::Waits);
@@ -185,7 +194,7 @@ fn contend(streams: &mut [UnixStream], manner: &Manner, count: &mut Count) -> Re
                 count.in_queue.add(start.elapsed());
                 count.hand_overs += u64::from(count.last_owner != Some(number));
                 count.last_owner = Some(number);
-                stream.write_all(&spelled(manner.release, number))?;
+                stream.write_all(release)?;
                 count.commands += 1;
                 Phase::Release
             }

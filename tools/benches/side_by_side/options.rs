@@ -21,7 +21,7 @@ pub struct Options {
     #[arg(long, value_delimiter = ',', value_name = "PARTS", conflicts_with = "out")]
     pub only: Vec<String>,
 
-    /// Rounds of each measurement [default: 15, of a database 5]
+    /// Rounds of each measurement [default: 15, of contended locks and databases 5]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,
 
@@ -47,7 +47,7 @@ impl Options {
         let rounds = self.rounds.map(|rounds| rounds as usize);
         Size {
             rounds: rounds.unwrap_or(size.rounds),
-            database_rounds: rounds.unwrap_or(size.database_rounds),
+            long_rounds: rounds.unwrap_or(size.long_rounds),
             worker: Some(self.worker.clone()),
             ..size
         }
@@ -58,8 +58,8 @@ impl Options {
 pub struct Size {
     /// Rounds counted; a cost is the lower quartile of them.
     pub rounds: usize,
-    /// Of a database, of which the median is shown.
-    pub database_rounds: usize,
+    /// Of contended locks and of databases, of which the medians are shown.
+    pub long_rounds: usize,
     /// Tries that lose, and GETs.
     pub losing: usize,
     /// Tries that are accepted.
@@ -80,7 +80,7 @@ pub struct Size {
 
 const WHOLE: Size = Size {
     rounds: 15,
-    database_rounds: 5,
+    long_rounds: 5,
     losing: 200_000,
     accepted: 30_000,
     unpipelined: 60_000,
@@ -93,7 +93,7 @@ const WHOLE: Size = Size {
 
 const SMOKE: Size = Size {
     rounds: 2,
-    database_rounds: 1,
+    long_rounds: 1,
     losing: 5_000,
     accepted: 2_000,
     unpipelined: 2_000,

@@ -115,12 +115,13 @@ pub fn place(size: &Size) -> Result<String> {
     let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let date = Command::new("date").args(["-u", "+%F"]).output()?;
     Ok(format!(
-        "{}, {}, {} cores, {}, {} rounds in one run.",
+        "{}, {}, {} cores, {}, {} rounds in one run, of contended locks and databases {}.",
         Stand::new(false)?.name()?,
         model.map_or("unknown CPU", |(_, name)| name),
         std::thread::available_parallelism()?,
         String::from_utf8(date.stdout)?.trim(),
         size.rounds,
+        size.long_rounds,
     ))
 }
 

@@ -49,7 +49,7 @@ pub fn measure(size: &Size) -> Result<Vec<Table>> {
         let Some(_first) = Database::durable(kind) else { continue };
         let turns = &TURNS[..if kind == Kind::Sqlite { OF_SQLITE } else { TURNS.len() }];
         let (mut name, mut values) = (String::new(), vec![Vec::new(); turns.len()]);
-        for _ in 0..size.database_rounds {
+        for _ in 0..size.long_rounds {
             for (turn, values) in turns.iter().zip(&mut values) {
                 let database = Database::durable(kind).ok_or("the database is gone")?;
                 let orders = size.rows[usize::from(turn.0 != NAIVE)];
