@@ -4,7 +4,6 @@
 //! ends the benchmark instead of being measured.
 
 use std::io::{ErrorKind, Read, Write};
-use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,48 +18,26 @@ pub const LANES: usize = 4;
 /// A server that says nothing for this long ends the benchmark.
 pub const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// One request as it goes over the wire: an array of bulk strings.
+/// One request as it goes over the wire.
 pub fn request(words: &[impl AsRef<[u8]>]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words.iter().map(AsRef::as_ref) {
-        bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-        bytes.extend_from_slice(word);
-        bytes.extend_from_slice(b"\r\n");
-    }
-    bytes
+    let mut command = redis::Cmd::new();
+    words.iter().for_each(|word| _ = command.arg(word.as_ref()));
+    command.get_packed_command()
 }
 
 /// Commands with their expected replies, in batches of `depth`.
 pub struct Load {
-    requests: Joined,
-    replies: Joined,
+    /// The bytes of each: commands and replies.
+    batches: Vec<(Vec<u8>, Vec<u8>)>,
+    commands: usize,
     depth: usize,
     /// One if a reply depends on the commands before.
     lanes: usize,
 }
 
-/// Texts one after the other, with the end of each.
-#[derive(Default)]
-struct Joined {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Joined {
-    fn push(&mut self, text: &[u8]) {
-        self.bytes.extend_from_slice(text);
-        self.ends.push(self.bytes.len());
-    }
-
-    fn slice(&self, texts: &Range<usize>) -> &[u8] {
-        let start = texts.start.checked_sub(1).map_or(0, |last| self.ends[last]);
-        &self.bytes[start..self.ends[texts.end - 1]]
-    }
-}
-
 impl Load {
     pub fn new(depth: usize) -> Self {
-        Self { requests: Joined::default(), replies: Joined::default(), depth, lanes: LANES }
+        Self { batches: Vec::new(), commands: 0, depth, lanes: LANES }
     }
 
     /// A load whose commands must run in the order in which they are pushed.
@@ -69,23 +46,28 @@ impl Load {
     }
 
     pub fn push(&mut self, words: &[impl AsRef<[u8]>], reply: &str) {
-        self.requests.push(&request(words));
-        self.replies.push(reply.as_bytes());
+        if self.commands.is_multiple_of(self.depth) {
+            self.batches.push((Vec::new(), Vec::new()));
+        }
+        if let Some((commands, replies)) = self.batches.last_mut() {
+            commands.extend(request(words));
+            replies.extend_from_slice(reply.as_bytes());
+        }
+        self.commands += 1;
     }
 
     pub fn commands(&self) -> usize {
-        self.requests.ends.len()
+        self.commands
     }
 
     pub fn batches(&self) -> usize {
-        self.commands().div_ceil(self.depth)
+        self.batches.len()
     }
 
     /// The bytes of batch `index` and the expected replies.
     pub fn batch(&self, index: usize) -> (&[u8], &[u8]) {
-        let start = index * self.depth;
-        let commands = start..(start + self.depth).min(self.commands());
-        (self.requests.slice(&commands), self.replies.slice(&commands))
+        let (commands, replies) = &self.batches[index];
+        (commands, replies)
     }
 }
 
