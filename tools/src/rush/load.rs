@@ -18,7 +18,7 @@ use crate::managed::{Standing, poll};
 use crate::options::{Method, Options};
 use crate::pace::{Pace, Shared, hand_out};
 use crate::plan::{Plan, user_id};
-use crate::progress::Progress;
+use crate::progress::{Progress, so_far};
 use crate::spread::Spread;
 
 /// A rush that ended: all tries sent were answered.
@@ -251,6 +251,8 @@ async fn watch(
     let progress = Progress::new(shared.tries, quiet);
     let mut ticks = tokio::time::interval(progress.every());
     let mut failure = Ok(());
+    // Nobody waits to count until it is drawn.
+    let answered = || so_far(&shared.answers());
     ticks.tick().await; // the first one comes at once
     loop {
         tokio::select! {
@@ -263,10 +265,10 @@ async fn watch(
                     }
                 }
             },
-            _ = ticks.tick() => progress.show(&shared.answers(), *standing.borrow()),
+            _ = ticks.tick() => progress.show(answered(), *standing.borrow()),
             Ok(()) = tokio::signal::ctrl_c() => shared.stop(),
         }
     }
-    progress.finish(&shared.answers(), *standing.borrow());
+    progress.finish(answered(), *standing.borrow());
     failure
 }

@@ -22,15 +22,16 @@ const SHOWN: [(Outcome, &str); 5] = [
     (Outcome::Waiting, "waiting"),
 ];
 
-/// What was answered so far: the first three of `SHOWN` always, the others if there are any.
-fn line(answers: &Answers) -> String {
+/// How many tries were answered, and what: the first three of `SHOWN` always, the others if there
+/// are any.
+pub fn so_far(answers: &Answers) -> (u64, String) {
     let count = |outcome: Outcome| answers.outcomes[outcome as usize];
     let shown = SHOWN.map(|(outcome, name)| (name, count(outcome)));
     let others = answers.answered() - shown.iter().map(|(_, n)| n).sum::<u64>();
     let all = shown.into_iter().chain([("errors and others", others)]).enumerate();
     let seen = all.filter(|(place, (_, n))| *place < 3 || *n > 0);
     let parts: Vec<_> = seen.map(|(_, (name, n))| format!("{name} {}", HumanCount(n))).collect();
-    parts.join(", ")
+    (answers.answered(), parts.join(", "))
 }
 
 /// A bar on a terminal, a line now and then elsewhere, nothing when quiet.
@@ -67,18 +68,17 @@ impl Progress {
         if self.lines { LINE_EVERY } else { DRAW_EVERY }
     }
 
-    pub fn show(&self, answers: &Answers, standing: Option<Standing>) {
-        let answered = answers.answered();
+    pub fn show(&self, (answered, line): (u64, String), standing: Option<Standing>) {
         self.bar.set_position(answered);
-        let line = line(answers) + &standing.map(stands).unwrap_or_default();
+        let line = line + &standing.map(stands).unwrap_or_default();
         self.bar.set_message(line.clone());
         if self.lines {
             eprintln!("{} tries: {line}", HumanCount(answered));
         }
     }
 
-    pub fn finish(&self, answers: &Answers, standing: Option<Standing>) {
-        self.show(answers, standing);
+    pub fn finish(&self, so_far: (u64, String), standing: Option<Standing>) {
+        self.show(so_far, standing);
         self.bar.abandon();
     }
 }
@@ -99,9 +99,10 @@ mod tests {
     fn every_answer_is_shown_once() {
         let mut answers = Answers::default();
         [0, 1, 1, 2].into_iter().for_each(|outcome| answers.add(0, Ok(outcome)));
-        assert_eq!(line(&answers), "accepted 1, sold out 2, at the limit 1");
+        assert_eq!(so_far(&answers), (4, "accepted 1, sold out 2, at the limit 1".to_owned()));
         [5, 6, 6, -1].into_iter().for_each(|outcome| answers.add(0, Ok(outcome)));
-        assert!(line(&answers).ends_with(", waiting 2, errors and others 2"));
+        let (answered, line) = so_far(&answers);
+        assert!(answered == 8 && line.ends_with(", waiting 2, errors and others 2"), "{line}");
     }
 
     #[test]
