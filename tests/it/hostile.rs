@@ -214,8 +214,7 @@ fn random_bytes_do_no_harm() {
     println!("{lost} refused, {done} done");
     server.wait_for_line(0);
     assert!(!server.log().contains("a bug in the module"), "SEED={seed}: {}", server.log());
-    server.until("short leases to end", || !client.has_short_lives(5_000, false));
-    client.check("> CLIENT PAUSE 60000 WRITE\nOK");
+    server.pause_without_short_lives(&["0"], 5_000, false);
     let copy = Server::with().aof().without_module().data_of(&server).start();
     assert_eq!(copy.digest(), server.digest(), "SEED={seed}");
     server.assert_reload_changes_nothing();

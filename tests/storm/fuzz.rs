@@ -190,7 +190,8 @@ impl Fuzz {
 
     /// Compares everything while nothing can change.
     fn look(&mut self, replay: bool) {
-        self.pause_without_short_lives();
+        // Short times to live are 15 ms here, the others an hour or more.
+        self.primary.pause_without_short_lives(&DATABASES, 100_000, self.has_field_ttls);
         let digest = self.primary.digest();
         for replica in &self.replicas {
             self.primary.wait_for_replica(replica);
@@ -237,32 +238,6 @@ impl Fuzz {
         }
         keys.sort();
         keys
-    }
-
-    /// Pauses the server while no key and no field has expired or is about to: a reload would omit
-    /// it. Short times to live are 15 ms here, the others an hour or more. A server that is not
-    /// paused deletes between two questions, so what has expired can be counted in the place of
-    /// what was deleted; but only such a server deletes.
-    fn pause_without_short_lives(&self) {
-        self.primary.until("short lives to end", || {
-            if self.has_short_lives() {
-                return false;
-            }
-            assert_eq!(self.primary.run("CLIENT PAUSE 60000 WRITE"), Value::Okay);
-            let is_still = !self.has_short_lives();
-            if !is_still {
-                assert_eq!(self.primary.run("CLIENT UNPAUSE"), Value::Okay);
-            }
-            is_still
-        });
-    }
-
-    fn has_short_lives(&self) -> bool {
-        let mut client = self.primary.client();
-        DATABASES.into_iter().any(|db| {
-            let is_here = client.call(&["SELECT", db]) == Value::Okay;
-            is_here && client.has_short_lives(100_000, self.has_field_ttls)
-        })
     }
 
     fn counters(&self) -> String {
