@@ -205,6 +205,7 @@ fn response(page: Page) -> Response<Full<Bytes>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::fs;
     use std::io::{Read as _, Write as _};
     use std::net::TcpStream;
@@ -215,10 +216,11 @@ mod tests {
     fn accepted(port: u16) -> usize {
         let table = fs::read_to_string("/proc/self/net/tcp").expect("the system's table");
         let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
-        // One that waits to be accepted has no inode yet, and the one that listens no peer.
-        rows.filter(|row| row[1].ends_with(&format!(":{port:04X}")))
-            .filter(|row| !row[2].ends_with(":0000") && row[9] != "0")
-            .count()
+        // One that waits to be accepted has no inode yet, and the one that listens no peer. While
+        // others come and go, the table lists some connections twice.
+        let rows = rows.filter(|row| row[1].ends_with(&format!(":{port:04X}")));
+        let rows = rows.filter(|row| !row[2].ends_with(":0000") && row[9] != "0");
+        rows.map(|row| row[2]).collect::<HashSet<_>>().len()
     }
 
     #[tokio::test]
