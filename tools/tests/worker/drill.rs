@@ -243,17 +243,16 @@ impl Drill {
                 "{reference} {paid:?}: kept {kept}, lines {lines}"
             );
         }
-        // No unit is sold that somebody has: each is taken from the sale, or is off it.
+        // No unit is on sale that somebody has: each is sold there, or off the sale.
         for voucher in VOUCHERS.map(|it| it.to_string()) {
             let rows = self.shop.all_rows().into_iter();
-            let live = rows.filter(|((of, _), row)| *of == voucher && row.is_live());
-            let live: i64 = live.map(|(_, row)| row.units).sum();
-            let number = |field| self.shop.info(&voucher, field).parse::<i64>().expect("a number");
+            let sold = rows.filter(|((of, _), row)| *of == voucher && row.state == "sold");
+            let sold: i64 = sold.map(|(_, row)| row.units).sum();
+            let there: i64 = self.shop.info(&voucher, "sold").parse().expect("units");
             let outside = self.shop.run(&format!("HVALS seckill:outside:{voucher}"));
-            let outside: i64 =
-                texts(&outside).iter().map(|it| it.parse::<i64>().expect("units")).sum();
-            let taken = number("total") - number("left") + outside;
-            assert_eq!(live, taken + oversold.get(&voucher).unwrap_or(&0), "{voucher}");
+            let outside = texts(&outside).into_iter().map(|it| it.parse::<i64>().expect("units"));
+            let lacks = oversold.get(&voucher).unwrap_or(&0);
+            assert_eq!(sold, there + outside.sum::<i64>() + lacks, "{voucher}");
         }
         // The shop's own tables are as the rows.
         self.shop.check_shop(&VOUCHERS.map(|it| (it, SHOP_STOCK)));
