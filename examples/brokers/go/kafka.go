@@ -11,7 +11,10 @@ import (
 
 // Kafka: the stream's name is the topic, and the order id the key, so that the repeats of an order
 // are in one partition. Acks of all replicas in sync and idempotence are this client's defaults.
-type kafkaBroker struct{ client *kgo.Client }
+type kafkaBroker struct {
+	client *kgo.Client
+	there  bool // it has just confirmed something
+}
 
 func kafka(addresses string) broker {
 	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(addresses, ",")...),
@@ -19,12 +22,17 @@ func kafka(addresses string) broker {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return kafkaBroker{client}
+	return &kafkaBroker{client: client}
 }
 
-func (k kafkaBroker) ready(ctx context.Context) error { return k.client.Ping(ctx) }
+func (k *kafkaBroker) ready(ctx context.Context) error {
+	if k.there {
+		return nil
+	}
+	return k.client.Ping(ctx)
+}
 
-func (k kafkaBroker) send(ctx context.Context, batch []entry) []bool {
+func (k *kafkaBroker) send(ctx context.Context, batch []entry) []bool {
 	confirmed := make([]bool, len(batch))
 	records := make([]*kgo.Record, len(batch))
 	for at, entry := range batch {
@@ -43,5 +51,6 @@ func (k kafkaBroker) send(ctx context.Context, batch []entry) []bool {
 	for at, record := range records {
 		confirmed[at] = !failed[record]
 	}
+	k.there = len(batch) > 0 && len(failed) == 0
 	return confirmed
 }
