@@ -11,9 +11,10 @@ import (
 // RabbitMQ: the stream's name is the routing key, here of the default exchange. Persistent
 // messages, confirms, and mandatory: without it, what no queue takes is confirmed, and gone.
 type rabbit struct {
-	url     string
-	channel *amqp.Channel
-	returns chan amqp.Return
+	url        string
+	connection *amqp.Connection
+	channel    *amqp.Channel
+	returns    chan amqp.Return
 }
 
 func rabbitmq(url string) broker { return &rabbit{url: url} }
@@ -22,15 +23,19 @@ func (r *rabbit) ready(context.Context) error {
 	if r.channel != nil && !r.channel.IsClosed() {
 		return nil
 	}
-	connection, err := amqp.Dial(r.url)
-	if err != nil {
+	if r.connection != nil {
+		r.connection.CloseDeadline(time.Now().Add(time.Second))
+	}
+	var err error
+	if r.connection, err = amqp.Dial(r.url); err != nil {
 		return err
 	}
-	if r.channel, err = connection.Channel(); err != nil {
+	if r.channel, err = r.connection.Channel(); err != nil {
 		return err
 	}
-	// A message is returned before it is confirmed, so those of a whole batch must have room here.
-	r.returns = r.channel.NotifyReturn(make(chan amqp.Return, 1_000))
+	// A message is returned before it is confirmed, so those of a whole batch must have room here:
+	// the client drops a return that finds none, and goes on to its confirm.
+	r.returns = r.channel.NotifyReturn(make(chan amqp.Return, most))
 	return r.channel.Confirm(false)
 }
 
@@ -44,10 +49,12 @@ func (r *rabbit) send(ctx context.Context, batch []entry) []bool {
 			true, false, amqp.Publishing{MessageId: entry.id, DeliveryMode: amqp.Persistent,
 				ContentType: "application/json", Body: []byte(entry.json)})
 	}
+	failed := false
 	for at, confirm := range confirms {
 		if confirm != nil {
 			confirmed[at], _ = confirm.WaitContext(ctx)
 		}
+		failed = failed || !confirmed[at]
 	}
 	for len(r.returns) > 0 {
 		returned, open := <-r.returns
@@ -61,8 +68,8 @@ func (r *rabbit) send(ctx context.Context, batch []entry) []bool {
 			}
 		}
 	}
-	if ctx.Err() != nil {
-		r.channel.Close() // a late confirm is of nobody
+	if failed { // a new connection, where a late confirm is of nobody
+		r.connection.CloseDeadline(time.Now().Add(time.Second))
 	}
 	return confirmed
 }
