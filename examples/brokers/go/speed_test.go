@@ -86,10 +86,11 @@ func TestSpeed(t *testing.T) {
 			all[false], all[true] = append(all[false], by[false]), append(all[true], by[true])
 		}
 	}
-	quarters := func(sample []float64) string {
+	quarters := func(digits int, sample []float64) string {
 		sort.Float64s(sample)
-		return fmt.Sprintf("%.5g (%.5g to %.5g)", sample[rounds/2], sample[rounds/4], sample[rounds*3/4])
+		return fmt.Sprintf("%.*f (%.*f to %.*f)", digits, sample[rounds/2], digits,
+			sample[rounds/4], digits, sample[rounds*3/4])
 	}
 	fmt.Printf("%s: alone %s messages/s, by the bridge %s; ratio %s\n", os.Getenv("BROKER"),
-		quarters(all[false]), quarters(all[true]), quarters(ratios))
+		quarters(0, all[false]), quarters(0, all[true]), quarters(2, ratios))
 }
