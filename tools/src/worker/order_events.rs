@@ -1,6 +1,8 @@
 //! The entries of the streams of orders, confirmed orders and releases, as read by a consumer that
 //! writes a row per order.
 
+use std::cmp::Ordering;
+
 use domain::book::Reason;
 use domain::entry_id::EntryId;
 use domain::fields::OWN_FIELDS;
@@ -26,7 +28,7 @@ pub type Place = (Which, EntryId);
 
 /// Identifies a row: an order id is only unique within one sale of one voucher, and after a loss
 /// two users may have the same one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OrderKey {
     pub voucher: String,
     /// Empty if the entry names no sale: the voucher is not managed.
@@ -44,6 +46,30 @@ impl OrderKey {
     /// The same order id of the same sale, of whatever user.
     pub fn is_of_order(&self, other: &Self) -> bool {
         (&self.voucher, &self.sale, &self.order) == (&other.voucher, &other.sale, &other.order)
+    }
+}
+
+/// In the order of the columns. To compare two texts of no bytes takes some processors longer than
+/// all else that is done with an order: an empty text points to no memory.
+impl Ord for OrderKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let texts = [
+            (&self.voucher, &other.voucher),
+            (&self.sale, &other.sale),
+            (&self.order, &other.order),
+            (&self.user, &other.user),
+        ];
+        let order = |(one, two): (&String, &String)| match one.is_empty() || two.is_empty() {
+            true => one.len().cmp(&two.len()),
+            false => one.cmp(two),
+        };
+        texts.into_iter().map(order).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+}
+
+impl PartialOrd for OrderKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -241,6 +267,19 @@ mod tests {
 
     fn order(more: &[(&str, &[u8])]) -> Result<Event, String> {
         parsed(Which::Orders, more)
+    }
+
+    #[test]
+    fn keys_are_in_the_order_of_their_columns() {
+        let key = |[voucher, sale, order, user]: [&str; 4]| {
+            let [voucher, sale, order, user] = [voucher, sale, order, user].map(str::to_owned);
+            OrderKey { voucher, sale, order, user }
+        };
+        let texts = ["", "1", "10", "2"];
+        let all = || texts.iter().flat_map(|one| texts.map(|two| [*one, two, *one, two]));
+        for (one, two) in all().flat_map(|one| all().map(move |two| (one, two))) {
+            assert_eq!(key(one).cmp(&key(two)), one.cmp(&two), "{one:?} {two:?}");
+        }
     }
 
     #[test]

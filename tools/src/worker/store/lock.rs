@@ -41,7 +41,7 @@ impl Store {
         for keys in keys.chunks(ROWS_MAX) {
             let mut select = self.select(ORDER_COLUMNS, "orders", "");
             let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
-            select.bind_triples("order_id", triples.collect::<BTreeSet<_>>());
+            select.bind_triples("order_id", triples);
             self.locking(&mut select, ORDER_KEY);
             for row in open.values(&select, ORDER_COLUMNS).await? {
                 let (key, order) = read_order(row)?;
@@ -88,7 +88,7 @@ impl Store {
         for keys in keys.chunks(ROWS_MAX) {
             let mut select = self.tables().sql("SELECT ref FROM {payments} WHERE ", []);
             let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
-            select.bind_triples("order_id", triples.collect::<BTreeSet<_>>());
+            select.bind_triples("order_id", triples);
             let found: Vec<[String; 1]> = open.texts(&select).await?;
             references.extend(found.into_iter().flatten());
         }
