@@ -1,6 +1,7 @@
 //! What is read of the streams of one hash tag, how entries become this consumer's, and what is
 //! gone before anybody has read it.
 
+mod asked;
 mod gone;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::options::{OnZeroRows, Options};
 use crate::order_events::{StreamEntry, Which};
 use crate::source::{Delivery, PIECE, Source, reply};
 use crate::totals::{Count, Totals};
+use asked::Asked;
 use gone::{Gone, gone_unread};
 
 /// How long one read waits for entries, which bounds how long the worker may take to notice a stop.
@@ -43,6 +45,8 @@ pub struct Read {
     entries: Vec<(Which, StreamEntry)>,
     /// Entries that were deleted before they were read, at least.
     gone: u64,
+    /// A stream had as many as were asked for.
+    is_full: bool,
 }
 
 impl Intake {
@@ -117,16 +121,22 @@ impl Intake {
         Ok(())
     }
 
-    /// Reads new entries, and sees what is gone. Orders are not read while an operator must look
-    /// first.
-    pub async fn read(&mut self, source: &mut Source, in_flight: &InFlight) -> RedisResult<Read> {
+    /// Asks for new entries. The request goes now, and the answer is read later. Orders are not
+    /// read while an operator must look first.
+    pub async fn ask(&self, source: &Source, in_flight: &InFlight) -> Asked {
         let is_stuck = in_flight.parked().has_unchanged();
         let is_open = self.options.on_zero_rows != OnZeroRows::Stop || !is_stuck;
         self.totals.intake(source.name(Which::Orders), is_open);
         let mut of = source.all();
         of.retain(|which| is_open || *which != Which::Orders);
-        let mut read = Read { of: of.clone(), entries: Vec::new(), gone: 0 };
-        for delivery in source.read(&of, in_flight.count()).await? {
+        Asked::of(source, of, in_flight.count()).await
+    }
+
+    /// Reads the entries that were asked for, and sees what is gone.
+    pub async fn read(&mut self, source: &mut Source, mut asked: Asked) -> RedisResult<Read> {
+        let deliveries = asked.answer().await?;
+        let mut read = Read { of: asked.of, entries: Vec::new(), gone: 0, is_full: false };
+        for delivery in deliveries {
             let Delivery { which, entries, stream, group } = delivery;
             match gone_unread(&stream, &group) {
                 Gone::Nothing => {}
@@ -143,9 +153,25 @@ impl Intake {
                 }
             }
             self.last.insert(which, stream.last.max(entries.last().map_or(stream.last, |e| e.id)));
+            read.is_full |= entries.len() >= asked.count as usize;
             read.entries.extend(entries.into_iter().map(|entry| (which, entry)));
         }
         Ok(read)
+    }
+
+    /// Asks for what comes after a read, if there is probably more: before rows are locked, so that
+    /// the server answers while they are written. Not if an operator may have to look first.
+    pub async fn ask_on(
+        &self,
+        source: &Source,
+        in_flight: &InFlight,
+        read: &Read,
+    ) -> Option<Asked> {
+        let may_stop = self.options.on_zero_rows == OnZeroRows::Stop || *self.stop.borrow();
+        match read.is_full && !may_stop {
+            true => Some(self.ask(source, in_flight).await),
+            false => None,
+        }
     }
 
     /// Handles what was read. True if that was anything; otherwise it has waited for some, unless
@@ -154,7 +180,7 @@ impl Intake {
         &mut self,
         source: &mut Source,
         in_flight: &mut InFlight,
-        Read { of, entries, gone }: Read,
+        Read { of, entries, gone, .. }: Read,
     ) -> Result<bool, Halt> {
         if gone > 0 {
             self.uncheck(source, in_flight, "entries were deleted unread", gone).await?;

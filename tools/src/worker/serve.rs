@@ -63,12 +63,16 @@ impl Every {
     }
 
     fn is_due(&mut self) -> bool {
-        let now = Instant::now();
-        let is_due = now >= self.next;
+        let is_due = self.is_near();
         if is_due {
-            self.next = now + self.interval;
+            self.next = Instant::now() + self.interval;
         }
         is_due
+    }
+
+    /// Will it be due when it is asked for?
+    fn is_near(&self) -> bool {
+        Instant::now() >= self.next
     }
 }
 
@@ -216,18 +220,27 @@ impl StreamConsumer {
         let mut checks = Every::new(CHECK_EVERY, now);
         let mut report = Every::new(REPORT_EVERY, now + REPORT_EVERY);
         let mut trims = self.options.trim_every().map(|every| Every::new(every, now + every));
+        let mut asked = None;
         loop {
-            if *self.stop.borrow() {
+            if *self.stop.borrow() && asked.is_none() {
                 break;
             }
             let mut has_worked = false;
-            if steal.is_due() {
+            if asked.is_none() && steal.is_due() {
                 has_worked |= self.intake.steal(source, &mut self.in_flight).await?;
             }
             has_worked |= self.intake.retry(source, &mut self.in_flight).await?;
-            let read = self.intake.read(source, &self.in_flight).await?;
+            let asked_now = match asked.take() {
+                Some(asked) => asked,
+                None => self.intake.ask(source, &self.in_flight).await,
+            };
+            let read = self.intake.read(source, asked_now).await?;
             (self.has_served, self.lacks_group) = (true, false);
             self.outage.over();
+            // What is left for long is taken over from this consumer, too.
+            if !steal.is_near() {
+                asked = self.intake.ask_on(source, &self.in_flight, &read).await;
+            }
             has_worked |= self.intake.handle(source, &mut self.in_flight, read).await?;
             if trims.as_mut().is_some_and(Every::is_due) {
                 self.trim(source).await?;

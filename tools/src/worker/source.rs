@@ -22,6 +22,7 @@ pub const PIECE: usize = 1_000;
 /// Unread entries are counted up to this, if the server can't say how many there are.
 pub const UNREAD_MAX: u64 = 10_000;
 
+#[derive(Clone)]
 pub struct Source {
     connection: MultiplexedConnection,
     streams: Streams,
