@@ -190,7 +190,11 @@ impl Accounts {
     }
 
     pub fn conflicts(&self, key: &OrderKey) -> Conflicts {
-        let Some(order) = self.orders.get(key) else { return Conflicts::NONE };
+        self.orders.get(key).map_or(Conflicts::NONE, |order| self.conflicts_of(key, order))
+    }
+
+    /// The same of an order that is at hand.
+    pub fn conflicts_of(&self, key: &OrderKey, order: &Order) -> Conflicts {
         order.account.conflicts(|reference| self.others(key, reference))
     }
 
@@ -220,10 +224,9 @@ impl Accounts {
         let Some(order) = self.orders.get_mut(key) else { return Effects::default() };
         let of = |reference: &String| others.get(reference).cloned().unwrap_or_default();
         let conflicts = order.account.conflicts(of);
-        let before = order.account.clone();
         let lines = order.account.write_lines(of);
         let line = |(reference, first, last)| {
-            let why = before.payments.get(&reference).map_or("released", why);
+            let why = order.account.payments.get(&reference).map_or("released", why);
             RefundLine { key: key.clone(), reference, first, last, why }
         };
         let lines = lines.into_iter().map(line).collect();

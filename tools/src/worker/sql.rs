@@ -1,6 +1,8 @@
 //! The statements, as text and arguments. The databases differ in five places, which are all here.
 //! Pure.
 
+mod rows;
+
 use std::collections::VecDeque;
 
 use serde::Serialize;
@@ -26,6 +28,8 @@ pub enum Arg<'a> {
     MaybeText(Option<&'a str>),
     Int(i64),
     MaybeInt(Option<i64>),
+    /// A word of the worker's own, with letters only.
+    Word(&'static str),
 }
 
 /// Columns of a table, with what is in them.
@@ -89,15 +93,39 @@ pub fn odd(wanted: &str) -> sqlx::Error {
 pub struct Statement<'a> {
     pub sql: String,
     pub args: Vec<Arg<'a>>,
+    /// After these, an array each, for PostgreSQL.
+    pub lists: Vec<Vec<Arg<'a>>>,
     dialect: Dialect,
 }
 
 /// Rows per statement: with 27 arguments each, within the limits of all databases.
 pub const ROWS_MAX: usize = 1_000;
 
+impl<'a> Arg<'a> {
+    pub fn text(&self) -> Option<&'a str> {
+        match *self {
+            Self::Text(text) | Self::Word(text) => Some(text),
+            Self::MaybeText(text) => text,
+            _ => None,
+        }
+    }
+
+    pub fn is_number(&self) -> bool {
+        matches!(self, Self::Int(_) | Self::MaybeInt(_))
+    }
+
+    pub fn number(&self) -> Option<i64> {
+        match *self {
+            Self::Int(number) => Some(number),
+            Self::MaybeInt(number) => number,
+            _ => None,
+        }
+    }
+}
+
 impl<'a> Statement<'a> {
     pub fn new(dialect: Dialect, sql: &str) -> Self {
-        Self { sql: sql.to_owned(), args: Vec::new(), dialect }
+        Self { sql: sql.to_owned(), args: Vec::new(), lists: Vec::new(), dialect }
     }
 
     pub fn push(&mut self, sql: &str) -> &mut Self {
@@ -122,17 +150,10 @@ impl<'a> Statement<'a> {
         self.push(")")
     }
 
-    pub(super) fn bind_rows(&mut self, rows: impl IntoIterator<Item = Vec<Arg<'a>>>) -> &mut Self {
-        for (number, args) in rows.into_iter().enumerate() {
-            self.push(if number == 0 { "" } else { ", " }).bind_list(args);
-        }
-        self
-    }
-
-    /// The condition that `(voucher_id, sale_id, column)` is one of some triples, which are in order,
-    /// in the form that the database looks up in an index. With the other databases' form, PostgreSQL
-    /// reads all rows of the voucher while it has no statistics of the table; and the others share
-    /// no spelling of PostgreSQL's form.
+    /// The condition that `(voucher_id, sale_id, column)` is one of some triples, which are in
+    /// order, in the form that the database looks up in an index. With the other databases' form,
+    /// PostgreSQL reads all rows of the voucher while it has no statistics of the table; and the
+    /// others share no spelling of PostgreSQL's form.
     pub(super) fn bind_triples(
         &mut self,
         column: &str,
@@ -141,11 +162,12 @@ impl<'a> Statement<'a> {
         let mut triples: Vec<_> = triples.into_iter().collect();
         triples.dedup();
         if self.dialect == Dialect::Postgres {
-            let triples = triples
-                .into_iter()
-                .map(|(one, two, three)| [one, two, three].map(Arg::Text).into());
-            self.push(&format!("(voucher_id, sale_id, {column}) IN (VALUES "));
-            self.bind_rows(triples).push(")");
+            let list = |of: fn(&(&'a str, &'a str, &'a str)) -> &'a str| {
+                triples.iter().map(of).map(Arg::Text).collect()
+            };
+            self.push(&format!("(voucher_id, sale_id, {column}) IN (SELECT * FROM "));
+            self.bind_columns([list(|it| it.0), list(|it| it.1), list(|it| it.2)].into_iter());
+            self.push(")");
             return;
         }
         let of_sales = triples.chunk_by(|one, two| (one.0, one.1) == (two.0, two.1));
@@ -230,8 +252,8 @@ impl Tables {
         columns: &str,
         rows: impl IntoIterator<Item = Vec<Arg<'a>>>,
     ) -> Statement<'a> {
-        let mut statement = self.sql(&format!("INSERT INTO {{{table}}} ({columns}) VALUES "), []);
-        statement.bind_rows(rows);
+        let mut statement = self.sql(&format!("INSERT INTO {{{table}}} "), []);
+        statement.bind_rows(columns, &rows.into_iter().collect::<Vec<_>>());
         statement
     }
 
@@ -266,9 +288,12 @@ mod tests {
         let plain = "(voucher_id = ? AND sale_id = ? AND order_id IN (?, ?)) OR (voucher_id = ? \
                      AND sale_id = ? AND order_id IN (?))";
         assert_eq!(condition(Dialect::MySql), (plain.to_owned(), 7));
-        let (sql, args) = condition(Dialect::Postgres);
-        assert!(sql.starts_with("(voucher_id, sale_id, order_id) IN (VALUES ($1, $2, $3), ($4"));
-        assert_eq!(args, 9);
+        let mut statement = Statement::new(Dialect::Postgres, "");
+        statement.bind_triples("order_id", keys);
+        let unnest = "(voucher_id, sale_id, order_id) IN (SELECT * FROM unnest($1::text[], \
+                      $2::text[], $3::text[]))";
+        assert_eq!(statement.sql, unnest);
+        assert_eq!(statement.lists[2], ["a", "c", "b"].map(Arg::Text));
     }
 
     #[test]

@@ -289,7 +289,8 @@ impl<'s> Text<'s> {
     /// database has prepared most of them before.
     pub fn setting(&self) -> Vec<Statement<'s>> {
         let of_kind = |kind, values: &[Arg<'s>], none: Arg<'s>| {
-            let places = 0..values.len().next_power_of_two();
+            let step = values.len().next_power_of_two().div_ceil(8);
+            let places = 0..values.len().next_multiple_of(step);
             let value = |place| (variable(kind, place), values.get(place).copied().unwrap_or(none));
             places.map(value).collect::<Vec<_>>()
         };
@@ -329,7 +330,7 @@ impl<'s> Text<'s> {
 
     fn variable(&mut self, value: Arg<'s>) -> String {
         let (kind, values) = match value {
-            Arg::Text(_) | Arg::MaybeText(_) => (TEXT, &mut self.texts),
+            Arg::Text(_) | Arg::MaybeText(_) | Arg::Word(_) => (TEXT, &mut self.texts),
             Arg::Int(_) | Arg::MaybeInt(_) => (NUMBER, &mut self.numbers),
         };
         let next = values.len();

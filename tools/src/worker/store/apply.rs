@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::database::{ANSWER_WAIT, Store, silent};
 use super::lines::{CHANGE_COLUMNS, ChangeLine, REFUND_COLUMNS, entry, is_in_row, refund_args};
-use super::lock::{Locked, ORDER_KEY, PAYMENT_KEY};
+use super::lock::{After, Before, ORDER_KEY, PAYMENT_KEY};
 use super::orders::{ORDER_COLUMNS, OrderRow, PAYMENT_COLUMNS, PaymentRow};
 use super::transaction::Open;
 use super::{Fault, now_ms};
@@ -37,8 +37,8 @@ pub struct Applied {
 
 /// What a transaction has still to write.
 #[derive(Default)]
-pub(super) struct Writes {
-    pub changes: Vec<ChangeLine>,
+pub(super) struct Writes<'e> {
+    pub changes: Vec<ChangeLine<'e>>,
     pub refunds: Vec<RefundLine>,
     pub steps: Vec<Step>,
 }
@@ -78,20 +78,19 @@ impl Store {
             });
         }
         locked.accounts.see_users();
-        let keys: Vec<OrderKey> = keys.into_iter().cloned().collect();
-        let mut conflicts = Vec::new();
         for key in &keys {
             let effects = locked.accounts.follow(key);
             writes.refunds.extend(effects.lines);
             writes.steps.extend(effects.steps);
-            let before = locked.conflicts_before(key);
-            if let Some(view) = locked.accounts.view(key)
-                && !view.conflicts.without(before).is_none()
-            {
-                conflicts.push((key.clone(), view.conflicts));
-            }
         }
-        self.write(&mut open, &locked, &keys, &writes).await?;
+        let rows = locked.after(keys);
+        let had = |before: &Before| before.view.conflicts;
+        let is_new = |row: &&After<'_>| {
+            !row.view.conflicts.without(row.before.map_or(Conflicts::NONE, had)).is_none()
+        };
+        let conflicts = rows.iter().filter(is_new);
+        let conflicts = conflicts.map(|row| (row.key.clone(), row.view.conflicts)).collect();
+        self.write(&mut open, &rows, &writes).await?;
         open.commit().await?;
         self.note_steps(&writes.steps);
         Ok(Applied { outcomes, conflicts })
@@ -127,13 +126,12 @@ impl Store {
     pub(super) async fn write(
         &self,
         open: &mut Open,
-        locked: &Locked,
-        keys: &[OrderKey],
-        writes: &Writes,
+        rows: &[After<'_>],
+        writes: &Writes<'_>,
     ) -> Result<(), Fault> {
         let now = now_ms();
-        self.write_orders(open, locked, keys, now).await?;
-        self.write_payments(open, locked, keys, now).await?;
+        self.write_orders(open, rows, now).await?;
+        self.write_payments(open, rows, now).await?;
         for changes in writes.changes.chunks(ROWS_MAX) {
             let rows = changes.iter().map(|change| change.args(now));
             let mut insert = self.tables().insert_into("order_changes", CHANGE_COLUMNS, rows);
@@ -145,25 +143,22 @@ impl Store {
             open.execute(&self.tables().insert_into("refunds", REFUND_COLUMNS, rows)).await?;
         }
         self.remember(open, &writes.steps).await?;
-        self.write_shop(open, locked, keys, &writes.steps, now).await
+        self.write_shop(open, rows, &writes.steps, now).await
     }
 
     async fn write_orders(
         &self,
         open: &mut Open,
-        locked: &Locked,
-        keys: &[OrderKey],
+        rows: &[After<'_>],
         now: i64,
     ) -> Result<(), Fault> {
         let (mut new, mut changed) = (Vec::new(), Vec::new());
-        for key in keys {
-            let Some(order) = locked.accounts.get(key) else { continue };
-            let Some(view) = locked.accounts.view(key) else { continue };
-            let row = OrderRow::new(key, order, view);
-            match locked.before.get(key) {
-                None => new.push(row),
-                Some(before) if before.order == *order => {}
-                Some(_) => changed.push(row),
+        for row in rows {
+            let written = || OrderRow::new(row.key, row.order, &row.view);
+            match row.before {
+                None => new.push(written()),
+                Some(before) if before.order == *row.order => {}
+                Some(_) => changed.push(written()),
             }
         }
         let columns = names(ORDER_COLUMNS);
@@ -183,20 +178,18 @@ impl Store {
     async fn write_payments(
         &self,
         open: &mut Open,
-        locked: &Locked,
-        keys: &[OrderKey],
+        rows: &[After<'_>],
         now: i64,
     ) -> Result<(), Fault> {
         let (mut new, mut changed) = (Vec::new(), Vec::new());
-        for key in keys {
-            let Some(order) = locked.accounts.get(key) else { continue };
-            let before = locked.before(key).map(|order| &order.account.payments);
-            for (reference, payment) in &order.account.payments {
-                let row = PaymentRow::new(key, reference, payment);
+        for row in rows {
+            let before = row.before.map(|before| &before.order.account.payments);
+            for (reference, payment) in &row.order.account.payments {
+                let written = || PaymentRow::new(row.key, reference, payment);
                 match before.and_then(|before| before.get(reference)) {
-                    None => new.push(row),
+                    None => new.push(written()),
                     Some(before) if before == payment => {}
-                    Some(_) => changed.push(row),
+                    Some(_) => changed.push(written()),
                 }
             }
         }
@@ -219,17 +212,15 @@ impl Store {
     async fn write_shop(
         &self,
         open: &mut Open,
-        locked: &Locked,
-        keys: &[OrderKey],
+        rows: &[After<'_>],
         steps: &[Step],
         now: i64,
     ) -> Result<(), Fault> {
         let mut sums: BTreeMap<(&str, &str), i64> = BTreeMap::new();
-        for key in keys {
-            let before = locked.before.get(key).map_or(0, |before| before.view.units);
-            let units = locked.accounts.view(key).map_or(0, |view| view.units);
-            let sum = sums.entry((&key.voucher, &key.sale)).or_default();
-            let more = units.checked_sub(before).and_then(|more| sum.checked_add(more));
+        for row in rows {
+            let before = row.before.map_or(0, |before| before.view.units);
+            let sum = sums.entry((&row.key.voucher, &row.key.sale)).or_default();
+            let more = row.view.units.checked_sub(before).and_then(|more| sum.checked_add(more));
             *sum = more.ok_or_else(|| Fault::Failed("the units sold are too many".to_owned()))?;
         }
         sums.retain(|_, units| *units != 0);

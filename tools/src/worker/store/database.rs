@@ -235,7 +235,8 @@ impl Store {
         let key = OrderKey { voucher, sale, order: format!("{:x}", fastrand::u128(..)), user };
         let mut accounts = Accounts::default();
         let order = accounts.entry(&key).clone();
-        let row = OrderRow::new(&key, &order, order.view(Conflicts::NONE));
+        let view = order.view(Conflicts::NONE);
+        let row = OrderRow::new(&key, &order, &view);
         let insert = self.tables.insert_into("orders", &names(ORDER_COLUMNS), [row.args(1)]);
         let probe = async || {
             let mut open = self.begin().await?;

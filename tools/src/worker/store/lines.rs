@@ -13,13 +13,13 @@ pub const REFUND_COLUMNS: &str =
     "ref, voucher_id, sale_id, order_id, user_id, first_unit, last_unit, units, why, at_ms";
 
 /// What an entry said of an order.
-pub(super) struct ChangeLine {
-    key: OrderKey,
+pub(super) struct ChangeLine<'e> {
+    key: &'e OrderKey,
     entry: String,
     says: &'static str,
     units: i64,
     kept: Option<i64>,
-    reference: Option<String>,
+    reference: Option<&'e str>,
     paid: Option<i64>,
     how: String,
 }
@@ -39,8 +39,8 @@ pub(super) fn is_in_row(event: &Event, order: &Order) -> bool {
     event.place.0 == Which::Orders && is_first
 }
 
-impl ChangeLine {
-    pub fn of(event: &Event) -> Self {
+impl<'e> ChangeLine<'e> {
+    pub fn of(event: &'e Event) -> Self {
         let (says, units, kept, payment) = match &event.report {
             Report::Accepted { units, .. } => ("accepted", *units, None, None),
             Report::Confirmed { units, payment } => ("confirmed", *units, None, payment.as_ref()),
@@ -68,12 +68,12 @@ impl ChangeLine {
         ];
         let how = how.into_iter().filter(|(is_so, _)| *is_so).map(|(_, word)| word);
         Self {
-            key: event.key.clone(),
+            key: &event.key,
             entry: entry(event),
             says,
             units,
             kept,
-            reference: event.reference().map(str::to_owned),
+            reference: event.reference(),
             paid: payment.and_then(|payment| payment.units),
             how: how.collect::<Vec<_>>().join(" "),
         }
@@ -86,10 +86,10 @@ impl ChangeLine {
             Arg::Text(&self.key.order),
             Arg::Text(&self.key.user),
             Arg::Text(&self.entry),
-            Arg::Text(self.says),
+            Arg::Word(self.says),
             Arg::Int(self.units),
             Arg::MaybeInt(self.kept),
-            Arg::MaybeText(self.reference.as_deref()),
+            Arg::MaybeText(self.reference),
             Arg::MaybeInt(self.paid),
             Arg::Text(&self.how),
             Arg::Int(now),
@@ -108,7 +108,7 @@ pub(super) fn refund_args(line: &RefundLine, now: i64) -> Vec<Arg<'_>> {
         Arg::Int(line.first),
         Arg::Int(line.last),
         Arg::MaybeInt(units.filter(|_| line.last != i64::MAX)),
-        Arg::Text(line.why),
+        Arg::Word(line.why),
         Arg::Int(now),
     ]
 }

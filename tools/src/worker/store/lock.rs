@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::account::Conflicts;
-
 use super::Fault;
 use super::database::Store;
 use super::orders::{ORDER_COLUMNS, PAYMENT_COLUMNS, read_order, read_payment};
@@ -25,6 +23,14 @@ pub(super) struct Locked {
 pub(super) struct Before {
     pub order: Order,
     pub view: View,
+}
+
+/// An order as it is now, and what a reader will see.
+pub(super) struct After<'l> {
+    pub key: &'l OrderKey,
+    pub order: &'l Order,
+    pub view: View,
+    pub before: Option<&'l Before>,
 }
 
 impl Store {
@@ -134,11 +140,17 @@ impl Store {
 }
 
 impl Locked {
-    pub fn conflicts_before(&self, key: &OrderKey) -> Conflicts {
-        self.before.get(key).map_or(Conflicts::NONE, |before| before.view.conflicts)
-    }
-
     pub fn before(&self, key: &OrderKey) -> Option<&Order> {
         self.before.get(key).map(|before| &before.order)
+    }
+
+    /// Some orders as they are now.
+    pub fn after<'l>(&'l self, keys: impl IntoIterator<Item = &'l OrderKey>) -> Vec<After<'l>> {
+        let after = |key| {
+            let order = self.accounts.get(key)?;
+            let view = order.view(self.accounts.conflicts_of(key, order));
+            Some(After { key, order, view, before: self.before.get(key) })
+        };
+        keys.into_iter().filter_map(after).collect()
     }
 }

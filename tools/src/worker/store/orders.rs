@@ -80,7 +80,7 @@ const UNKNOWN: &str = "unknown";
 pub struct OrderRow<'o> {
     key: &'o OrderKey,
     order: &'o Order,
-    view: View,
+    view: &'o View,
     accepted: String,
     confirmed: String,
     released: String,
@@ -120,7 +120,7 @@ fn units_of(text: &str) -> sqlx::Result<UnitSet> {
 }
 
 impl<'o> OrderRow<'o> {
-    pub fn new(key: &'o OrderKey, order: &'o Order, view: View) -> Self {
+    pub fn new(key: &'o OrderKey, order: &'o Order, view: &'o View) -> Self {
         let (accepted, released) = match &order.unmanaged {
             Some(known) => (list(known.accepted()), list(known.released())),
             None => (times(order.account.row.accepted), String::new()),
@@ -150,7 +150,7 @@ impl<'o> OrderRow<'o> {
             Arg::Text(&self.key.order),
             Arg::Text(&self.key.user),
             Arg::Int(self.view.units),
-            Arg::Text(self.view.state.map_or(UNKNOWN, State::word)),
+            Arg::Word(self.view.state.map_or(UNKNOWN, State::word)),
             Arg::MaybeInt(order.deadline_ms),
             Arg::MaybeText(self.view.reference.as_deref()),
             Arg::MaybeText(self.conflict.as_deref()),
@@ -164,8 +164,8 @@ impl<'o> OrderRow<'o> {
             Arg::Text(&self.confirmed),
             Arg::Text(&self.released),
             Arg::Int(flags),
-            Arg::Text(order.reason.map_or("", Reason::word)),
-            Arg::Text(shop_word(order.account.shop.phase)),
+            Arg::Word(order.reason.map_or("", Reason::word)),
+            Arg::Word(shop_word(order.account.shop.phase)),
             Arg::Int(order.account.shop.units),
             Arg::Int(i64::try_from(order.account.rulings).unwrap_or(i64::MAX)),
             Arg::MaybeText(self.ruling.as_deref()),

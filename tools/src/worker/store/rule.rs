@@ -217,7 +217,7 @@ impl Store {
         if let Some(step) = lacks {
             return Ok(Err(Refused::Lacks(step.change)));
         }
-        self.write(&mut open, &locked, &keys, &writes).await?;
+        self.write(&mut open, &locked.after(&keys), &writes).await?;
         for (key, number, ruling) in &notes {
             let args = vec![
                 Arg::Text(&key.voucher),

@@ -150,7 +150,9 @@ impl Pool {
 
 impl Open {
     pub async fn execute(&mut self, statement: &Statement<'_>) -> sqlx::Result<()> {
-        self.run(&statement.sql, &statement.args).await.map(|_| ())
+        each!(Self, self, open => {
+            whole(statement).execute(&mut **open).await.map(|_| ())
+        })
     }
 
     /// Has the database check a statement, with the types of its values.
@@ -220,7 +222,7 @@ impl Open {
         columns: Columns,
     ) -> sqlx::Result<Vec<Vec<Value>>> {
         each!(Self, self, open => {
-            let rows = bound(&statement.sql, &statement.args).fetch_all(&mut **open).await?;
+            let rows = whole(statement).fetch_all(&mut **open).await?;
             rows.iter().map(|row| values(row, columns)).collect()
         })
     }
@@ -231,7 +233,7 @@ impl Open {
         statement: &Statement<'_>,
     ) -> sqlx::Result<Vec<[String; N]>> {
         each!(Self, self, open => {
-            let rows = bound(&statement.sql, &statement.args).fetch_all(&mut **open).await?;
+            let rows = whole(statement).fetch_all(&mut **open).await?;
             let mut texts = Vec::with_capacity(rows.len());
             for row in &rows {
                 let mut columns = [const { String::new() }; N];
@@ -292,6 +294,45 @@ impl Open {
     }
 }
 
+/// A database, and how it takes the arrays of a statement: only PostgreSQL's have some.
+trait Lists: Database + HasStatementCache {
+    fn bind<'q>(
+        query: Query<'q, Self, Self::Arguments<'q>>,
+        _lists: &[Vec<Arg<'q>>],
+    ) -> Query<'q, Self, Self::Arguments<'q>> {
+        query
+    }
+}
+
+impl Lists for Sqlite {}
+
+#[cfg(feature = "databases")]
+impl Lists for MySql {}
+
+#[cfg(feature = "databases")]
+impl Lists for Postgres {
+    fn bind<'q>(
+        query: Query<'q, Self, Self::Arguments<'q>>,
+        lists: &[Vec<Arg<'q>>],
+    ) -> Query<'q, Self, Self::Arguments<'q>> {
+        lists.iter().fold(query, |query, list| match list.first().is_some_and(Arg::is_number) {
+            true => query.bind(list.iter().map(Arg::number).collect::<Vec<_>>()),
+            false => query.bind(list.iter().map(Arg::text).collect::<Vec<_>>()),
+        })
+    }
+}
+
+/// A statement with all that it takes.
+fn whole<'q, DB: Lists>(statement: &'q Statement<'q>) -> Query<'q, DB, DB::Arguments<'q>>
+where
+    &'q str: Encode<'q, DB> + Type<DB>,
+    Option<&'q str>: Encode<'q, DB> + Type<DB>,
+    i64: Encode<'q, DB> + Type<DB>,
+    Option<i64>: Encode<'q, DB> + Type<DB>,
+{
+    DB::bind(bound(&statement.sql, &statement.args), &statement.lists)
+}
+
 fn bound<'q, DB: Database + HasStatementCache>(
     sql: &'q str,
     args: &[Arg<'q>],
@@ -308,6 +349,7 @@ where
         Arg::MaybeText(text) => query.bind(text),
         Arg::Int(number) => query.bind(number),
         Arg::MaybeInt(number) => query.bind(number),
+        Arg::Word(word) => query.bind(word),
     })
 }
 
