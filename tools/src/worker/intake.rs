@@ -133,10 +133,10 @@ impl Intake {
     }
 
     /// Reads the entries that were asked for, and sees what is gone.
-    pub async fn read(&mut self, source: &mut Source, mut asked: Asked) -> RedisResult<Read> {
-        let deliveries = asked.answer().await?;
-        let mut read = Read { of: asked.of, entries: Vec::new(), gone: 0, is_full: false };
-        for delivery in deliveries {
+    pub async fn read(&mut self, source: &mut Source, asked: Asked) -> RedisResult<Read> {
+        let (of, count) = (asked.of.clone(), asked.count as usize);
+        let mut read = Read { of, entries: Vec::new(), gone: 0, is_full: false };
+        for delivery in asked.answer().await? {
             let Delivery { which, entries, stream, group } = delivery;
             match gone_unread(&stream, &group) {
                 Gone::Nothing => {}
@@ -153,7 +153,7 @@ impl Intake {
                 }
             }
             self.last.insert(which, stream.last.max(entries.last().map_or(stream.last, |e| e.id)));
-            read.is_full |= entries.len() >= asked.count as usize;
+            read.is_full |= entries.len() >= count;
             read.entries.extend(entries.into_iter().map(|entry| (which, entry)));
         }
         Ok(read)

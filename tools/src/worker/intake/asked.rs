@@ -1,12 +1,12 @@
-//! New entries that were asked for: the server answers while the rows of those before are written.
+//! New entries that were asked for: the server answers, and the answer is read, while the rows of
+//! those before are written.
 
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::task::Poll;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
 use redis::RedisResult;
+use tokio::task::JoinHandle;
 
 use crate::order_events::Which;
 use crate::source::{Delivery, Source, unanswered};
@@ -15,7 +15,7 @@ pub struct Asked {
     pub of: Vec<Which>,
     /// Of each stream, at most.
     pub count: u32,
-    answer: MaybeDone<BoxFuture<'static, RedisResult<Vec<Delivery>>>>,
+    answer: JoinHandle<RedisResult<Vec<Delivery>>>,
 }
 
 impl Asked {
@@ -23,18 +23,19 @@ impl Asked {
     /// sends later.
     pub async fn of(source: &Source, of: Vec<Which>, count: u32) -> Self {
         let (mut its, all) = (source.clone(), of.clone());
-        let mut answer = maybe_done(async move { its.read(&all, count).await }.boxed());
-        poll_fn(|context| {
-            _ = answer.poll_unpin(context);
-            Poll::Ready(())
-        })
-        .await;
+        let mut answer = async move { its.read(&all, count).await }.boxed();
+        let first = poll_fn(|context| Poll::Ready(answer.poll_unpin(context))).await;
+        let answer = tokio::spawn(async {
+            match first {
+                Poll::Ready(answer) => answer,
+                Poll::Pending => answer.await,
+            }
+        });
         Self { of, count, answer }
     }
 
-    /// Waits for the answer, which is given once.
-    pub async fn answer(&mut self) -> RedisResult<Vec<Delivery>> {
-        (&mut self.answer).await;
-        Pin::new(&mut self.answer).take_output().ok_or_else(unanswered)?
+    /// Waits for the answer.
+    pub async fn answer(self) -> RedisResult<Vec<Delivery>> {
+        self.answer.await.unwrap_or_else(|_| Err(unanswered()))
     }
 }
