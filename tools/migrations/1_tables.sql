@@ -2,8 +2,7 @@
 -- braces are kinds of columns (src/worker/store/migrate.rs). A line that begins with the name of a database is
 -- for this one alone. Moments are unix milliseconds.
 --
--- An order of a voucher: the join of what its entries say. The first nine columns are for readers,
--- the others are the join itself.
+-- An order of a voucher: the join of what its entries say. The first nine columns are for readers.
 CREATE TABLE IF NOT EXISTS {prefix}orders (
     voucher_id   {id 512} NOT NULL,
     -- The id of the sale; empty where the server tells none.
@@ -20,28 +19,15 @@ CREATE TABLE IF NOT EXISTS {prefix}orders (
     ref          {ref},
     -- What contradicts in what is known of it, a letter each, until it is resolved.
     conflict     {word 16},
-    -- The most units that were asked for and sold, the fewest that it was reduced to while it was
-    -- held and after it was sold, the fewest that were asked for and confirmed.
-    asked        {number} NOT NULL,
-    sold         {number} NOT NULL,
-    held_to      {number},
-    sold_to      {number},
-    asked_least  {number},
-    confirmed_least {number},
-    -- The entry that accepted it, or a plus if there were several, or a minus if only the server's
-    -- book tells; of an unmanaged voucher all of them, and those that released it.
-    accepted     {text} NOT NULL,
-    -- The same of confirmations without a reference.
-    confirmed    {text} NOT NULL,
-    released     {text} NOT NULL,
-    flags        {number} NOT NULL,
-    -- Why it was released.
-    reason       {word 16} NOT NULL,
-    -- What the statements of the shop have written: the state and the units.
-    shop_state   {word 16} NOT NULL,
-    shop_units   {number} NOT NULL,
-    -- How many rulings there were, and the last one while it may stand, as JSON.
-    rulings      {number} NOT NULL,
+    -- The join itself, as an array in JSON. The most units that were asked for and sold; the fewest
+    -- that it was reduced to while it was held and after it was sold, and that were asked for and
+    -- confirmed; the entry that accepted it, or a plus if there were several, or a minus if only
+    -- the server's book tells, of an unmanaged voucher all of them; the same of confirmations
+    -- without a reference; the entries that released it, of an unmanaged voucher; 1 if it was sold
+    -- at once, 2 if its units left the stock, and why it was released; what the statements of the
+    -- shop have written, the state and the units; how many rulings there were.
+    joined       {text} NOT NULL,
+    -- The last ruling while it may stand, as JSON.
     ruling       {text},
     created_ms   {number} NOT NULL,
     updated_ms   {number} NOT NULL,

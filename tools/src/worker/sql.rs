@@ -98,7 +98,7 @@ pub struct Statement<'a> {
     dialect: Dialect,
 }
 
-/// Rows per statement: with 27 arguments each, within the limits of all databases.
+/// Rows per statement: with 15 arguments each, within the limits of all databases.
 pub const ROWS_MAX: usize = 1_000;
 
 impl<'a> Arg<'a> {

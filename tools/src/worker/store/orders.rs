@@ -1,6 +1,8 @@
 //! The rows of orders and of payments: which columns they have, and how an account becomes a row
 //! and is read from one.
 
+use std::borrow::Cow;
+
 use domain::account::{Conflicts, Shop};
 use domain::book::{Reason, State};
 use domain::entry_id::EntryId;
@@ -25,20 +27,7 @@ pub const ORDER_COLUMNS: Columns = &[
     ("deadline_ms", Number),
     ("ref", Text),
     ("conflict", Text),
-    ("asked", Number),
-    ("sold", Number),
-    ("held_to", Number),
-    ("sold_to", Number),
-    ("asked_least", Number),
-    ("confirmed_least", Number),
-    ("accepted", Text),
-    ("confirmed", Text),
-    ("released", Text),
-    ("flags", Number),
-    ("reason", Text),
-    ("shop_state", Text),
-    ("shop_units", Number),
-    ("rulings", Number),
+    ("joined", Text),
     ("ruling", Text),
     ("created_ms", Number),
     ("updated_ms", Number),
@@ -76,14 +65,24 @@ const SEVERAL: i64 = 64;
 /// The word in the column of an order of which only payments are known.
 const UNKNOWN: &str = "unknown";
 
+/// The join itself, as an array in JSON: each column costs a database as much as a value. What was
+/// asked and sold, held to, sold to, the least asked and confirmed; the entries that accepted,
+/// confirmed and released it; flags and the reason; what the shop's tables have; how many rulings.
+type Joined<'t> = (
+    (i64, i64),
+    [Option<i64>; 4],
+    [Cow<'t, str>; 3],
+    (i64, Cow<'t, str>),
+    (Cow<'t, str>, i64),
+    u64,
+);
+
 /// A row with the texts of its columns.
 pub struct OrderRow<'o> {
     key: &'o OrderKey,
     order: &'o Order,
     view: &'o View,
-    accepted: String,
-    confirmed: String,
-    released: String,
+    joined: String,
     conflict: Option<String>,
     ruling: Option<String>,
 }
@@ -121,28 +120,37 @@ fn units_of(text: &str) -> sqlx::Result<UnitSet> {
 
 impl<'o> OrderRow<'o> {
     pub fn new(key: &'o OrderKey, order: &'o Order, view: &'o View) -> Self {
+        let (row, account) = (&order.account.row, &order.account);
         let (accepted, released) = match &order.unmanaged {
             Some(known) => (list(known.accepted()), list(known.released())),
-            None => (times(order.account.row.accepted), String::new()),
+            None => (times(row.accepted), String::new()),
         };
+        let flags = i64::from(row.is_at_once) * IS_AT_ONCE;
+        let joined: Joined<'_> = (
+            (row.asked, row.sold),
+            [row.held_to, row.sold_to, row.asked_least, row.confirmed_least],
+            [accepted.into(), times(row.confirmed).into(), released.into()],
+            (
+                flags | (i64::from(row.is_norestock) * IS_NORESTOCK),
+                order.reason.map_or("", Reason::word).into(),
+            ),
+            (shop_word(account.shop.phase).into(), account.shop.units),
+            account.rulings,
+        );
         let conflicts = view.conflicts;
         Self {
             key,
             order,
-            accepted,
-            released,
-            confirmed: times(order.account.row.confirmed),
+            joined: serde_json::to_string(&joined).unwrap_or_default(),
             conflict: (!conflicts.is_none()).then(|| conflicts.letters()),
-            ruling: order.account.ruling.as_ref().map(ruling_text),
+            ruling: account.ruling.as_ref().map(ruling_text),
             view,
         }
     }
 
     /// In the order of the columns.
     pub fn args(&self, now_ms: i64) -> Vec<Arg<'_>> {
-        let (order, row) = (self.order, &self.order.account.row);
-        let flags = i64::from(row.is_at_once) * IS_AT_ONCE;
-        let flags = flags | (i64::from(row.is_norestock) * IS_NORESTOCK);
+        let order = self.order;
         let created = if order.created_ms > 0 { order.created_ms } else { now_ms };
         vec![
             Arg::Text(&self.key.voucher),
@@ -154,20 +162,7 @@ impl<'o> OrderRow<'o> {
             Arg::MaybeInt(order.deadline_ms),
             Arg::MaybeText(self.view.reference.as_deref()),
             Arg::MaybeText(self.conflict.as_deref()),
-            Arg::Int(row.asked),
-            Arg::Int(row.sold),
-            Arg::MaybeInt(row.held_to),
-            Arg::MaybeInt(row.sold_to),
-            Arg::MaybeInt(row.asked_least),
-            Arg::MaybeInt(row.confirmed_least),
-            Arg::Text(&self.accepted),
-            Arg::Text(&self.confirmed),
-            Arg::Text(&self.released),
-            Arg::Int(flags),
-            Arg::Word(order.reason.map_or("", Reason::word)),
-            Arg::Word(shop_word(order.account.shop.phase)),
-            Arg::Int(order.account.shop.units),
-            Arg::Int(i64::try_from(order.account.rulings).unwrap_or(i64::MAX)),
+            Arg::Text(&self.joined),
             Arg::MaybeText(self.ruling.as_deref()),
             Arg::Int(created),
             Arg::Int(now_ms),
@@ -207,14 +202,13 @@ pub fn read_order(row: Vec<Value>) -> sqlx::Result<(OrderKey, Order)> {
     let deadline_ms = values.maybe_number()?;
     values.maybe_text()?;
     values.maybe_text()?;
-    let [asked, sold] = [values.number()?, values.number()?];
-    let mut bound = || values.maybe_number();
-    let [held_to, sold_to, asked_least, confirmed_least] = [bound()?, bound()?, bound()?, bound()?];
-    let [accepted, confirmed, released] = [values.text()?, values.text()?, values.text()?];
-    let flags = values.number()?;
-    let reason = Reason::parse(values.text()?.as_bytes());
-    let shop = Shop { phase: shop_phase(&values.text()?)?, units: values.number()? };
-    let rulings = u64::try_from(values.number()?).map_err(|_| odd("a count"))?;
+    let joined = values.text()?;
+    let joined: Joined<'_> = serde_json::from_str(&joined).map_err(|_| odd("a join"))?;
+    let ((asked, sold), bounds, entries, (flags, reason), (phase, units), rulings) = joined;
+    let [held_to, sold_to, asked_least, confirmed_least] = bounds;
+    let [accepted, confirmed, released] = entries;
+    let reason = Reason::parse(reason.as_bytes());
+    let shop = Shop { phase: shop_phase(&phase)?, units };
     let ruling = values.maybe_text()?.map(|text| ruling_of(&text)).transpose()?;
     let created_ms = values.number()?;
     let mut order = Order { reason, deadline_ms, created_ms, ..Order::default() };
