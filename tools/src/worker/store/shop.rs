@@ -24,6 +24,9 @@ const OTHER: [&str; 7] = ["1048", "1263", "1264", "1265", "1292", "1366", "1406"
 /// So many warnings of a statement are reported by default.
 const WARNINGS_TOLD: usize = 64;
 
+/// Steps in one text: those of a batch in which each order has two, as one that is held and paid.
+const STEPS_MAX: usize = 2 * ROWS_MAX;
+
 pub struct Shop {
     dialect: Dialect,
     statements: Statements,
@@ -149,7 +152,7 @@ impl Shop {
         last: Option<&Statement<'_>>,
     ) -> Result<(), Fault> {
         self.look_at_odd(open, steps).await?;
-        let mut pieces = steps.chunks(ROWS_MAX).peekable();
+        let mut pieces = steps.chunks(STEPS_MAX).peekable();
         while let Some(steps) = pieces.next() {
             let last = last.filter(|_| pieces.peek().is_none());
             let is_alone =
