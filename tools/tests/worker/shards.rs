@@ -80,7 +80,7 @@ fn is_lost_and_opened_again(database: Database, lost: u32, rules: &[&str]) {
     let unsold = 10 - of_shard;
     let line = format!(
         "1. shard {lost} of 4 lost everything: {of_shard} units in the database, at most {unsold} \
-         unsold, not on sale: seckill-worker resolve --voucher=7 --shard={lost} --database="
+         unsold, not on sale: seckill-worker resolve --voucher=7 --shard={lost} "
     );
     expect(&shop, &CHECK, 1, &[&line, "DIFFERENT: 1 questions"]);
     expect(&shop, &[], 1, &[&line]);
