@@ -3,6 +3,7 @@
 //! stock, or off the sale.
 
 use super::decided::done;
+use super::seckill_confirm::check_new;
 use super::{Answering, Command, ORDER_ID, REF, SALE, USER, VOUCHER, request};
 use crate::args::{Either, Said, arguments};
 use crate::error::CommandError;
@@ -65,9 +66,12 @@ impl Command for Cancel {
             return Err(CommandError::RefundedHeld);
         }
         let reference = given.reference.map(|reference| Name::Given(reference.0));
-        let asked = Asked { only, kept, norestock, refunded, reference };
         let opening = Opening::new(ctx, &memory.vouchers, given.voucher)?;
         let sale = memory.arrivals.sale(&opening)?;
+        if let Some(reference) = &reference {
+            check_new(&sale, reference)?;
+        }
+        let asked = Asked { only, kept, norestock, refunded, reference };
         let request = request(given.user, given.id, given.sale);
         let answer = done(memory, &sale, cancel(&sale, &request, asked)?)?;
         Ok(Reply::Integer(answer as i64))

@@ -68,7 +68,7 @@ impl Command for Confirm {
 }
 
 /// Refuses a reference that is too long, unless it is on record from an earlier version.
-fn check_new<'a>(sale: &Sale<'a>, reference: &Name<'a>) -> Result<(), CommandError> {
+pub(super) fn check_new<'a>(sale: &Sale<'a>, reference: &Name<'a>) -> Result<(), CommandError> {
     let is_long = reference.as_ref().len() > REFERENCE_LEN_MAX;
     if is_long && sale.payment(reference)?.is_none() {
         return Err(CommandError::TooLong { argument: "reference", max: REFERENCE_LEN_MAX });
