@@ -98,11 +98,12 @@ class CommandsTest {
         assertThat(client.run(restock("7", 2).inSale(sale))).isEqualTo(7);
         assertThat(client.restockTo("7", 9)).isEqualTo(9);
         assertThat(client.run(restockTo("7", 9).inSale(sale))).isEqualTo(9);
+        OrderRef lost = new OrderRef("7", "alice", "lost", sale);
         for (int repetition = 0; repetition < 2; repetition++) {
-            assertThat(client.restockFor("7", -1, "lost", sale)).isEqualTo(8);
+            assertThat(client.restockFor(lost, -1)).isEqualTo(8);
         }
-        Until.fails(() -> client.restockFor("7", -2, "lost", sale), Code.ORDERID);
-        assertThat(client.restockFor("7", 1, "lost", sale)).isEqualTo(9);
+        Until.fails(() -> client.restockFor(lost, -2), Code.ORDERID);
+        assertThat(client.restockFor(lost, 1)).isEqualTo(9);
         Until.fails(() -> client.restock("7", -10), Code.STOCK);
         Until.fails(() -> client.run(restockTo("7", 10).inSale(sale + 1)), Code.SALE);
         SaleRules over = SaleRules.none().begin(Instant.EPOCH).end(Instant.ofEpochMilli(1));
@@ -221,12 +222,15 @@ class CommandsTest {
         assertThat(client.confirm(alices, "pay-1", 4)).isEqualTo(Confirmation.CONFIRMED);
         assertThat(client.confirm(alices, "pay-1", 4)).isEqualTo(Confirmation.ALREADY_SOLD);
         Until.fails(() -> client.confirm(alices, "pay-1", 5), Code.UNITS);
+        assertThat(client.cancelPaidBy(alices, "pay-0", Release.REFUNDED))
+                .isEqualTo(Cancellation.OTHER_STATE);
         assertThat(client.cancelAllBut(alices, 3, Release.NORESTOCK))
                 .isEqualTo(Cancellation.RELEASED);
         assertThat(client.info("7").total()).isEqualTo(8);
         assertThat(client.info("7").left()).isEqualTo(5);
         for (Cancellation said : List.of(Cancellation.RELEASED, Cancellation.ALREADY_RELEASED)) {
-            assertThat(client.cancel(alices, Release.NORESTOCK, Release.REFUNDED)).isEqualTo(said);
+            assertThat(client.cancelPaidBy(
+                    alices, "pay-1", Release.NORESTOCK, Release.REFUNDED)).isEqualTo(said);
         }
         assertThat(client.info("7").total()).isEqualTo(5);
         assertThat(client.info("7").left()).isEqualTo(5);

@@ -8,7 +8,10 @@ public enum Cancellation {
     RELEASED,
     /** They were released before, or the order has no more than those to be kept. */
     ALREADY_RELEASED,
-    /** The order is not in the state that {@link Commands#cancelIf} names: nothing changed. */
+    /**
+     * The order is not in the state that {@link Commands#cancelIf} names, or not paid by what {@link
+     * Commands#cancelPaidBy} names: nothing changed.
+     */
     OTHER_STATE;
 
     /** What else is said of units that are released. For managed vouchers. */

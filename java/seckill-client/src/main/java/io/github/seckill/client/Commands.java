@@ -207,13 +207,14 @@ public final class Commands {
     }
 
     /**
-     * The same for an order of this sale that the book lacks and that its customer has all the
+     * The same for an order, with its sale, that the book lacks and that its customer has all the
      * same. Noted with the order, so that a repetition changes nothing.
      */
-    public static SeckillCommand<Long> restockFor(
-            String voucher, long delta, String orderId, long sale) {
-        return restock(voucher, String.valueOf(delta))
-                .option("FOR", Args.text(orderId, "orderId")).inSale(sale);
+    public static SeckillCommand<Long> restockFor(OrderRef order, long delta) {
+        Args.present(order, "order");
+        return restock(order.voucher(), String.valueOf(delta))
+                .with("FOR", Args.text(order.user(), "user"), Args.text(order.orderId(), "orderId"))
+                .inSale(Args.present(order.sale(), "sale"));
     }
 
     private static Call<Long> restock(String voucher, String change) {
@@ -309,6 +310,15 @@ public final class Commands {
             throw new IllegalArgumentException("state must be HELD or SOLD: " + state);
         }
         return cancellation(order).option("IF", state.name().toLowerCase(Locale.ROOT));
+    }
+
+    /**
+     * Releases the units of an order of a managed voucher if it was paid with this payment: with
+     * {@link Release#REFUNDED} no other one is taken for refunded.
+     */
+    public static SeckillCommand<Cancellation> cancelPaidBy(
+            OrderRef order, String paymentRef, Release... more) {
+        return cancellation(order, more).option("REF", Args.text(paymentRef, "paymentRef"));
     }
 
     /**

@@ -208,6 +208,9 @@ public class SeckillClient implements AutoCloseable {
     public Cancellation cancelIf(OrderRef order, Order.State state) {
         return run(Commands.cancelIf(order, state));
     }
+    public Cancellation cancelPaidBy(OrderRef order, String paymentRef, Release... more) {
+        return run(Commands.cancelPaidBy(order, paymentRef, more));
+    }
     public Cancellation cancelAllBut(OrderRef order, long units, Release... more) {
         return run(Commands.cancelAllBut(order, units, more));
     }
@@ -233,8 +236,8 @@ public class SeckillClient implements AutoCloseable {
     public long restockTo(String voucher, long total) {
         return run(Commands.restockTo(voucher, total));
     }
-    public long restockFor(String voucher, long delta, String orderId, long sale) {
-        return run(Commands.restockFor(voucher, delta, orderId, sale));
+    public long restockFor(OrderRef order, long delta) {
+        return run(Commands.restockFor(order, delta));
     }
     public boolean drop(String voucher) { return run(Commands.drop(voucher)); }
     public boolean releaseAndDrop(String voucher) { return run(Commands.releaseAndDrop(voucher)); }
