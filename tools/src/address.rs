@@ -2,29 +2,47 @@
 
 use crate::sanitize::sanitize;
 
+/// An address in its parts. Without what can't be distinguished from a password.
+struct Parts<'u> {
+    /// With what ends it, or nothing.
+    scheme: &'u str,
+    /// And perhaps the password.
+    user: &'u str,
+    place: &'u str,
+    query: &'u str,
+    fragment: &'u str,
+}
+
+impl<'u> Parts<'u> {
+    fn of(url: &'u str) -> Self {
+        let is_scheme = |text: &str| text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'+');
+        let (scheme, rest) = match url.find("://") {
+            Some(end) if is_scheme(&url[..end]) => url.split_at(end + 3),
+            _ => ("", url),
+        };
+        let (place, more) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
+        // The `?` may be in the password.
+        let is_odd = more.contains('@');
+        let (user, place) = match place.rsplit_once('@') {
+            // A path has no user before it.
+            _ if place.starts_with('/') => ("", place),
+            _ if is_odd => ("", ".."),
+            Some(both) => both,
+            None => ("", place),
+        };
+        if is_odd || scheme.is_empty() {
+            return Self { scheme, user: "", place, query: "", fragment: "" };
+        }
+        let (query, fragment) = more.split_once('#').unwrap_or((more, ""));
+        Self { scheme, user, place, query, fragment }
+    }
+}
+
 /// The address without anything that may be a password: without the user, the query and the
 /// fragment. What can't be distinguished from a password is left out, too.
 pub fn shown(url: &str) -> String {
-    let (scheme, rest) = parts(url);
-    let (place, query) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
-    let place = match place.rsplit_once('@') {
-        // A path has no user before it.
-        _ if place.starts_with('/') => place,
-        // The `?` may be in the password.
-        _ if query.contains('@') => "..",
-        Some((_, place)) => place,
-        None => place,
-    };
+    let Parts { scheme, place, .. } = Parts::of(url);
     scheme.to_owned() + &sanitize(place)
-}
-
-/// The scheme with what ends it, or nothing, and the rest.
-fn parts(url: &str) -> (&str, &str) {
-    let is_scheme = |text: &str| text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'+');
-    match url.find("://") {
-        Some(end) if is_scheme(&url[..end]) => url.split_at(end + 3),
-        _ => ("", url),
-    }
 }
 
 /// What a query says that is no password, of servers and databases.
@@ -37,27 +55,19 @@ const SETTINGS: [&str; 22] = [
 /// The address as it is typed in a command: as [`shown`], with the user and with what the query is
 /// known to say, but without a password. Where these can't be distinguished, as [`shown`].
 pub fn typed(url: &str) -> String {
-    let (scheme, rest) = parts(url);
-    let (place, more) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
-    if more.contains('@') || scheme.is_empty() {
-        return shown(url);
-    }
-    let user = match place.rsplit_once('@') {
-        Some((user, _)) if !place.starts_with('/') => user.split(':').next().unwrap_or_default(),
-        _ => "",
-    };
-    let (query, fragment) = more.split_once('#').unwrap_or((more, ""));
+    let Parts { scheme, user, place, query, fragment } = Parts::of(url);
     let settings = query.strip_prefix('?').unwrap_or_default().split('&');
-    let is_setting = |it: &&str| SETTINGS.contains(&it.split('=').next().unwrap_or_default());
-    let settings: Vec<&str> = settings.filter(is_setting).collect();
-    let [user, query, fragment] = [
-        (!user.is_empty()).then(|| format!("{user}@")),
-        (!settings.is_empty()).then(|| format!("?{}", settings.join("&"))),
-        (fragment == "insecure").then(|| "#insecure".to_owned()),
-    ]
-    .map(Option::unwrap_or_default);
-    let place = shown(url).split_off(scheme.len());
-    [scheme, &sanitize(&user), &place, &sanitize(&query), &fragment].concat()
+    let settings: Vec<&str> = settings.filter(|it| SETTINGS.contains(&before(it, '='))).collect();
+    let user = before(user, ':');
+    let at = if user.is_empty() { "" } else { "@" };
+    let mark = if settings.is_empty() { "" } else { "?" };
+    let text = sanitize(&[user, at, place, mark, &settings.join("&")].concat());
+    let fragment = if fragment == "insecure" { "#insecure" } else { "" };
+    [scheme, &text, fragment].concat()
+}
+
+fn before(text: &str, end: char) -> &str {
+    text.split(end).next().unwrap_or_default()
 }
 
 #[cfg(test)]
