@@ -141,7 +141,8 @@ impl<'o> OrderRow<'o> {
         Self {
             key,
             order,
-            joined: serde_json::to_string(&joined).unwrap_or_default(),
+            joined: serde_json::to_string(&joined)
+                .unwrap_or_else(|error| unreachable!("numbers and texts: {error}")),
             conflict: (!conflicts.is_none()).then(|| conflicts.letters()),
             ruling: account.ruling.as_ref().map(ruling_text),
             view,
