@@ -47,8 +47,8 @@ pub enum Cart<N> {
     ExpireFirst(Vec<(usize, Vec<N>)>),
 }
 
-/// A cart that is being decided: article by article, of the same user and order id. What the facts
-/// of one have open is to be closed before the next: articles may share a stream.
+/// A cart that is being decided: article by article, of the same user and order id. Articles may
+/// share a stream, which only the facts of one may have open.
 ///
 /// A cart that is refused for its first article allocates nothing.
 pub struct Deciding<N> {
@@ -82,7 +82,7 @@ impl<N: Clone + Eq> Deciding<N> {
                 Part::Tried(answer)
             }
             Decision::Do(_, Plan::Take(take)) => {
-                if self.takes.len() == self.parts.len() {
+                if self.is_accepted() {
                     self.takes.push(take);
                 }
                 Part::NotTaken
@@ -96,6 +96,11 @@ impl<N: Clone + Eq> Deciding<N> {
         self.held = self.held.saturating_add(rules.hold.is_some().into());
         self.parts.push(part);
         Ok(())
+    }
+
+    /// Is every article so far accepted?
+    pub fn is_accepted(&self) -> bool {
+        self.takes.len() == self.parts.len()
     }
 
     /// What becomes of the cart. An order that is in some books only is another cart, or was made
@@ -112,7 +117,7 @@ impl<N: Clone + Eq> Deciding<N> {
         if !self.due.is_empty() {
             return Ok(Cart::ExpireFirst(bounded(self.due)));
         }
-        if self.takes.len() < articles {
+        if !self.is_accepted() {
             return Ok(Cart::Refused(self.parts));
         }
         Ok(Cart::Made(until_one_moment(self.takes)))

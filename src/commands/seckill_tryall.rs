@@ -74,11 +74,6 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// The sales of the articles. What one has open is closed with it.
-    fn sales(&self) -> impl Iterator<Item = Sale<'a>> {
-        self.articles.iter().map(|(opening, _)| self.sale(opening))
-    }
-
     #[inline]
     fn sale(&self, opening: &'a Opening<'a>) -> Sale<'a> {
         let sale = Sale::of(opening);
@@ -86,20 +81,36 @@ impl<'a> Asked<'a> {
         sale
     }
 
-    fn decide(&self, expired: bool) -> Result<Cart<Name<'a>>, CommandError> {
+    /// The decision, and the sales of a cart that is made, with what is open of them.
+    fn decide(&self, expired: bool) -> Result<(Cart<Name<'a>>, Vec<Sale<'a>>), CommandError> {
         let mut cart = Deciding::new(expired);
+        let mut sales: Vec<Sale<'a>> = Vec::new();
         for (opening, units) in self.articles.iter() {
             let (user, id) = (self.user.clone(), self.id.clone());
-            cart.article(&self.sale(opening), &Order { user, id, units: *units })?;
+            let sale = self.sale(opening);
+            if let Some(before) = sales.last() {
+                sale.inherit_stream(before);
+            }
+            cart.article(&sale, &Order { user, id, units: *units })?;
+            if cart.is_accepted() {
+                if sales.is_empty() {
+                    sales.reserve_exact(self.articles.len());
+                }
+                sales.push(sale);
+            }
         }
-        Ok(cart.end()?)
+        let decided = cart.end()?;
+        if !matches!(decided, Cart::Made(_)) {
+            sales.clear();
+        }
+        Ok((decided, sales))
     }
 
     /// Tries once, after overdue orders that stand in the way of an article were released.
     fn try_all(&self, memory: &Memory) -> Result<Reply, CommandError> {
         match self.decide(false)? {
-            Cart::ExpireFirst(due) => self.try_expired(memory, &due),
-            decided => self.carry_out(memory, decided),
+            (Cart::ExpireFirst(due), _) => self.try_expired(memory, &due),
+            (decided, sales) => self.carry_out(memory, decided, sales),
         }
     }
 
@@ -114,7 +125,7 @@ impl<'a> Asked<'a> {
             opening.is_some_and(|it| expire(memory, &self.sale(it), ids) == 0)
         };
         let without_effect: Vec<_> = due.iter().filter(is_without_effect).collect();
-        let decided = self.decide(true)?;
+        let (decided, sales) = self.decide(true)?;
         if let Cart::Refused(parts) = &decided {
             let sold_out = Part::Tried(Outcome::SoldOut.into());
             for (number, _) in without_effect {
@@ -126,26 +137,30 @@ impl<'a> Asked<'a> {
                 }
             }
         }
-        self.carry_out(memory, decided)
+        self.carry_out(memory, decided, sales)
     }
 
-    fn carry_out(&self, memory: &Memory, decided: Cart<Name<'a>>) -> Result<Reply, CommandError> {
+    fn carry_out(
+        &self,
+        memory: &Memory,
+        decided: Cart<Name<'a>>,
+        sales: Vec<Sale<'a>>,
+    ) -> Result<Reply, CommandError> {
         match decided {
             Cart::Refused(parts) => {
                 metrics::CARTS_REFUSED.count();
                 Ok(Reply::codes(parts.iter().map(code)))
             }
             Cart::Repeated(repeats) => {
-                for (sale, (_, plan)) in self.sales().zip(&repeats) {
-                    apply(memory, &sale, plan)?;
+                for ((opening, _), (_, plan)) in self.articles.iter().zip(&repeats) {
+                    apply(memory, &self.sale(opening), plan)?;
                 }
                 Ok(Reply::codes(repeats.into_iter().map(|(answer, _)| counted(answer).code())))
             }
             Cart::Made(takes) => {
-                let cart: Vec<_> = self.sales().zip(takes).collect();
-                take_cart(&cart)?;
+                take_cart(&sales, &takes)?;
                 metrics::CARTS_ACCEPTED.count();
-                Ok(Reply::codes(cart.iter().map(|_| counted(Outcome::Accepted.into()).code())))
+                Ok(Reply::codes(takes.iter().map(|_| counted(Outcome::Accepted.into()).code())))
             }
             // A expired cart does not expire again.
             Cart::ExpireFirst(_) => Err(CommandError::Garbled),

@@ -7,7 +7,7 @@ use crate::keyspace::names::Name;
 use crate::keyspace::orders::Added;
 use crate::keyspace::sale::Sale;
 use domain::facts::{Facts, Stream};
-use domain::plan::{Booked, Take};
+use domain::plan::Take;
 use domain::rules::Millis;
 use std::slice;
 
@@ -15,6 +15,17 @@ impl Sale<'_> {
     /// The one moment of a command about several sales.
     pub(crate) fn is_at(&self, now: Millis) {
         self.more().now.set(Some(now));
+    }
+
+    /// Takes over the open stream of the sale before, which has no other open than that of its
+    /// orders, if both have the same, and otherwise closes it: a stream has one handle.
+    pub(crate) fn inherit_stream(&self, before: &Self) {
+        let key = |sale: &Self| Some(sale.sale_keys().ok()?.orders?.bytes());
+        if key(self) == key(before) {
+            self.more().streams.swap(&before.more().streams);
+        } else {
+            before.close_streams();
+        }
     }
 }
 
@@ -29,18 +40,21 @@ struct Part<'s, 't, 'a> {
 }
 
 /// Gives the orders their units. Whatever can be refused comes first, with its undo: all users
-/// become buyers, all entries are appended, all books are opened. On an error no stock, book or
-/// hold was touched.
+/// become buyers, all entries are appended. On an error no stock, book or hold was touched.
 ///
-/// No key is open when it begins. Sales may share a stream, so streams are open one at a time.
-pub(crate) fn take_cart<'a>(cart: &[(Sale<'a>, Take<Name<'a>>)]) -> Result<(), CommandError> {
-    let texts = cart.iter().map(|(sale, take)| sale.text_of_take(take, None, cart.len()));
+/// The books are open since the decision. Sales may share a stream, which only one has open.
+pub(crate) fn take_cart<'a>(
+    sales: &[Sale<'a>],
+    takes: &[Take<Name<'a>>],
+) -> Result<(), CommandError> {
+    let cart = || sales.iter().zip(takes);
+    let texts = cart().map(|(sale, take)| sale.text_of_take(take, None, takes.len()));
     let texts: Vec<_> = texts.collect();
-    let parts = cart.iter().zip(&texts).map(|((sale, take), text)| {
+    let mut parts = Vec::with_capacity(texts.len());
+    for ((sale, take), text) in cart().zip(&texts) {
         let entries = sale.entries(true, Some(text))?;
-        Ok(Part { sale, take, text, entries, is_admitted: false, added: None })
-    });
-    let mut parts = parts.collect::<Result<Vec<_>, CommandError>>()?;
+        parts.push(Part { sale, take, text, entries, is_admitted: false, added: None });
+    }
     if let Err(error) = begin(&mut parts) {
         undo(parts);
         return Err(error);
@@ -64,13 +78,20 @@ fn begin(parts: &mut [Part<'_, '_, '_>]) -> Result<(), CommandError> {
     for Part { sale, take, is_admitted, .. } in &mut *parts {
         *is_admitted = take.admit.is_some() && sale.admit(slice::from_ref(take))?;
     }
+    if let [first, .., last] = &*parts {
+        // The decision leaves that of the last one open.
+        first.sale.inherit_stream(last.sale);
+    }
+    let mut before: Option<&Sale<'_>> = None;
     for Part { sale, take, text, entries, added, .. } in &mut *parts {
+        if let Some(before) = before.replace(sale) {
+            sale.inherit_stream(before);
+        }
         sale.room(Stream::Orders)?;
         *added = sale.add(Stream::Orders, entries.of(&take.order, text))?;
-        sale.close_streams();
     }
-    for Part { sale, take, .. } in parts {
-        sale.writable(take.booked.as_ref().is_some_and(Booked::counts))?;
+    if let Some(last) = before {
+        last.close_streams();
     }
     Ok(())
 }
