@@ -279,12 +279,15 @@ impl<'a> Moving<'a> {
         } else {
             Vec::new()
         };
-        let is_held = |order: &String| match read(format!("HGET {} {order}", self.key("book"))) {
-            Value::BulkString(entry) => entry.starts_with(b"held"),
-            _ => false,
+        let held_of = |order: &String| match read(format!("HGET {} {order}", self.key("book"))) {
+            entry @ Value::BulkString(_) => Some(text(&entry).strip_prefix("held:1:")?.to_owned()),
+            _ => None,
         };
-        // No hold is ended while a key of its user is elsewhere, as after a move broken off.
-        let has_due = has(&["order", "units"]) && due.iter().any(is_held);
+        let mut due: Vec<String> = due.iter().filter_map(held_of).collect();
+        if !has(&["order", "units"]) {
+            // No hold is ended while a key of its user is elsewhere, as after a move broken off.
+            due.clear();
+        }
         let stock: i64 = text(&read(format!("GET {}", self.key("stock")))).parse().expect("units");
         if !is_managed {
             let member = read(format!("SISMEMBER {} {user}", self.key("order")));
@@ -299,16 +302,26 @@ impl<'a> Moving<'a> {
         }
         // Total is left, held and sold, whoever has written the stock. Nobody waits here.
         let total = rules.split(['{', ':', ',']).nth(2).and_then(|total| total.parse().ok());
-        let all = format!("HVALS {}", self.key("units"));
-        let units = if has(&["units"]) { words(read(all)) } else { Vec::new() };
-        let units = units.iter().filter_map(|has| has.split(':').next()?.parse::<i64>().ok());
-        if stock.min(total.unwrap_or(i64::MAX) - units.sum::<i64>()) > 0 {
+        let units_of = |user: &str| match read(format!("HGET {} {user}", self.key("units"))) {
+            Value::BulkString(_) => 1,
+            _ => 0,
+        };
+        let all = format!("HLEN {}", self.key("units"));
+        let taken = match read(all) {
+            Value::Int(users) if has(&["units"]) => users,
+            _ => 0,
+        };
+        let for_sale = total.unwrap_or(i64::MAX) - taken;
+        if stock.min(for_sale) > 0 {
             return "0".into();
         }
         if is_moving && !is_whole {
             return "TRYAGAIN".into();
         }
-        if has_due { "0" } else { "1" }.into()
+        // What a hold returns to the stock is for sale if its user is on record.
+        let users = due.iter().filter_map(|held| Some(held.split_once(':')?.1));
+        let returned: i64 = users.map(units_of).sum();
+        if !due.is_empty() && for_sale + returned > 0 { "0" } else { "1" }.into()
     }
 
     /// INFO counts the holds of managed vouchers that a node has, and no others. It may count more
