@@ -37,7 +37,7 @@ demo-managed: ## a sale whose unpaid units go to the first in the queue
 test: export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) < 4 ? 8 * $$(nproc) : 32)))
 test: module ## all tests, against redis-server or REDIS_SERVER=path
 	@scripts/setup test
-	SECKILL_MODULE=$(target)/release/libseckill.so cargo test --workspace $(ARGS)
+	SECKILL_MODULE=$(target)/release/libseckill.so scripts/test $(ARGS)
 
 # All storms at once, and every seed printed. Before them the courses of a sale, further.
 soak: module ## crashes, failovers, histories and the command fuzzer for MINUTES=60
