@@ -12,7 +12,6 @@ use std::path::Path;
 
 use crate::config::CONFIGS;
 use crate::declared::{Argument, field, items, texts};
-use crate::docs_syntax::drawn;
 use crate::harness::{Server, text};
 use crate::metadata::{COMMANDS, Row, categories};
 use domain::info;
@@ -29,11 +28,8 @@ struct Command {
     name: String,
     summary: String,
     complexity: String,
-    since: String,
     flags: Vec<&'static str>,
     keys: Vec<String>,
-    /// Its arguments, as a picture.
-    syntax: String,
 }
 
 impl Command {
@@ -62,11 +58,9 @@ fn commands() -> Vec<Command> {
             name: name.to_owned(),
             summary: said("summary"),
             complexity: said("complexity"),
-            since: said("since"),
             // In the order of the tests' table, because the server's set of flags has no order.
             flags: flags.split(' ').filter(|flag| known.contains(&(*flag).to_owned())).collect(),
             keys: keys.map(|key| key.name.clone()).collect(),
-            syntax: drawn(&name.to_uppercase(), &arguments),
         }
     };
     COMMANDS.into_iter().map(of_row).collect()
@@ -85,28 +79,14 @@ fn rows<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String;
     table
 }
 
+/// What each command does and costs, and which of its arguments are keys.
 fn overview(commands: &[Command]) -> String {
-    let link = |command: &Command| format!("[{}](commands/{})", command.spelled(), command.page());
-    let row = |command: &Command| [link(command), command.summary.clone()];
-    rows(["command", "what it does"], commands.iter().map(row))
-}
-
-/// The table at the top of a command's page, and the syntax.
-fn facts(command: &Command) -> String {
-    let keys = if command.keys.len() == 1 { "Key argument" } else { "Key arguments" };
-    // What the right to a voucher grants is said once; other keys have a section of their own.
-    let granted = match &*quoted(&command.keys) {
-        "`voucher`" => "`voucher` ([access rules](README.md#access-rules-and-clusters))".to_owned(),
-        other => other.to_owned(),
+    let row = |command: &Command| {
+        let link = format!("[{}](commands/{})", command.spelled(), command.page());
+        let (flags, keys) = (quoted(&command.flags), quoted(&command.keys));
+        [link, command.summary.clone(), command.complexity.clone(), flags, keys]
     };
-    let facts = [
-        ["Since".to_owned(), command.since.clone()],
-        ["Complexity".to_owned(), command.complexity.clone()],
-        ["Flags".to_owned(), quoted(&command.flags)],
-        [keys.to_owned(), granted],
-    ];
-    let table = rows(["", ""], facts).replacen("|  |", "| | |", 1);
-    format!("{table}\n```text\n{}```\n", command.syntax)
+    rows(["command", "what it does", "complexity", "flags", "keys"], commands.iter().map(row))
 }
 
 /// Which commands are in the same categories.
@@ -153,19 +133,16 @@ fn fields(kind: info::Kind, shows: &'static str) -> String {
 }
 
 /// Every generated table: its page, its name, its text.
-fn tables() -> Vec<(String, &'static str, String)> {
+fn tables() -> Vec<(&'static str, &'static str, String)> {
     let commands = commands();
-    let mut tables = vec![
-        ("docs/README.md".to_owned(), "commands", overview(&commands)),
-        ("docs/configuration.md".to_owned(), "configurations", settings()),
-        ("docs/operating.md".to_owned(), "categories", access(&commands)),
-        ("docs/operating.md".to_owned(), "counters", fields(info::Kind::Counter, "counts")),
-        ("docs/operating.md".to_owned(), "gauges", fields(info::Kind::Gauge, "shows")),
-        ("docs/operating.md".to_owned(), "names", fields(info::Kind::Name, "shows")),
-    ];
-    let page = |command: &Command| format!("docs/commands/{}", command.page());
-    tables.extend(commands.iter().map(|command| (page(command), "facts", facts(command))));
-    tables
+    vec![
+        ("docs/README.md", "commands", overview(&commands)),
+        ("docs/configuration.md", "configurations", settings()),
+        ("docs/operating.md", "categories", access(&commands)),
+        ("docs/operating.md", "counters", fields(info::Kind::Counter, "counts")),
+        ("docs/operating.md", "gauges", fields(info::Kind::Gauge, "shows")),
+        ("docs/operating.md", "names", fields(info::Kind::Name, "shows")),
+    ]
 }
 
 /// The page with this table in its place.
@@ -180,7 +157,7 @@ fn with_table(page: &str, name: &str, table: &str) -> Option<String> {
 fn tables_are_as_generated() {
     let mut stale = Vec::new();
     for (path, name, table) in tables() {
-        let page = page(&path);
+        let page = page(path);
         let wanted = with_table(&page, name, &table);
         let wanted = wanted.unwrap_or_else(|| panic!("{path} has no marks of {name}"));
         if env::var_os("WRITE_DOCS").is_some() {
