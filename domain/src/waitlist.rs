@@ -113,7 +113,7 @@ pub(crate) fn join<F: Facts>(
     })))
 }
 
-/// Takes an order out of the line. It has no units and no entry in a stream, so none says this.
+/// Takes an order out of the queue. It has no units and no entry in a stream, so none says this.
 pub(crate) fn leave<F: Facts>(
     facts: &F,
     rules: &Rules,

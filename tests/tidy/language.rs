@@ -24,17 +24,21 @@ const WORDS: [(&str, &str); 11] = [
 ];
 
 /// Words of our own, each with the term of the field. They are looked for in names, too.
-const OWN_WORDS: [(&str, &str); 22] = [
+const OWN_WORDS: [(&str, &str); 28] = [
     ("a person", "an operator"),
     ("adopt server", "pair"),
     ("disputed", "in conflict"),
     ("first in line", "first in the queue"),
+    ("fifo line", "FIFO queue"),
+    ("foretell", "predict"),
     ("in hand", "in flight"),
     ("in line", "in the queue"),
     ("in the rows", "in the database"),
     ("in vain", "without effect"),
     ("mended", "fixed"),
     ("on no row", "on-zero-rows"),
+    ("out of the line", "out of the queue"),
+    ("put aside", "parked"),
     ("second payment", "duplicate payment"),
     ("served from the line", "served from the queue"),
     ("set aside", "reserved"),
@@ -46,7 +50,9 @@ const OWN_WORDS: [(&str, &str); 22] = [
     ("unknown payment", "unmatched payment"),
     ("unproved", "incomplete"),
     ("usual script", "seckill.lua"),
+    ("waiting line", "waiting list or queue"),
     ("usual scripts", "seckill.lua and unlock.lua"),
+    ("usual unlock script", "unlock.lua"),
 ];
 
 /// The doctor examines scripts, which have lines, and words of its own.

@@ -1,4 +1,4 @@
-//! Locks with a waiting line: hand-overs with many contenders, holders that die, and the memory of
+//! Locks with a queue: hand-overs with many contenders, holders that die, and the memory of
 //! ten thousand waiters.
 
 use std::io::Write;
@@ -26,7 +26,7 @@ Each contender has its own connection and does no work while it holds the lock, 
 is measured:
 
 - *LOCK.ACQUIRE .. BLOCK*: this module.
-- *SET NX every 50 ms*, *every 1 ms*: polling, released by the usual unlock script.
+- *SET NX every 50 ms*, *every 1 ms*: polling, released by unlock.lua.
 - *BLPOP of the one token*: the client that pops the only element of a list holds the lock. It
   has no owner and no lease: if a holder dies, all others wait forever.
 

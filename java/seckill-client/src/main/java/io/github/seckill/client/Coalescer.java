@@ -142,7 +142,7 @@ final class Coalescer implements AutoCloseable {
         return line.waiting.size() < waitingMax;
     }
 
-    /** Takes the next batch out of the line: what came first, without who has left. */
+    /** Takes the next batch out of the queue: what came first, without who has left. */
     private List<Member> take(Line line, Decision decision) {
         List<Member> batch = new ArrayList<>(Math.min(line.waiting.size(), batchMax));
         long now = System.nanoTime();
