@@ -33,6 +33,7 @@
 //! | `tls` | encrypted connections; passwords |
 //! | `vanishing` | entries, consumers, groups and streams that others delete |
 //! | `docs` | the worker's page |
+//! | `typed` | what pages let an operator type, run |
 //! | `moving` | the guide from seckill.lua and consumer to the worker, and back |
 //!
 //! Programs are started in `harness`, `databases` and `worker` only. A test on a database that is
@@ -81,5 +82,6 @@ mod streams;
 mod tables;
 mod texts;
 mod tls;
+mod typed;
 mod vanishing;
 mod worker;
