@@ -39,8 +39,7 @@ function contents({ index, home }) {
         if (line.startsWith('## ')) {
             chapters.push('', line.slice(1), '');
         } else if (/^(\| )?\[/.test(line)) {
-            // Of a command's syntax the name is enough.
-            const links = line.split(' | ')[0].matchAll(/\[`?(.+?)(?: .*?`)?`?\]\(([^)]+)\)/g);
+            const links = line.split(' | ')[0].matchAll(/\[(.+?)\]\(([^)]+)\)/g);
             chapters.push(...[...links].map(([, text, target]) => `- [${text}](${target})`));
         }
     }
