@@ -100,7 +100,7 @@ fn managed(
     eviction: Reply,
 ) -> Reply {
     let state = match window {
-        Window::NotStarted => "pending",
+        Window::NotStarted => "scheduled",
         Window::Ended => "ended",
         Window::Open if left.unwrap_or(0) > 0 => "open",
         Window::Open => "soldout",

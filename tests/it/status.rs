@@ -30,7 +30,7 @@ fn the_state_of_a_sale() {
     server.run("SECKILL.CONFIRM 7 bob o2");
     assert_eq!(info(&state), "soldout 0 2 1 2");
     server.run(&format!("SECKILL.ALTER 7 BEGIN {far}"));
-    assert_eq!(info(&state), "pending 0 2 1 2");
+    assert_eq!(info(&state), "scheduled 0 2 1 2");
     server.run("SECKILL.ALTER 7 BEGIN 3 END 4");
     assert_eq!(info(&state), "ended 0 2 1 2");
     assert_eq!(info(&["managed", "total", "begin", "end", "limit", "hold"]), "1 3 3 4 2 900000");

@@ -9,7 +9,7 @@ use redis::{FromRedisValue, ParsingError, Value, from_redis_value};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SaleInfo {
     pub managed: bool,
-    /// `pending`, `open`, `soldout` or `ended`.
+    /// `scheduled`, `open`, `soldout` or `ended`.
     pub state: String,
     pub total: Option<i64>,
     pub left: Option<i64>,

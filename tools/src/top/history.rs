@@ -97,7 +97,7 @@ impl History {
             let place = match voucher.info.state.as_str() {
                 _ if self.sold_at.contains_key(&voucher.name) => 0,
                 "open" => 1,
-                "pending" => 3,
+                "scheduled" => 3,
                 "soldout" => 4,
                 "ended" => 5,
                 // A code word: something is wrong.
@@ -247,7 +247,7 @@ pub mod tests {
             let names = history.now().unwrap().vouchers.iter().map(|voucher| voucher.name.clone());
             names.collect::<String>()
         };
-        let all = [("a", "ended", 5), ("b", "soldout", 9), ("c", "open", 0), ("d", "pending", 0)];
+        let all = [("a", "ended", 5), ("b", "soldout", 9), ("c", "open", 0), ("d", "scheduled", 0)];
         assert_eq!(order(0, &all), "cdba");
         let sells = [all[0], ("b", "soldout", 10), all[2], ("e", "open", 3), ("f", "WRONGTYPE", 0)];
         assert_eq!(order(1, &sells), "bcefa");

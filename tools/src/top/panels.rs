@@ -139,7 +139,7 @@ fn state_of(voucher: &Voucher, clock_ms: Option<i64>) -> String {
 fn state_color(state: &str) -> Color {
     match state {
         "open" => Color::Green,
-        "pending" => Color::Yellow,
+        "scheduled" => Color::Yellow,
         "ended" => Color::DarkGray,
         _ => Color::Red,
     }

@@ -236,7 +236,7 @@ mod tests {
     fn without_the_entries_readings_say_it_roughly() {
         let mut selling = Selling::default();
         let begin = Some(1_500);
-        assert_eq!(read(&mut selling, &info("pending", 0, begin), 1_200, None), None);
+        assert_eq!(read(&mut selling, &info("scheduled", 0, begin), 1_200, None), None);
         let out = info("soldout", 9, begin);
         let about = SoldOut { after_ms: 1_700, is_exact: false };
         assert_eq!(read(&mut selling, &out, 3_200, None), Some(about));

@@ -66,7 +66,7 @@ fn vouchers() -> Vec<Voucher> {
         managed("double-11-headphones", "ended", 120, 0, 380),
         managed("double-11-iphone-17-pro-256-blue", "open", 312, 250, 438),
         managed("double-11-iphone-17-pro-512-blue", "open", 1, 0, 9_999),
-        managed("double-11-\u{7968}", "pending", 5_000, 0, 0),
+        managed("double-11-\u{7968}", "scheduled", 5_000, 0, 0),
         voucher("double-11-tea", "soldout", unmanaged),
         managed("double-11-watch", "open", 2_000, 0, 0),
     ];
@@ -168,7 +168,7 @@ fn the_smallest_terminal_shows_every_voucher_and_stream() {
         lines.iter().filter_map(|line| line.split_whitespace().nth(1)).collect();
     assert_eq!(names.len(), vouchers().len(), "{drawn}");
     assert!(lines[0].contains("512-blue") && lines[0].contains("open"), "{drawn}");
-    for state in ["pending", "soldout", "ended"] {
+    for state in ["scheduled", "soldout", "ended"] {
         assert!(lines.iter().any(|line| line.contains(state)), "{state} in {drawn}");
     }
     assert!(lines.iter().all(|line| line.contains(BAR)), "{drawn}");
@@ -178,7 +178,7 @@ fn the_smallest_terminal_shows_every_voucher_and_stream() {
         assert!(drawn.contains(shown), "{shown} in {drawn}");
     }
     let short = self::drawn(&view(), 80, 22);
-    assert!(short.contains("Streams 1-3 of 4") && short.contains("pending"), "{short}");
+    assert!(short.contains("Streams 1-3 of 4") && short.contains("scheduled"), "{short}");
     let last = self::drawn(&View { scrolled: [0, 9], ..view() }, 80, 22);
     assert!(last.contains("stream.orders.dlq") && last.contains("2-4 of 4"), "{last}");
     let mut quiet = View::default();
@@ -224,7 +224,7 @@ fn those_who_wait_are_shown() {
             let is_row = |panel: &str| panel.starts_with(name) && panel.ends_with(count);
             assert!(panels.any(is_row), "{name} in {drawn}");
         }
-        let line = drawn.lines().find(|line| line.contains("56-b")).unwrap();
+        let line = drawn.lines().find(|line| line.contains("1,234")).unwrap();
         assert!(line.contains(row) && line.contains(BAR), "{drawn}");
         assert!(drawn.contains("  waiting  state"), "{drawn}");
         assert!(drawn.contains("soldout"), "{drawn}");

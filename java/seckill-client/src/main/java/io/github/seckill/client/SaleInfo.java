@@ -31,7 +31,7 @@ public record SaleInfo(
     /** Where a sale stands. */
     public enum State {
         /** It has not begun. */
-        PENDING,
+        SCHEDULED,
         /** Units are on sale. */
         OPEN,
         /** Nothing is left at the moment. Holds that expire open the sale again. */
