@@ -141,7 +141,8 @@ pub fn drop<F: Facts>(
         // The sale that is meant may have been dropped by this very request.
         let is_gone = now.is_none() && !facts.has_own_keys(true)?;
         if !is_gone && !sale.is(now) {
-            return Err(Refusal::Sale.into());
+            let why = if now.is_none() { Refusal::NotManaged } else { Refusal::Sale };
+            return Err(why.into());
         }
     }
     let (ids, held) = facts.held(most)?;

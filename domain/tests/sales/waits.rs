@@ -94,7 +94,7 @@ fn what_is_meant_for_a_sale_is_refused_by_a_stock_alone() {
     let bare = World { stock: Some(1), ..World::EMPTY };
     let meant = Meant::by_request(Some(sale().sale));
     let dropped = |world| asked(world, |facts| sales::drop(facts, meant, false, 1));
-    assert_eq!(dropped(bare), refused(Refusal::Sale));
+    assert_eq!(dropped(bare), refused(Refusal::NotManaged));
     assert!(dropped(World::EMPTY).is_ok());
     let order = order(0, 0, 1);
     let tried = asked(bare, |facts| tries::decide(facts, &order, WAITS, false));
