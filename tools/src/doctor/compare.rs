@@ -29,9 +29,6 @@ pub struct Replacement {
     pub settings: Vec<Setting>,
     pub notes: Vec<&'static str>,
     pub compared: Compared,
-    /// Whether its keys must have the names that the settings give.
-    #[serde(skip)]
-    pub by_names: bool,
 }
 
 /// What was compared, and found the same.
@@ -76,31 +73,26 @@ fn obstacle(text: impl Into<String>) -> anyhow::Error {
 /// Says how the script's reply, and what it left behind, differ from the line's reply.
 type Judge<'j> = &'j mut dyn FnMut(&Step, &Seen, &Reply) -> Option<String>;
 
-/// The replacements, the best first; and where the nearest candidate differs, if all do.
-pub fn replacements(
+/// The first candidate that never differs; or where the nearest one does.
+pub fn replacement(
     exam: &mut Examination<'_, '_>,
     candidates: &[Candidate<'_>],
     histories: &[History],
-) -> Result<(Vec<Replacement>, Option<Difference>)> {
-    let mut found: Vec<Replacement> = Vec::new();
-    let mut nearest: Option<(usize, Difference)> = None;
+) -> Result<Result<Replacement, Difference>> {
+    let mut nearest = (0, Difference { text: "it has no lease".to_owned(), is_shown: false });
     for candidate in candidates {
-        let by_names = candidate.by_names();
-        if found.iter().any(|one| one.by_names == by_names || one.settings.is_empty()) {
-            continue;
-        }
         let mut comparison = Comparison { exam, candidate, histories, played: 0 };
         match comparison.replacement() {
-            Ok(one) => found.push(one),
+            Ok(one) => return Ok(Ok(one)),
             Err(error) => {
                 let (difference, played) = (error.downcast::<Difference>()?, comparison.played);
-                if nearest.as_ref().is_none_or(|(near, _)| played > *near) {
-                    nearest = Some((played, difference));
+                if played >= nearest.0 {
+                    nearest = (played + 1, difference);
                 }
             }
         }
     }
-    Ok((found, nearest.map(|(_, difference)| difference)))
+    Ok(Err(nearest.1))
 }
 
 /// A difference in a history that took longer is looked at again.
@@ -212,7 +204,7 @@ impl Comparison<'_, '_, '_> {
         }
         let candidate = self.candidate;
         let (settings, notes) = (candidate.settings.clone(), candidate.notes());
-        Ok(Replacement { native, lua, settings, notes, compared, by_names: candidate.by_names() })
+        Ok(Replacement { native, lua, settings, notes, compared })
     }
 
     /// Loads a line beside the module.

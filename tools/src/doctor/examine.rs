@@ -6,13 +6,12 @@ use anyhow::{Context, Result};
 use itertools::Itertools;
 use regex::Regex;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
-use serde::Serialize;
 
 use crate::act::{Act, Deed};
 use crate::bench::{Bench, shown, shown_all};
 use crate::call::{Call, Role};
 use crate::candidates::candidates;
-use crate::compare::{Replacement, replacements};
+use crate::compare::replacement;
 use crate::examination::{Examination, setup};
 use crate::harm::{of_failure, of_fault, of_locks};
 use crate::history::histories;
@@ -20,60 +19,10 @@ use crate::keyspace::Kind;
 use crate::learn::{Learned, learn};
 use crate::lua::Lua;
 use crate::reply::Reply;
+use crate::report::{Report, Verdict};
 use crate::sales::of_sale;
-use crate::session::Session;
 use crate::source::{Source, quoted_path};
 use crate::template::{Part, Slot, Template};
-
-/// What is said of a script.
-#[derive(Clone, Default, Serialize)]
-pub struct Report {
-    pub file: String,
-    /// The path of a file with the text that was examined, for a shell.
-    #[serde(skip)]
-    pub path: String,
-    /// Of the text that was examined; empty if the server can't compile it.
-    pub sha1: String,
-    pub session: Option<Session>,
-    pub replacements: Vec<Replacement>,
-    /// Lines to complete, which would help.
-    pub asks: Vec<String>,
-    /// What was seen.
-    pub seen: Vec<String>,
-}
-
-/// The gravest verdict of many decides about the exit code: the last of these.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    Replaceable,
-    Undecided,
-    Broken,
-}
-
-impl Report {
-    pub fn new(source: &Source) -> Self {
-        let (file, path) = (source.name.clone(), quoted_path(&source.path));
-        Self { file, path, ..Self::default() }
-    }
-
-    pub fn verdict(&self) -> Verdict {
-        match (&self.session, self.replacements.is_empty()) {
-            (Some(_), _) => Verdict::Broken,
-            (None, false) => Verdict::Replaceable,
-            (None, true) => Verdict::Undecided,
-        }
-    }
-
-    fn saw(&mut self, text: impl Into<String>) {
-        self.seen.push(text.into());
-    }
-
-    fn with(mut self, text: impl Into<String>) -> Self {
-        self.saw(text);
-        self
-    }
-}
 
 /// The mark that some editors put before a text, which no server takes.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -94,16 +43,14 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
         ));
     }
     let mut said = examined(bench, source, text, told, said)?;
-    let is_named = said.session.is_some() || !said.asks.is_empty();
+    let is_named = said.session.is_some() || said.ask.is_some();
     if is_named && (source.is_inside || text.len() < source.text.len()) {
         // No file has this text, so one is made that a shell can read.
         let file = tempfile::Builder::new().prefix("seckill-doctor-").suffix(".lua").tempfile()?;
         fs::write(file.path(), text)?;
         let (_, path) = file.keep().context("a copy of the script")?;
         let path = quoted_path(&path);
-        for ask in &mut said.asks {
-            *ask = ask.replace(&said.path, &path);
-        }
+        said.ask = said.ask.map(|ask| ask.replace(&said.path, &path));
         said.path = path;
     }
     Ok(said)
@@ -146,23 +93,35 @@ fn examined(
             "The server that it was run on has no command {name}: name one that has it by --server."
         )));
     }
-    let usual = [Call::usual(&lua, false), Call::usual(&lua, true)];
+    let usual = [false, true].map(|has_numbers| Call::usual(&lua, has_numbers));
+    let computes = lua.computes;
+    let told = told.map(|call| [call.clone(), call.loosened()]);
     // With other values than those that were told a harm may be none.
-    let is_harmless = told.is_some_and(|call| call.loosened() != *call);
-    let calls = told.map(|call| [call.loosened(), call.clone()]);
-    let calls = calls.into_iter().chain((!lua.computes).then(|| usual.clone()));
-    let mut exam = Examination { bench, source, text, sha, marked, lua, call: usual[0].clone() };
+    let is_free = told.as_ref().is_none_or(|[told, loosened]| told == loosened);
+    let calls = told.iter().flatten().chain(usual.iter().filter(|_| !computes)).dedup();
+    let first = usual[0].clone();
+    let mut exam = Examination { bench, source, text, sha, marked, lua, call: first.clone() };
     // What the call that was told has shown goes before what others have.
-    let mut first: Option<Report> = None;
-    for calls in calls {
+    let mut shown: Option<(bool, Report)> = None;
+    for (number, call) in calls.enumerate() {
         let mut one = said.clone();
-        if exam.judged(&calls, is_harmless, &mut one)? || one.verdict() != Verdict::Undecided {
+        exam.call = call.clone();
+        let learned = learn(&mut exam)?;
+        let is_end = exam.judged(&learned, is_free || number == 0, &mut one)?;
+        if is_end || one.verdict() != Verdict::Undecided {
             return Ok(one);
         }
-        first.get_or_insert(one);
+        let does = !learned.acts.is_empty();
+        if shown.as_ref().is_none_or(|(is_best, _)| does && !is_best) {
+            shown = Some((call.is_told || does, one));
+        }
+        if does && !call.is_told {
+            break;
+        }
     }
-    Ok(first.unwrap_or_else(|| {
-        said.asks.push(ask(&usual[0], &said.path));
+    let shown = shown.map(|(_, report)| report);
+    Ok(shown.unwrap_or_else(|| {
+        said.ask = Some(ask(&first, &said.path));
         said.with("It takes a number of keys or arguments that its text does not show.")
     }))
 }
@@ -192,56 +151,28 @@ fn ask(call: &Call, path: &str) -> String {
 }
 
 impl Examination<'_, '_> {
-    /// With the first of these calls that does something. Of a call that was told, only the values
-    /// that were told show a harm. Whether a line was seen to differ.
-    fn judged(&mut self, calls: &[Call; 2], is_harmless: bool, said: &mut Report) -> Result<bool> {
-        let [loose, told] = calls;
-        let is_loosened = told.is_told && loose != told;
-        if is_loosened {
-            let learned = self.learned(std::slice::from_ref(told))?;
-            said.session = self.harm(&learned)?;
-            if said.session.is_some() {
-                return Ok(false);
-            }
-        }
-        let learned = self.learned(calls)?;
-        let is_as_told = if told.is_told { self.call == *told } else { !is_harmless };
-        if is_as_told {
-            said.session = self.harm(&learned)?;
+    /// Looks for a harm, and then for a line; whether a line was seen to differ.
+    fn judged(&mut self, learned: &Learned, may_harm: bool, said: &mut Report) -> Result<bool> {
+        if may_harm {
+            said.session = match learned.sale() {
+                Some(sale) => of_sale(self, sale)?,
+                None => match of_failure(self, learned)? {
+                    None => of_locks(self, learned)?,
+                    failure => failure,
+                },
+            };
         }
         if said.session.is_some() {
             return Ok(false);
         }
-        let is_shown = self.replaced(&learned, said)?;
-        if said.replacements.is_empty() && learned.sale().is_none() {
-            said.session = of_fault(self, &learned)?;
+        let is_shown = self.replaced(learned, said)?;
+        if said.replacement.is_none() && learned.sale().is_none() {
+            said.session = of_fault(self, learned)?;
         }
         if said.verdict() == Verdict::Undecided {
-            self.undecided(&learned, said);
+            self.undecided(learned, said);
         }
         Ok(is_shown)
-    }
-
-    fn learned(&mut self, calls: &[Call]) -> Result<Learned> {
-        let mut first = None;
-        for call in calls.iter().dedup() {
-            self.call = call.clone();
-            let learned = learn(self)?;
-            if !learned.acts.is_empty() {
-                return Ok(learned);
-            }
-            first = first.or(Some(learned));
-        }
-        self.call.clone_from(&calls[0]);
-        Ok(first.unwrap_or_default())
-    }
-
-    fn harm(&mut self, learned: &Learned) -> Result<Option<Session>> {
-        if let Some(sale) = learned.sale() {
-            return of_sale(self, sale);
-        }
-        let failed = of_failure(self, learned)?;
-        if failed.is_some() { Ok(failed) } else { of_locks(self, learned) }
     }
 
     /// Looks for a line; whether one was seen to differ.
@@ -260,19 +191,20 @@ impl Examination<'_, '_> {
             }
             let candidates = candidates(act, self.spare_order(), &self.lua.casts);
             let histories = histories(&self.call, &self.lua, act);
-            let (found, nearest) = replacements(self, &candidates, &histories)?;
-            said.replacements = found;
-            if !said.replacements.is_empty() {
-                break;
-            }
-            let name = candidates.first().map(|one| one.name).unwrap_or_default();
-            if let Some(difference) = nearest {
-                is_shown |= difference.is_shown;
-                let what = match difference.is_shown {
-                    true => "It differs from a line of",
-                    false => "No line of",
-                };
-                said.saw(format!("{what} {name}: {difference}."));
+            match replacement(self, &candidates, &histories)? {
+                Ok(found) => {
+                    said.replacement = Some(found);
+                    break;
+                }
+                Err(difference) => {
+                    is_shown |= difference.is_shown;
+                    let name = candidates.first().map(|one| one.name).unwrap_or_default();
+                    let what = match difference.is_shown {
+                        true => "It differs from a line of",
+                        false => "No line of",
+                    };
+                    said.saw(format!("{what} {name}: {difference}."));
+                }
             }
             self.call.clone_from(&unknown);
         }
@@ -323,7 +255,7 @@ impl Examination<'_, '_> {
             if text.contains("cjson.decode") {
                 said.saw(r#"It decodes JSON: pass what it gets, without spaces, as {"id":1}."#);
             }
-            said.asks.push(ask(&self.call, &said.path));
+            said.ask = Some(ask(&self.call, &said.path));
         }
     }
 

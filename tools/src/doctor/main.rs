@@ -5,13 +5,13 @@
 //! Each file uses only those that are named before it. `reply` is what a server says, `client` a
 //! connection, `server` starts servers, and `keyspace` is their data. `template` is a text with
 //! arguments in it, `lua` what a script's text shows, and `call` how it is called. `options` is
-//! the command line; `strings` finds scripts in other languages, and `source` reads all of them.
+//! the command line; `strings` finds scripts in Java and Kotlin, and `source` reads all of them.
 //! `bench` are the two servers that a script is run on, and an `examination` is a script on the
 //! bench. `act` is what a call did, and `learn` finds a state in which it does something. A
 //! `session` ends in a harm: `harm` and `sales` look for one. `answers` is how replies follow from
 //! outcomes, `candidates` are lines that could take the script's place, `passed` and `history`
-//! what they are compared in, and `compare` takes the first that never differs. `examine` does all
-//! of it for one script, and `report` is what is said of it.
+//! what they are compared in, and `compare` takes the first that never differs. `report` is what is
+//! said of a script, and `examine` does all of it for one.
 //!
 //! Exit code: 0 all replaceable, 1 one is broken, 3 one is undecided, 2 it could not run.
 
@@ -40,28 +40,21 @@ mod source;
 mod strings;
 mod template;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
-use std::thread;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, ensure};
 use clap::Parser;
-use itertools::Itertools;
 use seckill_tools::server_errors::with_causes;
 
 use bench::Bench;
-use call::Call;
-use examine::{Report, examine};
+use examine::examine;
 use lua::Lua;
 use options::Options;
-use report::{Block, printed, summary};
-use server::Programs;
+use report::{Report, Verdict};
 use source::Source;
 
 const COULD_NOT_RUN: u8 = 2;
-
-/// Each worker has two servers of its own.
-const WORKERS_MAX: usize = 4;
 
 fn main() -> ExitCode {
     ExitCode::from(run(&Options::parse()).unwrap_or_else(|error| {
@@ -85,53 +78,22 @@ fn run(options: &Options) -> Result<u8> {
         ensure!(!sources.is_empty(), "none of {all} scripts has as many KEYS and ARGV as the call");
         eprintln!("seckill-doctor: the call fits {} of {all} scripts", sources.len());
     }
-    let all = examine_all(&options.programs()?, &sources, told.as_ref())?;
-    let (mut out, block) = (io::stdout().lock(), Block::of(&all));
-    for (number, report) in all.iter().enumerate() {
-        let space = if number > 0 && !options.json { "\n" } else { "" };
-        let text = match options.json {
-            true => printed(&report.json()) + "\n",
-            false => report.text(block.is_none()),
-        };
-        write!(out, "{space}{text}")?;
-    }
-    match block {
-        Some(block) if options.json => writeln!(out, "{}", printed(&serde_json::json!(block)))?,
-        _ if options.json || all.len() == 1 => {}
-        block => {
-            let block = block.map(|block| block.text()).unwrap_or_default();
-            write!(out, "\n{}{block}", summary(&all))?;
-        }
-    }
-    Ok(all.iter().map(Report::verdict).max().map_or(0, |gravest| gravest.exit_code()))
-}
-
-/// Examines all scripts in parallel, and returns the reports in their order.
-fn examine_all(
-    programs: &Programs,
-    sources: &[Source],
-    told: Option<&Call>,
-) -> Result<Vec<Report>> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let workers = cores.min(WORKERS_MAX).min(sources.len().div_ceil(2));
-    let work = |first: usize| -> Result<Vec<(usize, Report)>> {
-        let (mut bench, mut done) = (Bench::new(programs)?, Vec::new());
-        for (at, source) in sources.iter().enumerate().skip(first).step_by(workers) {
-            let report = examine(&mut bench, source, told).or_else(|error| {
+    let programs = options.programs()?;
+    let (mut bench, mut gravest) = (Bench::new(&programs)?, Verdict::Replaceable);
+    for (number, source) in sources.iter().enumerate() {
+        let report = match examine(&mut bench, source, told.as_ref()) {
+            Ok(report) => report,
+            Err(error) => {
                 // A script that does not end keeps its server busy.
-                bench = Bench::new(programs)?;
+                bench = Bench::new(&programs)?;
                 let seen = vec![format!("Examining it failed: {error:#}.")];
-                anyhow::Ok(Report { seen, ..Report::new(source) })
-            });
-            done.push((at, report?));
-        }
-        Ok(done)
-    };
-    thread::scope(|scope| {
-        let threads = (0..workers).map(|first| scope.spawn(move || work(first))).collect_vec();
-        let ended = threads.into_iter().map(|thread| thread.join());
-        let ended = ended.map(|done| done.map_err(|_| anyhow!("a thread of the doctor failed"))?);
-        let all: Vec<Vec<_>> = ended.collect::<Result<_>>()?;
-        Ok(all.into_iter().flatten().sorted_by_key(|(at, _)| *at).map(|(_, one)| one).collect())
-    })
+                Report { seen, ..Report::new(source) }
+            }
+        };
+        gravest = gravest.max(report.verdict());
+        let space = if number > 0 && !options.json { "\n" } else { "" };
+        let text = if options.json { report.json() } else { report.text() };
+        write!(std::io::stdout(), "{space}{text}")?;
+    }
+    Ok(gravest.exit_code())
 }

@@ -17,7 +17,7 @@ use crate::server::Programs;
 #[derive(Parser)]
 #[command(name = "seckill-doctor", version, after_help = EXIT_CODES)]
 pub struct Options {
-    /// Scripts that sell or release locks, or folders of them; Sell.java:12 is the one in line 12
+    /// Scripts that sell or release locks, or folders of them
     #[arg(required = true, value_name = "SCRIPT")]
     pub scripts: Vec<PathBuf>,
 
@@ -27,7 +27,7 @@ pub struct Options {
     #[arg(long, value_name = "CALL")]
     call: Option<String>,
 
-    /// Also read scripts from strings in .java, .kt, .go, .js, .ts and .py files
+    /// Also read scripts from strings in .java and .kt files
     #[arg(long)]
     pub from_java: bool,
 
@@ -40,7 +40,7 @@ pub struct Options {
     #[arg(long, value_name = "PATH")]
     module: Option<PathBuf>,
 
-    /// Print JSON, one object per script, and the block of redis.conf for several scripts last
+    /// Print JSON, one object per script
     #[arg(long)]
     pub json: bool,
 }

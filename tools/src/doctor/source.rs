@@ -14,7 +14,7 @@ use seckill_tools::command_line::quoted;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::reply::Reply;
-use crate::strings::{Language, strings};
+use crate::strings::strings;
 
 /// No source text is longer.
 const FILE_LEN_MAX: u64 = 1 << 20;
@@ -31,36 +31,34 @@ pub struct Source {
 }
 
 impl Source {
-    /// All scripts of files or, sorted, of folders; with `from_java` also those in other source
-    /// text, of which `Sell.java:12` names one. In folders only regular files are read, and what
-    /// else has such a name is counted.
+    /// All scripts of files or, sorted, of folders; with `from_java` also those in Java and Kotlin.
+    /// In folders only regular files are read, and what else has such a name is counted.
     pub fn read_all(given: &[PathBuf], from_java: bool) -> Result<(Vec<Self>, usize)> {
         let (mut all, mut skipped) = (Vec::new(), 0);
         let given = given.iter().rev().map(|path| (path.clone(), true));
         let mut rest: Vec<(PathBuf, bool)> = given.collect();
         while let Some((path, is_given)) = rest.pop() {
-            let (path, line) = with_line(path);
             let kind = fs::symlink_metadata(&path).with_context(|| shown(&path))?.file_type();
-            let language = Language::of(&path).filter(|_| from_java || line.is_some());
-            let is_script = path.extension().is_some_and(|own| own == "lua") || language.is_some();
+            let is = |name: &str| path.extension().is_some_and(|own| own == name);
+            let is_code = from_java && (is("java") || is("kt"));
             if kind.is_dir() {
                 let entries = fs::read_dir(&path).with_context(|| shown(&path))?;
                 let paths = entries.flatten().map(|entry| entry.path()).sorted().rev();
                 rest.extend(paths.map(|path| (path, false)));
-            } else if is_given || kind.is_file() && is_script {
+            } else if is_given || kind.is_file() && (is("lua") || is_code) {
                 let text = read_regular(&path).with_context(|| shown(&path))?;
                 let name = sanitize_bytes(path.file_name().unwrap_or_default().as_bytes());
-                let Some(language) = language else {
+                if !is_code {
                     all.push(Self { name, path, text, is_inside: false, is_joined: false });
                     continue;
-                };
-                let found = strings(&String::from_utf8_lossy(&text), language).into_iter();
-                all.extend(found.filter(|one| line.is_none_or(|own| own == one.line)).map(|one| {
+                }
+                let found = strings(&String::from_utf8_lossy(&text), is("kt")).into_iter();
+                all.extend(found.map(|one| {
                     let (name, path) = (format!("{name}:{}", one.line), path.clone());
                     let (text, is_joined) = (one.lua.into_bytes(), one.is_joined);
                     Self { name, path, text, is_inside: true, is_joined }
                 }));
-            } else if kind.is_symlink() || is_script {
+            } else if kind.is_symlink() || is("lua") || is_code {
                 skipped += 1;
             }
         }
@@ -100,13 +98,6 @@ impl Source {
 
 fn shown(path: &Path) -> String {
     sanitize_bytes(path.as_os_str().as_bytes())
-}
-
-/// A path, and the line that follows it, if there is no such file.
-fn with_line(path: PathBuf) -> (PathBuf, Option<usize>) {
-    let text = path.to_str().filter(|_| !path.exists()).and_then(|text| text.rsplit_once(':'));
-    let found = text.and_then(|(file, line)| Some((file.into(), Some(line.parse().ok()?))));
-    found.unwrap_or((path, None))
 }
 
 /// A path as a word of a shell.
