@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use domain::fields::ORDER_FIELDS;
 use itertools::Itertools;
 
-use crate::act::{Act, Deed};
 use crate::answers::{Answer, MISSING, number_in};
-use crate::bench::{DEFAULTS, Setting};
+use crate::examination::{DEFAULTS, Setting};
+use crate::learn::{Act, Deed};
 use crate::template::{Part, Pattern, Slot, Template};
 
 /// What a line of Lua asks before it calls the command.
@@ -195,11 +195,6 @@ impl Candidate<'_> {
         Some(Self { words, ..self.clone() })
     }
 
-    /// Whether it makes the names of keys from settings.
-    pub fn by_names(&self) -> bool {
-        self.name == "SECKILL.TRY"
-    }
-
     /// Whether a script that does so also calls PUBLISH.
     pub fn publishes(&self) -> bool {
         self.extras.iter().any(|words| words[0].constant() == Some(b"PUBLISH"))
@@ -298,32 +293,5 @@ impl Candidate<'_> {
             }
         }
         Some(lua + &format!("return ({{{}}})[o]", table.join(", ")))
-    }
-
-    /// What follows from the line, for people.
-    pub fn notes(&self) -> Vec<&'static str> {
-        let is_constant = self.words.get(2).and_then(Template::constant) == Some(b"0");
-        let notes = [
-            (
-                self.name == "SECKILL.TRYKEYS",
-                "SECKILL.TRYKEYS knows no managed voucher (reservations, limits, begin and end).",
-            ),
-            (
-                self.by_names() && is_constant,
-                "The order id is the constant 0, so the line can't be used on a managed voucher: \
-                 there one user buys, and everybody else is answered ORDERID. With * in its place \
-                 the server makes an id, and the reply becomes a list.",
-            ),
-            (
-                !self.settings.is_empty(),
-                "The settings bind every application on this server that calls SECKILL.TRY, or \
-                 SECKILL.TRYKEYS without FIELDS and MISSING.",
-            ),
-            (
-                self.name == "LOCK.RENEW" || self.name == "LOCK.ACQUIRE",
-                "Leases below ten seconds were not tried: they end during the comparison.",
-            ),
-        ];
-        notes.into_iter().filter(|(is, _)| *is).map(|(_, note)| note).collect()
     }
 }

@@ -10,11 +10,10 @@ use itertools::Itertools;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use serde::Serialize;
 
-use crate::answers::{Answer, Sample, ambiguous, answer, is_same};
-use crate::bench::{Seen, Setting, shown};
+use crate::answers::{Answer, Sample, ambiguous, answer};
 use crate::call::Values;
 use crate::candidates::Candidate;
-use crate::examination::Examination;
+use crate::examination::{Examination, Seen, Setting, shown};
 use crate::history::{History, Rigor, Step};
 use crate::reply::Reply;
 use crate::template::Template;
@@ -27,7 +26,6 @@ pub struct Replacement {
     /// Lua that calls the command.
     pub lua: String,
     pub settings: Vec<Setting>,
-    pub notes: Vec<&'static str>,
     pub compared: Compared,
 }
 
@@ -109,7 +107,7 @@ struct Comparison<'c, 'e, 'b> {
 /// How the replies differ, if they do.
 fn judged(_: &Step, yours: &Seen, ours: &Reply) -> Option<String> {
     let yours = &yours.reply;
-    (!is_same(yours, ours)).then(|| format!("it replies {yours}, and the line {ours}"))
+    (!yours.is_like(ours)).then(|| format!("it replies {yours}, and the line {ours}"))
 }
 
 impl Comparison<'_, '_, '_> {
@@ -130,7 +128,7 @@ impl Comparison<'_, '_, '_> {
                 None => self.line(&lua)?,
             };
             match self.play(self.histories, &ours, &mut { judged }) {
-                Ok(compared) => return self.shown(native, lua, compared, &[]),
+                Ok(compared) => return self.shown(native, lua, compared),
                 Err(error) => drop(error.downcast::<Difference>()?),
             }
             self.exam.bench.set(settings)?;
@@ -154,7 +152,7 @@ impl Comparison<'_, '_, '_> {
         let compared = self.play(self.histories, &ours, &mut { judged });
         // Where only replies to other calls differ, the first candidate is as near as the others.
         self.played = if compared.is_err() { probed + 1 } else { self.played };
-        self.shown(None, lua, compared?, &answers)
+        self.shown(None, lua, compared?)
     }
 
     /// The line, unless the script has a part in something that the line has not.
@@ -163,7 +161,6 @@ impl Comparison<'_, '_, '_> {
         native: Option<String>,
         lua: String,
         mut compared: Compared,
-        answers: &[(i64, Answer)],
     ) -> Result<Replacement> {
         let text = &self.exam.lua;
         let slots = self.exam.call.slots().map(|(slot, _)| slot).filter(|_| text.computes);
@@ -199,12 +196,7 @@ impl Comparison<'_, '_, '_> {
                 }
             }
         }
-        if answers.iter().any(|(_, answer)| answer.counts()) {
-            compared.not_compared.push("the last digits of replies beyond 2^53".to_owned());
-        }
-        let candidate = self.candidate;
-        let (settings, notes) = (candidate.settings.clone(), candidate.notes());
-        Ok(Replacement { native, lua, settings, notes, compared })
+        Ok(Replacement { native, lua, settings: self.candidate.settings.clone(), compared })
     }
 
     /// Loads a line beside the module.
@@ -232,7 +224,6 @@ impl Comparison<'_, '_, '_> {
                         reply: yours.reply.clone(),
                         left: number(&candidate.act.key).map_or(0, |(_, left)| left),
                         units: units.and_then(|units| domain::integer::parse(&units)).unwrap_or(1),
-                        values: values.clone(),
                         numbers: candidate.act.keys().skip(1).filter_map(number).collect(),
                     });
                     None
@@ -242,7 +233,7 @@ impl Comparison<'_, '_, '_> {
             }
         })?;
         let answers = seen.iter().map(|(outcome, samples)| {
-            let answer = answer(&call, *outcome, samples).map(|answer| (*outcome, answer));
+            let answer = answer(*outcome, samples).map(|answer| (*outcome, answer));
             answer.ok_or_else(|| {
                 let replies = samples.iter().map(|one| &one.reply).sorted().dedup().take(3);
                 let text = format!(

@@ -7,16 +7,13 @@ use itertools::Itertools;
 use regex::Regex;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
-use crate::act::{Act, Deed};
-use crate::bench::{Bench, shown, shown_all};
 use crate::call::{Call, Role};
 use crate::candidates::candidates;
 use crate::compare::replacement;
-use crate::examination::{Examination, setup};
+use crate::examination::{Bench, Examination, setup, shown, shown_all};
 use crate::harm::{of_failure, of_fault, of_locks};
 use crate::history::histories;
-use crate::keyspace::Kind;
-use crate::learn::{Learned, learn};
+use crate::learn::{Act, Deed, Learned, learn};
 use crate::lua::Lua;
 use crate::reply::Reply;
 use crate::report::{Report, Verdict};
@@ -245,16 +242,13 @@ impl Examination<'_, '_> {
             }
         });
         let text = String::from_utf8_lossy(self.text);
-        if (learned.sale().is_some() || self.source.is_of_stock()) && has_window(&text) {
+        if learned.sale().is_some() && is_window(&text, &[]) || is_window(&text, &[STOCK]) {
             said.saw(
                 "It looks at a begin and an end, as managed vouchers do, which have units, a \
                  limit and order ids, too: SECKILL.CREATE makes one, SECKILL.TRY sells it.",
             );
         }
         if !self.call.is_told {
-            if text.contains("cjson.decode") {
-                said.saw(r#"It decodes JSON: pass what it gets, without spaces, as {"id":1}."#);
-            }
             said.ask = Some(ask(&self.call, &said.path));
         }
     }
@@ -271,11 +265,15 @@ impl Examination<'_, '_> {
     }
 }
 
-/// Whether a script has words for a begin and an end.
-fn has_window(text: &str) -> bool {
+const STOCK: &str =
+    "(?i)stock|inventory|sku|voucher|coupon|ticket|seckill|sale|goods|\u{5e93}\u{5b58}";
+
+/// Whether a script has words for a begin, an end, and these.
+fn is_window(text: &str, others: &[&str]) -> bool {
     const BEGIN: &str = r"(?i)begin|start|\bfrom|\x{5f00}\x{59cb}";
     const END: &str = r#"\bend[_A-Z]|\bend(time|at|ts)\b|(_e|E)nd([_A-Z'"]|\b)|'end'|(?i)deadline"#;
-    [BEGIN, END].iter().all(|words| Regex::new(words).is_ok_and(|words| words.is_match(text)))
+    let mut all = [BEGIN, END].iter().chain(others);
+    all.all(|words| Regex::new(words).is_ok_and(|words| words.is_match(text)))
 }
 
 /// What no command does.
@@ -284,13 +282,6 @@ fn obstacle(sale: &Act) -> Option<String> {
     let is_cut = |word: &[u8]| CUTS.iter().any(|cut| word.eq_ignore_ascii_case(cut.as_bytes()));
     let by_user = |(buyers, user): &(Template, Slot)| buyers.places().any(|slot| slot == *user);
     Some(match sale {
-        _ if sale.kind != Kind::Text => {
-            "The stock is in a field of a hash: no command takes it from there.".to_owned()
-        }
-        _ if !sale.needs.is_empty() => {
-            let needs = shown_all(&sale.needs);
-            format!("It did so only after {needs}: no command looks at that.")
-        }
         _ if sale.extras.iter().flatten().filter_map(Template::constant).any(is_cut) => {
             "It cuts old entries off a stream: an order that is not read in time is lost. No \
              command does that."

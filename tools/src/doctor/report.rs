@@ -5,9 +5,9 @@ use seckill_tools::sanitize::{is_hidden, sanitize};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::bench::shown;
 use crate::compare::Replacement;
-use crate::session::Session;
+use crate::examination::shown;
+use crate::harm::Session;
 use crate::source::{Source, quoted_path};
 
 /// What is said of a script.
@@ -163,7 +163,6 @@ impl Replacement {
         if self.native.is_none() {
             text.extend(lines.iter().map(|line| format!("  with {line}\n")));
         }
-        text.extend(self.notes.iter().map(|note| wrapped("  ", note)));
         let compared = &self.compared;
         let calls = format!(
             "{} calls in {} histories, their replies and all keys; {}. The call was {}.",
