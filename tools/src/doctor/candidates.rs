@@ -49,8 +49,6 @@ pub struct Candidate<'a> {
     outcome: Outcome,
     /// What the script also writes after an accepted try.
     extras: Vec<Vec<Template>>,
-    /// A lease in seconds, which the command takes in ms: the place of the word.
-    seconds: Option<usize>,
 }
 
 /// Every order in which a script may ask what the module asks, each with its answer to a missing
@@ -104,12 +102,14 @@ fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate<'_>> {
         Deed::Renew => ("LOCK.RENEW", Outcome::Itself),
         Deed::Acquire => ("LOCK.ACQUIRE", Outcome::Itself),
     };
-    let is_leased = matches!(act.deed, Deed::Renew | Deed::Acquire);
-    if is_leased && act.lease.is_none() {
-        return Vec::new();
-    }
-    let lease = act.lease.as_ref().filter(|_| is_leased);
-    let words = std::iter::once(&act.key).chain(&act.token).chain(lease.map(|(own, _)| own));
+    let lease = match (act.deed, &act.lease) {
+        (Deed::Renew | Deed::Acquire, None) => return Vec::new(),
+        // Commands take it in ms.
+        (Deed::Renew | Deed::Acquire, Some((own, true))) => Some(own.thousandfold()),
+        (Deed::Renew | Deed::Acquire, Some((own, false))) => Some(own.clone()),
+        _ => None,
+    };
+    let words = std::iter::once(&act.key).chain(&act.token).chain(&lease);
     let one = Candidate {
         act,
         name,
@@ -119,7 +119,6 @@ fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate<'_>> {
         settings: Vec::new(),
         asks: &[],
         extras: act.extras.clone(),
-        seconds: lease.is_some_and(|(_, in_seconds)| *in_seconds).then_some(2),
     };
     let asking = |asks| Candidate { asks, ..one.clone() };
     match act.deed {
@@ -201,15 +200,7 @@ impl Candidate<'_> {
     }
 
     fn call(&self) -> String {
-        let word = |(at, word): (usize, &Template)| match self.seconds == Some(at) {
-            true => format!("{} * 1000", word.lua()),
-            false => word.lua(),
-        };
-        format!(
-            "redis.call('{}', {})",
-            self.name,
-            self.words.iter().enumerate().map(word).join(", ")
-        )
+        format!("redis.call('{}', {})", self.name, self.words.iter().map(Template::lua).join(", "))
     }
 
     /// Lua that calls the command and replies what it answers, if that can be all.
@@ -220,11 +211,7 @@ impl Candidate<'_> {
 
     /// The same as the words of `seckill.scripts` after the sha1, if these can say it.
     pub fn native(&self) -> Option<String> {
-        let word = |(at, word): (usize, &Template)| match self.seconds == Some(at) {
-            true => Some(format!("{}000", std::str::from_utf8(word.constant()?).ok()?)),
-            false => word.word(),
-        };
-        let words = self.words.iter().enumerate().map(word).collect::<Option<Vec<String>>>()?;
+        let words = self.words.iter().map(Template::word).collect::<Option<Vec<_>>>()?;
         self.plain().map(|_| format!("{} {}", self.name, words.join(" ")))
     }
 

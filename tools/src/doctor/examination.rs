@@ -8,7 +8,8 @@ use domain::fields::ORDER_FIELDS;
 use domain::integer;
 use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
 use itertools::Itertools;
-use seckill_tools::sanitize::sanitize;
+use seckill_tools::command_line::quoted;
+use seckill_tools::sanitize::sanitize_bytes;
 
 use crate::call::{Call, Values};
 use crate::keyspace::{Cell, Keyspace, Kind, planted};
@@ -251,17 +252,9 @@ fn words(text: &[u8]) -> Option<Words> {
     Some(words)
 }
 
-/// A command as a line of redis-cli.
+/// A command as a line of redis-cli, for a shell.
 pub fn shown(words: &[Vec<u8>]) -> String {
-    let word = |word: &Vec<u8>| {
-        let text = String::from_utf8_lossy(word);
-        let plain = |c: char| c.is_alphanumeric() || "_.:{}[]-+*/@=,!~<>?#".contains(c);
-        match !text.is_empty() && text.chars().all(plain) && !text.contains('\u{fffd}') {
-            true => text.into_owned(),
-            false => format!("\"{}\"", sanitize(&text).replace('"', "\\\"")),
-        }
-    };
-    words.iter().map(word).join(" ")
+    words.iter().map(|word| quoted(&sanitize_bytes(word))).join(" ")
 }
 
 /// Commands in one line.
@@ -272,8 +265,6 @@ pub fn shown_all(commands: &[Words]) -> String {
 pub struct Examination<'e, 'b> {
     pub bench: &'e mut Bench<'b>,
     pub source: &'e Source,
-    /// What the server was given.
-    pub text: &'e [u8],
     pub sha: String,
     /// The sha1 of the copy in which the parts of conditions are marked.
     pub marked: String,

@@ -21,13 +21,9 @@ use crate::sales::of_sale;
 use crate::source::{Source, quoted_path};
 use crate::template::{Part, Slot, Template};
 
-/// The mark that some editors put before a text, which no server takes.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> Result<Report> {
     let mut said = Report::new(source);
-    let text = source.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&source.text);
-    if text.len() < source.text.len() {
+    if source.is_marked {
         said.saw(
             "It begins with a byte order mark, which no server compiles and many clients strip; \
              the text without it was examined.",
@@ -39,12 +35,12 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
              gets another text: examine that.",
         ));
     }
-    let mut said = examined(bench, source, text, told, said)?;
+    let mut said = examined(bench, source, told, said)?;
     let is_named = said.session.is_some() || said.ask.is_some();
-    if is_named && (source.is_inside || text.len() < source.text.len()) {
+    if is_named && (source.is_inside || source.is_marked) {
         // No file has this text, so one is made that a shell can read.
         let file = tempfile::Builder::new().prefix("seckill-doctor-").suffix(".lua").tempfile()?;
-        fs::write(file.path(), text)?;
+        fs::write(file.path(), &source.text)?;
         let (_, path) = file.keep().context("a copy of the script")?;
         let path = quoted_path(&path);
         said.ask = said.ask.map(|ask| ask.replace(&said.path, &path));
@@ -56,18 +52,17 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
 fn examined(
     bench: &mut Bench<'_>,
     source: &Source,
-    text: &[u8],
     told: Option<&Call>,
     mut said: Report,
 ) -> Result<Report> {
-    let readable = String::from_utf8_lossy(text);
+    let readable = String::from_utf8_lossy(&source.text);
     if readable.contains(".register_function") {
         return Ok(said.with(
             "It is a library of functions: FUNCTION LOAD takes it and FCALL calls it, and \
              seckill.scripts replaces no FCALL. Examine the body of a function as a script.",
         ));
     }
-    let sha = match bench.plain.load(text)? {
+    let sha = match bench.plain.load(&source.text)? {
         Ok(sha) => sha,
         Err(refusal) => {
             let why = source.error(&refusal);
@@ -92,12 +87,11 @@ fn examined(
     }
     let usual = [false, true].map(|has_numbers| Call::usual(&lua, has_numbers));
     let computes = lua.computes;
-    let told = told.map(|call| [call.clone(), call.loosened()]);
+    let calls = told.into_iter().chain(usual.iter().filter(|_| !computes)).dedup();
     // With other values than those that were told a harm may be none.
-    let is_free = told.as_ref().is_none_or(|[told, loosened]| told == loosened);
-    let calls = told.iter().flatten().chain(usual.iter().filter(|_| !computes)).dedup();
+    let is_free = !told.is_some_and(Call::has_constants);
     let first = usual[0].clone();
-    let mut exam = Examination { bench, source, text, sha, marked, lua, call: first.clone() };
+    let mut exam = Examination { bench, source, sha, marked, lua, call: first.clone() };
     // What the call that was told has shown goes before what others have.
     let mut shown: Option<(bool, Report)> = None;
     for (number, call) in calls.enumerate() {
@@ -241,7 +235,7 @@ impl Examination<'_, '_> {
                 its place."
             }
         });
-        let text = String::from_utf8_lossy(self.text);
+        let text = String::from_utf8_lossy(&self.source.text);
         if learned.sale().is_some() && is_window(&text, &[]) || is_window(&text, &[STOCK]) {
             said.saw(
                 "It looks at a begin and an end, as managed vouchers do, which have units, a \
@@ -256,10 +250,12 @@ impl Examination<'_, '_> {
     fn shown(&self, template: &Template) -> String {
         let of = |part: &Part<Slot>| match part {
             Part::Text(text) => sanitize_bytes(text),
-            Part::Place(slot) | Part::Number(slot) => match self.call.word(*slot) {
-                Some(word) if word.only().is_some() => word.to_string(),
-                _ => slot.to_string(),
-            },
+            Part::Place(slot) | Part::Number(slot) | Part::Thousandfold(slot) => {
+                match self.call.word(*slot) {
+                    Some(word) if word.only().is_some() => word.to_string(),
+                    _ => slot.to_string(),
+                }
+            }
         };
         template.0.iter().map(of).collect()
     }

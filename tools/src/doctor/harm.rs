@@ -61,7 +61,7 @@ pub fn shown_again(
 /// The call, as a person can send it.
 fn sent(exam: &Examination<'_, '_>, values: &Values) -> Words {
     let mut words = exam.call.words("", values);
-    words.splice(..2, [b"EVAL".to_vec(), exam.text.to_vec()]);
+    words.splice(..2, [b"EVAL".to_vec(), exam.source.text.clone()]);
     words
 }
 
@@ -104,7 +104,7 @@ pub fn of_failure(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
 pub fn of_fault(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     // Words of scripts for other programs.
     const ELSEWHERE: [&str; 3] = ["require", "ngx", "module"];
-    let text = String::from_utf8_lossy(exam.text);
+    let text = String::from_utf8_lossy(&exam.source.text);
     let is_for_another = ELSEWHERE.iter().any(|word| text.contains(word))
         || exam.call.slots().next().is_none() && text.contains("print");
     let fails = |run: &Run| run.changes().is_empty() && is_fault(&run.seen.reply);

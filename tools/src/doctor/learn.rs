@@ -124,8 +124,8 @@ impl Act {
                 "SADD" if sale.buyers.is_none() && words.len() == 3 && user.is_some() => {
                     sale.buyers = Some((words[1].clone(), user?));
                 }
-                "XADD" if sale.orders.is_none() && order(&words, &sale.buyers).is_some() => {
-                    sale.orders = order(&words, &sale.buyers);
+                "XADD" if sale.orders.is_none() && order(&words, &sale).is_some() => {
+                    sale.orders = order(&words, &sale);
                 }
                 _ => {
                     sale.extra_keys.extend(call.keys.iter().map(|key| run.template(&key.key)));
@@ -188,9 +188,9 @@ fn amount(change: i64, run: &Run) -> Result<Slot, i64> {
 
 /// The fields of an order, if an entry is that of the module: `XADD stream * name value`, with
 /// three values, one of them the user.
-fn order(words: &[Template], buyers: &Option<(Template, Slot)>) -> Option<Orders> {
+fn order(words: &[Template], sale: &Act) -> Option<Orders> {
     const VOUCHERS: &str = "voucher item goods product sku coupon activity event";
-    let (_, user) = buyers.as_ref()?;
+    let (_, user) = sale.buyers.as_ref()?;
     if words.len() != 9 || words[2].constant() != Some(b"*") {
         return None;
     }

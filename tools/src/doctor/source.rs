@@ -28,6 +28,8 @@ pub struct Source {
     /// Whether it is in other source text, and whether that puts it together at run time.
     pub is_inside: bool,
     pub is_joined: bool,
+    /// Whether a byte order mark was before it, which some editors put there and no server takes.
+    pub is_marked: bool,
 }
 
 impl Source {
@@ -46,17 +48,26 @@ impl Source {
                 let paths = entries.flatten().map(|entry| entry.path()).sorted().rev();
                 rest.extend(paths.map(|path| (path, false)));
             } else if is_given || kind.is_file() && (is("lua") || is_code) {
-                let text = read_regular(&path).with_context(|| shown(&path))?;
+                let mut text = read_regular(&path).with_context(|| shown(&path))?;
+                let is_marked = text.starts_with(b"\xef\xbb\xbf");
+                text.drain(..if is_marked { 3 } else { 0 });
                 let name = sanitize_bytes(path.file_name().unwrap_or_default().as_bytes());
                 if !is_code {
-                    all.push(Self { name, path, text, is_inside: false, is_joined: false });
+                    all.push(Self {
+                        name,
+                        path,
+                        text,
+                        is_inside: false,
+                        is_joined: false,
+                        is_marked,
+                    });
                     continue;
                 }
                 let found = strings(&String::from_utf8_lossy(&text), is("kt")).into_iter();
                 all.extend(found.map(|one| {
                     let (name, path) = (format!("{name}:{}", one.line), path.clone());
                     let (text, is_joined) = (one.lua.into_bytes(), one.is_joined);
-                    Self { name, path, text, is_inside: true, is_joined }
+                    Self { name, path, text, is_inside: true, is_joined, is_marked: false }
                 }));
             } else if kind.is_symlink() || is("lua") || is_code {
                 skipped += 1;
