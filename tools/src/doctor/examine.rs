@@ -65,7 +65,7 @@ fn examined(
     let sha = match bench.plain.load(&source.text)? {
         Ok(sha) => sha,
         Err(refusal) => {
-            let why = source.error(&refusal);
+            let why = sanitize(&refusal.text());
             return Ok(
                 said.with(format!("The server does not compile it, so it was not run: {why}."))
             );
@@ -220,7 +220,7 @@ impl Examination<'_, '_> {
             let setup = shown_all(&setup(&run.plants));
             let calls = run.seen.calls.iter().take(8).map(|call| shown(&call.words)).join("; ");
             let reply = match &run.seen.reply {
-                error @ Reply::Error(..) => format!("failed: {}", self.source.error(error)),
+                Reply::Error(text) => format!("failed: {}", sanitize(text)),
                 reply => format!("replied {reply}"),
             };
             said.saw(match setup.is_empty() {
@@ -236,7 +236,7 @@ impl Examination<'_, '_> {
             }
         });
         let text = String::from_utf8_lossy(&self.source.text);
-        if learned.sale().is_some() && is_window(&text, &[]) || is_window(&text, &[STOCK]) {
+        if has_window(&text) {
             said.saw(
                 "It looks at a begin and an end, as managed vouchers do, which have units, a \
                  limit and order ids, too: SECKILL.CREATE makes one, SECKILL.TRY sells it.",
@@ -261,15 +261,13 @@ impl Examination<'_, '_> {
     }
 }
 
-const STOCK: &str =
-    "(?i)stock|inventory|sku|voucher|coupon|ticket|seckill|sale|goods|\u{5e93}\u{5b58}";
-
-/// Whether a script has words for a begin, an end, and these.
-fn is_window(text: &str, others: &[&str]) -> bool {
+/// Whether a script has words for a begin, an end and a stock.
+fn has_window(text: &str) -> bool {
     const BEGIN: &str = r"(?i)begin|start|\bfrom|\x{5f00}\x{59cb}";
     const END: &str = r#"\bend[_A-Z]|\bend(time|at|ts)\b|(_e|E)nd([_A-Z'"]|\b)|'end'|(?i)deadline"#;
-    let mut all = [BEGIN, END].iter().chain(others);
-    all.all(|words| Regex::new(words).is_ok_and(|words| words.is_match(text)))
+    const STOCK: &str = r"(?i)stock|inventory|sku|voucher|coupon|ticket|sale|goods|left|\x{5e93}";
+    let has = |words: &&str| Regex::new(words).is_ok_and(|words| words.is_match(text));
+    [BEGIN, END, STOCK].iter().all(has)
 }
 
 /// What no command does.

@@ -12,9 +12,7 @@ use itertools::Itertools;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use seckill_tools::command_line::quoted;
-use seckill_tools::sanitize::{sanitize, sanitize_bytes};
-
-use crate::reply::Reply;
+use seckill_tools::sanitize::sanitize_bytes;
 
 /// No source text is longer.
 const FILE_LEN_MAX: u64 = 1 << 20;
@@ -82,14 +80,6 @@ impl Source {
         let is_lock = |word: &str| word.ends_with("lock") && word != "block" && word != "clock";
         let text = format!("{} {}", self.name, String::from_utf8_lossy(&self.text)).to_lowercase();
         text.split(|c: char| !c.is_alphabetic()).any(is_lock) || text.contains('\u{9501}')
-    }
-
-    /// An error of the script with its line, counted from 1, escaped.
-    pub fn error(&self, reply: &Reply) -> String {
-        let Reply::Error(text, Some(number)) = reply else { return sanitize(&reply.text()) };
-        let line = self.text.split(|byte| *byte == b'\n').nth(number.wrapping_sub(1));
-        let line = sanitize_bytes(line.unwrap_or_default().trim_ascii());
-        format!("{}, in line {number}: {line}", sanitize(text))
     }
 }
 
