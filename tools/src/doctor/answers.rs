@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::call::{Call, Values, Word};
 use crate::reply::{Reply, quoted};
-use crate::template::{Slot, Template};
+use crate::template::Template;
 
 /// What the script answers for an outcome.
 #[derive(Clone, PartialEq, Eq)]
@@ -14,8 +13,6 @@ pub enum Answer {
     Left,
     /// The stock before the call.
     Before,
-    /// One of its arguments.
-    Argument(Slot),
     /// The number in another key.
     Number(Template),
     /// A number between two texts, such as JSON.
@@ -24,22 +21,12 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether the stock is in it.
-    pub fn counts(&self) -> bool {
-        match self {
-            Self::Left | Self::Before | Self::Number(_) | Self::Within(..) => true,
-            Self::List(all) => all.iter().any(Self::counts),
-            _ => false,
-        }
-    }
-
     /// The Lua expression for it; `left` has the stock after the call, and before it.
     pub fn lua(&self, left: &dyn Fn(bool) -> Option<String>) -> Option<String> {
         Some(match self {
             Self::Always(reply) => reply.lua(),
             Self::Left => left(false)?,
             Self::Before => left(true)?,
-            Self::Argument(slot) => slot.to_string(),
             Self::Number(key) => number_in(key),
             Self::Within(before, inner, after) => {
                 format!("{} .. {} .. {}", quoted(before), inner.lua(left)?, quoted(after))
@@ -61,22 +48,6 @@ pub fn number_in(key: &Template) -> String {
     format!("tonumber(redis.call('GET', {}) or 0)", key.lua())
 }
 
-/// From here on Lua's numbers are not exact.
-const BEYOND: i64 = (1 << 53) - 1;
-
-/// Lua rounds numbers of this size; a reply of the command is exact.
-pub fn is_same(yours: &Reply, ours: &Reply) -> bool {
-    match (yours, ours) {
-        (Reply::Int(yours), Reply::Int(ours)) if *ours >= BEYOND => {
-            yours.abs_diff(*ours) <= 1024 || *yours == i64::MIN
-        }
-        (Reply::List(yours), Reply::List(ours)) if yours.len() == ours.len() => {
-            yours.iter().zip(ours).all(|(yours, ours)| is_same(yours, ours))
-        }
-        _ => yours.is_like(ours),
-    }
-}
-
 /// A refusal that could be a number of units that are left.
 pub fn ambiguous(answers: &[(i64, Answer)]) -> Option<&Reply> {
     let least = answers.iter().find_map(|(_, answer)| match answer {
@@ -96,18 +67,17 @@ pub struct Sample {
     /// The stock after the call, and how many units were asked for.
     pub left: i64,
     pub units: i64,
-    pub values: Values,
     /// Numbers in other keys.
     pub numbers: BTreeMap<Template, i64>,
 }
 
 /// The answer that fits all replies to one outcome; none if they have no such rule.
-pub fn answer(call: &Call, outcome: i64, seen: &[Sample]) -> Option<Answer> {
+pub fn answer(outcome: i64, seen: &[Sample]) -> Option<Answer> {
     // A script that fails at run time has a fault, unless it has no stock to look at.
     if outcome != MISSING && seen.iter().any(|one| one.reply.is_error()) {
         return None;
     }
-    rule(call, &seen.iter().map(|one| (one.reply.clone(), one)).collect::<Vec<_>>())
+    rule(&seen.iter().map(|one| (one.reply.clone(), one)).collect::<Vec<_>>())
 }
 
 /// The texts before and after the last place of a number in a reply.
@@ -118,8 +88,8 @@ fn within(reply: &Reply, number: i64) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((text[..at].to_vec(), text[at + digits.len()..].to_vec()))
 }
 
-/// The rule by which replies, or one item of each, follow from the stock and the arguments.
-fn rule(call: &Call, seen: &[(Reply, &Sample)]) -> Option<Answer> {
+/// The rule by which replies, or one item of each, follow from the stock.
+fn rule(seen: &[(Reply, &Sample)]) -> Option<Answer> {
     let (first, sample) = seen.first()?;
     if seen.iter().all(|(reply, _)| reply.is_like(first)) {
         return Some(Answer::Always(first.clone()));
@@ -142,10 +112,6 @@ fn rule(call: &Call, seen: &[(Reply, &Sample)]) -> Option<Answer> {
             return Some(Answer::Within(before, Box::new(answer), after));
         }
     }
-    let own = |word: &Word| fits(&|one| Some(Reply::Text(word.value(&one.values))));
-    if let Some((slot, _)) = call.slots().find(|(_, word)| own(word)) {
-        return Some(Answer::Argument(slot));
-    }
     let holds = |key: &&Template| fits(&|one| one.numbers.get(*key).copied().map(Reply::Int));
     if let Some(key) = sample.numbers.keys().find(holds) {
         return Some(Answer::Number(key.clone()));
@@ -156,7 +122,7 @@ fn rule(call: &Call, seen: &[(Reply, &Sample)]) -> Option<Answer> {
             Reply::List(all) if all.len() == items.len() => Some((all[at].clone(), *one)),
             _ => None,
         };
-        rule(call, &seen.iter().map(of).collect::<Option<Vec<_>>>()?)
+        rule(&seen.iter().map(of).collect::<Option<Vec<_>>>()?)
     };
     (0..items.len()).map(item).collect::<Option<_>>().map(Answer::List)
 }

@@ -104,15 +104,10 @@ impl Call {
         Ok(Self { keys: read(keys, FIRST_KEY + 1), args: read(args, 1), is_told: true })
     }
 
-    /// The same with other numbers in place of those that were told as constants.
-    pub fn loosened(&self) -> Self {
-        let mut call = self.clone();
-        for (word, number) in call.args.iter_mut().zip(1..) {
-            if word.constant().is_some_and(|text| integer::parse(text).is_some()) {
-                *word = Word::place(Role::Other(number));
-            }
-        }
-        call
+    /// Whether it passes a number that is always the same.
+    pub fn has_constants(&self) -> bool {
+        let mut constants = self.args.iter().filter_map(Word::constant);
+        constants.any(|text| integer::parse(text).is_some())
     }
 
     /// The calls that are tried if none is told: every key belongs to a voucher, or all but the

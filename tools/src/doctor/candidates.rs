@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use domain::fields::ORDER_FIELDS;
 use itertools::Itertools;
 
-use crate::act::{Act, Deed};
 use crate::answers::{Answer, MISSING, number_in};
-use crate::bench::{DEFAULTS, Setting};
+use crate::examination::{DEFAULTS, Setting};
+use crate::learn::{Act, Deed};
 use crate::template::{Part, Pattern, Slot, Template};
 
 /// What a line of Lua asks before it calls the command.
@@ -49,8 +49,6 @@ pub struct Candidate<'a> {
     outcome: Outcome,
     /// What the script also writes after an accepted try.
     extras: Vec<Vec<Template>>,
-    /// A lease in seconds, which the command takes in ms: the place of the word.
-    seconds: Option<usize>,
 }
 
 /// Every order in which a script may ask what the module asks, each with its answer to a missing
@@ -104,12 +102,14 @@ fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate<'_>> {
         Deed::Renew => ("LOCK.RENEW", Outcome::Itself),
         Deed::Acquire => ("LOCK.ACQUIRE", Outcome::Itself),
     };
-    let is_leased = matches!(act.deed, Deed::Renew | Deed::Acquire);
-    if is_leased && act.lease.is_none() {
-        return Vec::new();
-    }
-    let lease = act.lease.as_ref().filter(|_| is_leased);
-    let words = std::iter::once(&act.key).chain(&act.token).chain(lease.map(|(own, _)| own));
+    let lease = match (act.deed, &act.lease) {
+        (Deed::Renew | Deed::Acquire, None) => return Vec::new(),
+        // Commands take it in ms.
+        (Deed::Renew | Deed::Acquire, Some((own, true))) => Some(own.thousandfold()),
+        (Deed::Renew | Deed::Acquire, Some((own, false))) => Some(own.clone()),
+        _ => None,
+    };
+    let words = std::iter::once(&act.key).chain(&act.token).chain(&lease);
     let one = Candidate {
         act,
         name,
@@ -119,7 +119,6 @@ fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate<'_>> {
         settings: Vec::new(),
         asks: &[],
         extras: act.extras.clone(),
-        seconds: lease.is_some_and(|(_, in_seconds)| *in_seconds).then_some(2),
     };
     let asking = |asks| Candidate { asks, ..one.clone() };
     match act.deed {
@@ -195,26 +194,13 @@ impl Candidate<'_> {
         Some(Self { words, ..self.clone() })
     }
 
-    /// Whether it makes the names of keys from settings.
-    pub fn by_names(&self) -> bool {
-        self.name == "SECKILL.TRY"
-    }
-
     /// Whether a script that does so also calls PUBLISH.
     pub fn publishes(&self) -> bool {
         self.extras.iter().any(|words| words[0].constant() == Some(b"PUBLISH"))
     }
 
     fn call(&self) -> String {
-        let word = |(at, word): (usize, &Template)| match self.seconds == Some(at) {
-            true => format!("{} * 1000", word.lua()),
-            false => word.lua(),
-        };
-        format!(
-            "redis.call('{}', {})",
-            self.name,
-            self.words.iter().enumerate().map(word).join(", ")
-        )
+        format!("redis.call('{}', {})", self.name, self.words.iter().map(Template::lua).join(", "))
     }
 
     /// Lua that calls the command and replies what it answers, if that can be all.
@@ -225,11 +211,7 @@ impl Candidate<'_> {
 
     /// The same as the words of `seckill.scripts` after the sha1, if these can say it.
     pub fn native(&self) -> Option<String> {
-        let word = |(at, word): (usize, &Template)| match self.seconds == Some(at) {
-            true => Some(format!("{}000", std::str::from_utf8(word.constant()?).ok()?)),
-            false => word.word(),
-        };
-        let words = self.words.iter().enumerate().map(word).collect::<Option<Vec<String>>>()?;
+        let words = self.words.iter().map(Template::word).collect::<Option<Vec<_>>>()?;
         self.plain().map(|_| format!("{} {}", self.name, words.join(" ")))
     }
 
@@ -298,32 +280,5 @@ impl Candidate<'_> {
             }
         }
         Some(lua + &format!("return ({{{}}})[o]", table.join(", ")))
-    }
-
-    /// What follows from the line, for people.
-    pub fn notes(&self) -> Vec<&'static str> {
-        let is_constant = self.words.get(2).and_then(Template::constant) == Some(b"0");
-        let notes = [
-            (
-                self.name == "SECKILL.TRYKEYS",
-                "SECKILL.TRYKEYS knows no managed voucher (reservations, limits, begin and end).",
-            ),
-            (
-                self.by_names() && is_constant,
-                "The order id is the constant 0, so the line can't be used on a managed voucher: \
-                 there one user buys, and everybody else is answered ORDERID. With * in its place \
-                 the server makes an id, and the reply becomes a list.",
-            ),
-            (
-                !self.settings.is_empty(),
-                "The settings bind every application on this server that calls SECKILL.TRY, or \
-                 SECKILL.TRYKEYS without FIELDS and MISSING.",
-            ),
-            (
-                self.name == "LOCK.RENEW" || self.name == "LOCK.ACQUIRE",
-                "Leases below ten seconds were not tried: they end during the comparison.",
-            ),
-        ];
-        notes.into_iter().filter(|(is, _)| *is).map(|(_, note)| note).collect()
     }
 }

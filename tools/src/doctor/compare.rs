@@ -1,21 +1,21 @@
-//! Compares candidates with the script, side by side, and takes the first that never differs; or
-//! says where the nearest one does.
+//! Compares candidates with the script, whose side is recorded once, and takes the first that never
+//! differs; or says where the nearest one does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use domain::integer;
 use itertools::Itertools;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use serde::Serialize;
 
-use crate::answers::{Answer, Sample, ambiguous, answer, is_same};
-use crate::bench::{Seen, Setting, shown};
-use crate::call::Values;
+use crate::answers::{Answer, Sample, ambiguous, answer};
+use crate::call::{Call, Values};
 use crate::candidates::Candidate;
-use crate::examination::Examination;
-use crate::history::{History, Rigor, Step};
+use crate::examination::{Examination, Seen, Setting, Side, shown};
+use crate::history::{History, Rigor};
 use crate::reply::Reply;
 use crate::template::Template;
 
@@ -27,11 +27,7 @@ pub struct Replacement {
     /// Lua that calls the command.
     pub lua: String,
     pub settings: Vec<Setting>,
-    pub notes: Vec<&'static str>,
     pub compared: Compared,
-    /// Whether its keys must have the names that the settings give.
-    #[serde(skip)]
-    pub by_names: bool,
 }
 
 /// What was compared, and found the same.
@@ -49,6 +45,9 @@ pub struct Compared {
     /// The parts of conditions that were true, and that were false.
     #[serde(skip)]
     parts: BTreeSet<(usize, bool)>,
+    /// What the line replied, by history and step.
+    #[serde(skip)]
+    replies: Vec<(usize, usize, Reply)>,
 }
 
 /// Why a line does not take the script's place.
@@ -73,51 +72,69 @@ fn obstacle(text: impl Into<String>) -> anyhow::Error {
     Difference { text: text.into(), is_shown: false }.into()
 }
 
-/// Says how the script's reply, and what it left behind, differ from the line's reply.
-type Judge<'j> = &'j mut dyn FnMut(&Step, &Seen, &Reply) -> Option<String>;
-
-/// The replacements, the best first; and where the nearest candidate differs, if all do.
-pub fn replacements(
+/// The first candidate that never differs; or where the nearest one does.
+pub fn replacement(
     exam: &mut Examination<'_, '_>,
     candidates: &[Candidate<'_>],
     histories: &[History],
-) -> Result<(Vec<Replacement>, Option<Difference>)> {
-    let mut found: Vec<Replacement> = Vec::new();
-    let mut nearest: Option<(usize, Difference)> = None;
+) -> Result<Result<Replacement, Difference>> {
+    let mut nearest = (0, Difference { text: "it has no lease".to_owned(), is_shown: false });
+    let Some(candidate) = candidates.first() else { return Ok(Err(nearest.1)) };
+    let mut comparison = Comparison { exam, candidate, histories, yours: Vec::new(), played: 0 };
     for candidate in candidates {
-        let by_names = candidate.by_names();
-        if found.iter().any(|one| one.by_names == by_names || one.settings.is_empty()) {
-            continue;
-        }
-        let mut comparison = Comparison { exam, candidate, histories, played: 0 };
+        comparison.candidate = candidate;
         match comparison.replacement() {
-            Ok(one) => found.push(one),
+            Ok(one) => return Ok(Ok(one)),
             Err(error) => {
                 let (difference, played) = (error.downcast::<Difference>()?, comparison.played);
-                if nearest.as_ref().is_none_or(|(near, _)| played > *near) {
-                    nearest = Some((played, difference));
+                if played >= nearest.0 {
+                    nearest = (played + 1, difference);
                 }
             }
         }
     }
-    Ok((found, nearest.map(|(_, difference)| difference)))
+    Ok(Err(nearest.1))
 }
 
-/// A difference in a history that took longer is looked at again.
-const STILL: Duration = Duration::from_secs(2);
+/// One call of a history, on one side.
+struct Turn {
+    seen: Seen,
+    /// Whether the keys are what they were, where that matters.
+    is_still: bool,
+}
+
+/// Plays a history on one side.
+fn play(side: &mut Side, call: &Call, sha: &str, history: &History) -> Result<Vec<Turn>> {
+    /// Where the machine stood still for so long, times to live differ.
+    const STILL: Duration = Duration::from_secs(2);
+    let mut turns = Vec::new();
+    for _ in 0..3 {
+        turns.clear();
+        let began = Instant::now();
+        side.begin(&[])?;
+        for step in &history.steps {
+            side.send(&step.before)?;
+            let is_strict = history.rigor == Rigor::Same;
+            let before = if is_strict { None } else { Some(side.keys()?) };
+            let seen = side.run(&call.words(sha, &step.values))?;
+            let is_still = before.is_some_and(|keys| keys.difference(&seen.after).is_none());
+            turns.push(Turn { seen, is_still });
+        }
+        if began.elapsed() < STILL {
+            break;
+        }
+    }
+    Ok(turns)
+}
 
 struct Comparison<'c, 'e, 'b> {
     exam: &'c mut Examination<'e, 'b>,
     candidate: &'c Candidate<'c>,
     histories: &'c [History],
+    /// The script's side, of as many histories as a line was compared in.
+    yours: Vec<Vec<Turn>>,
     /// How many calls were compared last.
     played: usize,
-}
-
-/// How the replies differ, if they do.
-fn judged(_: &Step, yours: &Seen, ours: &Reply) -> Option<String> {
-    let yours = &yours.reply;
-    (!is_same(yours, ours)).then(|| format!("it replies {yours}, and the line {ours}"))
 }
 
 impl Comparison<'_, '_, '_> {
@@ -137,17 +154,15 @@ impl Comparison<'_, '_, '_> {
                 }
                 None => self.line(&lua)?,
             };
-            match self.play(self.histories, &ours, &mut { judged }) {
-                Ok(compared) => return self.shown(native, lua, compared, &[]),
+            match self.compared(&ours, false) {
+                Ok(compared) => return self.shown(native, lua, compared),
                 Err(error) => drop(error.downcast::<Difference>()?),
             }
             self.exam.bench.set(settings)?;
         }
-        let probes = self.histories.iter().filter(|history| history.is_probe()).cloned();
-        let probes: Vec<History> = probes.collect();
-        // Most candidates differ in the first ones.
-        self.probe(&probes[..probes.len().min(6)])?;
-        let answers = self.probe(&probes)?;
+        let probe = self.line(&self.candidate.probe())?;
+        let replies = self.compared(&probe, true)?.replies;
+        let answers = self.answers(replies)?;
         if let Some(reply) = ambiguous(&answers) {
             let text = format!(
                 "it replies {reply} both when it sells, as the number of units that are left, and \
@@ -159,10 +174,10 @@ impl Comparison<'_, '_, '_> {
             bail!(obstacle("its replies can't be made by a line of Lua"));
         };
         let (ours, probed) = (self.line(&lua)?, self.played);
-        let compared = self.play(self.histories, &ours, &mut { judged });
+        let compared = self.compared(&ours, false);
         // Where only replies to other calls differ, the first candidate is as near as the others.
         self.played = if compared.is_err() { probed + 1 } else { self.played };
-        self.shown(None, lua, compared?, &answers)
+        self.shown(None, lua, compared?)
     }
 
     /// The line, unless the script has a part in something that the line has not.
@@ -171,7 +186,6 @@ impl Comparison<'_, '_, '_> {
         native: Option<String>,
         lua: String,
         mut compared: Compared,
-        answers: &[(i64, Answer)],
     ) -> Result<Replacement> {
         let text = &self.exam.lua;
         let slots = self.exam.call.slots().map(|(slot, _)| slot).filter(|_| text.computes);
@@ -207,12 +221,7 @@ impl Comparison<'_, '_, '_> {
                 }
             }
         }
-        if answers.iter().any(|(_, answer)| answer.counts()) {
-            compared.not_compared.push("the last digits of replies beyond 2^53".to_owned());
-        }
-        let candidate = self.candidate;
-        let (settings, notes) = (candidate.settings.clone(), candidate.notes());
-        Ok(Replacement { native, lua, settings, notes, compared, by_names: candidate.by_names() })
+        Ok(Replacement { native, lua, settings: self.candidate.settings.clone(), compared })
     }
 
     /// Loads a line beside the module.
@@ -221,135 +230,106 @@ impl Comparison<'_, '_, '_> {
         loaded.map_err(|refusal| obstacle(format!("the line is refused: {refusal}")))
     }
 
-    /// Plays histories with a line that replies the command's outcome, to learn what the script
-    /// replies then.
-    fn probe(&mut self, histories: &[History]) -> Result<Vec<(i64, Answer)>> {
-        let (ours, candidate) = (self.line(&self.candidate.probe())?, self.candidate);
-        let call = self.exam.call.clone();
-        let mut seen: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
-        self.play(histories, &ours, &mut |step, yours, ours| {
-            let values = &step.values;
+    /// What the script replies where the command answers each outcome.
+    fn answers(&self, replies: Vec<(usize, usize, Reply)>) -> Result<Vec<(i64, Answer)>> {
+        let (call, act) = (&self.exam.call, self.candidate.act);
+        let mut samples: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
+        for (history, step, reply) in replies {
+            let Reply::Int(outcome) = reply else { continue };
+            let values = &self.histories[history].steps[step].values;
+            let yours = &self.yours[history][step].seen;
             let number = |key: &Template| {
-                let text = yours.after.text(&key.text(&call, values));
-                Some((key.clone(), domain::integer::parse(text?)?))
+                let text = yours.after.text(&key.text(call, values))?;
+                Some((key.clone(), integer::parse(text)?))
             };
-            match ours {
-                Reply::Int(outcome) => {
-                    let units = candidate.units.as_ref().map(|units| units.text(&call, values));
-                    seen.entry(*outcome).or_default().push(Sample {
-                        reply: yours.reply.clone(),
-                        left: number(&candidate.act.key).map_or(0, |(_, left)| left),
-                        units: units.and_then(|units| domain::integer::parse(&units)).unwrap_or(1),
-                        values: values.clone(),
-                        numbers: candidate.act.keys().skip(1).filter_map(number).collect(),
-                    });
-                    None
-                }
-                refusal if yours.reply.is_error() && refusal.refuses() => None,
-                refusal => Some(format!("it replies {}, and the line {refusal}", yours.reply)),
-            }
-        })?;
-        let answers = seen.iter().map(|(outcome, samples)| {
-            let answer = answer(&call, *outcome, samples).map(|answer| (*outcome, answer));
+            let units = self.candidate.units.as_ref().map(|units| units.text(call, values));
+            samples.entry(outcome).or_default().push(Sample {
+                reply: yours.reply.clone(),
+                left: number(&act.key).map_or(0, |(_, left)| left),
+                units: units.and_then(|units| integer::parse(&units)).unwrap_or(1),
+                numbers: act.keys().skip(1).filter_map(number).collect(),
+            });
+        }
+        let answers = samples.iter().map(|(outcome, samples)| {
+            let answer = answer(*outcome, samples).map(|answer| (*outcome, answer));
             answer.ok_or_else(|| {
                 let replies = samples.iter().map(|one| &one.reply).sorted().dedup().take(3);
-                let text = format!(
+                obstacle(format!(
                     "its replies have no rule that a line could follow: {} where the command \
                      answers {outcome}",
                     replies.format(", ")
-                );
-                obstacle(text)
+                ))
             })
         });
         answers.collect()
     }
 
-    /// Plays histories on both sides.
-    fn play(&mut self, histories: &[History], ours: &str, judge: Judge<'_>) -> Result<Compared> {
+    /// Compares the script with a line, in all histories; or in those that show how replies follow
+    /// from outcomes, with a line that replies the outcome.
+    fn compared(&mut self, ours: &str, by_outcome: bool) -> Result<Compared> {
         let mut compared = Compared { call: self.exam.call.to_string(), ..Compared::default() };
-        for history in histories {
+        for (at, history) in self.histories.iter().enumerate() {
+            let Examination { bench, call, marked, .. } = &mut *self.exam;
+            if self.yours.len() == at {
+                self.yours.push(play(&mut bench.plain, call, marked, history)?);
+            }
+            if by_outcome && !history.is_probe() {
+                continue;
+            }
             compared.histories += 1;
             compared.about.insert(history.about);
-            let mut again = 0..3;
-            loop {
-                let began = Instant::now();
-                match self.history(history, ours, judge, &mut compared)? {
-                    None => break,
-                    // Where the machine stood still between the two sides, times to live differ.
-                    Some(_) if began.elapsed() > STILL && again.next().is_some() => {}
-                    Some(text) => bail!(Difference { text, is_shown: true }),
-                }
-            }
+            let ours = play(&mut bench.module, call, ours, history)?;
+            self.played = compared.calls;
+            self.history(at, &ours, by_outcome, &mut compared)?;
+            self.played = compared.calls;
         }
         Ok(compared)
     }
 
-    /// Plays one history, and says where the two sides differ.
+    /// Compares one history, up to a difference that may be.
     fn history(
-        &mut self,
-        history: &History,
-        ours: &str,
-        judge: Judge<'_>,
+        &self,
+        at: usize,
+        ours: &[Turn],
+        by_outcome: bool,
         compared: &mut Compared,
-    ) -> Result<Option<String>> {
-        let mut said = Vec::new();
-        self.exam.bench.plain.begin(&[])?;
-        self.exam.bench.module.begin(&[])?;
-        for step in &history.steps {
+    ) -> Result<()> {
+        let (history, mut said) = (&self.histories[at], Vec::new());
+        for (number, (step, (yours, ours))) in
+            history.steps.iter().zip(self.yours[at].iter().zip(ours)).enumerate()
+        {
             compared.calls += 1;
-            self.played = compared.calls;
             said.extend(step.before.iter().map(|words| shown(words)));
             said.push(shown(&self.exam.call.words("{sha}", &step.values)));
-            let (call, bench) = (&self.exam.call, &mut *self.exam.bench);
-            bench.plain.send(&step.before)?;
-            bench.module.send(&step.before)?;
-            let is_strict = history.rigor == Rigor::Same;
-            let before = if is_strict { None } else { Some(bench.plain.keys()?) };
-            let yours = bench.plain.run(&call.words(&self.exam.marked, &step.values))?;
-            let ours = bench.module.run(&call.words(ours, &step.values))?;
-            let beside = self.beside(&yours, &step.values);
+            let beside = self.beside(&yours.seen, &step.values);
             if let Some(what) = beside.filter(|_| history.rigor != Rigor::Odd) {
                 bail!(obstacle(what));
             }
-            let what = self.different(&yours, &ours);
-            let what = what.or_else(|| judge(step, &yours, &ours.reply));
-            let is_same = |seen: &Seen| {
-                before.as_ref().is_some_and(|before| seen.after.difference(before).is_none())
-            };
-            let (refused, fails) = (ours.reply.refuses() && is_same(&ours), yours.reply.is_error());
+            let what = different(&yours.seen, &ours.seen, by_outcome);
+            let (refuses, fails) = (ours.seen.reply.refuses(), yours.seen.reply.is_error());
             let may_differ = match history.rigor {
                 Rigor::Same => false,
                 Rigor::Known => true,
-                Rigor::MayRefuse => refused && (fails || is_same(&yours)),
-                Rigor::Odd => refused || fails,
+                Rigor::MayRefuse => refuses && ours.is_still && (fails || yours.is_still),
+                Rigor::Odd => refuses && ours.is_still || fails,
             };
             match what {
                 Some(what) if !may_differ => {
                     let last = said.split_off(said.len().saturating_sub(6)).join("; ");
-                    return Ok(Some(format!("{}: after {last}: {what}", history.about)));
+                    let text = format!("{}: after {last}: {what}", history.about);
+                    bail!(Difference { text, is_shown: true });
                 }
                 // What is only reached where the line is known to differ was not compared.
                 Some(_) if history.rigor == Rigor::Known => {}
-                _ => compared.parts.extend(yours.parts),
+                _ => compared.parts.extend(&yours.seen.parts),
             }
+            compared.replies.push((at, number, ours.seen.reply.clone()));
             if what.is_some() {
                 compared.not_the_same.insert(history.about);
                 break;
             }
         }
-        Ok(None)
-    }
-
-    /// How keys or messages differ.
-    fn different(&self, yours: &Seen, ours: &Seen) -> Option<String> {
-        if let Some(keys) = yours.after.difference(&ours.after) {
-            return Some(format!("the keys differ, {keys}"));
-        }
-        let [sent, told] = [yours, ours].map(|seen| {
-            let sent = seen.calls.iter().filter(|call| call.publishes());
-            sent.map(|call| &call.words).collect_vec()
-        });
-        (sent != told).then(|| "they publish different messages".to_owned())
+        Ok(())
     }
 
     /// What the script does that the line has no part in: it gets another key, or looks at one of
@@ -388,4 +368,25 @@ impl Comparison<'_, '_, '_> {
         }
         None
     }
+}
+
+/// How keys, messages or replies differ.
+fn different(yours: &Seen, ours: &Seen, by_outcome: bool) -> Option<String> {
+    if let Some(keys) = yours.after.difference(&ours.after) {
+        return Some(format!("the keys differ, {keys}"));
+    }
+    let [sent, told] = [yours, ours].map(|seen| {
+        let sent = seen.calls.iter().filter(|call| call.publishes());
+        sent.map(|call| &call.words).collect_vec()
+    });
+    if sent != told {
+        return Some("they publish different messages".to_owned());
+    }
+    let (yours, ours) = (&yours.reply, &ours.reply);
+    let is_same = match ours {
+        Reply::Int(_) if by_outcome => true,
+        _ if by_outcome => yours.is_error() && ours.refuses(),
+        _ => yours.is_like(ours),
+    };
+    (!is_same).then(|| format!("it replies {yours}, and the line {ours}"))
 }

@@ -6,82 +6,24 @@ use anyhow::{Context, Result};
 use itertools::Itertools;
 use regex::Regex;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
-use serde::Serialize;
 
-use crate::act::{Act, Deed};
-use crate::bench::{Bench, shown, shown_all};
 use crate::call::{Call, Role};
 use crate::candidates::candidates;
-use crate::compare::{Replacement, replacements};
-use crate::examination::{Examination, setup};
+use crate::compare::replacement;
+use crate::examination::{Bench, Examination, setup, shown, shown_all};
 use crate::harm::{of_failure, of_fault, of_locks};
 use crate::history::histories;
-use crate::keyspace::Kind;
-use crate::learn::{Learned, learn};
+use crate::learn::{Act, Deed, Learned, learn};
 use crate::lua::Lua;
 use crate::reply::Reply;
+use crate::report::{Report, Verdict};
 use crate::sales::of_sale;
-use crate::session::Session;
 use crate::source::{Source, quoted_path};
 use crate::template::{Part, Slot, Template};
 
-/// What is said of a script.
-#[derive(Clone, Default, Serialize)]
-pub struct Report {
-    pub file: String,
-    /// The path of a file with the text that was examined, for a shell.
-    #[serde(skip)]
-    pub path: String,
-    /// Of the text that was examined; empty if the server can't compile it.
-    pub sha1: String,
-    pub session: Option<Session>,
-    pub replacements: Vec<Replacement>,
-    /// Lines to complete, which would help.
-    pub asks: Vec<String>,
-    /// What was seen.
-    pub seen: Vec<String>,
-}
-
-/// The gravest verdict of many decides about the exit code: the last of these.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    Replaceable,
-    Undecided,
-    Broken,
-}
-
-impl Report {
-    pub fn new(source: &Source) -> Self {
-        let (file, path) = (source.name.clone(), quoted_path(&source.path));
-        Self { file, path, ..Self::default() }
-    }
-
-    pub fn verdict(&self) -> Verdict {
-        match (&self.session, self.replacements.is_empty()) {
-            (Some(_), _) => Verdict::Broken,
-            (None, false) => Verdict::Replaceable,
-            (None, true) => Verdict::Undecided,
-        }
-    }
-
-    fn saw(&mut self, text: impl Into<String>) {
-        self.seen.push(text.into());
-    }
-
-    fn with(mut self, text: impl Into<String>) -> Self {
-        self.saw(text);
-        self
-    }
-}
-
-/// The mark that some editors put before a text, which no server takes.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> Result<Report> {
     let mut said = Report::new(source);
-    let text = source.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&source.text);
-    if text.len() < source.text.len() {
+    if source.is_marked {
         said.saw(
             "It begins with a byte order mark, which no server compiles and many clients strip; \
              the text without it was examined.",
@@ -93,17 +35,15 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
              gets another text: examine that.",
         ));
     }
-    let mut said = examined(bench, source, text, told, said)?;
-    let is_named = said.session.is_some() || !said.asks.is_empty();
-    if is_named && (source.is_inside || text.len() < source.text.len()) {
+    let mut said = examined(bench, source, told, said)?;
+    let is_named = said.session.is_some() || said.ask.is_some();
+    if is_named && (source.is_inside || source.is_marked) {
         // No file has this text, so one is made that a shell can read.
         let file = tempfile::Builder::new().prefix("seckill-doctor-").suffix(".lua").tempfile()?;
-        fs::write(file.path(), text)?;
+        fs::write(file.path(), &source.text)?;
         let (_, path) = file.keep().context("a copy of the script")?;
         let path = quoted_path(&path);
-        for ask in &mut said.asks {
-            *ask = ask.replace(&said.path, &path);
-        }
+        said.ask = said.ask.map(|ask| ask.replace(&said.path, &path));
         said.path = path;
     }
     Ok(said)
@@ -112,21 +52,20 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
 fn examined(
     bench: &mut Bench<'_>,
     source: &Source,
-    text: &[u8],
     told: Option<&Call>,
     mut said: Report,
 ) -> Result<Report> {
-    let readable = String::from_utf8_lossy(text);
+    let readable = String::from_utf8_lossy(&source.text);
     if readable.contains(".register_function") {
         return Ok(said.with(
             "It is a library of functions: FUNCTION LOAD takes it and FCALL calls it, and \
              seckill.scripts replaces no FCALL. Examine the body of a function as a script.",
         ));
     }
-    let sha = match bench.plain.load(text)? {
+    let sha = match bench.plain.load(&source.text)? {
         Ok(sha) => sha,
         Err(refusal) => {
-            let why = source.error(&refusal);
+            let why = sanitize(&refusal.text());
             return Ok(
                 said.with(format!("The server does not compile it, so it was not run: {why}."))
             );
@@ -146,23 +85,34 @@ fn examined(
             "The server that it was run on has no command {name}: name one that has it by --server."
         )));
     }
-    let usual = [Call::usual(&lua, false), Call::usual(&lua, true)];
+    let usual = [false, true].map(|has_numbers| Call::usual(&lua, has_numbers));
+    let computes = lua.computes;
+    let calls = told.into_iter().chain(usual.iter().filter(|_| !computes)).dedup();
     // With other values than those that were told a harm may be none.
-    let is_harmless = told.is_some_and(|call| call.loosened() != *call);
-    let calls = told.map(|call| [call.loosened(), call.clone()]);
-    let calls = calls.into_iter().chain((!lua.computes).then(|| usual.clone()));
-    let mut exam = Examination { bench, source, text, sha, marked, lua, call: usual[0].clone() };
+    let is_free = !told.is_some_and(Call::has_constants);
+    let first = usual[0].clone();
+    let mut exam = Examination { bench, source, sha, marked, lua, call: first.clone() };
     // What the call that was told has shown goes before what others have.
-    let mut first: Option<Report> = None;
-    for calls in calls {
+    let mut shown: Option<(bool, Report)> = None;
+    for (number, call) in calls.enumerate() {
         let mut one = said.clone();
-        if exam.judged(&calls, is_harmless, &mut one)? || one.verdict() != Verdict::Undecided {
+        exam.call = call.clone();
+        let learned = learn(&mut exam)?;
+        let is_end = exam.judged(&learned, is_free || number == 0, &mut one)?;
+        if is_end || one.verdict() != Verdict::Undecided {
             return Ok(one);
         }
-        first.get_or_insert(one);
+        let does = !learned.acts.is_empty();
+        if shown.as_ref().is_none_or(|(is_best, _)| does && !is_best) {
+            shown = Some((call.is_told || does, one));
+        }
+        if does && !call.is_told {
+            break;
+        }
     }
-    Ok(first.unwrap_or_else(|| {
-        said.asks.push(ask(&usual[0], &said.path));
+    let shown = shown.map(|(_, report)| report);
+    Ok(shown.unwrap_or_else(|| {
+        said.ask = Some(ask(&first, &said.path));
         said.with("It takes a number of keys or arguments that its text does not show.")
     }))
 }
@@ -192,56 +142,28 @@ fn ask(call: &Call, path: &str) -> String {
 }
 
 impl Examination<'_, '_> {
-    /// With the first of these calls that does something. Of a call that was told, only the values
-    /// that were told show a harm. Whether a line was seen to differ.
-    fn judged(&mut self, calls: &[Call; 2], is_harmless: bool, said: &mut Report) -> Result<bool> {
-        let [loose, told] = calls;
-        let is_loosened = told.is_told && loose != told;
-        if is_loosened {
-            let learned = self.learned(std::slice::from_ref(told))?;
-            said.session = self.harm(&learned)?;
-            if said.session.is_some() {
-                return Ok(false);
-            }
-        }
-        let learned = self.learned(calls)?;
-        let is_as_told = if told.is_told { self.call == *told } else { !is_harmless };
-        if is_as_told {
-            said.session = self.harm(&learned)?;
+    /// Looks for a harm, and then for a line; whether a line was seen to differ.
+    fn judged(&mut self, learned: &Learned, may_harm: bool, said: &mut Report) -> Result<bool> {
+        if may_harm {
+            said.session = match learned.sale() {
+                Some(sale) => of_sale(self, sale)?,
+                None => match of_failure(self, learned)? {
+                    None => of_locks(self, learned)?,
+                    failure => failure,
+                },
+            };
         }
         if said.session.is_some() {
             return Ok(false);
         }
-        let is_shown = self.replaced(&learned, said)?;
-        if said.replacements.is_empty() && learned.sale().is_none() {
-            said.session = of_fault(self, &learned)?;
+        let is_shown = self.replaced(learned, said)?;
+        if said.replacement.is_none() && learned.sale().is_none() {
+            said.session = of_fault(self, learned)?;
         }
         if said.verdict() == Verdict::Undecided {
-            self.undecided(&learned, said);
+            self.undecided(learned, said);
         }
         Ok(is_shown)
-    }
-
-    fn learned(&mut self, calls: &[Call]) -> Result<Learned> {
-        let mut first = None;
-        for call in calls.iter().dedup() {
-            self.call = call.clone();
-            let learned = learn(self)?;
-            if !learned.acts.is_empty() {
-                return Ok(learned);
-            }
-            first = first.or(Some(learned));
-        }
-        self.call.clone_from(&calls[0]);
-        Ok(first.unwrap_or_default())
-    }
-
-    fn harm(&mut self, learned: &Learned) -> Result<Option<Session>> {
-        if let Some(sale) = learned.sale() {
-            return of_sale(self, sale);
-        }
-        let failed = of_failure(self, learned)?;
-        if failed.is_some() { Ok(failed) } else { of_locks(self, learned) }
     }
 
     /// Looks for a line; whether one was seen to differ.
@@ -260,19 +182,20 @@ impl Examination<'_, '_> {
             }
             let candidates = candidates(act, self.spare_order(), &self.lua.casts);
             let histories = histories(&self.call, &self.lua, act);
-            let (found, nearest) = replacements(self, &candidates, &histories)?;
-            said.replacements = found;
-            if !said.replacements.is_empty() {
-                break;
-            }
-            let name = candidates.first().map(|one| one.name).unwrap_or_default();
-            if let Some(difference) = nearest {
-                is_shown |= difference.is_shown;
-                let what = match difference.is_shown {
-                    true => "It differs from a line of",
-                    false => "No line of",
-                };
-                said.saw(format!("{what} {name}: {difference}."));
+            match replacement(self, &candidates, &histories)? {
+                Ok(found) => {
+                    said.replacement = Some(found);
+                    break;
+                }
+                Err(difference) => {
+                    is_shown |= difference.is_shown;
+                    let name = candidates.first().map(|one| one.name).unwrap_or_default();
+                    let what = match difference.is_shown {
+                        true => "It differs from a line of",
+                        false => "No line of",
+                    };
+                    said.saw(format!("{what} {name}: {difference}."));
+                }
             }
             self.call.clone_from(&unknown);
         }
@@ -297,7 +220,7 @@ impl Examination<'_, '_> {
             let setup = shown_all(&setup(&run.plants));
             let calls = run.seen.calls.iter().take(8).map(|call| shown(&call.words)).join("; ");
             let reply = match &run.seen.reply {
-                error @ Reply::Error(..) => format!("failed: {}", self.source.error(error)),
+                Reply::Error(text) => format!("failed: {}", sanitize(text)),
                 reply => format!("replied {reply}"),
             };
             said.saw(match setup.is_empty() {
@@ -312,38 +235,39 @@ impl Examination<'_, '_> {
                 its place."
             }
         });
-        let text = String::from_utf8_lossy(self.text);
-        if (learned.sale().is_some() || self.source.is_of_stock()) && has_window(&text) {
+        let text = String::from_utf8_lossy(&self.source.text);
+        if has_window(&text) {
             said.saw(
                 "It looks at a begin and an end, as managed vouchers do, which have units, a \
                  limit and order ids, too: SECKILL.CREATE makes one, SECKILL.TRY sells it.",
             );
         }
         if !self.call.is_told {
-            if text.contains("cjson.decode") {
-                said.saw(r#"It decodes JSON: pass what it gets, without spaces, as {"id":1}."#);
-            }
-            said.asks.push(ask(&self.call, &said.path));
+            said.ask = Some(ask(&self.call, &said.path));
         }
     }
 
     fn shown(&self, template: &Template) -> String {
         let of = |part: &Part<Slot>| match part {
             Part::Text(text) => sanitize_bytes(text),
-            Part::Place(slot) | Part::Number(slot) => match self.call.word(*slot) {
-                Some(word) if word.only().is_some() => word.to_string(),
-                _ => slot.to_string(),
-            },
+            Part::Place(slot) | Part::Number(slot) | Part::Thousandfold(slot) => {
+                match self.call.word(*slot) {
+                    Some(word) if word.only().is_some() => word.to_string(),
+                    _ => slot.to_string(),
+                }
+            }
         };
         template.0.iter().map(of).collect()
     }
 }
 
-/// Whether a script has words for a begin and an end.
+/// Whether a script has words for a begin, an end and a stock.
 fn has_window(text: &str) -> bool {
     const BEGIN: &str = r"(?i)begin|start|\bfrom|\x{5f00}\x{59cb}";
     const END: &str = r#"\bend[_A-Z]|\bend(time|at|ts)\b|(_e|E)nd([_A-Z'"]|\b)|'end'|(?i)deadline"#;
-    [BEGIN, END].iter().all(|words| Regex::new(words).is_ok_and(|words| words.is_match(text)))
+    const STOCK: &str = r"(?i)stock|inventory|sku|voucher|coupon|ticket|sale|goods|left|\x{5e93}";
+    let has = |words: &&str| Regex::new(words).is_ok_and(|words| words.is_match(text));
+    [BEGIN, END, STOCK].iter().all(has)
 }
 
 /// What no command does.
@@ -352,13 +276,6 @@ fn obstacle(sale: &Act) -> Option<String> {
     let is_cut = |word: &[u8]| CUTS.iter().any(|cut| word.eq_ignore_ascii_case(cut.as_bytes()));
     let by_user = |(buyers, user): &(Template, Slot)| buyers.places().any(|slot| slot == *user);
     Some(match sale {
-        _ if sale.kind != Kind::Text => {
-            "The stock is in a field of a hash: no command takes it from there.".to_owned()
-        }
-        _ if !sale.needs.is_empty() => {
-            let needs = shown_all(&sale.needs);
-            format!("It did so only after {needs}: no command looks at that.")
-        }
         _ if sale.extras.iter().flatten().filter_map(Template::constant).any(is_cut) => {
             "It cuts old entries off a stream: an order that is not read in time is lost. No \
              command does that."

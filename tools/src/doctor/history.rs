@@ -1,15 +1,14 @@
-//! The histories in which a script and what replaces it are compared: what is in the keys, and
-//! which calls follow.
+//! The histories in which a script and what replaces it are compared: ids as shops have them,
+//! amounts, leases and the constants of the script; what is in the keys, and which calls follow.
 
 use domain::integer;
 use fastrand::Rng;
 use itertools::Itertools;
 
-use crate::act::{Act, Deed};
 use crate::call::{Call, Role, Values};
 use crate::keyspace::{Cell, planted};
+use crate::learn::{Act, Deed};
 use crate::lua::Lua;
-use crate::passed::{IDS, Ids, UNITS, numbers, values, vary, words};
 use crate::reply::Words;
 use crate::template::Template;
 
@@ -45,36 +44,66 @@ pub struct History {
 impl History {
     /// Whether it is one of those that show how replies follow from outcomes.
     pub fn is_probe(&self) -> bool {
-        let is_long = ["constant", "1 to 20", "2^53"].iter().any(|word| self.about.contains(word));
+        let is_long = ["constant", "1 to 20"].iter().any(|word| self.about.contains(word));
         self.rigor == Rigor::Same && !is_long
     }
 }
 
 const STOCKS: [i64; 15] = [0, 1, 2, 3, 4, 5, 9, 10, 11, 15, 20, 99, 100, 101, 1000];
 
+const UNITS: [i64; 8] = [1, 2, 3, 5, 9, 10, 11, 20];
+
+/// Leases in ms, from some seconds on, so that none ends meanwhile, up to a day.
+const LEASES: [i64; 7] = [20_000, 30_000, 45_000, 80_000, 800_000, 5_000_000, 80_000_000];
+
+/// Numbers, and times, that an argument of unknown meaning may be.
+const USUAL: [i64; 9] = [1, 2, 3, 5, 60, 300, 86_400, 1_750_000_000, 1_750_000_000_000];
+
 /// Of how many keys each combination gets a time to live.
 const KEYS_MAX: usize = 4;
 
-/// How many steps that do not depend on each other are one history.
-const STEPS_MAX: usize = 10;
+/// Ids as shops have them.
+#[derive(Clone, Copy)]
+enum Ids {
+    Small,
+    Snowflake,
+    Uuid,
+    Odd,
+}
+
+const IDS: [Ids; 4] = [Ids::Small, Ids::Snowflake, Ids::Uuid, Ids::Odd];
+
+fn id(ids: Ids, kind: u64, number: u64) -> Vec<u8> {
+    match ids {
+        Ids::Small => (kind * 1000 + number + 1).to_string().into_bytes(),
+        // Neighbours beyond 2^53: as numbers they would be one.
+        Ids::Snowflake => {
+            (1_782_938_471_625_347_073 + kind * 1_000_000 + number).to_string().into()
+        }
+        Ids::Uuid => format!("{kind:08x}-9b1d-4e2f-a5c6-{number:012x}").into_bytes(),
+        // Two neighbours differ by the case of a letter.
+        Ids::Odd => {
+            let letter = if number.is_multiple_of(2) { 'a' } else { 'A' };
+            let text = format!("{letter}{kind}\u{e9} \"{}'\\", number / 2);
+            [text.as_bytes(), b"\xff\n%s"].concat()
+        }
+    }
+}
 
 /// All histories of one call.
 pub fn histories(call: &Call, lua: &Lua, act: &Act) -> Vec<History> {
-    let mut writer = Writer { call, lua, act, all: Vec::new() };
+    let small = lua.numbers.iter().filter(|n| n.abs() < 1 << 40);
+    let near = small.flat_map(|n| [n - 1, *n, n + 1]).filter(|n| *n >= 0);
+    let numbers = near.dedup().take(40).collect();
+    let mut writer = Writer { call, lua, act, numbers, all: Vec::new() };
     if act.deed == Deed::Sell {
         writer.missing();
         writer.sold_out();
         writer.amounts();
         writer.expiring();
     }
-    if act.is_of_stock() {
-        writer.constants();
-    }
-    let mut rng = Rng::with_seed(44);
-    IDS.into_iter().for_each(|ids| writer.random(ids, &mut rng));
-    if !act.is_of_stock() {
-        writer.constants();
-    }
+    writer.random();
+    writer.constants();
     writer.odd();
     writer.damaged();
     writer.all
@@ -84,11 +113,9 @@ struct Writer<'a> {
     call: &'a Call,
     lua: &'a Lua,
     act: &'a Act,
+    /// Constants of the script, and their neighbours.
+    numbers: Vec<i64>,
     all: Vec<History>,
-}
-
-fn step(before: Vec<Words>, values: Values) -> Step {
-    Step { before, values }
 }
 
 fn command<const N: usize>(words: [&[u8]; N]) -> Words {
@@ -100,28 +127,53 @@ impl Writer<'_> {
         self.all.push(History { about, rigor: Rigor::Same, steps });
     }
 
-    /// A step that does not depend on others.
-    fn add_one(&mut self, about: &'static str, rigor: Rigor, step: Step) {
-        match self.all.last_mut() {
-            Some(last)
-                if last.about == about && rigor == Rigor::Same && last.steps.len() < STEPS_MAX =>
-            {
-                last.steps.push(step);
-            }
-            _ => self.all.push(History { about, rigor, steps: vec![step] }),
-        }
+    /// A history of one step.
+    fn add_one(&mut self, about: &'static str, rigor: Rigor, before: Vec<Words>, values: &Values) {
+        let steps = vec![Step { before, values: values.clone() }];
+        self.all.push(History { about, rigor, steps });
     }
 
+    /// The values of a call: of user `user`, with the order `order`.
     fn values(&self, ids: Ids, voucher: u64, user: u64, order: u64) -> Values {
-        values(self.call, ids, voucher, user, order)
+        let value = |role: Role| match role {
+            Role::Voucher => id(ids, 0, voucher + 6),
+            Role::User => id(ids, 1, user),
+            Role::Order => id(ids, 2, order),
+            Role::Token => id(ids, 3, user),
+            Role::Request => id(ids, 4, order),
+            Role::Lock => [b"lock:".to_vec(), id(ids, 5, voucher)].concat(),
+            Role::Units => b"1".to_vec(),
+            Role::Lease => b"40000".to_vec(),
+            Role::Other(_) => b"90000".to_vec(),
+        };
+        self.call.roles().into_iter().map(|role| (role, value(role))).collect()
+    }
+
+    /// Other amounts, leases and numbers for the roles that are no ids.
+    fn vary(&self, values: &mut Values, rng: &mut Rng) {
+        let in_seconds = self.act.lease.as_ref().is_some_and(|own| own.1);
+        let unit = if in_seconds { 1000 } else { 1 };
+        let range = 10_000 / unit..80_000_000 / unit;
+        let near = self.numbers.iter().copied().filter(|number| range.contains(number));
+        let leases = LEASES.into_iter().map(|lease| lease / unit).chain(near).collect_vec();
+        let units = UNITS[rng.usize(..UNITS.len())];
+        let lease = leases[rng.usize(..leases.len())];
+        let usual = [&USUAL[..], &self.numbers].concat();
+        for (role, value) in values {
+            let number = match role {
+                Role::Units => units,
+                Role::Lease => lease,
+                Role::Other(_) if self.act.deed == Deed::Return => units,
+                Role::Other(_) if !self.act.is_of_stock() => lease,
+                Role::Other(_) => usual[rng.usize(..usual.len())],
+                _ => continue,
+            };
+            *value = number.to_string().into_bytes();
+        }
     }
 
     fn text(&self, template: &Template, values: &Values) -> Vec<u8> {
         template.text(self.call, values)
-    }
-
-    fn key(&self, values: &Values) -> Vec<u8> {
-        self.text(&self.act.key, values)
     }
 
     fn keys(&self, values: &Values) -> Words {
@@ -129,67 +181,64 @@ impl Writer<'_> {
     }
 
     fn stock(&self, values: &Values, number: impl ToString) -> Words {
-        let (key, item) = (self.key(values), self.text(&self.act.item, values));
+        let [key, item] = [&self.act.key, &self.act.item].map(|own| self.text(own, values));
         planted(&Cell { key, kind: self.act.kind, item }, number.to_string().as_bytes())
     }
 
+    fn gone(&self, values: &Values) -> Words {
+        command([b"DEL", &self.text(&self.act.key, values)])
+    }
+
     fn held(&self, values: &Values, holder: &[u8], ends: bool) -> Words {
-        let mut words = command([b"SET", &self.key(values), holder]);
+        let mut words = command([b"SET", &self.text(&self.act.key, values), holder]);
         words.extend(ends.then(|| command([b"PX", b"500000"])).into_iter().flatten());
         words
     }
 
-    /// What the call usually finds: units, or its own lock.
-    fn usual(&self, values: &Values) -> Words {
-        match &self.act.token {
-            Some(token) => self.held(values, &self.text(token, values), true),
-            None => self.stock(values, 5),
-        }
-    }
-
-    /// Units, the same again, and none; or a lock of another, its own, and none.
+    /// Units, the same again, and none; or its own lock, that of another, and none.
     fn states(&self, values: &Values) -> [Vec<Words>; 3] {
-        match self.act.token {
-            Some(_) => {
-                let gone = command([b"DEL", &self.key(values)]);
-                [self.held(values, b"another", true), self.usual(values), gone].map(|one| vec![one])
+        match &self.act.token {
+            Some(token) => {
+                let own = self.held(values, &self.text(token, values), true);
+                let other = self.held(values, b"another", true);
+                [vec![own], vec![other], vec![self.gone(values)]]
             }
             None => [vec![self.stock(values, 7)], Vec::new(), vec![self.stock(values, 0)]],
         }
     }
 
-    fn random(&mut self, ids: Ids, rng: &mut Rng) {
-        let numbers = numbers(self.lua);
+    fn random(&mut self) {
         let is_of_stock = self.act.is_of_stock();
         let (users, about) = match is_of_stock {
             true => (6, "random calls on two vouchers"),
             false => (3, "locks that are free, held, and held by others, with and without an end"),
         };
-        let one = |order| {
-            let (voucher, user) = (rng.u64(..2), rng.u64(..users));
-            let mut values = self.values(ids, voucher, user, order);
-            vary(&mut values, self.act, &numbers, rng);
-            let key = self.key(&values);
-            let own = self.act.token.as_ref().map(|token| self.text(token, &values));
-            let own = own.unwrap_or_default();
-            let before = match (rng.u32(..8), is_of_stock) {
-                (0, _) => Some(command([b"DEL", &key])),
-                (1 | 2, true) => Some(self.stock(&values, STOCKS[rng.usize(..STOCKS.len())])),
-                (3, true) if self.act.deed == Deed::Return => {
-                    Some(command([b"PEXPIRE", &key, b"600000"]))
-                }
-                (1, false) => Some(self.held(&values, &own, true)),
-                (2, false) => Some(self.held(&values, &own, false)),
-                (3, false) => Some(self.held(&values, &[&*own, b"0"].concat(), true)),
-                (4, false) => Some(self.held(&values, &[b"0", &*own].concat(), false)),
-                (5, false) => Some(self.held(&values, b"", false)),
-                (6, false) => Some(self.held(&values, &own.to_ascii_uppercase(), true)),
-                _ => None,
-            };
-            step(before.into_iter().collect(), values)
-        };
-        let steps = (0..40).map(one).collect();
-        self.add(about, steps);
+        let mut rng = Rng::with_seed(44);
+        for ids in IDS {
+            let mut steps = Vec::new();
+            for order in 0..40 {
+                let mut values = self.values(ids, rng.u64(..2), rng.u64(..users), order);
+                self.vary(&mut values, &mut rng);
+                let own = self.act.token.as_ref().map(|token| self.text(token, &values));
+                let own = own.unwrap_or_default();
+                let before = match (rng.u32(..8), is_of_stock) {
+                    (0, _) => Some(self.gone(&values)),
+                    (1 | 2, true) => Some(self.stock(&values, STOCKS[rng.usize(..STOCKS.len())])),
+                    (3, true) if self.act.deed == Deed::Return => {
+                        Some(command([b"PEXPIRE", &self.text(&self.act.key, &values), b"600000"]))
+                    }
+                    (1, false) => Some(self.held(&values, &own, true)),
+                    (2, false) => Some(self.held(&values, &own, false)),
+                    (3, false) => Some(self.held(&values, &[&*own, b"0"].concat(), true)),
+                    (4, false) => Some(self.held(&values, &[b"0", &*own].concat(), false)),
+                    (5, false) => Some(self.held(&values, b"", false)),
+                    (6, false) => Some(self.held(&values, &own.to_ascii_uppercase(), true)),
+                    _ => None,
+                };
+                steps.push(Step { before: before.into_iter().collect(), values });
+            }
+            self.add(about, steps);
+        }
     }
 
     /// Calls of users, each with the number of its order, for one voucher with this stock.
@@ -199,7 +248,8 @@ impl Writer<'_> {
         stock: i64,
         calls: impl IntoIterator<Item = (u64, u64)>,
     ) -> Vec<Step> {
-        let one = |(user, order)| step(Vec::new(), self.values(ids, 1, user, order));
+        let values = |(user, order)| self.values(ids, 1, user, order);
+        let one = |call| Step { before: Vec::new(), values: values(call) };
         let mut steps = calls.into_iter().map(one).collect_vec();
         steps[0].before = vec![self.stock(&steps[0].values, stock)];
         steps
@@ -217,14 +267,14 @@ impl Writer<'_> {
     }
 
     fn amounts(&mut self) {
-        let numbers = numbers(self.lua).into_iter().filter(|n| *n > 0);
+        const ABOUT: &str = "units 1 to 20 of stocks with one to four digits";
         let has_units = self.call.roles().contains(&Role::Units);
+        let numbers = self.numbers.iter().copied().filter(|n| *n > 0);
         let units = UNITS.into_iter().chain(numbers).filter(|_| has_units).collect_vec();
         for ((stock, units), at) in STOCKS.into_iter().cartesian_product(units).zip(0..) {
             let mut values = self.values(IDS[at as usize % 3], 1, at, at);
             values.insert(Role::Units, units.to_string().into_bytes());
-            let step = step(vec![self.stock(&values, stock)], values);
-            self.add_one("units 1 to 20 of stocks with one to four digits", Rigor::Same, step);
+            self.add_one(ABOUT, Rigor::Same, vec![self.stock(&values, stock)], &values);
         }
     }
 
@@ -237,9 +287,9 @@ impl Writer<'_> {
                     let user = self.text(&Template::place(*user), &values);
                     command([b"SADD", &self.text(buyers, &values), &user])
                 });
-                let gone = [self.stock(&values, 3), command([b"DEL", &self.key(&values)])];
+                let gone = [self.stock(&values, 3), self.gone(&values)];
                 let before = gone.into_iter().chain(buyers).filter(|_| has_bought).collect();
-                step(before, values)
+                Step { before, values }
             };
             let steps = (0..4).map(one).collect();
             self.add("a missing stock", steps);
@@ -266,53 +316,52 @@ impl Writer<'_> {
     /// are the same.
     fn constants(&mut self) {
         const ABOUT: &str = "each constant of the script as stock and as argument";
-        let of_stock = numbers(self.lua).into_iter().filter(|_| self.act.token.is_none());
+        let of_stock = self.numbers.clone().into_iter().filter(|_| self.act.token.is_none());
         for (at, number) in (0..).zip(of_stock) {
             let values = self.values(Ids::Small, 1, 2_000 + at, at);
-            self.add_one(ABOUT, Rigor::Same, step(vec![self.stock(&values, number)], values));
+            self.add_one(ABOUT, Rigor::Same, vec![self.stock(&values, number)], &values);
         }
         let is_amount = |role: &Role| matches!(role, Role::Units | Role::Lease);
         let roles = self.call.roles().into_iter().filter(|role| !is_amount(role)).collect_vec();
-        let words = words(self.lua);
+        // An order id of * is one that the module makes.
+        let is_word = |text: &&String| {
+            let is_command = self.lua.commands.contains(&text.to_uppercase());
+            (1..40).contains(&text.len()) && *text != "*" && !is_command
+        };
+        let texts = self.lua.texts.iter().filter(is_word).take(30).cloned();
+        let words = self.numbers.iter().map(ToString::to_string).chain(texts).collect_vec();
         for (role, (word, at)) in roles.iter().cartesian_product(words.iter().zip(0..)) {
             let mut values = self.values(Ids::Small, 1, 3_000 + at, at);
-            values.insert(*role, word.clone());
+            values.insert(*role, word.clone().into_bytes());
             // A word of the text may let a buyer in again, or without a stock.
-            let is_own = integer::parse(word).is_none_or(|n| self.lua.numbers.contains(&n));
+            let is_own =
+                integer::parse(word.as_bytes()).is_none_or(|n| self.lua.numbers.contains(&n));
             let is_many = self.act.token.is_some() || matches!(role, Role::Other(_)) && is_own;
             for before in self.states(&values).into_iter().take(if is_many { 3 } else { 1 }) {
-                self.add_one(ABOUT, Rigor::Same, step(before, values.clone()));
+                self.add_one(ABOUT, Rigor::Same, before, &values);
             }
         }
         for ((one, other), number) in roles.into_iter().tuple_combinations().zip(0..) {
             let mut values = self.values(Ids::Small, 1, 5_000 + number, number);
             values.insert(other, values[&one].clone());
             let [first, ..] = self.states(&values);
-            self.add_one(ABOUT, Rigor::Same, step(first, values));
+            self.add_one(ABOUT, Rigor::Same, first, &values);
         }
     }
 
-    /// Stocks and leases that are no usual ones.
+    /// Stocks that are no usual ones.
     fn odd(&mut self) {
         // Of a bare stock, -1 is unlimited.
         let negative = if self.act.buyers.is_some() { Rigor::Same } else { Rigor::Known };
         let texts = ["", "abc", "1.5", "5.0", " 5", "1e3", "99999999999999999999"];
-        let large = ["9007199254740993", "9223372036854775807"];
-        let mut values = self.values(Ids::Small, 1, 1, 1);
+        let values = self.values(Ids::Small, 1, 1, 1);
         for (about, rigor, stocks) in [
-            ("stocks beyond 2^53", Rigor::Same, &large[..]),
-            ("a stock of -1, which is unlimited for a command", negative, &["-1"]),
+            ("a stock of -1, which is unlimited for a command", negative, &["-1"][..]),
             ("a negative stock, which a command refuses", negative, &["-5"]),
             ("stocks that are no integers", Rigor::MayRefuse, &texts),
         ] {
             for stock in stocks.iter().filter(|_| self.act.is_of_stock()) {
-                self.add_one(about, rigor, step(vec![self.stock(&values, stock)], values.clone()));
-            }
-        }
-        if !self.act.is_of_stock() && values.insert(Role::Lease, b"90000000".to_vec()).is_some() {
-            for before in self.states(&values) {
-                let about = "a lease of more than a day, which a command refuses";
-                self.add_one(about, Rigor::Known, step(before, values.clone()));
+                self.add_one(about, rigor, vec![self.stock(&values, stock)], &values);
             }
         }
     }
@@ -321,7 +370,7 @@ impl Writer<'_> {
     /// usual call finds what it looks for.
     fn damaged(&mut self) {
         let usual = self.values(Ids::Small, 1, 1, 1);
-        let before = self.usual(&usual);
+        let [before, ..] = self.states(&usual);
         let member = self.call.args.first().map_or(b"1".to_vec(), |word| word.value(&usual));
         for key in &self.keys(&usual) {
             for words in [
@@ -332,16 +381,17 @@ impl Writer<'_> {
                 command([b"RPUSH", key, &member]),
                 command([b"XADD", key, b"*", b"a", b"b"]),
             ] {
-                let others = Some(before.clone()).filter(|words| words[1] != *key);
-                let step = step(others.into_iter().chain([words]).collect(), usual.clone());
-                self.add_one("keys of other types", Rigor::MayRefuse, step);
+                let others = before.iter().filter(|words| words[1] != *key).cloned();
+                let before = others.chain([words]).collect();
+                self.add_one("keys of other types", Rigor::MayRefuse, before, &usual);
             }
         }
         for role in self.call.roles() {
             for odd in ["", "0", "-1", "1.5", "abc", "1e2", " 1", "99999999999999999999"] {
                 let mut values = usual.clone();
                 values.insert(role, odd.into());
-                self.add_one("odd arguments", Rigor::Odd, step(vec![self.usual(&values)], values));
+                let [before, ..] = self.states(&values);
+                self.add_one("odd arguments", Rigor::Odd, before, &values);
             }
         }
     }

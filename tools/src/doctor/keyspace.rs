@@ -8,8 +8,8 @@ use domain::integer;
 use itertools::Itertools;
 use seckill_tools::sanitize::sanitize_bytes;
 
-use crate::client::Client;
 use crate::reply::{Reply, Words};
+use crate::server::Client;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {

@@ -69,11 +69,19 @@ impl Lua {
         let ast = full_moon::parse_fallible(text, LuaVersion::lua51()).into_result().ok()?;
         let tokens = in_order(ast.nodes(), |token| token.to_string());
         let mut lua = Self::default();
-        lua.read_tokens(&tokens.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut reads = lua.read_tokens(&tokens.iter().map(String::as_str).collect::<Vec<_>>());
         let mut conditions = Conditions::default();
         conditions.visit_ast(&ast);
+        for (local, slot) in conditions.locals {
+            let is_unused = tokens.iter().filter(|token| **token == local).count() == 1;
+            if let Some(at) = reads.iter().position(|own| is_unused && *own == slot) {
+                reads.remove(at);
+                lua.unused.push((slot, local));
+            }
+        }
+        lua.reads.extend(reads);
         let mut marks = Vec::new();
-        for (number, (from, to, line)) in conditions.0.into_iter().enumerate() {
+        for (number, (from, to, line)) in conditions.parts.into_iter().enumerate() {
             let part = text.get(from..to)?;
             lua.parts.push(Part { line, text: part.to_owned(), asks: asks(part, text) });
             // Where two begin or end at the same place, one is inside of the other.
@@ -95,8 +103,9 @@ impl Lua {
         Some(lua)
     }
 
-    fn read_tokens(&mut self, tokens: &[&str]) {
-        let unused = unused(tokens);
+    /// Returns each use of KEYS and ARGV.
+    fn read_tokens(&mut self, tokens: &[&str]) -> Vec<Slot> {
+        let mut reads = Vec::new();
         for (at, token) in tokens.iter().enumerate() {
             let (before, after) = (&tokens[..at], &tokens[at + 1..]);
             let is_field = matches!(before, [.., "." | ":"]);
@@ -120,10 +129,7 @@ impl Lua {
                     if matches!(before, [.., "tonumber", "("]) {
                         self.casts.insert(slot);
                     }
-                    match unused.iter().find(|(own, _)| *own == at) {
-                        Some((_, local)) => self.unused.push((slot, local.clone())),
-                        None => drop(self.reads.insert(slot)),
-                    }
+                    reads.push(slot);
                 }
                 // As a field, of a misspelt redis.
                 "redis" | "server" if !is_field => self.calls_redis = true,
@@ -135,6 +141,7 @@ impl Lua {
                 _ => {}
             }
         }
+        reads
     }
 }
 
@@ -150,39 +157,6 @@ fn in_order<T>(node: &impl Node, of: impl Fn(&full_moon::tokenizer::Token) -> T)
     let mut tokens: Vec<_> = node.tokens().map(|token| token.token()).collect();
     tokens.sort_by_key(|token| token.start_position().bytes());
     tokens.into_iter().map(of).collect()
-}
-
-/// Where KEYS and ARGV are only put into a local that is named nowhere else, and its name:
-/// `local user, order = ARGV[1], tonumber(ARGV[2])`.
-fn unused(tokens: &[&str]) -> Vec<(usize, String)> {
-    const OPERATORS: &str = " .. or and == ~= < <= > >= + - * / % ^ ";
-    let mut found = Vec::new();
-    for at in (0..tokens.len()).filter(|at| tokens[*at] == "local") {
-        let Some(equals) = tokens[at..].iter().position(|token| *token == "=") else { continue };
-        let (names, mut value) = (&tokens[at + 1..at + equals], at + equals + 1);
-        if names.iter().skip(1).step_by(2).any(|comma| *comma != ",") {
-            continue;
-        }
-        for name in names.iter().step_by(2) {
-            let is_number = tokens.get(value..value + 2) == Some(&["tonumber", "("]);
-            value += if is_number { 2 } else { 0 };
-            let Some(["KEYS" | "ARGV", "[", _, "]", rest @ ..]) = tokens.get(value..) else {
-                break;
-            };
-            let (own, len) = (value, if is_number { 5 } else { 4 });
-            value += len;
-            let next = rest.get(len - 4);
-            let is_once = tokens.iter().filter(|token| *token == name).count() == 1;
-            if is_once && next.is_none_or(|next| !OPERATORS.contains(&format!(" {next} "))) {
-                found.push((own, (*name).to_owned()));
-            }
-            if next != Some(&",") {
-                break;
-            }
-            value += 1;
-        }
-    }
-    found
 }
 
 /// The command whose answer alone a part looks at: whether it is nil, false or a failure.
@@ -211,9 +185,13 @@ fn asks(part: &str, text: &str) -> Option<(String, bool)> {
     Some((name.to_uppercase(), ["nil", "false"].contains(&value)))
 }
 
-/// The parts of conditions: where each begins and ends, and its line.
 #[derive(Default)]
-struct Conditions(BTreeSet<(usize, usize, usize)>);
+struct Conditions {
+    /// The parts of conditions: where each begins and ends, and its line.
+    parts: BTreeSet<(usize, usize, usize)>,
+    /// Locals that are one of KEYS or ARGV, or the number that is in it.
+    locals: Vec<(String, Slot)>,
+}
 
 impl Conditions {
     fn add(&mut self, condition: &Expression) {
@@ -233,7 +211,7 @@ impl Conditions {
                 let is_constant = tokens.len() == 1
                     && !matches!(condition, Expression::Var(_) | Expression::FunctionCall(_));
                 if !is_constant {
-                    self.0.insert((from.bytes(), to.bytes(), from.line()));
+                    self.parts.insert((from.bytes(), to.bytes(), from.line()));
                 }
             }
         }
@@ -241,6 +219,21 @@ impl Conditions {
 }
 
 impl Visitor for Conditions {
+    fn visit_local_assignment(&mut self, node: &ast::LocalAssignment) {
+        for (name, value) in node.names().iter().zip(node.expressions()) {
+            let value = in_order(value, |token| token.to_string());
+            let words: Vec<&str> = value.iter().map(String::as_str).collect();
+            let (["tonumber", "(", own @ .., ")"] | own) = words.as_slice();
+            let [kind, "[", number, "]"] = own else { continue };
+            let slot = match (*kind, number.parse()) {
+                ("KEYS", Ok(number)) => Slot::Key(number),
+                ("ARGV", Ok(number)) => Slot::Arg(number),
+                _ => continue,
+            };
+            self.locals.push((name.token().to_string(), slot));
+        }
+    }
+
     fn visit_if(&mut self, node: &ast::If) {
         self.add(node.condition());
         node.else_if().into_iter().flatten().for_each(|other| self.add(other.condition()));

@@ -2,25 +2,20 @@
 //! what it can show: a script is broken, which a session shows, or replaceable, which a comparison
 //! shows, or undecided.
 //!
-//! Each file uses only those that are named before it. `reply` is what a server says, `client` a
-//! connection, `server` starts servers, and `keyspace` is their data. `template` is a text with
-//! arguments in it, `lua` what a script's text shows, and `call` how it is called. `options` is
-//! the command line; `strings` finds scripts in other languages, and `source` reads all of them.
-//! `bench` are the two servers that a script is run on, and an `examination` is a script on the
-//! bench. `act` is what a call did, and `learn` finds a state in which it does something. A
-//! `session` ends in a harm: `harm` and `sales` look for one. `answers` is how replies follow from
-//! outcomes, `candidates` are lines that could take the script's place, `passed` and `history`
-//! what they are compared in, and `compare` takes the first that never differs. `examine` does all
-//! of it for one script, and `report` is what is said of it.
+//! Each file uses only those that are named before it. `reply` is what a server says, `server`
+//! starts servers, and `keyspace` is their data. `template` is a text with arguments in it, `lua`
+//! what a script's text shows, and `call` how it is called. `source` reads all scripts. An
+//! `examination` is a script on two servers; `learn` finds a state in which it does something, and
+//! says what. A `harm` is shown by a session; `sales` are those of a stock. `answers` is how
+//! replies follow from outcomes, `candidates` are lines that could take the script's place,
+//! `history` what they are compared in, and `compare` takes the first that never differs. `report`
+//! is what is said of a script, and `examine` does all of it for one.
 //!
 //! Exit code: 0 all replaceable, 1 one is broken, 3 one is undecided, 2 it could not run.
 
-mod act;
 mod answers;
-mod bench;
 mod call;
 mod candidates;
-mod client;
 mod compare;
 mod examination;
 mod examine;
@@ -29,39 +24,111 @@ mod history;
 mod keyspace;
 mod learn;
 mod lua;
-mod options;
-mod passed;
 mod reply;
 mod report;
 mod sales;
 mod server;
-mod session;
 mod source;
-mod strings;
 mod template;
 
-use std::io::{self, Write};
+use std::env;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::thread;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use itertools::Itertools;
 use seckill_tools::server_errors::with_causes;
 
-use bench::Bench;
 use call::Call;
-use examine::{Report, examine};
+use examination::Bench;
+use examine::examine;
 use lua::Lua;
-use options::Options;
-use report::{Block, printed, summary};
+use report::{Report, Verdict};
 use server::Programs;
 use source::Source;
 
 const COULD_NOT_RUN: u8 = 2;
 
-/// Each worker has two servers of its own.
-const WORKERS_MAX: usize = 4;
+/// Examines your seckill.lua and unlock.lua: what it can show to be broken, and what replaces them.
+///
+/// Runs every script on throw-away servers that it starts itself, beside the module, and compares
+/// replies and keys. It never connects to any other server, and leaves no files behind, but for
+/// copies of scripts in strings that it names.
+#[derive(Parser)]
+#[command(name = "seckill-doctor", version, after_help = EXIT_CODES)]
+struct Options {
+    /// Scripts that sell or release locks, or folders of them
+    #[arg(required = true, value_name = "SCRIPT")]
+    scripts: Vec<PathBuf>,
+
+    /// How the script is called: EVALSHA {sha} 2 stock:{voucher} buyers:{voucher} {user}
+    /// {orderid}. Words in braces differ per call: voucher, user, orderid, units, lock, token,
+    /// lease, request, changes [default: the usual calls are tried]
+    #[arg(long, value_name = "CALL")]
+    call: Option<String>,
+
+    /// Also read scripts from strings in .java and .kt files
+    #[arg(long)]
+    from_java: bool,
+
+    /// The server program [default: REDIS_SERVER, else redis-server]
+    #[arg(long, value_name = "PATH")]
+    server: Option<PathBuf>,
+
+    /// The module [default: libseckill.so beside this program, in target/release, or in the
+    /// system's module folders]
+    #[arg(long, value_name = "PATH")]
+    module: Option<PathBuf>,
+
+    /// Print JSON, one object per script
+    #[arg(long)]
+    json: bool,
+}
+
+const EXIT_CODES: &str = "\
+Exit code:
+  0  every script is replaceable
+  1  a script is broken
+  3  none is broken, but a script is undecided
+  2  the doctor could not run
+
+Examples:
+  seckill-doctor seckill.lua unlock.lua
+  seckill-doctor --json --from-java src/main
+  seckill-doctor --call 'EVALSHA {sha} 1 stock:{voucher} {units}' deduct.lua";
+
+const MODULE: &str = "libseckill.so";
+const MODULE_FOLDERS: &str = "target/release /usr/lib/redis/modules /usr/local/lib/redis/modules \
+    /usr/lib/valkey/modules /usr/local/lib/valkey/modules /usr/lib/seckill /usr/local/lib/seckill";
+
+impl Options {
+    /// The call, if the user says it.
+    fn call(&self) -> Result<Option<Call>> {
+        self.call.as_deref().map(Call::parse).transpose()
+    }
+
+    /// By their absolute paths: a server changes its folder before it looks for the module.
+    fn programs(&self) -> Result<Programs> {
+        let server = self.server.clone().or_else(|| env::var_os("REDIS_SERVER").map(PathBuf::from));
+        let server = server.unwrap_or_else(|| "redis-server".into());
+        let server = if server.components().count() > 1 { absolute(&server)? } else { server };
+        let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
+        let folders = beside.into_iter().chain(MODULE_FOLDERS.split(' ').map(PathBuf::from));
+        let found = || folders.map(|folder| folder.join(MODULE)).find(|path| path.is_file());
+        match self.module.clone().or_else(found) {
+            Some(module) => Ok(Programs { server, module: absolute(&module)? }),
+            None => bail!(
+                "{MODULE} is not beside this program, in target/release or in the system's module \
+                 folders: build it by make build, or give its path by --module"
+            ),
+        }
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().with_context(|| path.display().to_string())
+}
 
 fn main() -> ExitCode {
     ExitCode::from(run(&Options::parse()).unwrap_or_else(|error| {
@@ -85,53 +152,22 @@ fn run(options: &Options) -> Result<u8> {
         ensure!(!sources.is_empty(), "none of {all} scripts has as many KEYS and ARGV as the call");
         eprintln!("seckill-doctor: the call fits {} of {all} scripts", sources.len());
     }
-    let all = examine_all(&options.programs()?, &sources, told.as_ref())?;
-    let (mut out, block) = (io::stdout().lock(), Block::of(&all));
-    for (number, report) in all.iter().enumerate() {
-        let space = if number > 0 && !options.json { "\n" } else { "" };
-        let text = match options.json {
-            true => printed(&report.json()) + "\n",
-            false => report.text(block.is_none()),
-        };
-        write!(out, "{space}{text}")?;
-    }
-    match block {
-        Some(block) if options.json => writeln!(out, "{}", printed(&serde_json::json!(block)))?,
-        _ if options.json || all.len() == 1 => {}
-        block => {
-            let block = block.map(|block| block.text()).unwrap_or_default();
-            write!(out, "\n{}{block}", summary(&all))?;
-        }
-    }
-    Ok(all.iter().map(Report::verdict).max().map_or(0, |gravest| gravest.exit_code()))
-}
-
-/// Examines all scripts in parallel, and returns the reports in their order.
-fn examine_all(
-    programs: &Programs,
-    sources: &[Source],
-    told: Option<&Call>,
-) -> Result<Vec<Report>> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let workers = cores.min(WORKERS_MAX).min(sources.len().div_ceil(2));
-    let work = |first: usize| -> Result<Vec<(usize, Report)>> {
-        let (mut bench, mut done) = (Bench::new(programs)?, Vec::new());
-        for (at, source) in sources.iter().enumerate().skip(first).step_by(workers) {
-            let report = examine(&mut bench, source, told).or_else(|error| {
+    let programs = options.programs()?;
+    let (mut bench, mut gravest) = (Bench::new(&programs)?, Verdict::Replaceable);
+    for (number, source) in sources.iter().enumerate() {
+        let report = match examine(&mut bench, source, told.as_ref()) {
+            Ok(report) => report,
+            Err(error) => {
                 // A script that does not end keeps its server busy.
-                bench = Bench::new(programs)?;
+                bench = Bench::new(&programs)?;
                 let seen = vec![format!("Examining it failed: {error:#}.")];
-                anyhow::Ok(Report { seen, ..Report::new(source) })
-            });
-            done.push((at, report?));
-        }
-        Ok(done)
-    };
-    thread::scope(|scope| {
-        let threads = (0..workers).map(|first| scope.spawn(move || work(first))).collect_vec();
-        let ended = threads.into_iter().map(|thread| thread.join());
-        let ended = ended.map(|done| done.map_err(|_| anyhow!("a thread of the doctor failed"))?);
-        let all: Vec<Vec<_>> = ended.collect::<Result<_>>()?;
-        Ok(all.into_iter().flatten().sorted_by_key(|(at, _)| *at).map(|(_, one)| one).collect())
-    })
+                Report { seen, ..Report::new(source) }
+            }
+        };
+        gravest = gravest.max(report.verdict());
+        let space = if number > 0 && !options.json { "\n" } else { "" };
+        let text = if options.json { report.json() } else { report.text() };
+        write!(std::io::stdout(), "{space}{text}")?;
+    }
+    Ok(gravest.exit_code())
 }

@@ -16,8 +16,8 @@ pub enum Reply {
     /// The reply for a script's `false` and `nil`.
     #[default]
     Nil,
-    /// A run-time error, with the line of the script if it is known.
-    Error(String, Option<usize>),
+    /// A run-time error.
+    Error(String),
     /// An error that the script returned on purpose, so it stands for an outcome.
     Refusal(String),
     List(Vec<Reply>),
@@ -25,27 +25,23 @@ pub enum Reply {
 
 impl Reply {
     /// From an error as the server sends it, which names the place in the script only for run-time
-    /// errors. No reader needs the place in the text.
+    /// errors.
     pub fn error(text: &[u8]) -> Self {
         let text = String::from_utf8_lossy(text);
         if !text.contains("user_script") {
             return Self::Refusal(text.into_owned());
         }
-        let digits = |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
-        let line = text.split("user_script:").skip(1).filter_map(digits).last();
         let text = text.split(" script: ").next().and_then(|text| text.split(" @user_").next());
-        let words = text.unwrap_or_default().split_whitespace();
-        let text = words.filter(|word| !word.starts_with("user_script:")).join(" ");
-        Self::Error(text.trim_end_matches('.').to_owned(), line)
+        Self::Error(text.unwrap_or_default().trim_end_matches('.').to_owned())
     }
 
     pub fn is_error(&self) -> bool {
-        matches!(self, Self::Error(..))
+        matches!(self, Self::Error(_))
     }
 
     /// An error of either kind.
     pub fn refuses(&self) -> bool {
-        matches!(self, Self::Error(..) | Self::Refusal(_))
+        matches!(self, Self::Error(_) | Self::Refusal(_))
     }
 
     /// Equal, or both errors, at least one of them at run time: the texts of such errors differ.
@@ -58,7 +54,7 @@ impl Reply {
     pub fn text(&self) -> String {
         match self {
             Self::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            Self::Status(text) | Self::Refusal(text) | Self::Error(text, _) => text.clone(),
+            Self::Status(text) | Self::Refusal(text) | Self::Error(text) => text.clone(),
             _ => String::new(),
         }
     }
@@ -82,7 +78,7 @@ impl Reply {
             Self::Text(bytes) => quoted(bytes),
             Self::Status(text) => format!("{{ok = {}}}", quoted(text.as_bytes())),
             Self::Nil => "false".into(),
-            Self::Error(text, _) | Self::Refusal(text) => {
+            Self::Error(text) | Self::Refusal(text) => {
                 format!("{{err = {}}}", quoted(text.as_bytes()))
             }
             Self::List(all) => format!("{{{}}}", all.iter().map(Self::lua).join(", ")),
@@ -97,7 +93,7 @@ impl fmt::Display for Reply {
             Self::Text(bytes) => write!(f, "\"{}\"", sanitize_bytes(bytes).replace('"', "\\\"")),
             Self::Status(text) => f.write_str(&sanitize(text)),
             Self::Nil => f.write_str("nil"),
-            Self::Error(text, _) | Self::Refusal(text) => write!(f, "error ({})", sanitize(text)),
+            Self::Error(text) | Self::Refusal(text) => write!(f, "error ({})", sanitize(text)),
             Self::List(items) => write!(f, "[{}]", items.iter().join(", ")),
         }
     }

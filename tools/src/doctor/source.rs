@@ -1,4 +1,5 @@
-//! Scripts as text: files of Lua, folders of them, and other source text with Lua in it.
+//! Scripts as text: files of Lua, folders of them, and Lua in the strings of Java and Kotlin, with
+//! the bytes that a program sends: text blocks, raw strings, escapes and joins of constants.
 
 use std::fs;
 use std::io::Read;
@@ -11,10 +12,7 @@ use itertools::Itertools;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use seckill_tools::command_line::quoted;
-use seckill_tools::sanitize::{sanitize, sanitize_bytes};
-
-use crate::reply::Reply;
-use crate::strings::{Language, strings};
+use seckill_tools::sanitize::sanitize_bytes;
 
 /// No source text is longer.
 const FILE_LEN_MAX: u64 = 1 << 20;
@@ -28,85 +26,65 @@ pub struct Source {
     /// Whether it is in other source text, and whether that puts it together at run time.
     pub is_inside: bool,
     pub is_joined: bool,
+    /// Whether a byte order mark was before it, which some editors put there and no server takes.
+    pub is_marked: bool,
 }
 
 impl Source {
-    /// All scripts of files or, sorted, of folders; with `from_java` also those in other source
-    /// text, of which `Sell.java:12` names one. In folders only regular files are read, and what
-    /// else has such a name is counted.
+    /// All scripts of files or, sorted, of folders; with `from_java` also those in Java and Kotlin.
+    /// In folders only regular files are read, and what else has such a name is counted.
     pub fn read_all(given: &[PathBuf], from_java: bool) -> Result<(Vec<Self>, usize)> {
         let (mut all, mut skipped) = (Vec::new(), 0);
         let given = given.iter().rev().map(|path| (path.clone(), true));
         let mut rest: Vec<(PathBuf, bool)> = given.collect();
         while let Some((path, is_given)) = rest.pop() {
-            let (path, line) = with_line(path);
             let kind = fs::symlink_metadata(&path).with_context(|| shown(&path))?.file_type();
-            let language = Language::of(&path).filter(|_| from_java || line.is_some());
-            let is_script = path.extension().is_some_and(|own| own == "lua") || language.is_some();
+            let is = |name: &str| path.extension().is_some_and(|own| own == name);
+            let is_code = from_java && (is("java") || is("kt"));
             if kind.is_dir() {
                 let entries = fs::read_dir(&path).with_context(|| shown(&path))?;
                 let paths = entries.flatten().map(|entry| entry.path()).sorted().rev();
                 rest.extend(paths.map(|path| (path, false)));
-            } else if is_given || kind.is_file() && is_script {
-                let text = read_regular(&path).with_context(|| shown(&path))?;
+            } else if is_given || kind.is_file() && (is("lua") || is_code) {
+                let mut text = read_regular(&path).with_context(|| shown(&path))?;
+                let is_marked = text.starts_with(b"\xef\xbb\xbf");
+                text.drain(..if is_marked { 3 } else { 0 });
                 let name = sanitize_bytes(path.file_name().unwrap_or_default().as_bytes());
-                let Some(language) = language else {
-                    all.push(Self { name, path, text, is_inside: false, is_joined: false });
+                if !is_code {
+                    all.push(Self {
+                        name,
+                        path,
+                        text,
+                        is_inside: false,
+                        is_joined: false,
+                        is_marked,
+                    });
                     continue;
-                };
-                let found = strings(&String::from_utf8_lossy(&text), language).into_iter();
-                all.extend(found.filter(|one| line.is_none_or(|own| own == one.line)).map(|one| {
+                }
+                let found = strings(&String::from_utf8_lossy(&text), is("kt")).into_iter();
+                all.extend(found.map(|one| {
                     let (name, path) = (format!("{name}:{}", one.line), path.clone());
                     let (text, is_joined) = (one.lua.into_bytes(), one.is_joined);
-                    Self { name, path, text, is_inside: true, is_joined }
+                    Self { name, path, text, is_inside: true, is_joined, is_marked: false }
                 }));
-            } else if kind.is_symlink() || is_script {
+            } else if kind.is_symlink() || is("lua") || is_code {
                 skipped += 1;
             }
         }
         Ok((all, skipped))
     }
 
-    fn has_words(&self, is_it: impl Fn(&str) -> bool) -> bool {
-        is_it(&format!("{} {}", self.name, String::from_utf8_lossy(&self.text)).to_lowercase())
-    }
-
     /// Whether a word of its name or text ends in "lock", other than "block" and "clock", or is the
     /// Chinese word for it.
     pub fn is_of_locks(&self) -> bool {
         let is_lock = |word: &str| word.ends_with("lock") && word != "block" && word != "clock";
-        self.has_words(|text| {
-            text.split(|c: char| !c.is_alphabetic()).any(is_lock) || text.contains('\u{9501}')
-        })
-    }
-
-    /// Whether its name or text speaks of something sold: a number in a key may be anything.
-    pub fn is_of_stock(&self) -> bool {
-        // The last ones are Chinese, in both ways of writing, and Korean for a stock.
-        const WORDS: &str = "stock inventory sku voucher coupon ticket seat seckill sale goods \
-            product restore rollback refund cancel compensat recover \u{5e93}\u{5b58} \
-            \u{5eab}\u{5b58} \u{c7ac}\u{ace0}";
-        self.has_words(|text| WORDS.split(' ').any(|word| text.contains(word)))
-    }
-
-    /// An error of the script with its line, counted from 1, escaped.
-    pub fn error(&self, reply: &Reply) -> String {
-        let Reply::Error(text, Some(number)) = reply else { return sanitize(&reply.text()) };
-        let line = self.text.split(|byte| *byte == b'\n').nth(number.wrapping_sub(1));
-        let line = sanitize_bytes(line.unwrap_or_default().trim_ascii());
-        format!("{}, in line {number}: {line}", sanitize(text))
+        let text = format!("{} {}", self.name, String::from_utf8_lossy(&self.text)).to_lowercase();
+        text.split(|c: char| !c.is_alphabetic()).any(is_lock) || text.contains('\u{9501}')
     }
 }
 
 fn shown(path: &Path) -> String {
     sanitize_bytes(path.as_os_str().as_bytes())
-}
-
-/// A path, and the line that follows it, if there is no such file.
-fn with_line(path: PathBuf) -> (PathBuf, Option<usize>) {
-    let text = path.to_str().filter(|_| !path.exists()).and_then(|text| text.rsplit_once(':'));
-    let found = text.and_then(|(file, line)| Some((file.into(), Some(line.parse().ok()?))));
-    found.unwrap_or((path, None))
 }
 
 /// A path as a word of a shell.
@@ -129,4 +107,139 @@ fn read_regular(path: &Path) -> Result<Vec<u8>> {
     file.take(FILE_LEN_MAX + 1).read_to_end(&mut text)?;
     ensure!(text.len() as u64 <= FILE_LEN_MAX, "it is longer than {FILE_LEN_MAX} bytes");
     Ok(text)
+}
+
+/// Lua in other source text.
+#[derive(Default)]
+pub struct Found {
+    /// The line where it begins, from 1.
+    pub line: usize,
+    pub lua: String,
+    /// Whether it contains values that are only known at run time.
+    pub is_joined: bool,
+}
+
+/// A string: its text, whether values are joined into it, and how long it is in the source.
+struct Token {
+    text: String,
+    is_joined: bool,
+    len: usize,
+}
+
+/// Strings that call Redis.
+pub fn strings(code: &str, is_kotlin: bool) -> Vec<Found> {
+    let code = code.replace("\r\n", "\n");
+    let (mut found, mut open) = (Vec::new(), Found::default());
+    let (mut between, mut at) = (String::new(), 0);
+    while at < code.len() {
+        let rest = &code[at..];
+        if let Some(len) = skipped(rest) {
+            between.push(' ');
+            at += len;
+            continue;
+        }
+        let Some(token) = token(rest, is_kotlin) else {
+            let next = rest.chars().next().unwrap_or_default();
+            between.push(next);
+            at += next.len_utf8();
+            continue;
+        };
+        let joint = between.trim();
+        let value = |c: char| c.is_alphanumeric() || "_.()+".contains(c) || c.is_whitespace();
+        let is_value = joint.len() > 2 && joint.starts_with('+') && joint.ends_with('+');
+        if is_value && joint.chars().all(value) && open.line > 0 {
+            open.is_joined = true;
+        } else if !joint.is_empty() && joint != "+" {
+            // What is joined to something else is not all that is sent.
+            open.is_joined |= joint.starts_with('+');
+            found.push(std::mem::take(&mut open));
+            open.is_joined = joint.ends_with('+');
+        }
+        between.clear();
+        if open.line == 0 {
+            open.line = code[..at].matches('\n').count() + 1;
+        }
+        open.lua += &token.text;
+        open.is_joined |= token.is_joined;
+        at += token.len;
+    }
+    open.is_joined |= between.trim().starts_with('+');
+    found.push(open);
+    found.retain(|one| one.lua.contains("redis.call") || one.lua.contains("redis.pcall"));
+    found
+}
+
+/// The length of a comment, or of a quote between single ones, which begins no string.
+fn skipped(rest: &str) -> Option<usize> {
+    if rest.starts_with("//") {
+        return Some(rest.find('\n').unwrap_or(rest.len()));
+    }
+    if rest.starts_with("/*") {
+        return Some(rest.find("*/").map_or(rest.len(), |end| end + 2));
+    }
+    ["'\"'", "'\\\"'"].into_iter().find(|letter| rest.starts_with(letter)).map(str::len)
+}
+
+fn token(rest: &str, is_kotlin: bool) -> Option<Token> {
+    let quote = ["\"\"\"", "\""].into_iter().find(|quote| rest.starts_with(quote))?;
+    let (body, is_long) = (&rest[quote.len()..], quote.len() == 3);
+    let (is_raw, mut end) = (is_kotlin && is_long, 0);
+    while !body[end..].starts_with(quote) {
+        let next = body[end..].chars().next()?;
+        if next == '\n' && !is_long {
+            return None;
+        }
+        end += next.len_utf8();
+        if next == '\\' && !is_raw {
+            end += body[end..].chars().next().map_or(0, char::len_utf8);
+        }
+    }
+    let (raw, mut len) = (&body[..end], quote.len() + end + quote.len());
+    let text = if is_long && !is_kotlin { text_block(raw) } else { raw.to_owned() };
+    let (mut text, mut is_joined) = if is_raw { (text, false) } else { unescaped(&text) };
+    if rest[len..].trim_start().starts_with(".trimIndent()") {
+        len += rest[len..].find(')')? + 1;
+        let is_blank = |line: &str| line.trim().is_empty();
+        let first = text.split_once('\n').filter(|(first, _)| is_blank(first));
+        let lines = first.map_or(text.as_str(), |(_, rest)| rest);
+        let last = lines.rsplit_once('\n').filter(|(_, last)| is_blank(last));
+        text = without_indent(last.map_or(lines, |(rest, _)| rest), None);
+    }
+    // Whatever else is done to it at run time is not known.
+    is_joined |= is_kotlin && raw.contains('$') || rest[len..].trim_start().starts_with('.');
+    Some(Token { text, is_joined, len })
+}
+
+/// A text block of Java, before its escapes: the indentation is that of the line with the least,
+/// the last one included, and no line ends in spaces.
+fn text_block(raw: &str) -> String {
+    let raw = raw.split_once('\n').map_or(raw, |(_, rest)| rest);
+    let text = without_indent(raw, raw.rsplit('\n').next());
+    text.split('\n').map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// The text without the indentation that all its lines have, blank ones but for `last` aside.
+fn without_indent(text: &str, last: Option<&str>) -> String {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let lines = text.split('\n').filter(|line| !line.trim().is_empty()).chain(last);
+    let least = lines.map(indent).min().unwrap_or(0);
+    let lines = text.split('\n').map(|line| line.get(least..).unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The text, and whether it has an escape whose meaning is not known here.
+fn unescaped(raw: &str) -> (String, bool) {
+    let (mut text, mut is_unknown, mut rest) = (String::new(), false, raw.chars());
+    while let Some(letter) = rest.next() {
+        match if letter == '\\' { rest.next() } else { None } {
+            None => text.push(letter),
+            Some('n') => text.push('\n'),
+            Some('t') => text.push('\t'),
+            Some('r') => text.push('\r'),
+            Some('\n') => {}
+            Some(next @ ('\\' | '\'' | '"' | '$')) => text.push(next),
+            Some(_) => is_unknown = true,
+        }
+    }
+    (text, is_unknown)
 }

@@ -13,6 +13,8 @@ pub enum Part<T> {
     Place(T),
     /// The number that is there, as a script writes it that has made one of it.
     Number(T),
+    /// A thousand times the number that is there.
+    Thousandfold(T),
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -67,14 +69,14 @@ impl<T: Copy> Pattern<T> {
     pub fn filled(&self, value: impl Fn(T) -> Vec<u8>) -> Vec<u8> {
         let of = |part: &Part<T>| match part {
             Part::Text(text) => text.clone(),
-            Part::Place(place) | Part::Number(place) => value(*place),
+            Part::Place(place) | Part::Number(place) | Part::Thousandfold(place) => value(*place),
         };
         self.0.iter().flat_map(of).collect()
     }
 
     pub fn places(&self) -> impl Iterator<Item = T> {
         self.0.iter().filter_map(|part| match part {
-            Part::Place(place) | Part::Number(place) => Some(*place),
+            Part::Place(place) | Part::Number(place) | Part::Thousandfold(place) => Some(*place),
             Part::Text(_) => None,
         })
     }
@@ -102,7 +104,9 @@ impl<T: fmt::Display> fmt::Display for Pattern<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|part| match part {
             Part::Text(text) => f.write_str(&sanitize_bytes(text)),
-            Part::Place(place) | Part::Number(place) => write!(f, "{place}"),
+            Part::Place(place) | Part::Number(place) | Part::Thousandfold(place) => {
+                write!(f, "{place}")
+            }
         })
     }
 }
@@ -117,12 +121,24 @@ impl fmt::Display for Slot {
 }
 
 impl Template {
+    /// For a lease in seconds, the same in ms.
+    pub fn thousandfold(&self) -> Self {
+        let parts = self.0.iter().map(|part| match part {
+            Part::Text(text) => Part::Text([text, &b"000"[..]].concat()),
+            Part::Place(slot) | Part::Number(slot) | Part::Thousandfold(slot) => {
+                Part::Thousandfold(*slot)
+            }
+        });
+        Self(parts.collect())
+    }
+
     /// The Lua expression for the text.
     pub fn lua(&self) -> String {
         let of = |part: &Part<Slot>| match part {
             Part::Text(text) => quoted(text),
             Part::Place(slot) => slot.to_string(),
             Part::Number(slot) => format!("tonumber({slot})"),
+            Part::Thousandfold(slot) => format!("{slot} * 1000"),
         };
         self.0.iter().map(of).join(" .. ")
     }

@@ -78,24 +78,23 @@ fn replacements_do_the_same_on_other_servers() {
     for (name, said) in said_of("replaceable") {
         let script = fs::read(script(name)).expect("a script");
         let script = script.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&script).to_vec();
-        for line in said["replacements"].as_array().expect("lines") {
-            let own = line["settings"].as_array().expect("settings");
-            for (name, value) in defaults {
-                let own = own.iter().find(|own| own[0] == name);
-                let value = own.map_or(value, |own| own[1].as_str().expect("a text"));
-                module.call(&["CONFIG", "SET", name, value]);
-            }
-            let call = line["compared"]["call"].as_str().expect("a call");
-            let lua = line["lua"].as_str().expect("a line of Lua").as_bytes();
-            if let Some(native) = line["native"].as_str() {
-                natives += 1;
-                let entry = format!("{} {native}", said["sha1"].as_str().expect("a sha1"));
-                module.call(&["CONFIG", "SET", "seckill.scripts", &entry]);
-                same(name, call, &plain, &module, &script, &script);
-            }
-            lines += 1;
-            same(name, call, &plain, &module, &script, lua);
+        let line = &said["replacement"];
+        let own = line["settings"].as_array().expect("settings");
+        for (name, value) in defaults {
+            let own = own.iter().find(|own| own[0] == name);
+            let value = own.map_or(value, |own| own[1].as_str().expect("a text"));
+            module.call(&["CONFIG", "SET", name, value]);
         }
+        let call = line["compared"]["call"].as_str().expect("a call");
+        let lua = line["lua"].as_str().expect("a line of Lua").as_bytes();
+        if let Some(native) = line["native"].as_str() {
+            natives += 1;
+            let entry = format!("{} {native}", said["sha1"].as_str().expect("a sha1"));
+            module.call(&["CONFIG", "SET", "seckill.scripts", &entry]);
+            same(name, call, &plain, &module, &script, &script);
+        }
+        lines += 1;
+        same(name, call, &plain, &module, &script, lua);
     }
     println!("{natives} lines of seckill.scripts and {lines} of Lua");
     assert!(natives >= 14 && lines >= 25, "{natives}, {lines}");
