@@ -31,7 +31,7 @@ impl Decisions {
         let managed = &options.managed;
         // An order that is not held was paid.
         let pay = if managed.hold.is_some() { managed.pay_share } else { 0.0 };
-        let decisions = Decisions { pay, cancel: managed.cancel_share, seed: options.seed() };
+        let decisions = Decisions { pay, cancel: managed.cancel_share, seed: options.seed };
         (managed.managed && decisions.pay + decisions.cancel > 0.0).then_some(decisions)
     }
 

@@ -8,13 +8,12 @@ use anyhow::{Context, Result};
 use domain::sale::Outcome;
 use redis::RedisResult;
 use seckill_tools::connection::{Connection, Target};
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
 use crate::answers::Answers;
 use crate::decisions::{Decision, Decisions};
 use crate::options::Options;
-use crate::pace::{Pace, Shared, hand_out};
+use crate::pace::Shared;
 use crate::plan::{Plan, user_id};
 use crate::shards::Shards;
 
@@ -61,7 +60,6 @@ pub async fn send(
     plan: &Arc<Plan>,
     shards: &Shards,
 ) -> Result<Rush> {
-    let shared = Arc::new(Shared::new(plan.tries()));
     let maker = Arc::new(Try::of(options, shards));
     let mut connections = Vec::new();
     for _ in 0..options.connections {
@@ -69,18 +67,11 @@ pub async fn send(
     }
 
     let started = Instant::now();
+    let shared = Shared::start(plan.tries(), options.rate);
     let mut senders = JoinSet::new();
-    let at_once = options.pipeline;
-    let pace = options.rate.map(|rate| Pace::new(started, rate));
-    let mut handed_out = pace
-        .map(|pace| hand_out(pace, Arc::clone(&shared), options.connections, at_once).into_iter());
     for connection in connections {
         let (maker, plan, shared) = (maker.clone(), plan.clone(), shared.clone());
-        let sender = Sender { connection, maker, plan, shared };
-        match (pace, handed_out.as_mut().and_then(Iterator::next)) {
-            (Some(pace), Some(tries)) => senders.spawn(sender.send_in_time(pace, tries)),
-            _ => senders.spawn(sender.send_at_once(at_once)),
-        };
+        senders.spawn(Sender { connection, maker, plan, shared }.run(options.pipeline));
     }
     let sent = watch(&mut senders, &shared, options.json).await;
     let elapsed = started.elapsed();
@@ -102,28 +93,16 @@ struct Sender {
 }
 
 impl Sender {
-    /// Takes this many tries at once, until none is left.
-    async fn send_at_once(mut self, at_once: u32) -> Result<()> {
-        while let Some(taken) = self.shared.take(at_once) {
-            let now = Instant::now();
-            self.send(taken, |_| now).await?;
+    /// Takes up to so many tries at once, until none is left.
+    async fn run(mut self, at_once: u32) -> Result<()> {
+        while let Some(taken) = self.shared.take(at_once).await {
+            self.send(taken).await?;
         }
         Ok(())
     }
 
-    /// Sends what it is handed.
-    async fn send_in_time(
-        mut self,
-        pace: Pace,
-        mut tries: UnboundedReceiver<Range<u32>>,
-    ) -> Result<()> {
-        while let Some(taken) = tries.recv().await {
-            self.send(taken, |number| pace.moment_of(number)).await?;
-        }
-        Ok(())
-    }
-
-    async fn send(&mut self, taken: Range<u32>, begun: impl Fn(u32) -> Instant) -> Result<()> {
+    async fn send(&mut self, taken: Range<u32>) -> Result<()> {
+        let sent = Instant::now();
         let commands = taken.clone().map(|number| {
             let mut command = self.maker.command("SECKILL.TRY", &self.plan, number)?;
             if self.maker.waitlist {
@@ -138,7 +117,9 @@ impl Sender {
             let mut answers = self.shared.answers();
             let known = answers.accepted.len();
             for (number, reply) in taken.zip(replies) {
-                answers.latencies.add(now.saturating_duration_since(begun(number)));
+                answers
+                    .latencies
+                    .add(now.saturating_duration_since(self.shared.begun(number, sent)));
                 answers.add(number, reply);
             }
             answers.accepted[known..].to_vec()

@@ -67,7 +67,7 @@ async fn rush(options: &Options) -> Result<Report> {
     options.check()?;
     let started = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis().to_string();
     let users = options.users();
-    let plan = Plan::new(started, options.tries, users, options.duplicates, options.seed());
+    let plan = Plan::new(started, options.tries, users, options.duplicates, options.seed);
     let plan = Arc::new(plan);
     let target = Target::find(options.server.place()?).await?;
     let mut link = target.connect().await?;

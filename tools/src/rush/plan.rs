@@ -57,30 +57,10 @@ pub fn user_id(user: u32) -> String {
     format!("u{user}")
 }
 
-/// Whether an order looks like one of some rush: its user `u7`, its id the moment at which the rush
-/// began and a number.
-pub fn is_of_a_rush(user: &str, order_id: &str) -> bool {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_id = order_id
-        .split_once('-')
-        .is_some_and(|(run, number)| run.len() == 13 && is_number(run) && is_number(number));
-    is_id && user.strip_prefix('u').is_some_and(is_number)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::HashSet;
-
-    #[test]
-    fn orders_of_a_rush_are_known_again() {
-        let plan = Plan::new("1795344856123".to_owned(), 9, 9, 0.0, 7);
-        assert!(is_of_a_rush(&user_id(plan.user(3).unwrap()), &plan.order_id(3)));
-        for (user, order) in [("ann", "1795344856123-1"), ("u1", "1001"), ("u1", "1-1"), ("u", "")]
-        {
-            assert!(!is_of_a_rush(user, order), "{user} {order}");
-        }
-    }
 
     fn planned(tries: u32, users_max: u32, duplicates: f64, seed: u64) -> Plan {
         Plan::new("run".to_owned(), tries, users_max, duplicates, seed)

@@ -122,7 +122,7 @@ impl Report {
         Report {
             server,
             voucher: options.voucher.clone(),
-            seed: options.seed(),
+            seed: options.seed,
             connections: options.connections,
             pipeline: options.pipeline,
             tries: *sent,

@@ -2,17 +2,15 @@
 
 use std::collections::HashSet;
 
-use anyhow::{Context, Result, bail, ensure};
-use redis::streams::{StreamId, StreamRangeReply};
+use anyhow::{Context, Result, ensure};
+use redis::streams::StreamRangeReply;
 use redis::{AsyncCommands, RedisResult};
 use seckill_tools::connection::Connection;
-use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_info::fields;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::managed;
 use crate::options::Options;
-use crate::plan::is_of_a_rush;
 
 /// The field of an order that was promoted from the queue.
 const WAITED: &str = "waited";
@@ -79,19 +77,9 @@ impl State {
 
 async fn last_entry(connection: &mut Connection, stream: Option<&str>) -> Result<String> {
     let Some(stream) = stream else { return Ok("0".to_owned()) };
-    let last = last_entries(connection, stream, 1).await?;
+    let last: RedisResult<StreamRangeReply> = connection.xrevrange_count(stream, "+", "-", 1).await;
+    let last = last.with_context(|| format!("the order stream {stream}"))?.ids;
     Ok(last.into_iter().next().map_or_else(|| "0".to_owned(), |entry| entry.id))
-}
-
-/// The last entries of a stream of orders, the last one first.
-async fn last_entries(
-    connection: &mut Connection,
-    stream: &str,
-    count: usize,
-) -> Result<Vec<StreamId>> {
-    let last: RedisResult<StreamRangeReply> =
-        connection.xrevrange_count(stream, "+", "-", count).await;
-    Ok(last.with_context(|| format!("the order stream {stream}"))?.ids)
 }
 
 /// Opens the sale as the options ask and replies what was there before the first try.
@@ -101,11 +89,13 @@ pub async fn open(
     shards: &[VoucherKeys],
     options: &Options,
 ) -> Result<Vec<State>> {
-    if !options.beside_others {
-        refuse_others(connection, shards).await?;
-    }
     if !options.goes_on() {
         for names in shards {
+            if let Some(stream) = names.stream.as_ref().filter(|_| !options.beside_others) {
+                let entries: u64 = connection.xlen(stream).await?;
+                let ask = "--beside-others uses this server anyway";
+                ensure!(entries == 0, "{stream} has orders, which may be a shop's: {ask}");
+            }
             open_one(connection, names, options).await?;
         }
     }
@@ -113,32 +103,6 @@ pub async fn open(
         managed::Standing::ask(connection, shards).await?;
     }
     State::read_all(connection, shards).await
-}
-
-/// Refuses streams whose last entries have orders of other vouchers that are of no rush: a shop
-/// may live there.
-async fn refuse_others(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<()> {
-    let ours: HashSet<&str> = shards.iter().map(|names| names.voucher.as_str()).collect();
-    let mut seen = HashSet::new();
-    for names in shards {
-        let Some(stream) = names.stream.as_ref().filter(|stream| seen.insert(*stream)) else {
-            continue;
-        };
-        let last = last_entries(connection, stream, PAGE).await?;
-        let others = last.iter().filter_map(|entry| {
-            let text = |field: &String| entry.get::<String>(field).unwrap_or_default();
-            let is_ours = is_of_a_rush(&text(&names.user_field), &text(&names.order_field));
-            (!is_ours).then(|| text(&names.voucher_field))
-        });
-        if let Some(other) = others.into_iter().find(|voucher| !ours.contains(voucher.as_str())) {
-            bail!(
-                "{stream} has orders of another voucher, {}: --beside-others uses this server \
-                 anyway",
-                sanitize(&other)
-            );
-        }
-    }
-    Ok(())
 }
 
 async fn open_one(

@@ -46,7 +46,7 @@ fn a_rush_over_shards_is_proved_on_a_server() {
     let refused = Program::rush(&url, RUSH).refused();
     assert!(refused.contains("seckill-shards opens one"), "{refused}");
     for (voucher, rules) in [("one", ""), ("two", " --managed --cancel-share 0.5")] {
-        let words = format!("--voucher {voucher} --tries 5000 --json{rules}");
+        let words = format!("--voucher {voucher} --tries 5000 --json{rules} --beside-others");
         let report = proved(Program::rush(&url, &words));
         assert_eq!(expected(&report, "units on their way"), None);
     }
@@ -69,7 +69,7 @@ fn a_rush_over_shards_is_proved_on_a_cluster() {
     let tries = |server: &Server| server.info_number("seckill_tries_accepted");
     assert!(nodes.servers[..3].iter().all(|server| tries(server) > 50));
     // A rush without shards also finds its node.
-    proved(Program::rush(url, "--voucher one --tries 2000 --json"));
+    proved(Program::rush(url, "--voucher one --tries 2000 --json --beside-others"));
 }
 
 #[test]
