@@ -10,22 +10,18 @@ use crate::harness::Server;
 use crate::wire::{Lanes, Load};
 
 /// seckill.lua, and the same as a single call of SECKILL.TRY.
-pub const BUY: &str = include_str!("../../src/rush/seckill.lua");
+pub const BUY: &str = include_str!("scripts/seckill.lua");
 pub const BUY_ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
 /// Many tries in one script.
 pub const BUY_BATCH: &str = include_str!("scripts/try_batch.lua");
-/// unlock.lua.
-pub const UNLOCK: &str = include_str!("../../../tests/it/unlock.lua");
 /// What the commands on a managed voucher do.
 pub const MANAGED_TRY: &str = include_str!("scripts/managed_try.lua");
 pub const MANAGED_TRYALL: &str = include_str!("scripts/managed_tryall.lua");
 pub const MANAGED_CONFIRM: &str = include_str!("scripts/managed_confirm.lua");
 pub const MANAGED_CANCEL: &str = include_str!("scripts/managed_cancel.lua");
 
-const SCRIPTS: [&str; 8] = [
-    BUY, BUY_ONE_LINE, BUY_BATCH, UNLOCK, MANAGED_TRY, MANAGED_TRYALL, MANAGED_CONFIRM,
-    MANAGED_CANCEL,
-];
+const SCRIPTS: [&str; 7] =
+    [BUY, BUY_ONE_LINE, BUY_BATCH, MANAGED_TRY, MANAGED_TRYALL, MANAGED_CONFIRM, MANAGED_CANCEL];
 
 /// The words that call a script with these keys, before its arguments.
 pub fn evalsha(script: &str, keys: &[&str]) -> Vec<String> {
@@ -51,7 +47,6 @@ impl Stand {
             .config(format!("appendonly {}", if aof { "yes" } else { "no" }))
             .config("appendfsync everysec")
             .config("auto-aof-rewrite-percentage 0")
-            .config("maxclients 11000")
             .try_start()
             .map_err(|log| format!("the server did not start:\n{log}"))?;
         let socket = server.dir().join("socket");
