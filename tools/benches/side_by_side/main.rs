@@ -11,11 +11,9 @@
 //! `table` (turns, rounds, figures); then what is measured: `tries`, `latency`, `managed`, `carts`,
 //! `waiting`, `expiry`, `rows` with `naive`; then `page`.
 
-use kit::harness;
+use kit::{databases, harness};
 
 mod carts;
-#[path = "../../tests/worker/databases.rs"]
-mod databases;
 mod expiry;
 mod latency;
 mod managed;
