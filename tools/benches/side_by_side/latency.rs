@@ -90,12 +90,12 @@ fn rush(streams: &mut [UnixStream], load: &Load) -> Result<(f64, Latencies)> {
     let (mut next, mut answered) = (0, 0);
     let start = Instant::now();
     let mut heard = start;
-    while answered < load.batches() {
+    while answered < load.batches.len() {
         for (stream, asked) in streams.iter_mut().zip(&mut asked) {
             if let Some((index, sent, reply)) = asked {
                 let Some(got) = read_some(stream)? else { continue };
                 reply.extend_from_slice(&got);
-                let (_, wanted) = load.batch(*index);
+                let (_, wanted) = &load.batches[*index];
                 if reply.len() < wanted.len() {
                     continue;
                 }
@@ -103,9 +103,9 @@ fn rush(streams: &mut [UnixStream], load: &Load) -> Result<(f64, Latencies)> {
                 waits.add(sent.elapsed());
                 (*asked, answered, heard) = (None, answered + 1, Instant::now());
             }
-            if next < load.batches() {
+            if next < load.batches.len() {
                 *asked = Some((next, Instant::now(), Vec::new()));
-                stream.write_all(load.batch(next).0)?;
+                stream.write_all(&load.batches[next].0)?;
                 next += 1;
             }
         }
@@ -113,5 +113,5 @@ fn rush(streams: &mut [UnixStream], load: &Load) -> Result<(f64, Latencies)> {
             return Err("the server stopped answering".into());
         }
     }
-    Ok((load.commands() as f64 / start.elapsed().as_secs_f64(), waits))
+    Ok((load.commands as f64 / start.elapsed().as_secs_f64(), waits))
 }

@@ -28,6 +28,7 @@ mod waiting;
 mod wire;
 
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -66,8 +67,8 @@ fn run(options: &Options) -> Result<()> {
     }
     let measured = pages.iter().filter(|page| !page.tables.is_empty());
     measured.for_each(|page| println!("{}", page.text(&place)));
-    if let Some(dir) = options.out_dir() {
-        fs::create_dir_all(&dir)?;
+    if !options.smoke && options.only.is_empty() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/bench");
         for page in &pages {
             fs::write(dir.join(page.file), page.text(&place))?;
         }

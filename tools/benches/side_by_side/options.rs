@@ -13,12 +13,8 @@ pub struct Options {
     #[arg(long)]
     pub smoke: bool,
 
-    /// Where the pages go; docs/bench by default for a whole run
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-
     /// Only these parts, comma-separated; nothing is written
-    #[arg(long, value_delimiter = ',', value_name = "PARTS", conflicts_with = "out")]
+    #[arg(long, value_delimiter = ',', value_name = "PARTS")]
     pub only: Vec<String>,
 
     /// Rounds of each measurement [default: 15, of databases 5]
@@ -35,13 +31,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// The directory to write to, or none for a run that is not a whole measurement.
-    pub fn out_dir(&self) -> Option<PathBuf> {
-        let is_whole = !self.smoke && self.only.is_empty();
-        let usual = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/bench");
-        self.out.clone().or_else(|| is_whole.then(usual))
-    }
-
     /// The one, or in a smoke run the other.
     pub fn of<T>(&self, whole: T, smoke: T) -> T {
         if self.smoke { smoke } else { whole }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use seckill_tools::server_info::{fields, product};
+use seckill_tools::server_info::{cpu_seconds, named};
 
 use crate::Result;
 use crate::harness::Server;
@@ -72,17 +72,12 @@ impl Stand {
     /// User and system time of the main thread, which runs every command.
     pub fn cpu_seconds(&mut self) -> Result<f64> {
         let info: String = self.run(&["INFO", "cpu"])?;
-        let fields = fields(&info);
-        let used = ["used_cpu_user_main_thread", "used_cpu_sys_main_thread"]
-            .map(|name| fields.get(name).ok_or(name)?.parse::<f64>().map_err(|_| name));
-        Ok(used[0]? + used[1]?)
+        Ok(cpu_seconds(&info, "_main_thread").ok_or("INFO cpu lacks the main thread")?)
     }
 
     /// The server's name and version.
     pub fn name(&mut self) -> Result<String> {
-        let info: String = self.run(&["INFO", "server"])?;
-        let (name, version) = product(&fields(&info));
-        Ok(format!("{name} {version}"))
+        Ok(named(&self.run::<String>(&["INFO", "server"])?))
     }
 
     /// Sets whether the server answers seckill.lua natively.

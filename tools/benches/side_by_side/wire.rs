@@ -21,8 +21,8 @@ pub const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// Commands with their expected replies, in batches of `depth`.
 pub struct Load {
     /// The bytes of each: commands and replies.
-    batches: Vec<(Vec<u8>, Vec<u8>)>,
-    commands: usize,
+    pub batches: Vec<(Vec<u8>, Vec<u8>)>,
+    pub commands: usize,
     depth: usize,
     /// One if a reply depends on the commands before.
     lanes: usize,
@@ -50,20 +50,6 @@ impl Load {
         }
         self.commands += 1;
     }
-
-    pub fn commands(&self) -> usize {
-        self.commands
-    }
-
-    pub fn batches(&self) -> usize {
-        self.batches.len()
-    }
-
-    /// The bytes of batch `index` and the expected replies.
-    pub fn batch(&self, index: usize) -> (&[u8], &[u8]) {
-        let (commands, replies) = &self.batches[index];
-        (commands, replies)
-    }
 }
 
 /// The connections of a pipelined load.
@@ -80,17 +66,17 @@ impl Lanes {
 
     /// Sends the whole load `passes` times and checks every reply.
     pub fn run(&mut self, load: &Load, passes: usize) -> Result<()> {
-        let batches = load.batches() * passes;
+        let batches = load.batches.len() * passes;
         for step in 0..batches + LANES {
             let lane = step % load.lanes;
             if let Some(sent) = step.checked_sub(LANES) {
-                let (_, replies) = load.batch(sent % load.batches());
+                let (_, replies) = &load.batches[sent % load.batches.len()];
                 self.read.resize(replies.len(), 0);
                 self.streams[lane].read_exact(&mut self.read)?;
                 check(&self.read, replies)?;
             }
             if step < batches {
-                self.streams[lane].write_all(load.batch(step % load.batches()).0)?;
+                self.streams[lane].write_all(&load.batches[step % load.batches.len()].0)?;
             }
         }
         Ok(())

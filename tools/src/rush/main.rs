@@ -30,7 +30,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use seckill_tools::command_line::refused;
 use seckill_tools::connection::{Connection, Target};
-use seckill_tools::server_info::{fields, product};
+use seckill_tools::server_info::named;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use load::Rush;
@@ -73,8 +73,7 @@ async fn rush(options: &Options) -> Result<Report> {
     let mut link = target.connect().await?;
 
     let info = link.info("server").await.context("INFO server")?;
-    let (product, version) = product(&fields(info.first().map_or("", String::as_str)));
-    let server = format!("{product} {version}");
+    let server = named(info.first().map_or("", String::as_str));
     let shards = Shards::find(&link, options).await?;
     let names = VoucherKeys::of_module(&mut link, &shards.0).await?;
     let before = sale::open(&mut link, &names, options).await?;

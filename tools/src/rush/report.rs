@@ -118,6 +118,7 @@ impl Report {
         };
         let Facts { plan, sent, answers, .. } = facts;
         let cpu_us = cpu_s * 1e6 / f64::from((*sent).max(1));
+        let per_second = f64::from(*sent) / elapsed.as_secs_f64().max(1e-6);
         let outcomes = Outcome::ALL.map(Outcome::words).into_iter().zip(answers.outcomes);
         Report {
             server,
@@ -132,10 +133,10 @@ impl Report {
             outcomes: outcomes.collect(),
             errors: answers.errors.clone(),
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            tries_per_s: per_second(*sent, elapsed),
+            tries_per_s: per_second.round() as u64,
             rate: options.rate,
             latency: answers.latencies.summary(),
-            server_cpu_us_per_try: options.rate.is_none().then(|| rounded(cpu_us)),
+            server_cpu_us_per_try: options.rate.is_none().then(|| (cpu_us * 1e3).round() / 1e3),
             managed: managed.map(|managed| ManagedReport::new(managed, facts)),
             // Everything agrees and every try was decided.
             proved: checks.iter().all(Check::holds) && answers.error_count() == 0,
@@ -220,15 +221,6 @@ impl Report {
         let sold = self.count(Outcome::Accepted);
         format!("PROVED: {} sold, each to another user, {left} left{stopped}", n(sold))
     }
-}
-
-fn per_second(count: u32, elapsed: Duration) -> u64 {
-    let seconds = elapsed.as_secs_f64().max(1e-6);
-    (f64::from(count) / seconds).round() as u64
-}
-
-fn rounded(number: f64) -> f64 {
-    (number * 1_000.0).round() / 1_000.0
 }
 
 fn n(number: impl Into<u64>) -> String {

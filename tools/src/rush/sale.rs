@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use redis::streams::StreamRangeReply;
 use redis::{AsyncCommands, RedisResult};
 use seckill_tools::connection::Connection;
-use seckill_tools::server_info::fields;
+use seckill_tools::server_info;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::managed;
@@ -20,12 +20,7 @@ const PAGE: usize = 1_000;
 /// Seconds of CPU that the server has used; in a cluster, all primaries.
 pub async fn cpu_seconds(connection: &mut Connection) -> Result<f64> {
     let infos = connection.info("cpu").await.context("INFO cpu")?;
-    let used = |info: &String| {
-        let fields = fields(info);
-        let seconds = |name| fields.get(name).and_then(|text| text.parse::<f64>().ok());
-        ["used_cpu_user", "used_cpu_sys"].into_iter().filter_map(seconds).sum::<f64>()
-    };
-    Ok(infos.iter().map(used).sum())
+    infos.iter().map(|info| server_info::cpu_seconds(info, "").context("INFO cpu")).sum()
 }
 
 /// What the server knows of a voucher at one moment.
