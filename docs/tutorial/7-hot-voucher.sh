@@ -18,7 +18,7 @@ cost() { # command ...
     ${REDIS_BENCHMARK:-redis-benchmark} -e -q -P 50 -n 200000 "$@" >/dev/null
     echo $(($(cpu_ms) - before))
 }
-script=$(redis SCRIPT LOAD "$(cat "$(dirname "$0")/../../tools/src/rush/seckill.lua")")
+script=$(redis SCRIPT LOAD "$(cat "$(dirname "$0")/../../tools/benches/side_by_side/scripts/seckill.lua")")
 redis SET seckill:stock:phone 0 >/dev/null
 by_script=$(cost EVALSHA "$script" 0 phone alice order-1)
 by_command=$(cost SECKILL.TRY phone alice order-1)

@@ -90,7 +90,7 @@ impl Reference {
     }
 }
 
-const SELL: &str = include_str!("../../tools/src/rush/seckill.lua");
+const SELL: &str = include_str!("../../tools/benches/side_by_side/scripts/seckill.lua");
 const UNLOCK: &str = include_str!("unlock.lua");
 
 /// The sha1 of each script.

@@ -68,7 +68,8 @@ fn a_batch_is_decided_as_its_tries_one_after_the_other() {
     let first = seed();
     println!("SEED={first}");
     let servers = [0; 2].map(|_| Server::with().without_module().start());
-    let mut usual = Side::of(&servers[0], include_str!("../../tools/src/rush/seckill.lua"));
+    let mut usual =
+        Side::of(&servers[0], include_str!("../../tools/benches/side_by_side/scripts/seckill.lua"));
     let mut batch = Side::of(
         &servers[1],
         include_str!("../../tools/benches/side_by_side/scripts/try_batch.lua"),

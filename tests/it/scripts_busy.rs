@@ -10,7 +10,7 @@ use crate::harness::{Builder, Client, Server, module, text};
 use crate::observe::integer;
 use crate::scripts::{SELL, entries, replaced, sha1};
 
-const USUAL: &str = include_str!("../../tools/src/rush/seckill.lua");
+const USUAL: &str = include_str!("../../tools/benches/side_by_side/scripts/seckill.lua");
 const UNLOCK: &str = include_str!("unlock.lua");
 
 fn usual_entries() -> String {

@@ -34,7 +34,7 @@ struct Shape {
 }
 
 const STREAM: Shape = Shape {
-    script: include_str!("../../tools/src/rush/seckill.lua"),
+    script: include_str!("../../tools/benches/side_by_side/scripts/seckill.lua"),
     command: "SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]",
     has_keys: false,
     has_order: true,

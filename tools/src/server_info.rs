@@ -20,6 +20,19 @@ pub fn product(fields: &HashMap<&str, &str>) -> (&'static str, String) {
     ("server", String::new())
 }
 
+/// The server's name and version, of INFO server.
+pub fn named(info: &str) -> String {
+    let (name, version) = product(&fields(info));
+    format!("{name} {version}")
+}
+
+/// Seconds of CPU that INFO cpu tells: of the process, or with `_main_thread` of this thread.
+pub fn cpu_seconds(info: &str, of: &str) -> Option<f64> {
+    let fields = fields(info);
+    let used = |kind| fields.get(format!("used_cpu_{kind}{of}").as_str())?.parse::<f64>().ok();
+    Some(used("user")? + used("sys")?)
+}
+
 /// Whether it is a node of a cluster.
 pub fn is_node(fields: &HashMap<&str, &str>) -> bool {
     fields.get("cluster_enabled") == Some(&"1")
@@ -43,5 +56,11 @@ mod tests {
         let info = "used_cpu_sys_children:9\r\nused_cpu_sys:1.5\r\n";
         assert_eq!(fields(info).get("used_cpu_sys"), Some(&"1.5"));
         assert_eq!(fields(info).get("used_cpu"), None);
+    }
+
+    #[test]
+    fn cpu_time_is_that_of_the_user_and_of_the_system() {
+        let info = "used_cpu_sys:1.5\r\nused_cpu_user:2\r\nused_cpu_sys_main_thread:1\r\n";
+        assert_eq!((cpu_seconds(info, ""), cpu_seconds(info, "_main_thread")), (Some(3.5), None));
     }
 }

@@ -32,11 +32,6 @@ pub struct VoucherKeys {
 }
 
 impl VoucherKeys {
-    /// The names that seckill.lua uses, and the module unless it is configured otherwise.
-    pub fn of_script(voucher: &str) -> Result<VoucherKeys> {
-        VoucherKeys::of(voucher, &Names::default())
-    }
-
     /// The names that the module on this server is configured to use.
     pub async fn of_module(
         connection: &mut Connection,
@@ -90,7 +85,7 @@ mod tests {
 
     #[test]
     fn defaults_are_the_names_of_the_scripts() {
-        let names = VoucherKeys::of_script("7").unwrap();
+        let names = VoucherKeys::of("7", &Names::default()).unwrap();
         let keys = [names.stock, names.buyers, names.book, names.rules];
         let wanted = ["seckill:stock:7", "seckill:order:7", "seckill:book:7", "seckill:voucher:7"];
         assert_eq!(keys, wanted);

@@ -23,7 +23,7 @@ mod wire;
 
 pub use parts::{
     DEADLINE, Port, database, in_time, is_started_in, last_appended, left_out, module, program,
-    side_by_side, text, tool, wait_for, write_program,
+    root, side_by_side, text, tool, wait_for, write_program,
 };
 use parts::{address, copy_data, read_log, settings_of_all};
 pub use wire::Wire;

@@ -8,6 +8,7 @@
 //! | `declared` | the module's commands as COMMAND DOCS declares them, written out as calls |
 //! | `observe`, `aof` | visible effects: keys, events, WATCH, invalidations, append-only file |
 //! | `written` | sessions that show which plain commands a command writes |
+//! | `databases` | database servers and SQLite files; only with the feature of this name |
 //! | `program` | programs under test, and their output |
 //! | `sales`, `audit` | queries of managed sales: orders, the book, the clock |
 //! | `locks_line` | clients in the queue for a lock |
@@ -21,6 +22,8 @@
 pub mod aof;
 pub mod audit;
 pub mod commands;
+#[cfg(feature = "databases")]
+pub mod databases;
 pub mod declared;
 pub mod faketime;
 pub mod harness;

@@ -1,23 +1,15 @@
 //! Carts: SECKILL.TRYALL compared with a try per article, and with a script of the same work.
 
 use crate::Result;
-use crate::managed::{FIRST_USER, Kind, SAME_WORK, Sale};
-use crate::options::Size;
+use crate::managed::{Kind, SAME_WORK, Sale, ids};
+use crate::options::Options;
 use crate::stand::{AOF, MANAGED_TRYALL, Stand, evalsha};
 use crate::table::{Costs, Table, costs};
-use crate::tries::{DIFFERENT, FIRST_ORDER, TRY};
+use crate::tries::{DIFFERENT, TRY};
 use crate::wire::Load;
 
 pub const TRYALL: &str = "SECKILL.TRYALL";
 pub const EACH: &str = "a SECKILL.TRY per article";
-pub const TITLE: &str = "Server CPU per cart, in microseconds";
-pub const LARGEST: &str = "Main thread per SECKILL.TRYALL of 32 articles, in milliseconds";
-
-pub const SOLD_OUT: &str = "3 articles, all sold out";
-pub const LAST_SOLD_OUT: &str = "3 articles, the last sold out";
-pub const ONE: &str = "1 article, sold out";
-pub const HELD: &str = "3 articles, held";
-pub const SOLD: &str = "3 articles, sold";
 
 const CONTENDERS: [&str; 3] = [SAME_WORK, EACH, TRYALL];
 const FIRST_VOUCHER: usize = 11;
@@ -32,7 +24,7 @@ fn load(who: &str, vouchers: usize, carts: std::ops::Range<usize>, codes: &[u8])
     let depth = if vouchers.len() > 3 { 10 } else { DEPTH };
     let mut load = Load::new(if who == EACH { depth * vouchers.len() } else { depth });
     for n in carts {
-        let ids = [FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
+        let ids = ids(n);
         let reply = format!("*{}\r\n{}", codes.len(), codes.concat());
         match who {
             EACH => {
@@ -62,7 +54,7 @@ fn open(stand: &mut Stand, kind: Kind, units: &[usize]) -> Result<()> {
 
 /// Carts of new users that are refused. A try per article would sell what is left, so those are of
 /// vouchers that are sold out.
-fn refused(size: &Size, codes: &[u8]) -> Result<Costs> {
+fn refused(options: &Options, codes: &[u8]) -> Result<Costs> {
     let mut stand = Stand::new(false)?;
     let left: Vec<usize> = codes.iter().map(|code| usize::from(*code == 7)).collect();
     let all_sold_out = vec![1; codes.len()];
@@ -70,8 +62,8 @@ fn refused(size: &Size, codes: &[u8]) -> Result<Costs> {
         let codes = if who == EACH { &all_sold_out } else { codes };
         load(who, codes.len(), 0..DIFFERENT, codes)
     });
-    let passes = (size.losing / DIFFERENT).div_ceil(codes.len());
-    costs(size.rounds, &CONTENDERS, |place| {
+    let passes = (options.losing() / DIFFERENT).div_ceil(codes.len());
+    costs(options.rounds(), &CONTENDERS, |place| {
         let nothing = vec![0; codes.len()];
         open(&mut stand, Kind::Held, if CONTENDERS[place] == EACH { &nothing } else { &left })?;
         stand.send(&loads[place])?;
@@ -80,12 +72,12 @@ fn refused(size: &Size, codes: &[u8]) -> Result<Costs> {
 }
 
 /// Carts that are made: every turn on new sales, which are audited afterwards.
-fn accepted(size: &Size, kind: Kind, aof: bool) -> Result<Costs> {
+fn accepted(options: &Options, kind: Kind, aof: bool) -> Result<Costs> {
     const ARTICLES: usize = 3;
     let mut stand = Stand::new(aof)?;
-    let carts = size.accepted / ARTICLES;
+    let carts = options.accepted() / ARTICLES;
     let loads = CONTENDERS.map(|who| load(who, ARTICLES, 0..carts, &[0; ARTICLES]));
-    costs(size.rounds, &CONTENDERS, |place| {
+    costs(options.rounds(), &CONTENDERS, |place| {
         open(&mut stand, kind, &[carts; ARTICLES])?;
         stand.send(&loads[place])?;
         open(&mut stand, kind, &[carts; ARTICLES])?;
@@ -98,28 +90,33 @@ fn accepted(size: &Size, kind: Kind, aof: bool) -> Result<Costs> {
     })
 }
 
-pub fn measure(size: &Size) -> Result<Vec<Table>> {
-    let mut table = Table::new(TITLE, "", &[(TRYALL, EACH), (TRYALL, SAME_WORK)]);
-    table.push(SOLD_OUT, refused(size, &[1, 1, 1])?);
-    table.push(LAST_SOLD_OUT, refused(size, &[7, 7, 1])?);
-    table.push(ONE, refused(size, &[1])?);
-    for (name, kind) in [(HELD, Kind::Held), (SOLD, Kind::Sold)] {
+pub fn measure(options: &Options) -> Result<Vec<Table>> {
+    let mut table = Table::new(
+        "Server CPU per cart, in microseconds",
+        "",
+        &[(TRYALL, EACH), (TRYALL, SAME_WORK)],
+    );
+    table.push("3 articles, all sold out", refused(options, &[1, 1, 1])?);
+    table.push("3 articles, the last sold out", refused(options, &[7, 7, 1])?);
+    table.push("1 article, sold out", refused(options, &[1])?);
+    for (name, kind) in [("held", Kind::Held), ("sold", Kind::Sold)] {
         for (aof, with) in AOF {
-            table.push(format!("{name}{with}"), accepted(size, kind, aof)?);
+            table.push(format!("3 articles, {name}{with}"), accepted(options, kind, aof)?);
         }
     }
-    Ok(vec![table, largest(size)?])
+    Ok(vec![table, largest(options)?])
 }
 
 /// How long the largest cart, held, occupies the main thread.
-fn largest(size: &Size) -> Result<Table> {
+fn largest(options: &Options) -> Result<Table> {
     const ARTICLES: usize = domain::carts::ARTICLES_MAX;
-    let mut table = Table::new(LARGEST, "", &[]);
-    let carts = (size.accepted / ARTICLES).max(1);
+    let title = format!("Main thread per SECKILL.TRYALL of {ARTICLES} articles, in milliseconds");
+    let mut table = Table::new(title, "", &[]);
+    let carts = (options.accepted() / ARTICLES).max(1);
     let load = load(TRYALL, ARTICLES, 0..carts, &[0; ARTICLES]);
     for (aof, with) in AOF {
         let mut stand = Stand::new(aof)?;
-        let costs = costs(size.rounds, &[TRYALL], |_| {
+        let costs = costs(options.rounds(), &[TRYALL], |_| {
             open(&mut stand, Kind::Held, &[carts; ARTICLES])?;
             Ok(stand.measure(&load, 1)? / 1e3 / carts as f64)
         })?;

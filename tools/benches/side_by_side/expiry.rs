@@ -7,15 +7,12 @@ use std::time::{Duration, Instant};
 use seckill_tools::latency::Latencies;
 
 use crate::Result;
-use crate::managed::{FIRST_USER, Kind, Sale};
-use crate::options::Size;
+use crate::managed::{Kind, Sale, ids};
+use crate::options::Options;
 use crate::stand::{AOF, Stand};
 use crate::table::{Table, thousands};
-use crate::tries::FIRST_ORDER;
 use crate::wire::{connect, ping};
 
-pub const TITLE: &str =
-    "Holds due at once, and the PINGs of another client meanwhile, in milliseconds";
 const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
 /// The interval of PINGs. A PING's wait counts from when it was due, so a long stall counts for all
 /// PINGs that were due meanwhile.
@@ -29,9 +26,10 @@ const ORDERS_A_COMMAND: usize = 1_000;
 /// In the past, so that all holds are due.
 const DEADLINE_MS: i64 = 1_700_000_000_000;
 
-pub fn measure(size: &Size) -> Result<Vec<Table>> {
-    let mut table = Table::new(TITLE, "holds", &[]);
-    let orders = size.holds;
+pub fn measure(options: &Options) -> Result<Vec<Table>> {
+    let title = "Holds due at once, and the PINGs of another client meanwhile, in milliseconds";
+    let mut table = Table::new(title, "holds", &[]);
+    let orders = options.of(1_000_000, 50_000);
     for (aof, with) in AOF {
         let mut stand = Stand::new(aof)?;
         SALE.open(&mut stand, orders)?;
@@ -79,7 +77,7 @@ fn fill(stand: &mut Stand, orders: usize) -> Result<()> {
         let [mut book, mut units, mut buyers] = keys.map(|(name, key)| vec![name.to_owned(), key]);
         let mut holds = vec!["ZADD".to_owned(), "prepared".to_owned()];
         for n in some {
-            let [user, order] = [FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
+            let [user, order] = ids(*n);
             book.extend([order.clone(), format!("held:1:{DEADLINE_MS}:{user}")]);
             units.extend([user.clone(), format!("1:{order}")]);
             buyers.push(user);

@@ -1,45 +1,46 @@
 //! Unpipelined tries from 50 connections: how many per second, and how long each waits.
 
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Instant;
 
 use seckill_tools::latency::Latencies;
 
 use crate::Result;
-use crate::options::Size;
+use crate::options::Options;
 use crate::stand::Stand;
 use crate::table::{Table, in_rounds, median};
 use crate::tries::{GET, Outcome, SCRIPT, TRY, load};
-use crate::wire::{Load, Turn, check, crowd, read_some, take_turns};
+use crate::wire::{Load, SILENCE_MAX, check, connect};
 
 const CONNECTIONS: usize = 50;
 
-pub fn measure(size: &Size) -> Result<Vec<Table>> {
+pub fn measure(options: &Options) -> Result<Vec<Table>> {
     let title =
         format!("One try in flight on each of {CONNECTIONS} connections, times in microseconds");
     let mut table = Table::new(title, "", &[]);
     for (outcome, contenders) in
         [(Outcome::SoldOut, &[SCRIPT, TRY, GET][..]), (Outcome::Accepted, &[SCRIPT, TRY])]
     {
-        one_outcome(&mut table, size, outcome, contenders)?;
+        one_outcome(&mut table, options, outcome, contenders)?;
     }
     Ok(vec![table])
 }
 
 fn one_outcome(
     table: &mut Table,
-    size: &Size,
+    options: &Options,
     outcome: Outcome,
     contenders: &[&'static str],
 ) -> Result<()> {
     let mut stand = Stand::new(false)?;
-    let tries = size.unpipelined;
+    let tries = options.of(60_000, 2_000);
     let loads: Vec<Load> = contenders.iter().map(|who| load(who, outcome, tries, (1, 1))).collect();
-    let mut streams = crowd(&stand.socket, CONNECTIONS)?;
+    let mut streams = crowd(&stand.socket)?;
     let mut waits = vec![Latencies::default(); contenders.len()];
     let mut turns = 0;
-    let rates = in_rounds(size.rounds, contenders.len(), |place| {
+    let rates = in_rounds(options.rounds(), contenders.len(), |place| {
         outcome.open(&mut stand, tries)?;
         let (rate, turn) = rush(&mut streams, &loads[place])?;
         // The first round is the warm-up.
@@ -58,35 +59,59 @@ fn one_outcome(
     Ok(())
 }
 
+/// Connections that don't block: one thread serves all of them and never sleeps, for on a machine
+/// with two cores one thread per connection would measure the scheduler.
+fn crowd(socket: &Path) -> Result<Vec<UnixStream>> {
+    let member = |_| {
+        let stream = connect(socket)?;
+        stream.set_nonblocking(true)?;
+        Ok(stream)
+    };
+    (0..CONNECTIONS).map(member).collect()
+}
+
+/// What has come on such a connection; none if nothing has.
+fn read_some(stream: &mut UnixStream) -> Result<Option<Vec<u8>>> {
+    let mut some = [0; 256];
+    match stream.read(&mut some) {
+        Ok(0) => Err("the server closed a connection".into()),
+        Ok(got) => Ok(Some(some[..got].to_vec())),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Sends the whole load, with one command in flight per connection, and returns the commands per
 /// second and the time that each reply took.
 fn rush(streams: &mut [UnixStream], load: &Load) -> Result<(f64, Latencies)> {
     let mut waits = Latencies::default();
     // Of each connection the command in flight, when it was sent, and what has come of its reply.
     let mut asked: Vec<Option<(usize, Instant, Vec<u8>)>> = vec![None; streams.len()];
-    let mut next = 0;
+    let (mut next, mut answered) = (0, 0);
     let start = Instant::now();
-    take_turns(streams.len(), |number| {
-        let stream = &mut streams[number];
-        let mut is_answered = false;
-        if let Some((index, sent, reply)) = &mut asked[number] {
-            let Some(got) = read_some(stream)? else { return Ok(Turn::Waits) };
-            reply.extend_from_slice(&got);
-            let (_, wanted) = load.batch(*index);
-            if reply.len() < wanted.len() {
-                return Ok(Turn::Waits);
+    let mut heard = start;
+    while answered < load.batches.len() {
+        for (stream, asked) in streams.iter_mut().zip(&mut asked) {
+            if let Some((index, sent, reply)) = asked {
+                let Some(got) = read_some(stream)? else { continue };
+                reply.extend_from_slice(&got);
+                let (_, wanted) = &load.batches[*index];
+                if reply.len() < wanted.len() {
+                    continue;
+                }
+                check(reply, wanted)?;
+                waits.add(sent.elapsed());
+                (*asked, answered, heard) = (None, answered + 1, Instant::now());
             }
-            check(reply, wanted)?;
-            waits.add(sent.elapsed());
-            (asked[number], is_answered) = (None, true);
+            if next < load.batches.len() {
+                *asked = Some((next, Instant::now(), Vec::new()));
+                stream.write_all(&load.batches[next].0)?;
+                next += 1;
+            }
         }
-        if next == load.batches() {
-            return Ok(if is_answered { Turn::Heard } else { Turn::Done });
+        if heard.elapsed() > SILENCE_MAX {
+            return Err("the server stopped answering".into());
         }
-        asked[number] = Some((next, Instant::now(), Vec::new()));
-        stream.write_all(load.batch(next).0)?;
-        next += 1;
-        Ok(Turn::Heard)
-    })?;
-    Ok((load.commands() as f64 / start.elapsed().as_secs_f64(), waits))
+    }
+    Ok((load.commands as f64 / start.elapsed().as_secs_f64(), waits))
 }

@@ -9,19 +9,15 @@
 //! In reading order: `options`, `harness` and `databases` (shared with the tests: servers in new
 //! directories), `wire` (loads and connections), `stand` (a server, its scripts and its clock),
 //! `table` (turns, rounds, figures); then what is measured: `tries`, `latency`, `managed`, `carts`,
-//! `waiting`, `expiry`, `locks`, `rows` with `naive` and `network`; then `page`.
+//! `waiting`, `expiry`, `rows` with `naive`; then `page`.
 
-use kit::harness;
+use kit::{databases, harness};
 
 mod carts;
-#[path = "../../tests/worker/databases.rs"]
-mod databases;
 mod expiry;
 mod latency;
-mod locks;
 mod managed;
 mod naive;
-mod network;
 mod options;
 mod page;
 mod rows;
@@ -32,6 +28,7 @@ mod waiting;
 mod wire;
 
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -51,30 +48,27 @@ fn main() -> ExitCode {
     }
 }
 
-/// A missed target is reported but is never an error, since times vary.
 fn run(options: &Options) -> Result<()> {
     let known: Vec<&str> = PAGES.iter().flat_map(|page| page.parts).map(|part| part.0).collect();
     if let Some(wrong) = options.only.iter().find(|part| !known.contains(&part.as_str())) {
         return Err(format!("--only {wrong}: the parts are {}", known.join(", ")).into());
     }
-    let size = options.size();
     eprintln!("building the module, unless SECKILL_MODULE names it ...");
     harness::module();
-    let place = page::place(&size)?;
+    let place = page::place(options)?;
     let mut pages = PAGES;
     for page in &mut pages {
         for (name, measure) in page.parts {
             if options.only.is_empty() || options.only.iter().any(|part| part == name) {
                 eprintln!("{name} ...");
-                page.tables.extend(measure(&size)?);
+                page.tables.extend(measure(options)?);
             }
         }
     }
     let measured = pages.iter().filter(|page| !page.tables.is_empty());
     measured.for_each(|page| println!("{}", page.text(&place)));
-    page::print_targets(&pages);
-    if let Some(dir) = options.out_dir() {
-        fs::create_dir_all(&dir)?;
+    if !options.smoke && options.only.is_empty() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/bench");
         for page in &pages {
             fs::write(dir.join(page.file), page.text(&place))?;
         }

@@ -4,7 +4,7 @@
 use domain::overlay::TRIES_MAX;
 
 use crate::Result;
-use crate::options::Size;
+use crate::options::Options;
 use crate::stand::{AOF, BUY, MANAGED_CANCEL, MANAGED_CONFIRM, MANAGED_TRY, Stand, evalsha};
 use crate::table::{Costs, Table, costs, thousands};
 use crate::tries::{DIFFERENT, FIRST_ORDER, GET, MTRY, SCRIPT, TRY};
@@ -15,18 +15,11 @@ pub const COMMAND: &str = "command";
 const SOLD_AT_ONCE: &str = "managed";
 pub const HELD_FIRST: &str = "managed, HOLD";
 
-pub const SOLD_OUT: &str = "Server CPU per sold-out try of a managed sale, in microseconds";
-pub const IN_TURN: &str =
-    "Server CPU per sold-out try of vouchers that take turns, in microseconds";
-pub const ALONE: &str = "one voucher";
-pub const EIGHT: &str = "8 in turn";
-pub const MANY: &str = "64 in turn";
 /// The units of each.
 const SOLD_IN_TURN: usize = 200;
-pub const CHANGES: &str = "Server CPU of what changes a managed sale, in microseconds";
 
 /// Users have eight digits.
-pub const FIRST_USER: usize = 10_000_001;
+const FIRST_USER: usize = 10_000_001;
 /// Long enough that no hold is due while a turn is measured.
 const HOLD_MS: &str = "3600000";
 const STREAMS: [&str; 3] = ["stream.orders", "stream.orders.released", "stream.orders.confirmed"];
@@ -73,13 +66,12 @@ impl Sale {
         reply: &str,
     ) -> Load {
         let mut load = Load::new(PIPELINE);
-        orders.into_iter().for_each(|n| self.push(&mut load, words, n, reply));
+        orders.into_iter().for_each(|n| self.push(&mut load, words, n, &[], reply));
         load
     }
 
-    fn push(self, load: &mut Load, words: &[String], n: usize, reply: &str) {
-        let ids = [self.voucher, FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
-        load.push(&[words, &ids].concat(), reply);
+    pub fn push(self, load: &mut Load, words: &[String], n: usize, more: &[String], reply: &str) {
+        load.push(&[words, &[self.voucher.to_string()], &ids(n), more].concat(), reply);
     }
 
     /// Sells the orders numbered from 0.
@@ -87,27 +79,48 @@ impl Sale {
         stand.send(&self.load(&[TRY.to_owned()], 0..orders, ":0\r\n"))
     }
 
-    /// Fails unless the audit of the sale finds no difference, and these units.
+    /// Fails unless these are the units, by an audit that finds no difference; of an unmanaged
+    /// voucher, by its stock, its buyers and the stream.
     pub fn prove(self, stand: &mut Stand, [left, held, sold]: [usize; 3]) -> Result<()> {
-        let audit = stand.server.audited(&self.voucher.to_string());
-        let found = ["left", "held", "sold"].map(|name| audit.number(name) as usize);
-        if audit.differences().is_empty() && found == [left, held, sold] {
-            return Ok(());
+        let voucher = self.voucher.to_string();
+        let (found, is_sound) = if self.kind == Kind::Unmanaged {
+            let stock = stand.run(&["GET", &format!("seckill:stock:{voucher}")])?;
+            let buyers = stand.run(&["SCARD", &format!("seckill:order:{voucher}")])?;
+            let entries: usize = stand.run(&["XLEN", STREAMS[0]])?;
+            ([stock, 0, buyers], entries == sold)
+        } else {
+            let audit = stand.server.audited(&voucher);
+            let units = ["left", "held", "sold"].map(|name| audit.number(name) as usize);
+            (units, audit.differences().is_empty())
+        };
+        match is_sound && found == [left, held, sold] {
+            true => Ok(()),
+            false => Err(format!(
+                "{found:?} left, held, sold, not {:?}; or {voucher} is not sound",
+                [left, held, sold]
+            )
+            .into()),
         }
-        let differences = audit.differences();
-        Err(format!("left, held, sold: {left}, {held}, {sold} and not {found:?}; {differences:?}")
-            .into())
     }
 }
 
+/// The user of an order and its id.
+pub fn ids(n: usize) -> [String; 2] {
+    [FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string())
+}
+
 /// All units are sold, each to another user. Every further try is by a new user, with a new order.
-pub fn sold_out(size: &Size) -> Result<Vec<Table>> {
+pub fn sold_out(options: &Options) -> Result<Vec<Table>> {
     let [plain, sold, held] = [(7, Kind::Unmanaged), (8, Kind::Sold), (9, Kind::Held)]
         .map(|(voucher, kind)| Sale { voucher, kind });
     let contenders = [SCRIPT, SAME_WORK, TRY, SOLD_AT_ONCE, HELD_FIRST, GET];
     let ratios = &[(SCRIPT, HELD_FIRST), (HELD_FIRST, TRY)];
-    let mut table = Table::new(SOLD_OUT, "orders sold", ratios);
-    for &orders in size.orders_sold {
+    let mut table = Table::new(
+        "Server CPU per sold-out try of a managed sale, in microseconds",
+        "orders sold",
+        ratios,
+    );
+    for &orders in options.orders_sold() {
         let mut stand = Stand::new(false)?;
         for sale in [plain, sold, held] {
             sale.open(&mut stand, orders)?;
@@ -131,30 +144,35 @@ pub fn sold_out(size: &Size) -> Result<Vec<Table>> {
             (0..DIFFERENT).for_each(|_| load.push(&["GET", "seckill:stock:7"], "$1\r\n0\r\n"));
             load
         });
-        table.push(thousands(orders), losing(size, &mut stand, &contenders, &loads)?);
+        table.push(thousands(orders), losing(options, &mut stand, &contenders, &loads)?);
     }
     Ok(vec![table])
 }
 
 /// The costs of loads of losing tries, each of which is sent once before it is measured.
 fn losing(
-    size: &Size,
+    options: &Options,
     stand: &mut Stand,
     contenders: &[&'static str],
     loads: &[Load],
 ) -> Result<Costs> {
-    costs(size.rounds, contenders, |place| {
+    costs(options.rounds(), contenders, |place| {
         stand.send(&loads[place])?;
-        Ok(stand.measure(&loads[place], size.losing / DIFFERENT)? / DIFFERENT as f64)
+        Ok(stand.measure(&loads[place], options.losing() / DIFFERENT)? / DIFFERENT as f64)
     })
 }
 
 /// Each of these columns and the number of vouchers that take turns in it.
-const TURNS: [(&str, usize); 4] = [(ALONE, 1), (EIGHT, 8), (MANY, 64), ("512 in turn", 512)];
+const TURNS: [(&str, usize); 4] =
+    [("one voucher", 1), ("8 in turn", 8), ("64 in turn", 64), ("512 in turn", 512)];
 
 /// Sold-out tries of several vouchers, each by a new user with a new order.
-pub fn in_turn(size: &Size) -> Result<Vec<Table>> {
-    let mut table = Table::new(IN_TURN, "", &[(EIGHT, ALONE), (MANY, ALONE)]);
+pub fn in_turn(options: &Options) -> Result<Vec<Table>> {
+    let mut table = Table::new(
+        "Server CPU per sold-out try of vouchers that take turns, in microseconds",
+        "",
+        &[("8 in turn", "one voucher"), ("64 in turn", "one voucher")],
+    );
     let kinds = [(TRY, Kind::Unmanaged), (SOLD_AT_ONCE, Kind::Sold), (HELD_FIRST, Kind::Held)];
     for (name, kind) in kinds {
         let mut stand = Stand::new(false)?;
@@ -167,11 +185,11 @@ pub fn in_turn(size: &Size) -> Result<Vec<Table>> {
         let loads = TURNS.map(|(_, count)| {
             let mut load = Load::new(PIPELINE);
             for (n, sale) in sales(count).cycle().take(DIFFERENT).enumerate() {
-                sale.push(&mut load, &command, SOLD_IN_TURN + n, ":1\r\n");
+                sale.push(&mut load, &command, SOLD_IN_TURN + n, &[], ":1\r\n");
             }
             load
         });
-        table.push(name, losing(size, &mut stand, &TURNS.map(|(name, _)| name), &loads)?);
+        table.push(name, losing(options, &mut stand, &TURNS.map(|(name, _)| name), &loads)?);
     }
     Ok(vec![table])
 }
@@ -188,16 +206,20 @@ const EACH_CHANGE: [Change; 4] = [
 ];
 
 /// Every turn has a new sale, which is audited afterwards.
-pub fn changes(size: &Size) -> Result<Vec<Table>> {
-    let mut table = Table::new(CHANGES, "", &[(SAME_WORK, COMMAND)]);
+pub fn changes(options: &Options) -> Result<Vec<Table>> {
+    let mut table = Table::new(
+        "Server CPU of what changes a managed sale, in microseconds",
+        "",
+        &[(SAME_WORK, COMMAND)],
+    );
     for (name, command, script, kind, reply, ends) in EACH_CHANGE {
         for (aof, with) in AOF {
             let mut stand = Stand::new(aof)?;
             let sale = Sale { voucher: 8, kind };
-            let orders = size.accepted;
+            let orders = options.accepted();
             let spellings = [evalsha(script, &[]), vec![command.to_owned()]];
             let loads = spellings.map(|words| sale.load(&words, 0..orders, reply));
-            let costs = costs(size.rounds, &[SAME_WORK, COMMAND], |place| {
+            let costs = costs(options.rounds(), &[SAME_WORK, COMMAND], |place| {
                 let open = |stand: &mut Stand| {
                     sale.open(stand, orders)?;
                     if command == TRY { Ok(()) } else { sale.sell(stand, orders) }
@@ -220,7 +242,7 @@ pub fn changes(size: &Size) -> Result<Vec<Table>> {
 
 /// How long one SECKILL.MTRY with the maximum of tries, all of them accepted, occupies the main
 /// thread.
-pub fn full_batches(size: &Size) -> Result<Vec<Table>> {
+pub fn full_batches(options: &Options) -> Result<Vec<Table>> {
     let tries = thousands(TRIES_MAX);
     let title = format!("Main thread per SECKILL.MTRY of {tries} accepted tries, in milliseconds");
     let mut table = Table::new(title, "voucher", &[]);
@@ -228,29 +250,23 @@ pub fn full_batches(size: &Size) -> Result<Vec<Table>> {
         [("unmanaged", Kind::Unmanaged), (SOLD_AT_ONCE, Kind::Sold), (HELD_FIRST, Kind::Held)]
     {
         let sale = Sale { voucher: 8, kind };
-        let commands = (size.accepted / TRIES_MAX).max(1);
+        let commands = (options.accepted() / TRIES_MAX).max(1);
         let units = commands * TRIES_MAX;
         let mut load = Load::new(1);
         let reply = format!("*{TRIES_MAX}\r\n{}", ":0\r\n".repeat(TRIES_MAX));
         for command in 0..commands {
             let mut words = vec![MTRY.to_owned(), sale.voucher.to_string()];
-            for n in command * TRIES_MAX..(command + 1) * TRIES_MAX {
-                words.extend([FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string()));
-            }
+            words.extend((command * TRIES_MAX..(command + 1) * TRIES_MAX).flat_map(ids));
             load.push(&words, &reply);
         }
         let mut row = Vec::new();
         for (aof, column) in [(false, "no AOF"), (true, "AOF everysec")] {
             let mut stand = Stand::new(aof)?;
-            row.extend(costs(size.rounds, &[column], |_| {
+            row.extend(costs(options.rounds(), &[column], |_| {
                 sale.open(&mut stand, units)?;
                 let micros = stand.measure(&load, 1)?;
-                match kind {
-                    // The replies have said that all was sold.
-                    Kind::Unmanaged => {}
-                    Kind::Sold => sale.prove(&mut stand, [0, 0, units])?,
-                    Kind::Held => sale.prove(&mut stand, [0, units, 0])?,
-                }
+                let is_held = kind == Kind::Held;
+                sale.prove(&mut stand, if is_held { [0, units, 0] } else { [0, 0, units] })?;
                 Ok(micros / 1e3 / commands as f64)
             })?);
         }

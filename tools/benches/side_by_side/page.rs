@@ -3,19 +3,13 @@
 use std::fs;
 use std::process::Command;
 
-use crate::carts::{self, EACH, TRYALL};
-use crate::managed::{
-    self, ALONE, CHANGES, COMMAND, EIGHT, HELD_FIRST, IN_TURN, MANY, SAME_WORK, SOLD_OUT,
-};
-use crate::options::Size;
-use crate::rows::{self, CONFIRMED, NAIVE, NETWORK, NETWORK_CONFIRMED, STATEMENTS, WORKER};
+use crate::options::Options;
 use crate::stand::Stand;
-use crate::table::{Row, Table, figure};
-use crate::tries::{self, BATCHES, DECIDED, GET, MTRY, NATIVE, SCRIPT, TRY};
-use crate::{Result, expiry, latency, locks, waiting};
+use crate::table::Table;
+use crate::{Result, carts, expiry, latency, managed, rows, tries, waiting};
 
 /// What is measured by itself, for --only.
-type Part = (&'static str, fn(&Size) -> Result<Vec<Table>>);
+type Part = (&'static str, fn(&Options) -> Result<Vec<Table>>);
 
 /// A page of docs/bench.
 pub struct Page {
@@ -25,7 +19,7 @@ pub struct Page {
     pub tables: Vec<Table>,
 }
 
-pub const PAGES: [Page; 3] = [
+pub const PAGES: [Page; 2] = [
     Page {
         file: "README.md",
         start: TRIES,
@@ -42,12 +36,6 @@ pub const PAGES: [Page; 3] = [
             ("managed-lines", waiting::measure),
             ("managed-expiry", expiry::measure),
         ],
-        tables: Vec::new(),
-    },
-    Page {
-        file: "lock-line.md",
-        start: "# What a lock costs\n\n`make bench` writes this page.\n",
-        parts: &[("lock-line", locks::measure)],
         tables: Vec::new(),
     },
     Page { file: "rows.md", start: ROWS, parts: &[("rows", rows::measure)], tables: Vec::new() },
@@ -90,10 +78,8 @@ const ROWS: &str = "\
   acknowledges. It is written in Rust with the same library, and takes no lock per user.
 - *seckill-worker*: with its defaults and `--once`, including the start of the process.
 - *with statements*: the same with `--statements`, which also update the stock and insert the
-  order of the first consumer; also by *two workers*. *Confirmed*: of a managed voucher, whose
-  orders are held and then confirmed; the confirmation sets the order's status.
-- *network*: a proxy between worker and database that hands on all bytes half a millisecond
-  later, so that an answer takes a millisecond more.
+  order of the first consumer. *Confirmed*: of a managed voucher, whose orders are held and then
+  confirmed; the confirmation sets the order's status.
 
 Figures are medians. Each round has a new Redis server (`appendonly yes`, `appendfsync everysec`)
 and an empty database. All commits are durable: SQLite with `journal_mode=WAL` and
@@ -110,86 +96,17 @@ impl Page {
 }
 
 /// Where, when and how often it was measured.
-pub fn place(size: &Size) -> Result<String> {
+pub fn place(options: &Options) -> Result<String> {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let date = Command::new("date").args(["-u", "+%F"]).output()?;
     Ok(format!(
-        "{}, {}, {} cores, {}, {} rounds in one run, of contended locks and databases {}.",
+        "{}, {}, {} cores, {}, {} rounds in one run, of databases {}.",
         Stand::new(false)?.name()?,
         model.map_or("unknown CPU", |(_, name)| name),
         std::thread::available_parallelism()?,
         String::from_utf8(date.stdout)?.trim(),
-        size.rounds,
-        size.long_rounds,
+        options.rounds(),
+        options.rounds_of_databases(),
     ))
-}
-
-/// The title of a table and how a row begins, two columns of which the first is divided by the
-/// second, and what this ratio should be.
-type Target = (&'static str, &'static str, &'static str, &'static str, &'static str, f64);
-
-const LEAST: &str = "at least";
-const MOST: &str = "at most";
-
-const TARGETS: [Target; 37] = [
-    (DECIDED, "sold out", SCRIPT, TRY, LEAST, 4.0),
-    (DECIDED, "sold out", TRY, GET, MOST, 1.5),
-    (DECIDED, "sold out", NATIVE, TRY, MOST, 1.3),
-    (DECIDED, "sold out", "GET, scripts set", GET, MOST, 1.05),
-    (DECIDED, "duplicate", SCRIPT, TRY, LEAST, 2.3),
-    (DECIDED, "accepted", SCRIPT, TRY, LEAST, 2.1),
-    (DECIDED, "accepted", NATIVE, TRY, MOST, 1.15),
-    (DECIDED, "accepted, AOF everysec", SCRIPT, TRY, LEAST, 1.75),
-    (BATCHES, "sold out, 32 per command", SCRIPT, MTRY, LEAST, 9.0),
-    (BATCHES, "accepted, 32 per command", SCRIPT, MTRY, LEAST, 3.8),
-    (SOLD_OUT, "1,000", HELD_FIRST, TRY, MOST, 2.0),
-    (IN_TURN, HELD_FIRST, EIGHT, ALONE, MOST, 1.2),
-    (IN_TURN, HELD_FIRST, MANY, ALONE, MOST, 1.6),
-    (CHANGES, "accepted, held", SAME_WORK, COMMAND, LEAST, 2.0),
-    (carts::TITLE, carts::SOLD_OUT, TRYALL, EACH, MOST, 0.6),
-    (carts::TITLE, carts::SOLD_OUT, TRYALL, SAME_WORK, MOST, 0.4),
-    (carts::TITLE, carts::LAST_SOLD_OUT, TRYALL, EACH, MOST, 0.7),
-    (carts::TITLE, carts::LAST_SOLD_OUT, TRYALL, SAME_WORK, MOST, 0.5),
-    (carts::TITLE, carts::ONE, TRYALL, EACH, MOST, 1.2),
-    (carts::TITLE, carts::HELD, TRYALL, EACH, MOST, 0.9),
-    (carts::TITLE, carts::HELD, TRYALL, SAME_WORK, MOST, 0.5),
-    (carts::TITLE, carts::SOLD, TRYALL, EACH, MOST, 0.9),
-    (carts::TITLE, carts::SOLD, TRYALL, SAME_WORK, MOST, 0.5),
-    (carts::LARGEST, "held, AOF everysec", TRYALL, "", MOST, 1.0),
-    (expiry::TITLE, "1,000,000", "p99", "", MOST, 5.0),
-    (rows::TITLE, "SQLite", WORKER, NAIVE, LEAST, 10.0),
-    (rows::TITLE, "SQLite", STATEMENTS, NAIVE, LEAST, 5.0),
-    (rows::TITLE, "PostgreSQL", WORKER, NAIVE, LEAST, 10.0),
-    (rows::TITLE, "PostgreSQL", STATEMENTS, NAIVE, LEAST, 5.0),
-    (rows::TITLE, "MariaDB", WORKER, NAIVE, LEAST, 10.0),
-    (rows::TITLE, "MariaDB", STATEMENTS, NAIVE, LEAST, 10.0),
-    (rows::TITLE, "MariaDB", NETWORK, STATEMENTS, LEAST, 0.67),
-    (rows::TITLE, "MariaDB", NETWORK_CONFIRMED, CONFIRMED, LEAST, 0.67),
-    (rows::TITLE, "MySQL", WORKER, NAIVE, LEAST, 10.0),
-    (rows::TITLE, "MySQL", STATEMENTS, NAIVE, LEAST, 10.0),
-    (rows::TITLE, "MySQL", NETWORK, STATEMENTS, LEAST, 0.67),
-    (rows::TITLE, "MySQL", NETWORK_CONFIRMED, CONFIRMED, LEAST, 0.67),
-];
-
-/// Prints the targets whose figures were measured.
-pub fn print_targets(pages: &[Page]) {
-    for (title, name, above, below, bound, wanted) in TARGETS {
-        let mut tables = pages.iter().flat_map(|page| &page.tables);
-        let table = tables.find(|table| table.title == title);
-        let is_meant = |row: &&Row| match title {
-            rows::TITLE => row.name.starts_with(name),
-            _ => row.name == name,
-        };
-        let row = table.and_then(|table| table.rows.iter().find(is_meant));
-        let measured = row.and_then(|row| match below {
-            "" => row.cost(above),
-            _ => row.ratio(above, below),
-        });
-        let Some(measured) = measured else { continue };
-        let is_reached = if bound == LEAST { measured >= wanted } else { measured <= wanted };
-        let what = if below.is_empty() { above.to_owned() } else { format!("{above} / {below}") };
-        let verdict = if is_reached { "reached" } else { "NOT REACHED" };
-        println!("{name}: {what} {bound} {wanted}: {}, {verdict}", figure(measured));
-    }
 }

@@ -2,62 +2,45 @@
 //! entry per transaction, as consumers of seckill.lua do. Each turn has a new server and an empty
 //! database, and the resulting rows are counted.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::databases::{Database, Kind};
 use crate::managed::{self, Sale};
-use crate::options::Size;
+use crate::options::Options;
 use crate::stand::Stand;
 use crate::table::{Table, median};
-use crate::{Result, naive, network};
+use crate::{Result, naive};
 
-pub const TITLE: &str = "Orders per second";
 pub const NAIVE: &str = "one entry per transaction";
 pub const WORKER: &str = "seckill-worker";
 pub const STATEMENTS: &str = "with statements";
 pub const CONFIRMED: &str = "confirmed";
-pub const NETWORK: &str = "network";
-pub const NETWORK_CONFIRMED: &str = "network, confirmed";
-const TWO: &str = "two workers";
 
-/// A way of working through the orders: its column, how many workers, whether the voucher is
-/// managed, and whether there is a network in between. A file has one writer, and no network: the
-/// last ones are not for SQLite.
-const TURNS: [(&str, usize, bool, bool); 7] = [
-    (NAIVE, 0, false, false),
-    (WORKER, 1, false, false),
-    (STATEMENTS, 1, false, false),
-    (CONFIRMED, 1, true, false),
-    (TWO, 2, false, false),
-    (NETWORK, 1, false, true),
-    (NETWORK_CONFIRMED, 1, true, true),
-];
-const OF_SQLITE: usize = 4;
+/// A way of working through the orders: its column, and whether the voucher is managed.
+const TURNS: [(&str, bool); 4] =
+    [(NAIVE, false), (WORKER, false), (STATEMENTS, false), (CONFIRMED, true)];
 
-pub fn measure(size: &Size) -> Result<Vec<Table>> {
-    let ratios = &[
-        (WORKER, NAIVE),
-        (STATEMENTS, NAIVE),
-        (NETWORK, STATEMENTS),
-        (NETWORK_CONFIRMED, CONFIRMED),
-    ];
-    let mut table = Table::new(TITLE, "", ratios);
+pub fn measure(options: &Options) -> Result<Vec<Table>> {
+    let mut table = Table::new("Orders per second", "", &[(WORKER, NAIVE), (STATEMENTS, NAIVE)]);
     for kind in [Kind::Sqlite, Kind::Postgres, Kind::MariaDb, Kind::MySql] {
         // Its server runs for all turns; each turn has its own database. What can't be had is
         // reported as left out.
         let Some(_first) = Database::durable(kind) else { continue };
-        let turns = &TURNS[..if kind == Kind::Sqlite { OF_SQLITE } else { TURNS.len() }];
-        let (mut name, mut values) = (String::new(), vec![Vec::new(); turns.len()]);
-        for _ in 0..size.long_rounds {
-            for (turn, values) in turns.iter().zip(&mut values) {
+        let (mut name, mut values) = (String::new(), vec![Vec::new(); TURNS.len()]);
+        for _ in 0..options.rounds_of_databases() {
+            for (turn, values) in TURNS.iter().zip(&mut values) {
                 let database = Database::durable(kind).ok_or("the database is gone")?;
-                let orders = size.rows[usize::from(turn.0 != NAIVE)];
-                values.push(orders as f64 / take(turn, &database, orders, size)?.as_secs_f64());
+                let orders = if turn.0 == NAIVE {
+                    options.of(5_000, 300)
+                } else {
+                    options.of(100_000, 3_000)
+                };
+                values.push(orders as f64 / take(turn, &database, orders, options)?.as_secs_f64());
                 name = name_of(&database);
             }
         }
-        let columns = turns.iter().map(|turn| turn.0);
+        let columns = TURNS.iter().map(|turn| turn.0);
         table.push(name, columns.zip(values.into_iter().map(median)).collect());
     }
     Ok(vec![table])
@@ -71,13 +54,12 @@ const STATEMENTS_EACH: &str = r#"[
 ]"#;
 const PAID: &str = r#"["UPDATE tb_voucher_order SET status = 2 WHERE id = :order_id"]"#;
 
-/// One turn: how long the consumer takes, or the processes of the workers from their start to their
-/// end.
+/// One turn: how long the consumer takes, or the process of the worker from its start to its end.
 fn take(
-    &(column, workers, is_managed, has_network): &(&str, usize, bool, bool),
+    &(column, is_managed): &(&str, bool),
     database: &Database,
     orders: usize,
-    size: &Size,
+    options: &Options,
 ) -> Result<Duration> {
     let kind = if is_managed { managed::Kind::Held } else { managed::Kind::Unmanaged };
     let sale = Sale { voucher: 8, kind };
@@ -85,7 +67,7 @@ fn take(
     sale.open(&mut stand, orders)?;
     let has_shop = column != WORKER;
     if has_shop {
-        naive::make_tables(database, &sale.voucher.to_string(), orders)?;
+        naive::make_tables(database, &sale.voucher.to_string(), orders);
     }
     if column == NAIVE {
         sale.sell(&mut stand, orders)?;
@@ -93,10 +75,9 @@ fn take(
         check(database, orders, "tb_voucher_order WHERE status = 1", LEFT)?;
         return Ok(spent);
     }
-    let url = if has_network { over_network(database)? } else { database.url.clone() };
-    let mut command = Command::new(size.worker.as_ref().ok_or("no worker")?);
+    let mut command = Command::new(&options.worker);
     command.arg("--redis").arg(format!("redis+unix://{}", stand.socket.display()));
-    command.args(["--database", &url, "--once", "--quiet"]);
+    command.args(["--database", &database.url, "--once", "--quiet"]);
     if has_shop {
         let file = stand.socket.with_file_name("statements.toml");
         let lists = [("sold", STATEMENTS_EACH), ("held", STATEMENTS_EACH), ("confirmed", PAID)];
@@ -104,12 +85,12 @@ fn take(
         std::fs::write(&file, lists.concat())?;
         command.arg("--statements").arg(file);
     }
-    run(&mut command, 1)?; // makes the tables
+    run(&mut command)?; // makes the tables
     sale.sell(&mut stand, orders)?;
     if is_managed {
         stand.send(&sale.load(&["SECKILL.CONFIRM".to_owned()], 0..orders, ":1\r\n"))?;
     }
-    let spent = run(&mut command, workers)?;
+    let spent = run(&mut command)?;
     check(
         database,
         orders,
@@ -138,28 +119,13 @@ fn check(database: &Database, orders: usize, rows: &str, units: &str) -> Result<
     }
 }
 
-fn run(command: &mut Command, workers: usize) -> Result<Duration> {
+fn run(command: &mut Command) -> Result<Duration> {
     let started = Instant::now();
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    let children: Vec<Child> =
-        (0..workers).map(|_| command.spawn()).collect::<std::io::Result<_>>()?;
-    for mut child in children {
-        let status = child.wait()?;
-        if !status.success() {
-            return Err(format!("seckill-worker: {status}").into());
-        }
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
+    match status.success() {
+        true => Ok(started.elapsed()),
+        false => Err(format!("seckill-worker: {status}").into()),
     }
-    Ok(started.elapsed())
-}
-
-/// The URL of a database behind a proxy.
-fn over_network(database: &Database) -> Result<String> {
-    let server = database.server.as_ref().ok_or("a file has no network")?;
-    let port = network::to(server.socket())?;
-    let (start, rest) = database.url.split_once("localhost").ok_or("a URL without a host")?;
-    let name = rest.split_once('?').map_or(rest, |(name, _)| name);
-    let options = if database.kind.is_mysql() { "?ssl-mode=DISABLED" } else { "" };
-    Ok(format!("{start}127.0.0.1:{port}{name}{options}"))
 }
 
 fn name_of(database: &Database) -> String {

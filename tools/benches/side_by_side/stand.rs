@@ -3,29 +3,25 @@
 
 use std::path::PathBuf;
 
-use seckill_tools::server_info::{fields, product};
+use seckill_tools::server_info::{cpu_seconds, named};
 
 use crate::Result;
 use crate::harness::Server;
 use crate::wire::{Lanes, Load};
 
 /// seckill.lua, and the same as a single call of SECKILL.TRY.
-pub const BUY: &str = include_str!("../../src/rush/seckill.lua");
+pub const BUY: &str = include_str!("scripts/seckill.lua");
 pub const BUY_ONE_LINE: &str = "return redis.call('SECKILL.TRY', ARGV[1], ARGV[2], ARGV[3])";
 /// Many tries in one script.
 pub const BUY_BATCH: &str = include_str!("scripts/try_batch.lua");
-/// unlock.lua.
-pub const UNLOCK: &str = include_str!("../../../tests/it/unlock.lua");
 /// What the commands on a managed voucher do.
 pub const MANAGED_TRY: &str = include_str!("scripts/managed_try.lua");
 pub const MANAGED_TRYALL: &str = include_str!("scripts/managed_tryall.lua");
 pub const MANAGED_CONFIRM: &str = include_str!("scripts/managed_confirm.lua");
 pub const MANAGED_CANCEL: &str = include_str!("scripts/managed_cancel.lua");
 
-const SCRIPTS: [&str; 8] = [
-    BUY, BUY_ONE_LINE, BUY_BATCH, UNLOCK, MANAGED_TRY, MANAGED_TRYALL, MANAGED_CONFIRM,
-    MANAGED_CANCEL,
-];
+const SCRIPTS: [&str; 7] =
+    [BUY, BUY_ONE_LINE, BUY_BATCH, MANAGED_TRY, MANAGED_TRYALL, MANAGED_CONFIRM, MANAGED_CANCEL];
 
 /// The words that call a script with these keys, before its arguments.
 pub fn evalsha(script: &str, keys: &[&str]) -> Vec<String> {
@@ -51,7 +47,6 @@ impl Stand {
             .config(format!("appendonly {}", if aof { "yes" } else { "no" }))
             .config("appendfsync everysec")
             .config("auto-aof-rewrite-percentage 0")
-            .config("maxclients 11000")
             .try_start()
             .map_err(|log| format!("the server did not start:\n{log}"))?;
         let socket = server.dir().join("socket");
@@ -77,17 +72,12 @@ impl Stand {
     /// User and system time of the main thread, which runs every command.
     pub fn cpu_seconds(&mut self) -> Result<f64> {
         let info: String = self.run(&["INFO", "cpu"])?;
-        let fields = fields(&info);
-        let used = ["used_cpu_user_main_thread", "used_cpu_sys_main_thread"]
-            .map(|name| fields.get(name).ok_or(name)?.parse::<f64>().map_err(|_| name));
-        Ok(used[0]? + used[1]?)
+        Ok(cpu_seconds(&info, "_main_thread").ok_or("INFO cpu lacks the main thread")?)
     }
 
     /// The server's name and version.
     pub fn name(&mut self) -> Result<String> {
-        let info: String = self.run(&["INFO", "server"])?;
-        let (name, version) = product(&fields(&info));
-        Ok(format!("{name} {version}"))
+        Ok(named(&self.run::<String>(&["INFO", "server"])?))
     }
 
     /// Sets whether the server answers seckill.lua natively.

@@ -8,29 +8,14 @@ use crate::Result;
 pub type Costs = Vec<(&'static str, f64)>;
 
 pub struct Table {
-    pub title: String,
+    title: String,
     /// What a reader of the page should know before the figures; may be empty.
     pub note: String,
     /// The head of the column that names a row.
     names: &'static str,
     /// Pairs of columns, of which the first is divided by the second.
     ratios: &'static [(&'static str, &'static str)],
-    pub rows: Vec<Row>,
-}
-
-pub struct Row {
-    pub name: String,
-    pub costs: Costs,
-}
-
-impl Row {
-    pub fn cost(&self, column: &str) -> Option<f64> {
-        self.costs.iter().find(|(name, _)| *name == column).map(|(_, cost)| *cost)
-    }
-
-    pub fn ratio(&self, above: &str, below: &str) -> Option<f64> {
-        Some(self.cost(above)? / self.cost(below)?)
-    }
+    rows: Vec<(String, Costs)>,
 }
 
 impl Table {
@@ -43,13 +28,13 @@ impl Table {
     }
 
     pub fn push(&mut self, name: impl Into<String>, costs: Costs) {
-        self.rows.push(Row { name: name.into(), costs });
+        self.rows.push((name.into(), costs));
     }
 
     /// The columns of costs: those of the row that has the most.
     fn columns(&self) -> impl Iterator<Item = &'static str> {
-        let row = self.rows.iter().max_by_key(|row| row.costs.len());
-        row.into_iter().flat_map(|row| &row.costs).map(|(name, _)| *name)
+        let row = self.rows.iter().map(|(_, costs)| costs).max_by_key(|costs| costs.len());
+        row.into_iter().flatten().map(|(name, _)| *name)
     }
 
     fn head(&self) -> Vec<String> {
@@ -57,11 +42,12 @@ impl Table {
         [self.names].into_iter().chain(self.columns()).map(str::to_owned).chain(ratios).collect()
     }
 
-    fn cells(&self, row: &Row) -> Vec<String> {
-        let costs = self.columns().map(|column| row.cost(column));
-        let ratios = self.ratios.iter().map(|(above, below)| row.ratio(above, below));
-        let figures = costs.chain(ratios).map(|it| it.map_or_else(|| "-".to_owned(), figure));
-        [row.name.clone()].into_iter().chain(figures).collect()
+    fn cells(&self, (name, costs): &(String, Costs)) -> Vec<String> {
+        let cost = |column: &'static str| costs.iter().find(|it| it.0 == column).map(|it| it.1);
+        let ratios = self.ratios.iter().map(|&(above, below)| Some(cost(above)? / cost(below)?));
+        let figures = self.columns().map(cost).chain(ratios);
+        let figures = figures.map(|it| it.map_or_else(|| "-".to_owned(), figure));
+        [name.clone()].into_iter().chain(figures).collect()
     }
 
     /// A section of a page.
@@ -80,7 +66,7 @@ impl Table {
 }
 
 /// Three digits, or all before the point, in groups of three.
-pub fn figure(value: f64) -> String {
+fn figure(value: f64) -> String {
     match value {
         ..9.995 => format!("{value:.2}"),
         ..99.95 => format!("{value:.1}"),

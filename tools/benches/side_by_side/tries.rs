@@ -3,7 +3,7 @@
 
 use crate::Result;
 use crate::managed::{Kind, Sale};
-use crate::options::Size;
+use crate::options::Options;
 use crate::stand::{AOF, BUY, BUY_BATCH, BUY_ONE_LINE, Stand, evalsha};
 use crate::table::{Costs, Table, costs};
 use crate::wire::{Load, PIPELINE};
@@ -16,9 +16,6 @@ pub const GET: &str = "GET";
 const ONE_LINE: &str = "one-line script";
 const GET_WITH_SCRIPTS: &str = "GET, scripts set";
 const BATCH: &str = "batch script";
-
-pub const DECIDED: &str = "Server CPU per try, in microseconds";
-pub const BATCHES: &str = "Server CPU per try of many in one command, in microseconds";
 
 const TRIES_PER_COMMAND: [usize; 3] = [8, 32, 128];
 
@@ -109,17 +106,17 @@ pub fn load(who: &str, outcome: Outcome, tries: usize, (depth, each): (usize, us
 /// The costs of contenders, the microseconds of server CPU per try.
 fn of_outcome(
     stand: &mut Stand,
-    size: &Size,
+    options: &Options,
     outcome: Outcome,
     contenders: &[&'static str],
     shape: (usize, usize),
 ) -> Result<Costs> {
     let (tries, passes) = match outcome {
-        Outcome::Accepted => (size.accepted, 1),
-        _ => (DIFFERENT, size.losing / DIFFERENT),
+        Outcome::Accepted => (options.accepted(), 1),
+        _ => (DIFFERENT, options.losing() / DIFFERENT),
     };
     let loads: Vec<Load> = contenders.iter().map(|who| load(who, outcome, tries, shape)).collect();
-    costs(size.rounds, contenders, |place| {
+    costs(options.rounds(), contenders, |place| {
         let who = contenders[place];
         stand.answer_natively(matches!(who, NATIVE | GET_WITH_SCRIPTS))?;
         // The first time warms the caches and names.
@@ -129,32 +126,22 @@ fn of_outcome(
         let micros = stand.measure(&loads[place], passes)?;
         stand.answer_natively(false)?;
         if outcome == Outcome::Accepted {
-            let sells = !matches!(who, GET | GET_WITH_SCRIPTS);
-            prove(stand, outcome.stock(tries), if sells { tries } else { 0 })?;
+            let sold = if matches!(who, GET | GET_WITH_SCRIPTS) { 0 } else { tries };
+            SALE.prove(stand, [outcome.stock(tries) - sold, 0, sold])?;
         }
         Ok(micros / tries as f64)
     })
 }
 
-/// The replies were checked already; this checks that the keys agree with them.
-fn prove(stand: &mut Stand, stock: usize, units: usize) -> Result<()> {
-    let left: usize = stand.run(&["GET", KEYS[0]])?;
-    let bought: usize = stand.run(&["SCARD", KEYS[1]])?;
-    let entries: usize = stand.run(&["XLEN", KEYS[2]])?;
-    if left + units == stock && bought == units && entries == units {
-        return Ok(());
-    }
-    Err(format!("{units} sold, yet {left} of {stock}, {bought} buyers, {entries} orders").into())
-}
-
 /// The three outcomes, each on a separate stand, with and without AOF.
-pub fn decided(size: &Size) -> Result<Vec<Table>> {
+pub fn decided(options: &Options) -> Result<Vec<Table>> {
     let contenders = [SCRIPT, ONE_LINE, NATIVE, TRY, GET, GET_WITH_SCRIPTS];
-    let mut table = Table::new(DECIDED, "", &[(SCRIPT, NATIVE), (SCRIPT, TRY)]);
+    let title = "Server CPU per try, in microseconds";
+    let mut table = Table::new(title, "", &[(SCRIPT, NATIVE), (SCRIPT, TRY)]);
     for outcome in [Outcome::SoldOut, Outcome::Duplicate, Outcome::Accepted] {
         for (aof, with) in AOF {
             let mut stand = Stand::new(aof)?;
-            let costs = of_outcome(&mut stand, size, outcome, &contenders, (PIPELINE, 1))?;
+            let costs = of_outcome(&mut stand, options, outcome, &contenders, (PIPELINE, 1))?;
             table.push(format!("{}{with}", outcome.label()), costs);
         }
     }
@@ -162,16 +149,17 @@ pub fn decided(size: &Size) -> Result<Vec<Table>> {
 }
 
 /// Many tries per command, compared with the same tries one by one; the costs are per try.
-pub fn in_batches(size: &Size) -> Result<Vec<Table>> {
+pub fn in_batches(options: &Options) -> Result<Vec<Table>> {
     let contenders = [SCRIPT, TRY, BATCH, MTRY];
     let ratios = &[(SCRIPT, BATCH), (SCRIPT, MTRY), (BATCH, MTRY)];
-    let mut table = Table::new(BATCHES, "", ratios);
+    let title = "Server CPU per try of many in one command, in microseconds";
+    let mut table = Table::new(title, "", ratios);
     for (outcome, (aof, with)) in
         [(Outcome::SoldOut, AOF[0]), (Outcome::Accepted, AOF[0]), (Outcome::Accepted, AOF[1])]
     {
         let mut stand = Stand::new(aof)?;
         for each in TRIES_PER_COMMAND {
-            let costs = of_outcome(&mut stand, size, outcome, &contenders, (PIPELINE, each))?;
+            let costs = of_outcome(&mut stand, options, outcome, &contenders, (PIPELINE, each))?;
             table.push(format!("{}{with}, {each} per command", outcome.label()), costs);
         }
     }

@@ -3,14 +3,13 @@
 use std::ops::Range;
 
 use crate::Result;
-use crate::managed::{FIRST_USER, Kind, Sale};
-use crate::options::Size;
+use crate::managed::{Kind, Sale};
+use crate::options::Options;
 use crate::stand::Stand;
 use crate::table::{Table, costs, thousands};
-use crate::tries::{FIRST_ORDER, TRY};
+use crate::tries::TRY;
 use crate::wire::{Load, PIPELINE};
 
-const TITLE: &str = "Server CPU per order of a waiting list, in microseconds";
 const SERVED: &str = "promoted, as a held order is cancelled";
 const JOINED: &str = "joined";
 
@@ -18,13 +17,17 @@ const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
 /// Orders per turn, which must be fewer than are in the queue.
 const EACH: usize = 500;
 
-pub fn measure(size: &Size) -> Result<Vec<Table>> {
+pub fn measure(options: &Options) -> Result<Vec<Table>> {
     let contenders = [JOINED, SERVED];
-    let mut table = Table::new(TITLE, "orders in the queue", &[]);
+    let mut table = Table::new(
+        "Server CPU per order of a waiting list, in microseconds",
+        "orders in the queue",
+        &[],
+    );
     table.note = "The cancellation by which an order is promoted is included.".to_owned();
-    for &length in size.orders_sold {
+    for &length in options.orders_sold() {
         let mut line = Line::new(length)?;
-        let costs = costs(size.rounds, &contenders, |place| line.turn(contenders[place]))?;
+        let costs = costs(options.rounds(), &contenders, |place| line.turn(contenders[place]))?;
         SALE.prove(&mut line.stand, [0, EACH, 0])?;
         table.push(thousands(length), costs);
     }
@@ -87,11 +90,8 @@ impl Line {
         reply: &str,
     ) -> Result<f64> {
         let mut load = Load::in_order(PIPELINE);
-        for n in orders {
-            let ids = [SALE.voucher, FIRST_USER + n, FIRST_ORDER + n].map(|id| id.to_string());
-            let ids = ids.each_ref().map(String::as_str);
-            load.push(&[&[name][..], &ids, more].concat(), reply);
-        }
+        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
+        orders.for_each(|n| SALE.push(&mut load, &[name.to_owned()], n, &more, reply));
         self.stand.measure(&load, 1)
     }
 }

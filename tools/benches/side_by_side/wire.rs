@@ -3,10 +3,10 @@
 //! A load has the exact bytes of every expected reply, so a turn with an error or another outcome
 //! ends the benchmark instead of being measured.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::Result;
 
@@ -18,18 +18,11 @@ pub const LANES: usize = 4;
 /// A server that says nothing for this long ends the benchmark.
 pub const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// One request as it goes over the wire.
-pub fn request(words: &[impl AsRef<[u8]>]) -> Vec<u8> {
-    let mut command = redis::Cmd::new();
-    words.iter().for_each(|word| _ = command.arg(word.as_ref()));
-    command.get_packed_command()
-}
-
 /// Commands with their expected replies, in batches of `depth`.
 pub struct Load {
     /// The bytes of each: commands and replies.
-    batches: Vec<(Vec<u8>, Vec<u8>)>,
-    commands: usize,
+    pub batches: Vec<(Vec<u8>, Vec<u8>)>,
+    pub commands: usize,
     depth: usize,
     /// One if a reply depends on the commands before.
     lanes: usize,
@@ -50,24 +43,12 @@ impl Load {
             self.batches.push((Vec::new(), Vec::new()));
         }
         if let Some((commands, replies)) = self.batches.last_mut() {
-            commands.extend(request(words));
+            let mut command = redis::Cmd::new();
+            words.iter().for_each(|word| _ = command.arg(word.as_ref()));
+            commands.extend(command.get_packed_command());
             replies.extend_from_slice(reply.as_bytes());
         }
         self.commands += 1;
-    }
-
-    pub fn commands(&self) -> usize {
-        self.commands
-    }
-
-    pub fn batches(&self) -> usize {
-        self.batches.len()
-    }
-
-    /// The bytes of batch `index` and the expected replies.
-    pub fn batch(&self, index: usize) -> (&[u8], &[u8]) {
-        let (commands, replies) = &self.batches[index];
-        (commands, replies)
     }
 }
 
@@ -85,17 +66,17 @@ impl Lanes {
 
     /// Sends the whole load `passes` times and checks every reply.
     pub fn run(&mut self, load: &Load, passes: usize) -> Result<()> {
-        let batches = load.batches() * passes;
+        let batches = load.batches.len() * passes;
         for step in 0..batches + LANES {
             let lane = step % load.lanes;
             if let Some(sent) = step.checked_sub(LANES) {
-                let (_, replies) = load.batch(sent % load.batches());
+                let (_, replies) = &load.batches[sent % load.batches.len()];
                 self.read.resize(replies.len(), 0);
                 self.streams[lane].read_exact(&mut self.read)?;
                 check(&self.read, replies)?;
             }
             if step < batches {
-                self.streams[lane].write_all(load.batch(step % load.batches()).0)?;
+                self.streams[lane].write_all(&load.batches[step % load.batches.len()].0)?;
             }
         }
         Ok(())
@@ -115,57 +96,6 @@ pub fn connect(socket: &Path) -> Result<UnixStream> {
     let stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(SILENCE_MAX))?;
     Ok(stream)
-}
-
-/// How a connection is after its turn.
-#[derive(PartialEq, Eq)]
-pub enum Turn {
-    Done,
-    Waits,
-    Heard,
-}
-
-/// Many connections in one thread, which never sleeps: on a machine with two cores, one thread per
-/// connection would measure the scheduler. Each has turns until all are done.
-pub fn take_turns(count: usize, mut turn: impl FnMut(usize) -> Result<Turn>) -> Result<()> {
-    let mut heard = Instant::now();
-    loop {
-        let mut is_busy = false;
-        for number in 0..count {
-            let now = turn(number)?;
-            is_busy |= now != Turn::Done;
-            if now == Turn::Heard {
-                heard = Instant::now();
-            }
-        }
-        if !is_busy {
-            return Ok(());
-        }
-        if heard.elapsed() > SILENCE_MAX {
-            return Err("the server stopped answering".into());
-        }
-    }
-}
-
-/// Connections that don't block.
-pub fn crowd(socket: &Path, size: usize) -> Result<Vec<UnixStream>> {
-    let member = |_| {
-        let stream = connect(socket)?;
-        stream.set_nonblocking(true)?;
-        Ok(stream)
-    };
-    (0..size).map(member).collect()
-}
-
-/// What has come on a connection that doesn't block; none if nothing has.
-pub fn read_some(stream: &mut UnixStream) -> Result<Option<Vec<u8>>> {
-    let mut some = [0; 256];
-    match stream.read(&mut some) {
-        Ok(0) => Err("the server closed a connection".into()),
-        Ok(got) => Ok(Some(some[..got].to_vec())),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 pub fn ping(stream: &mut UnixStream) -> Result<()> {

@@ -31,12 +31,12 @@ impl Decisions {
         let managed = &options.managed;
         // An order that is not held was paid.
         let pay = if managed.hold.is_some() { managed.pay_share } else { 0.0 };
-        let decisions = Decisions { pay, cancel: managed.cancel_share, seed: options.seed() };
+        let decisions = Decisions { pay, cancel: managed.cancel_share, seed: options.seed };
         (managed.managed && decisions.pay + decisions.cancel > 0.0).then_some(decisions)
     }
 
-    pub fn decision(&self, first: u32) -> Decision {
-        let mut random = fastrand::Rng::with_seed(self.seed ^ (u64::from(first) << 32));
+    pub fn decision(&self, number: u32) -> Decision {
+        let mut random = fastrand::Rng::with_seed(self.seed ^ (u64::from(number) << 32));
         let drawn = random.f64();
         if drawn < self.cancel {
             Decision::Cancelled
@@ -77,16 +77,11 @@ impl Payments {
     }
 }
 
-/// Order ids accepted, each by the number of its first try.
-pub fn orders(plan: &Plan, accepted: &[u32]) -> HashSet<u32> {
-    accepted.iter().map(|&number| plan.first(number)).collect()
-}
-
-/// Those of the orders that once waited in the queue and were promoted.
+/// Those of the tries that once waited in the queue and were promoted.
 pub fn promoted(plan: &Plan, waited: &[u32], book: &[BookedOrder]) -> HashSet<u32> {
     let accepted = book.iter().filter(|order| order.was_accepted);
     let numbers: HashSet<u32> = accepted.filter_map(|order| plan.number(&order.order_id)).collect();
-    orders(plan, waited).intersection(&numbers).copied().collect()
+    waited.iter().copied().filter(|number| numbers.contains(number)).collect()
 }
 
 #[cfg(test)]
@@ -128,11 +123,5 @@ mod tests {
         assert!(payments.count(Decision::Paid, 3) && payments.count(Decision::Cancelled, 1));
         assert!(!payments.count(Decision::Paid, 4) && !payments.count(Decision::Cancelled, -1));
         assert_eq!(payments, Payments { confirmed: [0, 0, 0, 1], cancelled: [0, 1, 0] });
-    }
-
-    #[test]
-    fn an_order_accepted_twice_is_one() {
-        let plan = Plan::new("run".to_owned(), 50, 50, 0.0, 1).with_retries(1.0, 1);
-        assert_eq!(orders(&plan, &[0, 1, 2, 49]), HashSet::from([0]));
     }
 }

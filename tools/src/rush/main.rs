@@ -1,16 +1,14 @@
 //! `seckill-rush`: a flash sale from the buyers' side. Opens a sale on any server, sends tries
 //! from many connections at once, and then proves from the server's own keys what was sold.
 //!
-//! `options` what can be asked for, `spread` over which shards, `plan` who tries when, `batch` in
-//! which commands, `decisions` who pays, `sale` and `managed` open and read a voucher, `load` sends
-//! the tries, `pace` says when, `payments` pays for those who get units from the queue, and waits
-//! for holds, `answers` counts, `progress` shows how far it is, `proof` and
-//! `managed_proof` compare, `report` prints.
+//! `options` what can be asked for, `shards` what is sold, `plan` who tries when, `decisions` who
+//! pays, `sale` and `managed` open and read a voucher, `load` sends the tries, `pace` says when,
+//! `payments` pays for those who get units from the queue, and waits for holds, `answers` counts,
+//! `proof` and `managed_proof` compare, `report` prints.
 //!
 //! Exit code: 0 proved, 1 the outcome differs, 2 the rush could not be carried out.
 
 mod answers;
-mod batch;
 mod decisions;
 mod load;
 mod managed;
@@ -19,11 +17,10 @@ mod options;
 mod pace;
 mod payments;
 mod plan;
-mod progress;
 mod proof;
 mod report;
 mod sale;
-mod spread;
+mod shards;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,18 +30,19 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use seckill_tools::command_line::refused;
 use seckill_tools::connection::{Connection, Target};
-use seckill_tools::server_info::{fields, product};
+use seckill_tools::server_info::named;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use load::Rush;
+use managed::{Ledger, Standing};
 use managed_proof::Managed;
-use options::{Method, Options};
+use options::Options;
 use payments::Line;
 use plan::Plan;
 use proof::Facts;
-use report::{Found, ManagedReport, Report};
+use report::Report;
 use sale::{ORDERS, RELEASED, State};
-use spread::Spread;
+use shards::{Moves, Shards};
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -69,84 +67,52 @@ async fn rush(options: &Options) -> Result<Report> {
     options.check()?;
     let started = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis().to_string();
     let users = options.users();
-    let plan = Plan::new(started, options.tries, users, options.duplicates, options.seed());
-    let plan = Arc::new(plan.with_retries(options.managed.retries, options.seed()));
+    let plan = Plan::new(started, options.tries, users, options.duplicates, options.seed);
+    let plan = Arc::new(plan);
     let target = Target::find(options.server.place()?).await?;
     let mut link = target.connect().await?;
 
     let info = link.info("server").await.context("INFO server")?;
-    let (product, version) = product(&fields(info.first().map_or("", String::as_str)));
-    let server = format!("{product} {version}");
-    let mut spread = Spread::of(options);
-    let shards = match options.method() {
-        Method::Command => {
-            sale::need_module(&mut link, options.try_command()).await?;
-            VoucherKeys::of_module(&mut link, &spread.vouchers()).await?
-        }
-        Method::Script => vec![VoucherKeys::of_script(&options.voucher)?],
-    };
-    let before = sale::open(&mut link, &shards, &spread, options).await?;
-    let book_before = match options.managed.managed {
-        true => managed::book_len(&mut link, &shards).await?,
-        false => 0,
-    };
+    let server = named(info.first().map_or("", String::as_str));
+    let shards = Shards::find(&link, options).await?;
+    let names = VoucherKeys::of_module(&mut link, &shards.0).await?;
+    let before = sale::open(&mut link, &names, options).await?;
 
-    let line = Line::start(&target, options, &plan, &shards, &before).await?;
+    let line = Line::start(&target, options, &plan, &names, &before).await?;
     let cpu_before = sale::cpu_seconds(&mut link).await?;
-    let Rush { answers, sent, elapsed } = load::send(&target, options, &plan).await?;
+    let rush = load::send(&target, options, &plan, &shards).await?;
     let cpu_s = sale::cpu_seconds(&mut link).await? - cpu_before;
 
-    let on_the_way = spread.wait_for_moves(&mut link).await?;
-    let (fresh, orders) = (!options.keep, None);
-    let mut facts = Facts { plan, fresh, sent, answers, spread, on_the_way, orders };
-    let sale = Before { shards, states: before, books: book_before };
-    let found = if options.managed.managed {
-        prove_managed(&mut link, options, &mut facts, line, &sale).await
-    } else {
-        prove(&mut link, &mut facts, &sale).await
-    };
-    let found = found.context("reading the voucher after the rush")?;
-    Ok(Report::new(options, server, &facts, elapsed, cpu_s, found))
+    let Rush { answers, sent, elapsed } = rush;
+    let (moves, orders, after) = (None, None, State::default());
+    let mut facts = Facts { plan, sent, answers, shards, moves, before, after, orders };
+    let read = read(&mut link, options, &names, line, &mut facts).await;
+    let managed = read.context("reading the voucher after the rush")?;
+    Ok(Report::new(options, server, &facts, elapsed, cpu_s, managed.as_ref()))
 }
 
-/// What was there before the first try.
-struct Before {
-    shards: Vec<VoucherKeys>,
-    /// Each of the shards.
-    states: Vec<State>,
-    /// Orders in their books.
-    books: usize,
-}
-
-/// Compares the keys of an unmanaged voucher with the answers.
-async fn prove(link: &mut Connection, facts: &mut Facts, sale: &Before) -> Result<Found> {
-    let after = State::sum(&State::read_all(link, &sale.shards).await?);
-    facts.orders = sale::orders_since(link, &sale.shards, &sale.states, ORDERS).await?;
-    let checks = proof::checks(facts, &State::sum(&sale.states), &after);
-    Ok(Found { stock_left: after.stock, checks, managed: None })
-}
-
-/// The same for a managed voucher, once the holds of those who didn't pay have expired.
-async fn prove_managed(
+/// Reads what the server has after the last answer; of a managed sale once the holds of those who
+/// didn't pay have expired.
+async fn read<'a>(
     link: &mut Connection,
-    options: &Options,
-    facts: &mut Facts,
+    options: &'a Options,
+    names: &[VoucherKeys],
     line: Option<Line>,
-    sale: &Before,
-) -> Result<Found> {
-    let vouchers = facts.spread.vouchers();
-    let waited = payments::wait_for_holds(link, &vouchers, options.json).await?;
+    facts: &mut Facts,
+) -> Result<Option<Managed<'a>>> {
+    let is_managed = options.managed.managed;
+    let waited = is_managed && payments::wait_for_holds(link, names, options.json).await?;
     if let Some(line) = line {
         facts.answers.add_payments(line.stop().await?);
     }
-    let standing = managed::Standing::ask(link, &vouchers).await?;
-    let ledger = managed::Ledger::read(link, &sale.shards).await?;
-    facts.orders = sale::orders_since(link, &sale.shards, &sale.states, ORDERS).await?;
-    let released = sale::orders_since(link, &sale.shards, &sale.states, RELEASED).await?;
-    let (limit, book_before) = (standing.limit, sale.books);
-    let managed = Managed { options, limit, book_before, ledger, waited, released };
-    let checks = managed_proof::checks(facts, &managed);
-    let ledger = managed.ledger;
-    let report = ManagedReport::new(&standing, &ledger, &facts.plan, &facts.answers);
-    Ok(Found { stock_left: ledger.stock, checks, managed: Some(report) })
+    if options.shards {
+        facts.moves = Some(Moves::wait_for(link, &options.voucher).await?);
+    }
+    let ledger = if is_managed { Some(Ledger::read(link, names).await?) } else { None };
+    facts.after = State::sum(&State::read_all(link, names).await?);
+    facts.orders = sale::orders_since(link, names, &facts.before, ORDERS).await?;
+    let Some(ledger) = ledger else { return Ok(None) };
+    let released = sale::orders_since(link, names, &facts.before, RELEASED).await?;
+    let limit = Standing::ask(link, names).await?.limit;
+    Ok(Some(Managed { options, limit, ledger, waited, released }))
 }

@@ -1,67 +1,58 @@
-//! A managed sale on the server: opened, watched, and read when it is over.
+//! A managed sale on the server: opened, asked how it stands, and read when it is over.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use domain::book::{Entry, State};
 use futures_util::future::try_join_all;
-use redis::{AsyncCommands, FromRedisValue, Value};
+use redis::{FromRedisValue, Value};
 use seckill_tools::connection::Connection;
 use seckill_tools::duration::millis;
 use seckill_tools::sale_info::SaleInfo;
 use seckill_tools::scan::items;
 use seckill_tools::voucher_keys::VoucherKeys;
 use serde::Serialize;
-use tokio::sync::watch;
 
 use crate::options::Options;
 
-/// How often a sale is asked for its state.
-pub const POLL_EVERY: Duration = Duration::from_millis(100);
 /// How often an audit is started over because the book changed.
 const AUDITS_MAX: u32 = 5;
 
-/// The state of a sale, from SECKILL.INFO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a managed sale stands, all its shards together. Their rules are the same.
+#[derive(Clone, Copy, Debug)]
 pub struct Standing {
-    pub left: i64,
     pub held: i64,
     pub sold: i64,
     /// Orders in the queue.
     pub waiting: i64,
+    /// Units per user at most.
     pub limit: i64,
     /// Milliseconds; None if orders are sold at once.
     pub hold_ms: Option<i64>,
 }
 
 impl Standing {
-    /// How the vouchers stand together. Their rules are the same.
-    pub async fn ask(connection: &Connection, vouchers: &[String]) -> Result<Standing> {
-        let asked = vouchers.iter().map(|voucher| Standing::ask_one(connection.clone(), voucher));
-        let all = try_join_all(asked).await?.into_iter();
-        let sum = all.reduce(|sum, one| Standing {
-            left: sum.left.saturating_add(one.left),
-            held: sum.held.saturating_add(one.held),
-            sold: sum.sold.saturating_add(one.sold),
-            waiting: sum.waiting.saturating_add(one.waiting),
-            ..sum
+    pub async fn ask(connection: &Connection, shards: &[VoucherKeys]) -> Result<Standing> {
+        let asked = shards.iter().map(async |names| {
+            let mut ask = redis::cmd("SECKILL.INFO");
+            let ask = ask.arg(&names.voucher);
+            let info: SaleInfo = ask.query_async(&mut connection.clone()).await?;
+            ensure!(info.managed, "voucher {} is there, but not managed", names.voucher);
+            Ok(info)
         });
-        sum.context("nothing is on sale")
-    }
-
-    async fn ask_one(mut connection: Connection, voucher: &str) -> Result<Standing> {
-        let info: SaleInfo =
-            redis::cmd("SECKILL.INFO").arg(voucher).query_async(&mut connection).await?;
-        ensure!(info.managed, "voucher {voucher} is there, but not managed");
-        let number = |value: Option<i64>| value.context("SECKILL.INFO lacks a number");
+        let all: Vec<SaleInfo> = try_join_all(asked).await?;
+        let sum = |of: fn(&SaleInfo) -> Option<i64>| {
+            let add = |sum: i64, one: &SaleInfo| Some(sum.saturating_add(of(one)?));
+            all.iter().try_fold(0, add).context("SECKILL.INFO lacks a number")
+        };
+        let rules = all.first().context("nothing is on sale")?;
         Ok(Standing {
-            left: number(info.left)?,
-            held: number(info.held)?,
-            sold: number(info.sold)?,
-            waiting: number(info.waiting)?,
-            limit: number(info.limit)?,
-            hold_ms: info.hold,
+            held: sum(|it| it.held)?,
+            sold: sum(|it| it.sold)?,
+            waiting: sum(|it| it.waiting)?,
+            limit: rules.limit.context("SECKILL.INFO lacks the limit")?,
+            hold_ms: rules.hold,
         })
     }
 }
@@ -142,75 +133,54 @@ impl BookedOrder {
     }
 }
 
-/// Everything that the keys of a managed voucher say, when nobody sells it any more.
-#[derive(Debug)]
+/// What a managed voucher's own audit and its book say, when nobody sells it any more.
+#[derive(Clone, Debug, Default)]
 pub struct Ledger {
     pub audit: Audit,
     pub book: Vec<BookedOrder>,
-    pub stock: i64,
-    pub buyers: u64,
 }
 
 impl Ledger {
     /// The ledgers of the shards, added up.
     pub async fn read(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<Ledger> {
-        let mut sum = Ledger { audit: Audit::default(), book: Vec::new(), stock: 0, buyers: 0 };
+        let mut all = Ledger::default();
         for names in shards {
-            let Ledger { audit, book, stock, buyers } = Ledger::read_one(connection, names).await?;
-            sum.book.extend(book);
-            sum.stock = sum.stock.saturating_add(stock);
-            sum.buyers = sum.buyers.saturating_add(buyers);
-            let of = &mut sum.audit;
+            let part = audit(connection, &names.voucher).await?;
+            let sum = &mut all.audit;
             for (sum, part) in [
-                (&mut of.total, audit.total),
-                (&mut of.left, audit.left),
-                (&mut of.held, audit.held),
-                (&mut of.sold, audit.sold),
-                (&mut of.buyers, audit.buyers),
+                (&mut sum.total, part.total),
+                (&mut sum.left, part.left),
+                (&mut sum.held, part.held),
+                (&mut sum.sold, part.sold),
+                (&mut sum.buyers, part.buyers),
             ] {
                 *sum = sum.saturating_add(part);
             }
-            of.differences.extend(audit.differences);
+            sum.differences.extend(part.differences);
+            // HSCAN may return an order twice while the hash grows or shrinks.
+            let mut book = BTreeMap::new();
+            for pair in items(connection, "HSCAN", &names.book).await?.chunks_exact(2) {
+                let [id, text] = [&pair[0], &pair[1]].map(|text| String::from_utf8_lossy(text));
+                let order = BookedOrder::parse(id.clone().into_owned(), &text);
+                let order = order.with_context(|| format!("the book holds \"{text}\""))?;
+                book.insert(id.into_owned(), order);
+            }
+            all.book.extend(book.into_values());
         }
-        Ok(sum)
+        Ok(all)
     }
-
-    async fn read_one(connection: &mut Connection, names: &VoucherKeys) -> Result<Ledger> {
-        let audit = audit(connection, &names.voucher).await?;
-        // HSCAN may return an order twice while the hash grows or shrinks.
-        let mut book = BTreeMap::new();
-        for pair in items(connection, "HSCAN", &names.book).await?.chunks_exact(2) {
-            let [id, text] = [&pair[0], &pair[1]].map(|text| String::from_utf8_lossy(text));
-            let order = BookedOrder::parse(id.clone().into_owned(), &text);
-            let order = order.with_context(|| format!("the book holds \"{text}\""))?;
-            book.insert(id.into_owned(), order);
-        }
-        let stock = connection.get(&names.stock).await?;
-        let buyers = connection.scard(&names.buyers).await?;
-        Ok(Ledger { audit, book: book.into_values().collect(), stock, buyers })
-    }
-}
-
-/// Orders in the book so far, live or released.
-pub async fn book_len(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<usize> {
-    let mut length = 0;
-    for names in shards {
-        length += connection.hlen::<_, usize>(&names.book).await?;
-    }
-    Ok(length)
 }
 
 /// Makes the voucher. Fails when there is one of this name.
 pub async fn create(
     connection: &mut Connection,
     names: &VoucherKeys,
-    stock: i64,
     options: &Options,
 ) -> Result<()> {
     let managed = &options.managed;
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let mut create = redis::cmd("SECKILL.CREATE");
-    create.arg(&names.voucher).arg(stock).arg("LIMIT").arg(managed.limit);
+    create.arg(&names.voucher).arg(options.stock);
     for (word, value) in [
         ("BEGIN", managed.begin_in.map(|wait| now.saturating_add(wait))),
         ("END", managed.end_in.map(|wait| now.saturating_add(wait))),
@@ -221,22 +191,6 @@ pub async fn create(
         }
     }
     create.query_async::<()>(connection).await.context("opening the sale by SECKILL.CREATE")
-}
-
-/// Tells every now and then how the sale stands, until nobody listens.
-pub async fn poll(
-    connection: Connection,
-    vouchers: Vec<String>,
-    tell: watch::Sender<Option<Standing>>,
-) {
-    let mut ticks = tokio::time::interval(POLL_EVERY);
-    while !tell.is_closed() {
-        ticks.tick().await;
-        // What can't be asked is not shown; the proof will not overlook it.
-        if let Ok(standing) = Standing::ask(&connection, &vouchers).await {
-            tell.send_replace(Some(standing));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! The command line.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Parser};
-use domain::overlay::TRIES_MAX;
 
 use seckill_tools::duration::duration;
 use seckill_tools::server::{ServerOptions, VARIABLES};
-use seckill_tools::sharding::{SHARDS_MAX, check_sale};
+use seckill_tools::sharding::check_sale;
 
 const EXIT_CODES: &str = "\
 Exit code:
@@ -67,37 +65,22 @@ pub struct Options {
         value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub rate: Option<u32>,
 
-    /// Tries per command; more than one are sent by SECKILL.MTRY instead of SECKILL.TRY
-    #[arg(long, default_value_t = 1, conflicts_with = "script",
-        value_parser = clap::value_parser!(u32).range(1..=TRIES_MAX as i64))]
-    pub batch: u32,
-
     /// Seed; the same seed repeats the users and their order [default: a new one for each run]
-    #[arg(long)]
-    pub seed: Option<u64>,
-
-    /// Delete the voucher first if it exists; without this option such a voucher is refused
-    #[arg(long, conflicts_with = "keep")]
-    pub reset: bool,
+    #[arg(long, default_value_t = fastrand::u64(1..1_000_000_000), hide_default_value = true)]
+    pub seed: u64,
 
     /// Continue the sale of an existing voucher, with the stock that it has
     #[arg(long)]
     pub keep: bool,
 
-    /// Also use a server whose order stream has orders of other vouchers, which is probably in
-    /// production
+    /// Also use a server whose order stream has entries, which may be in production
     #[arg(long)]
     pub beside_others: bool,
 
-    /// Spread the sale over this many shards, the vouchers VOUCHER#0, VOUCHER#1 and so on; a user
-    /// tries at the shard CRC16(user) modulo SHARDS
-    #[arg(long, conflicts_with = "script",
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(SHARDS_MAX)))]
-    pub shards: Option<u32>,
-
-    /// Use the usual Lua script (EVALSHA, its usual key names) instead of SECKILL.TRY
+    /// The voucher is spread over shards, the vouchers VOUCHER#0, VOUCHER#1 and so on, which
+    /// seckill-shards has opened; a user tries at the shard CRC16(user) modulo their number
     #[arg(long)]
-    pub script: bool,
+    pub shards: bool,
 
     #[command(flatten, next_help_heading = "Managed sales")]
     pub managed: Managed,
@@ -111,13 +94,8 @@ pub struct Options {
 #[derive(Args, Debug)]
 pub struct Managed {
     /// Open a managed sale (SECKILL.CREATE), and prove its outcome by SECKILL.AUDIT as well
-    #[arg(long, conflicts_with = "script")]
+    #[arg(long)]
     pub managed: bool,
-
-    /// Units per user at most
-    #[arg(long, default_value_t = 1, requires = "managed",
-        value_parser = clap::value_parser!(i64).range(1..))]
-    pub limit: i64,
 
     /// Hold accepted orders for this long; orders that are not paid by then expire
     #[arg(long, value_name = "TIME", requires = "managed", value_parser = duration)]
@@ -144,33 +122,11 @@ pub struct Managed {
 
     /// Let tries that would be sold out wait in the queue (WAITLIST); orders that are promoted from
     /// it are paid and cancelled by the same shares
-    #[arg(long, requires = "hold", conflicts_with_all = ["batch", "shards", "keep"])]
+    #[arg(long, requires = "hold", conflicts_with_all = ["shards", "keep"])]
     pub waitlist: bool,
-
-    /// Share of the tries that repeat an earlier try with the same user and order id, as a client
-    /// does after a time-out
-    #[arg(long, default_value_t = 0.0, value_name = "SHARE", requires = "managed",
-        value_parser = share)]
-    pub retries: f64,
-}
-
-/// What decides a try.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Method {
-    Command,
-    Script,
 }
 
 impl Options {
-    pub fn method(&self) -> Method {
-        if self.script { Method::Script } else { Method::Command }
-    }
-
-    /// The command that decides when --script is not given.
-    pub fn try_command(&self) -> &'static str {
-        if self.batch > 1 { "SECKILL.MTRY" } else { "SECKILL.TRY" }
-    }
-
     /// Refuses what clap can't check.
     pub fn check(&self) -> Result<()> {
         let Managed { hold, pay_share, cancel_share, .. } = self.managed;
@@ -178,17 +134,16 @@ impl Options {
             hold.is_none() || pay_share + cancel_share <= 1.0,
             "--pay-share {pay_share} and --cancel-share {cancel_share} make more than 1"
         );
-        self.shards.map_or(Ok(()), |_| check_sale(&self.voucher))
+        if self.shards { check_sale(&self.voucher) } else { Ok(()) }
+    }
+
+    /// Whether the sale was opened before, and goes on.
+    pub fn goes_on(&self) -> bool {
+        self.keep || self.shards
     }
 
     pub fn users(&self) -> u32 {
         self.users.unwrap_or(self.tries)
-    }
-
-    /// The seed of --seed, else a random one, the same for the whole run.
-    pub fn seed(&self) -> u64 {
-        static DRAWN: OnceLock<u64> = OnceLock::new();
-        self.seed.unwrap_or_else(|| *DRAWN.get_or_init(|| fastrand::u64(1..1_000_000_000)))
     }
 }
 
@@ -222,33 +177,16 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_has_a_command_of_its_own() {
-        assert_eq!(parse("rush").unwrap().try_command(), "SECKILL.TRY");
-        assert_eq!(parse("rush --batch 1024").unwrap().try_command(), "SECKILL.MTRY");
-        for wrong in ["--batch 0", "--batch 1025", "--batch 2 --script"] {
-            assert!(parse(&format!("rush {wrong}")).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_drawn_seed_stays_the_same_in_a_run() {
-        let options = parse("rush").unwrap();
-        assert_eq!(options.seed(), options.seed());
-        assert_eq!(parse("rush --seed 7").unwrap().seed(), 7);
-    }
-
-    #[test]
     fn what_managed_sales_have_needs_a_managed_sale() {
-        for alone in ["--limit 2", "--hold 5ms", "--cancel-share 1", "--retries 0.5"] {
+        for alone in ["--hold 5ms", "--end-in 1s", "--cancel-share 1"] {
             assert!(parse(&format!("rush {alone}")).is_err(), "{alone}");
             assert!(parse(&format!("rush --managed {alone}")).is_ok(), "{alone}");
         }
         assert!(parse("rush --managed --pay-share 1").is_err());
         assert!(parse("rush --managed --hold 5ms --pay-share 1").is_ok());
-        assert!(parse("rush --managed --script").is_err());
         assert!(parse("rush --managed --waitlist").is_err());
         assert!(parse("rush --managed --hold 5ms --waitlist").is_ok());
-        assert!(parse("rush --managed --hold 5ms --waitlist --batch 32").is_err());
+        assert!(parse("rush --managed --hold 5ms --waitlist --keep").is_err());
         let shares = parse("rush --managed --hold 5ms --cancel-share 0.5").unwrap();
         assert!(shares.check().is_err(), "0.8 are paid by default");
         let shares = parse("rush --managed --hold 5ms --pay-share 0.5 --cancel-share 0.5");

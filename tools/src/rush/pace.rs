@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::Semaphore;
 
 use crate::answers::Answers;
 
@@ -19,16 +19,62 @@ pub struct Shared {
     pub tries: u32,
     stopped: AtomicBool,
     answers: Mutex<Answers>,
+    /// None where a connection sends its next tries when it has the answers.
+    pace: Option<Pace>,
+}
+
+/// When each try is to be sent.
+struct Pace {
+    started: Instant,
+    per_second: u32,
+    /// A permit for each try that is due and not taken.
+    due: Semaphore,
+}
+
+impl Pace {
+    fn moment_of(&self, number: u32) -> Instant {
+        let after = f64::from(number) / f64::from(self.per_second);
+        self.started + Duration::from_secs_f64(after)
+    }
+
+    /// How many tries are to be sent by then.
+    fn due(&self, elapsed: Duration) -> u32 {
+        // A number that is too large for the type becomes its largest.
+        (elapsed.as_secs_f64() * f64::from(self.per_second)) as u32 + 1
+    }
 }
 
 impl Shared {
-    pub fn new(tries: u32) -> Shared {
-        Shared {
-            next: AtomicU32::new(0),
-            tries,
-            stopped: AtomicBool::new(false),
-            answers: Mutex::default(),
+    /// With a rate, the first try is due now.
+    pub fn start(tries: u32, rate: Option<u32>) -> Arc<Shared> {
+        let (started, due) = (Instant::now(), Semaphore::new(0));
+        let pace = rate.map(|per_second| Pace { started, per_second, due });
+        let (next, stopped, answers) =
+            (AtomicU32::new(0), AtomicBool::new(false), Mutex::default());
+        let shared = Arc::new(Shared { next, tries, stopped, answers, pace });
+        let paced = Arc::clone(&shared);
+        // A thread of its own, for it sleeps more exactly than the runtime does.
+        std::thread::spawn(move || paced.keep_pace());
+        shared
+    }
+
+    /// Permits each try at its moment, and one more at the end or after a stop.
+    fn keep_pace(&self) {
+        let Some(pace) = &self.pace else { return };
+        let mut permitted = 0;
+        while permitted < self.tries && !self.is_stopped() {
+            let due = pace.due(pace.started.elapsed()).min(self.tries);
+            pace.due.add_permits((due - permitted) as usize);
+            permitted = due;
+            let wait = pace.moment_of(permitted).saturating_duration_since(Instant::now());
+            std::thread::sleep(wait.min(SLEEP_MAX));
         }
+        pace.due.add_permits(1);
+    }
+
+    /// When the latency of a try begins, which is sent now.
+    pub fn begun(&self, number: u32, now: Instant) -> Instant {
+        self.pace.as_ref().map_or(now, |pace| pace.moment_of(number))
     }
 
     /// What was answered so far.
@@ -37,7 +83,7 @@ impl Shared {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn is_stopped(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         self.stopped.load(Relaxed)
     }
 
@@ -46,8 +92,20 @@ impl Shared {
         self.stopped.store(true, Relaxed);
     }
 
-    /// The numbers of the next tries, up to `count`; None when all are taken or it was stopped.
-    pub fn take(&self, count: u32) -> Option<Range<u32>> {
+    /// The numbers of the next tries, up to `count`, and of those that are due; None when all are
+    /// taken or it was stopped.
+    pub async fn take(&self, count: u32) -> Option<Range<u32>> {
+        let Some(Pace { due, .. }) = &self.pace else { return self.next(count) };
+        due.acquire().await.ok()?.forget();
+        let more = (1..count).take_while(|_| due.try_acquire().map(|it| it.forget()).is_ok());
+        let taken = self.next(u32::try_from(more.count()).unwrap_or(0) + 1);
+        if taken.is_none() {
+            due.add_permits(1); // for the next connection to see the end
+        }
+        taken
+    }
+
+    fn next(&self, count: u32) -> Option<Range<u32>> {
         if self.is_stopped() {
             return None;
         }
@@ -58,116 +116,49 @@ impl Shared {
     }
 }
 
-/// When each try is to be sent.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    started: Instant,
-    per_second: u32,
-}
-
-impl Pace {
-    pub fn new(started: Instant, per_second: u32) -> Self {
-        Self { started, per_second }
-    }
-
-    pub fn moment_of(&self, number: u32) -> Instant {
-        self.started + self.after(number)
-    }
-
-    fn after(&self, number: u32) -> Duration {
-        Duration::from_secs_f64(f64::from(number) / f64::from(self.per_second))
-    }
-
-    /// How many tries are to be sent by then.
-    fn due(&self, elapsed: Duration) -> u32 {
-        // A number that is too large for the type becomes its largest.
-        (elapsed.as_secs_f64() * f64::from(self.per_second)) as u32
-    }
-}
-
-/// Starts to hand out tries, up to `at_once` of those that are due, to so many connections in
-/// turn. A thread of its own, for it sleeps more exactly than the runtime does.
-pub fn hand_out(
-    pace: Pace,
-    shared: Arc<Shared>,
-    connections: u32,
-    at_once: u32,
-) -> Vec<UnboundedReceiver<Range<u32>>> {
-    let (senders, receivers): (Vec<_>, Vec<_>) =
-        (0..connections).map(|_| unbounded_channel()).unzip();
-    std::thread::spawn(move || run(pace, &shared, &senders, at_once));
-    receivers
-}
-
-fn run(pace: Pace, shared: &Shared, senders: &[UnboundedSender<Range<u32>>], at_once: u32) {
-    let mut taken = 0;
-    // Those that are due later than the last moment are not asked for.
-    for sender in senders.iter().cycle() {
-        let due = loop {
-            let due = pace.due(pace.started.elapsed()).saturating_add(1).saturating_sub(taken);
-            if due > 0 || shared.is_stopped() {
-                break due;
-            }
-            let wait = pace.moment_of(taken).saturating_duration_since(Instant::now());
-            std::thread::sleep(wait.min(SLEEP_MAX));
-        };
-        let Some(range) = shared.take(due.clamp(1, at_once)) else { return };
-        taken = range.end;
-        if sender.send(range).is_err() {
-            // Its connection was lost: nothing can be proved any more.
-            shared.stop();
-            return;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_try_has_its_moment() {
-        let pace = Pace::new(Instant::now(), 1_000);
-        assert_eq!(pace.moment_of(0), pace.started);
-        assert_eq!(pace.moment_of(1_500) - pace.started, Duration::from_millis(1_500));
-        assert_eq!(pace.due(Duration::from_millis(1_500)), 1_500);
-    }
-
-    #[test]
-    fn all_tries_are_handed_out_in_order_and_none_early() {
-        let shared = Arc::new(Shared::new(100));
-        let pace = Pace::new(Instant::now(), 5_000);
+    async fn all(shared: &Shared, at_once: u32) -> Vec<u32> {
         let mut all = Vec::new();
-        for mut receiver in hand_out(pace, shared, 3, 4) {
-            while let Some(range) = receiver.blocking_recv() {
-                assert!(range.len() <= 4);
-                assert!(pace.moment_of(range.end - 1) <= Instant::now());
-                all.extend(range);
-            }
+        while let Some(range) = shared.take(at_once).await {
+            assert!(range.len() <= at_once as usize);
+            let now = Instant::now();
+            assert!(range.clone().all(|number| shared.begun(number, now) <= now), "early");
+            all.extend(range);
         }
-        all.sort_unstable();
-        assert_eq!(all, (0..100).collect::<Vec<_>>());
+        all
     }
 
-    #[test]
-    fn a_rush_that_was_stopped_hands_out_no_more() {
-        let shared = Arc::new(Shared::new(u32::MAX));
-        let pace = Pace::new(Instant::now(), 1);
-        let mut receivers = hand_out(pace, Arc::clone(&shared), 1, 1);
-        let mut receiver = receivers.remove(0);
-        assert_eq!(receiver.blocking_recv(), Some(0..1));
-        shared.stop();
-        assert_eq!(receiver.blocking_recv(), None);
+    #[tokio::test]
+    async fn each_try_is_taken_once_and_none_early() {
+        for rate in [None, Some(5_000)] {
+            let shared = Shared::start(100, rate);
+            let taken = futures_util::future::join_all((0..3).map(|_| all(&shared, 4))).await;
+            let mut taken = taken.concat();
+            taken.sort_unstable();
+            assert_eq!(taken, (0..100).collect::<Vec<_>>(), "{rate:?}");
+        }
     }
 
-    #[test]
-    fn every_try_is_taken_once_and_none_after_a_stop() {
-        let shared = Shared::new(10);
-        let taken: Vec<u32> = std::iter::from_fn(|| shared.take(4)).flatten().collect();
-        assert_eq!(taken, (0..10).collect::<Vec<_>>());
+    #[tokio::test]
+    async fn a_try_has_its_moment() {
+        let shared = Shared::start(10, Some(1_000));
+        let now = Instant::now();
+        let wait = shared.begun(1_500, now) - shared.begun(0, now);
+        assert_eq!(wait, Duration::from_millis(1_500));
+        let shared = Shared::start(10, None);
+        assert_eq!(shared.begun(1_500, now), now);
+    }
 
-        let shared = Shared::new(10);
-        shared.stop();
-        assert_eq!(shared.take(4), None);
+    #[tokio::test]
+    async fn a_rush_that_was_stopped_hands_out_no_more() {
+        for rate in [None, Some(1)] {
+            let shared = Shared::start(u32::MAX, rate);
+            assert_eq!(shared.take(1).await, Some(0..1));
+            shared.stop();
+            assert_eq!(shared.take(1).await, None);
+        }
     }
 }

@@ -13,11 +13,14 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::load::{Paid, Try, pay_or_cancel};
-use crate::managed::{POLL_EVERY, Standing};
+use crate::managed::Standing;
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::sale::{self, State};
+use crate::shards::Shards;
 
+/// How often a sale is asked for its state, and its stream for orders.
+const POLL_EVERY: Duration = Duration::from_millis(100);
 /// How late, at most, a hold may be released.
 const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
@@ -44,7 +47,7 @@ impl Line {
         };
         let mut promoted = Promoted {
             link: target.connect().await?,
-            maker: Try::prepare(target, options).await?,
+            maker: Try::of(options, &Shards(vec![options.voucher.clone()])),
             plan: Arc::clone(plan),
             names: names.clone(),
             stream,
@@ -99,10 +102,10 @@ impl Promoted {
 /// wait, or the server does not release them.
 pub async fn wait_for_holds(
     connection: &Connection,
-    vouchers: &[String],
+    shards: &[VoucherKeys],
     quiet: bool,
 ) -> Result<bool> {
-    let mut standing = Standing::ask(connection, vouchers).await?;
+    let mut standing = Standing::ask(connection, shards).await?;
     let Some(hold_ms) = standing.hold_ms.filter(|_| standing.held > 0) else { return Ok(true) };
     if !quiet {
         eprintln!("{} units held: waiting up to {hold_ms} ms for them to expire", standing.held);
@@ -115,7 +118,7 @@ pub async fn wait_for_holds(
             _ = ticks.tick() => {}
             Ok(()) = tokio::signal::ctrl_c() => return Ok(false),
         }
-        let now = Standing::ask(connection, vouchers).await?;
+        let now = Standing::ask(connection, shards).await?;
         // Those who are promoted have their holds from now on.
         if now.waiting < standing.waiting {
             end = Instant::now() + patience;

@@ -1,18 +1,11 @@
 //! Which user tries when. Pure: the same numbers give the same plan.
 
-use std::collections::HashSet;
-
-/// How many tries later, at most, one is repeated.
-const RETRIED_WITHIN: usize = 2_000;
-
 /// The user of each try, in the order in which the tries are sent.
 #[derive(Debug)]
 pub struct Plan {
     /// Sets this run's order ids apart from those of an earlier run.
     run: String,
     users: Vec<u32>,
-    /// For each try the first one with its order id: itself, unless it is a retry.
-    firsts: Vec<u32>,
 }
 
 impl Plan {
@@ -31,22 +24,7 @@ impl Plan {
                 distinct - 1
             })
             .collect();
-        Plan { run, users, firsts: (0..tries).collect() }
-    }
-
-    /// Makes a share (0 to 1) of the tries repeat an earlier one, which was sent a little while
-    /// ago, with its user and order id.
-    pub fn with_retries(mut self, share: f64, seed: u64) -> Plan {
-        // Another stream of numbers than that of the users.
-        let mut random = fastrand::Rng::with_seed(!seed);
-        for number in 1..self.firsts.len() {
-            if random.f64() < share {
-                let earlier = number - random.usize(1..=RETRIED_WITHIN.min(number));
-                self.firsts[number] = self.firsts[earlier];
-                self.users[number] = self.users[earlier];
-            }
-        }
-        self
+        Plan { run, users }
     }
 
     pub fn tries(&self) -> u32 {
@@ -55,9 +33,8 @@ impl Plan {
 
     /// Users with at least one of the first `sent` tries.
     pub fn users_among(&self, sent: u32) -> u32 {
-        // A retry may have taken the place of a user's only try, so they are counted.
-        let first: HashSet<u32> = self.users.iter().take(sent as usize).copied().collect();
-        u32::try_from(first.len()).unwrap_or(u32::MAX)
+        // New users are numbered in order.
+        self.users.iter().take(sent as usize).max().map_or(0, |last| last + 1)
     }
 
     /// The number of the user who makes a try; None past the end.
@@ -66,15 +43,10 @@ impl Plan {
     }
 
     pub fn order_id(&self, number: u32) -> String {
-        format!("{}-{}", self.run, self.first(number))
+        format!("{}-{number}", self.run)
     }
 
-    /// The first try with the order id of this one.
-    pub fn first(&self, number: u32) -> u32 {
-        self.firsts.get(number as usize).copied().unwrap_or(number)
-    }
-
-    /// The first try that an order id was made for.
+    /// The try that an order id was made for.
     pub fn number(&self, order_id: &str) -> Option<u32> {
         order_id.strip_prefix(&self.run)?.strip_prefix('-')?.parse().ok()
     }
@@ -85,29 +57,10 @@ pub fn user_id(user: u32) -> String {
     format!("u{user}")
 }
 
-/// Whether an order looks like one of some rush: its user `u7`, its id the moment at which the rush
-/// began and a number.
-pub fn is_of_a_rush(user: &str, order_id: &str) -> bool {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_id = order_id
-        .split_once('-')
-        .is_some_and(|(run, number)| run.len() == 13 && is_number(run) && is_number(number));
-    is_id && user.strip_prefix('u').is_some_and(is_number)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn orders_of_a_rush_are_known_again() {
-        let plan = Plan::new("1795344856123".to_owned(), 9, 9, 0.0, 7);
-        assert!(is_of_a_rush(&user_id(plan.user(3).unwrap()), &plan.order_id(3)));
-        for (user, order) in [("ann", "1795344856123-1"), ("u1", "1001"), ("u1", "1-1"), ("u", "")]
-        {
-            assert!(!is_of_a_rush(user, order), "{user} {order}");
-        }
-    }
+    use std::collections::HashSet;
 
     fn planned(tries: u32, users_max: u32, duplicates: f64, seed: u64) -> Plan {
         Plan::new("run".to_owned(), tries, users_max, duplicates, seed)
@@ -161,23 +114,6 @@ mod tests {
         assert_eq!(plan.tries(), 1_000);
         let all_repeat = planned(100, 100, 1.0, 1);
         assert_eq!(all_repeat.users_among(100), 1);
-    }
-
-    #[test]
-    fn a_retry_repeats_user_and_order_id_of_an_earlier_try() {
-        let plan = planned(20_000, 20_000, 0.1, 3).with_retries(0.3, 3);
-        let mut retries = 0;
-        for number in 0..plan.tries() {
-            let first = plan.first(number);
-            assert!(first <= number);
-            assert_eq!(plan.first(first), first);
-            assert_eq!(plan.user(number), plan.user(first));
-            assert_eq!(plan.order_id(number), plan.order_id(first));
-            retries += u32::from(first < number);
-        }
-        assert!((5_700..6_300).contains(&retries), "{retries}");
-        let none = planned(100, 100, 0.0, 3).with_retries(0.0, 3);
-        assert!((0..100).all(|number| none.first(number) == number));
     }
 
     #[test]

@@ -12,28 +12,20 @@ use indicatif::HumanCount;
 use seckill_tools::latency::Latency;
 use serde::Serialize;
 
-use crate::answers::{Answers, Errors};
+use crate::answers::Errors;
 use crate::decisions;
-use crate::managed::{Audit, BookedOrder, Ledger, Standing};
-use crate::options::{Method, Options};
-use crate::plan::Plan;
-use crate::proof::{Check, Facts};
-
-/// What was found on the server afterwards.
-pub struct Found {
-    pub stock_left: i64,
-    pub checks: Vec<Check>,
-    pub managed: Option<ManagedReport>,
-}
+use crate::managed::{Audit, BookedOrder};
+use crate::managed_proof::{self, Managed};
+use crate::options::Options;
+use crate::proof::{self, Check, Facts};
 
 /// What became of a managed sale.
 #[derive(Debug, Serialize)]
 pub struct ManagedReport {
+    /// Units per user at most.
     pub limit: i64,
-    pub hold_ms: Option<i64>,
-    /// Orders accepted in this run; outcome 0 is answered to their retries too.
+    /// Orders that got units in this run.
     pub orders: u64,
-    pub repeated: u64,
     pub paid: u64,
     /// Payments that came after the deadline.
     pub too_late: u64,
@@ -48,35 +40,28 @@ pub struct ManagedReport {
 }
 
 impl ManagedReport {
-    pub fn new(
-        standing: &Standing,
-        ledger: &Ledger,
-        plan: &Plan,
-        answers: &Answers,
-    ) -> ManagedReport {
-        let accepted = decisions::orders(plan, &answers.accepted);
-        let promoted = decisions::promoted(plan, &answers.waiting, &ledger.book);
+    fn new(managed: &Managed<'_>, Facts { plan, answers, .. }: &Facts) -> ManagedReport {
+        let Managed { limit, ledger, .. } = managed;
+        let promoted = decisions::promoted(plan, &answers.waiting, &ledger.book).len() as u64;
         let in_book = |is: &dyn Fn(&BookedOrder) -> bool| {
             ledger.book.iter().filter(|order| is(order)).count() as u64
         };
         let expired = State::Released(Reason::Expired);
         ManagedReport {
-            limit: standing.limit,
-            hold_ms: standing.hold_ms,
-            orders: accepted.union(&promoted).count() as u64,
-            repeated: (answers.accepted.len() - accepted.len()) as u64,
+            limit: *limit,
+            orders: answers.accepted.len() as u64 + promoted,
             paid: answers.payments.confirmed(Confirmation::Confirmed),
             too_late: answers.payments.confirmed(Confirmation::TooLate),
             cancelled: answers.payments.cancelled(Cancellation::Released),
             expired: in_book(&|order| order.state == expired && order.was_accepted),
-            promoted: promoted.len() as u64,
+            promoted,
             waiting: in_book(&|order| order.state == State::Waiting),
             audit: ledger.audit.clone(),
         }
     }
 
     fn rows(&self) -> Vec<(&'static str, String)> {
-        let mut rows = vec![("orders", n(self.orders)), ("  answered again", n(self.repeated))];
+        let mut rows = vec![("orders", n(self.orders))];
         let of_holds = [("  paid", self.paid), ("  paid too late", self.too_late)];
         let returned = [("  cancelled", self.cancelled), ("  expired", self.expired)];
         let line = [("  promoted", self.promoted), ("still waiting", self.waiting)];
@@ -90,14 +75,10 @@ impl ManagedReport {
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub server: String,
-    /// What decided: the command or the script.
-    pub by: &'static str,
     pub voucher: String,
     pub seed: u64,
     pub connections: u32,
     pub pipeline: u32,
-    /// Tries of one command.
-    pub batch: u32,
     pub tries: u32,
     pub tries_planned: u32,
     /// Users with at least one try.
@@ -129,35 +110,34 @@ impl Report {
         facts: &Facts,
         elapsed: Duration,
         cpu_s: f64,
-        found: Found,
+        managed: Option<&Managed<'_>>,
     ) -> Report {
-        let Found { stock_left, checks, managed } = found;
+        let checks = match managed {
+            Some(managed) => managed_proof::checks(facts, managed),
+            None => proof::checks(facts),
+        };
         let Facts { plan, sent, answers, .. } = facts;
         let cpu_us = cpu_s * 1e6 / f64::from((*sent).max(1));
+        let per_second = f64::from(*sent) / elapsed.as_secs_f64().max(1e-6);
         let outcomes = Outcome::ALL.map(Outcome::words).into_iter().zip(answers.outcomes);
         Report {
             server,
-            by: match options.method() {
-                Method::Command => options.try_command(),
-                Method::Script => "the Lua script",
-            },
             voucher: options.voucher.clone(),
-            seed: options.seed(),
+            seed: options.seed,
             connections: options.connections,
             pipeline: options.pipeline,
-            batch: options.batch,
             tries: *sent,
             tries_planned: plan.tries(),
             users: plan.users_among(*sent),
-            stock_left,
+            stock_left: facts.after.stock,
             outcomes: outcomes.collect(),
             errors: answers.errors.clone(),
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            tries_per_s: per_second(*sent, elapsed),
+            tries_per_s: per_second.round() as u64,
             rate: options.rate,
             latency: answers.latencies.summary(),
-            server_cpu_us_per_try: options.rate.is_none().then(|| rounded(cpu_us)),
-            managed,
+            server_cpu_us_per_try: options.rate.is_none().then(|| (cpu_us * 1e3).round() / 1e3),
+            managed: managed.map(|managed| ManagedReport::new(managed, facts)),
             // Everything agrees and every try was decided.
             proved: checks.iter().all(Check::holds) && answers.error_count() == 0,
             checks,
@@ -177,10 +157,9 @@ impl Report {
         let mut row = |name: &str, value: String| {
             let _ = writeln!(text, "{name:<26}{value}"); // writing to a String can't fail
         };
-        row("server", format!("{}, by {}", self.server, self.by));
+        row("server", self.server.clone());
         row("tries", format!("{} by {} users (seed {})", n(self.tries), n(self.users), self.seed));
-        let of = if self.batch > 1 { format!(" of {} tries", self.batch) } else { String::new() };
-        let sent_by = format!("{} connections, {} at a time{of}", self.connections, self.pipeline);
+        let sent_by = format!("{} connections, {} at a time", self.connections, self.pipeline);
         let seconds = Duration::from_millis(self.elapsed_ms).as_secs_f64();
         row("", format!("{sent_by}, in {seconds:.2} s"));
         row("tries per second", n(self.tries_per_s));
@@ -244,15 +223,6 @@ impl Report {
     }
 }
 
-fn per_second(count: u32, elapsed: Duration) -> u64 {
-    let seconds = elapsed.as_secs_f64().max(1e-6);
-    (f64::from(count) / seconds).round() as u64
-}
-
-fn rounded(number: f64) -> f64 {
-    (number * 1_000.0).round() / 1_000.0
-}
-
 fn n(number: impl Into<u64>) -> String {
     HumanCount(number.into()).to_string()
 }
@@ -262,12 +232,13 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    use crate::plan::Plan;
     use crate::proof::tests::facts;
 
     fn report(outcomes: [u64; Outcome::ALL.len()], errors: u64, found: i64) -> Report {
         use clap::Parser;
         let options = Options::parse_from(["rush", "--seed", "7"]);
-        let mut facts = facts("rush");
+        let mut facts = facts();
         facts.answers.outcomes = outcomes;
         if errors > 0 {
             let first = "no stock key".to_owned();
@@ -275,10 +246,11 @@ mod tests {
         }
         facts.sent = u32::try_from(outcomes.iter().sum::<u64>() + errors).unwrap();
         facts.plan = Arc::new(Plan::new("run".to_owned(), facts.sent, facts.sent, 0.0, 7));
-        let checks = vec![Check { what: "stock left", expected: 0, found }];
-        let found = Found { stock_left: 0, checks, managed: None };
         let elapsed = Duration::from_millis(500);
-        Report::new(&options, "Redis 7.0.15".to_owned(), &facts, elapsed, 0.001, found)
+        let server = "Redis 7.0.15".to_owned();
+        let report = Report::new(&options, server, &facts, elapsed, 0.001, None);
+        let checks = vec![Check { what: "stock left", expected: 0, found }];
+        Report { proved: found == 0 && errors == 0, checks, ..report }
     }
 
     #[test]
@@ -290,12 +262,6 @@ mod tests {
         assert!(text.contains("sold out (1)              1,997\n"), "{text}");
         assert!(!text.contains("not started"), "{text}");
         assert_eq!((report.tries_per_s, report.server_cpu_us_per_try), (4_000, Some(0.5)));
-    }
-
-    #[test]
-    fn batches_are_shown_with_their_length() {
-        let text = Report { batch: 32, ..report([3, 7, 0, 0, 0, 0, 0], 0, 0) }.text();
-        assert!(text.contains("50 connections, 16 at a time of 32 tries, in "), "{text}");
     }
 
     #[test]
@@ -328,9 +294,7 @@ mod tests {
         report.stock_left = 1;
         report.managed = Some(ManagedReport {
             limit: 1,
-            hold_ms: Some(9),
             orders: 3,
-            repeated: 1,
             paid: 2,
             too_late: 0,
             cancelled: 0,
@@ -340,10 +304,7 @@ mod tests {
             audit,
         });
         let text = report.text();
-        assert!(
-            text.contains("orders                    3\n  answered again          1\n"),
-            "{text}"
-        );
+        assert!(text.contains("orders                    3\n  paid "), "{text}");
         let line = "  promoted                1\nstill waiting             5\n";
         assert!(text.contains(&format!("  expired                 1\n{line}")), "{text}");
         assert!(!text.contains("cancelled"), "{text}");

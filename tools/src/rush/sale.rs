@@ -2,18 +2,15 @@
 
 use std::collections::HashSet;
 
-use anyhow::{Context, Result, bail, ensure};
-use redis::streams::{StreamId, StreamRangeReply};
+use anyhow::{Context, Result, ensure};
+use redis::streams::StreamRangeReply;
 use redis::{AsyncCommands, RedisResult};
 use seckill_tools::connection::Connection;
-use seckill_tools::sanitize::sanitize;
-use seckill_tools::server_info::fields;
+use seckill_tools::server_info;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::managed;
-use crate::options::{Method, Options};
-use crate::plan::is_of_a_rush;
-use crate::spread::Spread;
+use crate::options::Options;
 
 /// The field of an order that was promoted from the queue.
 const WAITED: &str = "waited";
@@ -23,31 +20,16 @@ const PAGE: usize = 1_000;
 /// Seconds of CPU that the server has used; in a cluster, all primaries.
 pub async fn cpu_seconds(connection: &mut Connection) -> Result<f64> {
     let infos = connection.info("cpu").await.context("INFO cpu")?;
-    let used = |info: &String| {
-        let fields = fields(info);
-        let seconds = |name| fields.get(name).and_then(|text| text.parse::<f64>().ok());
-        ["used_cpu_user", "used_cpu_sys"].into_iter().filter_map(seconds).sum::<f64>()
-    };
-    Ok(infos.iter().map(used).sum())
-}
-
-/// Refuses a server without the command, before anything is written.
-pub async fn need_module(connection: &mut Connection, command: &str) -> Result<()> {
-    let mut ask = redis::cmd("COMMAND");
-    let known: Vec<redis::Value> =
-        ask.arg("INFO").arg(command).query_async(connection).await.context("COMMAND INFO")?;
-    ensure!(
-        known.iter().any(|command| *command != redis::Value::Nil),
-        "this server has no {command}: load the module, or use the Lua script (--script)"
-    );
-    Ok(())
+    infos.iter().map(|info| server_info::cpu_seconds(info, "").context("INFO cpu")).sum()
 }
 
 /// What the server knows of a voucher at one moment.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct State {
     pub stock: i64,
-    pub buyers: u64,
+    pub buyers: i64,
+    /// Orders in the book, live or released; of a voucher without rules none.
+    pub booked: i64,
     /// Id of the stream's last entry, "0" when it has none.
     pub last_entry: String,
     /// The same of the stream of releases.
@@ -57,14 +39,13 @@ pub struct State {
 impl State {
     /// What several shards have together, but for the streams.
     pub fn sum(shards: &[State]) -> State {
-        let add = |sum: State, one: &State| State {
-            stock: sum.stock.saturating_add(one.stock),
-            buyers: sum.buyers.saturating_add(one.buyers),
-            ..sum
-        };
-        let none =
-            State { stock: 0, buyers: 0, last_entry: String::new(), last_released: String::new() };
-        shards.iter().fold(none, add)
+        let sum = |of: fn(&State) -> i64| shards.iter().map(of).fold(0, i64::saturating_add);
+        State {
+            stock: sum(|it| it.stock),
+            buyers: sum(|it| it.buyers),
+            booked: sum(|it| it.booked),
+            ..State::default()
+        }
     }
 
     pub async fn read_all(
@@ -82,120 +63,63 @@ impl State {
         let stock: Option<i64> = connection.get(&names.stock).await?;
         let stock = stock.with_context(|| format!("no stock key {}", names.stock))?;
         let buyers = connection.scard(&names.buyers).await?;
+        let booked = connection.hlen(&names.book).await?;
         let last_entry = last_entry(connection, names.stream.as_deref()).await?;
         let last_released = self::last_entry(connection, names.released.as_deref()).await?;
-        Ok(State { stock, buyers, last_entry, last_released })
+        Ok(State { stock, buyers, booked, last_entry, last_released })
     }
 }
 
 async fn last_entry(connection: &mut Connection, stream: Option<&str>) -> Result<String> {
     let Some(stream) = stream else { return Ok("0".to_owned()) };
-    let last = last_entries(connection, stream, 1).await?;
+    let last: RedisResult<StreamRangeReply> = connection.xrevrange_count(stream, "+", "-", 1).await;
+    let last = last.with_context(|| format!("the order stream {stream}"))?.ids;
     Ok(last.into_iter().next().map_or_else(|| "0".to_owned(), |entry| entry.id))
 }
 
-/// The last entries of a stream of orders, the last one first.
-async fn last_entries(
-    connection: &mut Connection,
-    stream: &str,
-    count: usize,
-) -> Result<Vec<StreamId>> {
-    let last: RedisResult<StreamRangeReply> =
-        connection.xrevrange_count(stream, "+", "-", count).await;
-    Ok(last.with_context(|| format!("the order stream {stream}"))?.ids)
-}
-
 /// Opens the sale as the options ask and replies what was there before the first try.
-/// A voucher that exists is changed only with `--reset` or `--keep`; no stream is ever touched.
+/// A voucher that exists is sold only with `--keep` or `--shards`; no stream is ever touched.
 pub async fn open(
     connection: &mut Connection,
     shards: &[VoucherKeys],
-    spread: &Spread,
     options: &Options,
 ) -> Result<Vec<State>> {
-    if !options.beside_others {
-        refuse_others(connection, shards).await?;
-    }
-    if options.keep {
-        if options.managed.managed {
-            managed::Standing::ask(connection, &spread.vouchers()).await.context("--keep")?;
+    if !options.goes_on() {
+        for names in shards {
+            if let Some(stream) = names.stream.as_ref().filter(|_| !options.beside_others) {
+                let entries: u64 = connection.xlen(stream).await?;
+                let ask = "--beside-others uses this server anyway";
+                ensure!(entries == 0, "{stream} has orders, which may be a shop's: {ask}");
+            }
+            open_one(connection, names, options).await?;
         }
-        return State::read_all(connection, shards).await.context("--keep");
     }
-    for names in shards {
-        clear(connection, names, options).await?;
+    if options.managed.managed {
+        managed::Standing::ask(connection, shards).await?;
     }
-    spread.delete_journals(connection).await?;
-    for (names, stock) in shards.iter().zip(&spread.stocks) {
-        open_one(connection, names, *stock, options).await?;
-    }
-    spread.write_journals(connection, options.stock).await?;
     State::read_all(connection, shards).await
-}
-
-/// Refuses streams whose last entries have orders of other vouchers that are of no rush: a shop
-/// may live there.
-async fn refuse_others(connection: &mut Connection, shards: &[VoucherKeys]) -> Result<()> {
-    let ours: HashSet<&str> = shards.iter().map(|names| names.voucher.as_str()).collect();
-    let mut seen = HashSet::new();
-    for names in shards {
-        let Some(stream) = names.stream.as_ref().filter(|stream| seen.insert(*stream)) else {
-            continue;
-        };
-        let last = last_entries(connection, stream, PAGE).await?;
-        let others = last.iter().filter_map(|entry| {
-            let text = |field: &String| entry.get::<String>(field).unwrap_or_default();
-            let is_ours = is_of_a_rush(&text(&names.user_field), &text(&names.order_field));
-            (!is_ours).then(|| text(&names.voucher_field))
-        });
-        if let Some(other) = others.into_iter().find(|voucher| !ours.contains(voucher.as_str())) {
-            bail!(
-                "{stream} has orders of another voucher, {}: --beside-others uses this server \
-                 anyway",
-                sanitize(&other)
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Makes sure that there is no such voucher.
-async fn clear(connection: &mut Connection, names: &VoucherKeys, options: &Options) -> Result<()> {
-    for key in [&names.stock, &names.buyers] {
-        let there: bool = connection.exists(key).await?;
-        if there && options.reset {
-            // What the module sells may have more keys than these two.
-            let drop = match options.method() {
-                Method::Command => {
-                    redis::cmd("SECKILL.DROP").arg(&names.voucher).arg("FORCE").to_owned()
-                }
-                Method::Script => redis::cmd("UNLINK").arg(key).to_owned(),
-            };
-            // 2: some of what is held was released, and there is more.
-            while drop.query_async::<i64>(connection).await? == 2 {}
-        } else if there {
-            bail!(
-                "voucher {} exists ({key}): --reset deletes it and opens a new sale, \
-                 --keep goes on selling it",
-                names.voucher
-            );
-        }
-    }
-    Ok(())
 }
 
 async fn open_one(
     connection: &mut Connection,
     names: &VoucherKeys,
-    stock: i64,
     options: &Options,
 ) -> Result<()> {
+    for key in [&names.stock, &names.buyers] {
+        let there: bool = connection.exists(key).await?;
+        let voucher = &names.voucher;
+        ensure!(
+            !there,
+            "voucher {voucher} exists ({key}): --keep goes on selling it, SECKILL.DROP {voucher} \
+             FORCE deletes it"
+        );
+    }
     if options.managed.managed {
-        return managed::create(connection, names, stock, options).await;
+        return managed::create(connection, names, options).await;
     }
     let mut open = redis::cmd("SET");
-    let opened = open.arg(&names.stock).arg(stock).arg("NX").query_async(connection).await;
-    let opened: Option<String> = opened.context("opening the sale")?;
+    open.arg(&names.stock).arg(options.stock).arg("NX");
+    let opened: Option<String> = open.query_async(connection).await.context("opening the sale")?;
     ensure!(opened.is_some(), "another client has just opened voucher {}", names.voucher);
     Ok(())
 }

@@ -47,24 +47,28 @@ fn a_server_with_orders_of_others_is_refused() {
     let server = Server::with().port().start();
     server.call(&["SET", "seckill:stock:tea", "5"]);
     server.call(&["SECKILL.TRY", "tea", "ann", "o1"]);
-    for words in ["--tries 10", "--tries 10 --reset", "--tries 10 --script"] {
-        let said = Program::rush(&url(&server), words).refused();
-        assert!(said.contains("orders of another voucher, tea: --beside-others"), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-    }
+    let said = Program::rush(&url(&server), "--tries 10").refused();
+    assert!(said.contains("stream.orders has orders, which may be a shop's: --beside-"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
     assert_eq!(server.call(&["DBSIZE"]), Value::Int(3), "tea: its stock, its buyers, its stream");
     proved(Program::rush(&url(&server), "--json --tries 100 --beside-others"));
 }
 
-/// Its own orders are no reason to refuse.
+/// A voucher that is there is sold on only if asked.
 #[test]
-fn a_rush_can_be_repeated() {
+fn a_rush_can_be_repeated_and_go_on() {
     let server = Server::with().port().start();
-    for words in ["--json --tries 100", "--json --tries 100 --reset"] {
-        proved(Program::rush(&url(&server), words));
-    }
-    let managed = "--json --tries 100 --reset --managed --stock 5";
-    let report = proved(Program::rush(&url(&server), managed));
+    let rush = |words: &str| Program::rush(&url(&server), &format!("--json --tries 100{words}"));
+    proved(rush(""));
+    let said = rush(" --beside-others").refused();
+    assert!(said.contains("--keep goes on selling it, SECKILL.DROP rush FORCE deletes"), "{said}");
+    let report = proved(rush(" --keep"));
+    let buyers = server.call(&["SCARD", "seckill:order:rush"]);
+    let sold = report["stock_left"].as_i64().map(|left| Value::Int(1_000 - left));
+    assert_eq!(sold, Some(buyers), "{report}");
+    let report = proved(rush(" --voucher two --managed --stock 5 --beside-others"));
+    assert_eq!(report["managed"]["audit"]["sold"], 5, "{report}");
+    let report = proved(rush(" --voucher two --managed --keep"));
     assert_eq!(report["managed"]["audit"]["sold"], 5, "{report}");
 }
 
@@ -75,7 +79,7 @@ fn a_queue_is_promoted() {
     let shares = "--pay-share 0.5 --cancel-share 0.2";
     let words = format!(
         "--json --tries 400 --users 400 --duplicates 0 --stock 20 --managed --hold 300ms {shares} \
-         --retries 0.1 --waitlist"
+         --waitlist"
     );
     let report = proved(Program::rush(&url(&server), &words));
     let managed = &report["managed"];

@@ -7,7 +7,7 @@ use crate::nodes::{Nodes, PRIMARIES};
 use crate::program::Program;
 use crate::shop::{Shop, seed, shard_of};
 
-const RUSH: &str = "--voucher 7 --shards 16 --stock 1000 --tries 20000 --connections 8 --json";
+const RUSH: &str = "--voucher 7 --shards --tries 20000 --connections 8 --json";
 
 pub fn proved(rush: Program) -> serde_json::Value {
     let output = rush.output();
@@ -24,64 +24,52 @@ fn expected(report: &serde_json::Value, what: &str) -> Option<i64> {
     checks.iter().find(|check| check["what"] == what)?["expected"].as_i64()
 }
 
+/// A rush over 16 shards, opened with these options and dropped afterwards.
+fn rush_over_shards(url: &str, opened: &str, rush: &str) -> serde_json::Value {
+    let open = format!("--voucher 7 open --shards 16 --stock 1000{opened}");
+    Program::shards(url, &open, None).printed();
+    let report = proved(Program::rush(url, &format!("{RUSH}{rush}")));
+    let shown = Program::shards(url, "--voucher 7 show --json", None).printed();
+    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!((&shown["stock"], &shown["left"]), (&1_000.into(), &report["stock_left"]));
+    assert_eq!(Program::shards(url, "--voucher 7 drop", None).printed(), "dropped 16 shards\n");
+    report
+}
+
+const HELD: [&str; 2] =
+    [" --managed --hold 500ms", " --managed --hold 500ms --pay-share 0.6 --cancel-share 0.2"];
+
 #[test]
 fn a_rush_over_shards_is_proved_on_a_server() {
     let server = Server::with().port().start();
     let url = format!("redis://127.0.0.1:{}", server.port());
-    // Without shards, as before.
-    for rules in ["", " --script --reset", " --managed --cancel-share 0.5 --reset"] {
-        let words = format!("--voucher one --tries 5000 --json{rules}");
+    let refused = Program::rush(&url, RUSH).refused();
+    assert!(refused.contains("seckill-shards opens one"), "{refused}");
+    for (voucher, rules) in [("one", ""), ("two", " --managed --cancel-share 0.5")] {
+        let words = format!("--voucher {voucher} --tries 5000 --json{rules} --beside-others");
         let report = proved(Program::rush(&url, &words));
-        assert_eq!(expected(&report, "moves on their way"), None);
+        assert_eq!(expected(&report, "units on their way"), None);
     }
-    let report = proved(Program::rush(&url, RUSH));
+    let report = rush_over_shards(&url, "", "");
     assert_eq!(expected(&report, "units sold"), Some(1_000));
     assert_eq!(expected(&report, "orders on a wrong shard"), Some(0));
-    let held = "--managed --hold 500ms --pay-share 0.6 --cancel-share 0.2 --retries 0.1 --reset";
-    let report = proved(Program::rush(&url, &format!("{RUSH} {held}")));
+    let report = rush_over_shards(&url, HELD[0], HELD[1]);
     assert_eq!(expected(&report, "total"), Some(1_000));
-    let shown = Program::shards(&url, "--voucher 7 show --json", None).printed();
-    let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
-    assert_eq!(shown["shards"].as_array().map(Vec::len), Some(16));
-    assert_eq!(shown["stock"], 1_000);
 }
 
 #[test]
 fn a_rush_over_shards_is_proved_on_a_cluster() {
     let nodes = Nodes::start();
     let url = &nodes.urls()[0];
-    let held = " --managed --hold 300ms --reset";
-    for rules in ["", " --batch 32 --reset", " --managed --limit 2 --reset", held] {
-        let report = proved(Program::rush(url, &format!("{RUSH}{rules}")));
-        assert_eq!(expected(&report, "moves on their way"), Some(0));
+    for [opened, rush] in [["", ""], [" --managed --limit 2", " --managed"], HELD] {
+        let report = rush_over_shards(url, opened, rush);
+        assert_eq!(expected(&report, "units on their way"), Some(0));
     }
     // All primaries have sold a part.
     let tries = |server: &Server| server.info_number("seckill_tries_accepted");
     assert!(nodes.servers[..3].iter().all(|server| tries(server) > 50));
     // A rush without shards also finds its node.
-    proved(Program::rush(url, "--voucher one --tries 2000 --json"));
-}
-
-#[test]
-fn a_rush_in_batches_is_proved() {
-    let server = Server::with().port().start();
-    let url = format!("redis://127.0.0.1:{}", server.port());
-    let managed = " --managed --limit 2 --retries 0.1";
-    let held = " --managed --hold 500ms --pay-share 0.6 --cancel-share 0.2 --retries 0.1";
-    for (rules, size) in [("", 32), ("", 1024), (managed, 32), (held, 32)] {
-        server.call(&["CONFIG", "RESETSTAT"]);
-        let rush = "--voucher 7 --stock 1000 --tries 20000 --connections 8 --reset --json";
-        let report = proved(Program::rush(&url, &format!("{rush} --batch {size}{rules}")));
-        assert_eq!((&report["by"], &report["batch"]), (&"SECKILL.MTRY".into(), &size.into()));
-        // Every try was in a batch, and all batches but the last are full.
-        assert_eq!(server.info("cmdstat_seckill.try"), None);
-        let stats = server.info("cmdstat_seckill.mtry").expect("batches");
-        let calls = format!("calls={},", 20_000_u32.div_ceil(size));
-        assert!(stats.starts_with(&calls), "{stats}, not {calls}");
-    }
-    let report = proved(Program::rush(&url, &format!("{RUSH} --batch 32 --reset")));
-    assert_eq!(expected(&report, "units sold"), Some(1_000));
-    assert_eq!(expected(&report, "orders on a wrong shard"), Some(0));
+    proved(Program::rush(url, "--voucher one --tries 2000 --json --beside-others"));
 }
 
 #[test]
@@ -179,10 +167,8 @@ fn a_dead_primary_loses_no_move_that_its_replica_has_heard_of() {
 fn a_rush_beside_a_mover_is_proved() {
     for shop in Shop::of_both_kinds(16, 500) {
         let mover = shop.start("level --every 1ms --until-sold-out", None);
-        let keep = if shop.managed { " --managed" } else { "" };
-        let words = format!(
-            "--voucher 7 --shards 16 --stock 500 --tries 30000 --connections 4 --json --keep{keep}"
-        );
+        let managed = if shop.managed { " --managed" } else { "" };
+        let words = format!("--voucher 7 --shards --tries 30000 --connections 4 --json{managed}");
         let report = proved(Program::rush(&shop.url(), &words));
         assert_eq!(report["stock_left"], 0, "{report:#}");
         mover.printed();

@@ -3,7 +3,6 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `databases` | starts and ends PostgreSQL and MariaDB; SQLite files |
 //! | `worker` | the worker as a process |
 //! | `shop` | a server that sells, a database, and `Shop::check`: what must be true |
 //! | `rows` | orders become rows; summary, signals, two workers at once |
@@ -39,7 +38,7 @@
 //! Programs are started in `harness`, `databases` and `worker` only. A test on a database that is
 //! not installed is left out and reported. Random tests print their seed; `SEED=<n>` repeats it.
 
-use kit::harness;
+use kit::{databases, harness};
 
 /// A test for each of these databases of a function that takes its kind.
 macro_rules! on_databases {
@@ -58,7 +57,6 @@ mod blocks;
 mod chaos;
 mod check;
 mod crashes;
-mod databases;
 mod defaults;
 mod deletions;
 mod docs;

@@ -11,7 +11,7 @@ use crate::harness::text;
 use crate::shop::{Shop, entries};
 use crate::statements::documented;
 
-const SCRIPT: &str = include_str!("../../src/rush/seckill.lua");
+const SCRIPT: &str = include_str!("../../benches/side_by_side/scripts/seckill.lua");
 
 /// The page's commands, of which a walk must not skip one.
 struct Guide(Vec<String>);

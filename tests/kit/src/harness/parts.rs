@@ -164,7 +164,7 @@ pub fn module() -> &'static Path {
 }
 
 /// The folder of the workspace.
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     folders.find(|dir| dir.join("Cargo.lock").is_file()).expect("the workspace's root")
 }

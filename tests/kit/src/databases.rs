@@ -4,15 +4,13 @@
 //!
 //! This file decides where a database is and when it is up, and knows no table of the worker.
 //! Servers refuse to run as root, so root runs them as `nobody`.
-#![allow(dead_code, unused_imports, reason = "the benchmark includes this file and uses a part")]
 
-#[path = "database_programs.rs"]
 mod programs;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -9,8 +9,9 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::geteuid;
 
 use super::{Commits, Kind};
+use crate::harness::root;
 
-pub fn spawn(kind: Kind, commits: Commits, dir: &Path, args: &[&str]) -> Child {
+pub(super) fn spawn(kind: Kind, commits: Commits, dir: &Path, args: &[&str]) -> Child {
     let show = |name: &str| dir.join(name).display().to_string();
     let found = program(kind).expect("it was there before");
     let mut command = if kind == Kind::MySql { mysqld(&found) } else { Command::new(found) };
@@ -89,12 +90,12 @@ pub fn unprivileged<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-pub fn program(kind: Kind) -> Option<PathBuf> {
+pub(super) fn program(kind: Kind) -> Option<PathBuf> {
     match kind {
         Kind::Postgres => {}
         Kind::MySql => {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/servers/mysql-9/mysqld");
-            return Some(PathBuf::from(path)).filter(|file| file.is_file());
+            let path = root().join("target/servers/mysql-9/mysqld");
+            return Some(path).filter(|file| file.is_file());
         }
         _ => return found("mariadbd"),
     }
@@ -115,7 +116,7 @@ pub fn found(name: &str) -> Option<PathBuf> {
 }
 
 /// Makes the data of a new server in `dir`: a copy of what was made for the first one.
-pub fn make_data(kind: Kind, program: &Path, dir: &Path) -> Result<(), String> {
+pub(super) fn make_data(kind: Kind, program: &Path, dir: &Path) -> Result<(), String> {
     let data = dir.join("data");
     let kept = kept(kind, program).map_err(|error| error.to_string())?;
     if kept.is_dir() {
@@ -123,7 +124,7 @@ pub fn make_data(kind: Kind, program: &Path, dir: &Path) -> Result<(), String> {
     }
     set_up(kind, program, dir)?;
     // Another process may keep its own meanwhile, which is as good.
-    let made = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
+    let made = tempfile::tempdir_in(kept.parent().ok_or("no folder of programs")?);
     let made = made.map_err(|error| error.to_string())?;
     copy(&data, &made.path().join("data"))?;
     let _ = fs::rename(made.path().join("data"), &kept);
@@ -135,7 +136,11 @@ pub fn make_data(kind: Kind, program: &Path, dir: &Path) -> Result<(), String> {
 fn kept(kind: Kind, program: &Path) -> std::io::Result<PathBuf> {
     let program = fs::metadata(program)?;
     let name = format!("{kind:?}-{}-{}", program.mtime(), program.len());
-    Ok(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+    // Beside the profile's folder, as CARGO_TARGET_TMPDIR is.
+    let tests = std::env::current_exe()?;
+    let target = tests.ancestors().nth(3).unwrap_or(Path::new("/tmp"));
+    fs::create_dir_all(target.join("tmp"))?;
+    Ok(target.join("tmp").join(name))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
