@@ -23,7 +23,7 @@ build: module ## builds the module and the tools around it (target/packaged/seck
 	cargo build --profile packaged -p seckill-tools
 	@ln -sf ../release/libseckill.so $(target)/packaged/ # seckill-doctor looks beside itself
 
-run: ## a sale of 20 seconds to watch in the browser, with rows, proved; server and page stay
+run: ## a sale of 20 seconds to watch in the browser, with rows, compared; server and page stay
 	@scripts/run
 
 demo: ## sells 1,000 units to 100,000 tries at once, makes rows of them, proves it, and ends

@@ -79,7 +79,7 @@ pub async fn send(
     let answers = shared.answers().clone();
     let answered = answers.answered();
     sent.with_context(|| {
-        format!("a connection was lost after {answered} answers, so nothing can be proved")
+        format!("a connection was lost after {answered} answers, so nothing can be compared")
     })?;
     Ok(Rush { answers, sent: u32::try_from(answered)?, elapsed })
 }

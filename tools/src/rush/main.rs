@@ -6,7 +6,7 @@
 //! `payments` pays for those who get units from the queue, and waits for holds, `answers` counts,
 //! `proof` and `managed_proof` compare, `report` prints.
 //!
-//! Exit code: 0 proved, 1 the outcome differs, 2 the rush could not be carried out.
+//! Exit code: 0 consistent, 1 the outcome differs, 2 the rush could not be carried out.
 
 mod answers;
 mod decisions;
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
             } else {
                 print!("{}", report.text());
             }
-            ExitCode::from(u8::from(!report.proved))
+            ExitCode::from(u8::from(!report.consistent))
         }
         Err(error) => refused("seckill-rush", &error),
     }

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_sale_is_proved() {
+    fn a_sound_sale_is_consistent() {
         let sale = sale(LINE);
         assert_eq!((differing(&sale.checks()), sale.checks().len()), (vec![], 14));
     }
@@ -186,7 +186,7 @@ mod tests {
     /// The third was in the queue and was promoted; the fourth still is; the sale of the fifth has
     /// ended.
     #[test]
-    fn a_line_is_proved() {
+    fn a_queue_is_consistent() {
         let mut sale = sale(&format!("{LINE} --waitlist"));
         sale.facts.answers.accepted = vec![0, 1];
         sale.facts.answers.waiting = vec![2, 3, 4];

@@ -11,7 +11,7 @@ use seckill_tools::sharding::check_sale;
 
 const EXIT_CODES: &str = "\
 Exit code:
-  0  proved
+  0  consistent
   1  the outcome differs from the answers
   2  it could not be carried out, with a line that says why
 
@@ -24,7 +24,7 @@ Examples:
 ///
 /// Opens a sale of STOCK units of VOUCHER, sends TRIES tries over CONNECTIONS connections at
 /// once, waits for every answer, and then compares the server's keys with the answers.
-/// Ctrl-C stops sending; the outcome up to then is still proved.
+/// Ctrl-C stops sending; the outcome up to then is still compared.
 #[derive(Parser, Debug)]
 #[command(name = "seckill-rush", version, after_help = format!("{EXIT_CODES}{VARIABLES}"))]
 pub struct Options {

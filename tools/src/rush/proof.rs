@@ -49,7 +49,7 @@ impl Facts {
     }
 }
 
-/// One comparison. All must hold for the outcome to be proved.
+/// One comparison. All must hold for the outcome to be consistent.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
     pub what: &'static str,
@@ -173,7 +173,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_sound_sale_is_proved() {
+    fn a_sound_sale_is_consistent() {
         let checks = checks(&facts());
         assert_eq!((differing(&checks), checks.len()), (vec![], 7));
     }

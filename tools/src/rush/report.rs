@@ -100,7 +100,7 @@ pub struct Report {
     /// None if the voucher is not managed.
     pub managed: Option<ManagedReport>,
     pub checks: Vec<Check>,
-    pub proved: bool,
+    pub consistent: bool,
 }
 
 impl Report {
@@ -139,7 +139,7 @@ impl Report {
             server_cpu_us_per_try: options.rate.is_none().then(|| (cpu_us * 1e3).round() / 1e3),
             managed: managed.map(|managed| ManagedReport::new(managed, facts)),
             // Everything agrees and every try was decided.
-            proved: checks.iter().all(Check::holds) && answers.error_count() == 0,
+            consistent: checks.iter().all(Check::holds) && answers.error_count() == 0,
             checks,
         }
     }
@@ -202,24 +202,24 @@ impl Report {
         let differing: Vec<&str> =
             self.checks.iter().filter(|check| !check.holds()).map(|check| check.what).collect();
         if !differing.is_empty() {
-            return format!("NOT PROVED: {}", differing.join(", "));
+            return format!("DIFFERENT: {}", differing.join(", "));
         }
         let failed: u64 = self.errors.values().map(|errors| errors.count).sum();
         if failed > 0 {
-            return format!("NOT PROVED: nothing differs, but {} tries failed", n(failed));
+            return format!("INCOMPLETE: nothing differs, but {} tries failed", n(failed));
         }
         let stopped = if self.tries < self.tries_planned { " (stopped early)" } else { "" };
         let left = self.stock_left;
         if let Some(ManagedReport { audit, limit, .. }) = &self.managed {
             let (sold, held) = (audit.sold, audit.held);
             return format!(
-                "PROVED: {sold} sold, {held} held, {left} left of {}, nobody with more than \
+                "CONSISTENT: {sold} sold, {held} held, {left} left of {}, nobody with more than \
                  {limit}{stopped}",
                 audit.total
             );
         }
         let sold = self.count(Outcome::Accepted);
-        format!("PROVED: {} sold, each to another user, {left} left{stopped}", n(sold))
+        format!("CONSISTENT: {} sold, each to another user, {left} left{stopped}", n(sold))
     }
 }
 
@@ -250,15 +250,15 @@ mod tests {
         let server = "Redis 7.0.15".to_owned();
         let report = Report::new(&options, server, &facts, elapsed, 0.001, None);
         let checks = vec![Check { what: "stock left", expected: 0, found }];
-        Report { proved: found == 0 && errors == 0, checks, ..report }
+        Report { consistent: found == 0 && errors == 0, checks, ..report }
     }
 
     #[test]
-    fn a_sound_rush_reads_proved() {
+    fn a_sound_rush_reads_consistent() {
         let report = report([3, 1_997, 0, 0, 0, 0, 0], 0, 0);
         let text = report.text();
         assert!(text.contains("50 connections, 16 at a time, in 0.50 s\n"), "{text}");
-        assert!(text.ends_with("PROVED: 3 sold, each to another user, 0 left\n"), "{text}");
+        assert!(text.ends_with("CONSISTENT: 3 sold, each to another user, 0 left\n"), "{text}");
         assert!(text.contains("sold out (1)              1,997\n"), "{text}");
         assert!(!text.contains("not started"), "{text}");
         assert_eq!((report.tries_per_s, report.server_cpu_us_per_try), (4_000, Some(0.5)));
@@ -267,23 +267,23 @@ mod tests {
     #[test]
     fn a_difference_is_named() {
         let text = report([3, 7, 0, 0, 0, 0, 0], 0, 1).text();
-        assert!(text.ends_with("NOT PROVED: stock left\n"), "{text}");
+        assert!(text.ends_with("DIFFERENT: stock left\n"), "{text}");
     }
 
     #[test]
     fn errors_are_shown_by_code_and_leave_it_incomplete() {
         let report = report([3, 7, 0, 0, 0, 0, 0], 2, 0);
-        assert!(!report.proved);
+        assert!(!report.consistent);
         let text = report.text();
         assert!(text.contains("error NOVOUCHER           2 (no stock key)\n"), "{text}");
-        assert!(text.ends_with("NOT PROVED: nothing differs, but 2 tries failed\n"), "{text}");
+        assert!(text.ends_with("INCOMPLETE: nothing differs, but 2 tries failed\n"), "{text}");
     }
 
     #[test]
     fn the_json_has_the_figures() {
         let json = report([3, 7, 1, 0, 0, 0, 0], 0, 0).json();
         assert_eq!(json["outcomes"]["at the limit"], 1);
-        assert_eq!(json["proved"], true);
+        assert_eq!(json["consistent"], true);
         assert_eq!(json["checks"][0]["what"], "stock left");
     }
 
@@ -308,7 +308,7 @@ mod tests {
         let line = "  promoted                1\nstill waiting             5\n";
         assert!(text.contains(&format!("  expired                 1\n{line}")), "{text}");
         assert!(!text.contains("cancelled"), "{text}");
-        let verdict = "PROVED: 2 sold, 0 held, 1 left of 3, nobody with more than 1\n";
+        let verdict = "CONSISTENT: 2 sold, 0 held, 1 left of 3, nobody with more than 1\n";
         assert!(text.ends_with(verdict), "{text}");
         assert_eq!(report.json()["managed"]["audit"]["differences"], serde_json::json!([]));
     }
