@@ -30,11 +30,11 @@ class ArgumentsTest {
         Duration tooShort = Duration.ofNanos(500_000);
         Map<String, List<Callable<?>>> refused = new HashMap<>(Map.of(
                 "voucher", List.of(
-                        () -> tryBuy("", "alice", "a1"), () -> tryBuy(null, "alice"),
+                        () -> tryBuy("", "alice", "a1"), () -> tryBuy(null, "alice", "a1"),
                         () -> info(""), () -> create(null, 1, SaleRules.none())),
                 "user", List.of(
                         () -> tryBuy("7", "", "a1"), () -> tryBuy("7", null, "a1"),
-                        () -> tryBuy("7", "half \ud800"),
+                        () -> tryBuy("7", "half \ud800", "a1"),
                         () -> confirm(OrderRef.of("7", "", "a1")), () -> status("7", "")),
                 "orderId", List.of(
                         () -> tryBuy("7", "alice", ""), () -> tryBuy("7", "alice", "*"),
@@ -50,8 +50,6 @@ class ArgumentsTest {
                         () -> acquire("lock:a", "token", Duration.ZERO)),
                 "sale", List.of(() -> ORDER.inSale(0), () -> drop("7").inSale(1L << 53)),
                 "count", List.of(() -> nextIds("order", 0), () -> nextIds("order", 65_537)),
-                "tries", List.of(
-                        () -> tryAll(List.of()), () -> tryAll(List.of(tryBuy("7", "a", "a1", 2)))),
                 "begin", List.of(() -> SaleRules.none().begin(Instant.ofEpochMilli(-1)))));
         Map<String, Long> cart = Map.of("7", 1L);
         Map<String, Long> many = new HashMap<>();

@@ -86,12 +86,10 @@ class SettingsTest {
     @Test
     void propertiesBecomeOptionsAndOwnBeansComeFirst() {
         SeckillOptions changed = SeckillOptions.defaults()
-                .commandTimeout(Duration.ofMillis(300))
-                .coalescing(SeckillOptions.Coalescing.ON)
-                .coalescingWindow(Duration.ofMillis(1)).batchMax(64);
+                .commandTimeout(Duration.ofMillis(300)).coalescing(false).batchMax(64);
         withRedis().withPropertyValues(
-                "seckill.command-timeout=300ms", "seckill.coalescing=on",
-                "seckill.coalescing-window=1ms", "seckill.batch-max=64").run(context ->
+                "seckill.command-timeout=300ms", "seckill.coalescing=off",
+                "seckill.batch-max=64").run(context ->
                         assertThat(context.getBean(SeckillOptions.class))
                                 .usingRecursiveComparison().isEqualTo(changed));
         withRedis().run(context -> assertThat(context.getBean(SeckillOptions.class))

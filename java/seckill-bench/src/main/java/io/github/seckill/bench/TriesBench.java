@@ -2,7 +2,6 @@ package io.github.seckill.bench;
 
 import com.sun.management.OperatingSystemMXBean;
 import io.github.seckill.client.*;
-import io.github.seckill.client.SeckillOptions.Coalescing;
 import io.github.seckill.spring.*;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.*;
@@ -90,7 +89,7 @@ final class TriesBench implements AutoCloseable {
                 reset(soldOut);
                 measure("script", (user, id) ->
                         template.execute(script, List.of(), "7", user, id));
-                client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF));
+                client("`tryBuy`", soldOut, options.coalescing(false));
                 client("`tryBuy`, coalesced", soldOut, options);
                 client("`tryBuy`, coalesced, observed", soldOut, options.observations(observed));
             }

@@ -5,7 +5,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.*;
 import java.util.function.Function;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -61,23 +60,8 @@ final class Replies {
         return null;
     }
 
-    /** An outcome, or the pair of it and the id that the server has made. */
     static Purchase purchase(@Nullable Object reply, String orderId) {
-        if (reply instanceof List<?> pair) {
-            Outcome outcome = Outcome.of(integer(pair.get(0)));
-            return pair.get(1) == null && outcome != Outcome.ACCEPTED && outcome != Outcome.WAITING
-                    ? Purchase.without(outcome)
-                    : Purchase.of(outcome, text(pair.get(1)));
-        }
         return Purchase.of(Outcome.of(integer(reply)), orderId);
-    }
-
-    static List<Purchase> purchases(@Nullable Object reply, List<Try> tries) {
-        List<?> results = sized(reply, tries.size());
-        return IntStream.range(0, tries.size()).mapToObj(i ->
-                results.get(i) instanceof SeckillException mistake
-                        ? new Purchase(Outcome.MISTAKEN, null, null, mistake)
-                        : purchase(results.get(i), tries.get(i).orderId)).toList();
     }
 
     /** The results of so many tries. */

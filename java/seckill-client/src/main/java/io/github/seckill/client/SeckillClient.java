@@ -181,10 +181,6 @@ public class SeckillClient implements AutoCloseable {
     public Purchase tryBuy(String voucher, String user, String orderId, long units) {
         return run(Commands.tryBuy(voucher, user, orderId, units));
     }
-    public Purchase tryBuy(String voucher, String user) {
-        return run(Commands.tryBuy(voucher, user));
-    }
-    public List<Purchase> tryAll(List<Try> tries) { return run(Commands.tryAll(tries)); }
     public Map<String, Outcome> tryAll(String user, String orderId, Map<String, Long> units) {
         return run(Commands.tryAll(user, orderId, units));
     }

@@ -32,7 +32,7 @@ final class Sender implements AutoCloseable {
         this.timeout = options.commandTimeout;
         this.retryNanos = options.retryFor.toNanos();
         this.timer = timer;
-        this.coalescer = Coalescer.of(this, options, timer);
+        this.coalescer = options.coalescing ? new Coalescer(this, options) : null;
     }
 
     CompletableFuture<Purchase> start(Try attempt) {
