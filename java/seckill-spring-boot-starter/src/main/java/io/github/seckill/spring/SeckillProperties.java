@@ -20,7 +20,6 @@ import org.springframework.boot.convert.DurationStyle;
  * @param retryFor How long a command without an answer that is safe to repeat is sent again
  * @param coalescing Whether tries that come at the same time travel together
  * @param batchMax How many tries travel together at most, 1 to 256
- * @param checkOnStart What to do at the start if the server lacks the module
  * @param listener How methods with SeckillOrderListener are served
  * @param lock How locks behave
  */
@@ -32,16 +31,8 @@ record SeckillProperties(
         @DefaultValue("5s") Duration retryFor,
         @DefaultValue("true") boolean coalescing,
         @DefaultValue("256") int batchMax,
-        @DefaultValue("warn") CheckOnStart checkOnStart,
         @DefaultValue Listener listener,
         @DefaultValue Lock lock) {
-    /** What to do at the start if the server lacks the module: nothing, say so, or don't start. */
-    enum CheckOnStart {
-        OFF,
-        WARN,
-        FAIL
-    }
-
     /**
      * How locks behave, unless the application says otherwise for one.
      *
@@ -121,15 +112,9 @@ record SeckillProperties(
     }
 
     SeckillOptions options() {
-        try {
-            return SeckillOptions.defaults()
-                    .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
-                    .batchMax(batchMax)
-                    .lock(new LockOptions(lock.lease, lock.renew, lock.session, lock.fenced));
-        } catch (IllegalArgumentException wrong) {
-            throw new ConnectionChoice.Unclear(
-                    "A property of seckill.* has a wrong value: " + wrong.getMessage() + ".",
-                    "Set it to another one.");
-        }
+        return SeckillOptions.defaults()
+                .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
+                .batchMax(batchMax)
+                .lock(new LockOptions(lock.lease, lock.renew, lock.session, lock.fenced));
     }
 }
