@@ -1,4 +1,4 @@
-package io.github.seckill.bench;
+package shop;
 
 import com.sun.management.OperatingSystemMXBean;
 import io.github.seckill.client.*;
@@ -65,10 +65,7 @@ final class TriesBench implements AutoCloseable {
         String script = Files.readString(Path.of(args[0]));
         try (TriesBench bench = new TriesBench(script, Double.parseDouble(args[1]))) {
             bench.purchases();
-            for (int threads : new int[] {50, 200}) {
-                bench.threads = threads;
-                bench.tries();
-            }
+            bench.tries();
         }
     }
 
@@ -80,6 +77,7 @@ final class TriesBench implements AutoCloseable {
     }
 
     private void tries() throws Exception {
+        threads = 50;
         SeckillOptions options = SeckillOptions.defaults();
         ObservationRegistry observed = ObservationRegistry.create();
         observed.observationConfig().observationHandler(
@@ -98,14 +96,12 @@ final class TriesBench implements AutoCloseable {
     }
 
     private void purchases() throws Exception {
-        for (int buyers : new int[] {1, 8, 50}) {
-            threads = buyers;
-            for (int round = 0; round < ROUNDS; round++) {
-                withLoop();
-                withListener();
-            }
-            print("purchase with its consumer, buyers: " + buyers);
+        threads = 8;
+        for (int round = 0; round < ROUNDS; round++) {
+            withLoop();
+            withListener();
         }
+        print("purchase with its consumer, buyers: " + threads);
     }
 
     /** The usual shop: an id and a script for each purchase, and a loop that reads one order. */
