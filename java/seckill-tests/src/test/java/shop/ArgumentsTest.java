@@ -49,7 +49,7 @@ class ArgumentsTest {
                         () -> LockOptions.defaults().lease(tooShort),
                         () -> acquire("lock:a", "token", Duration.ZERO)),
                 "sale", List.of(() -> ORDER.inSale(0), () -> drop("7").inSale(1L << 53)),
-                "count", List.of(() -> nextIds("order", 0), () -> nextIds("order", 65_537)),
+                "prefix", List.of(() -> nextId("")),
                 "begin", List.of(() -> SaleRules.none().begin(Instant.ofEpochMilli(-1)))));
         Map<String, Long> cart = Map.of("7", 1L);
         Map<String, Long> many = new HashMap<>();

@@ -281,14 +281,11 @@ class CommandsTest {
         open(program, version);
         client.create("7", 2, SaleRules.none());
         client.tryBuy("7", "alice", "o1");
-        List<String> ids = client.nextIds("order", 3);
-        assertThat(ids).hasSize(3);
+        long id = Long.parseLong(client.nextId("order"));
         // Lettuce 7 has another signature of KEYS.
         var counters = ScanArgs.Builder.limit(1_000).match("icr:order:*");
         assertThat(plain.scan(counters).getKeys()).hasSize(1);
-        assertThat(Long.parseLong(ids.get(2)) - Long.parseLong(ids.get(0))).isEqualTo(2);
-        assertThat(Long.parseLong(client.nextId("order")))
-                .isGreaterThan(Long.parseLong(ids.get(2)));
+        assertThat(Long.parseLong(client.nextId("order"))).isGreaterThan(id);
 
         plain.rpush("seckill:codes:p", "WIN-1");
         assertThat(client.draw("p", "alice")).isEqualTo(new Prize("WIN-1", false));

@@ -122,7 +122,7 @@ final class Coalescer implements AutoCloseable {
             if (failure == null) {
                 deliver(answered);
             } else {
-                fail(batch, Sender.unwrapped(failure));
+                fail(batch, SeckillException.of(failure));
             }
         });
         batch.forEach(member -> member.whenComplete((answer, failed) -> {
@@ -180,7 +180,7 @@ final class Coalescer implements AutoCloseable {
                 }
                 member.complete(Replies.purchase(result, member.attempt.orderId));
             } catch (RuntimeException broken) {
-                member.completeExceptionally(Sender.unwrapped(broken));
+                member.completeExceptionally(SeckillException.of(broken));
             }
         }
     }

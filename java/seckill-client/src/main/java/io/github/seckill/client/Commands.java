@@ -19,7 +19,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Commands {
     private static final int ARTICLES_MAX = 32;
-    private static final int IDS_MAX = 65_536;
     private static final Purchase UNKNOWN = Purchase.without(Outcome.UNKNOWN);
 
     private Commands() {}
@@ -379,18 +378,6 @@ public final class Commands {
     /** Makes an id, a decimal number of at most 63 bits, that never repeats under its prefix. */
     public static SeckillCommand<String> nextId(String prefix) {
         return Call.of("SECKILL.NEXTID", Replies::text, Args.text(prefix, "prefix"));
-    }
-
-    /**
-     * Makes ids that follow each other. If it is sent again, the first ones stay unused.
-     *
-     * @param count how many, 1 to 65,536
-     */
-    public static SeckillCommand<List<String>> nextIds(String prefix, int count) {
-        Args.range(count, "count", 1, IDS_MAX);
-        return Call.of(
-                "SECKILL.NEXTID", reply -> Replies.ids(reply, count), Args.text(prefix, "prefix"),
-                "COUNT", count);
     }
 
     /**

@@ -1,11 +1,9 @@
 package io.github.seckill.client;
 
-import java.math.BigInteger;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.*;
 import java.util.function.Function;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Makes values of replies. What does not fit is {@link SeckillException.Code#REPLY}. */
@@ -90,12 +88,6 @@ final class Replies {
             case 2 -> new Prize(text(pair.get(1)), true);
             default -> throw SeckillException.unexpected("prize " + pair.get(0));
         };
-    }
-
-    static List<String> ids(@Nullable Object reply, int count) {
-        BigInteger first = new BigInteger(text(reply));
-        return Stream.iterate(first, id -> id.add(BigInteger.ONE)).limit(count)
-                .map(BigInteger::toString).toList();
     }
 
     static Optional<Order> order(@Nullable Object reply) {

@@ -34,12 +34,6 @@ public final class SeckillOptions implements Cloneable {
         }
     }
 
-    private static void check(boolean holds, String bound, Object value) {
-        if (!holds) {
-            throw new IllegalArgumentException(bound + ": " + value);
-        }
-    }
-
     /** What each of the methods below says. */
     public static SeckillOptions defaults() {
         return DEFAULTS;
@@ -47,8 +41,7 @@ public final class SeckillOptions implements Cloneable {
 
     /** How long an answer is waited for until the command counts as unanswered. 1 second. */
     public SeckillOptions commandTimeout(Duration timeout) {
-        boolean positive = !timeout.isNegative() && !timeout.isZero();
-        check(positive, "commandTimeout must be positive", timeout);
+        Args.millis(timeout, "commandTimeout");
         return with(next -> next.commandTimeout = timeout);
     }
 
@@ -57,7 +50,7 @@ public final class SeckillOptions implements Cloneable {
      * sending on; also commands that the server refused for the moment. 5 seconds; zero for never.
      */
     public SeckillOptions retryFor(Duration time) {
-        check(!time.isNegative(), "retryFor must not be negative", time);
+        Args.range(time.toMillis(), "retryFor in ms", 0, Long.MAX_VALUE);
         return with(next -> next.retryFor = time);
     }
 
@@ -72,7 +65,7 @@ public final class SeckillOptions implements Cloneable {
 
     /** How many tries travel together at most, 1 to 256. 256. */
     public SeckillOptions batchMax(int tries) {
-        check(tries >= 1 && tries <= BATCH_MAX, "batchMax must be from 1 to 256", tries);
+        Args.range(tries, "batchMax", 1, BATCH_MAX);
         return with(next -> next.batchMax = tries);
     }
 
