@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.*;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.seckill.client.*;
+import io.github.seckill.spring.OrderEvent;
 import io.github.seckill.test.SeckillServer;
 import java.lang.module.ModuleFinder;
 import java.nio.file.*;
@@ -82,7 +83,7 @@ class ArgumentsTest {
 
     /** Where they are jars, and not folders of classes. */
     @ParameterizedTest
-    @ValueSource(classes = {SeckillClient.class, SeckillClient.class, SeckillServer.class})
+    @ValueSource(classes = {SeckillClient.class, OrderEvent.class, SeckillServer.class})
     void theJarsAreModules(Class<?> type) throws Exception {
         Path jar = Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI());
         assumeTrue(Files.isRegularFile(jar), "the jar");
