@@ -13,26 +13,27 @@ import io.micrometer.observation.ObservationRegistry;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.*;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.data.redis.core.script.DefaultRedisScript;
+import shop.documented.Pages;
 
 /**
  * Tries by many threads on one server: seckill.lua by StringRedisTemplate, tryBuy, tryBuy
  * coalesced, and both with their consumers. Prints the tables of java/README.md: medians of rounds
  * in turn, and ratios to the script's.
  *
- * <p>Arguments: the script, how many seconds each measurement takes, each of which is preceded by a
- * quarter of that time unmeasured. Not run by the tests.
+ * <p>The property {@code seconds} says how long each measurement takes, which is preceded by a
+ * quarter of that time unmeasured. Run by its name alone, as it ends in no Test.
  */
-final class TriesBench implements AutoCloseable {
+class TriesBench {
     private static final int STOCK = 100_000_000;
     /** Of which the first is not counted: what runs in it is compiled then. */
     private static final int ROUNDS = 6;
@@ -50,23 +51,21 @@ final class TriesBench implements AutoCloseable {
     /** CPU per try in each round, by what was measured. */
     private final Map<String, List<Cpu>> figures = new LinkedHashMap<>();
     private final DefaultRedisScript<Long> script;
-    private final double seconds;
+    private final double seconds = Double.parseDouble(System.getProperty("seconds", "2"));
     private int threads;
 
-    private TriesBench(String script, double seconds) {
-        this.script = new DefaultRedisScript<>(script, Long.class);
-        this.seconds = seconds;
+    TriesBench() throws IOException {
+        script = new DefaultRedisScript<>(Files.readString(Pages.ROOT.resolve(
+                "examples/java-spring/src/main/resources/seckill.lua")), Long.class);
         connections.afterPropertiesSet();
         connections.start();
         template = new StringRedisTemplate(connections);
     }
 
-    public static void main(String[] args) throws Exception {
-        String script = Files.readString(Path.of(args[0]));
-        try (TriesBench bench = new TriesBench(script, Double.parseDouble(args[1]))) {
-            bench.purchases();
-            bench.tries();
-        }
+    @Test
+    void printsTheTables() throws Exception {
+        purchases();
+        tries();
     }
 
     /** Microseconds of the server's main thread, and of this virtual machine. */
@@ -243,8 +242,8 @@ final class TriesBench implements AutoCloseable {
                 .mapToDouble(found -> Double.parseDouble(found.group(2))).sum();
     }
 
-    @Override
-    public void close() {
+    @AfterEach
+    void close() {
         connections.destroy();
         lettuce.shutdown(0, 2, TimeUnit.SECONDS);
         server.close();
