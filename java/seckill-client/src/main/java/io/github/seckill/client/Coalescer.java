@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Sends the tries on a voucher that come together as one command, in the order in which they came.
  *
- * <p>A voucher has a line only while a batch of it is under way. One batch is under way at a time,
+ * <p>A voucher has a queue only while a batch of it is under way. One batch is under way at a time,
  * until its first answer or time-out; the next one is what has come meanwhile.
  */
 final class Coalescer implements AutoCloseable {
@@ -22,7 +22,7 @@ final class Coalescer implements AutoCloseable {
     private final int batchMax;
     private final long patienceNanos;
     /** Who waits for the batch under way, by voucher. Touched only inside {@code compute}. */
-    private final ConcurrentMap<String, Queue<Member>> lines = new ConcurrentHashMap<>();
+    private final ConcurrentMap<String, Queue<Member>> queues = new ConcurrentHashMap<>();
     private volatile boolean closed;
 
     Coalescer(Sender sender, SeckillOptions options) {
@@ -35,7 +35,7 @@ final class Coalescer implements AutoCloseable {
     private static final class Member extends CompletableFuture<Purchase> {
         private final Try attempt;
         private final long came = System.nanoTime();
-        /** What a look at the line of its voucher has said. */
+        /** What a look at the queue of its voucher has said. */
         private boolean first;
         private boolean refused;
 
@@ -50,17 +50,17 @@ final class Coalescer implements AutoCloseable {
 
     CompletableFuture<Purchase> add(Try attempt) {
         Member member = new Member(attempt);
-        lines.compute(attempt.voucher, (voucher, line) -> {
-            if (closed || line != null && !hasPlace(line)) {
+        queues.compute(attempt.voucher, (voucher, queue) -> {
+            if (closed || queue != null && !hasPlace(queue)) {
                 member.refused = true;
-                return line;
+                return queue;
             }
-            if (line == null) {
+            if (queue == null) {
                 member.first = true;
                 return new ArrayDeque<>();
             }
-            line.add(member);
-            return line;
+            queue.add(member);
+            return queue;
         });
         if (member.refused) {
             member.busy(closed ? "the client is closed" : WAITING_MAX + " tries wait to be sent");
@@ -74,25 +74,25 @@ final class Coalescer implements AutoCloseable {
     }
 
     /** Those who have left make places. */
-    private static boolean hasPlace(Queue<Member> line) {
-        return line.size() < WAITING_MAX || line.removeIf(Member::isDone);
+    private static boolean hasPlace(Queue<Member> queue) {
+        return queue.size() < WAITING_MAX || queue.removeIf(Member::isDone);
     }
 
     /** Sends what has come first, without who has left, once the batch before is decided. */
     private void next(String voucher) {
         List<Member> batch = new ArrayList<>();
         List<Member> late = new ArrayList<>();
-        lines.computeIfPresent(voucher, (name, line) -> {
+        queues.computeIfPresent(voucher, (name, queue) -> {
             long now = System.nanoTime();
-            while (batch.size() < batchMax && !line.isEmpty()) {
-                Member next = line.remove();
+            while (batch.size() < batchMax && !queue.isEmpty()) {
+                Member next = queue.remove();
                 if (now - next.came > patienceNanos) {
                     late.add(next);
                 } else if (!next.isDone()) {
                     batch.add(next);
                 }
             }
-            return batch.isEmpty() ? null : line;
+            return batch.isEmpty() ? null : queue;
         });
         late.forEach(member -> member.busy("not sent in time: the server is slow"));
         if (batch.size() == 1) {
@@ -206,11 +206,11 @@ final class Coalescer implements AutoCloseable {
     public void close() {
         closed = true;
         List<Member> left = new ArrayList<>();
-        for (String voucher : lines.keySet()) {
-            lines.computeIfPresent(voucher, (name, line) -> {
-                left.addAll(line);
-                line.clear();
-                return line;
+        for (String voucher : queues.keySet()) {
+            queues.computeIfPresent(voucher, (name, queue) -> {
+                left.addAll(queue);
+                queue.clear();
+                return queue;
             });
         }
         left.forEach(member -> member.busy("the client is closed"));
