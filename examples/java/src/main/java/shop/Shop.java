@@ -64,9 +64,8 @@ final class Shop {
         System.out.println("the same try again: " + buy("alice", ORDER_ID));
         System.out.println("another try of hers: " + buy("alice", "1002"));
 
-        // Where the server makes the id, the try can't be sent again: without an answer it would
-        // be UNKNOWN.
-        Purchase bobs = seckill.tryBuy("7", "bob");
+        // The server makes the id before the try, which so can be sent again.
+        Purchase bobs = seckill.tryBuy("7", "bob", seckill.nextId("order"));
         System.out.println("bob tries, the server makes the id: " + word(bobs.outcome()));
         System.out.println("carol tries: " + buy("carol", "1003"));
 

@@ -36,7 +36,9 @@ public class Application {
         List<String> all = new ArrayList<>(List.of(
                 "spring.application.name=rows", "spring.threads.virtual.enabled=true",
                 "seckill.listener.poll=20ms", "seckill.listener.retry-first=50ms",
-                "seckill.listener.retry-most=200ms", NO_REDISSON));
+                "seckill.listener.retry-most=200ms",
+                "seckill.retry-for=60s", // A busy machine takes long to connect.
+                NO_REDISSON));
         if (server != null) {
             all.add("spring.data.redis.url=" + server.uri());
         }

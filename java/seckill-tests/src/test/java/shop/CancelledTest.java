@@ -6,7 +6,6 @@ import static shop.Until.await;
 
 import io.github.seckill.client.*;
 import io.github.seckill.client.Order;
-import io.github.seckill.client.SeckillOptions.Coalescing;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import java.time.Duration;
@@ -14,7 +13,7 @@ import java.util.*;
 import java.util.concurrent.*;
 import org.junit.jupiter.api.*;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What its caller has given up while the server was away is not sent when it is back. */
 class CancelledTest {
@@ -22,7 +21,7 @@ class CancelledTest {
             SeckillServer.start("--appendonly", "yes", "--appendfsync", "always");
     @AutoClose private final RedisClient lettuce = RedisClient.create(server.uri());
 
-    private SeckillClient client(Coalescing coalescing) {
+    private SeckillClient client(boolean coalescing) {
         return SeckillClient.create(
                 lettuce, SeckillOptions.defaults().coalescing(coalescing)
                         .commandTimeout(Duration.ofSeconds(30)).retryFor(Duration.ofMinutes(1)));
@@ -38,8 +37,8 @@ class CancelledTest {
     }
 
     @ParameterizedTest
-    @EnumSource(Coalescing.class)
-    void whatIsCancelledWhileTheServerIsAwayIsNeverSent(Coalescing coalescing) throws Exception {
+    @ValueSource(booleans = {true, false})
+    void whatIsCancelledWhileTheServerIsAwayIsNeverSent(boolean coalescing) throws Exception {
         try (SeckillClient client = client(coalescing)) {
             client.create("7", 100, SaleRules.none().hold(Duration.ofHours(1)).limit(9));
             assertThat(client.tryBuy("7", "alice", "a1").outcome()).isEqualTo(Outcome.ACCEPTED);
@@ -82,7 +81,7 @@ class CancelledTest {
     void aRepetitionLeavesOutWhoHasGone() throws Exception {
         SeckillOptions quick = SeckillOptions.defaults()
                 .commandTimeout(Duration.ofMillis(200)).retryFor(Duration.ofMinutes(1));
-        try (SeckillClient office = client(Coalescing.AUTO);
+        try (SeckillClient office = client(true);
                 SeckillClient client =
                         SeckillClient.create(lettuce, quick)) {
             office.create("7", 100, SaleRules.none());

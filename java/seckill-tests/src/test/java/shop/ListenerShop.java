@@ -55,7 +55,7 @@ final class ListenerShop extends Shop {
         var context = new AnnotationConfigApplicationContext(beans);
         contexts.add(context);
         TestPropertyValues.of(
-                "seckill.check-on-start=off", "seckill.listener.poll=20ms",
+                "seckill.listener.poll=20ms",
                 "seckill.listener.claim-after=" + claimAfter.toMillis() + "ms",
                 "seckill.listener.retry-first=" + RETRY_FIRST.toMillis() + "ms",
                 "seckill.listener.retry-most=" + RETRY_MOST.toMillis() + "ms",

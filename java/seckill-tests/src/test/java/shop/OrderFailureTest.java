@@ -64,7 +64,7 @@ class OrderFailureTest {
     @Test
     void aDeadLetterByPolicyReleasesNothing() {
         recorder.refuses = event -> event.order().orderId().equals("a1");
-        shop.start(OrderFailurePolicy.deadLetterAfter(Duration.ofMillis(50)), recorder);
+        shop.start(failure -> Decision.DEAD_LETTER, recorder);
         shop.client.create("7", 5, SaleRules.none());
         shop.buy("7", "alice", "a1");
         // Nothing is given up before another entry was handled, however long it has failed.

@@ -85,7 +85,9 @@ class OrderListenerTest {
         shop.client.tryBuy("7", "alice", "a1", 3);
         shop.client.confirm(order, "p1");
         shop.client.confirm(order, "p2");
-        shop.client.confirm(OrderRef.of("7", "bob", "none"), "p3");
+        OrderRef none = OrderRef.of("7", "bob", "none");
+        shop.client.confirm(none, "p3");
+        shop.client.recordRefund(none, "p3");
         shop.client.cancelAllBut(order, 2);
         shop.client.cancelAllBut(order, 1);
         shop.client.cancel(order);
@@ -94,18 +96,19 @@ class OrderListenerTest {
         shop.start(RETRY, recorder, confirmedOnly);
 
         await().untilAsserted(() -> assertThat(recorder.handledIds()).containsExactlyInAnyOrder(
-                "placed a1", "confirmed a1", "refund a1", "refund none", "refund a1",
+                "placed a1", "confirmed a1", "refund a1", "refund none", "refund none", "refund a1",
                 "released a1", "released a1", "released a1"));
         assertThat(recorder.handled(PaymentToRefund.class))
                 .extracting(PaymentToRefund::paymentRef, PaymentToRefund::reason,
                         PaymentToRefund::units)
                 .containsExactly(
                         tuple("p2", Reason.DUPLICATE, 3L), tuple("p3", Reason.UNMATCHED, 1L),
+                        tuple("p3", Reason.LATE, 1L),
                         tuple("p4", Reason.LATE, 1L));
         assertThat(recorder.handled(OrderReleased.class))
                 .extracting(OrderReleased::units, OrderReleased::kept, OrderReleased::paymentRef)
                 .containsExactly(tuple(1L, 2L, "p1"), tuple(1L, 1L, "p1"), tuple(1L, 0L, "p1"));
-        assertThat(new TreeSet<>(recorder.keys)).hasSize(8);
+        assertThat(new TreeSet<>(recorder.keys)).hasSize(9);
         await().until(() -> shop.redis.opsForStream()
                 .pending("stream.orders.confirmed", "paid").getTotalPendingMessages() == 0);
         assertThat(confirmedOnly.handled)

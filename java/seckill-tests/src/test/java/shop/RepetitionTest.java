@@ -7,7 +7,6 @@ import static shop.Until.await;
 import io.github.seckill.client.*;
 import io.github.seckill.client.Cancellation.Release;
 import io.github.seckill.client.SeckillException.Code;
-import io.github.seckill.client.SeckillOptions.Coalescing;
 import io.lettuce.core.RedisClient;
 import java.io.IOException;
 import java.time.Duration;
@@ -34,7 +33,7 @@ class RepetitionTest {
 
     private SeckillClient client(Duration retryFor) {
         return SeckillClient.create(lettuce, SeckillOptions.defaults()
-                .coalescing(Coalescing.OFF).commandTimeout(Duration.ofSeconds(20))
+                .coalescing(false).commandTimeout(Duration.ofSeconds(20))
                 .retryFor(retryFor));
     }
 

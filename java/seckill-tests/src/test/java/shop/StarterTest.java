@@ -23,7 +23,7 @@ import org.springframework.test.context.TestPropertySource;
 @SpringBootTest(classes = Application.class)
 @SeckillServiceConnection(options = {"--hz", "50"})
 @TestPropertySource(properties = {
-    "spring.application.name=rows", "seckill.listener.poll=50ms", "seckill.check-on-start=fail",
+    "spring.application.name=rows", "seckill.listener.poll=50ms",
     "spring.threads.virtual.enabled=true", "seckill.retry-for=60s", Application.NO_REDISSON
 })
 class StarterTest {

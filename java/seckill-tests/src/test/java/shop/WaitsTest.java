@@ -27,7 +27,7 @@ class WaitsTest {
             calls.add(Shop.on(() -> client.tryBuy("7", id, id)));
             calls.add(Shop.on(() -> client.reserve("7", id, id + "r")));
             calls.add(Shop.on(() -> client.confirm(OrderRef.of("7", id, id), "p-" + id)));
-            calls.add(client.start(tryBuy("7", id)));
+            calls.add(client.start(tryBuy("7", id, id + "s")));
             calls.add(client.start(extend(OrderRef.of("7", id, id), Duration.ofMinutes(1))));
             calls.add(Shop.on(() -> {
                 client.lock("lock:" + id).lock();

@@ -5,38 +5,26 @@ import static shop.Until.await;
 
 import io.github.seckill.client.*;
 import io.github.seckill.test.SeckillServer;
+import io.lettuce.core.RedisClient;
 import java.io.IOException;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
-import java.time.Duration;
 import java.util.*;
 import java.util.regex.*;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.extension.ExtendWith;
-import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.test.system.*;
-import org.springframework.context.annotation.*;
 import org.yaml.snakeyaml.Yaml;
 import shop.Application;
 import shop.documented.first.FirstSale;
 
-/** The code of docs/java*.md and docs/clients.md is the code of this folder, and it runs. */
+/** The code of docs/java*.md and docs/clients.md is that of programs that run. */
 @EnabledIf("shop.documented.Pages#areHere")
 class DocumentationTest {
     private static final Path ROOT = Pages.ROOT;
-    private static final Path HERE =
-            ROOT.resolve("java/seckill-tests/src/test/java")
-                    .resolve(DocumentationTest.class.getPackageName().replace('.', '/'));
-    private static final Path BEFORE =
-            ROOT.resolve("examples/java-spring/src/main/java/shop/scripts");
-
-    @Configuration
-    @EnableAutoConfiguration
-    @Import({VoucherOrderService.class, OrderConsumer.class, Checkout.class})
-    static class Migrated {}
 
     @AutoClose private final SeckillServer server = SeckillServer.start();
 
@@ -63,133 +51,37 @@ class DocumentationTest {
     }
 
     @Test
-    void theMigratedShopAnswersAsTheOneWithScripts() throws IOException {
-        try (var context = Application.run(Migrated.class, server)) {
-            VoucherOrderService service = context.getBean(VoucherOrderService.class);
-            service.openSale(7, 2);
-            List<String> lines = new ArrayList<>();
-            for (long user : new long[] {1, 1, 2, 3}) {
-                lines.add("user " + user + " buys: " + service.buy(7, user));
+    void whatIsSoldOutIsRememberedForASecond() {
+        try (var lettuce = RedisClient.create(server.uri());
+                var seckill = SeckillClient.create(lettuce)) {
+            seckill.create("7", 1, SaleRules.none());
+            SoldOut shop = new SoldOut(seckill);
+            assertThat(shop.buy("7", "alice", "1001").isAccepted()).isTrue();
+            for (long told = 0; told < 2; told++) {
+                assertThat(shop.buy("7", "bob" + told, "o" + told).outcome())
+                        .isEqualTo(Outcome.SOLD_OUT);
             }
-            OrderConsumer consumer = context.getBean(OrderConsumer.class);
-            await().until(() -> consumer.table.size() == 2);
-            lines.add("stock: 0");
-            consumer.table.values().forEach(order -> lines.add("order: " + order));
-            assertThat(Files.readAllLines(ROOT.resolve("examples/java-spring/scripts.txt")))
-                    .startsWith(lines.toArray(new String[0]));
+            seckill.restock("7", 1);
+            await().until(() -> shop.buy("7", "carol", "1003").isAccepted());
         }
     }
 
     @Test
-    void aReservationIsPaidOnceAndRefundedWhenItIsTooLate() {
-        try (var context = Application.run(Migrated.class, server)) {
-            Checkout checkout = context.getBean(Checkout.class);
-            SeckillClient seckill = context.getBean(SeckillClient.class);
-            seckill.create("7", 2, SaleRules.none().hold(Duration.ofMinutes(15)));
-            long sale = seckill.info("7").sale();
-            String first = checkout.buy("7", "alice", "1001");
-            assertThat(first).startsWith("pay before 20");
-            assertThat(checkout.buy("7", "alice", "1001")).isEqualTo(first);
-            assertThat(checkout.buy("7", "bob", "1002")).startsWith("pay before 20");
-            assertThat(checkout.buy("7", "carol", "1003")).isEqualTo("not reserved: SOLD_OUT");
-            assertThat(checkout.quick("7", "carol", "1003").outcome()).isEqualTo(Outcome.SOLD_OUT);
-            assertThat(checkout.quick("7", "erin", "1005").outcome()).isEqualTo(Outcome.SOLD_OUT);
-            assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("ship");
-            assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("ship");
-            assertThat(checkout.buy("7", "alice", "1001")).isEqualTo("paid");
-            assertThat(seckill.cancel(OrderRef.of("7", "bob", "1002")))
-                    .isEqualTo(Cancellation.RELEASED);
-            assertThat(checkout.paid("7", sale, "bob", "1002", "p-2")).isEqualTo("refund");
-            assertThat(checkout.paid("7", sale, "dave", "1004", "p-3")).isEqualTo("look");
-            assertThat(checkout.paid("7", sale, "alice", "1001", "p-4")).isEqualTo("refund");
-            seckill.cancel(OrderRef.of("7", "alice", "1001"));
-            assertThat(checkout.paid("7", sale, "alice", "1001", "p-1")).isEqualTo("look");
-            await().untilAsserted(() ->
-                    assertThat(checkout.refunds.values())
-                            .containsExactlyInAnyOrder(
-                                    "LATE p-2", "UNMATCHED p-3", "DUPLICATE p-4", "1 of p-1"));
-            OrderRef daves = OrderRef.of("7", "dave", "1004").inSale(sale);
-            assertThat(seckill.recordRefund(daves, "p-3")).isEqualTo(Confirmation.TOO_LATE);
-            await().until(() -> checkout.refunds.containsValue("LATE p-3"));
-            assertThat(checkout.refunds).hasSize(5).containsValue("UNMATCHED p-3");
-            assertThat(seckill.audit("7").differences()).isEmpty();
+    void theCodeOfThePagesIsThatOfPrograms() throws IOException {
+        String sources = sources(ROOT.resolve("java")) + sources(ROOT.resolve("examples/java"));
+        for (String page : List.of("java", "java-reference", "java-moving", "clients")) {
+            List<String> blocks = Pattern.compile("(?ms)^```java\n(.*?)^```$")
+                    .matcher(Files.readString(ROOT.resolve("docs/" + page + ".md"))).results()
+                    .map(block -> flat(block.group(1).lines())).toList();
+            assertThat(blocks).as(page).isNotEmpty().allSatisfy(block ->
+                    assertThat(sources).contains(block));
         }
-    }
-
-    @Test
-    void aBuyerInTheQueueIsToldWhenTheOrderHasItsUnits() {
-        try (var context = Application.run(Migrated.class, server)) {
-            Checkout checkout = context.getBean(Checkout.class);
-            SeckillClient seckill = context.getBean(SeckillClient.class);
-            seckill.create("7", 1, SaleRules.none().hold(Duration.ofMinutes(15)));
-            assertThat(checkout.buyOrWait("7", "alice", "1001")).startsWith("pay before 20");
-            assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in the queue");
-            assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 2 in the queue");
-            assertThat(checkout.buyOrWait("7", "bob", "1002")).isEqualTo("number 1 in the queue");
-            assertThat(checkout.buy("7", "dave", "1004")).isEqualTo("not reserved: SOLD_OUT");
-            seckill.cancel(OrderRef.of("7", "alice", "1001"));
-            String told = checkout.buyOrWait("7", "bob", "1002");
-            assertThat(told).startsWith("pay before 20");
-            assertThat(checkout.buyOrWait("7", "carol", "1003")).isEqualTo("number 1 in the queue");
-            await().until(() -> checkout.mails.equals(Map.of("1002", told)));
-        }
-    }
-
-    @Test
-    void aCartTellsWhichArticleIsSoldOut() {
-        try (var context = Application.run(Migrated.class, server)) {
-            Checkout checkout = context.getBean(Checkout.class);
-            SeckillClient seckill = context.getBean(SeckillClient.class);
-            seckill.create("shoe", 1, SaleRules.none());
-            seckill.create("sock", 2, SaleRules.none());
-            Map<String, Long> cart = new TreeMap<>(Map.of("shoe", 1L, "sock", 1L));
-            assertThat(checkout.buyCart("alice", "1001", cart)).isEqualTo("bought");
-            assertThat(checkout.buyCart("alice", "1001", cart)).isEqualTo("bought");
-            assertThat(checkout.buyCart("bob", "1002", cart))
-                    .isEqualTo("not bought: {shoe=SOLD_OUT, sock=NOT_TAKEN}");
-        }
-    }
-
-    @Test
-    void theCodeOfThePagesIsThatOfThisFolder() throws IOException {
-        String after = sources(HERE);
-        String before = sources(BEFORE);
-        List<Block> blocks = new ArrayList<>(blocks("docs/java.md"));
-        blocks.addAll(blocks("docs/java-reference.md"));
-        blocks.addAll(blocks("docs/java-moving.md"));
-        assertThat(blocks).extracting(Block::language).contains("java", "diff");
-        blocks.addAll(blocks("docs/clients.md"));
-        for (Block block : blocks) {
-            if (block.language().equals("java")) {
-                assertThat(after).contains(flat(block.text().lines()));
-            }
-            if (block.language().equals("diff")) {
-                for (String hunk : block.text().split("(?m)^@@.*$")) {
-                    assertThat(after).contains(flat(side(hunk, '+')));
-                    assertThat(before).contains(flat(side(hunk, '-')));
-                }
-            }
-        }
-    }
-
-    private record Block(String language, String text) {}
-
-    private static List<Block> blocks(String page) throws IOException {
-        return Pattern.compile("(?ms)^```(\\w*)\n(.*?)^```$")
-                .matcher(Files.readString(ROOT.resolve(page))).results()
-                .map(block -> new Block(block.group(1), block.group(2))).toList();
-    }
-
-    private static Stream<String> side(String hunk, char sign) {
-        return hunk.lines()
-                .filter(line -> line.isEmpty() || line.charAt(0) == sign || line.charAt(0) == ' ')
-                .map(line -> line.isEmpty() ? line : line.substring(1));
     }
 
     private static String sources(Path folder) throws IOException {
         StringBuilder sources = new StringBuilder();
         try (Stream<Path> files = Files.walk(folder)) {
-            for (Path file : files.filter(Files::isRegularFile).sorted().toList()) {
+            for (Path file : files.filter(path -> path.toString().endsWith(".java")).sorted().toList()) {
                 sources.append(flat(Files.readAllLines(file).stream())).append('\n');
             }
         }

@@ -88,8 +88,14 @@ class MovingTest {
     private void startNew() {
         var context = Application.run(NewShop.class, server);
         SeckillClient seckill = context.getBean(SeckillClient.class);
-        AutoCloseable buyers = buyers((voucher, user) -> Optional.ofNullable(
-                seckill.tryBuy(voucher, user, seckill.nextId(PREFIX)).orderId()));
+        AutoCloseable buyers = buyers((voucher, user) -> {
+            String orderId = seckill.nextId(PREFIX); // Or any id of yours that no other order has.
+            return switch (seckill.tryBuy(voucher, user, orderId).outcome()) {
+                case ACCEPTED -> Optional.of(orderId);
+                case SOLD_OUT, AT_LIMIT -> Optional.empty();
+                default -> throw new IllegalStateException("to be repeated: " + orderId);
+            };
+        });
         instances.add(() -> {
             buyers.close();
             context.close();
@@ -104,10 +110,10 @@ class MovingTest {
         connections.start();
         StringRedisTemplate redis = new StringRedisTemplate(connections);
         AutoCloseable buyers = buyers((voucher, user) -> {
-            String id = String.valueOf(
+            String orderId = String.valueOf(
                     redis.opsForValue().increment("icr:" + PREFIX + ":2026:11:22"));
-            return redis.execute(script(), List.of(), voucher, user, id) == 0
-                    ? Optional.of(id)
+            return redis.execute(script(), List.of(), voucher, user, orderId) == 0
+                    ? Optional.of(orderId)
                     : Optional.empty();
         });
         CountDownLatch over = new CountDownLatch(1);

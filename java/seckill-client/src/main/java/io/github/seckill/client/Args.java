@@ -36,7 +36,7 @@ final class Args {
     static String orderId(@Nullable String orderId) {
         if (text(orderId, "orderId").equals("*")) {
             throw new IllegalArgumentException(
-                    "orderId * is made by the server: use tryBuy(voucher, user)");
+                    "orderId * would be made by the server, and another one by each repetition");
         }
         return orderId;
     }

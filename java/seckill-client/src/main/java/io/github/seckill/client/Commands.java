@@ -18,9 +18,7 @@ import org.jspecify.annotations.Nullable;
  * once</b> fails as {@link SeckillException.NoAnswer} then, or has a value for that.
  */
 public final class Commands {
-    private static final int TRIES_MAX = 1_024;
     private static final int ARTICLES_MAX = 32;
-    private static final int IDS_MAX = 65_536;
     private static final Purchase UNKNOWN = Purchase.without(Outcome.UNKNOWN);
 
     private Commands() {}
@@ -38,51 +36,12 @@ public final class Commands {
 
     /** Tries to buy units, all of them or none. Never coalesced if more than one. */
     public static Try tryBuy(String voucher, String user, String orderId, long units) {
-        return tryOne(voucher, user, Args.orderId(orderId), Args.units(units), Repeat.IF_MANAGED);
-    }
-
-    /**
-     * Tries to buy one unit and has the server make the order id, if it accepts. Sent once, and
-     * else {@link Outcome#UNKNOWN}: {@link #status} tells what the user of a managed voucher has.
-     */
-    public static Try tryBuy(String voucher, String user) {
-        return tryOne(voucher, user, Try.ID_OF_SERVER, 1, Repeat.NEVER);
-    }
-
-    private static Try tryOne(
-            String voucher, String user, String orderId, long units, Repeat repeat) {
-        Function<@Nullable Object, Purchase> reader = reply -> Replies.purchase(reply, orderId);
-        Call<Purchase> call =
-                Call.of("SECKILL.TRY", reader, named(voucher), Args.text(user, "user"), orderId)
-                        .option("UNITS", units == 1 ? null : units).repeat(repeat)
-                        .unanswered(UNKNOWN);
+        Call<Purchase> call = Call.of(
+                        "SECKILL.TRY", reply -> Replies.purchase(reply, orderId), named(voucher),
+                        Args.text(user, "user"), Args.orderId(orderId))
+                .option("UNITS", Args.units(units) == 1 ? null : units).repeat(Repeat.IF_MANAGED)
+                .unanswered(UNKNOWN);
         return new Try(voucher, user, orderId, call, units == 1);
-    }
-
-    /**
-     * Tries many purchases in one command, each decided by itself in the given order. Sent again
-     * only if the voucher is managed.
-     *
-     * @param tries at least 1 and at most 1,024 of one voucher, of one unit each, about which
-     *     nothing else is said
-     */
-    public static SeckillCommand<List<Purchase>> tryAll(List<Try> tries) {
-        Args.range(Args.present(tries, "tries").size(), "tries", 1, TRIES_MAX);
-        String voucher = tries.get(0).voucher;
-        boolean repeatable = true;
-        List<String> pairs = new ArrayList<>(2 * tries.size());
-        for (Try one : tries) {
-            if (!one.mayTravel || !one.voucher.equals(voucher)) {
-                throw new IllegalArgumentException("tries must be of one unit of one voucher");
-            }
-            repeatable &= !one.orderId.equals(Try.ID_OF_SERVER);
-            pairs.addAll(List.of(one.user, one.orderId));
-        }
-        List<Try> all = List.copyOf(tries);
-        return Call.of("SECKILL.MTRY", reply -> Replies.purchases(reply, all), voucher)
-                .with(pairs.toArray(String[]::new))
-                .repeat(repeatable ? Repeat.IF_MANAGED : Repeat.NEVER)
-                .unanswered(Collections.nCopies(all.size(), UNKNOWN));
     }
 
     /**
@@ -419,18 +378,6 @@ public final class Commands {
     /** Makes an id, a decimal number of at most 63 bits, that never repeats under its prefix. */
     public static SeckillCommand<String> nextId(String prefix) {
         return Call.of("SECKILL.NEXTID", Replies::text, Args.text(prefix, "prefix"));
-    }
-
-    /**
-     * Makes ids that follow each other. If it is sent again, the first ones stay unused.
-     *
-     * @param count how many, 1 to 65,536
-     */
-    public static SeckillCommand<List<String>> nextIds(String prefix, int count) {
-        Args.range(count, "count", 1, IDS_MAX);
-        return Call.of(
-                "SECKILL.NEXTID", reply -> Replies.ids(reply, count), Args.text(prefix, "prefix"),
-                "COUNT", count);
     }
 
     /**

@@ -49,7 +49,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
         try {
             return call.read(reply.get());
         } catch (ExecutionException failed) {
-            SeckillException said = Wire.failure(failed.getCause());
+            SeckillException said = SeckillException.of(failed.getCause());
             if (said.word().equals("MOVED") || said instanceof SeckillException.NoAnswer) {
                 connections.refresh();
             }

@@ -152,7 +152,7 @@ final class Locks implements AutoCloseable {
         sender.call(Commands.renew(lock.key(), token, lock.options().lease()))
                 .whenComplete((renewed, failed) -> {
                     // Later it would close what may be another lock's connection.
-                    if (failed != null && mayPass(Sender.unwrapped(failed)) && inQueue.get()) {
+                    if (failed != null && mayPass(SeckillException.of(failed)) && inQueue.get()) {
                         connection.close();
                     }
                 });
@@ -206,7 +206,7 @@ final class Locks implements AutoCloseable {
                 interrupted = true;
                 return true;
             } catch (ExecutionException failed) {
-                throw Sender.unwrapped(failed).thrownHere();
+                throw SeckillException.of(failed).thrownHere();
             }
         } finally {
             if (interrupted) {

@@ -24,9 +24,7 @@ public enum Outcome {
      * of {@link SeckillOptions#retryFor}; asking again with the same order id is safe. Also an
      * outcome of a newer server that this client does not know.
      */
-    UNKNOWN,
-    /** Of a batch alone: this try was a mistake, as {@link Purchase#mistake} says. */
-    MISTAKEN;
+    UNKNOWN;
 
     private static final Outcome[] ALL = values();
 

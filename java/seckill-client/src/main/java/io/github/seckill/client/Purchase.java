@@ -10,13 +10,10 @@ import org.jspecify.annotations.Nullable;
  * @param orderId the id of the order if it was accepted or waits in the queue
  * @param order the order itself, if {@link Commands#reserve} has asked for it and the voucher is
  *     managed
- * @param mistake what is wrong with a {@link Outcome#MISTAKEN} try of a batch
  */
-public record Purchase(
-        Outcome outcome, @Nullable String orderId, @Nullable Order order,
-        @Nullable SeckillException mistake) {
+public record Purchase(Outcome outcome, @Nullable String orderId, @Nullable Order order) {
     private static final Purchase[] WITHOUT_ORDER = Stream.of(Outcome.values())
-            .map(outcome -> new Purchase(outcome, null, null, null)).toArray(Purchase[]::new);
+            .map(outcome -> new Purchase(outcome, null, null)).toArray(Purchase[]::new);
 
     static Purchase without(Outcome outcome) {
         return WITHOUT_ORDER[outcome.ordinal()];
@@ -24,7 +21,7 @@ public record Purchase(
 
     static Purchase of(Outcome outcome, String orderId) {
         return outcome == Outcome.ACCEPTED || outcome == Outcome.WAITING
-                ? new Purchase(outcome, orderId, null, null)
+                ? new Purchase(outcome, orderId, null)
                 : without(outcome);
     }
 
@@ -35,7 +32,7 @@ public record Purchase(
             case WAITING -> Outcome.WAITING;
             default -> Outcome.RELEASED;
         };
-        return new Purchase(now, orderId, order, null);
+        return new Purchase(now, orderId, order);
     }
 
     public boolean isAccepted() {

@@ -1,12 +1,9 @@
 package io.github.seckill.client;
 
-import java.math.BigInteger;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.*;
 import java.util.function.Function;
-import java.util.stream.IntStream;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Makes values of replies. What does not fit is {@link SeckillException.Code#REPLY}. */
@@ -61,23 +58,8 @@ final class Replies {
         return null;
     }
 
-    /** An outcome, or the pair of it and the id that the server has made. */
     static Purchase purchase(@Nullable Object reply, String orderId) {
-        if (reply instanceof List<?> pair) {
-            Outcome outcome = Outcome.of(integer(pair.get(0)));
-            return pair.get(1) == null && outcome != Outcome.ACCEPTED && outcome != Outcome.WAITING
-                    ? Purchase.without(outcome)
-                    : Purchase.of(outcome, text(pair.get(1)));
-        }
         return Purchase.of(Outcome.of(integer(reply)), orderId);
-    }
-
-    static List<Purchase> purchases(@Nullable Object reply, List<Try> tries) {
-        List<?> results = sized(reply, tries.size());
-        return IntStream.range(0, tries.size()).mapToObj(i ->
-                results.get(i) instanceof SeckillException mistake
-                        ? new Purchase(Outcome.MISTAKEN, null, null, mistake)
-                        : purchase(results.get(i), tries.get(i).orderId)).toList();
     }
 
     /** The results of so many tries. */
@@ -106,12 +88,6 @@ final class Replies {
             case 2 -> new Prize(text(pair.get(1)), true);
             default -> throw SeckillException.unexpected("prize " + pair.get(0));
         };
-    }
-
-    static List<String> ids(@Nullable Object reply, int count) {
-        BigInteger first = new BigInteger(text(reply));
-        return Stream.iterate(first, id -> id.add(BigInteger.ONE)).limit(count)
-                .map(BigInteger::toString).toList();
     }
 
     static Optional<Order> order(@Nullable Object reply) {

@@ -87,7 +87,7 @@ public class SeckillClient implements AutoCloseable {
             }
             throw new SeckillException.NoAnswer("NOANSWER interrupted", interrupted);
         } catch (ExecutionException | CancellationException failed) {
-            throw Sender.unwrapped(failed).thrownHere();
+            throw SeckillException.of(failed).thrownHere();
         }
     }
 
@@ -164,7 +164,7 @@ public class SeckillClient implements AutoCloseable {
             connections.send(Call.of("SECKILL.INFO", Replies::list, voucher), patience).join();
             return true;
         } catch (CompletionException failed) {
-            SeckillException said = Sender.unwrapped(failed);
+            SeckillException said = SeckillException.of(failed);
             if (said instanceof SeckillException.NoAnswer
                     || said instanceof SeckillException.NotNow) {
                 throw said.thrownHere();
@@ -181,10 +181,6 @@ public class SeckillClient implements AutoCloseable {
     public Purchase tryBuy(String voucher, String user, String orderId, long units) {
         return run(Commands.tryBuy(voucher, user, orderId, units));
     }
-    public Purchase tryBuy(String voucher, String user) {
-        return run(Commands.tryBuy(voucher, user));
-    }
-    public List<Purchase> tryAll(List<Try> tries) { return run(Commands.tryAll(tries)); }
     public Map<String, Outcome> tryAll(String user, String orderId, Map<String, Long> units) {
         return run(Commands.tryAll(user, orderId, units));
     }
@@ -248,9 +244,6 @@ public class SeckillClient implements AutoCloseable {
         return run(Commands.deadLetters(stream, after, count));
     }
     public String nextId(String prefix) { return run(Commands.nextId(prefix)); }
-    public List<String> nextIds(String prefix, int count) {
-        return run(Commands.nextIds(prefix, count));
-    }
     public long deduct(String key, long units) { return run(Commands.deduct(key, units)); }
     public long returnUnits(String key, long units) {
         return run(Commands.returnUnits(key, units));

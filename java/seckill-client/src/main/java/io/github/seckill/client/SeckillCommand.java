@@ -69,45 +69,22 @@ public abstract sealed class SeckillCommand<T> permits Call, Try, SeckillCommand
             return unanswered;
         }
 
+        /** However it ends, also because its caller gives up, so does the step in flight. */
         @Override
         CompletableFuture<U> start(Sender sender) {
-            return new Walk<>(sender, first, step);
-        }
-    }
-
-    /** However it ends, also because its caller gives up, so does the step in flight. */
-    private static final class Walk<T, U> extends CompletableFuture<U> {
-        private volatile CompletableFuture<?> inFlight;
-
-        Walk(Sender sender, SeckillCommand<T> first, Function<? super T, Step<U>> step) {
+            CompletableFuture<U> result = new CompletableFuture<>();
             CompletableFuture<T> begun = first.start(sender);
-            inFlight = begun;
-            whenComplete((value, failed) -> inFlight.cancel(false));
-            begun.whenComplete((reply, failed) -> {
-                if (failed != null) {
-                    completeExceptionally(Sender.unwrapped(failed));
-                } else if (!isDone()) {
-                    goOn(sender, reply, step);
-                }
-            });
-        }
-
-        private void goOn(Sender sender, T reply, Function<? super T, Step<U>> step) {
-            try {
+            result.whenComplete((value, failed) -> begun.cancel(false));
+            Sender.follow(begun.thenCompose(reply -> {
                 Step<U> next = step.apply(reply);
-                if (next.next() == null) {
-                    complete(next.end());
-                    return;
+                if (next.next() == null || result.isDone()) {
+                    return CompletableFuture.completedFuture(next.end());
                 }
                 CompletableFuture<U> second = next.next().start(sender);
-                inFlight = second;
-                Sender.follow(second, this);
-                if (isDone()) {
-                    second.cancel(false);
-                }
-            } catch (RuntimeException broken) {
-                completeExceptionally(Sender.unwrapped(broken));
-            }
+                result.whenComplete((value, failed) -> second.cancel(false));
+                return second;
+            }), result);
+            return result;
         }
     }
 }

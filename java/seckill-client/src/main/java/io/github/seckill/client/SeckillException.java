@@ -1,5 +1,8 @@
 package io.github.seckill.client;
 
+import io.lettuce.core.RedisCommandExecutionException;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
@@ -82,6 +85,21 @@ public sealed class SeckillException extends RuntimeException {
                             ? own(Code.NOMODULE, error, cause)
                             : new SeckillException(Code.OTHER, word, error, cause);
         };
+    }
+
+    /** What is known of a command that has failed so, whichever stages the failure has passed. */
+    static SeckillException of(Throwable failed) {
+        Throwable inner = failed;
+        while ((inner instanceof CompletionException || inner instanceof ExecutionException)
+                && inner.getCause() != null) {
+            inner = inner.getCause();
+        }
+        if (inner instanceof SeckillException said) {
+            return said;
+        }
+        return inner instanceof RedisCommandExecutionException
+                ? of(String.valueOf(inner.getMessage()), inner)
+                : new NoAnswer("NOANSWER " + inner, inner);
     }
 
     private static SeckillException own(Code code, String message, @Nullable Throwable cause) {

@@ -5,6 +5,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
+import java.util.function.BiConsumer;
 
 /**
  * A lock between processes, for which waiters stand in the queue on the server: nothing is polled,
@@ -24,7 +25,7 @@ public class SeckillLock implements Lock {
     private final Locks locks;
     private final String key;
     private final LockOptions options;
-    private final List<LostListener> listeners = new CopyOnWriteArrayList<>();
+    private final List<BiConsumer<SeckillLock, Thread>> listeners = new CopyOnWriteArrayList<>();
 
     SeckillLock(Locks locks, String key, LockOptions options) {
         this.locks = locks;
@@ -170,15 +171,18 @@ public class SeckillLock implements Lock {
         return held == null ? 0 : held.count;
     }
 
-    /** Adds a listener to be called when a holder's lock is lost before its release. */
-    public void onLost(LostListener listener) {
+    /**
+     * Adds a listener to be called when a holder's lock is lost before its release, with that
+     * thread, which is not interrupted. It is called on a thread that must not be kept.
+     */
+    public void onLost(BiConsumer<SeckillLock, Thread> listener) {
         listeners.add(Args.present(listener, "listener"));
     }
 
     void tellLost(Thread holder) {
-        for (LostListener listener : listeners) {
+        for (BiConsumer<SeckillLock, Thread> listener : listeners) {
             try {
-                listener.lost(this, holder);
+                listener.accept(this, holder);
             } catch (RuntimeException broken) {
                 // The others are told all the same.
             }
@@ -188,14 +192,5 @@ public class SeckillLock implements Lock {
     @Override
     public String toString() {
         return "SeckillLock " + key;
-    }
-
-    /** Is told that a lock was lost before its release, on a thread that must not be kept. */
-    @FunctionalInterface
-    public interface LostListener {
-        /**
-         * The lock is no longer the holder's, who is not interrupted: do that here if it is right.
-         */
-        void lost(SeckillLock lock, Thread holder);
     }
 }

@@ -32,7 +32,7 @@ final class Sender implements AutoCloseable {
         this.timeout = options.commandTimeout;
         this.retryNanos = options.retryFor.toNanos();
         this.timer = timer;
-        this.coalescer = Coalescer.of(this, options, timer);
+        this.coalescer = options.coalescing ? new Coalescer(this, options) : null;
     }
 
     CompletableFuture<Purchase> start(Try attempt) {
@@ -132,7 +132,7 @@ final class Sender implements AutoCloseable {
                     complete(call.read(reply));
                     underWay.remove(this);
                 } else {
-                    refused(unwrapped(failure));
+                    refused(SeckillException.of(failure));
                 }
             } catch (SeckillException said) {
                 end(said);
@@ -233,21 +233,8 @@ final class Sender implements AutoCloseable {
             if (failed == null) {
                 then.complete(value);
             } else {
-                then.completeExceptionally(unwrapped(failed));
+                then.completeExceptionally(SeckillException.of(failed));
             }
         });
-    }
-
-    /** The failure itself, whichever stages it has passed. */
-    static SeckillException unwrapped(Throwable failure) {
-        Throwable inner = failure;
-        while ((inner instanceof CompletionException || inner instanceof ExecutionException)
-                && inner.getCause() != null) {
-            inner = inner.getCause();
-        }
-        if (inner instanceof SeckillException known) {
-            return known;
-        }
-        return new SeckillException.NoAnswer("No answer from the server: " + inner, inner);
     }
 }

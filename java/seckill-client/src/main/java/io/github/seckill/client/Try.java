@@ -4,9 +4,6 @@ import java.util.concurrent.CompletableFuture;
 
 /** A command that buys. The client may send it with others. */
 public final class Try extends SeckillCommand<Purchase> {
-    /** The order id that has the server make one. */
-    static final String ID_OF_SERVER = "*";
-
     final String voucher;
     final String user;
     final String orderId;

@@ -1,6 +1,5 @@
 package io.github.seckill.client;
 
-import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisCommandTimeoutException;
 import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.codec.StringCodec;
@@ -187,22 +186,7 @@ final class Wire {
         SeckillException failure(Throwable failed) {
             return state.compareAndSet(State.NEW, State.ABANDONED)
                     ? SeckillException.notConnected(failed)
-                    : Wire.failure(failed);
+                    : SeckillException.of(failed);
         }
-    }
-
-    /** What is known of a command that has failed so. */
-    static SeckillException failure(Throwable failed) {
-        Throwable inner = failed;
-        while (inner instanceof CompletionException && inner.getCause() != null) {
-            inner = inner.getCause();
-        }
-        String message = String.valueOf(inner.getMessage());
-        if (inner instanceof SeckillException said) {
-            return said;
-        }
-        return inner instanceof RedisCommandExecutionException
-                ? SeckillException.of(message, inner)
-                : new SeckillException.NoAnswer("NOANSWER " + inner, inner);
     }
 }

@@ -1,12 +1,9 @@
 package io.github.seckill.spring;
 
-import io.github.seckill.client.Printable;
 import io.github.seckill.client.SeckillClient;
 import java.time.Duration;
 import java.util.*;
 import java.util.function.Supplier;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Whether the server, or every primary of a cluster, has the module, and whether listeners read.
@@ -20,10 +17,6 @@ record ModuleProbe(
     private static final String ADVICE =
             "the server lacks the seckill module: add 'loadmodule <path>/libseckill.so' to its"
                     + " redis.conf, or MODULE LOAD it; every try would fail";
-    private static final String PASSWORD =
-            " Set spring.data.redis.username and spring.data.redis.password.";
-    private static final Logger LOG = LoggerFactory.getLogger(ModuleProbe.class);
-    private static final int CONNECTING = 5;
 
     /** {@code DOWN} if a node lacks the module, or a listener reads nothing. */
     record Health(String status, Map<String, Object> details) {}
@@ -37,30 +30,5 @@ record ModuleProbe(
         failures.forEach((group, why) -> details.put("listener " + group, "reads nothing: " + why));
         boolean loaded = !found.isEmpty() && !found.containsValue(false);
         return new Health(loaded && failures.isEmpty() ? "UP" : "DOWN", details);
-    }
-
-    /** Says what is missing; throws it, if asked to. A server that is down is no mistake. */
-    void check(boolean fail) {
-        Map<String, Boolean> found;
-        try {
-            // The first connection may take longer than an answer, with TLS above all.
-            found = client.modules(timeout.multipliedBy(CONNECTING));
-        } catch (RuntimeException away) {
-            String why = Printable.why(away);
-            LOG.warn(
-                    "Can't ask the server whether it has the seckill module: {}{}", why,
-                    why.matches(".*(NOAUTH|WRONGPASS).*") ? PASSWORD : "");
-            return;
-        }
-        List<String> without =
-                found.keySet().stream().filter(node -> !found.get(node)).toList();
-        String message = String.join(", ", without) + ": " + ADVICE;
-        if (!without.isEmpty() && fail) {
-            throw new ConnectionChoice.Unclear(
-                    message, "Load the module, or set seckill.check-on-start=warn.");
-        }
-        if (!without.isEmpty()) {
-            LOG.error(message);
-        }
     }
 }

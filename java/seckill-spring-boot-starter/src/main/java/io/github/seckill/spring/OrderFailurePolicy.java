@@ -63,10 +63,4 @@ public interface OrderFailurePolicy {
                         ? Decision.REJECT_IF_UNSOLD
                         : Decision.RETRY;
     }
-
-    /** Makes dead letters, which release nothing, of entries that have been failing for so long. */
-    static OrderFailurePolicy deadLetterAfter(Duration time) {
-        return failure ->
-                failure.failingFor().compareTo(time) >= 0 ? Decision.DEAD_LETTER : Decision.RETRY;
-    }
 }

@@ -1,13 +1,13 @@
 package io.github.seckill.spring;
 
 import io.github.seckill.client.*;
-import io.github.seckill.spring.SeckillProperties.CheckOnStart;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import io.micrometer.observation.ObservationRegistry;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigureOrder;
@@ -18,6 +18,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.integration.support.locks.LockRegistry;
 
 /**
@@ -31,10 +32,19 @@ import org.springframework.integration.support.locks.LockRegistry;
 @ConditionalOnProperty(name = "seckill.enabled", havingValue = "true", matchIfMissing = true)
 @EnableConfigurationProperties(SeckillProperties.class)
 public class SeckillAutoConfiguration {
-    @Bean
-    ConnectionChoice seckillConnectionChoice(
-            ConfigurableListableBeanFactory beans, SeckillProperties properties) {
-        return new ConnectionChoice(beans, properties.connectionFactory());
+    /** The one that the property names, else the application's only or primary one. */
+    private static LettuceConnectionFactory factory(BeanFactory beans, @Nullable String name) {
+        RedisConnectionFactory chosen = name == null
+                ? beans.getBean(RedisConnectionFactory.class)
+                : beans.getBean(name, RedisConnectionFactory.class);
+        if (chosen instanceof LettuceConnectionFactory lettuce) {
+            return lettuce;
+        }
+        throw new IllegalStateException(
+                "The seckill starter needs Lettuce, and the connection factory is a "
+                        + chosen.getClass().getName() + ": define a bean of type"
+                        + " LettuceConnectionFactory, beside Redisson's starter, too; or set"
+                        + " seckill.enabled=false");
     }
 
     @Bean
@@ -48,8 +58,10 @@ public class SeckillAutoConfiguration {
     /** Sends by the native client of the connection factory. */
     @Bean(destroyMethod = "close")
     @ConditionalOnMissingBean
-    SeckillClient seckillClient(ConnectionChoice connections, SeckillOptions options) {
-        return new SeckillClient(connections.factory()::getRequiredNativeClient, options);
+    SeckillClient seckillClient(
+            BeanFactory beans, SeckillProperties properties, SeckillOptions options) {
+        LettuceConnectionFactory factory = factory(beans, properties.connectionFactory());
+        return new SeckillClient(factory::getRequiredNativeClient, options);
     }
 
     /**
@@ -99,23 +111,11 @@ public class SeckillAutoConfiguration {
     @ConditionalOnProperty(
             name = "seckill.listener.enabled", havingValue = "true", matchIfMissing = true)
     OrderListenerContainer seckillOrderListenerContainer(
-            ConfigurableListableBeanFactory beans, ConnectionChoice connections,
-            SeckillProperties properties, ObjectProvider<OrderFailurePolicy> policy) {
+            ConfigurableListableBeanFactory beans, SeckillProperties properties,
+            ObjectProvider<OrderFailurePolicy> policy) {
         return new OrderListenerContainer(
-                beans, connections::factory, properties.listener(),
-                policy.getIfAvailable(OrderFailurePolicy::retryForever));
-    }
-
-    /** Says at the start what is missing. */
-    @Bean
-    SmartInitializingSingleton seckillStartCheck(
-            ModuleProbe probe, SeckillProperties properties) {
-        CheckOnStart check = properties.checkOnStart();
-        return () -> {
-            if (check != CheckOnStart.OFF) {
-                probe.check(check == CheckOnStart.FAIL);
-            }
-        };
+                beans, () -> factory(beans, properties.connectionFactory()),
+                properties.listener(), policy.getIfAvailable(OrderFailurePolicy::retryForever));
     }
 
     @Configuration(proxyBeanMethods = false)

@@ -19,10 +19,7 @@ import org.springframework.boot.convert.DurationStyle;
  * @param commandTimeout How long an answer is waited for before a command counts as unanswered
  * @param retryFor How long a command without an answer that is safe to repeat is sent again
  * @param coalescing Whether tries that come at the same time travel together
- * @param coalescingWindow How long a try waits for others if coalescing is on, at most 1 ms
  * @param batchMax How many tries travel together at most, 1 to 256
- * @param waitingMax How many tries of a voucher may wait here to be sent; more of them fail as busy
- * @param checkOnStart What to do at the start if the server lacks the module
  * @param listener How methods with SeckillOrderListener are served
  * @param lock How locks behave
  */
@@ -32,20 +29,10 @@ record SeckillProperties(
         @Nullable String connectionFactory,
         @DefaultValue("1s") Duration commandTimeout,
         @DefaultValue("5s") Duration retryFor,
-        @DefaultValue("auto") SeckillOptions.Coalescing coalescing,
-        @DefaultValue("200us") Duration coalescingWindow,
+        @DefaultValue("true") boolean coalescing,
         @DefaultValue("256") int batchMax,
-        @DefaultValue("65536") int waitingMax,
-        @DefaultValue("warn") CheckOnStart checkOnStart,
         @DefaultValue Listener listener,
         @DefaultValue Lock lock) {
-    /** What to do at the start if the server lacks the module: nothing, say so, or don't start. */
-    enum CheckOnStart {
-        OFF,
-        WARN,
-        FAIL
-    }
-
     /**
      * How locks behave, unless the application says otherwise for one.
      *
@@ -125,15 +112,9 @@ record SeckillProperties(
     }
 
     SeckillOptions options() {
-        try {
-            return SeckillOptions.defaults()
-                    .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
-                    .coalescingWindow(coalescingWindow).batchMax(batchMax).waitingMax(waitingMax)
-                    .lock(new LockOptions(lock.lease, lock.renew, lock.session, lock.fenced));
-        } catch (IllegalArgumentException wrong) {
-            throw new ConnectionChoice.Unclear(
-                    "A property of seckill.* has a wrong value: " + wrong.getMessage() + ".",
-                    "Set it to another one.");
-        }
+        return SeckillOptions.defaults()
+                .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
+                .batchMax(batchMax)
+                .lock(new LockOptions(lock.lease, lock.renew, lock.session, lock.fenced));
     }
 }

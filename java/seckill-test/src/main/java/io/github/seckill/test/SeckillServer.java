@@ -45,15 +45,10 @@ public final class SeckillServer implements AutoCloseable {
         return setting("seckill.redis-server", "REDIS_SERVER").orElse("redis-server");
     }
 
-    /** The module that is loaded by default, if there is one. */
-    public static Optional<Path> module() {
-        return setting("seckill.module", "SECKILL_MODULE").map(Path::of).or(SeckillServer::built);
-    }
-
-    private static Optional<Path> built() {
+    private static Optional<String> built() {
         return Stream.iterate(Path.of("").toAbsolutePath(), Objects::nonNull, Path::getParent)
                 .map(folder -> folder.resolve("target/release/libseckill.so")).filter(Files::exists)
-                .findFirst();
+                .map(Path::toString).findFirst();
     }
 
     private static Optional<String> setting(String property, String variable) {
@@ -75,11 +70,10 @@ public final class SeckillServer implements AutoCloseable {
 
     /** The path of the module that is loaded by default, which must be there. */
     public static String requiredModule() {
-        return module().orElseThrow(() ->
-                new IllegalStateException(
-                        "No module: `make build`, or set SECKILL_MODULE (or the"
-                                + " property seckill.module) to libseckill.so"))
-                .toString();
+        return setting("seckill.module", "SECKILL_MODULE").or(SeckillServer::built)
+                .orElseThrow(() -> new IllegalStateException(
+                        "No module: `make build`, or set SECKILL_MODULE (or the property"
+                                + " seckill.module) to libseckill.so"));
     }
 
     /**

@@ -38,11 +38,6 @@ class SaleController {
         return ResponseEntity.status(HttpStatus.CREATED).build();
     }
 
-    @GetMapping
-    SaleInfo info(@PathVariable("voucher") String voucher) {
-        return seckill.info(voucher);
-    }
-
     @GetMapping("/audit")
     SaleAudit audit(@PathVariable("voucher") String voucher) {
         return seckill.audit(voucher);

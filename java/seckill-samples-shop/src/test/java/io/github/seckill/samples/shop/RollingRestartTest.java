@@ -3,14 +3,10 @@ package io.github.seckill.samples.shop;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import io.github.seckill.client.SeckillClient;
+import io.github.seckill.client.*;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.RedisClient;
 import java.io.IOException;
-import java.net.URI;
-import java.net.http.*;
-import java.net.http.HttpRequest.BodyPublishers;
-import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Path;
 import java.sql.DriverManager;
 import java.time.Duration;
@@ -20,6 +16,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.io.TempDir;
+import org.springframework.web.client.RestClientException;
 
 /** Two instances over MariaDB, of which one after the other ends while they sell. */
 @EnabledIf("io.github.seckill.samples.shop.MariaDb#isInstalled")
@@ -31,12 +28,12 @@ class RollingRestartTest {
     @TempDir private Path folder;
     @AutoClose private final SeckillServer server = SeckillServer.start();
     @AutoClose private final RedisClient lettuce = RedisClient.create(server.uri());
-    private final HttpClient http = HttpClient.newHttpClient();
     private final AtomicInteger answered = new AtomicInteger();
 
     /** A Java virtual machine with the shop. */
     private final class Instance implements AutoCloseable {
         private final int port = SeckillServer.freePort();
+        private final Buyer.Http http = new Buyer.Http(port);
         private final MariaDb database;
         private Process process;
 
@@ -64,14 +61,10 @@ class RollingRestartTest {
         }
 
         /** The status; 0 if nobody has answered. */
-        int put(String path, String body, String user) throws InterruptedException {
-            HttpRequest request = HttpRequest
-                    .newBuilder(URI.create("http://127.0.0.1:" + port + path))
-                    .header("X-User", user).header("Content-Type", "application/json")
-                    .timeout(Duration.ofSeconds(30)).PUT(BodyPublishers.ofString(body)).build();
+        int put(String path, String body, String user) {
             try {
-                return http.send(request, BodyHandlers.discarding()).statusCode();
-            } catch (IOException away) {
+                return http.put(path, body, user);
+            } catch (RestClientException away) {
                 return 0;
             }
         }
@@ -108,8 +101,8 @@ class RollingRestartTest {
                 assertThat(told).hasSize(STOCK);
                 await("rows").atMost(PATIENCE).until(() -> rows(database).containsAll(told));
                 assertThat(rows(database)).containsExactlyInAnyOrderElementsOf(told);
-                try (SeckillClient office =
-                        SeckillClient.create(lettuce)) {
+                SeckillOptions patient = SeckillOptions.defaults().commandTimeout(PATIENCE);
+                try (SeckillClient office = SeckillClient.create(lettuce, patient)) {
                     assertThat(office.audit("phone").isSound()).isTrue();
                     assertThat(office.audit("phone").held()).isEqualTo(STOCK);
                 }

@@ -1,8 +1,7 @@
-package io.github.seckill.bench;
+package shop;
 
 import com.sun.management.OperatingSystemMXBean;
 import io.github.seckill.client.*;
-import io.github.seckill.client.SeckillOptions.Coalescing;
 import io.github.seckill.spring.*;
 import io.github.seckill.test.SeckillServer;
 import io.lettuce.core.*;
@@ -14,26 +13,27 @@ import io.micrometer.observation.ObservationRegistry;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.*;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.data.redis.core.script.DefaultRedisScript;
+import shop.documented.Pages;
 
 /**
  * Tries by many threads on one server: seckill.lua by StringRedisTemplate, tryBuy, tryBuy
  * coalesced, and both with their consumers. Prints the tables of java/README.md: medians of rounds
  * in turn, and ratios to the script's.
  *
- * <p>Arguments: the script, how many seconds each measurement takes, each of which is preceded by a
- * quarter of that time unmeasured. Not run by the tests.
+ * <p>The property {@code seconds} says how long each measurement takes, which is preceded by a
+ * quarter of that time unmeasured. Run by its name alone, as it ends in no Test.
  */
-final class TriesBench implements AutoCloseable {
+class TriesBench {
     private static final int STOCK = 100_000_000;
     /** Of which the first is not counted: what runs in it is compiled then. */
     private static final int ROUNDS = 6;
@@ -51,26 +51,21 @@ final class TriesBench implements AutoCloseable {
     /** CPU per try in each round, by what was measured. */
     private final Map<String, List<Cpu>> figures = new LinkedHashMap<>();
     private final DefaultRedisScript<Long> script;
-    private final double seconds;
+    private final double seconds = Double.parseDouble(System.getProperty("seconds", "2"));
     private int threads;
 
-    private TriesBench(String script, double seconds) {
-        this.script = new DefaultRedisScript<>(script, Long.class);
-        this.seconds = seconds;
+    TriesBench() throws IOException {
+        script = new DefaultRedisScript<>(Files.readString(Pages.ROOT.resolve(
+                "examples/java-spring/src/main/resources/seckill.lua")), Long.class);
         connections.afterPropertiesSet();
         connections.start();
         template = new StringRedisTemplate(connections);
     }
 
-    public static void main(String[] args) throws Exception {
-        String script = Files.readString(Path.of(args[0]));
-        try (TriesBench bench = new TriesBench(script, Double.parseDouble(args[1]))) {
-            bench.purchases();
-            for (int threads : new int[] {50, 200}) {
-                bench.threads = threads;
-                bench.tries();
-            }
-        }
+    @Test
+    void printsTheTables() throws Exception {
+        purchases();
+        tries();
     }
 
     /** Microseconds of the server's main thread, and of this virtual machine. */
@@ -81,6 +76,7 @@ final class TriesBench implements AutoCloseable {
     }
 
     private void tries() throws Exception {
+        threads = 50;
         SeckillOptions options = SeckillOptions.defaults();
         ObservationRegistry observed = ObservationRegistry.create();
         observed.observationConfig().observationHandler(
@@ -90,7 +86,7 @@ final class TriesBench implements AutoCloseable {
                 reset(soldOut);
                 measure("script", (user, id) ->
                         template.execute(script, List.of(), "7", user, id));
-                client("`tryBuy`", soldOut, options.coalescing(Coalescing.OFF));
+                client("`tryBuy`", soldOut, options.coalescing(false));
                 client("`tryBuy`, coalesced", soldOut, options);
                 client("`tryBuy`, coalesced, observed", soldOut, options.observations(observed));
             }
@@ -99,14 +95,12 @@ final class TriesBench implements AutoCloseable {
     }
 
     private void purchases() throws Exception {
-        for (int buyers : new int[] {1, 8, 50}) {
-            threads = buyers;
-            for (int round = 0; round < ROUNDS; round++) {
-                withLoop();
-                withListener();
-            }
-            print("purchase with its consumer, buyers: " + buyers);
+        threads = 8;
+        for (int round = 0; round < ROUNDS; round++) {
+            withLoop();
+            withListener();
         }
+        print("purchase with its consumer, buyers: " + threads);
     }
 
     /** The usual shop: an id and a script for each purchase, and a loop that reads one order. */
@@ -248,8 +242,8 @@ final class TriesBench implements AutoCloseable {
                 .mapToDouble(found -> Double.parseDouble(found.group(2))).sum();
     }
 
-    @Override
-    public void close() {
+    @AfterEach
+    void close() {
         connections.destroy();
         lettuce.shutdown(0, 2, TimeUnit.SECONDS);
         server.close();
