@@ -48,7 +48,7 @@ impl Store {
             let mut select = self.select(ORDER_COLUMNS, "orders", "");
             let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
             select.bind_triples("order_id", triples);
-            self.locking(&mut select, ORDER_KEY);
+            select.locking(ORDER_KEY);
             for row in open.values(&select, ORDER_COLUMNS).await? {
                 let (key, order) = read_order(row)?;
                 accounts.insert(key, order);
@@ -74,14 +74,6 @@ impl Store {
     pub(super) fn select<'a>(&self, columns: Columns, table: &str, rest: &str) -> Statement<'a> {
         let sql = format!("SELECT {} FROM {{{table}}} WHERE {rest}", names(columns));
         self.tables().sql(&sql, [])
-    }
-
-    /// Locks the rows of a selection, always in the order of their key, so that two workers rarely
-    /// deadlock. SQLite has only one writer.
-    fn locking(&self, select: &mut Statement<'_>, key: &str) {
-        if self.tables().dialect() != Dialect::Sqlite {
-            select.push(&format!(" ORDER BY {key} FOR UPDATE"));
-        }
     }
 
     /// The references of the payments of some orders.
@@ -130,7 +122,7 @@ impl Store {
         for references in references.chunks(ROWS_MAX) {
             let mut select = self.select(PAYMENT_COLUMNS, "payments", "ref IN ");
             select.bind_list(references.iter().map(|reference| Arg::Text(reference)));
-            self.locking(&mut select, PAYMENT_KEY);
+            select.locking(PAYMENT_KEY);
             for row in open.values(&select, PAYMENT_COLUMNS).await? {
                 payments.push(read_payment(row)?);
             }
