@@ -96,8 +96,8 @@ CREATE TABLE IF NOT EXISTS {prefix}refunds (
     PRIMARY KEY (ref, voucher_id, sale_id, order_id, user_id, first_unit)
 ){end};
 
--- What entries said of an order, but for the first that accepted it, which is in its row. Lines are
--- only appended.
+-- What entries said of an order, but for those that its row, or that of its payment, names: which
+-- accepted and confirmed it, unless there were several. Lines are only appended.
 CREATE TABLE IF NOT EXISTS {prefix}order_changes (
     voucher_id {id 512} NOT NULL,
     sale_id    {id 64} NOT NULL,

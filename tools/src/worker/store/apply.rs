@@ -64,13 +64,7 @@ impl Store {
         let (mut writes, mut outcomes) = (Writes::default(), Vec::with_capacity(events.len()));
         for event in events {
             let is_known = known.contains(&(event.place, &event.key));
-            let read = locked.accounts.read(event, is_known);
-            if read != Read::Inserted {
-                let order = locked.accounts.get(&event.key);
-                let is_own = order.is_some_and(|order| is_in_row(event, order));
-                writes.changes.extend((!is_own).then(|| ChangeLine::of(event)));
-            }
-            outcomes.push(match read {
+            outcomes.push(match locked.accounts.read(event, is_known) {
                 Read::Inserted => Outcome::Inserted,
                 Read::Repeated => Outcome::Repeated,
                 Read::Confirmed => Outcome::Confirmed,
@@ -78,6 +72,18 @@ impl Store {
             });
         }
         locked.accounts.see_users();
+        for event in events {
+            let order = locked.accounts.get(&event.key);
+            if !order.is_some_and(|order| is_in_row(event, order)) {
+                writes.changes.push(ChangeLine::of(event));
+            }
+        }
+        for key in &keys {
+            let (before, now) = (locked.before.get(key), locked.accounts.get(key));
+            if let (Some(before), Some(now)) = (before, now) {
+                writes.changes.extend(ChangeLine::of_before(key, &before.order, now));
+            }
+        }
         for key in &keys {
             let effects = locked.accounts.follow(key);
             writes.refunds.extend(effects.lines);
