@@ -89,6 +89,7 @@ fn paid_orders_that_the_server_has_forgotten_stay_paid() {
         // The payment's row names its entry.
         assert_eq!(shop.changes("1000"), ["expired -"]);
         assert!(shop.confirmed("pay0").contains('-'), "{}", shop.confirmed("pay0"));
+        shop.check_conflicts();
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Writes<'e> {
     pub steps: Vec<Step>,
 }
 
-pub const SALES_COLUMNS: &str = "voucher_id, sale_id, units, is_closed, updated_ms";
+pub const SALES_COLUMNS: &str = "voucher_id, sale_id, units, conflicts, is_closed, updated_ms";
 impl Store {
     /// Applies a batch, all or nothing.
     pub async fn apply(&self, events: &[Event]) -> Result<Applied, Fault> {
@@ -159,13 +159,9 @@ impl Store {
         now: i64,
     ) -> Result<(), Fault> {
         let (mut new, mut changed) = (Vec::new(), Vec::new());
-        for row in rows {
-            let written = || OrderRow::new(row.key, row.order, &row.view);
-            match row.before {
-                None => new.push(written()),
-                Some(before) if before.order == *row.order => {}
-                Some(_) => changed.push(written()),
-            }
+        for row in rows.iter().filter(|row| row.is_changed()) {
+            let list = if row.before.is_some() { &mut changed } else { &mut new };
+            list.push(OrderRow::new(row.key, row.order, &row.view));
         }
         let columns = names(ORDER_COLUMNS);
         for rows in new.chunks(ROWS_MAX) {
@@ -222,22 +218,27 @@ impl Store {
         steps: &[Step],
         now: i64,
     ) -> Result<(), Fault> {
-        let mut sums: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+        let mut sums: BTreeMap<(&str, &str), (i64, i64)> = BTreeMap::new();
         for row in rows {
             let before = row.before.map_or(0, |before| before.view.units);
-            let sum = sums.entry((&row.key.voucher, &row.key.sale)).or_default();
+            let (sum, conflicts) = sums.entry((&row.key.voucher, &row.key.sale)).or_default();
             let more = row.view.units.checked_sub(before).and_then(|more| sum.checked_add(more));
             *sum = more.ok_or_else(|| Fault::Failed("the units sold are too many".to_owned()))?;
+            if row.is_changed() {
+                let has = i64::from(!row.view.conflicts.is_none());
+                *conflicts += has - i64::from(row.order.has_conflict);
+            }
         }
-        sums.retain(|_, units| *units != 0);
-        let rows = sums.iter().map(|((voucher, sale), units)| {
+        sums.retain(|_, changes| *changes != (0, 0));
+        let rows = sums.iter().map(|((voucher, sale), (units, conflicts))| {
             let (voucher, sale) = (Arg::Text(voucher), Arg::Text(sale));
-            vec![voucher, sale, Arg::Int(*units), Arg::Int(0), Arg::Int(now)]
+            vec![voucher, sale, Arg::Int(*units), Arg::Int(*conflicts), Arg::Int(0), Arg::Int(now)]
         });
         let mut insert = self.tables().insert_into("voucher_sales", SALES_COLUMNS, rows);
-        let sum = format!("{}.units + ", self.tables().named("voucher_sales"));
-        let changed = [("units", sum), ("is_closed", String::new()), ("updated_ms", String::new())];
-        insert.or_change("voucher_id, sale_id", changed.into_iter());
+        let sum = |column| format!("{}.{column} + ", self.tables().named("voucher_sales"));
+        let sums_of = ["units", "conflicts"].map(|column| (column, sum(column)));
+        let others = ["is_closed", "updated_ms"].map(|column| (column, String::new()));
+        insert.or_change("voucher_id, sale_id", sums_of.into_iter().chain(others));
         let last = Some(&insert).filter(|_| !sums.is_empty());
         self.shop().tell(open, steps, last).await
     }

@@ -131,6 +131,13 @@ impl Store {
     }
 }
 
+impl After<'_> {
+    /// Is there anything to write of its row?
+    pub fn is_changed(&self) -> bool {
+        self.before.is_none_or(|before| before.order != *self.order)
+    }
+}
+
 impl Locked {
     pub fn before(&self, key: &OrderKey) -> Option<&Order> {
         self.before.get(key).map(|before| &before.order)

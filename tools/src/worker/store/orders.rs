@@ -202,7 +202,7 @@ pub fn read_order(row: Vec<Value>) -> sqlx::Result<(OrderKey, Order)> {
     values.text()?;
     let deadline_ms = values.maybe_number()?;
     values.maybe_text()?;
-    values.maybe_text()?;
+    let has_conflict = values.maybe_text()?.is_some();
     let joined = values.text()?;
     let joined: Joined<'_> = serde_json::from_str(&joined).map_err(|_| odd("a join"))?;
     let ((asked, sold), bounds, entries, (flags, reason), (phase, units), rulings) = joined;
@@ -212,7 +212,7 @@ pub fn read_order(row: Vec<Value>) -> sqlx::Result<(OrderKey, Order)> {
     let shop = Shop { phase: shop_phase(&phase)?, units };
     let ruling = values.maybe_text()?.map(|text| ruling_of(&text)).transpose()?;
     let created_ms = values.number()?;
-    let mut order = Order { reason, deadline_ms, created_ms, ..Order::default() };
+    let mut order = Order { reason, deadline_ms, created_ms, has_conflict, ..Order::default() };
     order.account.shop = shop;
     (order.account.rulings, order.account.ruling) = (rulings, ruling);
     if key.is_managed() {
