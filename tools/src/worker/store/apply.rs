@@ -19,19 +19,11 @@ use crate::order_events::{Event, OrderKey, Place};
 use crate::sql::{Arg, Columns, ROWS_MAX, names};
 use crate::steps::Step;
 
-/// What became of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Inserted,
-    Repeated,
-    Confirmed,
-    Released,
-}
-
-/// A batch that is committed: one outcome per event, and the orders that have a conflict since.
+/// A batch that is committed: what each event has changed, and the orders that have a conflict
+/// since.
 #[derive(Debug, Default)]
 pub struct Applied {
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<Read>,
     pub conflicts: Vec<(OrderKey, Conflicts)>,
 }
 
@@ -44,6 +36,7 @@ pub(super) struct Writes<'e> {
 }
 
 pub const SALES_COLUMNS: &str = "voucher_id, sale_id, units, conflicts, is_closed, updated_ms";
+
 impl Store {
     /// Applies a batch, all or nothing.
     pub async fn apply(&self, events: &[Event]) -> Result<Applied, Fault> {
@@ -64,12 +57,7 @@ impl Store {
         let (mut writes, mut outcomes) = (Writes::default(), Vec::with_capacity(events.len()));
         for event in events {
             let is_known = known.contains(&(event.place, &event.key));
-            outcomes.push(match locked.accounts.read(event, is_known) {
-                Read::Inserted => Outcome::Inserted,
-                Read::Repeated => Outcome::Repeated,
-                Read::Confirmed => Outcome::Confirmed,
-                Read::Released => Outcome::Released,
-            });
+            outcomes.push(locked.accounts.read(event, is_known));
         }
         locked.accounts.see_users();
         for event in events {
@@ -118,8 +106,7 @@ impl Store {
         let mut known = BTreeSet::new();
         for event in events.iter().filter(has_ruling) {
             let entry = entry(event);
-            let OrderKey { voucher, sale, order, user } = &event.key;
-            let args = [voucher, sale, order, user, &entry].map(|text| Arg::Text(text));
+            let args = event.key.args().into_iter().chain([Arg::Text(&entry)]);
             let sql = "SELECT says FROM {order_changes} WHERE voucher_id = ? AND sale_id = ? AND \
                        order_id = ? AND user_id = ? AND entry = ?";
             let found: Vec<[String; 1]> = open.texts(&self.tables().sql(sql, args)).await?;
@@ -136,8 +123,28 @@ impl Store {
         writes: &Writes<'_>,
     ) -> Result<(), Fault> {
         let now = now_ms();
-        self.write_orders(open, rows, now).await?;
-        self.write_payments(open, rows, now).await?;
+        let (mut new, mut changed) = (Vec::new(), Vec::new());
+        for row in rows.iter().filter(|row| row.is_changed()) {
+            let list = if row.before.is_some() { &mut changed } else { &mut new };
+            list.push(OrderRow::new(row.key, row.order, &row.view));
+        }
+        let args = [&new, &changed].map(|rows| rows.iter().map(|row| row.args(now)).collect());
+        let table = ("orders", ORDER_COLUMNS, ORDER_KEY);
+        self.write_rows(open, table, args).await?;
+        let (mut new, mut changed) = (Vec::new(), Vec::new());
+        for row in rows {
+            let before = row.before.map(|before| &before.order.account.payments);
+            for (reference, payment) in &row.order.account.payments {
+                let before = before.and_then(|before| before.get(reference));
+                if before != Some(payment) {
+                    let list = if before.is_some() { &mut changed } else { &mut new };
+                    list.push(PaymentRow::new(row.key, reference, payment));
+                }
+            }
+        }
+        let args = [&new, &changed].map(|rows| rows.iter().map(|row| row.args(now)).collect());
+        let table = ("payments", PAYMENT_COLUMNS, PAYMENT_KEY);
+        self.write_rows(open, table, args).await?;
         for changes in writes.changes.chunks(ROWS_MAX) {
             let rows = changes.iter().map(|change| change.args(now));
             let mut insert = self.tables().insert_into("order_changes", CHANGE_COLUMNS, rows);
@@ -152,59 +159,26 @@ impl Store {
         self.write_shop(open, rows, &writes.steps, now).await
     }
 
-    async fn write_orders(
+    /// Writes the rows that are new, and those that change but for their key and when they were
+    /// made.
+    async fn write_rows(
         &self,
         open: &mut Open,
-        rows: &[After<'_>],
-        now: i64,
+        (table, columns, key): (&str, Columns, &str),
+        [new, changed]: [Vec<Vec<Arg<'_>>>; 2],
     ) -> Result<(), Fault> {
-        let (mut new, mut changed) = (Vec::new(), Vec::new());
-        for row in rows.iter().filter(|row| row.is_changed()) {
-            let list = if row.before.is_some() { &mut changed } else { &mut new };
-            list.push(OrderRow::new(row.key, row.order, &row.view));
-        }
-        let columns = names(ORDER_COLUMNS);
-        for rows in new.chunks(ROWS_MAX) {
-            let rows = rows.iter().map(|row| row.args(now));
-            open.execute(&self.tables().insert_into("orders", &columns, rows)).await?;
-        }
-        for rows in changed.chunks(ROWS_MAX) {
-            let rows = rows.iter().map(|row| row.args(now));
-            let mut insert = self.tables().insert_into("orders", &columns, rows);
-            insert.or_change(ORDER_KEY, changing(ORDER_COLUMNS, 4));
-            open.execute(&insert).await?;
-        }
-        Ok(())
-    }
-
-    async fn write_payments(
-        &self,
-        open: &mut Open,
-        rows: &[After<'_>],
-        now: i64,
-    ) -> Result<(), Fault> {
-        let (mut new, mut changed) = (Vec::new(), Vec::new());
-        for row in rows {
-            let before = row.before.map(|before| &before.order.account.payments);
-            for (reference, payment) in &row.order.account.payments {
-                let written = || PaymentRow::new(row.key, reference, payment);
-                match before.and_then(|before| before.get(reference)) {
-                    None => new.push(written()),
-                    Some(before) if before == payment => {}
-                    Some(_) => changed.push(written()),
+        for (mut rows, are_there) in [(new, false), (changed, true)] {
+            while !rows.is_empty() {
+                let rest = rows.split_off(rows.len().min(ROWS_MAX));
+                let mut insert = self.tables().insert_into(table, &names(columns), rows);
+                if are_there {
+                    let others = columns.iter().map(|(name, _)| *name).skip(key.split(',').count());
+                    let others = others.filter(|name| *name != "created_ms");
+                    insert.or_change(key, others.map(|name| (name, String::new())));
                 }
+                open.execute(&insert).await?;
+                rows = rest;
             }
-        }
-        let columns = names(PAYMENT_COLUMNS);
-        for rows in new.chunks(ROWS_MAX) {
-            let rows = rows.iter().map(|row| row.args(now));
-            open.execute(&self.tables().insert_into("payments", &columns, rows)).await?;
-        }
-        for rows in changed.chunks(ROWS_MAX) {
-            let rows = rows.iter().map(|row| row.args(now));
-            let mut insert = self.tables().insert_into("payments", &columns, rows);
-            insert.or_change(PAYMENT_KEY, changing(PAYMENT_COLUMNS, 5));
-            open.execute(&insert).await?;
         }
         Ok(())
     }
@@ -242,10 +216,4 @@ impl Store {
         let last = Some(&insert).filter(|_| !sums.is_empty());
         self.shop().tell(open, steps, last).await
     }
-}
-
-/// The columns that a change writes: all but the key and when the row was made.
-fn changing(columns: Columns, key: usize) -> impl Iterator<Item = (&'static str, String)> {
-    let names = columns.iter().skip(key).map(|(name, _)| *name);
-    names.filter(|name| *name != "created_ms").map(|name| (name, String::new()))
 }

@@ -115,11 +115,7 @@ impl<'e> ChangeLine<'e> {
     }
 
     pub fn args(&self, now: i64) -> Vec<Arg<'_>> {
-        vec![
-            Arg::Text(&self.key.voucher),
-            Arg::Text(&self.key.sale),
-            Arg::Text(&self.key.order),
-            Arg::Text(&self.key.user),
+        let rest = [
             Arg::Text(&self.entry),
             Arg::Word(self.says),
             Arg::Int(self.units),
@@ -128,22 +124,19 @@ impl<'e> ChangeLine<'e> {
             Arg::MaybeInt(self.paid),
             Arg::Text(&self.how),
             Arg::Int(now),
-        ]
+        ];
+        self.key.args().into_iter().chain(rest).collect()
     }
 }
 
 pub(super) fn refund_args(line: &RefundLine, now: i64) -> Vec<Arg<'_>> {
     let units = line.last.checked_sub(line.first).and_then(|more| more.checked_add(1));
-    vec![
-        Arg::Text(&line.reference),
-        Arg::Text(&line.key.voucher),
-        Arg::Text(&line.key.sale),
-        Arg::Text(&line.key.order),
-        Arg::Text(&line.key.user),
+    let rest = [
         Arg::Int(line.first),
         Arg::Int(line.last),
         Arg::MaybeInt(units.filter(|_| line.last != i64::MAX)),
         Arg::Word(line.why),
         Arg::Int(now),
-    ]
+    ];
+    [Arg::Text(&line.reference)].into_iter().chain(line.key.args()).chain(rest).collect()
 }

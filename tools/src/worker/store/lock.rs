@@ -44,16 +44,8 @@ impl Store {
         let mut accounts = Accounts::default();
         let mut before = BTreeMap::new();
         let keys: Vec<&OrderKey> = keys.iter().copied().collect();
-        for keys in keys.chunks(ROWS_MAX) {
-            let mut select = self.select(ORDER_COLUMNS, "orders", "");
-            let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
-            select.bind_triples("order_id", triples);
-            select.locking(ORDER_KEY);
-            for row in open.values(&select, ORDER_COLUMNS).await? {
-                let (key, order) = read_order(row)?;
-                accounts.insert(key, order);
-            }
-        }
+        let locking = |select: &mut Statement<'_>| select.locking(ORDER_KEY);
+        self.read_orders(open, &keys, &mut accounts, locking).await?;
         // Of an order without a row no payment is known.
         let with_rows: Vec<OrderKey> = accounts.orders().map(|(key, _)| key.clone()).collect();
         if with_rows.iter().any(OrderKey::is_managed) {
@@ -69,6 +61,27 @@ impl Store {
             before.insert(key.clone(), Before { order: order.clone(), view });
         }
         Ok(Locked { accounts, before })
+    }
+
+    /// Reads the orders of some ids, which are in order.
+    pub(super) async fn read_orders(
+        &self,
+        open: &mut Open,
+        keys: &[&OrderKey],
+        accounts: &mut Accounts,
+        end: impl Fn(&mut Statement<'_>),
+    ) -> Result<(), Fault> {
+        for keys in keys.chunks(ROWS_MAX) {
+            let mut select = self.select(ORDER_COLUMNS, "orders", "");
+            let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
+            select.bind_triples("order_id", triples);
+            end(&mut select);
+            for row in open.values(&select, ORDER_COLUMNS).await? {
+                let (key, order) = read_order(row)?;
+                accounts.insert(key, order);
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn select<'a>(&self, columns: Columns, table: &str, rest: &str) -> Statement<'a> {
