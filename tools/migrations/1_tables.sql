@@ -31,13 +31,8 @@ CREATE TABLE IF NOT EXISTS {prefix}orders (
     ruling       {text},
     created_ms   {number} NOT NULL,
     updated_ms   {number} NOT NULL,
-mysql:    KEY {prefix}orders_conflict (conflict),
     PRIMARY KEY (voucher_id, sale_id, order_id, user_id)
 ){end};
-
--- MySQL's are in its tables.
-others:CREATE INDEX IF NOT EXISTS {prefix}orders_conflict
-others:    ON {prefix}orders (conflict) WHERE conflict IS NOT NULL;
 
 -- A payment of an order, by its reference: which of its units have which home. Sets of units are
 -- ranges: 1-2,5-5.
@@ -68,6 +63,7 @@ mysql:    KEY {prefix}payments_order (voucher_id, sale_id, order_id),
     PRIMARY KEY (ref, voucher_id, sale_id, order_id, user_id)
 ){end};
 
+-- MySQL's are in its tables.
 others:CREATE INDEX IF NOT EXISTS {prefix}payments_order
 others:    ON {prefix}payments (voucher_id, sale_id, order_id);
 
@@ -96,8 +92,8 @@ CREATE TABLE IF NOT EXISTS {prefix}refunds (
     PRIMARY KEY (ref, voucher_id, sale_id, order_id, user_id, first_unit)
 ){end};
 
--- What entries said of an order, but for the first that accepted it, which is in its row. Lines are
--- only appended.
+-- What entries said of an order, but for those that its row, or that of its payment, names: which
+-- accepted and confirmed it, unless there were several. Lines are only appended.
 CREATE TABLE IF NOT EXISTS {prefix}order_changes (
     voucher_id {id 512} NOT NULL,
     sale_id    {id 64} NOT NULL,
@@ -133,11 +129,13 @@ CREATE TABLE IF NOT EXISTS {prefix}rulings (
     PRIMARY KEY (voucher_id, sale_id, order_id, user_id, number)
 ){end};
 
--- What is sold of a voucher in a sale: the units of its orders that are held or sold.
+-- What is sold of a voucher in a sale: the units of its orders that are held or sold; and how many
+-- of its orders have a conflict, so that nobody looks for these among all.
 CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
     voucher_id {id 512} NOT NULL,
     sale_id    {id 64} NOT NULL,
     units      {number} NOT NULL,
+    conflicts  {number} NOT NULL,
     -- 1 once a check has found this sale consistent after its end.
     is_closed  {number} NOT NULL,
     updated_ms {number} NOT NULL,

@@ -30,11 +30,7 @@ pub fn site_words(site: &Site, statements: Option<&Path>) -> Vec<String> {
     say("table-prefix", &site.table_prefix, &assumed.table_prefix);
     say("group", &site.group, &assumed.group);
     say("stream", &site.stream, &assumed.stream);
-    for (name, value) in [("released", &site.released), ("confirmed", &site.confirmed)] {
-        if let Some(value) = value {
-            say(name, value, "\n");
-        }
-    }
+    words.extend(site.no_confirmed.then(|| "--no-confirmed".to_owned()));
     for (name, path) in [
         ("statements", statements),
         ("database-password-file", site.database_password_file.as_deref()),

@@ -112,7 +112,7 @@ pub async fn buried(
     loop {
         let mut range = cmd("XREVRANGE");
         range.arg(&letters).arg(&end).arg(oldest.to_string()).arg("COUNT").arg(PIECE);
-        let page = reply::entries(&source.ask(&range).await?)?;
+        let page = reply::entries(source.ask(&range).await?)?;
         for letter in &page {
             let letter = DeadLetter::read(&letter.flat());
             let is_ours = |letter: &DeadLetter<&[u8]>| letter.group == source.group().as_bytes();

@@ -18,6 +18,7 @@ use seckill_tools::duration::millis;
 use seckill_tools::sanitize::sanitize;
 use tracing::{debug, error};
 
+use crate::accounts::Read;
 use crate::halt::{Halt, Stop, Stopped, rest};
 use crate::options::{Options, OrderFields};
 use crate::order_events::{Event, Place, RawOrder, StreamEntry, Unfit, Which};
@@ -25,7 +26,7 @@ use crate::outage::Outage;
 use crate::parked::{Parked, Refusal, Why};
 use crate::source::Source;
 use crate::source::reply::Claimed;
-use crate::store::{Applied, Fault, Outcome, Store};
+use crate::store::{Applied, Fault, Store};
 use crate::totals::{Count, Part, Totals};
 
 /// The first and the longest wait before a database is tried again.
@@ -320,16 +321,16 @@ impl InFlight {
     }
 
     fn sum(&self, Applied { outcomes, conflicts }: &Applied) {
-        let of = |want: Outcome| outcomes.iter().filter(|outcome| **outcome == want).count();
+        let of = |want: Read| outcomes.iter().filter(|outcome| **outcome == want).count();
         if !outcomes.is_empty() {
             self.totals.add(Count::Batches, 1);
         }
-        let (inserted, repeated) = (of(Outcome::Inserted), of(Outcome::Repeated));
+        let (inserted, repeated) = (of(Read::Inserted), of(Read::Repeated));
         self.totals.add(Count::Orders, inserted + repeated);
         self.totals.add(Count::Inserted, inserted);
         self.totals.add(Count::Repeated, repeated);
-        self.totals.add(Count::Confirmed, of(Outcome::Confirmed));
-        self.totals.add(Count::Released, of(Outcome::Released));
+        self.totals.add(Count::Confirmed, of(Read::Confirmed));
+        self.totals.add(Count::Released, of(Read::Released));
         for (key, conflict) in conflicts {
             let [order, voucher, user] =
                 [&key.order, &key.voucher, &key.user].map(|text| sanitize(text));

@@ -4,7 +4,6 @@ use std::sync::Once;
 
 use anyhow::ensure;
 use domain::info::Names;
-use domain::key_names::Naming;
 use redis::RedisError;
 use redis::aio::MultiplexedConnection;
 use seckill_tools::server_info::{fields, is_node};
@@ -117,23 +116,10 @@ fn differ(site: &Site, tag: Option<&str>, names: &Names) -> Result<(), String> {
     if !is_of(&site.stream, stream) {
         return different(ORDER_STREAM, stream, "--stream", &site.stream);
     }
-    let naming = Naming::Plain(b"");
-    let released = text(naming.released_stream(stream.as_bytes()));
-    let confirmed = text(naming.confirmed_stream(stream.as_bytes()));
-    let both =
-        [("--released", site.released(), released), ("--confirmed", site.confirmed(), confirmed)];
-    for (option, ours, its) in both {
-        if !ours.is_empty() && !is_of(&ours, &its) {
-            return Err(format!(
-                "{ORDER_STREAM} of the server is \"{stream}\": start the worker with {option} \
-                 \"{its}\", not \"{ours}\""
-            ));
-        }
-    }
-    if !names.keeps_confirmed && !site.confirmed().is_empty() {
+    if !names.keeps_confirmed && !site.no_confirmed {
         return Err(format!(
             "{CONFIRMED_STREAM} of the server is \"no\", so orders that are paid would stay held \
-             in the database: set it to yes, or start the worker with --confirmed \"\""
+             in the database: set it to yes, or start the worker with --no-confirmed"
         ));
     }
     Ok(())
@@ -169,7 +155,7 @@ mod tests {
     fn a_difference_is_told_with_what_to_do() {
         let usual = Names::default();
         assert_eq!(difference("worker", &usual), None);
-        let tagged = "worker|--stream|stream.orders:{7}|--released|stream.orders.released:{7}";
+        let tagged = "worker|--stream|stream.orders:{7}";
         assert_eq!(difference(tagged, &usual), None);
         let stream = |stream: &str| Names { order_stream: stream.into(), ..Names::default() };
         for (line, names, words) in [
@@ -177,8 +163,6 @@ mod tests {
             ("worker", stream(""), "keeps no orders"),
             ("worker|--stream|stream.orderz", usual.clone(), "--stream \"stream.orders\""),
             ("worker|--stream|stream.orders:{}", usual.clone(), "--stream \"stream.orders\""),
-            ("worker|--released|x", usual.clone(), "--released \"stream.orders.released\""),
-            ("worker|--confirmed|x", usual.clone(), "--confirmed \"stream.orders.confirmed\""),
             ("worker|--tag|7", usual.clone(), "start the worker without --tag"),
         ] {
             let found = difference(line, &names).unwrap_or_default();
@@ -188,6 +172,6 @@ mod tests {
         assert_eq!(difference("worker|--tag|7", &tagged), None);
         let unconfirmed = Names { keeps_confirmed: false, ..Names::default() };
         assert!(difference("worker", &unconfirmed).unwrap().contains("stay held"));
-        assert_eq!(difference("worker|--confirmed=", &unconfirmed), None);
+        assert_eq!(difference("worker|--no-confirmed", &unconfirmed), None);
     }
 }

@@ -158,7 +158,7 @@ impl Source {
     ) -> RedisResult<Vec<StreamEntry>> {
         let mut range = cmd("XRANGE");
         range.arg(self.name(which)).arg(from).arg(to).arg("COUNT").arg(PIECE);
-        reply::entries(&self.ask(&range).await?)
+        reply::entries(self.ask(&range).await?)
     }
 
     /// How many entries are after one, counted up to a bound.
@@ -210,8 +210,8 @@ impl Source {
         let looks = |which: &Which| [self.info("STREAM", *which), self.info("GROUPS", *which)];
         let looks: Vec<_> = of.iter().flat_map(looks).collect();
         let commands: Vec<&Cmd> = looks.iter().chain([&read]).collect();
-        let replies = self.transact(&commands).await?.unwrap_or_default();
-        let Some((streams, looks)) = replies.split_last() else { return Err(unanswered()) };
+        let mut looks = self.transact(&commands).await?.unwrap_or_default();
+        let Some(streams) = looks.pop() else { return Err(unanswered()) };
         let mut delivered = BTreeMap::new();
         for (name, entries) in reply::streams(streams)? {
             let its = of.iter().find(|which| self.name(**which).as_bytes() == name);
@@ -239,7 +239,7 @@ impl Source {
         let mut claim = cmd("XAUTOCLAIM");
         claim.arg(self.name(which)).arg(&self.group).arg(&self.consumer).arg(millis(idle));
         claim.arg(start.to_string()).arg("COUNT").arg(count);
-        reply::taken(&self.ask(&claim).await?)
+        reply::taken(self.ask(&claim).await?)
     }
 
     /// Ids greater than `after` that are pending for this consumer.
@@ -268,12 +268,12 @@ impl Source {
         let looks: Vec<_> = own.iter().map(look).collect();
         let claim = self.claiming(which, self.consumer.as_bytes(), &own);
         let commands: Vec<&Cmd> = looks.iter().chain([&claim]).collect();
-        let replies = self.transact(&commands).await?.unwrap_or_default();
-        let Some((claimed, looks)) = replies.split_last() else { return Err(unanswered()) };
+        let mut looks = self.transact(&commands).await?.unwrap_or_default();
+        let Some(claimed) = looks.pop() else { return Err(unanswered()) };
         let entries = reply::entries(claimed)?;
         let has: BTreeSet<_> = entries.iter().map(|entry| entry.id).collect();
         let mut deleted = Vec::new();
-        for (id, look) in own.into_iter().zip(looks).filter(|(id, _)| !has.contains(id)) {
+        for (id, look) in own.into_iter().zip(&looks).filter(|(id, _)| !has.contains(id)) {
             match reply::pending(look)?.is_empty() {
                 true => _ = others.insert(id),
                 false => deleted.push(id),

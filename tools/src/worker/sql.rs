@@ -179,6 +179,20 @@ impl<'a> Statement<'a> {
         }
     }
 
+    /// Locks the rows of a selection, always in the order of their key, so that two workers rarely
+    /// deadlock. SQLite has only one writer. MySQL and MariaDB read the key in its order anyway, if
+    /// they are told to; asked to sort, MySQL looks into the index twice for each value beforehand.
+    pub(super) fn locking(&mut self, key: &str) {
+        match self.dialect {
+            Dialect::Sqlite => {}
+            Dialect::Postgres => _ = self.push(&format!(" ORDER BY {key} FOR UPDATE")),
+            Dialect::MySql => {
+                self.sql = self.sql.replacen(" WHERE ", " FORCE INDEX (PRIMARY) WHERE ", 1);
+                self.push(" FOR UPDATE");
+            }
+        }
+    }
+
     /// Changes these columns of the rows that exist, by their key, to the values to insert, which
     /// come after what is said of a column.
     pub(super) fn or_change<'n>(

@@ -17,7 +17,7 @@ mod transaction;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use apply::{Applied, Outcome};
+pub use apply::Applied;
 pub use database::Store;
 pub use fault::Fault;
 pub use groups::Group;

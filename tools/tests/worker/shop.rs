@@ -314,6 +314,7 @@ impl Shop {
         let left: i64 = left.parse().expect("a stock");
         assert_eq!(units, stock - left, "{voucher}: units of rows, units sold");
         assert_eq!(self.units_sold(voucher), units, "{voucher}: voucher_sales, units of rows");
+        self.check_conflicts();
         let users: BTreeSet<&str> = live.iter().map(|row| row.user.as_str()).collect();
         let buyers = match self.run(&format!("SMEMBERS seckill:order:{tagged}")) {
             Value::Array(buyers) => buyers.iter().map(text).collect::<BTreeSet<_>>(),
@@ -325,6 +326,15 @@ impl Shop {
         if info["limit"] == "1" {
             assert_eq!(users.len(), live.len(), "{voucher}: a user has two rows");
         }
+    }
+
+    /// As many conflicts are counted as there are.
+    pub fn check_conflicts(&self) {
+        let sum = ["COALESCE(SUM(conflicts), 0)"];
+        let counted = self.database.numbers(sum, "FROM seckill_voucher_sales");
+        let rows = "FROM seckill_orders WHERE conflict IS NOT NULL";
+        let found = self.database.numbers(["COUNT(*)"], rows);
+        assert_eq!(counted, found, "conflicts counted, and found");
     }
 
     /// The sold units of a voucher according to the database.

@@ -22,6 +22,8 @@ pub struct Order {
     pub deadline_ms: Option<i64>,
     /// When its row was made, unix milliseconds; 0 of one that has none yet.
     pub created_ms: i64,
+    /// Whether a conflict is in its row.
+    pub has_conflict: bool,
 }
 
 /// What a reader of the table sees of an order.

@@ -33,7 +33,8 @@ pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {
     let asked = question(&order.account, server, others);
     let ruling = order.account.standing(conflicts);
     found.totals.ruled += usize::from(ruling.is_some());
-    if asked.is_asked() {
+    // Of an order whose payment is several orders', it is asked first whose that is.
+    if asked.is_asked() && order.account.shared(others).is_none() {
         let about = About { kind: Kind::Order, key: key.clone(), reference: String::new() };
         let rows = format!("{}{}", said_by_row(order, conflicts), whys(&asked));
         let answers = answers(accounts, one, order, &asked);

@@ -229,7 +229,7 @@ pub async fn events_of(
     loop {
         let mut range = cmd("XRANGE");
         range.arg(stream).arg(&from).arg("+").arg("COUNT").arg(PIECE);
-        let entries = reply::entries(&range.query_async::<Value>(link).await?)?;
+        let entries = reply::entries(range.query_async::<Value>(link).await?)?;
         let parsed = entries.iter().filter_map(|entry| Event::parse(which, entry, names).ok());
         events.extend(parsed.filter(|event| event.key.voucher == keys.voucher));
         let Some(last) = entries.last() else { return Ok(events) };

@@ -22,17 +22,13 @@ pub struct Site {
     #[command(flatten)]
     pub server: ServerOptions,
 
-    /// The stream of orders
+    /// The stream of orders; those of releases and of confirmed orders belong to it
     #[arg(long, value_name = "NAME", default_value = ORDER_STREAM)]
     pub stream: String,
 
-    /// The stream of releases [default: the one that belongs to --stream]
-    #[arg(long, value_name = "NAME")]
-    pub released: Option<String>,
-
-    /// The stream of confirmed orders; "" reads none [default: the one that belongs to --stream]
-    #[arg(long, value_name = "NAME")]
-    pub confirmed: Option<String>,
+    /// Read no stream of confirmed orders: the server keeps none
+    #[arg(long)]
+    pub no_confirmed: bool,
 
     /// The consumer group of all these streams; created if it is missing
     #[arg(long, default_value = WORKERS_GROUP)]
@@ -73,28 +69,15 @@ pub struct Site {
 impl Site {
     /// Refuses what clap can't check, before connecting to anything.
     pub fn check(&self, tag: Option<&str>) -> Result<()> {
-        let names = [&self.stream, &self.released(), &self.confirmed()];
-        let differ = names[0] != names[1] && names[1] != names[2] && names[0] != names[2];
-        ensure!(differ, "--stream, --released and --confirmed must be different streams");
-        ensure!(names[..2].iter().all(|name| !name.is_empty()), "a stream must have a name");
-        let braces = tag.is_some() && names.iter().any(|name| name.contains('{'));
-        ensure!(!braces, "with --tag, the streams' names must not have braces");
+        ensure!(!self.stream.is_empty(), "a stream must have a name");
+        let braces = tag.is_some() && self.stream.contains('{');
+        ensure!(!braces, "with --tag, the stream's name must not have braces");
         self.server.place().map(|_| ())
     }
 
     /// No other database is named than the one that is assumed.
     pub fn is_database_assumed(&self) -> bool {
         self.database == DATABASE
-    }
-
-    /// The stream of releases, before a tag.
-    pub fn released(&self) -> String {
-        self.released.clone().unwrap_or_else(|| self.beside(Naming::released_stream))
-    }
-
-    /// The stream of confirmed orders, before a tag; empty: none.
-    pub fn confirmed(&self) -> String {
-        self.confirmed.clone().unwrap_or_else(|| self.beside(Naming::confirmed_stream))
     }
 
     /// The name of a stream that belongs to the stream of orders. A tag stays at its end.
@@ -114,9 +97,11 @@ impl Site {
     /// The streams of a hash tag, or those without.
     pub fn streams_of(&self, tag: Option<&str>) -> Streams {
         let naming = tag.map_or(Naming::Plain(b""), |tag| Naming::Wrapped(tag.as_bytes()));
-        let name = |stream: &String| text(naming.stream(stream.as_bytes()));
-        let confirmed = Some(&self.confirmed()).filter(|name| !name.is_empty()).map(name);
-        Streams { orders: name(&self.stream), released: name(&self.released()), confirmed }
+        let name = |stream: &str| text(naming.stream(stream.as_bytes()));
+        let beside = |of| name(&self.beside(of));
+        let confirmed = (!self.no_confirmed).then(|| beside(Naming::confirmed_stream));
+        let released = beside(Naming::released_stream);
+        Streams { orders: name(&self.stream), released, confirmed }
     }
 
     /// The password of the database if its URL has none.

@@ -78,6 +78,27 @@ fn odd(what: &str, value: &Value) -> RedisError {
     RedisError::from((ErrorKind::UnexpectedReturnType, "the server's answer is unknown", shown))
 }
 
+/// The items of a list as their own.
+fn items(what: &str, value: Value) -> RedisResult<Vec<Value>> {
+    match value {
+        Value::Array(items) => Ok(items),
+        other => Err(odd(what, &other)),
+    }
+}
+
+/// The items of a list of so many.
+fn exactly<const N: usize>(what: &str, value: Value) -> RedisResult<[Value; N]> {
+    <[Value; N]>::try_from(items(what, value)?).map_err(|items| odd(what, &Value::Array(items)))
+}
+
+/// Bytes, without a copy.
+fn text(what: &str, value: Value) -> RedisResult<Vec<u8>> {
+    match value {
+        Value::BulkString(bytes) => Ok(bytes),
+        other => bytes(what, &other).map(<[u8]>::to_vec),
+    }
+}
+
 fn list<'v>(what: &str, value: &'v Value) -> RedisResult<&'v [Value]> {
     match value {
         Value::Array(items) => Ok(items),
@@ -218,41 +239,42 @@ pub fn pending(value: &Value) -> RedisResult<Vec<Pending>> {
 
 /// Entries with all their fields, also those of one name. An entry that is named without fields was
 /// deleted, which only servers before 7.0 say where this is asked.
-pub fn entries(value: &Value) -> RedisResult<Vec<StreamEntry>> {
+pub fn entries(value: Value) -> RedisResult<Vec<StreamEntry>> {
     const WHAT: &str = "entries";
     let entry = |value| {
-        let [it, fields] = list(WHAT, value)? else { return Err(odd(WHAT, value)) };
-        let items = list(WHAT, fields)?;
+        let [it, fields] = exactly(WHAT, value)?;
+        let items = items(WHAT, fields)?;
         if items.len() % 2 != 0 {
-            return Err(odd(WHAT, value));
+            return Err(odd(WHAT, &Value::Array(items)));
         }
-        let pair =
-            |pair: &[Value]| Ok((bytes(WHAT, &pair[0])?.to_vec(), bytes(WHAT, &pair[1])?.to_vec()));
-        let fields = items.chunks_exact(2).map(pair).collect::<RedisResult<_>>()?;
-        Ok(StreamEntry { id: id(WHAT, it)?, fields })
+        let (mut fields, mut items) = (Vec::with_capacity(items.len() / 2), items.into_iter());
+        while let (Some(name), Some(value)) = (items.next(), items.next()) {
+            fields.push((text(WHAT, name)?, text(WHAT, value)?));
+        }
+        Ok(StreamEntry { id: id(WHAT, &it)?, fields })
     };
-    list(WHAT, value)?.iter().map(entry).collect()
+    items(WHAT, value)?.into_iter().map(entry).collect()
 }
 
 /// The entries of some streams, by `XREADGROUP`.
-pub fn streams(value: &Value) -> RedisResult<Vec<(&[u8], Vec<StreamEntry>)>> {
+pub fn streams(value: Value) -> RedisResult<Vec<(Vec<u8>, Vec<StreamEntry>)>> {
     const WHAT: &str = "XREADGROUP";
-    let stream = |value| match list(WHAT, value)? {
-        [name, its] => Ok((bytes(WHAT, name)?, entries(its)?)),
-        _ => Err(odd(WHAT, value)),
+    let stream = |value| {
+        let [name, its] = exactly(WHAT, value)?;
+        Ok((text(WHAT, name)?, entries(its)?))
     };
     match value {
         Value::Nil => Ok(Vec::new()),
-        value => list(WHAT, value)?.iter().map(stream).collect(),
+        value => items(WHAT, value)?.into_iter().map(stream).collect(),
     }
 }
 
 /// What `XAUTOCLAIM` took over, and where to continue.
-pub fn taken(value: &Value) -> RedisResult<(Claimed, Option<EntryId>)> {
+pub fn taken(value: Value) -> RedisResult<(Claimed, Option<EntryId>)> {
     const WHAT: &str = "XAUTOCLAIM";
-    let [next, its, deleted] = list(WHAT, value)? else { return Err(odd(WHAT, value)) };
-    let next = Some(id(WHAT, next)?).filter(|next| *next != EntryId::default());
-    let (entries, deleted) = (entries(its)?, ids(WHAT, deleted)?);
+    let [next, its, deleted] = exactly(WHAT, value)?;
+    let next = Some(id(WHAT, &next)?).filter(|next| *next != EntryId::default());
+    let (entries, deleted) = (entries(its)?, ids(WHAT, &deleted)?);
     Ok((Claimed { entries, deleted, ..Claimed::default() }, next))
 }
 

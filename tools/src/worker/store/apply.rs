@@ -19,19 +19,11 @@ use crate::order_events::{Event, OrderKey, Place};
 use crate::sql::{Arg, Columns, ROWS_MAX, names};
 use crate::steps::Step;
 
-/// What became of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Inserted,
-    Repeated,
-    Confirmed,
-    Released,
-}
-
-/// A batch that is committed: one outcome per event, and the orders that have a conflict since.
+/// A batch that is committed: what each event has changed, and the orders that have a conflict
+/// since.
 #[derive(Debug, Default)]
 pub struct Applied {
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<Read>,
     pub conflicts: Vec<(OrderKey, Conflicts)>,
 }
 
@@ -43,7 +35,8 @@ pub(super) struct Writes<'e> {
     pub steps: Vec<Step>,
 }
 
-pub const SALES_COLUMNS: &str = "voucher_id, sale_id, units, is_closed, updated_ms";
+pub const SALES_COLUMNS: &str = "voucher_id, sale_id, units, conflicts, is_closed, updated_ms";
+
 impl Store {
     /// Applies a batch, all or nothing.
     pub async fn apply(&self, events: &[Event]) -> Result<Applied, Fault> {
@@ -64,20 +57,21 @@ impl Store {
         let (mut writes, mut outcomes) = (Writes::default(), Vec::with_capacity(events.len()));
         for event in events {
             let is_known = known.contains(&(event.place, &event.key));
-            let read = locked.accounts.read(event, is_known);
-            if read != Read::Inserted {
-                let order = locked.accounts.get(&event.key);
-                let is_own = order.is_some_and(|order| is_in_row(event, order));
-                writes.changes.extend((!is_own).then(|| ChangeLine::of(event)));
-            }
-            outcomes.push(match read {
-                Read::Inserted => Outcome::Inserted,
-                Read::Repeated => Outcome::Repeated,
-                Read::Confirmed => Outcome::Confirmed,
-                Read::Released => Outcome::Released,
-            });
+            outcomes.push(locked.accounts.read(event, is_known));
         }
         locked.accounts.see_users();
+        for event in events {
+            let order = locked.accounts.get(&event.key);
+            if !order.is_some_and(|order| is_in_row(event, order)) {
+                writes.changes.push(ChangeLine::of(event));
+            }
+        }
+        for key in &keys {
+            let (before, now) = (locked.before.get(key), locked.accounts.get(key));
+            if let (Some(before), Some(now)) = (before, now) {
+                writes.changes.extend(ChangeLine::of_before(key, &before.order, now));
+            }
+        }
         for key in &keys {
             let effects = locked.accounts.follow(key);
             writes.refunds.extend(effects.lines);
@@ -112,8 +106,7 @@ impl Store {
         let mut known = BTreeSet::new();
         for event in events.iter().filter(has_ruling) {
             let entry = entry(event);
-            let OrderKey { voucher, sale, order, user } = &event.key;
-            let args = [voucher, sale, order, user, &entry].map(|text| Arg::Text(text));
+            let args = event.key.args().into_iter().chain([Arg::Text(&entry)]);
             let sql = "SELECT says FROM {order_changes} WHERE voucher_id = ? AND sale_id = ? AND \
                        order_id = ? AND user_id = ? AND entry = ?";
             let found: Vec<[String; 1]> = open.texts(&self.tables().sql(sql, args)).await?;
@@ -130,8 +123,28 @@ impl Store {
         writes: &Writes<'_>,
     ) -> Result<(), Fault> {
         let now = now_ms();
-        self.write_orders(open, rows, now).await?;
-        self.write_payments(open, rows, now).await?;
+        let (mut new, mut changed) = (Vec::new(), Vec::new());
+        for row in rows.iter().filter(|row| row.is_changed()) {
+            let list = if row.before.is_some() { &mut changed } else { &mut new };
+            list.push(OrderRow::new(row.key, row.order, &row.view));
+        }
+        let args = [&new, &changed].map(|rows| rows.iter().map(|row| row.args(now)).collect());
+        let table = ("orders", ORDER_COLUMNS, ORDER_KEY);
+        self.write_rows(open, table, args).await?;
+        let (mut new, mut changed) = (Vec::new(), Vec::new());
+        for row in rows {
+            let before = row.before.map(|before| &before.order.account.payments);
+            for (reference, payment) in &row.order.account.payments {
+                let before = before.and_then(|before| before.get(reference));
+                if before != Some(payment) {
+                    let list = if before.is_some() { &mut changed } else { &mut new };
+                    list.push(PaymentRow::new(row.key, reference, payment));
+                }
+            }
+        }
+        let args = [&new, &changed].map(|rows| rows.iter().map(|row| row.args(now)).collect());
+        let table = ("payments", PAYMENT_COLUMNS, PAYMENT_KEY);
+        self.write_rows(open, table, args).await?;
         for changes in writes.changes.chunks(ROWS_MAX) {
             let rows = changes.iter().map(|change| change.args(now));
             let mut insert = self.tables().insert_into("order_changes", CHANGE_COLUMNS, rows);
@@ -146,63 +159,26 @@ impl Store {
         self.write_shop(open, rows, &writes.steps, now).await
     }
 
-    async fn write_orders(
+    /// Writes the rows that are new, and those that change but for their key and when they were
+    /// made.
+    async fn write_rows(
         &self,
         open: &mut Open,
-        rows: &[After<'_>],
-        now: i64,
+        (table, columns, key): (&str, Columns, &str),
+        [new, changed]: [Vec<Vec<Arg<'_>>>; 2],
     ) -> Result<(), Fault> {
-        let (mut new, mut changed) = (Vec::new(), Vec::new());
-        for row in rows {
-            let written = || OrderRow::new(row.key, row.order, &row.view);
-            match row.before {
-                None => new.push(written()),
-                Some(before) if before.order == *row.order => {}
-                Some(_) => changed.push(written()),
-            }
-        }
-        let columns = names(ORDER_COLUMNS);
-        for rows in new.chunks(ROWS_MAX) {
-            let rows = rows.iter().map(|row| row.args(now));
-            open.execute(&self.tables().insert_into("orders", &columns, rows)).await?;
-        }
-        for rows in changed.chunks(ROWS_MAX) {
-            let rows = rows.iter().map(|row| row.args(now));
-            let mut insert = self.tables().insert_into("orders", &columns, rows);
-            insert.or_change(ORDER_KEY, changing(ORDER_COLUMNS, 4));
-            open.execute(&insert).await?;
-        }
-        Ok(())
-    }
-
-    async fn write_payments(
-        &self,
-        open: &mut Open,
-        rows: &[After<'_>],
-        now: i64,
-    ) -> Result<(), Fault> {
-        let (mut new, mut changed) = (Vec::new(), Vec::new());
-        for row in rows {
-            let before = row.before.map(|before| &before.order.account.payments);
-            for (reference, payment) in &row.order.account.payments {
-                let written = || PaymentRow::new(row.key, reference, payment);
-                match before.and_then(|before| before.get(reference)) {
-                    None => new.push(written()),
-                    Some(before) if before == payment => {}
-                    Some(_) => changed.push(written()),
+        for (mut rows, are_there) in [(new, false), (changed, true)] {
+            while !rows.is_empty() {
+                let rest = rows.split_off(rows.len().min(ROWS_MAX));
+                let mut insert = self.tables().insert_into(table, &names(columns), rows);
+                if are_there {
+                    let others = columns.iter().map(|(name, _)| *name).skip(key.split(',').count());
+                    let others = others.filter(|name| *name != "created_ms");
+                    insert.or_change(key, others.map(|name| (name, String::new())));
                 }
+                open.execute(&insert).await?;
+                rows = rest;
             }
-        }
-        let columns = names(PAYMENT_COLUMNS);
-        for rows in new.chunks(ROWS_MAX) {
-            let rows = rows.iter().map(|row| row.args(now));
-            open.execute(&self.tables().insert_into("payments", &columns, rows)).await?;
-        }
-        for rows in changed.chunks(ROWS_MAX) {
-            let rows = rows.iter().map(|row| row.args(now));
-            let mut insert = self.tables().insert_into("payments", &columns, rows);
-            insert.or_change(PAYMENT_KEY, changing(PAYMENT_COLUMNS, 5));
-            open.execute(&insert).await?;
         }
         Ok(())
     }
@@ -216,29 +192,28 @@ impl Store {
         steps: &[Step],
         now: i64,
     ) -> Result<(), Fault> {
-        let mut sums: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+        let mut sums: BTreeMap<(&str, &str), (i64, i64)> = BTreeMap::new();
         for row in rows {
             let before = row.before.map_or(0, |before| before.view.units);
-            let sum = sums.entry((&row.key.voucher, &row.key.sale)).or_default();
+            let (sum, conflicts) = sums.entry((&row.key.voucher, &row.key.sale)).or_default();
             let more = row.view.units.checked_sub(before).and_then(|more| sum.checked_add(more));
             *sum = more.ok_or_else(|| Fault::Failed("the units sold are too many".to_owned()))?;
+            if row.is_changed() {
+                let has = i64::from(!row.view.conflicts.is_none());
+                *conflicts += has - i64::from(row.order.has_conflict);
+            }
         }
-        sums.retain(|_, units| *units != 0);
-        let rows = sums.iter().map(|((voucher, sale), units)| {
+        sums.retain(|_, changes| *changes != (0, 0));
+        let rows = sums.iter().map(|((voucher, sale), (units, conflicts))| {
             let (voucher, sale) = (Arg::Text(voucher), Arg::Text(sale));
-            vec![voucher, sale, Arg::Int(*units), Arg::Int(0), Arg::Int(now)]
+            vec![voucher, sale, Arg::Int(*units), Arg::Int(*conflicts), Arg::Int(0), Arg::Int(now)]
         });
         let mut insert = self.tables().insert_into("voucher_sales", SALES_COLUMNS, rows);
-        let sum = format!("{}.units + ", self.tables().named("voucher_sales"));
-        let changed = [("units", sum), ("is_closed", String::new()), ("updated_ms", String::new())];
-        insert.or_change("voucher_id, sale_id", changed.into_iter());
+        let sum = |column| format!("{}.{column} + ", self.tables().named("voucher_sales"));
+        let sums_of = ["units", "conflicts"].map(|column| (column, sum(column)));
+        let others = ["is_closed", "updated_ms"].map(|column| (column, String::new()));
+        insert.or_change("voucher_id, sale_id", sums_of.into_iter().chain(others));
         let last = Some(&insert).filter(|_| !sums.is_empty());
         self.shop().tell(open, steps, last).await
     }
-}
-
-/// The columns that a change writes: all but the key and when the row was made.
-fn changing(columns: Columns, key: usize) -> impl Iterator<Item = (&'static str, String)> {
-    let names = columns.iter().skip(key).map(|(name, _)| *name);
-    names.filter(|name| *name != "created_ms").map(|name| (name, String::new()))
 }

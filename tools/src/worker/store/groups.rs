@@ -102,7 +102,7 @@ impl Store {
 
     /// How many orders have a conflict that nobody has resolved.
     pub async fn conflicts(&self) -> Result<u64, Fault> {
-        let sql = "SELECT [COUNT(*)] FROM {orders} WHERE conflict IS NOT NULL";
+        let sql = "SELECT [COALESCE(SUM(conflicts), 0)] FROM {voucher_sales}";
         self.number(sql, &[]).await
     }
 

@@ -30,16 +30,51 @@ pub(super) fn entry(event: &Event) -> String {
     format!("{} {id}", which.word())
 }
 
-/// Is the entry the one that the row itself names as its acceptance?
+/// Does the row name this entry by itself? Those that accepted and confirmed it, unless there were
+/// several.
 pub(super) fn is_in_row(event: &Event, order: &Order) -> bool {
-    let is_first = match &order.unmanaged {
-        Some(known) => known.accepted().next() == Some(&event.place.1),
-        None => order.account.row.accepted == Times::Once(event.place.1),
+    let account = &order.account;
+    let named = match (&event.report, &order.unmanaged) {
+        (Report::Accepted { .. }, Some(known)) => {
+            return known.accepted().next() == Some(&event.place.1);
+        }
+        (Report::Accepted { .. }, None) => account.row.accepted,
+        (Report::Confirmed { payment: None, .. }, _) => account.row.confirmed,
+        (Report::Confirmed { payment: Some(paid), .. }, _) => {
+            account.payments.get(&paid.reference).map_or(Times::Never, |it| it.confirmed)
+        }
+        _ => Times::Never,
     };
-    event.place.0 == Which::Orders && is_first
+    named == Times::Once(event.place.1)
 }
 
 impl<'e> ChangeLine<'e> {
+    /// What a row has named by itself, and does so no more, since there was another entry like it.
+    pub fn of_before(key: &'e OrderKey, before: &'e Order, now: &Order) -> Vec<Self> {
+        let (old, new) = (&before.account, &now.account);
+        let line = move |says, units, reference, paid| {
+            let (kept, how) = (None, String::new());
+            move |entry| Self { key, entry, says, units, kept, reference, paid, how }
+        };
+        let left = |which: Which, old, new| match old {
+            Times::Once(id) if old != new => Some(format!("{} {id}", which.word())),
+            _ => None,
+        };
+        let accepted = left(Which::Orders, old.row.accepted, new.row.accepted)
+            .filter(|_| key.is_managed())
+            .map(line("accepted", old.row.asked_least.unwrap_or(old.row.asked), None, None));
+        let units = old.row.confirmed_least.unwrap_or(old.row.sold);
+        let confirmed = left(Which::Confirmed, old.row.confirmed, new.row.confirmed);
+        let confirmed = confirmed.map(line("confirmed", units, None, None));
+        let paid = old.payments.iter().filter_map(move |(reference, payment)| {
+            let is_now = new.payments.get(reference).map_or(Times::Never, |it| it.confirmed);
+            let entry = left(Which::Confirmed, payment.confirmed, is_now)?;
+            let paid = payment.stated.units();
+            Some(line("confirmed", payment.had, Some(&**reference), paid)(entry))
+        });
+        accepted.into_iter().chain(confirmed).chain(paid).collect()
+    }
+
     pub fn of(event: &'e Event) -> Self {
         let (says, units, kept, payment) = match &event.report {
             Report::Accepted { units, .. } => ("accepted", *units, None, None),
@@ -80,11 +115,7 @@ impl<'e> ChangeLine<'e> {
     }
 
     pub fn args(&self, now: i64) -> Vec<Arg<'_>> {
-        vec![
-            Arg::Text(&self.key.voucher),
-            Arg::Text(&self.key.sale),
-            Arg::Text(&self.key.order),
-            Arg::Text(&self.key.user),
+        let rest = [
             Arg::Text(&self.entry),
             Arg::Word(self.says),
             Arg::Int(self.units),
@@ -93,22 +124,19 @@ impl<'e> ChangeLine<'e> {
             Arg::MaybeInt(self.paid),
             Arg::Text(&self.how),
             Arg::Int(now),
-        ]
+        ];
+        self.key.args().into_iter().chain(rest).collect()
     }
 }
 
 pub(super) fn refund_args(line: &RefundLine, now: i64) -> Vec<Arg<'_>> {
     let units = line.last.checked_sub(line.first).and_then(|more| more.checked_add(1));
-    vec![
-        Arg::Text(&line.reference),
-        Arg::Text(&line.key.voucher),
-        Arg::Text(&line.key.sale),
-        Arg::Text(&line.key.order),
-        Arg::Text(&line.key.user),
+    let rest = [
         Arg::Int(line.first),
         Arg::Int(line.last),
         Arg::MaybeInt(units.filter(|_| line.last != i64::MAX)),
         Arg::Word(line.why),
         Arg::Int(now),
-    ]
+    ];
+    [Arg::Text(&line.reference)].into_iter().chain(line.key.args()).chain(rest).collect()
 }

@@ -44,16 +44,8 @@ impl Store {
         let mut accounts = Accounts::default();
         let mut before = BTreeMap::new();
         let keys: Vec<&OrderKey> = keys.iter().copied().collect();
-        for keys in keys.chunks(ROWS_MAX) {
-            let mut select = self.select(ORDER_COLUMNS, "orders", "");
-            let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
-            select.bind_triples("order_id", triples);
-            self.locking(&mut select, ORDER_KEY);
-            for row in open.values(&select, ORDER_COLUMNS).await? {
-                let (key, order) = read_order(row)?;
-                accounts.insert(key, order);
-            }
-        }
+        let locking = |select: &mut Statement<'_>| select.locking(ORDER_KEY);
+        self.read_orders(open, &keys, &mut accounts, locking).await?;
         // Of an order without a row no payment is known.
         let with_rows: Vec<OrderKey> = accounts.orders().map(|(key, _)| key.clone()).collect();
         if with_rows.iter().any(OrderKey::is_managed) {
@@ -71,17 +63,30 @@ impl Store {
         Ok(Locked { accounts, before })
     }
 
+    /// Reads the orders of some ids, which are in order.
+    pub(super) async fn read_orders(
+        &self,
+        open: &mut Open,
+        keys: &[&OrderKey],
+        accounts: &mut Accounts,
+        end: impl Fn(&mut Statement<'_>),
+    ) -> Result<(), Fault> {
+        for keys in keys.chunks(ROWS_MAX) {
+            let mut select = self.select(ORDER_COLUMNS, "orders", "");
+            let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
+            select.bind_triples("order_id", triples);
+            end(&mut select);
+            for row in open.values(&select, ORDER_COLUMNS).await? {
+                let (key, order) = read_order(row)?;
+                accounts.insert(key, order);
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn select<'a>(&self, columns: Columns, table: &str, rest: &str) -> Statement<'a> {
         let sql = format!("SELECT {} FROM {{{table}}} WHERE {rest}", names(columns));
         self.tables().sql(&sql, [])
-    }
-
-    /// Locks the rows of a selection, always in the order of their key, so that two workers rarely
-    /// deadlock. SQLite has only one writer.
-    fn locking(&self, select: &mut Statement<'_>, key: &str) {
-        if self.tables().dialect() != Dialect::Sqlite {
-            select.push(&format!(" ORDER BY {key} FOR UPDATE"));
-        }
     }
 
     /// The references of the payments of some orders.
@@ -130,12 +135,19 @@ impl Store {
         for references in references.chunks(ROWS_MAX) {
             let mut select = self.select(PAYMENT_COLUMNS, "payments", "ref IN ");
             select.bind_list(references.iter().map(|reference| Arg::Text(reference)));
-            self.locking(&mut select, PAYMENT_KEY);
+            select.locking(PAYMENT_KEY);
             for row in open.values(&select, PAYMENT_COLUMNS).await? {
                 payments.push(read_payment(row)?);
             }
         }
         Ok(payments)
+    }
+}
+
+impl After<'_> {
+    /// Is there anything to write of its row?
+    pub fn is_changed(&self) -> bool {
+        self.before.is_none_or(|before| before.order != *self.order)
     }
 }
 

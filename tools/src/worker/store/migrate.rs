@@ -11,7 +11,6 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor};
 
-#[cfg(feature = "databases")]
 use super::database::probes;
 use super::fault::Fault;
 use super::open::Place;
@@ -114,6 +113,10 @@ macro_rules! make {
                     $connection.execute(&*statement).await?;
                 }
             }
+        }
+        // Tables with these names may have been there, and be another program's.
+        for probe in probes($tables) {
+            $connection.execute(&*probe).await?;
         }
     }};
 }

@@ -77,6 +77,13 @@ type Joined<'t> = (
     u64,
 );
 
+impl OrderKey {
+    /// The columns of the key.
+    pub fn args(&self) -> [Arg<'_>; 4] {
+        [&self.voucher, &self.sale, &self.order, &self.user].map(|text| Arg::Text(text))
+    }
+}
+
 /// A row with the texts of its columns.
 pub struct OrderRow<'o> {
     key: &'o OrderKey,
@@ -153,11 +160,7 @@ impl<'o> OrderRow<'o> {
     pub fn args(&self, now_ms: i64) -> Vec<Arg<'_>> {
         let order = self.order;
         let created = if order.created_ms > 0 { order.created_ms } else { now_ms };
-        vec![
-            Arg::Text(&self.key.voucher),
-            Arg::Text(&self.key.sale),
-            Arg::Text(&self.key.order),
-            Arg::Text(&self.key.user),
+        let rest = [
             Arg::Int(self.view.units),
             Arg::Word(self.view.state.map_or(UNKNOWN, State::word)),
             Arg::MaybeInt(order.deadline_ms),
@@ -167,7 +170,8 @@ impl<'o> OrderRow<'o> {
             Arg::MaybeText(self.ruling.as_deref()),
             Arg::Int(created),
             Arg::Int(now_ms),
-        ]
+        ];
+        self.key.args().into_iter().chain(rest).collect()
     }
 }
 
@@ -202,7 +206,7 @@ pub fn read_order(row: Vec<Value>) -> sqlx::Result<(OrderKey, Order)> {
     values.text()?;
     let deadline_ms = values.maybe_number()?;
     values.maybe_text()?;
-    values.maybe_text()?;
+    let has_conflict = values.maybe_text()?.is_some();
     let joined = values.text()?;
     let joined: Joined<'_> = serde_json::from_str(&joined).map_err(|_| odd("a join"))?;
     let ((asked, sold), bounds, entries, (flags, reason), (phase, units), rulings) = joined;
@@ -212,7 +216,7 @@ pub fn read_order(row: Vec<Value>) -> sqlx::Result<(OrderKey, Order)> {
     let shop = Shop { phase: shop_phase(&phase)?, units };
     let ruling = values.maybe_text()?.map(|text| ruling_of(&text)).transpose()?;
     let created_ms = values.number()?;
-    let mut order = Order { reason, deadline_ms, created_ms, ..Order::default() };
+    let mut order = Order { reason, deadline_ms, created_ms, has_conflict, ..Order::default() };
     order.account.shop = shop;
     (order.account.rulings, order.account.ruling) = (rulings, ruling);
     if key.is_managed() {
@@ -320,12 +324,7 @@ impl<'p> PaymentRow<'p> {
         ];
         let flags = flags.into_iter().filter(|(is_so, _)| *is_so).map(|(_, flag)| flag).sum();
         let [released, elsewhere, ruled_elsewhere, lines] = &self.units;
-        vec![
-            Arg::Text(self.reference),
-            Arg::Text(&self.key.voucher),
-            Arg::Text(&self.key.sale),
-            Arg::Text(&self.key.order),
-            Arg::Text(&self.key.user),
+        let rest = [
             Arg::MaybeInt(it.units()),
             Arg::Text(&self.confirmed),
             Arg::Int(flags),
@@ -336,7 +335,8 @@ impl<'p> PaymentRow<'p> {
             Arg::Text(ruled_elsewhere),
             Arg::Text(lines),
             Arg::Int(now_ms),
-        ]
+        ];
+        [Arg::Text(self.reference)].into_iter().chain(self.key.args()).chain(rest).collect()
     }
 }
 

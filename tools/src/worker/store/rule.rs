@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use super::apply::Writes;
 use super::database::{ANSWER_WAIT, Store, silent};
 use super::orders::{ORDER_COLUMNS, PAYMENT_COLUMNS, read_order, read_payment, ruling_text};
+use super::transaction::Open;
 use super::{Fault, now_ms};
 use crate::accounts::{Accounts, RefundLine};
 use crate::order_events::OrderKey;
@@ -87,15 +88,7 @@ impl Store {
         let others: BTreeSet<&OrderKey> =
             others.filter(|key| ledger.accounts.get(key).is_none()).collect();
         let others: Vec<&OrderKey> = others.into_iter().collect();
-        for keys in others.chunks(ROWS_MAX) {
-            let mut select = self.select(ORDER_COLUMNS, "orders", "");
-            let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
-            select.bind_triples("order_id", triples);
-            for row in open.values(&select, ORDER_COLUMNS).await? {
-                let (key, order) = read_order(row)?;
-                ledger.accounts.insert(key, order);
-            }
-        }
+        self.read_orders(&mut open, &others, &mut ledger.accounts, |_| ()).await?;
         for (key, reference, payment) in payments {
             ledger.accounts.insert_payment(key, reference, payment);
         }
@@ -219,21 +212,26 @@ impl Store {
         }
         self.write(&mut open, &locked.after(&keys), &writes).await?;
         for (key, number, ruling) in &notes {
-            let args = vec![
-                Arg::Text(&key.voucher),
-                Arg::Text(&key.sale),
-                Arg::Text(&key.order),
-                Arg::Text(&key.user),
-                Arg::Int(i64::try_from(*number).unwrap_or(i64::MAX)),
-                Arg::Text(ruled_by),
-                Arg::Text(ruling),
-                Arg::Int(now_ms()),
-            ];
-            open.execute(&self.tables().insert_into("rulings", RULING_COLUMNS, [args])).await?;
+            let number = i64::try_from(*number).unwrap_or(i64::MAX);
+            self.note_ruling(&mut open, key, number, ruled_by, ruling).await?;
         }
         open.commit().await?;
         self.note_steps(&writes.steps);
         Ok(Ok(Ruled { lines: writes.refunds }))
+    }
+
+    async fn note_ruling(
+        &self,
+        open: &mut Open,
+        key: &OrderKey,
+        number: i64,
+        ruled_by: &str,
+        ruling: &str,
+    ) -> Result<(), Fault> {
+        let rest = [Arg::Int(number), Arg::Text(ruled_by), Arg::Text(ruling), Arg::Int(now_ms())];
+        let args = key.args().into_iter().chain(rest).collect();
+        open.execute(&self.tables().insert_into("rulings", RULING_COLUMNS, [args])).await?;
+        Ok(())
     }
 
     /// Acknowledges that so many units of a payment were refunded beyond what was due.
@@ -272,17 +270,9 @@ impl Store {
             return Ok(false);
         }
         let ruling = format!("the shard is kept with {units} units");
-        let args = vec![
-            Arg::Text(voucher),
-            Arg::Text(sale),
-            Arg::Text(""),
-            Arg::Text(""),
-            Arg::Int(now_ms()),
-            Arg::Text(ruled_by),
-            Arg::Text(&ruling),
-            Arg::Int(now_ms()),
-        ];
-        open.execute(&self.tables().insert_into("rulings", RULING_COLUMNS, [args])).await?;
+        let [voucher, sale, order, user] = [voucher, sale, "", ""].map(str::to_owned);
+        let key = OrderKey { voucher, sale, order, user };
+        self.note_ruling(&mut open, &key, now_ms(), ruled_by, &ruling).await?;
         open.commit().await?;
         Ok(true)
     }

@@ -94,20 +94,20 @@ fn pending_entries_are_read() {
 fn entries_keep_fields_of_one_name() {
     let text = "*1 *2 s *2 *2 1-1 *4 a 1 a 2 *2 2-1 *2 a 2";
     let read = reply(text);
-    let read = streams(&read).unwrap();
+    let read = streams(read).unwrap();
     let pair = |value: &str| (b"a".to_vec(), value.as_bytes().to_vec());
     let first = StreamEntry { id: id(1), fields: vec![pair("1"), pair("2")] };
     let second = StreamEntry { id: id(2), fields: vec![pair("2")] };
-    assert_eq!(read, [(&b"s"[..], vec![first, second.clone()])]);
-    assert!(streams(&Value::Nil).unwrap().is_empty());
+    assert_eq!(read, [(b"s".to_vec(), vec![first, second.clone()])]);
+    assert!(streams(Value::Nil).unwrap().is_empty());
     for (part, other) in
         [("*2 2-1 *2 a 2", "*2 2-1 nils"), ("*4 a 1 a 2", "*3 a 1 a"), ("1-1", "x")]
     {
-        assert!(streams(&reply(&text.replace(part, other))).is_err(), "{part}");
+        assert!(streams(reply(&text.replace(part, other))).is_err(), "{part}");
     }
-    let found = taken(&reply("*3 0-0 *1 *2 2-1 *2 a 2 *1 3-1")).unwrap();
+    let found = taken(reply("*3 0-0 *1 *2 2-1 *2 a 2 *1 3-1")).unwrap();
     let claimed = Claimed { entries: vec![second], deleted: vec![id(3)], ..Claimed::default() };
     assert_eq!(found, (claimed, None));
-    assert_eq!(taken(&reply("*3 9-1 *0 *0")).unwrap().1, Some(id(9)));
-    assert!(taken(&reply("*2 0-0 *0")).is_err());
+    assert_eq!(taken(reply("*3 9-1 *0 *0")).unwrap().1, Some(id(9)));
+    assert!(taken(reply("*2 0-0 *0")).is_err());
 }
