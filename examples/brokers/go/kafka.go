@@ -32,13 +32,13 @@ func (k *kafkaBroker) ready(ctx context.Context) error {
 	return k.client.Ping(ctx)
 }
 
-func (k *kafkaBroker) send(ctx context.Context, batch []entry) []bool {
-	confirmed := make([]bool, len(batch))
+func (k *kafkaBroker) send(ctx context.Context, batch []entry) {
 	records := make([]*kgo.Record, len(batch))
 	for at, entry := range batch {
 		headers := []kgo.RecordHeader{{Key: "entry", Value: []byte(entry.id)}}
-		records[at] = &kgo.Record{Topic: entry.stream, Key: []byte(entry.order),
-			Value: []byte(entry.json), Headers: headers}
+		order, _ := entry.fields["id"].(string)
+		records[at] = &kgo.Record{Topic: entry.stream, Key: []byte(order), Value: entry.json(),
+			Headers: headers}
 	}
 	results := k.client.ProduceSync(ctx, records...)
 	failed := map[*kgo.Record]bool{} // the results come in any order
@@ -49,8 +49,7 @@ func (k *kafkaBroker) send(ctx context.Context, batch []entry) []bool {
 		}
 	}
 	for at, record := range records {
-		confirmed[at] = !failed[record]
+		batch[at].confirmed = !failed[record]
 	}
 	k.there = len(batch) > 0 && len(failed) == 0
-	return confirmed
 }

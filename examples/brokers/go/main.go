@@ -12,34 +12,73 @@ import (
 )
 
 type broker interface {
-	ready(context.Context) error          // connects, if it has to
-	send(context.Context, []entry) []bool // which of them the broker has confirmed
+	ready(context.Context) error   // connects, if it has to
+	send(context.Context, []entry) // and marks those that the broker has confirmed
 }
 
 var brokers = map[string]func(string) broker{"rabbitmq": rabbitmq, "kafka": kafka}
 
-var acknowledged = make(chan error, 1) // how the batch before fared
+// How many batches may wait to be sent. While the broker is away no more are read.
+const ahead = 3
 
-// Sends a batch. Meanwhile the one before is acknowledged and the next one is read, which stays
-// pending if this fails.
-func step(ctx context.Context, r *redis.Client, to broker, batch []entry) ([]entry, error) {
-	if err := to.ready(ctx); err != nil {
-		return nil, err // while the broker is away nothing is read
+// Reads batches until it is done.
+func read(ctx context.Context, r *redis.Client, to chan<- []entry) {
+	for ctx.Err() == nil {
+		batch, err := unread(ctx, r)
+		if err != nil {
+			log.Print(err) // the server is down, or a group is missing
+			time.Sleep(time.Second)
+			createGroups(ctx, r)
+		} else if len(batch) > 0 {
+			to <- batch
+		}
 	}
-	var next []entry
-	read := make(chan error)
-	go func() {
-		var err error
-		next, err = unread(ctx, r)
-		read <- err
-	}()
-	confirmed := to.send(ctx, batch)
-	failed := <-acknowledged
-	go func() { acknowledged <- acknowledge(ctx, r, batch, confirmed) }()
-	if err := <-read; err != nil {
-		return nil, err
+	close(to)
+}
+
+// Sends each batch as soon as the broker is there.
+func send(ctx context.Context, by broker, from <-chan []entry, to chan<- []entry) {
+	for batch := range from {
+		for err := by.ready(ctx); err != nil; err = by.ready(ctx) {
+			log.Print(err)
+			time.Sleep(time.Second)
+		}
+		by.send(ctx, batch)
+		to <- batch
 	}
-	return next, failed
+	close(to)
+}
+
+// One batch is read, another is sent, and a third is acknowledged, all at once. The caller does
+// the last.
+func bridge(ctx context.Context, r *redis.Client, to broker) <-chan []entry {
+	batches, sent := make(chan []entry, ahead), make(chan []entry, ahead)
+	go read(ctx, r, batches)
+	go send(ctx, to, batches, sent)
+	return sent
+}
+
+func acknowledge(ctx context.Context, r *redis.Client, batch []entry) error {
+	ids := map[string][]string{}
+	for _, entry := range batch {
+		if entry.confirmed {
+			ids[entry.stream] = append(ids[entry.stream], entry.id)
+		} else {
+			log.Printf("%s of %s stays pending: it is not confirmed", entry.id, entry.stream)
+		}
+	}
+	for stream, confirmed := range ids {
+		if err := r.XAck(ctx, stream, group, confirmed...).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func createGroups(ctx context.Context, r *redis.Client) {
+	for _, stream := range streams {
+		r.XGroupCreateMkStream(ctx, stream, group, "0")
+	}
 }
 
 func main() {
@@ -47,13 +86,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, to, ctx := redis.NewClient(options), brokers[os.Args[1]](os.Args[2]), context.Background()
-	acknowledged <- nil
-	for batch := []entry(nil); ; {
-		if batch, err = step(ctx, r, to, batch); err != nil {
-			log.Print(err) // a server is down, or a group is missing
-			time.Sleep(time.Second)
-			createGroups(ctx, r)
+	r, ctx := redis.NewClient(options), context.Background()
+	for batch := range bridge(ctx, r, brokers[os.Args[1]](os.Args[2])) {
+		if err := acknowledge(ctx, r, batch); err != nil {
+			log.Print(err) // they are sent again
 		}
 	}
 }

@@ -39,22 +39,21 @@ func (r *rabbit) ready(context.Context) error {
 	return r.channel.Confirm(false)
 }
 
-func (r *rabbit) send(ctx context.Context, batch []entry) []bool {
+func (r *rabbit) send(ctx context.Context, batch []entry) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	confirms := make([]*amqp.DeferredConfirmation, len(batch))
-	confirmed := make([]bool, len(batch))
 	for at, entry := range batch {
 		confirms[at], _ = r.channel.PublishWithDeferredConfirmWithContext(ctx, "", entry.stream,
 			true, false, amqp.Publishing{MessageId: entry.id, DeliveryMode: amqp.Persistent,
-				ContentType: "application/json", Body: []byte(entry.json)})
+				ContentType: "application/json", Body: entry.json()})
 	}
 	failed := false
 	for at, confirm := range confirms {
 		if confirm != nil {
-			confirmed[at], _ = confirm.WaitContext(ctx)
+			batch[at].confirmed, _ = confirm.WaitContext(ctx)
 		}
-		failed = failed || !confirmed[at]
+		failed = failed || !batch[at].confirmed
 	}
 	for len(r.returns) > 0 {
 		returned, open := <-r.returns
@@ -63,7 +62,7 @@ func (r *rabbit) send(ctx context.Context, batch []entry) []bool {
 		}
 		for at, entry := range batch {
 			if entry.stream == returned.RoutingKey && entry.id == returned.MessageId {
-				confirmed[at] = false
+				batch[at].confirmed = false
 				log.Printf("no queue takes %s: %s", returned.RoutingKey, returned.ReplyText)
 			}
 		}
@@ -71,5 +70,4 @@ func (r *rabbit) send(ctx context.Context, batch []entry) []bool {
 	if failed { // a new connection, where a late confirm is of nobody
 		r.connection.CloseDeadline(time.Now().Add(time.Second))
 	}
-	return confirmed
 }

@@ -25,7 +25,16 @@ var streams = []string{"stream.orders", "stream.orders.confirmed", "stream.order
 var me = fmt.Sprintf("bridge-%d-%x", os.Getpid(), rand.Int63())
 var cursor, claimed = map[string]string{}, map[string]time.Time{}
 
-type entry struct{ stream, id, order, json string }
+type entry struct {
+	stream, id string
+	fields     map[string]any
+	confirmed  bool
+}
+
+func (e entry) json() []byte {
+	text, _ := json.Marshal(e.fields)
+	return text
+}
 
 // Adds what JSON can hold. An entry with a value that is not UTF-8 stays pending.
 func add(batch []entry, stream string, messages []redis.XMessage) []entry {
@@ -37,9 +46,7 @@ next:
 				continue next
 			}
 		}
-		fields, _ := json.Marshal(message.Values)
-		order, _ := message.Values["id"].(string)
-		batch = append(batch, entry{stream, message.ID, order, string(fields)})
+		batch = append(batch, entry{stream: stream, id: message.ID, fields: message.Values})
 	}
 	return batch
 }
@@ -74,27 +81,4 @@ func unread(ctx context.Context, r *redis.Client) ([]entry, error) {
 		batch = add(batch, of.Stream, of.Messages)
 	}
 	return batch, nil
-}
-
-func acknowledge(ctx context.Context, r *redis.Client, batch []entry, confirmed []bool) error {
-	ids := map[string][]string{}
-	for at, entry := range batch {
-		if confirmed[at] {
-			ids[entry.stream] = append(ids[entry.stream], entry.id)
-		} else {
-			log.Printf("%s of %s stays pending: it is not confirmed", entry.id, entry.stream)
-		}
-	}
-	for stream, confirmed := range ids {
-		if err := r.XAck(ctx, stream, group, confirmed...).Err(); err != nil {
-			return err // they are sent again
-		}
-	}
-	return nil
-}
-
-func createGroups(ctx context.Context, r *redis.Client) {
-	for _, stream := range streams {
-		r.XGroupCreateMkStream(ctx, stream, group, "0")
-	}
 }

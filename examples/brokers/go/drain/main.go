@@ -1,8 +1,10 @@
 // Takes what is in lines or topics of the three streams, and prints a line for each message:
-// stream, voucher, sale and order id, by which a consumer tells repeats apart. Declares the queues.
+// stream, voucher, sale and order id, by which a consumer tells repeats apart. Declares the queues,
+// of the type that QUEUES names.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,7 +36,8 @@ func rabbitmq(url string) {
 	channel, err := connection.Channel()
 	check(err)
 	for _, stream := range streams {
-		_, err := channel.QueueDeclare(stream, true, false, false, false, nil)
+		kind := amqp.Table{"x-queue-type": cmp.Or(os.Getenv("QUEUES"), "classic")}
+		_, err := channel.QueueDeclare(stream, true, false, false, false, kind)
 		check(err)
 		for {
 			message, there, err := channel.Get(stream, false)
