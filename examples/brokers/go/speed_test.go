@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-const orders, rounds, size = 40_000, 20, 500
+const orders, rounds, size = 20_000, 20, 500
 
 func check(t *testing.T, batch []entry) {
 	for _, entry := range batch {

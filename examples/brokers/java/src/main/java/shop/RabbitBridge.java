@@ -13,40 +13,37 @@ import org.springframework.amqp.rabbit.connection.CorrelationData;
 import org.springframework.amqp.rabbit.core.RabbitTemplate;
 
 /** Sends entries to RabbitMQ; acknowledges what it confirms and a queue takes: docs/brokers.md */
-public final class RabbitBridge {
-    public static void main(String[] args) throws Exception {
+public final class RabbitBridge extends Bridge {
+    final RabbitTemplate rabbit;
+
+    RabbitBridge(String address) {
         // spring.rabbitmq.publisher-confirm-type: correlated, publisher-returns: true,
         // template.mandatory: true
-        CachingConnectionFactory factory = new CachingConnectionFactory(URI.create(args[0]));
+        CachingConnectionFactory factory = new CachingConnectionFactory(URI.create(address));
         factory.setPublisherConfirmType(ConfirmType.CORRELATED);
         factory.setPublisherReturns(true);
-        RabbitTemplate rabbit = new RabbitTemplate(factory);
+        rabbit = new RabbitTemplate(factory);
         rabbit.setMandatory(true);
-        Streams streams = new Streams(System.getenv("REDIS_URL"));
-        while (true) {
-            try {
-                // While the broker is away nothing is read.
-                rabbit.execute(channel -> channel.isOpen());
-                send(rabbit, streams, streams.next());
-            } catch (Exception error) {
-                System.err.println(error);
-                Thread.sleep(1_000);
-                streams.createGroups();
-            }
-        }
     }
 
-    private static void send(RabbitTemplate rabbit, Streams streams, List<Streams.Entry> batch)
-            throws Exception {
+    public static void main(String[] args) throws Exception {
+        RabbitBridge bridge = new RabbitBridge(args[0]);
+        bridge.start();
+        while (true) bridge.forward();
+    }
+
+    @Override void connect() { rabbit.execute(channel -> channel.isOpen()); }
+
+    @Override List<Entry> send(List<Entry> batch) throws Exception {
         List<CorrelationData> confirms = new ArrayList<>();
-        for (Streams.Entry entry : batch) {
+        for (Entry entry : batch) {
             CorrelationData confirm = new CorrelationData(entry.stream + " " + entry.id);
-            rabbit.send("", entry.stream, MessageBuilder.withBody(entry.json.getBytes("UTF-8"))
+            rabbit.send("", entry.stream, MessageBuilder.withBody(entry.json())
                     .setContentType("application/json").setMessageId(entry.id)
                     .setDeliveryMode(MessageDeliveryMode.PERSISTENT).build(), confirm);
             confirms.add(confirm);
         }
-        List<Streams.Entry> confirmed = new ArrayList<>();
+        List<Entry> confirmed = new ArrayList<>();
         long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
         for (int at = 0; at < batch.size(); at++) {
             CorrelationData confirm = confirms.get(at);
@@ -64,6 +61,6 @@ public final class RabbitBridge {
                 System.err.println(confirm.getId() + " stays pending: " + confirm.getReturned());
             }
         }
-        streams.acknowledge(confirmed);
+        return confirmed;
     }
 }

@@ -1,21 +1,22 @@
 package shop;
 
+import static io.lettuce.core.codec.StringCodec.UTF8;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.lettuce.core.Consumer;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.StreamMessage;
 import io.lettuce.core.XGroupCreateArgs.Builder;
 import io.lettuce.core.XReadArgs;
 import io.lettuce.core.XReadArgs.StreamOffset;
+import io.lettuce.core.api.async.RedisAsyncCommands;
 import io.lettuce.core.api.sync.RedisCommands;
-import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.output.NestedMultiOutput;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.ProtocolKeyword;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -30,38 +31,35 @@ final class Streams {
     private static final String[] NAMES =
             {"stream.orders", "stream.orders.confirmed", "stream.orders.released"};
     private static final String GROUP = "broker";
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static final StringCodec UTF8 = StringCodec.UTF8;
+    @SuppressWarnings("unchecked") private static final StreamOffset<String>[] UNREAD =
+            Arrays.stream(NAMES).map(StreamOffset::lastConsumed).toArray(StreamOffset[]::new);
 
     private enum Command implements ProtocolKeyword {
         XAUTOCLAIM;
         @Override public byte[] getBytes() { return name().getBytes(US_ASCII); }
     }
-    static final class Entry {
-        final String stream, id, order, json;
-        Entry(String stream, String id, Map<String, String> fields) throws Exception {
-            this.stream = stream;
-            this.id = id;
-            order = fields.get("id");
-            json = JSON.writeValueAsString(fields);
-        }
-    }
     private final String me = "bridge-" + UUID.randomUUID();
     private final Map<String, String> cursors = new HashMap<>();
+    private final Map<String, Long> rest = new HashMap<>(); // until then; XAUTOCLAIM costs
     private final RedisCommands<String, String> redis;
-    Streams(String url) { redis = RedisClient.create(url).connect().sync(); }
+    private final RedisAsyncCommands<String, String> acks; // which wait for no reader
+    Streams(String url) {
+        RedisClient client = RedisClient.create(url);
+        redis = client.connect().sync();
+        acks = client.connect().async();
+    }
 
     /** What nobody has acknowledged for long, and new entries. Waits a second for them. */
-    List<Entry> next() throws Exception {
+    List<Entry> next() {
         List<Entry> entries = new ArrayList<>();
-        List<StreamOffset<String>> unread = new ArrayList<>();
         for (String stream : NAMES) {
-            unread.add(StreamOffset.lastConsumed(stream));
+            if (System.currentTimeMillis() < rest.getOrDefault(stream, 0L)) continue;
             // Cursor, entries, ids of trimmed ones: Lettuce's own xautoclaim() drops these.
             List<Object> reply = redis.dispatch(Command.XAUTOCLAIM, new NestedMultiOutput<>(UTF8),
                     new CommandArgs<>(UTF8).addKey(stream).add(GROUP).add(me).add(TAKE_OVER_MS)
                             .add(cursors.getOrDefault(stream, "0-0")).add("COUNT").add(100));
             cursors.put(stream, (String) reply.get(0));
+            if (reply.get(0).equals("0-0")) rest.put(stream, System.currentTimeMillis() + 1_000);
             for (Object item : (List<?>) reply.get(1)) {
                 List<?> entry = (List<?>) item;
                 Map<String, String> fields = new LinkedHashMap<>();
@@ -72,10 +70,8 @@ final class Streams {
             }
             for (Object id : (List<?>) reply.get(2)) System.err.println("LOST " + id);
         }
-        @SuppressWarnings("unchecked")
-        StreamOffset<String>[] offsets = unread.toArray(new StreamOffset[0]);
         for (StreamMessage<String, String> message : redis.xreadgroup(Consumer.from(GROUP, me),
-                XReadArgs.Builder.block(Duration.ofSeconds(1)).count(500), offsets)) {
+                XReadArgs.Builder.block(Duration.ofSeconds(1)).count(500), UNREAD)) {
             entries.add(new Entry(message.getStream(), message.getId(), message.getBody()));
         }
         return entries;
@@ -85,7 +81,11 @@ final class Streams {
         for (String stream : NAMES) {
             String[] ids = confirmed.stream().filter(entry -> entry.stream.equals(stream))
                     .map(entry -> entry.id).toArray(String[]::new);
-            if (ids.length > 0) redis.xack(stream, GROUP, ids);
+            if (ids.length > 0) {
+                acks.xack(stream, GROUP, ids).whenComplete((count, error) -> {
+                    if (error != null) System.err.println(error); // they are sent again
+                });
+            }
         }
     }
 
