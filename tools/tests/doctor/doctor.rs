@@ -15,7 +15,7 @@ pub fn corpus() -> PathBuf {
 pub fn script(name: &str) -> PathBuf {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = match name {
-        "seckill" => tools.join("src/rush"),
+        "seckill" => tools.join("benches/side_by_side/scripts"),
         "unlock" => tools.join("../tests/it"),
         _ => corpus(),
     };
