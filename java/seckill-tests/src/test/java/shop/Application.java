@@ -37,7 +37,8 @@ public class Application {
                 "spring.application.name=rows", "spring.threads.virtual.enabled=true",
                 "seckill.listener.poll=20ms", "seckill.listener.retry-first=50ms",
                 "seckill.listener.retry-most=200ms",
-                "seckill.retry-for=60s", // A busy machine takes long to connect.
+                // A busy machine takes long to connect.
+                "seckill.command-timeout=20s", "seckill.retry-for=60s",
                 NO_REDISSON));
         if (server != null) {
             all.add("spring.data.redis.url=" + server.uri());

@@ -24,7 +24,6 @@ class RestartTest {
     private ConfigurableApplicationContext run() {
         return Application.run(
                 Application.class, server, "seckill.retry-for=100ms",
-                "seckill.command-timeout=60s", // A busy machine takes long to connect.
                 "seckill.lock.session=false", "seckill.lock.lease=1h");
     }
 

@@ -52,8 +52,7 @@ class SecuredServerTest {
                 "spring.data.redis.username=application", "spring.data.redis.password=change-me-12",
                 "spring.data.redis.client-name=" + NAME,
                 "spring.data.redis.database=" + DATABASE,
-                "seckill.listener.claim-after=1s",
-                "seckill.command-timeout=20s")); // A busy machine takes long to connect by TLS.
+                "seckill.listener.claim-after=1s"));
         Set<String> failed = ConcurrentHashMap.newKeySet();
         Application.work = event -> {
             if (failed.add(event.idempotencyKey())) {
