@@ -102,6 +102,8 @@ errors! {
     Arriving "INCOMPLETE" "the keys of this sale came one by one, and its book is still read";
     /// The book, or a key beside it, holds something that no command of the module writes.
     Garbled "ERR" "the records of this voucher can't be read, see SECKILL.AUDIT";
+    /// A bug of the module: a plan writes a key that is not open.
+    Closed "ERR" "a bug of the module: a key was closed before its write, nothing was changed";
     /// One of the keys is of another type.
     WrongType "WRONGTYPE" "Operation against a key holding the wrong kind of value";
     /// The stock key holds a string that is not an integer.

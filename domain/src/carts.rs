@@ -38,8 +38,8 @@ impl Part {
 pub enum Cart<N> {
     /// Nothing is to be written, and no article is accepted.
     Refused(Few<Part, ARTICLES_MAX>),
-    /// The order is in every book: its answers again, each with the plan of a repeat.
-    Repeated(Vec<(Answer, Plan<N>)>),
+    /// The order is in every book: each article is to be tried alone, which answers it again.
+    Repeated,
     /// Every article is accepted: all of this is to be written, or nothing.
     Made(Vec<Take<N>>),
     /// These orders of these articles are to be expired first, as far as possible; then the whole
@@ -56,7 +56,7 @@ pub struct Deciding<N> {
     expired: bool,
     parts: Few<Part, ARTICLES_MAX>,
     held: usize,
-    repeats: Vec<(Answer, Plan<N>)>,
+    repeats: usize,
     /// Of the articles before the first that is refused.
     takes: Vec<Take<N>>,
     due: Vec<(usize, Vec<N>)>,
@@ -64,8 +64,8 @@ pub struct Deciding<N> {
 
 impl<N: Clone + Eq> Deciding<N> {
     pub fn new(expired: bool) -> Self {
-        let (repeats, takes, due) = (Vec::new(), Vec::new(), Vec::new());
-        Self { expired, parts: Few::default(), held: 0, repeats, takes, due }
+        let (takes, due) = (Vec::new(), Vec::new());
+        Self { expired, parts: Few::default(), held: 0, repeats: 0, takes, due }
     }
 
     /// The next article, which is decided as a try alone. Its error is that of the cart.
@@ -77,8 +77,8 @@ impl<N: Clone + Eq> Deciding<N> {
         let rules = managed(facts)?;
         let part = match tries::managed(facts, &rules, order, Wish::PLAIN, self.expired)? {
             Decision::Answer(answer) => Part::Tried(answer),
-            Decision::Do(answer, plan) if answer.is_repeat => {
-                self.repeats.push((answer, plan));
+            Decision::Do(answer, _) if answer.is_repeat => {
+                self.repeats = self.repeats.saturating_add(1);
                 Part::Tried(answer)
             }
             Decision::Do(_, Plan::Take(take)) => {
@@ -107,9 +107,9 @@ impl<N: Clone + Eq> Deciding<N> {
     /// by a try: it is never completed.
     pub fn end(self) -> Result<Cart<N>, Refusal> {
         let articles = self.parts.len();
-        if !self.repeats.is_empty() {
-            let is_whole = self.repeats.len() == articles;
-            return if is_whole { Ok(Cart::Repeated(self.repeats)) } else { Err(Refusal::OrderId) };
+        if self.repeats > 0 {
+            let is_whole = self.repeats == articles;
+            return if is_whole { Ok(Cart::Repeated) } else { Err(Refusal::OrderId) };
         }
         if self.held > 0 && self.held < articles {
             return Err(Refusal::MixedHolds);

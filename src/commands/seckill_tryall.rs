@@ -1,9 +1,8 @@
 //! `SECKILL.TRYALL voucher units [voucher units ...] user orderid`: sells all articles of a cart to
 //! a user, or none.
 
-use super::decided::apply;
 use super::seckill_try::{GENERATE, TRIED};
-use super::tried::{counted, expire};
+use super::tried::{counted, expire, try_once};
 use super::{Answering, Command, ORDER_ID, UNITS, USER};
 use crate::args::{Articles, arguments, check_storable};
 use crate::error::CommandError;
@@ -18,8 +17,9 @@ use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::{OrderId, User};
 use domain::carts::{ARTICLES_MAX, Cart, Deciding, Part};
 use domain::plan::Order;
-use domain::rules::Millis;
-use domain::sale::Outcome;
+use domain::rules::{Meant, Millis};
+use domain::sale::{Outcome, Units};
+use domain::tries::Wish;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.tryall",
@@ -140,6 +140,17 @@ impl<'a> Asked<'a> {
         self.carry_out(memory, decided, sales)
     }
 
+    /// Answers an article again, which may release it.
+    fn repeat(
+        &self,
+        memory: &Memory,
+        (opening, units): &'a (Opening<'a>, Units),
+    ) -> Result<i64, CommandError> {
+        let order = Order { user: self.user.clone(), id: self.id.clone(), units: *units };
+        let outcome = try_once(memory, &self.sale(opening), Meant::Any, &order, Wish::PLAIN)?;
+        Ok(outcome.code())
+    }
+
     fn carry_out(
         &self,
         memory: &Memory,
@@ -151,11 +162,10 @@ impl<'a> Asked<'a> {
                 metrics::CARTS_REFUSED.count();
                 Ok(Reply::codes(parts.iter().map(code)))
             }
-            Cart::Repeated(repeats) => {
-                for ((opening, _), (_, plan)) in self.articles.iter().zip(&repeats) {
-                    apply(memory, &self.sale(opening), plan)?;
-                }
-                Ok(Reply::codes(repeats.into_iter().map(|(answer, _)| counted(answer).code())))
+            Cart::Repeated => {
+                let codes: Result<Vec<_>, _> =
+                    self.articles.iter().map(|it| self.repeat(memory, it)).collect();
+                Ok(Reply::codes(codes?.into_iter()))
             }
             Cart::Made(takes) => {
                 take_cart(&sales, &takes)?;

@@ -68,8 +68,24 @@ impl<'a> Sale<'a> {
         }
     }
 
+    /// Refuses half of a plan. A key that is closed would be passed over in silence, so before the
+    /// first write all that are written must be open: orders, units, holds, the queue.
+    #[inline(always)]
+    fn check_open(&self, [orders, units, holds, queue]: [bool; 4]) -> Result<(), CommandError> {
+        let keys = self.opened();
+        let is_open = (!orders || keys.book.is_writing())
+            && (!units || keys.units.is_writing())
+            && (!holds || keys.holds.is_writing())
+            && (!queue || keys.wait.is_writing());
+        if is_open { Ok(()) } else { Err(CommandError::Closed) }
+    }
+
     fn amend(&self, plan: &Amend<Name<'a>>) -> Result<(), CommandError> {
         let (ctx, order) = (self.ctx, &plan.order);
+        if plan.sale.is_some() {
+            let Amend { entry, units, hold, place, .. } = plan;
+            self.check_open([entry.is_some(), units.is_some(), hold.is_some(), place.is_some()])?;
+        }
         if plan.payment.is_some() {
             let payments = self.managed_keys()?.payments;
             self.opened().payments.open(ctx, payments, Kind::Hash)?;
@@ -170,8 +186,11 @@ impl<'a> Sale<'a> {
     #[inline(always)]
     fn add(&self, to: Stream, fields: &[Str<'_>]) -> Result<Option<Added<'a>>, CommandError> {
         let mut streams = self.more().streams.borrow_mut();
-        let stream = streams.iter_mut().flatten().find(|(stream, _)| *stream == to);
-        stream.map(|(_, stream)| stream.add(fields)).transpose()
+        match streams.iter_mut().flatten().find(|(stream, _)| *stream == to) {
+            Some((_, stream)) => stream.add(fields).map(Some),
+            None if self.stream_key(to)?.is_some() => Err(CommandError::Closed),
+            None => Ok(None),
+        }
     }
 
     /// Writes the rules with another total. Replicated by the server.

@@ -75,10 +75,14 @@ impl<'a> Opened<'a> {
         .ok()
     }
 
+    pub(super) fn is_writing(&self) -> bool {
+        matches!(*self.0.borrow(), Handle::Writing(_))
+    }
+
     /// Asks the server something that can expire the key, and free its value: while it is asked,
     /// the key is closed. What was open for writing is again afterwards.
     pub(super) fn aside<T>(&self, ctx: Ctx<'a>, name: Str<'a>, ask: impl FnOnce() -> T) -> T {
-        let was_writing = self.writing().is_some();
+        let was_writing = self.is_writing();
         self.close();
         let answer = ask();
         if was_writing {

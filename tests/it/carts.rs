@@ -226,6 +226,53 @@ fn overdue_holds_end_before_the_answer() {
     assert_eq!(server.info_number("seckill_orders_expired"), 3);
 }
 
+/// A repeat ends the holds of its own order, each part by itself, and answers 5 as for a try. Users
+/// of other orders are among the buyers, or none: then these keys are gone afterwards.
+#[test]
+fn an_overdue_cart_that_is_repeated_is_released_whole() {
+    for others in [false, true] {
+        for articles in ["a 1", "a 1 b 2", "b 2 a 1 c 1"] {
+            let server = Server::start();
+            for voucher in ["a", "b", "c"] {
+                server.run(&format!("SECKILL.CREATE {voucher} 5 LIMIT 2 HOLD 1"));
+            }
+            let mut commands = vec![];
+            if others {
+                commands.extend(["a", "b"].map(|it| format!("SECKILL.TRY {it} bob {it}1")));
+            }
+            let cart = format!("SECKILL.TRYALL {articles} ann o1");
+            commands.push(cart.clone());
+            if others {
+                commands.push("SECKILL.EXTEND a ann o1 900000".to_owned());
+            }
+            commands.extend(["DEBUG SLEEP 0.03".to_owned(), cart]);
+            let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+            let replies = server.transaction(&commands);
+            let released: Vec<&str> = articles.split(' ').step_by(2).collect();
+            let is_extended = |voucher: &str| others && voucher == "a";
+            let answers = released.iter().map(|it| Value::Int(5 * i64::from(!is_extended(it))));
+            assert_eq!(replies.last(), Some(&Value::Array(answers.collect())), "{replies:?}");
+            for voucher in ["a", "b", "c"] {
+                if released.contains(&voucher) && !is_extended(voucher) {
+                    server.wait_for_state(voucher, "o1", "expired");
+                }
+                if others && voucher != "c" {
+                    server.wait_for_state(voucher, &format!("{voucher}1"), "expired");
+                }
+            }
+            let held = released.iter().filter(|it| is_extended(it)).count();
+            let entries = released.len() - held + if others { 2 } else { 0 };
+            let ended = server.run("XLEN stream.orders.released");
+            assert_eq!(ended, Value::Int(entries as i64), "{articles}");
+            for voucher in ["a", "b", "c"] {
+                let is_held = is_extended(voucher) && released.contains(&voucher);
+                let held = i64::from(is_held);
+                server.assert_book(voucher, [5 - held, held, 0]);
+            }
+        }
+    }
+}
+
 /// One command ends a hundred holds, of all articles together. A refused cart has ended them, too.
 #[test]
 fn a_cart_ends_a_hundred_holds() {

@@ -2,6 +2,7 @@
 //! connections share, with users, order ids, tokens and vouchers of its own.
 
 use crate::load::Sent;
+use crate::world::CARTS;
 use redis::Value;
 
 /// A connection's random commands. Two scripts with one seed and one name are the same as long as
@@ -156,7 +157,7 @@ impl Script {
         }
         let user = format!("u{}-{}", self.me, self.random.u8(0..12));
         let (id, mut line) = (format!("k{}-{}", self.me, self.count), "SECKILL.TRYALL".to_owned());
-        for voucher in ["s", "c"] {
+        for voucher in self.random.choice(CARTS).expect("a cart") {
             let units = self.random.u8(1..4);
             self.remember([voucher, &user, &id, &format!(" UNITS {units}")]);
             line += &format!(" {voucher} {units}");

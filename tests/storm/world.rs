@@ -9,9 +9,11 @@ use redis::{FromRedisValue, Value};
 /// Units of the bare stocks and of the unmanaged vouchers at the start.
 pub const BARE: i64 = 100_000;
 pub const UNMANAGED: i64 = 2_000;
-/// Units of the managed vouchers at the start, and their limits.
-/// Carts are of s and c.
-pub const MANAGED: [(&str, i64, i64); 3] = [("m", 30, 3), ("s", 400, 50), ("c", 300, 40)];
+/// Units of the managed vouchers at the start, and their limits: first those whose orders are held.
+pub const MANAGED: [(&str, i64, i64); 5] =
+    [("m", 30, 3), ("h", 40, 9), ("i", 50, 7), ("s", 400, 50), ("c", 300, 40)];
+/// The vouchers of a cart: of held orders, and of orders that are sold at once.
+pub const CARTS: [[&str; 2]; 2] = [["h", "i"], ["s", "c"]];
 const CODES: usize = 300;
 
 pub fn ask<T: FromRedisValue>(server: &Server, command: &str) -> T {
@@ -20,21 +22,20 @@ pub fn ask<T: FromRedisValue>(server: &Server, command: &str) -> T {
     redis::from_redis_value(reply).unwrap_or_else(|error| panic!("{error}: {shown}"))
 }
 
-/// Creates everything that is on sale. Orders of the voucher m are held for `hold_ms`.
+/// Creates everything that is on sale. Held orders are held for `hold_ms`.
 pub fn make(server: &Server, hold_ms: i64) {
-    let [(m, stock, limit), sold @ ..] = MANAGED;
-    let [s, c] =
-        sold.map(|(it, stock, limit)| format!("SECKILL.CREATE {it} {stock} LIMIT {limit}"));
+    let sales = MANAGED.map(|(it, stock, limit)| {
+        let hold = if CARTS[1].contains(&it) { "" } else { &format!(" HOLD {hold_ms}") };
+        format!("SECKILL.CREATE {it} {stock} LIMIT {limit}{hold}")
+    });
     let codes: Vec<_> = codes().into_iter().collect();
-    for command in [
-        format!("SECKILL.CREATE {m} {stock} LIMIT {limit} HOLD {hold_ms}"),
-        s,
-        c,
+    let others = [
         format!("MSET seckill:stock:u {UNMANAGED} k.stock {UNMANAGED} b.stock {UNMANAGED}"),
         format!("SET bare {BARE}"),
         format!("RPUSH seckill:codes:p {}", codes.join(" ")),
         "XGROUP CREATE stream.orders g $ MKSTREAM".to_owned(),
-    ] {
+    ];
+    for command in sales.into_iter().chain(others) {
         let reply = server.run(&command);
         assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
     }
@@ -47,7 +48,8 @@ pub fn codes() -> BTreeSet<String> {
 /// Waits until no hold is due, and the line is served. Holds of minutes are not waited for.
 pub fn wait_for_holds(server: &Server, hold_ms: i64) {
     server.until("all holds to end", || {
-        let is_held = hold_ms < 1000 && ask::<i64>(server, "EXISTS seckill:hold:m") == 1;
+        let holds = "EXISTS seckill:hold:m seckill:hold:h seckill:hold:i";
+        let is_held = hold_ms < 1000 && ask::<i64>(server, holds) > 0;
         !is_held && !has_idle_units(server)
     });
 }

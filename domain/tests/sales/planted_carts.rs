@@ -7,7 +7,7 @@ use domain::carts::{Cart, Part};
 use domain::facts::Refusal;
 use domain::plan::{Decision, Plan, Take};
 use domain::sale::Outcome;
-use domain::tries::{self, Answer, Wish};
+use domain::tries::{self, Wish};
 use stateright::{Checker, Model};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,11 +115,6 @@ impl Fault {
                     }
                 }
                 Ok(Cart::Made(takes))
-            }
-            (Self::ForgetsRelease, Ok(Cart::Repeated(repeats))) => {
-                let plans = repeats.into_iter().map(|(_, plan)| plan);
-                let again = Answer { outcome: Outcome::Accepted, is_repeat: true };
-                Ok(Cart::Repeated(plans.map(|plan| (again, plan)).collect()))
             }
             (_, decided) => decided,
         }

@@ -71,9 +71,10 @@ pub(crate) fn take_cart<'a>(
 
 /// Takes the steps that can be refused.
 fn begin(parts: &mut [Part<'_, '_, '_>]) -> Result<(), CommandError> {
-    for Part { sale, .. } in &*parts {
+    for Part { sale, take, .. } in &*parts {
         // What can be seen without a write needs no undo.
         buyers::check_kind(sale.ctx, sale.sale_keys()?.buyers)?;
+        sale.check_takes(slice::from_ref(take), false)?;
     }
     for Part { sale, take, is_admitted, .. } in &mut *parts {
         *is_admitted = take.admit.is_some() && sale.admit(slice::from_ref(take))?;

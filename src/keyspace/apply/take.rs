@@ -62,6 +62,7 @@ impl<'a> Sale<'a> {
     ) -> Result<Applied, CommandError> {
         let Some(first) = takes.first() else { return Ok(Applied::All) };
         debug_assert!(takes.iter().all(|it| it.order.units == first.order.units));
+        self.check_takes(takes, waited.is_some())?;
         let text = [self.text_of_take(first, waited, 1)];
         let mut entries = self.entries(first.booked.is_some(), text.first())?;
         let [text] = &text;
@@ -107,6 +108,19 @@ impl<'a> Sale<'a> {
             Some((0, error)) => Err(error),
             Some((count, error)) => Ok(Applied::First(count, error)),
         }
+    }
+
+    /// Refuses half of these: what they write must be open.
+    #[inline(always)]
+    pub(super) fn check_takes(
+        &self,
+        takes: &[Take<Name<'a>>],
+        leaves_line: bool,
+    ) -> Result<(), CommandError> {
+        let Some(booked) = takes.first().and_then(|take| take.booked.as_ref()) else {
+            return Ok(());
+        };
+        self.check_open([true, true, booked.hold().is_some(), leaves_line])
     }
 
     /// Adds the users who are to be buyers: the first write, and a question too. False if the only
@@ -240,7 +254,6 @@ fn set_fields<'p, 'a: 'p>(
     takes: &'p [Take<Name<'a>>],
     field_of: impl Fn(&'p Take<Name<'a>>) -> Option<(Str<'p>, Vec<u8>)>,
 ) -> Option<Effect<'p>> {
-    debug_assert!(hash.writing().is_some(), "a hash that is closed");
     let mut hash = hash.writing()?;
     let mut written = takes.iter().filter_map(|take| {
         let (field, value) = field_of(take)?;
