@@ -64,6 +64,11 @@ fn only_managed_vouchers_have_a_limit() {
     assert_eq!(error, "ERR limit must be 1 to 9223372036854775807");
     server.refused("SECKILL.TRY 7 ann o1 LIMIT 1 LIMIT 1", "ERR");
     server.refused("SECKILL.TRYKEYS seckill:stock:7 b o 7 ann o1 LIMIT 1", "ERR");
+    server.run("SECKILL.CREATE m 9");
+    let error = server.refused("SECKILL.TRYALL m 1 ann o1 LIMIT 1", "ERR");
+    assert_eq!(error, "ERR units must be 1 to 9223372036854775807");
+    // To a batch it is one more user and order id.
+    server.check("> SECKILL.MTRY m ann o1 LIMIT 1\n1) 0\n2) 0");
 }
 
 #[test]

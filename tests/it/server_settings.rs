@@ -29,6 +29,17 @@ fn eviction_is_told_without_config() {
     }
 }
 
+/// What the module looks up when settings change is no command of a client.
+#[test]
+fn settings_put_nothing_else_into_the_slow_log() {
+    let server = Server::start();
+    server.check("> CONFIG SET slowlog-log-slower-than 0\nOK\n> SLOWLOG RESET\nOK");
+    for setting in ["masterauth ''", "seckill.waitlist-max 9", "maxmemory 900mb"] {
+        server.check(&format!("> CONFIG SET {setting}\nOK"));
+    }
+    server.check("> DEBUG SLEEP 0.2\nOK\n> SLOWLOG LEN\n5");
+}
+
 /// Payments of orders that no stream tells of reach nobody.
 #[test]
 fn holds_without_streams_are_warned_of_once() {

@@ -48,7 +48,7 @@ fn composed() -> Vec<String> {
     words.map(|word| word.trim_matches('"').to_owned()).collect()
 }
 
-/// The users that the server of compose.yaml gets, each with its own password: lines of redis.conf.
+/// The users that the server of compose.yaml gets, each with its own password: its file of users.
 fn users_of_compose(folder: &Path) -> Vec<String> {
     // In the place of the image's own: says what it is started with.
     let entrypoint = folder.join("docker-entrypoint.sh");
@@ -63,8 +63,8 @@ fn users_of_compose(folder: &Path) -> Vec<String> {
     let started =
         start.env("REDISCLI_AUTH", "SECKILL_WATCHER_PASSWORD's # own").output().expect("it");
     let said = String::from_utf8_lossy(&started.stdout);
-    let users = folder.join("users.conf");
-    assert!(said.starts_with(&format!("seckill.conf --include {}\n", users.display())), "{said}");
+    let users = folder.join("users.acl");
+    assert!(said.starts_with(&format!("seckill.conf --aclfile {}\n", users.display())), "{said}");
     assert!(!said.contains("# own"), "{said}");
     assert_eq!(fs::metadata(&users).expect("a file").permissions().mode() & 0o777, 0o600);
     fs::read_to_string(users).expect("users").lines().map(str::to_owned).collect()
