@@ -1,6 +1,7 @@
 //! The documentation is true: its sessions run, and its tables name what the server has.
 
 use std::fs;
+use std::mem::take;
 use std::path::{Path, PathBuf};
 
 use crate::config::CONFIGS;
@@ -13,20 +14,37 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The sessions of a page: the contents of its blocks marked `redis-cli`.
+/// The sessions of a page: the contents of its blocks marked `redis-cli`, and of those for a shell
+/// that say each reply in a comment.
 fn sessions(page: &str) -> Vec<String> {
     let mut sessions = Vec::new();
-    let mut open: Option<String> = None;
+    let mut open: Option<(&str, String)> = None;
     for line in page.lines() {
         match (&mut open, line.trim()) {
-            (None, "```redis-cli") => open = Some(String::new()),
-            (Some(_), "```") => sessions.extend(open.take()),
-            (Some(session), _) => *session += &format!("{line}\n"),
+            (None, language @ ("```redis-cli" | "```sh")) => open = Some((language, String::new())),
+            (Some((language, session)), "```") => {
+                let session = take(session);
+                sessions.extend(if *language == "```sh" {
+                    pasted(&session)
+                } else {
+                    Some(session)
+                });
+                open = None;
+            }
+            (Some((_, session)), _) => *session += &format!("{line}\n"),
             (None, _) => {}
         }
     }
     assert!(open.is_none(), "a session is not closed");
     sessions
+}
+
+/// A session that can be pasted into a shell, as one of redis-cli.
+fn pasted(shell: &str) -> Option<String> {
+    let lines = shell.lines().map(|line| line.strip_prefix("redis-cli ")?.split_once(" # "));
+    let lines =
+        lines.map(|line| line.map(|(typed, reply)| format!("> {}\n{reply}\n", typed.trim())));
+    lines.collect()
 }
 
 /// Runs the sessions of a page in order, on one fresh server.
