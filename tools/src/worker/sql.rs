@@ -179,20 +179,6 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// Locks the rows of a selection, always in the order of their key, so that two workers rarely
-    /// deadlock. SQLite has only one writer. MySQL and MariaDB read the key in its order anyway, if
-    /// they are told to; asked to sort, MySQL looks into the index twice for each value beforehand.
-    pub(super) fn locking(&mut self, key: &str) {
-        match self.dialect {
-            Dialect::Sqlite => {}
-            Dialect::Postgres => _ = self.push(&format!(" ORDER BY {key} FOR UPDATE")),
-            Dialect::MySql => {
-                self.sql = self.sql.replacen(" WHERE ", " FORCE INDEX (PRIMARY) WHERE ", 1);
-                self.push(" FOR UPDATE");
-            }
-        }
-    }
-
     /// Changes these columns of the rows that exist, by their key, to the values to insert, which
     /// come after what is said of a column.
     pub(super) fn or_change<'n>(
@@ -215,6 +201,20 @@ impl<'a> Statement<'a> {
             Dialect::MySql => self.push(&format!(" ON DUPLICATE KEY UPDATE {column} = {column}")),
             _ => self.push(" ON CONFLICT DO NOTHING"),
         };
+    }
+}
+
+impl Dialect {
+    /// What a selection that locks its rows has behind its table, and at its end. It locks them
+    /// always in the order of their key, so that two workers rarely deadlock. SQLite has only one
+    /// writer. MySQL and MariaDB read the key in its order anyway, if they are told to; asked to
+    /// sort, MySQL looks into the index twice for each value beforehand.
+    pub(super) fn locking(self, key: &str) -> (&'static str, String) {
+        match self {
+            Self::Sqlite => ("", String::new()),
+            Self::Postgres => ("", format!(" ORDER BY {key} FOR UPDATE")),
+            Self::MySql => (" FORCE INDEX (PRIMARY)", " FOR UPDATE".to_owned()),
+        }
     }
 }
 

@@ -36,7 +36,7 @@ const EVENTS: &str = "statements";
 
 impl Store {
     pub async fn group(&self, stream: &str, group: &str) -> Result<Option<Group>, Fault> {
-        let mut select = self.select(READ, "groups", "stream = ");
+        let mut select = self.select(READ, "groups", "", "stream = ");
         select.bind(Arg::Text(stream)).push(" AND group_name = ").bind(Arg::Text(group));
         let mut open = self.begin_reading().await?;
         let row = open.values(&select, READ).await?.pop();

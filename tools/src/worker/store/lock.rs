@@ -44,7 +44,7 @@ impl Store {
         let mut accounts = Accounts::default();
         let mut before = BTreeMap::new();
         let keys: Vec<&OrderKey> = keys.iter().copied().collect();
-        let locking = |select: &mut Statement<'_>| select.locking(ORDER_KEY);
+        let locking = self.tables().dialect().locking(ORDER_KEY);
         self.read_orders(open, &keys, &mut accounts, locking).await?;
         // Of an order without a row no payment is known.
         let with_rows: Vec<OrderKey> = accounts.orders().map(|(key, _)| key.clone()).collect();
@@ -63,19 +63,19 @@ impl Store {
         Ok(Locked { accounts, before })
     }
 
-    /// Reads the orders of some ids, which are in order.
+    /// Reads the orders of some ids, which are in order; with a [lock](Dialect::locking), or none.
     pub(super) async fn read_orders(
         &self,
         open: &mut Open,
         keys: &[&OrderKey],
         accounts: &mut Accounts,
-        end: impl Fn(&mut Statement<'_>),
+        (hint, end): (&str, String),
     ) -> Result<(), Fault> {
         for keys in keys.chunks(ROWS_MAX) {
-            let mut select = self.select(ORDER_COLUMNS, "orders", "");
+            let mut select = self.select(ORDER_COLUMNS, "orders", hint, "");
             let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
             select.bind_triples("order_id", triples);
-            end(&mut select);
+            select.push(&end);
             for row in open.values(&select, ORDER_COLUMNS).await? {
                 let (key, order) = read_order(row)?;
                 accounts.insert(key, order);
@@ -84,8 +84,14 @@ impl Store {
         Ok(())
     }
 
-    pub(super) fn select<'a>(&self, columns: Columns, table: &str, rest: &str) -> Statement<'a> {
-        let sql = format!("SELECT {} FROM {{{table}}} WHERE {rest}", names(columns));
+    pub(super) fn select<'a>(
+        &self,
+        columns: Columns,
+        table: &str,
+        hint: &str,
+        rest: &str,
+    ) -> Statement<'a> {
+        let sql = format!("SELECT {} FROM {{{table}}}{hint} WHERE {rest}", names(columns));
         self.tables().sql(&sql, [])
     }
 
@@ -131,11 +137,12 @@ impl Store {
         open: &mut Open,
         references: &BTreeSet<String>,
     ) -> Result<Vec<(OrderKey, String, Payment)>, Fault> {
+        let (hint, end) = self.tables().dialect().locking(PAYMENT_KEY);
         let (mut payments, references) = (Vec::new(), references.iter().collect::<Vec<_>>());
         for references in references.chunks(ROWS_MAX) {
-            let mut select = self.select(PAYMENT_COLUMNS, "payments", "ref IN ");
+            let mut select = self.select(PAYMENT_COLUMNS, "payments", hint, "ref IN ");
             select.bind_list(references.iter().map(|reference| Arg::Text(reference)));
-            select.locking(PAYMENT_KEY);
+            select.push(&end);
             for row in open.values(&select, PAYMENT_COLUMNS).await? {
                 payments.push(read_payment(row)?);
             }

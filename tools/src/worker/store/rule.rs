@@ -72,14 +72,14 @@ impl Store {
         let mut open = self.begin_reading().await?;
         let mut ledger = Ledger::default();
         let list = || vouchers.iter().map(|voucher| Arg::Text(voucher));
-        let mut select = self.select(ORDER_COLUMNS, "orders", "voucher_id IN ");
+        let mut select = self.select(ORDER_COLUMNS, "orders", "", "voucher_id IN ");
         select.bind_list(list());
         for row in open.values(&select, ORDER_COLUMNS).await? {
             let (key, order) = read_order(row)?;
             ledger.accounts.insert(key, order);
         }
         let its = "ref IN (SELECT ref FROM {payments} WHERE voucher_id IN ";
-        let mut select = self.select(PAYMENT_COLUMNS, "payments", its);
+        let mut select = self.select(PAYMENT_COLUMNS, "payments", "", its);
         select.bind_list(list()).push(")");
         let payments = open.values(&select, PAYMENT_COLUMNS).await?;
         let payments = payments.into_iter().map(read_payment).collect::<sqlx::Result<Vec<_>>>()?;
@@ -88,7 +88,7 @@ impl Store {
         let others: BTreeSet<&OrderKey> =
             others.filter(|key| ledger.accounts.get(key).is_none()).collect();
         let others: Vec<&OrderKey> = others.into_iter().collect();
-        self.read_orders(&mut open, &others, &mut ledger.accounts, |_| ()).await?;
+        self.read_orders(&mut open, &others, &mut ledger.accounts, Default::default()).await?;
         for (key, reference, payment) in payments {
             ledger.accounts.insert_payment(key, reference, payment);
         }
