@@ -41,7 +41,7 @@ test: module ## all tests, against redis-server or REDIS_SERVER=path
 
 # All storms at once, and every seed printed. Before them the courses of a sale, further.
 soak: module ## crashes, failovers, histories and the command fuzzer for MINUTES=60
-	SOAK=1 cargo test --release -p seckill-domain --test sales --test lock_line --test money -- --nocapture
+	SOAK=1 cargo test --release -p seckill-domain --test sales --test lock_queue --test money -- --nocapture
 	SECKILL_MODULE=$(target)/release/libseckill.so STORM_MINUTES=$(or $(MINUTES),60) \
 		cargo test --test storm -- --nocapture --test-threads 32 $(ARGS)
 	DRILL_ROUNDS=200 cargo test -p seckill-tools --test worker drill:: -- --nocapture

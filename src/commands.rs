@@ -4,12 +4,12 @@
 mod batch;
 pub(crate) mod decided;
 mod evictions;
-pub(crate) mod line;
 mod lock_acquire;
 mod lock_info;
 mod lock_release;
 mod lock_renew;
 pub(crate) mod locks;
+pub(crate) mod queue;
 mod rules;
 mod seckill_alter;
 mod seckill_audit;

@@ -6,7 +6,7 @@
 
 pub(crate) mod arrivals;
 pub(crate) mod holds;
-pub(crate) mod lines;
+pub(crate) mod queues;
 pub(crate) mod scripts;
 pub(crate) mod sessions;
 
@@ -20,7 +20,7 @@ use arrivals::Arrivals;
 use domain::key_names::{is_timed_name, timed_names_of_rules};
 use domain::slot::Slot;
 use holds::Holds;
-use lines::Lines;
+use queues::Queues;
 use scripts::ScriptCalls;
 use sessions::Sessions;
 use std::ffi::CStr;
@@ -39,7 +39,7 @@ pub(crate) struct Memory {
     /// When to look at which holds.
     pub(crate) holds: Holds,
     /// The clients that wait for locks.
-    pub(crate) lines: Lines,
+    pub(crate) queues: Queues,
     /// Scripts that commands answer: a function of the setting, so only its change ends them.
     pub(crate) scripts: ScriptCalls,
     /// Which locks are tied to which connections.
@@ -65,7 +65,7 @@ impl Memory {
             counter: Kept::default(),
             arrivals: Arrivals::default(),
             holds: Holds::new(databases),
-            lines: Lines::new(hear_turns),
+            queues: Queues::new(hear_turns),
             scripts: ScriptCalls::default(),
             sessions: Sessions::new(hear_connections),
         });
@@ -84,10 +84,10 @@ impl Memory {
         MEMORY.set(None);
     }
 
-    /// Handles an event of a key. True if holds or lines are to be looked at.
+    /// Handles an event of a key. True if holds or queues are to be looked at.
     pub(crate) fn on_key(&self, event: &CStr, db: i32, key: &[u8]) -> bool {
         self.vouchers.on_key(event, key);
-        self.lines.mark(db, key);
+        self.queues.mark(db, key);
         self.sessions.on_key(event, db, key);
         self.arrivals.on_key(event, db, key);
         if is_timed_name(key) {
@@ -95,7 +95,7 @@ impl Memory {
             return true;
         }
         let is_awaited = self.holds.mark_if_awaited(db, key);
-        // Holds and lines without rules are left alone, but now they may have some.
+        // Holds and queues without rules are left alone, but now they may have some.
         let parked = timed_names_of_rules(key).into_iter().flatten();
         parked.filter(|key| self.holds.mark_if_parked(db, key)).count() > 0 || is_awaited
     }
@@ -119,13 +119,13 @@ impl Memory {
             ServerEvent::Flushed { db } => {
                 self.arrivals.flushed(*db);
                 self.holds.flushed(*db);
-                self.lines.mark_all(*db);
+                self.queues.mark_all(*db);
                 self.sessions.flushed(*db);
             }
             ServerEvent::Swapped { first, second } => {
                 self.arrivals.swapped(*first, *second);
                 self.holds.swapped(*first, *second);
-                self.lines.swapped(*first, *second);
+                self.queues.swapped(*first, *second);
                 self.sessions.swapped(*first, *second);
             }
             // Each key that is loaded fires an event.
@@ -133,22 +133,22 @@ impl Memory {
             ServerEvent::Replaced => {
                 self.arrivals.flushed(None);
                 self.holds.replaced();
-                self.lines.mark_all(None);
+                self.queues.mark_all(None);
                 self.sessions.forget();
             }
             // A replica gets an event for each key that its primary changes.
-            ServerEvent::LoadingEnded | ServerEvent::BecamePrimary => self.lines.mark_all(None),
+            ServerEvent::LoadingEnded | ServerEvent::BecamePrimary => self.queues.mark_all(None),
             // The server itself ends the waits of a replica's clients, but for those that Valkey
             // would redirect (CLIENT CAPA redirect): it leaves them to the module.
             ServerEvent::BecameReplica => {
-                self.lines.leave(|_| true, CommandError::Demoted);
+                self.queues.leave(|_| true, CommandError::Demoted);
                 self.sessions.forget();
             }
             ServerEvent::Configured { .. } => self.holds.configured(),
             ServerEvent::Slots(SlotsMoved::Left(slots)) => {
                 let left = |key: &[u8]| slots.contain(Slot::of(key).number());
                 self.holds.forget(left);
-                self.lines.leave(left, CommandError::LockMoved);
+                self.queues.leave(left, CommandError::LockMoved);
                 self.sessions.leave(slots);
             }
             // Each key that arrives fires an event.

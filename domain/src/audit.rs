@@ -19,12 +19,12 @@ pub enum Part {
     Book,
     Units,
     Holds,
-    Line,
+    Queue,
     Buyers,
 }
 
 /// The parts in the order in which they are read; in a cursor the first is 1.
-const PARTS: [Part; 5] = [Part::Book, Part::Units, Part::Holds, Part::Line, Part::Buyers];
+const PARTS: [Part; 5] = [Part::Book, Part::Units, Part::Holds, Part::Queue, Part::Buyers];
 
 /// What an audit asks of the keys of a voucher. No error but the server's.
 pub trait Keys {
@@ -73,8 +73,8 @@ pub struct Figures {
 impl Figures {
     /// In the order of the cursor. If the first four are equal, no units were sold, released,
     /// added or removed: an accepted order, or one that joins the queue, adds an entry that is
-    /// never removed; without these the line only gets shorter; and a release alone changes `left`.
-    /// If all are equal, no order was confirmed either.
+    /// never removed; without these the queue only gets shorter; and a release alone changes
+    /// `left`. If all are equal, no order was confirmed either.
     fn numbers(&self) -> [i64; FIGURES] {
         let numbers = [self.left, self.extra, self.beyond_one];
         let [left, extra, beyond_one] = numbers.map(|number| number.unwrap_or(i64::MIN));
@@ -196,7 +196,7 @@ impl Progress {
                 Part::Book => self.order(keys, name, value)?,
                 Part::Units => self.user_units(name, value),
                 Part::Holds => self.place(keys, name, State::Held, Sum::NoOrder)?,
-                Part::Line => self.place(keys, name, State::Waiting, Sum::NoWaiter)?,
+                Part::Queue => self.place(keys, name, State::Waiting, Sum::NoWaiter)?,
                 Part::Buyers => {
                     // Units that can't be read are reported already.
                     let is_buyer = keys.units(name)?.is_some_and(|text| {

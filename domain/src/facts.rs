@@ -76,7 +76,7 @@ pub enum Needed {
     Extra,
     Holds,
     /// The queue of orders that wait.
-    Line,
+    Queue,
     /// The payments on record.
     Payments,
 }
@@ -92,7 +92,7 @@ impl fmt::Display for Needed {
             Self::Units => "users' units",
             Self::Extra => "extra units",
             Self::Holds => "holds",
-            Self::Line => "waiting list",
+            Self::Queue => "waiting list",
             Self::Payments => "payments",
         })
     }
@@ -113,7 +113,7 @@ pub const TICKET_MAX: Ticket = (1 << 53) - 1;
 
 /// The queue of orders that wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct Queue {
     pub waiting: u64,
     /// How many may wait.
     pub most: u64,
@@ -121,7 +121,7 @@ pub struct Line {
     pub last: Ticket,
 }
 
-impl Line {
+impl Queue {
     /// The ticket of an order behind the last one; None if there is no greater number.
     pub fn next(&self) -> Option<Ticket> {
         Some(self.last.max(0).saturating_add(1)).filter(|ticket| *ticket <= TICKET_MAX)
@@ -219,8 +219,8 @@ pub trait Facts {
     /// Does anybody wait?
     fn is_waited_for(&self) -> Result<bool, Self::Error>;
 
-    /// The line.
-    fn line(&self) -> Result<Line, Self::Error>;
+    /// The queue.
+    fn queue(&self) -> Result<Queue, Self::Error>;
 
     fn first_waiting(&self) -> Result<Option<First<Self::Name>>, Self::Error>;
 
@@ -234,8 +234,8 @@ pub trait Facts {
     /// each order or user, one where these can't be counted either.
     fn writable(&self, counts: bool) -> Result<(), Self::Error>;
 
-    /// Refuses a line that can't be written.
-    fn line_writable(&self) -> Result<(), Self::Error>;
+    /// Refuses a queue that can't be written.
+    fn queue_writable(&self) -> Result<(), Self::Error>;
 
     /// Refuses a release that touches keys which can't be written, or may be elsewhere.
     fn releasable(&self) -> Result<(), Self::Error>;

@@ -233,7 +233,7 @@ pub fn voucher_beside(key: &[u8]) -> Option<&[u8]> {
     SALE_PREFIXES.into_iter().find_map(|prefix| key.strip_prefix(prefix))
 }
 
-/// The keys that a timer looks at: holds, and lines.
+/// The keys that a timer looks at: holds, and queues.
 const TIMED_PREFIXES: [&[u8]; 2] = [HOLDS_PREFIX, WAIT_PREFIX];
 
 /// A pattern of SCAN for all keys that a timer looks at, and few others.
@@ -244,7 +244,7 @@ pub fn is_timed_name(key: &[u8]) -> bool {
     TIMED_PREFIXES.into_iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// Could this be the name of a line?
+/// Could this be the name of a queue?
 pub fn is_wait_name(key: &[u8]) -> bool {
     key.starts_with(WAIT_PREFIX)
 }
@@ -255,7 +255,7 @@ pub fn timed_names_of_rules(key: &[u8]) -> Option<[Vec<u8>; 2]> {
     Some(TIMED_PREFIXES.map(|prefix| [prefix, voucher].concat()))
 }
 
-/// The voucher whose holds or line has this name. With hash tags on, `{7}` and `7` have the same
+/// The voucher whose holds or queue has this name. With hash tags on, `{7}` and `7` have the same
 /// keys; the result is `7`.
 pub fn voucher_of_timed(key: &[u8], hash_tags: bool) -> Option<Vec<u8>> {
     let part = TIMED_PREFIXES.into_iter().find_map(|prefix| key.strip_prefix(prefix))?;

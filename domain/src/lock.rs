@@ -1,12 +1,12 @@
-//! Locks: what acquiring, renewing and releasing one decides, and what serving its line decides.
+//! Locks: what acquiring, renewing and releasing one decides, and what serving its queue decides.
 //!
 //! A decision asks [`Facts`], each only when it needs it, and returns an answer and a [`Plan`]:
-//! what is written, as data. [`mod@line`] keeps who waits for a lock, [`lines`] all of them.
+//! what is written, as data. [`mod@queue`] keeps who waits for a lock, [`queues`] all of them.
 
 pub mod bounds;
 pub mod fence;
-pub mod line;
-pub mod lines;
+pub mod queue;
+pub mod queues;
 
 use crate::sessions::ConnectionId;
 use fence::{Exhausted, Fence};
@@ -80,7 +80,7 @@ pub struct Plan<N, E> {
     pub token: N,
     pub lock: Option<LockWrite>,
     pub fence: Option<FenceWrite>,
-    pub line: Option<LineStep<E>>,
+    pub queue: Option<QueueStep<E>>,
 }
 
 /// A write to the lock's key.
@@ -110,9 +110,9 @@ pub enum FenceWrite {
     },
 }
 
-/// What becomes of the lock's line.
+/// What becomes of the lock's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineStep<E> {
+pub enum QueueStep<E> {
     /// The client joins it; if its token already waits, at its place. The end of the turn looks.
     Join,
     /// The command holds the lock: a client that waits with its token is answered that it does not.
@@ -162,11 +162,11 @@ pub fn acquire<F: Facts, N: Clone + AsRef<[u8]>>(
         // Whatever would refuse the acquisition in the end refuses before the wait.
         facts.fence(token)?.next(now_ms)?;
     }
-    let (answer, line) = match facts.may_wait(token)? {
-        true => (None, Some(LineStep::Join)),
-        false => (Some(NOT_ACQUIRED), is_free.then_some(LineStep::Look)),
+    let (answer, queue) = match facts.may_wait(token)? {
+        true => (None, Some(QueueStep::Join)),
+        false => (Some(NOT_ACQUIRED), is_free.then_some(QueueStep::Look)),
     };
-    let plan = Plan { token: request.token.clone(), lock: None, fence: None, line };
+    let plan = Plan { token: request.token.clone(), lock: None, fence: None, queue };
     Ok(Decision { answer, plan })
 }
 
@@ -192,8 +192,8 @@ fn hold<F: Facts, N: Clone + AsRef<[u8]>>(
         (ACQUIRED, (is_held && facts.has_fence()).then_some(extend))
     };
     let lock = if is_held { LockWrite::Extend { until_ms } } else { LockWrite::Take { until_ms } };
-    let line = Some(LineStep::TakeOver);
-    let plan = Plan { token: request.token.clone(), lock: Some(lock), fence, line };
+    let queue = Some(QueueStep::TakeOver);
+    let plan = Plan { token: request.token.clone(), lock: Some(lock), fence, queue };
     Ok(Decision { answer: Some(answer), plan })
 }
 
@@ -208,51 +208,51 @@ pub fn renew<F: Facts, N: AsRef<[u8]>>(
     let is_held = is_held_by(facts, token.as_ref())?;
     let fence = (is_held && facts.has_fence()).then_some(FenceWrite::Extend { until_ms });
     let lock = is_held.then_some(LockWrite::Extend { until_ms });
-    let line = is_held.then_some(LineStep::Confirm);
-    Ok(Decision { answer: Some(is_held.into()), plan: Plan { token, lock, fence, line } })
+    let queue = is_held.then_some(QueueStep::Confirm);
+    Ok(Decision { answer: Some(is_held.into()), plan: Plan { token, lock, fence, queue } })
 }
 
 /// LOCK.RELEASE, and the end of a session.
 pub fn release<F: Facts, N: AsRef<[u8]>>(facts: &F, token: N) -> Decided<F, N> {
     let is_held = is_held_by(facts, token.as_ref())?;
-    let (lock, line) = (is_held.then_some(LockWrite::Delete), is_held.then_some(LineStep::Serve));
-    Ok(Decision { answer: Some(is_held.into()), plan: Plan { token, lock, fence: None, line } })
+    let (lock, queue) = (is_held.then_some(LockWrite::Delete), is_held.then_some(QueueStep::Serve));
+    Ok(Decision { answer: Some(is_held.into()), plan: Plan { token, lock, fence: None, queue } })
 }
 
 fn is_held_by<F: Facts>(facts: &F, token: &[u8]) -> Result<bool, F::Error> {
     Ok(matches!(facts.holder(token)?, Holder::ThisToken { .. }))
 }
 
-/// The next step of serving a line: what becomes of the grant that was not answered yet, then of
-/// the first in the queue. To be asked again after each step, until it is [`LineStep::LookAt`]:
+/// The next step of serving a queue: what becomes of the grant that was not answered yet, then of
+/// the first in the queue. To be asked again after each step, until it is [`QueueStep::LookAt`]:
 /// then the lock is held, and its client may be answered. None when nobody waits.
 pub fn serve<F: Facts>(facts: &F, now_ms: i64) -> Option<Plan<F::Name, F::Error>> {
-    let plan = |token, lock, line| Some(Plan { token, lock, fence: None, line: Some(line) });
+    let plan = |token, lock, queue| Some(Plan { token, lock, fence: None, queue: Some(queue) });
     if let Some(Grant { token, has_client, is_confirmed }) = facts.grant() {
         let lock = match facts.holder(token.as_ref()) {
             Ok(Holder::ThisToken { ends_at_ms }) if has_client || is_confirmed => {
-                return plan(token, None, LineStep::LookAt(ends_at_ms));
+                return plan(token, None, QueueStep::LookAt(ends_at_ms));
             }
             // Nobody will ever know of a lock whose client has gone.
             Ok(Holder::ThisToken { .. }) => Some(LockWrite::Delete),
             _ => None,
         };
-        return plan(token, lock, LineStep::Return);
+        return plan(token, lock, QueueStep::Return);
     }
     let request = facts.head()?;
     let token = request.token.clone();
     let held = match facts.holder(token.as_ref()) {
         Ok(Holder::Another { ends_at_ms }) => {
-            return plan(token, None, LineStep::LookAt(ends_at_ms));
+            return plan(token, None, QueueStep::LookAt(ends_at_ms));
         }
         Ok(holder) => hold(facts, &request, holder != Holder::Nobody, now_ms),
         Err(error) => Err(error),
     };
     match held {
         Ok(Decision { answer, plan }) => {
-            let grant = LineStep::Grant { answer: answer.unwrap_or(NOT_ACQUIRED) };
-            Some(Plan { line: Some(grant), ..plan })
+            let grant = QueueStep::Grant { answer: answer.unwrap_or(NOT_ACQUIRED) };
+            Some(Plan { queue: Some(grant), ..plan })
         }
-        Err(error) => plan(token, None, LineStep::Refuse(error)),
+        Err(error) => plan(token, None, QueueStep::Refuse(error)),
     }
 }

@@ -2,7 +2,7 @@
 //! as if each were written before the next one is decided.
 
 use crate::book::{Entry, Has, UserUnits};
-use crate::facts::{Facts, First, FirstDue, Line, Needed, Stream};
+use crate::facts::{Facts, First, FirstDue, Needed, Queue, Stream};
 use crate::payments::Payment;
 use crate::plan::Take;
 use crate::rules::{Millis, Rules, SaleId};
@@ -214,16 +214,16 @@ impl<F: Facts<Name: Hash>> Facts for Overlay<'_, F> {
         Ok(is_waited_for)
     }
 
-    fn line(&self) -> Result<Line, F::Error> {
-        self.base.line()
+    fn queue(&self) -> Result<Queue, F::Error> {
+        self.base.queue()
     }
 
     fn first_waiting(&self) -> Result<Option<First<F::Name>>, F::Error> {
         self.base.first_waiting()
     }
 
-    fn line_writable(&self) -> Result<(), F::Error> {
-        self.base.line_writable()
+    fn queue_writable(&self) -> Result<(), F::Error> {
+        self.base.queue_writable()
     }
 
     fn has_own_keys(&self, with_stock: bool) -> Result<bool, F::Error> {

@@ -133,7 +133,7 @@ pub enum Plan<N> {
     DeadLetter(Fate),
     /// A member of the holds that is no held order leaves them: somebody edited the keys.
     StrayHold(N),
-    /// A member of the line that is no waiting order leaves it.
+    /// A member of the queue that is no waiting order leaves it.
     StrayPlace(N),
 }
 
@@ -275,8 +275,8 @@ impl<N> From<Amend<N>> for Plan<N> {
 
 impl<N> Plan<N> {
     /// Can somebody in the queue have what they wait for, once this is written? If units return, or
-    /// the line gets shorter.
-    pub fn moves_line(&self) -> bool {
+    /// the queue gets shorter.
+    pub fn moves_queue(&self) -> bool {
         match self {
             Self::Amend(it) => {
                 // A stock that another client has written need not become more.
@@ -312,8 +312,8 @@ impl<N> SalePlan<N> {
     pub const NONE: Self =
         Self { rules: None, new_stock: None, last: None, stock: None, outside: None, delete: None };
 
-    /// The same as [`Plan::moves_line`]: other rules can end waits, too.
-    pub fn moves_line(&self) -> bool {
+    /// The same as [`Plan::moves_queue`]: other rules can end waits, too.
+    pub fn moves_queue(&self) -> bool {
         self.rules.is_some()
     }
 }

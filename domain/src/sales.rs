@@ -157,7 +157,7 @@ pub fn drop<F: Facts>(
         Err(_) => false,
     };
     // Orders that wait have nothing to be released, and no entry says that they end.
-    if !forced && (held > 0 || !is_over && facts.line()?.waiting > 0) {
+    if !forced && (held > 0 || !is_over && facts.queue()?.waiting > 0) {
         return Err(Refusal::Held.into());
     }
     let Ok(Some(rules)) = rules else { return Ok(End::Delete(delete)) };

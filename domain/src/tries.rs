@@ -128,7 +128,7 @@ fn unmanaged_sale<F: Facts>(
     Ok(Decision::Do(Outcome::Accepted.into(), Plan::Take(take)))
 }
 
-/// Outcomes by precedence: a known order id, the window, the limit, the stock, the line.
+/// Outcomes by precedence: a known order id, the window, the limit, the stock, the queue.
 #[inline(never)]
 pub(crate) fn managed<F: Facts>(
     facts: &F,

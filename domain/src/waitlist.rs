@@ -1,7 +1,7 @@
 //! Decides about the queue of orders that wait: who joins it, who is promoted, whose wait is over.
 //!
 //! Units that return are for the first in the queue, and nobody overtakes, not even with a smaller
-//! order. After each plan that returns units, makes the line shorter or changes the rules, and by
+//! order. After each plan that returns units, makes the queue shorter or changes the rules, and by
 //! the timer, [`next`] and [`promote`] decide one order after the other.
 
 use crate::book::{Entry, Has, Reason, State, UserUnits};
@@ -11,7 +11,7 @@ use crate::rules::{Millis, Rules, Window};
 use crate::sale::{Stock, Units};
 use crate::selling::{offered, take};
 
-/// How many orders of a line one command, or one step of the timer, decides. Bounds its time.
+/// How many orders of a queue one command, or one step of the timer, decides. Bounds its time.
 pub const PROMOTED_MAX: usize = 25;
 
 /// How many orders whose wait has ended a change of that end records first. If there are more, it
@@ -23,7 +23,7 @@ pub const ENDED_MAX: usize = 100;
 pub enum Next<N> {
     /// Nobody waits.
     Nobody,
-    /// Nothing before this moment, unless units return, the line gets shorter or rules change.
+    /// Nothing before this moment, unless units return, the queue gets shorter or rules change.
     Later(Millis),
     /// There are units for it.
     Promote { first: Waiter<N>, stock: Change },
@@ -76,13 +76,13 @@ pub fn promote<F: Facts>(
         Next::Promote { first, stock } => first.get(facts, stock).map(Some),
         Next::Stray(id) => {
             check_there(facts, [Needed::Book])?;
-            facts.line_writable()?;
+            facts.queue_writable()?;
             Ok(Some(Plan::StrayPlace(id)))
         }
     }
 }
 
-/// Puts an order in the queue whose user has these units, behind the last one; None if the line is
+/// Puts an order in the queue whose user has these units, behind the last one; None if the queue is
 /// full. An order of more units than there are would keep all others from being promoted: neither
 /// that.
 pub(crate) fn join<F: Facts>(
@@ -91,8 +91,8 @@ pub(crate) fn join<F: Facts>(
     order: &Order<F::Name>,
     has: Has,
 ) -> Result<Option<Plan<F::Name>>, F::Error> {
-    let line = facts.line()?;
-    if line.waiting >= line.most || order.units.get() > rules.total {
+    let queue = facts.queue()?;
+    if queue.waiting >= queue.most || order.units.get() > rules.total {
         return Ok(None);
     }
     let Order { user, id, units } = order.clone();
@@ -102,8 +102,8 @@ pub(crate) fn join<F: Facts>(
     let left = UserUnits { units: all, waiting, latest: id };
     let beyond_one = more_beyond_one(has, Some(&left), 1);
     facts.writable(beyond_one != 0)?;
-    facts.line_writable()?;
-    let ticket = line.next().ok_or(Refusal::Garbled)?;
+    facts.queue_writable()?;
+    let ticket = queue.next().ok_or(Refusal::Garbled)?;
     Ok(Some(Plan::Amend(Amend {
         entry: Some(Entry::made(State::Waiting, units, facts.now(), user)),
         units: Some(Left::Units(left)),
@@ -133,7 +133,7 @@ impl<N: Clone> Waiter<N> {
         let had = has.as_ref().map_or(Has::default(), UserUnits::has);
         let beyond_one = more_beyond_one(had, left.as_ref(), -1);
         facts.writable(beyond_one != 0)?;
-        facts.line_writable()?;
+        facts.queue_writable()?;
         let order = Order { user: entry.user.clone(), id, units: entry.units };
         let plan = Amend {
             // Without units on record, none are written.
@@ -151,7 +151,7 @@ impl<N: Clone> Waiter<N> {
         let Self { rules, id, entry, has } = self;
         facts.releasable()?;
         check_there(facts, [Needed::Units])?;
-        facts.line_writable()?;
+        facts.queue_writable()?;
         let units = entry.units;
         let had = has.as_ref().map_or(Has::default(), UserUnits::has);
         let has = match has {

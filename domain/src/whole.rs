@@ -31,7 +31,7 @@ impl Reading {
             (Needed::Units, is_live || waits),
             (Needed::Holds, is_held),
             (Needed::Extra, is_held && entry.units != Units::ONE),
-            (Needed::Line, waits),
+            (Needed::Queue, waits),
             (Needed::Payments, entry.reference.is_some()),
         ] {
             if is_needed && !self.needed.contains(&part) {
@@ -49,11 +49,11 @@ impl Reading {
 /// Refuses a sale that lacks a key, as far as its other keys tell in constant time. Says whether
 /// there is a book, whose orders tell the rest.
 pub fn check_parts<F: Facts>(facts: &F) -> Result<bool, F::Error> {
-    use Needed::{Book, Extra, Holds, Line, Rules, Stock as TheStock};
+    use Needed::{Book, Extra, Holds, Queue, Rules, Stock as TheStock};
     let Some(rules) = facts.rules()? else {
         // The stock and the buyers can be those of an unmanaged voucher, and payments outlive a
         // sale.
-        let is_managed = is_any_there(facts, [Book, Needed::Units, Holds, Extra, Line])?;
+        let is_managed = is_any_there(facts, [Book, Needed::Units, Holds, Extra, Queue])?;
         return if is_managed { Err(Refusal::Missing(Rules).into()) } else { Ok(false) };
     };
     check_there(facts, [TheStock])?;
@@ -61,7 +61,7 @@ pub fn check_parts<F: Facts>(facts: &F) -> Result<bool, F::Error> {
         return Ok(true);
     }
     let has_sold = matches!(facts.stock()?, Stock::Left(left) if left < rules.total);
-    if has_sold || is_any_there(facts, [Needed::Units, Holds, Extra, Line])? {
+    if has_sold || is_any_there(facts, [Needed::Units, Holds, Extra, Queue])? {
         return Err(Refusal::Missing(Book).into());
     }
     Ok(false)

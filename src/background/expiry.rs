@@ -7,7 +7,7 @@
 
 use super::Budget;
 use crate::commands::decided::end_hold;
-use crate::commands::line;
+use crate::commands::queue;
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::book;
@@ -37,8 +37,8 @@ const BATCH_LEN: usize = 25;
 /// stream of the wrong type.
 const RETRY_MS: Millis = 1000;
 
-/// How long a line is remembered without a look at it. A slot can be lost without an event for its
-/// keys, and the line of a sale without an end would be remembered for ever.
+/// How long a queue is remembered without a look at it. A slot can be lost without an event for its
+/// keys, and the queue of a sale without an end would be remembered for ever.
 const LINE_LOOK_MS: Millis = 10_000;
 
 /// How many keys a step of the scan asks for.
@@ -114,7 +114,7 @@ fn work(ctx: Ctx<'_>, memory: &Memory, now: Millis, budget: &Budget) -> bool {
 /// Puts into the index what is at a holds key now.
 fn look(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
     if is_wait_name(&key.key) {
-        look_at_line(ctx, memory, key, now, |sale| waitlist::next(sale).map(|next| at(&next)));
+        look_at_queue(ctx, memory, key, now, |sale| waitlist::next(sale).map(|next| at(&next)));
         return;
     }
     let name = OwnedStr::new(&key.key);
@@ -138,8 +138,8 @@ fn expire(ctx: Ctx<'_>, memory: &Memory, key: &DbKey, now: Millis) {
         return;
     }
     if is_wait_name(&key.key) {
-        look_at_line(ctx, memory, key, now, |sale| {
-            line::promote(memory, sale).map(|next| at(&next))
+        look_at_queue(ctx, memory, key, now, |sale| {
+            queue::promote(memory, sale).map(|next| at(&next))
         });
         return;
     }
@@ -179,9 +179,9 @@ fn skip(before: Option<Skipped>, reaped: Reaped, now: Millis) -> Option<Skipped>
     Some(Skipped { behind, until })
 }
 
-/// Puts into the index when to look at a line again, after this was done with its sale: a look, or
+/// Puts into the index when to look at a queue again, after this was done with its sale: a look, or
 /// promoting some of it.
-fn look_at_line(
+fn look_at_queue(
     ctx: Ctx<'_>,
     memory: &Memory,
     key: &DbKey,
@@ -189,9 +189,9 @@ fn look_at_line(
     work: impl Fn(&Sale<'_>) -> Result<Option<Millis>, CommandError>,
 ) {
     let name = OwnedStr::new(&key.key);
-    let is_line = |key: &ReadKey<'_>| key.kind() == Kind::SortedSet;
-    let there =
-        ctx.select_db(key.db) && ReadKey::open(ctx, name.as_str()).is_some_and(|key| is_line(&key));
+    let is_queue = |key: &ReadKey<'_>| key.kind() == Kind::SortedSet;
+    let there = ctx.select_db(key.db)
+        && ReadKey::open(ctx, name.as_str()).is_some_and(|key| is_queue(&key));
     if !there {
         memory.holds.index(|index| index.remove(key));
         return;
@@ -211,7 +211,7 @@ fn look_at_line(
     }
 }
 
-/// When to look at a line again; none if nobody waits.
+/// When to look at a queue again; none if nobody waits.
 fn at(next: &Next<Name<'_>>) -> Option<Millis> {
     match next {
         Next::Nobody => None,
@@ -257,7 +257,7 @@ fn with_sale<'a, R>(
     work(&Sale::of(&opening)).map(Some)
 }
 
-/// The voucher whose holds or line this is, and its keys; none if it can't be one's.
+/// The voucher whose holds or queue this is, and its keys; none if it can't be one's.
 fn keys_of(
     memory: &Memory,
     key: &DbKey,

@@ -8,7 +8,7 @@
 use super::Budget;
 use crate::commands::locks::{Lock, look_when_over, release_next_closed};
 use crate::memory::Memory;
-use crate::memory::lines::Waiters;
+use crate::memory::queues::Waiters;
 use crate::server::{Ctx, Timer, turn_again};
 use domain::db_key::DbKey;
 
@@ -21,7 +21,7 @@ static TIMER: Timer = Timer::new(on_time);
 /// Any turn will do: its end looks at what is due.
 fn on_time(_: Ctx<'_>) {}
 
-/// Makes the loop turn soon, so that it handles what lines and sessions have noted.
+/// Makes the loop turn soon, so that it handles what queues and sessions have noted.
 pub(super) fn wake(ctx: Ctx<'_>, memory: &Memory) {
     if memory.sessions.has_closed() {
         // Wakes the loop.
@@ -30,7 +30,7 @@ pub(super) fn wake(ctx: Ctx<'_>, memory: &Memory) {
             TIMER.arm(ctx, 0);
         }
         look_when_over();
-    } else if memory.lines.is_used() {
+    } else if memory.queues.is_used() {
         look_when_over();
     }
 }
@@ -38,43 +38,43 @@ pub(super) fn wake(ctx: Ctx<'_>, memory: &Memory) {
 /// Does the work that this turn of the event loop has made necessary. The rest is done in the next
 /// turn, which follows at once.
 pub(super) fn end_turn(ctx: Ctx<'_>, memory: &Memory) {
-    let lines = &memory.lines;
-    lines.hear_again();
-    if !lines.is_used() && !memory.sessions.has_closed() {
+    let queues = &memory.queues;
+    queues.hear_again();
+    if !queues.is_used() && !memory.sessions.has_closed() {
         return if TIMER.is_armed() {
             TIMER.stop(ctx)
         };
     }
     let budget = Budget::begin();
     let (now_ms, steady_ms) = (ctx.now_ms(), ctx.steady_ms());
-    lines.with(|lines| {
-        lines.mark_ended(now_ms);
+    queues.with(|queues| {
+        queues.mark_ended(now_ms);
         while budget.is_left()
-            && let Some(client) = lines.overdue(steady_ms)
+            && let Some(client) = queues.overdue(steady_ms)
         {
-            lines.refuse(client, None);
+            queues.refuse(client, None);
         }
     });
     // A client that was granted a lock in this turn, and lost it again before it was answered,
     // returns to its place in the queue; a grant whose client can't be answered is undone.
     let may_write = ctx.may_write_in_background();
-    for lock in lines.with(|lines| lines.granted()) {
+    for lock in queues.with(|queues| queues.granted()) {
         serve(ctx, memory, &lock, may_write);
     }
     if may_write {
         while budget.is_left() && release_next_closed(ctx, memory) {}
         while budget.is_left()
-            && let Some(lock) = lines.with(Waiters::next_marked)
+            && let Some(lock) = queues.with(Waiters::next_marked)
         {
             serve(ctx, memory, &lock, true);
         }
     } else if ctx.is_replica() {
         // A lock that was granted here is held to the end of its lease.
-        lines.with(|lines| lines.forget_lost(|_| true));
+        queues.with(|queues| queues.forget_lost(|_| true));
         memory.sessions.forget();
     }
     // A client that was granted a lock is answered in this turn, so that no grant has to be undone.
-    while let Some(client) = lines.with(Waiters::next_unanswered) {
+    while let Some(client) = queues.with(Waiters::next_unanswered) {
         client.unblock();
     }
     arm(ctx, memory, now_ms, steady_ms);
@@ -93,9 +93,9 @@ fn arm(ctx: Ctx<'_>, memory: &Memory, now_ms: i64, steady_ms: u64) {
     // server's own, of which there are ten per second.
     let may_write = ctx.may_write_in_background();
     let has_closed = memory.sessions.has_closed();
-    let next = memory.lines.with(|lines| {
-        let is_behind = (lines.has_marked() || has_closed) && may_write;
-        if is_behind { Some(0) } else { lines.next_due_in(steady_ms, now_ms) }
+    let next = memory.queues.with(|queues| {
+        let is_behind = (queues.has_marked() || has_closed) && may_write;
+        if is_behind { Some(0) } else { queues.next_due_in(steady_ms, now_ms) }
     });
     let Some(after_ms) = next else { return TIMER.stop(ctx) };
     let due_ms = now_ms.saturating_add_unsigned(after_ms);

@@ -1,6 +1,6 @@
 //! Makes decisions true, and then promotes who waits.
 
-use super::line::promote_some;
+use super::queue::promote_some;
 use super::written::write;
 use crate::error::CommandError;
 use crate::keyspace::apply::Applied;
@@ -20,7 +20,7 @@ pub(super) fn apply<'a>(
     plan: &Plan<Name<'a>>,
 ) -> Result<Applied, CommandError> {
     let applied = write(sale, plan)?;
-    if plan.moves_line() {
+    if plan.moves_queue() {
         promote_some(memory, sale, false);
     }
     Ok(applied)
@@ -33,7 +33,7 @@ pub(super) fn apply_to_all(
     plan: &SalePlan<Name<'_>>,
 ) -> Result<bool, CommandError> {
     let is_deleted = sale.apply_to_all(plan)?;
-    if plan.moves_line() {
+    if plan.moves_queue() {
         promote_some(memory, sale, true);
     }
     Ok(is_deleted)

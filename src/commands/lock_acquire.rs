@@ -76,7 +76,7 @@ impl Command for Acquire {
 /// closes.
 fn connection(ctx: Ctx<'_>, memory: &Memory) -> Result<ConnectionId, CommandError> {
     let connection = ctx.connection().ok_or(CommandError::NoConnection)?;
-    memory.lines.hear_turns(ctx);
+    memory.queues.hear_turns(ctx);
     memory.sessions.hear_connections(ctx);
     Ok(ConnectionId(connection))
 }

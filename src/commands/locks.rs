@@ -1,13 +1,13 @@
 //! Deciding on a lock, applying what was decided, and answering those who waited for it.
 //!
-//! `domain::lock` decides. LOCK.RELEASE serves the lock's line in its own step; for locks that
+//! `domain::lock` decides. LOCK.RELEASE serves the lock's queue in its own step; for locks that
 //! become free in other ways, `background/grants.rs` does.
 
 use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::{fence, lock};
 use crate::memory::Memory;
-use crate::memory::lines::Waiters;
+use crate::memory::queues::Waiters;
 use crate::metrics;
 use crate::server::{
     BlockedClient, Blocking, ClientId, Ctx, OwnedStr, Reply, Str, block, is_turn_over, may_run,
@@ -16,8 +16,8 @@ use crate::server::{
 use domain::db_key::DbKey;
 use domain::integer::Decimal;
 use domain::lock::fence::Fence;
-use domain::lock::lines::{Answered, Name, Wait};
-use domain::lock::{self as decision, Decision, Facts, LineStep, LockWrite, Plan, Request};
+use domain::lock::queues::{Answered, Name, Wait};
+use domain::lock::{self as decision, Decision, Facts, LockWrite, Plan, QueueStep, Request};
 use domain::sessions::Tied;
 use std::cell::OnceCell;
 
@@ -37,8 +37,8 @@ enum Asker<'a> {
     Acquirer { request: &'a Request<Str<'a>>, wait_ms: u64 },
     /// Another command. The server has checked slot and rights.
     Command,
-    /// The line. Its clients sent their commands some time ago: the slot may have moved since.
-    Line,
+    /// The queue. Its clients sent their commands some time ago: the slot may have moved since.
+    Queue,
 }
 
 impl<'a> Lock<'a> {
@@ -55,15 +55,15 @@ impl<'a> Lock<'a> {
         self.name.get_or_init(|| DbKey::new(self.ctx.selected_db(), self.key.bytes()))
     }
 
-    fn with_lines<R>(&self, work: impl FnOnce(&mut Waiters, &DbKey) -> R) -> R {
+    fn with_queues<R>(&self, work: impl FnOnce(&mut Waiters, &DbKey) -> R) -> R {
         let name = self.name();
-        self.memory.lines.with(|lines| work(lines, name))
+        self.memory.queues.with(|queues| work(queues, name))
     }
 
     /// How many clients are in the queue.
     pub(super) fn len(&self) -> i64 {
-        let is_used = self.memory.lines.is_used();
-        let len = if is_used { self.with_lines(|lines, lock| lines.len(lock)) } else { 0 };
+        let is_used = self.memory.queues.is_used();
+        let len = if is_used { self.with_queues(|queues, lock| queues.len(lock)) } else { 0 };
         i64::try_from(len).unwrap_or(i64::MAX)
     }
 
@@ -103,28 +103,28 @@ impl<'a> Lock<'a> {
             decision = decide()?;
             self.apply(&decision.plan, decision.plan.token)?;
         }
-        match decision.plan.line {
+        match decision.plan.queue {
             // Blocked at last, when nothing can refuse any more.
-            Some(LineStep::Join) => Ok((!self.join()).then_some(decision::NOT_ACQUIRED)),
+            Some(QueueStep::Join) => Ok((!self.join()).then_some(decision::NOT_ACQUIRED)),
             _ => Ok(decision.answer),
         }
     }
 
-    /// Serves the line: its first client holds the lock if it is free. The database is selected.
+    /// Serves the queue: its first client holds the lock if it is free. The database is selected.
     ///
-    /// With `may_write` false only a grant that was lost returns to the line.
+    /// With `may_write` false only a grant that was lost returns to the queue.
     pub(crate) fn serve(ctx: Ctx<'_>, memory: &Memory, lock: &DbKey, may_write: bool) {
         let key = OwnedStr::new(&lock.key);
-        let this = Lock::new(ctx, memory, key.as_str(), Asker::Line);
+        let this = Lock::new(ctx, memory, key.as_str(), Asker::Queue);
         while let Some(plan) = decision::serve(&this, ctx.now_ms()) {
-            if !may_write && (plan.lock.is_some() || plan.line != Some(LineStep::Return)) {
-                return memory.lines.with(|lines| lines.mark(lock.db, &lock.key));
+            if !may_write && (plan.lock.is_some() || plan.queue != Some(QueueStep::Return)) {
+                return memory.queues.with(|queues| queues.mark(lock.db, &lock.key));
             }
             let token = OwnedStr::new(&plan.token);
             if let Err(error) = this.apply(&plan, token.as_str()) {
                 this.refuse_head(error);
             }
-            if matches!(plan.line, Some(LineStep::LookAt(_))) || !may_write {
+            if matches!(plan.queue, Some(QueueStep::LookAt(_))) || !may_write {
                 return;
             }
         }
@@ -133,15 +133,15 @@ impl<'a> Lock<'a> {
     /// Writes a plan, and makes its effects. False if the lock that it extends has expired since:
     /// then, as on an error, nothing is written.
     fn apply<N>(&self, plan: &Plan<N, CommandError>, token: Str<'_>) -> Result<bool, CommandError> {
-        let lines = &self.memory.lines;
-        let is_line_at_work = matches!(self.asker, Asker::Line);
+        let queues = &self.memory.queues;
+        let is_queue_at_work = matches!(self.asker, Asker::Queue);
         let write = || self.write(plan, token);
-        // What is written on behalf of the line is no news to it.
-        let is_news = !is_line_at_work && !matches!(plan.line, Some(LineStep::Serve));
-        if !(if is_news { write()? } else { lines.unheard(write)? }) {
+        // What is written on behalf of the queue is no news to it.
+        let is_news = !is_queue_at_work && !matches!(plan.queue, Some(QueueStep::Serve));
+        if !(if is_news { write()? } else { queues.unheard(write)? }) {
             return Ok(false);
         }
-        if let Some(step) = plan.line {
+        if let Some(step) = plan.queue {
             self.step(step, token);
         }
         Ok(true)
@@ -150,7 +150,7 @@ impl<'a> Lock<'a> {
     fn write<N>(&self, plan: &Plan<N, CommandError>, token: Str<'_>) -> Result<bool, CommandError> {
         let Self { ctx, key, .. } = *self;
         match (plan.lock, self.asker) {
-            (Some(LockWrite::Take { until_ms }), Asker::Line) if config::is_cluster() => {
+            (Some(LockWrite::Take { until_ms }), Asker::Queue) if config::is_cluster() => {
                 lock::take_by_call(ctx, key, token, until_ms)?;
             }
             (Some(write), _) if !lock::write(ctx, key, token, write) => return Ok(false),
@@ -165,63 +165,63 @@ impl<'a> Lock<'a> {
         Ok(true)
     }
 
-    /// Applies what a plan says of the line, and of the lock's tie to a connection.
-    fn step(&self, step: LineStep<CommandError>, token: Str<'_>) {
-        let (lines, sessions) = (&self.memory.lines, &self.memory.sessions);
+    /// Applies what a plan says of the queue, and of the lock's tie to a connection.
+    fn step(&self, step: QueueStep<CommandError>, token: Str<'_>) {
+        let (queues, sessions) = (&self.memory.queues, &self.memory.sessions);
         let token = || Name::from(token.bytes());
         match step {
-            LineStep::TakeOver => {
+            QueueStep::TakeOver => {
                 if let Asker::Acquirer { request, .. } = self.asker
                     && (request.session.is_some() || sessions.is_used())
                 {
                     sessions.acquired(self.name(), request);
                 }
-                if lines.is_used() {
+                if queues.is_used() {
                     let token = token();
-                    self.with_lines(|lines, lock| lines.take_over(lock, &token));
+                    self.with_queues(|queues, lock| queues.take_over(lock, &token));
                 }
             }
-            LineStep::Confirm => {
-                if lines.is_used() {
+            QueueStep::Confirm => {
+                if queues.is_used() {
                     let token = token();
-                    self.with_lines(|lines, lock| lines.confirm(lock, &token));
+                    self.with_queues(|queues, lock| queues.confirm(lock, &token));
                 }
                 if sessions.is_used() {
                     sessions.keep(self.name().db, &self.name().key);
                 }
             }
-            LineStep::Look => self.with_lines(|lines, lock| lines.mark(lock.db, &lock.key)),
-            LineStep::LookAt(ends_at_ms) => {
+            QueueStep::Look => self.with_queues(|queues, lock| queues.mark(lock.db, &lock.key)),
+            QueueStep::LookAt(ends_at_ms) => {
                 // A key expires only when its end has passed, not at it.
                 let look_ms = ends_at_ms.map(|ends_at_ms| ends_at_ms.saturating_add(1));
-                self.with_lines(|lines, lock| lines.look_at(lock, look_ms));
+                self.with_queues(|queues, lock| queues.look_at(lock, look_ms));
             }
-            LineStep::Serve if lines.is_used() => {
+            QueueStep::Serve if queues.is_used() => {
                 Lock::serve(self.ctx, self.memory, self.name(), true);
             }
-            LineStep::Grant { answer } => {
+            QueueStep::Grant { answer } => {
                 // A session that had this lock leaves it to the client, who is answered soon.
                 sessions.end(self.name().db, &self.name().key);
-                self.with_lines(|lines, lock| lines.grant_head(lock, Ok(answer)));
+                self.with_queues(|queues, lock| queues.grant_head(lock, Ok(answer)));
             }
-            LineStep::Refuse(error) => self.refuse_head(error),
-            LineStep::Return => self.with_lines(|lines, lock| lines.return_to_line(lock)),
-            LineStep::Serve | LineStep::Join => {}
+            QueueStep::Refuse(error) => self.refuse_head(error),
+            QueueStep::Return => self.with_queues(|queues, lock| queues.return_to_queue(lock)),
+            QueueStep::Serve | QueueStep::Join => {}
         }
-        if lines.is_used() {
+        if queues.is_used() {
             look_when_over();
         }
     }
 
     fn refuse_head(&self, error: CommandError) {
-        self.with_lines(|lines, lock| lines.refuse_head(lock, Err(error)));
+        self.with_queues(|queues, lock| queues.refuse_head(lock, Err(error)));
     }
 
     /// Puts the command's client in the queue, and blocks it. False if the server does not.
     fn join(&self) -> bool {
         let Asker::Acquirer { request, wait_ms } = self.asker else { return false };
-        let lines = &self.memory.lines;
-        lines.hear_turns(self.ctx);
+        let queues = &self.memory.queues;
+        queues.hear_turns(self.ctx);
         let Some((id, client)) = block::<LockWaiter>(self.ctx) else { return false };
         let since_ms = self.ctx.steady_ms();
         let wait = Wait { since_ms, until_ms: since_ms.saturating_add(wait_ms) };
@@ -232,7 +232,7 @@ impl<'a> Lock<'a> {
             with_fence: request.with_fence,
             session: request.session,
         };
-        self.with_lines(|lines, lock| lines.join(id, client, lock, request, wait));
+        self.with_queues(|queues, lock| queues.join(id, client, lock, request, wait));
         look_when_over();
         true
     }
@@ -255,7 +255,7 @@ impl Facts for Lock<'_> {
     }
 
     fn is_waited_for(&self) -> bool {
-        self.memory.lines.is_used() && self.with_lines(|lines, lock| lines.is_waited_for(lock))
+        self.memory.queues.is_used() && self.with_queues(|queues, lock| queues.is_waited_for(lock))
     }
 
     fn may_wait(&self, token: &[u8]) -> Result<bool, CommandError> {
@@ -265,15 +265,15 @@ impl Facts for Lock<'_> {
         }
         let Some(bounds) = config::lock_waiters_max() else { return Ok(true) };
         let (token, user) = (Name::from(token), request.user.bytes());
-        let room = self.with_lines(|lines, lock| match lines.has_place(lock, &token) {
+        let room = self.with_queues(|queues, lock| match queues.has_place(lock, &token) {
             true => Ok(()),
-            false => bounds.check_line(lines.len(lock), user, lines.in_queue()),
+            false => bounds.check_queue(queues.len(lock), user, queues.in_queue()),
         });
         room.map(|()| true).map_err(|full| CommandError::Waiters { full })
     }
 
     fn check_may_hold(&self, request: &Request<impl AsRef<[u8]>>) -> Result<(), CommandError> {
-        if matches!(self.asker, Asker::Line) {
+        if matches!(self.asker, Asker::Queue) {
             let lease_ms = Decimal::new(request.lease_ms);
             let words: [&[u8]; 3] = [b"lock.acquire", request.token.as_ref(), lease_ms.bytes()];
             let [command, token, lease_ms] = words.map(OwnedStr::new);
@@ -289,11 +289,11 @@ impl Facts for Lock<'_> {
     }
 
     fn grant(&self) -> Option<decision::Grant<Name>> {
-        self.with_lines(|lines, lock| lines.grant(lock))
+        self.with_queues(|queues, lock| queues.grant(lock))
     }
 
     fn head(&self) -> Option<Request<Name>> {
-        self.with_lines(|lines, lock| lines.head(lock).cloned())
+        self.with_queues(|queues, lock| queues.head(lock).cloned())
     }
 }
 
@@ -331,7 +331,7 @@ impl Blocking for LockWaiter {
 
     fn timed_out(ctx: Ctx<'_>, client: ClientId) -> Reply {
         if let Some(memory) = Memory::current() {
-            memory.lines.with(|lines| lines.refuse(client, None));
+            memory.queues.with(|queues| queues.refuse(client, None));
         }
         let (answer, handle) = answer(ctx, client);
         if let Some(handle) = handle {
@@ -342,7 +342,7 @@ impl Blocking for LockWaiter {
 
     fn gone(ctx: Ctx<'_>, client: ClientId) {
         let Some(memory) = Memory::current() else { return };
-        let gone = memory.lines.with(|lines| lines.gone(client));
+        let gone = memory.queues.with(|queues| queues.gone(client));
         let Some((handle, since_ms)) = gone else { return };
         count_wait(since_ms, ctx);
         // Also makes the loop turn, so that a grant is undone soon.
@@ -357,7 +357,7 @@ impl Blocking for LockWaiter {
 fn answer(ctx: Ctx<'_>, client: ClientId) -> (Reply, Option<BlockedClient>) {
     let memory = Memory::current();
     let answered = memory.as_ref().and_then(|memory| {
-        let answered = memory.lines.with(|lines| lines.answer(client))?;
+        let answered = memory.queues.with(|queues| queues.answer(client))?;
         if let Some((lock, request)) = &answered.held {
             memory.sessions.acquired(lock, request);
         }

@@ -2,7 +2,7 @@
 //! rules.
 
 use super::decided::apply_to_all;
-use super::line::end_waits;
+use super::queue::end_waits;
 use super::rules::{BEGIN, END, HOLD, LIMIT, RulesGiven, warn_without_stream};
 use super::{Answering, Command, SALE, VOUCHER};
 use crate::args::{Moment, arguments};

@@ -55,7 +55,7 @@ impl<'a> Sale<'a> {
                 self.publish(lifted);
                 self.count_extra(Extra::default(), is_none_held);
             }
-            Plan::StrayPlace(id) => self.publish(self.leave_line(id.as_str())),
+            Plan::StrayPlace(id) => self.publish(self.leave_queue(id.as_str())),
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl<'a> Sale<'a> {
         });
         let place = plan.place.and_then(|place| match place {
             Place::Join(ticket) => score(&opened.wait, keys.wait, ticket, id),
-            Place::Leave => self.leave_line(id),
+            Place::Leave => self.leave_queue(id),
         });
         [order, units, hold, payment, place]
     }
@@ -171,7 +171,7 @@ impl<'a> Sale<'a> {
         unscore(&self.opened().holds, self.managed_keys().ok()?.holds, id)
     }
 
-    fn leave_line<'p>(&self, id: Str<'p>) -> Option<Effect<'p>>
+    fn leave_queue<'p>(&self, id: Str<'p>) -> Option<Effect<'p>>
     where
         'a: 'p,
     {

@@ -134,9 +134,9 @@ pub(crate) fn units_held(
 }
 
 /// How many orders are in the queue.
-pub(crate) fn waiting(ctx: Ctx<'_>, line: Str<'_>) -> i64 {
-    let line = ReadKey::open(ctx, line).filter(|line| line.kind() == Kind::SortedSet);
-    line.map_or(0, |line| i64::try_from(line.len()).unwrap_or(i64::MAX))
+pub(crate) fn waiting(ctx: Ctx<'_>, queue: Str<'_>) -> i64 {
+    let queue = ReadKey::open(ctx, queue).filter(|queue| queue.kind() == Kind::SortedSet);
+    queue.map_or(0, |queue| i64::try_from(queue.len()).unwrap_or(i64::MAX))
 }
 
 /// The extra units, as the key says; None if it can't be read.

@@ -62,7 +62,7 @@ impl Keys for Audited<'_> {
             Part::Book => (c"HSCAN", self.keys.book),
             Part::Units => (c"HSCAN", self.keys.units),
             Part::Holds => (c"ZSCAN", self.keys.holds),
-            Part::Line => (c"ZSCAN", self.keys.wait),
+            Part::Queue => (c"ZSCAN", self.keys.wait),
             Part::Buyers => (c"SSCAN", self.keys.sale.buyers),
         };
         let position = OwnedStr::new(Decimal::unsigned(position).bytes());
@@ -92,8 +92,8 @@ impl Keys for Audited<'_> {
     }
 
     fn is_in_queue(&self, id: &[u8]) -> Result<bool, CommandError> {
-        let Some(line) = ReadKey::open(self.ctx, self.keys.wait) else { return Ok(false) };
-        Ok(line.zset_score(OwnedStr::new(id).as_str())?.is_some())
+        let Some(queue) = ReadKey::open(self.ctx, self.keys.wait) else { return Ok(false) };
+        Ok(queue.zset_score(OwnedStr::new(id).as_str())?.is_some())
     }
 
     fn units(&self, user: &[u8]) -> Result<Option<Vec<u8>>, CommandError> {

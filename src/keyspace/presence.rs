@@ -30,7 +30,7 @@ fn call_exists(ctx: Ctx<'_>, keys: &[Str<'_>]) -> Result<(), CommandError> {
 }
 
 /// Refuses, in cluster mode, a key that may be on the other node of a moving slot, and that few
-/// commands need: extra units, the stream of confirmed orders, the line, payments, the last sale,
+/// commands need: extra units, the stream of confirmed orders, the queue, payments, the last sale,
 /// units outside of a sale. Asks for the book, which in the background can expire it.
 pub(super) fn check_one_here(
     ctx: Ctx<'_>,

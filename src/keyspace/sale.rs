@@ -18,7 +18,7 @@ use crate::keyspace::voucher_keys::VoucherKeys;
 use crate::server::{Ctx, Kind, OwnedStr, Str};
 use crate::typed::{User, Voucher};
 use domain::book::{Entry, Has, UserUnits};
-use domain::facts::{Facts, First, FirstDue, Line, Needed, Stream};
+use domain::facts::{Facts, First, FirstDue, Needed, Queue, Stream};
 use domain::payments::Payment;
 use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::{Policy, Stock, Units};
@@ -45,7 +45,7 @@ pub(super) struct More<'a> {
     pub(super) now: Cell<Option<Millis>>,
     /// An operator has said that no key is yet to come.
     pub(super) is_as_found: Cell<bool>,
-    /// How many of the line this command has promoted.
+    /// How many of the queue this command has promoted.
     promoted: Cell<usize>,
     /// Which users of a batch are among the buyers, where that was asked for all at once.
     pub(super) bought: RefCell<Option<HashSet<Name<'a>>>>,
@@ -172,8 +172,8 @@ impl<'a> Sale<'a> {
         self.ctx.warn("an order that can't be read has left the waiting list of its voucher");
     }
 
-    /// The database, and the line.
-    pub(crate) fn line_name(&self) -> Option<(i32, Str<'a>)> {
+    /// The database, and the queue.
+    pub(crate) fn queue_name(&self) -> Option<(i32, Str<'a>)> {
         Some((self.ctx.selected_db(), self.managed_keys().ok()?.wait))
     }
 
@@ -337,19 +337,19 @@ impl<'a> Facts for Sale<'a> {
     }
 
     fn is_waited_for(&self) -> Result<bool, CommandError> {
-        self.has_line()
+        self.has_queue()
     }
 
-    fn line(&self) -> Result<Line, CommandError> {
-        self.read_line()
+    fn queue(&self) -> Result<Queue, CommandError> {
+        self.read_queue()
     }
 
     fn first_waiting(&self) -> Result<Option<First<Name<'a>>>, CommandError> {
         self.read_first()
     }
 
-    fn line_writable(&self) -> Result<(), CommandError> {
-        self.open_line()
+    fn queue_writable(&self) -> Result<(), CommandError> {
+        self.open_queue()
     }
 
     fn has_own_keys(&self, with_stock: bool) -> Result<bool, CommandError> {

@@ -82,7 +82,7 @@ impl<'k> ManagedKeys<'k> {
             Needed::Units => self.units,
             Needed::Extra => self.extra,
             Needed::Holds => self.holds,
-            Needed::Line => self.wait,
+            Needed::Queue => self.wait,
             Needed::Payments => self.payments,
         }
     }

@@ -8,7 +8,7 @@ use crate::keyspace::rules::{self, check_primary};
 use crate::keyspace::sale::Sale;
 use crate::server::{Call, Kind, ReadKey, Str};
 use domain::book::{Entry, UserUnits};
-use domain::facts::{Due, Facts, First, FirstDue, Line, Needed};
+use domain::facts::{Due, Facts, First, FirstDue, Needed, Queue};
 use domain::rules::Millis;
 use std::cell::Ref;
 use std::rc::Rc;
@@ -69,22 +69,22 @@ impl<'a> Sale<'a> {
         Ok((ids, held.count))
     }
 
-    /// The line, if it exists.
-    fn line_key(&self) -> Result<Option<Ref<'_, ReadKey<'a>>>, CommandError> {
+    /// The queue, if it exists.
+    fn queue_key(&self) -> Result<Option<Ref<'_, ReadKey<'a>>>, CommandError> {
         Ok(self.opened().wait.reading(self.ctx, self.managed_keys()?.wait))
     }
 
-    pub(super) fn has_line(&self) -> Result<bool, CommandError> {
+    pub(super) fn has_queue(&self) -> Result<bool, CommandError> {
         let (db, none_waits_in) =
             (self.ctx.selected_db(), self.known_keys().map(|keys| &keys.none_waits_in));
         if none_waits_in.is_some_and(|known| known.get() == Some(db)) {
             return Ok(false);
         }
-        match self.line_key()? {
-            Some(line) if line.kind() == Kind::SortedSet => Ok(true),
+        match self.queue_key()? {
+            Some(queue) if queue.kind() == Kind::SortedSet => Ok(true),
             Some(_) => Err(CommandError::WrongType),
-            // While its slot moves, a line may be on the other node. Most vouchers have none, which
-            // can't be distinguished from here, and need not wait for the end of the move.
+            // While its slot moves, a queue may be on the other node. Most vouchers have none,
+            // which can't be distinguished from here, and need not wait for the end of the move.
             None => {
                 none_waits_in.inspect(|known| known.set(Some(db)));
                 Ok(false)
@@ -95,9 +95,9 @@ impl<'a> Sale<'a> {
     /// How many orders are in the queue. Of another type, nobody waits.
     #[inline]
     pub(super) fn waiting(&self) -> Result<i64, CommandError> {
-        match self.has_line() {
+        match self.has_queue() {
             Ok(true) => {
-                let waiting = self.line_key()?.map_or(0, |line| line.len());
+                let waiting = self.queue_key()?.map_or(0, |queue| queue.len());
                 Ok(i64::try_from(waiting).unwrap_or(i64::MAX))
             }
             Ok(false) | Err(CommandError::WrongType) => Ok(0),
@@ -106,18 +106,18 @@ impl<'a> Sale<'a> {
     }
 
     /// Of another type, nobody waits.
-    pub(super) fn read_line(&self) -> Result<Line, CommandError> {
+    pub(super) fn read_queue(&self) -> Result<Queue, CommandError> {
         let most = config::waitlist_max();
-        let line = self.line_key()?.filter(|line| line.kind() == Kind::SortedSet);
-        let Some(line) = line else { return Ok(Line { waiting: 0, most, last: 0 }) };
-        let waiting = u64::try_from(line.len()).unwrap_or(u64::MAX);
-        Ok(Line { waiting, most, last: line.zset_last_score()?.unwrap_or(0.0) as i64 })
+        let queue = self.queue_key()?.filter(|queue| queue.kind() == Kind::SortedSet);
+        let Some(queue) = queue else { return Ok(Queue { waiting: 0, most, last: 0 }) };
+        let waiting = u64::try_from(queue.len()).unwrap_or(u64::MAX);
+        Ok(Queue { waiting, most, last: queue.zset_last_score()?.unwrap_or(0.0) as i64 })
     }
 
     pub(super) fn read_first(&self) -> Result<Option<First<Name<'a>>>, CommandError> {
-        let Some(line) = self.line_key()? else { return Ok(None) };
-        let first = line.members(f64::NEG_INFINITY..=f64::INFINITY, 1, |_, _| false)?;
-        drop(line);
+        let Some(queue) = self.queue_key()? else { return Ok(None) };
+        let first = queue.members(f64::NEG_INFINITY..=f64::INFINITY, 1, |_, _| false)?;
+        drop(queue);
         let Some((id, _)) = first.into_iter().next() else { return Ok(None) };
         let id = Name::Read(Rc::new(id));
         let order = match self.order_in_queue(&id) {
@@ -133,11 +133,11 @@ impl<'a> Sale<'a> {
         Ok(Some((entry, has)))
     }
 
-    /// Opens the line for writing.
-    pub(super) fn open_line(&self) -> Result<(), CommandError> {
+    /// Opens the queue for writing.
+    pub(super) fn open_queue(&self) -> Result<(), CommandError> {
         check_primary(self.ctx)?;
         let (opened, keys) = (self.opened(), self.managed_keys()?);
-        if self.line_key()?.is_none() {
+        if self.queue_key()?.is_none() {
             self.check_one_here(keys.wait)?;
         }
         opened.wait.open(self.ctx, keys.wait, Kind::SortedSet)
@@ -163,7 +163,7 @@ impl Sale<'_> {
             Needed::Book => opened.book.exists(ctx, keys.book),
             Needed::Units => opened.units.exists(ctx, keys.units),
             Needed::Holds => opened.holds.exists(ctx, keys.holds),
-            Needed::Line => opened.wait.exists(ctx, keys.wait),
+            Needed::Queue => opened.wait.exists(ctx, keys.wait),
             Needed::Payments => opened.payments.exists(ctx, keys.payments),
             Needed::Extra => {
                 let is_there = rules::exists(ctx, keys.extra);
@@ -178,9 +178,9 @@ impl Sale<'_> {
 
     /// The place of an order in the queue, from 1; none if it has none.
     pub(crate) fn place_in_queue(&self, id: Str<'_>) -> Result<Option<i64>, CommandError> {
-        let line = self.managed_keys()?.wait;
+        let queue = self.managed_keys()?.wait;
         self.close();
-        match Call::read(self.ctx, c"ZRANK", &[line, id]) {
+        match Call::read(self.ctx, c"ZRANK", &[queue, id]) {
             Ok(rank) if rank.is_null() => Ok(None),
             Ok(rank) => Ok(Some(rank.integer().saturating_add(1))),
             Err(error) => Err(CommandError::of_call(error, "ZRANK")),

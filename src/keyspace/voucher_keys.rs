@@ -294,8 +294,8 @@ impl VoucherKeys {
         self.none_due.set(None);
     }
 
-    /// Something happened to the line, in whichever database.
-    pub(super) fn line_changed(&self) {
+    /// Something happened to the queue, in whichever database.
+    pub(super) fn queue_changed(&self) {
         self.none_waits_in.set(None);
     }
 

@@ -149,7 +149,7 @@ impl Vouchers {
     /// - That no hold is due ends with any event of the holds key but those of strings, which are
     ///   not heard: where somebody has written SET over the holds, a try at the limit says so, and
     ///   the key's type is seen by the next one that looks.
-    /// - That nobody waits is known while there is no line, and ends with any event of its key. So
+    /// - That nobody waits is known while there is no queue, and ends with any event of its key. So
     ///   does that there are no extra units.
     pub(crate) fn on_key(&self, event: &CStr, key: &[u8]) {
         if let Some(name) = key.strip_prefix(RULES_PREFIX) {
@@ -157,7 +157,7 @@ impl Vouchers {
         } else if let Some(name) = key.strip_prefix(HOLDS_PREFIX) {
             self.tell(name, VoucherKeys::holds_changed);
         } else if let Some(name) = key.strip_prefix(WAIT_PREFIX) {
-            self.tell(name, VoucherKeys::line_changed);
+            self.tell(name, VoucherKeys::queue_changed);
         } else if let Some(name) = key.strip_prefix(EXTRA_PREFIX) {
             self.tell(name, VoucherKeys::extra_changed);
         }

@@ -16,7 +16,7 @@ pub(crate) struct Holds {
     parked_under: MainThread<u64>,
     /// When the log last said that holds could not be released.
     complained_ms: MainThread<Millis>,
-    /// What can't be done for lack of a key: that key, and the holds or the line. Beside this, it
+    /// What can't be done for lack of a key: that key, and the holds or the queue. Beside this, it
     /// is tried again from time to time.
     awaited: MainThread<HashMap<DbKey, DbKey>>,
     is_awaiting: MainThread<bool>,
@@ -60,7 +60,7 @@ impl Holds {
         self.index.with(|index| index.mark_if_parked(db, key))
     }
 
-    /// Remembers that holds or a line lack a key.
+    /// Remembers that holds or a queue lack a key.
     pub(crate) fn wait_for(&self, missing: DbKey, timed: &DbKey) {
         self.awaited.with(|awaited| {
             if awaited.len() >= AWAITED_MAX {
@@ -71,7 +71,7 @@ impl Holds {
         self.is_awaiting.set(true);
     }
 
-    /// A key that holds or a line lacked may have come: these are to be looked at. True if so.
+    /// A key that holds or a queue lacked may have come: these are to be looked at. True if so.
     pub(super) fn mark_if_awaited(&self, db: i32, key: &[u8]) -> bool {
         if !self.is_awaiting.get() {
             return false;

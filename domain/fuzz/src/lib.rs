@@ -23,7 +23,7 @@ pub const ORACLES: [(&str, Oracle); 14] = [
     ("entry_id", oracles::texts::entry_id),
     ("ids", oracles::numbers::ids),
     ("integer", oracles::texts::integers),
-    ("lines", oracles::lines::lines),
+    ("queues", oracles::queues::queues),
     ("numbers", oracles::numbers::stocks),
     ("order_entry", oracles::entries::order_entry),
     ("prefixes", oracles::texts::prefixes),

@@ -2,8 +2,8 @@
 
 pub(crate) mod audit;
 pub(crate) mod entries;
-pub(crate) mod lines;
 pub(crate) mod numbers;
+pub(crate) mod queues;
 pub(crate) mod scripts;
 pub(crate) mod sessions;
 pub(crate) mod texts;

@@ -68,7 +68,7 @@ macro_rules! tests {
 }
 
 tests! {
-    audit book entry_id ids integer lines numbers order_entry prefixes rules scripts
+    audit book entry_id ids integer queues numbers order_entry prefixes rules scripts
     sessions tags unit_sets
 }
 

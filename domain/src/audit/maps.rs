@@ -18,7 +18,7 @@ pub struct Maps {
     /// Order id to deadline.
     pub holds: BTreeMap<Bytes, i64>,
     /// Order ids in the queue.
-    pub line: BTreeSet<Bytes>,
+    pub queue: BTreeSet<Bytes>,
     pub extra: Option<i64>,
     pub beyond_one: Option<i64>,
     pub buyers: BTreeSet<Bytes>,
@@ -35,7 +35,7 @@ impl Maps {
         let entries = orders.iter().filter_map(|(id, text)| Some((id, Entry::parse(text).ok()?)));
         let entries: Vec<_> = entries.collect();
         let waiting = entries.iter().filter(|(_, entry)| entry.state == State::Waiting);
-        let line: BTreeSet<_> = waiting.map(|(id, _)| (*id).clone()).collect();
+        let queue: BTreeSet<_> = waiting.map(|(id, _)| (*id).clone()).collect();
         let held = entries.iter().filter(|(_, entry)| entry.state == State::Held);
         let held: Vec<_> =
             held.map(|(id, entry)| ((*id).clone(), entry.deadline, entry.units)).collect();
@@ -46,13 +46,13 @@ impl Maps {
         let buyers = buyers.map(|(user, _)| user.clone()).collect();
         let beyond_one: i64 = units.values().map(|text| has(text).beyond_one()).sum();
         let beyond_one =
-            i64::try_from(line.len()).ok().map(|waiting| beyond_one.saturating_add(waiting));
+            i64::try_from(queue.len()).ok().map(|waiting| beyond_one.saturating_add(waiting));
         let (left, extra) = (Some(left), Some(extra));
-        Self { total, left, orders, units, holds, line, extra, beyond_one, buyers }
+        Self { total, left, orders, units, holds, queue, extra, beyond_one, buyers }
     }
 
     pub fn figures(&self) -> Figures {
-        let [orders, holds, waiting] = [self.orders.len(), self.holds.len(), self.line.len()]
+        let [orders, holds, waiting] = [self.orders.len(), self.holds.len(), self.queue.len()]
             .map(|len| i64::try_from(len).unwrap_or(i64::MAX));
         let Self { total, left, extra, beyond_one, .. } = *self;
         Figures { total, left, orders, holds, waiting, extra, beyond_one }
@@ -81,7 +81,7 @@ impl Keys for Maps {
             Part::Book => (self.orders.iter().nth(at).map(pair), self.orders.len()),
             Part::Units => (self.units.iter().nth(at).map(pair), self.units.len()),
             Part::Holds => (self.holds.keys().nth(at).map(name), self.holds.len()),
-            Part::Line => (self.line.iter().nth(at).map(name), self.line.len()),
+            Part::Queue => (self.queue.iter().nth(at).map(name), self.queue.len()),
             Part::Buyers => (self.buyers.iter().nth(at).map(name), self.buyers.len()),
         };
         let next = position.saturating_add(1);
@@ -98,7 +98,7 @@ impl Keys for Maps {
     }
 
     fn is_in_queue(&self, id: &[u8]) -> Result<bool, Infallible> {
-        Ok(self.line.contains(id))
+        Ok(self.queue.contains(id))
     }
 
     fn units(&self, user: &[u8]) -> Result<Option<Bytes>, Infallible> {

@@ -80,9 +80,9 @@ fn every_tampering_is_reported_once() {
         ),
         // The same units, but others are waited for.
         (|b| put(&mut b.units, "dan", "3,waiting1:o6"), "users' units differ"),
-        (|b| drop(b.line.pop_first()), "1 waiting orders have no place in the queue"),
-        (|b| b.line.extend([b"o5".to_vec()]), "1 places in the queue have no waiting order"),
-        (|b| b.line.extend([b"o9".to_vec()]), "1 places in the queue have no waiting order"),
+        (|b| drop(b.queue.pop_first()), "1 waiting orders have no place in the queue"),
+        (|b| b.queue.extend([b"o5".to_vec()]), "1 places in the queue have no waiting order"),
+        (|b| b.queue.extend([b"o9".to_vec()]), "1 places in the queue have no waiting order"),
         (|b| assert!(b.buyers.insert(b"fay".to_vec())), "1 buyers have no units on record"),
         (|b| put(&mut b.units, "ann", "x"), "1 users' units can't be read"),
         (|b| *b.holds.get_mut(&b"o1"[..]).unwrap() = 71, "1 holds have a different deadline"),
@@ -160,7 +160,7 @@ fn commands_in_between_are_no_differences() {
                 put(&mut b.orders, "o7", "held:1:99:fay");
                 put(&mut b.units, "fay", "1:o7");
                 b.holds.insert(b"o7".to_vec(), 99);
-                b.line.remove(&b"o7"[..]);
+                b.queue.remove(&b"o7"[..]);
                 b.buyers.insert(b"fay".to_vec());
             },
             true,
@@ -170,10 +170,10 @@ fn commands_in_between_are_no_differences() {
             |b| {
                 put(&mut b.orders, "o6", "cancelled:2:0,waiting:dan");
                 put(&mut b.units, "dan", "1:o6");
-                b.line.remove(&b"o6"[..]);
+                b.queue.remove(&b"o6"[..]);
                 put(&mut b.orders, "o9", "waiting:1:62:gus");
                 put(&mut b.units, "gus", "1,waiting1:o9");
-                b.line.insert(b"o9".to_vec());
+                b.queue.insert(b"o9".to_vec());
             },
             true,
         ),

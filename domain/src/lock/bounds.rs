@@ -22,9 +22,9 @@ pub struct Bounds {
 /// Which bound is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    Line { max: usize },
-    LinesOfUser { max: usize },
-    AllLines { max: usize },
+    Queue { max: usize },
+    QueuesOfUser { max: usize },
+    AllQueues { max: usize },
     TiesOfUser { max: usize },
     AllTies { max: usize },
 }
@@ -32,9 +32,9 @@ pub enum Full {
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (max, what) = match self {
-            Self::Line { max } => (max, "clients already wait for this lock"),
-            Self::LinesOfUser { max } => (max, "clients of this user already wait for locks"),
-            Self::AllLines { max } => (max, "clients already wait for locks"),
+            Self::Queue { max } => (max, "clients already wait for this lock"),
+            Self::QueuesOfUser { max } => (max, "clients of this user already wait for locks"),
+            Self::AllQueues { max } => (max, "clients already wait for locks"),
             Self::TiesOfUser { max } => (max, "locks of this user already have a SESSION"),
             Self::AllTies { max } => (max, "locks already have a SESSION"),
         };
@@ -62,15 +62,15 @@ impl Bounds {
     }
 
     /// Whether one more client of this user may wait when so many wait for this lock.
-    pub fn check_line(self, for_lock: usize, user: &[u8], lines: &Counts) -> Result<(), Full> {
+    pub fn check_queue(self, for_lock: usize, user: &[u8], queues: &Counts) -> Result<(), Full> {
         if for_lock >= self.per_lock {
-            return Err(Full::Line { max: self.per_lock });
+            return Err(Full::Queue { max: self.per_lock });
         }
-        if lines.all() >= self.in_all {
-            return Err(Full::AllLines { max: self.in_all });
+        if queues.all() >= self.in_all {
+            return Err(Full::AllQueues { max: self.in_all });
         }
-        if lines.of(user) >= self.per_user {
-            return Err(Full::LinesOfUser { max: self.per_user });
+        if queues.of(user) >= self.per_user {
+            return Err(Full::QueuesOfUser { max: self.per_user });
         }
         Ok(())
     }
@@ -122,15 +122,15 @@ mod tests {
     fn the_bound_of_the_lock_comes_first_then_that_of_all() {
         let check = |per_lock, per_user, in_all, for_lock, user: &str| {
             let bounds = Bounds { per_lock, per_user, in_all };
-            bounds.check_line(for_lock, user.as_bytes(), &counts())
+            bounds.check_queue(for_lock, user.as_bytes(), &counts())
         };
         assert_eq!(check(2, 3, 4, 1, "ann"), Ok(()));
-        assert_eq!(check(2, 2, 3, 2, "ann"), Err(Full::Line { max: 2 }));
-        assert_eq!(check(2, 2, 3, 1, "ann"), Err(Full::AllLines { max: 3 }));
-        assert_eq!(check(2, 3, 3, 1, "bob"), Err(Full::AllLines { max: 3 }));
-        assert_eq!(check(2, 2, 4, 1, "ann"), Err(Full::LinesOfUser { max: 2 }));
+        assert_eq!(check(2, 2, 3, 2, "ann"), Err(Full::Queue { max: 2 }));
+        assert_eq!(check(2, 2, 3, 1, "ann"), Err(Full::AllQueues { max: 3 }));
+        assert_eq!(check(2, 3, 3, 1, "bob"), Err(Full::AllQueues { max: 3 }));
+        assert_eq!(check(2, 2, 4, 1, "ann"), Err(Full::QueuesOfUser { max: 2 }));
         assert_eq!(check(2, 2, 4, 1, "bob"), Ok(()));
-        assert_eq!(check(0, 0, 0, 0, "cid"), Err(Full::Line { max: 0 }));
+        assert_eq!(check(0, 0, 0, 0, "cid"), Err(Full::Queue { max: 0 }));
     }
 
     #[test]

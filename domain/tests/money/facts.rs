@@ -2,7 +2,7 @@
 
 use crate::server::{Error, Voucher};
 use domain::book::{Entry, Has, UserUnits};
-use domain::facts::{Facts, First, FirstDue, Line, Needed, Stream};
+use domain::facts::{Facts, First, FirstDue, Needed, Queue, Stream};
 use domain::payments::Payment;
 use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::{Policy, Stock, Units};
@@ -93,8 +93,8 @@ impl Facts for Voucher {
         Ok(false)
     }
 
-    fn line(&self) -> Result<Line, Error> {
-        Ok(Line::default())
+    fn queue(&self) -> Result<Queue, Error> {
+        Ok(Queue::default())
     }
 
     fn first_waiting(&self) -> Result<Option<First<u8>>, Error> {
@@ -113,7 +113,7 @@ impl Facts for Voucher {
         Ok(())
     }
 
-    fn line_writable(&self) -> Result<(), Error> {
+    fn queue_writable(&self) -> Result<(), Error> {
         Ok(())
     }
 

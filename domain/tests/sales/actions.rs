@@ -48,7 +48,7 @@ pub struct Run<'m> {
     pub asked: Cell<usize>,
     pub fails: usize,
     pub knows_buyers: bool,
-    /// How many orders of the line are promoted yet.
+    /// How many orders of the queue are promoted yet.
     pub promotes: usize,
     pub planted: Option<&'m Planted>,
     pub action: Action,
@@ -81,12 +81,12 @@ impl Run<'_> {
 
     /// Applies a plan, and those that follow from it.
     fn carry_out(&mut self, plan: Plan<u8>) -> Result<(), HasBought> {
-        let moves_line = plan.moves_line();
+        let moves_queue = plan.moves_queue();
         let plan = plan.into();
         let is_deaf = self.planted.is_some_and(|planted| (planted.is_deaf)(&plan));
-        let moves_line = moves_line && !is_deaf;
+        let moves_queue = moves_queue && !is_deaf;
         self.apply(plan)?;
-        if moves_line {
+        if moves_queue {
             self.promote();
         }
         Ok(())
@@ -289,7 +289,7 @@ impl Run<'_> {
 
     fn apply_sale(&mut self, plan: &SalePlan<u8>) {
         self.world.apply_sale(plan, &mut self.written);
-        if plan.moves_line() {
+        if plan.moves_queue() {
             self.promote();
         }
     }

@@ -56,9 +56,9 @@ fn orders_tell_which_keys_they_need() {
         (World { extra: 0, ..whole }, entry(State::Held, 2), lacks(Needed::Extra)),
         (World { extra: 0, ..whole }, entry(State::Held, 1), Ok(())),
         (World { extra: 0, ..whole }, entry(State::Sold, 2), Ok(())),
-        (whole, waiting, lacks(Needed::Line)),
+        (whole, waiting, lacks(Needed::Queue)),
         (whole, paid, lacks(Needed::Payments)),
-        (no_buyers, waiting, lacks(Needed::Line)),
+        (no_buyers, waiting, lacks(Needed::Queue)),
     ]
     .into_iter()
     .enumerate()

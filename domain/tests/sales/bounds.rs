@@ -80,7 +80,7 @@ pub fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
 
-/// Three orders, or two where every mutant of the decisions is explored. In a line, three: one
+/// Three orders, or two where every mutant of the decisions is explored. In a queue, three: one
 /// overtakes another only where both wait.
 fn ids() -> &'static [u8] {
     if is_set("BRIEF") { &[0, 1] } else { &[0, 1, 2] }
@@ -254,7 +254,7 @@ pub fn failover() -> Bounds {
     bounds
 }
 
-/// Requests that wait where the usual ones lose, and what there is to know of a line.
+/// Requests that wait where the usual ones lose, and what there is to know of a queue.
 fn waiting(requests: Requests<'_>) -> Vec<Action> {
     let mut actions = requests.all();
     // As for orders that are held.
@@ -272,14 +272,14 @@ fn waiting(requests: Requests<'_>) -> Vec<Action> {
 }
 
 /// Orders that wait for units that return and for new ones, until the sale ends.
-pub fn line() -> Bounds {
+pub fn queue() -> Bounds {
     let references = &[None, Some(0)];
     let mut actions = waiting(Requests { references, extends: true, keeps: true, ..usual() });
     actions.extend([None, Some(0), Some(1)].map(Action::End));
     actions.extend([None, Some(1)].map(Action::Hold));
     actions.extend([Restock::By(1), Restock::By(-1), Restock::To(2)].map(Action::Restock));
     actions.extend([false, true].map(|forced| Action::Drop { forced, sale: None }));
-    Bounds { total_max: 3, ..of("a line", actions) }
+    Bounds { total_max: 3, ..of("a queue", actions) }
 }
 
 /// A stock that other clients write, while orders are sold, held and wait.
@@ -298,20 +298,20 @@ pub fn small_foreign() -> Bounds {
 }
 
 /// Answers to repeats about orders that wait.
-pub fn line_told() -> Bounds {
+pub fn queue_told() -> Bounds {
     let mut actions = waiting(Requests { ids: &[0, 1], ..usual() });
     actions.extend([None, Some(0)].map(Action::End));
-    Bounds { told: true, ..of("answers in a line", actions) }
+    Bounds { told: true, ..of("answers in a queue", actions) }
 }
 
-/// A little of a line, without symmetry.
-pub fn small_line() -> Bounds {
+/// A little of a queue, without symmetry.
+pub fn small_queue() -> Bounds {
     let mut actions = waiting(Requests { ids: &[0, 1, 2], keeps: true, ..usual() });
     actions.extend([Some(0), Some(1)].map(Action::End));
     actions.push(Action::Hold(None));
     actions.push(Action::Drop { forced: false, sale: None });
     let worlds = vec![created(Rules { total: 1, ..sale() }), created(sale())];
-    Bounds { worlds, symmetry: false, ..of("planted in a line", actions) }
+    Bounds { worlds, symmetry: false, ..of("planted in a queue", actions) }
 }
 
 /// Facts that err at any question, while orders are due.
@@ -345,12 +345,12 @@ pub fn faults_of_sales() -> Bounds {
 }
 
 /// Facts that err while orders wait.
-pub fn line_faults() -> Bounds {
+pub fn queue_faults() -> Bounds {
     let mut actions = waiting(usual());
     actions.extend([Action::Restock(Restock::By(1)), Action::End(None), Action::End(Some(0))]);
     actions.extend([Action::Hold(None), Action::Drop { forced: false, sale: None }]);
     let worlds = vec![created(sale())];
-    Bounds { worlds, total_max: 3, faults: true, ..of("faults of a line", actions) }
+    Bounds { worlds, total_max: 3, faults: true, ..of("faults of a queue", actions) }
 }
 
 /// A little of everything, without symmetry: the names in a trace are those of its actions.

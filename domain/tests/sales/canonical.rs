@@ -137,7 +137,7 @@ impl Bits {
                 self.add((entry.was == Some(OrderState::Sold)).into(), 1);
             }
         }
-        self.add(world.line[usize::from(id)].map_or(0, i64::from), 3);
+        self.add(world.queue[usize::from(id)].map_or(0, i64::from), 3);
         for payment in renaming.payments(world.payments) {
             let of = payment.filter(|payment| payment.id == id);
             self.add(of.map_or(0, |it| 1 + it.outcome as i64), 3);
@@ -169,7 +169,7 @@ fn renamed(state: &State, renaming: Renaming, ids: [u8; ORDERS]) -> State {
             units,
             book: sorted(world.book, ids).map(|it| it.map(|entry| renaming.entry(entry))),
             holds: sorted(world.holds, ids),
-            line: sorted(world.line, ids),
+            queue: sorted(world.queue, ids),
             payments: renaming.payments(world.payments).map(|it| {
                 let user = it.and_then(|it| it.user).map(|user| renaming.user(user));
                 it.map(|it| Payment { user, id: new_id(it.id), ..it })

@@ -10,16 +10,16 @@ mod confirmations;
 mod extremes;
 mod flat;
 mod foreign;
-mod line;
 mod model;
 mod overlays;
 mod plans;
 mod planted;
 mod planted_carts;
-mod planted_line;
 mod planted_paid;
+mod planted_queue;
 mod planted_words;
 mod properties;
+mod queue;
 mod releases;
 mod requests;
 mod state;
@@ -28,14 +28,14 @@ mod words;
 mod world;
 
 use bounds::{
-    batches, failover, faults, faults_of_sales, foreign, is_set, line, line_faults, line_told,
-    one_sale, payments, payments_of_sales, rules, small, small_foreign, small_line, two_sales,
-    words,
+    batches, failover, faults, faults_of_sales, foreign, is_set, one_sale, payments,
+    payments_of_sales, queue, queue_faults, queue_told, rules, small, small_foreign, small_queue,
+    two_sales, words,
 };
 use model::{Bounds, Sales};
 use planted::{PLANTED, Planted};
-use planted_line::{PLANTED_FOREIGN, PLANTED_LINE};
 use planted_paid::PLANTED_PAID;
+use planted_queue::{PLANTED_FOREIGN, PLANTED_LINE};
 use planted_words::PLANTED_WORDS;
 use stateright::{Checker, Model};
 use std::time::Instant;
@@ -123,9 +123,9 @@ fn two_sales_take_every_course() {
 }
 
 #[test]
-fn a_line_takes_every_course() {
+fn a_queue_takes_every_course() {
     let orders = ["TRY 0 1 2 4 5 6 7", ONE_PAID, "EXTEND 0 1 2 3 7", RELEASED, "REJECT 0 1"];
-    explore(line(), &[&orders[..], &["RESTOCK 0 1 2 3 7", "DROP 1 2 7"]].concat());
+    explore(queue(), &[&orders[..], &["RESTOCK 0 1 2 3 7", "DROP 1 2 7"]].concat());
 }
 
 #[test]
@@ -135,15 +135,15 @@ fn whoever_writes_the_stock_no_more_than_the_total_is_sold() {
 }
 
 #[test]
-fn repeats_in_a_line_are_answered_alike() {
+fn repeats_in_a_queue_are_answered_alike() {
     let orders = ["TRY 0 1 2 4 5 6 7", "CONFIRM 0 1 2 3", "CANCEL 0 1 2 3", "REJECT 0 1"];
-    explore(line_told(), &orders);
+    explore(queue_told(), &orders);
 }
 
 #[test]
-fn every_question_about_a_line_fails() {
+fn every_question_about_a_queue_fails() {
     let orders = ["TRY 0 1 2 4 5 6 7", CONFIRMED, RELEASED, "REJECT 0 1"];
-    explore(line_faults(), &[&orders[..], &["RESTOCK 1 2 3 7", "DROP 1 7"]].concat());
+    explore(queue_faults(), &[&orders[..], &["RESTOCK 1 2 3 7", "DROP 1 7"]].concat());
 }
 
 #[test]
@@ -184,8 +184,8 @@ fn planted_faults_are_found() {
 }
 
 #[test]
-fn planted_faults_of_a_line_are_found() {
-    find(small_line, PLANTED_LINE);
+fn planted_faults_of_a_queue_are_found() {
+    find(small_queue, PLANTED_LINE);
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub struct Bounds {
     pub total_max: i64,
     /// Remember the answers about each order.
     pub told: bool,
-    /// How many orders of the line a step promotes.
+    /// How many orders of the queue a step promotes.
     pub promotes: usize,
     /// Let every question of every step fail.
     pub faults: bool,
@@ -89,7 +89,7 @@ impl Sales {
                 Action::Reject(id) | Action::RejectUnsold(id) => {
                     world.entry(id).is_some_and(|it| it.state != OrderState::Waiting)
                 }
-                Action::Promote => world.line.iter().any(Option::is_some),
+                Action::Promote => world.queue.iter().any(Option::is_some),
                 Action::RejectLate(which, id) => last.late[which][usize::from(id)].is_some(),
                 Action::Timer(id) => world.holds[usize::from(id)].is_some_and(|it| it <= NOW),
                 Action::Create | Action::Adopt => last.created < self.bounds.sales,
@@ -243,11 +243,11 @@ impl Sales {
     pub fn answers(&self) -> Vec<String> {
         let names =
             ["TRY", "CONFIRM", "EXTEND", "CANCEL", "REJECT", "RESTOCK", "DROP", "CREATE", "ADOPT"];
-        let lines = names.iter().zip(&self.seen).map(|(name, seen)| {
+        let queues = names.iter().zip(&self.seen).map(|(name, seen)| {
             let seen = seen.iter().zip(0..).filter(|(seen, _)| seen.load(Ordering::Relaxed));
             seen.fold(name.to_string(), |line, (_, code)| format!("{line} {code}"))
         });
-        lines.filter(|line| line.contains(' ')).collect()
+        queues.filter(|queue| queue.contains(' ')).collect()
     }
 
     fn note(&self, action: &Action, answer: &Result<Answer, Error>) {

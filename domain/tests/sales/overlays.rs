@@ -2,7 +2,7 @@
 
 use crate::bounds::order;
 use crate::extremes::{PLAIN, SOFT, with_order};
-use crate::line::LINE_MAX;
+use crate::queue::QUEUE_MAX;
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Has, State, UserUnits};
 use domain::facts::{Facts, Needed, Stream};
@@ -72,9 +72,9 @@ fn an_overlay_passes_on_what_it_does_not_know() {
         (|facts| facts.held(1).map(|held| held == (vec![0], 1)), true),
         (|facts| facts.due(1).map(|due| due.is_some()), false),
         (|facts| facts.is_waited_for(), false),
-        (|facts| facts.line().map(|line| line.most == LINE_MAX), true),
+        (|facts| facts.queue().map(|queue| queue.most == QUEUE_MAX), true),
         (|facts| facts.first_waiting().map(|first| first.is_none()), true),
-        (|facts| facts.line_writable().map(|()| true), true),
+        (|facts| facts.queue_writable().map(|()| true), true),
         (|facts| facts.rules().map(|rules| rules.is_some()), true),
         (|facts| facts.stock().map(|stock| stock == Stock::Left(5)), true),
     ];

@@ -1,7 +1,7 @@
 //! What every plan must be, before it is applied.
 
 use crate::flat::{Flat, Hold};
-use crate::line::place_is_sound;
+use crate::queue::place_is_sound;
 use crate::world::{USERS, World};
 use domain::book::{Entry, Reason, Span, State};
 use domain::plan::{Admission, Append};

@@ -30,7 +30,7 @@ fn is_one(action: &Action) -> bool {
 pub const PLANTED_WORDS: &[Planted] = &[
     // As a cancellation and a RESTOCK of their own.
     Planted {
-        name: "units that leave a sale are for the line",
+        name: "units that leave a sale are for the queue",
         request: |action| match action {
             Action::Cancel(named, cancel) if is_one(&action) => {
                 Action::Cancel(named, Cancel { norestock: false, ..cancel })

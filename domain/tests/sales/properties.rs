@@ -44,7 +44,7 @@ impl Step<'_> {
         ensure(written.letters == u8::from(rejects), "not one dead letter")?;
         self.check_rules()?;
         self.check_kept_keys()?;
-        self.check_line()?;
+        self.check_queue()?;
         ensure(!written.has_failed, "the queue is not promoted")?;
         self.check_answer()
     }

@@ -74,12 +74,12 @@ impl Step<'_> {
         let others = |world: &World| {
             let mut book = world.book;
             book[usize::from(named.id)] = None;
-            (book, world.line)
+            (book, world.queue)
         };
         // Who was in the queue has left it.
-        let line = order.is_none() || others(self.before) == others(self.after);
+        let queue = order.is_none() || others(self.before) == others(self.after);
         let is_same = order.is_none() || self.before.stock == self.after.stock;
-        ensure(lost == released && is_same && line, "units that leave a sale are sold")
+        ensure(lost == released && is_same && queue, "units that leave a sale are sold")
     }
 
     /// The entry is kept: its order is sold.

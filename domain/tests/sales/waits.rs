@@ -1,4 +1,4 @@
-//! Lines that the explored courses are too short for, or that somebody edited; users at the limit;
+//! Queues that the explored courses are too short for, or that somebody edited; users at the limit;
 //! and what is asked of a sale that is not there.
 
 use crate::actions::WAITS;
@@ -7,7 +7,7 @@ use crate::extremes::{asked, entry, refused, request, with_order};
 use crate::requests::ALL;
 use crate::world::{Error, NOW, View, World};
 use domain::book::{Entry, State, UserUnits};
-use domain::facts::{Line, Needed, Refusal, TICKET_MAX};
+use domain::facts::{Needed, Queue, Refusal, TICKET_MAX};
 use domain::plan::{Decision, Plan};
 use domain::rules::{Meant, Rules};
 use domain::sale::{Outcome, Units};
@@ -23,7 +23,7 @@ fn waiting(count: u8, stock: i64, total: i64) -> World {
     world.units[0] = Units::new(has).map(|units| UserUnits { units, waiting: has, latest });
     for id in 0..count {
         world.book[usize::from(id)] = entry;
-        world.line[usize::from(id)] = Some(id + 1);
+        world.queue[usize::from(id)] = Some(id + 1);
     }
     world.beyond_one = -world.counted();
     world
@@ -34,15 +34,15 @@ fn promoted(facts: &View<'_>) -> Result<Option<Plan<u8>>, Error> {
 }
 
 #[test]
-fn who_leaves_the_line_moves_it_and_who_is_promoted_does_not() {
+fn who_leaves_the_queue_moves_it_and_who_is_promoted_does_not() {
     let left = asked(waiting(2, 0, 2), |facts| orders::cancel(facts, &request(), ALL));
-    assert!(matches!(left, Ok(Decision::Do(_, plan)) if plan.moves_line()));
+    assert!(matches!(left, Ok(Decision::Do(_, plan)) if plan.moves_queue()));
     let plan = asked(waiting(2, 1, 2), promoted).unwrap().unwrap();
-    assert!(matches!(plan, Plan::Promote(..)) && !plan.moves_line());
+    assert!(matches!(plan, Plan::Promote(..)) && !plan.moves_queue());
 }
 
 #[test]
-fn a_line_is_joined_while_it_has_a_place_by_orders_that_can_be_promoted() {
+fn a_queue_is_joined_while_it_has_a_place_by_orders_that_can_be_promoted() {
     for (count, units, total, want) in [
         (1, 1, 2, Outcome::Waiting),
         (2, 1, 2, Outcome::SoldOut),
@@ -57,7 +57,7 @@ fn a_line_is_joined_while_it_has_a_place_by_orders_that_can_be_promoted() {
         };
         assert_eq!(answer.outcome, want, "{count} {units}");
     }
-    let next = |last| Line { last, ..Line::default() }.next();
+    let next = |last| Queue { last, ..Queue::default() }.next();
     let tickets = [-5, 0, TICKET_MAX - 1, TICKET_MAX].map(next);
     assert_eq!(tickets, [Some(1), Some(1), Some(TICKET_MAX), None]);
 }
@@ -144,7 +144,7 @@ fn a_user_at_the_limit_expires_an_earlier_order_too() {
 
 #[test]
 fn tickets_are_numbers_that_a_double_holds() {
-    let next = |last| Line { last, ..Line::default() }.next();
+    let next = |last| Queue { last, ..Queue::default() }.next();
     assert_eq!(next(9_007_199_254_740_990), Some(9_007_199_254_740_991));
     assert_eq!(next(9_007_199_254_740_991), None);
 }

@@ -4,7 +4,7 @@
 use crate::flat::{Flat, Hold};
 use crate::plans::plan_is_sound;
 use domain::book::{Entry, Has, State, UserUnits};
-use domain::facts::{Due, Facts, First, FirstDue, Line, Needed, Refusal, Stream};
+use domain::facts::{Due, Facts, First, FirstDue, Needed, Queue, Refusal, Stream};
 use domain::payments::Payment;
 use domain::plan::{Admission, Place, SalePlan};
 use domain::rules::{Millis, Rules, SaleId};
@@ -29,7 +29,7 @@ pub struct World {
     pub book: [Option<Entry<u8>>; ORDERS],
     pub holds: [Option<Millis>; ORDERS],
     /// Tickets of the orders that wait.
-    pub line: [Option<u8>; ORDERS],
+    pub queue: [Option<u8>; ORDERS],
     /// Units of held orders beyond the first of each.
     pub extra: i64,
     /// What the number of users on record, without orders in the queue, lacks to be that of held
@@ -54,7 +54,7 @@ impl World {
         units: [None; USERS],
         book: [None; ORDERS],
         holds: [None; ORDERS],
-        line: [None; ORDERS],
+        queue: [None; ORDERS],
         extra: 0,
         beyond_one: 0,
         payments: [None; REFERENCES],
@@ -144,7 +144,7 @@ impl World {
                 return Err("the buyers are not the users with units");
             }
         }
-        self.check_line()
+        self.check_queue()
     }
 }
 
@@ -266,18 +266,18 @@ impl Facts for View<'_> {
     }
 
     fn is_waited_for(&self) -> Result<bool, Error> {
-        Ok(self.line()?.waiting > 0)
+        Ok(self.queue()?.waiting > 0)
     }
 
-    fn line(&self) -> Result<Line, Error> {
-        self.ask(self.see_line())
+    fn queue(&self) -> Result<Queue, Error> {
+        self.ask(self.see_queue())
     }
 
     fn first_waiting(&self) -> Result<Option<First<u8>>, Error> {
         self.ask(self.see_first())
     }
 
-    fn line_writable(&self) -> Result<(), Error> {
+    fn queue_writable(&self) -> Result<(), Error> {
         self.ask(())
     }
 
@@ -315,9 +315,9 @@ pub struct Written {
     /// How often the record of each reference was written.
     pub recorded: [u8; REFERENCES],
     pub letters: u8,
-    /// More of the line could be promoted, but not by this step.
+    /// More of the queue could be promoted, but not by this step.
     pub is_tired: bool,
-    /// The line could not be asked, or promoted.
+    /// The queue could not be asked, or promoted.
     pub has_failed: bool,
 }
 
@@ -356,8 +356,8 @@ impl World {
             None => {}
         }
         match plan.place {
-            Some(Place::Join(ticket)) => self.line[id] = Some(ticket as u8),
-            Some(Place::Leave) => self.line[id] = None,
+            Some(Place::Join(ticket)) => self.queue[id] = Some(ticket as u8),
+            Some(Place::Leave) => self.queue[id] = None,
             None => {}
         }
         self.extra += plan.extra;

@@ -115,12 +115,12 @@ impl<'a> Sale<'a> {
     pub(super) fn check_takes(
         &self,
         takes: &[Take<Name<'a>>],
-        leaves_line: bool,
+        leaves_queue: bool,
     ) -> Result<(), CommandError> {
         let Some(booked) = takes.first().and_then(|take| take.booked.as_ref()) else {
             return Ok(());
         };
-        self.check_open([true, true, booked.hold().is_some(), leaves_line])
+        self.check_open([true, true, booked.hold().is_some(), leaves_queue])
     }
 
     /// Adds the users who are to be buyers: the first write, and a question too. False if the only
@@ -152,7 +152,7 @@ impl<'a> Sale<'a> {
     pub(super) fn write_takes<'t>(
         &self,
         takes: &'t [Take<Name<'a>>],
-        leaves_line: bool,
+        leaves_queue: bool,
     ) -> Written<'t>
     where
         'a: 't,
@@ -176,8 +176,8 @@ impl<'a> Sale<'a> {
                     Some((take.order.user.as_str(), take.booked.as_ref()?.has.write()))
                 })
             });
-            let place = takes.first().filter(|_| leaves_line);
-            let place = place.and_then(|take| self.leave_line(take.order.id.as_str()));
+            let place = takes.first().filter(|_| leaves_queue);
+            let place = place.and_then(|take| self.leave_queue(take.order.id.as_str()));
             [orders, units, self.place_holds(takes), place]
         });
         self.close();

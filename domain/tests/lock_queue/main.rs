@@ -1,5 +1,5 @@
-//! The line of a lock, explored exhaustively: every order of commands, ends of leases and waits,
-//! clients that vanish and keys that others change, within bounds. The decisions and the line are
+//! The queue of a lock, explored exhaustively: every order of commands, ends of leases and waits,
+//! clients that vanish and keys that others change, within bounds. The decisions and the queue are
 //! those of the module.
 //!
 //! `SOAK=1` explores more.
@@ -55,7 +55,7 @@ impl Model for Lock {
             actions.push(Action::Delete);
         }
         actions.push(Action::Overwrite);
-        let places = 0..=world.line.len();
+        let places = 0..=world.queue.len();
         let vanish = places.filter(|place| world.can_vanish(*place));
         actions.extend(vanish.map(|place| Action::Vanish { place }));
         actions.extend([true, false].map(|is_heard| Action::EndTurn { is_heard }));

@@ -1,26 +1,26 @@
-//! The lines of clients that wait for locks, as the server's clients.
+//! The queues of clients that wait for locks, as the server's clients.
 
 use crate::error::CommandError;
 use crate::metrics;
 use crate::server::{BlockedClient, ClientId, Ctx, MainThread};
-use domain::lock::lines;
+use domain::lock::queues;
 
 /// The answer to a waiter: that of its command, or why it got none.
 pub(crate) type Answer = Result<i64, CommandError>;
 
-/// The lines themselves.
-pub(crate) type Waiters = lines::Lines<ClientId, BlockedClient, Answer>;
+/// The queues themselves.
+pub(crate) type Waiters = queues::Queues<ClientId, BlockedClient, Answer>;
 
-/// All lines. Costs nothing while nobody waits.
-pub(crate) struct Lines {
+/// All queues. Costs nothing while nobody waits.
+pub(crate) struct Queues {
     hear_turns: fn(Ctx<'_>),
     waiters: MainThread<Waiters>,
     is_used: MainThread<bool>,
-    /// Set while a lock is changed on behalf of its line, whose events the line ignores.
+    /// Set while a lock is changed on behalf of its queue, whose events the queue ignores.
     is_deaf: MainThread<bool>,
 }
 
-impl Lines {
+impl Queues {
     pub(super) fn new(hear_turns: fn(Ctx<'_>)) -> Self {
         Self {
             hear_turns,
@@ -41,21 +41,21 @@ impl Lines {
         self.is_used.get()
     }
 
-    /// Works on the lines. `work` must not call the server.
+    /// Works on the queues. `work` must not call the server.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Waiters) -> R) -> R {
         self.waiters.with(|waiters| {
             let result = work(waiters);
             metrics::LOCKS_WAITING.set(waiters.in_queue().all() as u64);
             self.is_used.set(!waiters.is_idle());
             if waiters.is_idle() {
-                // Frees the memory of lines that were long.
+                // Frees the memory of queues that were long.
                 *waiters = Waiters::default();
             }
             result
         })
     }
 
-    /// Runs `change`, whose events are of no interest to the lines.
+    /// Runs `change`, whose events are of no interest to the queues.
     pub(crate) fn unheard<R>(&self, change: impl FnOnce() -> R) -> R {
         self.is_deaf.set(true);
         let result = change();
@@ -70,19 +70,19 @@ impl Lines {
 
     pub(super) fn mark(&self, db: i32, key: &[u8]) {
         if self.is_used() && !self.is_deaf.get() {
-            self.with(|lines| lines.mark(db, key));
+            self.with(|queues| queues.mark(db, key));
         }
     }
 
     pub(super) fn mark_all(&self, db: Option<i32>) {
         if self.is_used() {
-            self.with(|lines| lines.mark_all(db));
+            self.with(|queues| queues.mark_all(db));
         }
     }
 
     pub(super) fn swapped(&self, first: i32, second: i32) {
         if self.is_used() {
-            self.with(|lines| lines.swap(first, second));
+            self.with(|queues| queues.swap(first, second));
         }
     }
 
@@ -90,9 +90,9 @@ impl Lines {
     /// try again there.
     pub(super) fn leave(&self, left: impl Fn(&[u8]) -> bool, error: CommandError) {
         if self.is_used() {
-            self.with(|lines| {
-                for client in lines.leave(left) {
-                    lines.refuse(client, Some(Err(error)));
+            self.with(|queues| {
+                for client in queues.leave(left) {
+                    queues.refuse(client, Some(Err(error)));
                 }
             });
         }

@@ -5,14 +5,14 @@ use crate::flat::Flat;
 use crate::properties::{Checked, Step, ensure};
 use crate::world::{Error, NOW, ORDERS, View, World};
 use domain::book::State;
-use domain::facts::{First, Line, Needed};
+use domain::facts::{First, Needed, Queue};
 use domain::plan::{Order, Place, Plan};
 use domain::rules::Window;
 use domain::sale::Outcome;
 use domain::waitlist::{self, Next};
 
 /// How many orders may wait.
-pub const LINE_MAX: u64 = 2;
+pub const QUEUE_MAX: u64 = 2;
 
 impl World {
     /// Is this key missing?
@@ -25,23 +25,23 @@ impl World {
             Needed::Units => self.units.iter().all(Option::is_none),
             Needed::Extra => self.extra == 0,
             Needed::Holds => self.holds.iter().all(Option::is_none),
-            Needed::Line => self.in_queue().is_empty(),
+            Needed::Queue => self.in_queue().is_empty(),
             Needed::Payments => self.payments.iter().all(Option::is_none),
         }
     }
 
     /// Order ids in the queue, the first in front.
     pub fn in_queue(&self) -> Vec<u8> {
-        let line = self.line.iter().zip(0_u8..);
-        let mut line: Vec<_> = line.filter_map(|(ticket, id)| Some(((*ticket)?, id))).collect();
-        line.sort_unstable();
-        line.into_iter().map(|(_, id)| id).collect()
+        let queue = self.queue.iter().zip(0_u8..);
+        let mut queue: Vec<_> = queue.filter_map(|(ticket, id)| Some(((*ticket)?, id))).collect();
+        queue.sort_unstable();
+        queue.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Tickets matter by their order only.
     pub fn renumber(&mut self) {
         for (ticket, id) in (1..).zip(self.in_queue()) {
-            self.line[usize::from(id)] = Some(ticket);
+            self.queue[usize::from(id)] = Some(ticket);
         }
     }
 
@@ -50,10 +50,10 @@ impl World {
         waiting.filter(|entry| entry.user == user).map(|entry| entry.units.get()).sum()
     }
 
-    pub fn check_line(&self) -> Checked {
-        for (entry, ticket) in self.book.iter().zip(self.line) {
+    pub fn check_queue(&self) -> Checked {
+        for (entry, ticket) in self.book.iter().zip(self.queue) {
             let waits = entry.is_some_and(|entry| entry.state == State::Waiting);
-            ensure(waits == ticket.is_some(), "the line and the orders that wait differ")?;
+            ensure(waits == ticket.is_some(), "the queue and the orders that wait differ")?;
         }
         Ok(())
     }
@@ -72,11 +72,11 @@ impl World {
 }
 
 impl View<'_> {
-    pub fn see_line(&self) -> Line {
+    pub fn see_queue(&self) -> Queue {
         let waiting = self.world.in_queue();
-        let last = waiting.last().and_then(|id| self.world.line[usize::from(*id)]);
+        let last = waiting.last().and_then(|id| self.world.queue[usize::from(*id)]);
         let last = last.map_or(0, i64::from);
-        Line { waiting: waiting.len() as u64, most: LINE_MAX, last }
+        Queue { waiting: waiting.len() as u64, most: QUEUE_MAX, last }
     }
 
     pub fn see_first(&self) -> Option<First<u8>> {
@@ -88,7 +88,7 @@ impl View<'_> {
 }
 
 impl Run<'_> {
-    /// What follows a plan that may have moved the line, as far as this command goes on with it.
+    /// What follows a plan that may have moved the queue, as far as this command goes on with it.
     pub fn promote(&mut self) {
         loop {
             let decided = self.ask(|facts| waitlist::promote(facts, waitlist::next(facts)?));
@@ -124,31 +124,31 @@ impl Run<'_> {
 pub fn place_is_sound(world: &World, plan: &Flat) -> Checked {
     let id = usize::from(plan.order.id);
     let state = plan.entry.map(|entry| entry.state);
-    let last = world.line.iter().flatten().max().copied().unwrap_or(0);
+    let last = world.queue.iter().flatten().max().copied().unwrap_or(0);
     let is_right = match plan.place {
         None => state != Some(State::Waiting),
         Some(Place::Join(ticket)) => {
             let is_last = ticket == i64::from(last) + 1;
-            world.line[id].is_none() && is_last && state == Some(State::Waiting)
+            world.queue[id].is_none() && is_last && state == Some(State::Waiting)
         }
-        Some(Place::Leave) => world.line[id].is_some() && state != Some(State::Waiting),
+        Some(Place::Leave) => world.queue[id].is_some() && state != Some(State::Waiting),
     };
     ensure(is_right, "a place in the queue that is another")
 }
 
 impl Step<'_> {
     /// First come, first served: nobody overtakes, and no unit lies idle.
-    pub fn check_line(&self) -> Checked {
+    pub fn check_queue(&self) -> Checked {
         let waited = |id: usize| {
-            let ticket = self.before.line[id].filter(|_| self.after.rules.is_some());
-            ticket.map(|ticket| (ticket, self.after.line[id].is_some()))
+            let ticket = self.before.queue[id].filter(|_| self.after.rules.is_some());
+            ticket.map(|ticket| (ticket, self.after.queue[id].is_some()))
         };
         for (ticket, waits) in (0..ORDERS).filter_map(waited).filter(|(_, waits)| *waits) {
             debug_assert!(waits);
             for id in 0..ORDERS {
                 let has_units = self.after.book[id].is_some_and(|entry| entry.state.is_live());
                 let had_units = self.before.book[id].is_some_and(|entry| entry.state.is_live());
-                let was_behind = self.before.line[id].is_none_or(|other| other > ticket);
+                let was_behind = self.before.queue[id].is_none_or(|other| other > ticket);
                 ensure(!has_units || had_units || !was_behind, "a waiter is overtaken")?;
             }
         }
@@ -158,21 +158,21 @@ impl Step<'_> {
         ensure(goes_on || !self.after.idles(), "a unit is idle in front of whom it fits")
     }
 
-    /// An order that joined the line, for want of units.
+    /// An order that joined the queue, for want of units.
     pub fn check_joined(&self, order: &Order<u8>) -> Checked {
         let id = usize::from(order.id);
         let (left, others) = (self.after.for_sale(), self.after.in_queue().len() - 1);
         ensure(matches!(self.action, Action::Wait(_)), "nobody wanted to wait")?;
-        ensure(self.after.line[id].is_some(), "waiting, but not in the queue")?;
+        ensure(self.after.queue[id].is_some(), "waiting, but not in the queue")?;
         ensure(left < order.units.get() || others > 0, "an order waits although units are there")?;
-        ensure(others < LINE_MAX as usize, "the line is too long")
+        ensure(others < QUEUE_MAX as usize, "the queue is too long")
     }
 
     /// An order that could wait, and does not: there is no place for it.
     pub fn check_no_place(&self, order: &Order<u8>, outcome: Outcome) -> Checked {
         let wants_to_wait = matches!(self.action, Action::Wait(_)) && outcome == Outcome::SoldOut;
         let total = self.after.rules.map_or(0, |rules| rules.total);
-        let is_full = self.after.in_queue().len() as u64 >= LINE_MAX;
+        let is_full = self.after.in_queue().len() as u64 >= QUEUE_MAX;
         ensure(
             !wants_to_wait || is_full || order.units.get() > total,
             "there was a place in the queue",

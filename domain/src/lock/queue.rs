@@ -1,5 +1,5 @@
-//! The line of one lock: who waits, in the order of arrival, and who was handed the lock and is not
-//! answered yet.
+//! The queue of one lock: who waits, in the order of arrival, and who was handed the lock and is
+//! not answered yet.
 //!
 //! A token has one place. A later request of the token takes it over.
 
@@ -30,20 +30,20 @@ pub type Taken<N, C> = [Option<Waiter<N, C>>; 2];
 
 /// `N` is the bytes of a name, `C` identifies a client.
 #[derive(Clone, Debug)]
-pub struct Line<N, C> {
+pub struct Queue<N, C> {
     waiters: BTreeMap<u64, Waiter<N, C>>,
     /// The ticket of each token.
     places: BTreeMap<N, u64>,
     granted: Option<Granted<N, C>>,
 }
 
-impl<N, C> Default for Line<N, C> {
+impl<N, C> Default for Queue<N, C> {
     fn default() -> Self {
         Self { waiters: BTreeMap::new(), places: BTreeMap::new(), granted: None }
     }
 }
 
-impl<N: Ord + Clone, C: Copy + PartialEq> Line<N, C> {
+impl<N: Ord + Clone, C: Copy + PartialEq> Queue<N, C> {
     /// How many clients wait.
     pub fn len(&self) -> usize {
         self.waiters.len()
@@ -104,7 +104,7 @@ impl<N: Ord + Clone, C: Copy + PartialEq> Line<N, C> {
         [granted.and_then(|granted| granted.waiter), place.and_then(|place| self.remove(place))]
     }
 
-    /// Removes a client from the line.
+    /// Removes a client from the queue.
     pub fn remove(&mut self, ticket: u64) -> Option<Waiter<N, C>> {
         let waiter = self.waiters.remove(&ticket)?;
         self.places.remove(&waiter.request.token);
@@ -149,7 +149,7 @@ impl<N: Ord + Clone, C: Copy + PartialEq> Line<N, C> {
     /// The grant was lost. Its client, if it is still there, returns to its old place. If its token
     /// has another place by now, the client is returned, to be answered that it does not hold the
     /// lock.
-    pub fn return_to_line(&mut self, waiter: Waiter<N, C>) -> Option<Waiter<N, C>> {
+    pub fn return_to_queue(&mut self, waiter: Waiter<N, C>) -> Option<Waiter<N, C>> {
         if self.places.contains_key(&waiter.request.token) {
             return Some(waiter);
         }

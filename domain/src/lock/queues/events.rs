@@ -1,12 +1,12 @@
-//! What time ends, and events for all lines at once: databases are swapped, slots leave, the server
-//! becomes a replica.
+//! What time ends, and events for all queues at once: databases are swapped, slots leave, the
+//! server becomes a replica.
 
-use super::{Client, Line, Lines, Stage};
+use super::{Client, Queue, Queues, Stage};
 use crate::db_key::{DbKey, swapped_db};
 use std::hash::Hash;
 use std::rc::Rc;
 
-impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
+impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
     /// The lock is held until `look_ms`, and is looked at then; none if the end is unknown.
     pub fn look_at(&mut self, lock: &DbKey, look_ms: Option<i64>) {
         let places = self.places.get_mut(&lock.db);
@@ -48,7 +48,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         let locks = self.granted.iter().filter(|lock| [first, second].contains(&lock.db));
         let locks: Vec<_> = locks.cloned().collect();
         let moved: Vec<_> =
-            locks.iter().map(|lock| self.line_mut(lock).map(Line::detach)).collect();
+            locks.iter().map(|lock| self.queue_mut(lock).map(Queue::detach)).collect();
         for (lock, grant) in locks.iter().zip(moved) {
             let Some(grant) = grant else { continue };
             let to = DbKey { db: swapped_db(lock.db, first, second), key: Rc::clone(&lock.key) };
@@ -56,7 +56,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
             if let Some(Client { stage: Stage::Granted { lock, .. }, .. }) = client {
                 *lock = to.clone();
             }
-            self.place(&to).line.attach(grant);
+            self.place(&to).queue.attach(grant);
             self.granted.insert(to);
         }
         locks.iter().for_each(|lock| self.tidy(lock));
@@ -65,19 +65,19 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
     }
 
     /// The locks for which `left` is true are on another node: returns their waiters, to be
-    /// refused, and forgets their grants to be undone. Takes time per lock with a line.
+    /// refused, and forgets their grants to be undone. Takes time per lock with a queue.
     pub fn leave(&mut self, left: impl Fn(&[u8]) -> bool) -> Vec<C> {
         self.forget_lost(&left);
         let places = self.places.values().flatten().filter(|(key, _)| left(key));
-        places.flat_map(|(_, place)| place.line.waiters().map(|waiter| waiter.client)).collect()
+        places.flat_map(|(_, place)| place.queue.waiters().map(|waiter| waiter.client)).collect()
     }
 
     /// Forgets grants to be undone: they stay as they are.
     pub fn forget_lost(&mut self, of: impl Fn(&[u8]) -> bool) {
         let locks: Vec<_> = self.granted.iter().filter(|lock| of(&lock.key)).cloned().collect();
         for lock in locks {
-            if let Some(line) = self.line_mut(&lock) {
-                line.forget_lost();
+            if let Some(queue) = self.queue_mut(&lock) {
+                queue.forget_lost();
             }
             self.tidy(&lock);
         }

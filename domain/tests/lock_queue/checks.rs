@@ -16,11 +16,11 @@ impl World {
     }
 
     pub fn check_turn(&mut self) {
-        let waits = self.line.head().is_some();
+        let waits = self.queue.head().is_some();
         let order: Vec<_> =
-            self.line.waiters().map(|one| (one.request.token, one.client)).collect();
-        self.must(order == self.truth.order, "the line is not who came first");
-        if self.line.grant().is_some() {
+            self.queue.waiters().map(|one| (one.request.token, one.client)).collect();
+        self.must(order == self.truth.order, "the queue is not who came first");
+        if self.queue.grant().is_some() {
             // The next turn follows at once.
             return;
         }
@@ -39,19 +39,19 @@ impl World {
     /// numbers matter only beside each other.
     fn essence(&self) -> impl Hash + PartialEq + use<> {
         let place = |client: usize| self.clients[client].map(|one| (one, self.now));
-        let line: Vec<_> = self.line.waiters().map(|waiter| place(waiter.client)).collect();
+        let queue: Vec<_> = self.queue.waiters().map(|waiter| place(waiter.client)).collect();
         let order: Vec<_> = self.truth.order.iter().map(|(token, _)| *token).collect();
-        let granted = self.line.granted_client().map(place);
-        let grant = self.line.grant().map(|one| (one.token, one.has_client, one.is_confirmed));
+        let granted = self.queue.granted_client().map(place);
+        let grant = self.queue.grant().map(|one| (one.token, one.has_client, one.is_confirmed));
         // The next number is the last plus one, or the time: only how far they are apart counts.
         let fence = self.fence.map(|(number, token)| ((number - self.now).clamp(-1, 3), token));
         let last = self.fence.map_or(0, |(last, _)| last);
         let of_holder = self.truth.number.filter(|_| self.key.is_some()).map(|one| one == last);
-        let of_grant = self.line.grant().map(|_| (self.granted == last, self.granted == ACQUIRED));
+        let of_grant = self.queue.grant().map(|_| (self.granted == last, self.granted == ACQUIRED));
         let fences = (fence, of_holder, of_grant);
-        let look = self.look.filter(|_| self.line.head().is_some());
-        let marks = (self.is_marked && self.line.is_waited_for(), look, self.truth.is_known);
-        (self.now, self.key, line, order, granted, grant, fences, marks, self.bad)
+        let look = self.look.filter(|_| self.queue.head().is_some());
+        let marks = (self.is_marked && self.queue.is_waited_for(), look, self.truth.is_known);
+        (self.now, self.key, queue, order, granted, grant, fences, marks, self.bad)
     }
 }
 

@@ -1,12 +1,12 @@
-//! One lock, its line and its clients, as maps: facts and plans are those of the module.
+//! One lock, its queue and its clients, as maps: facts and plans are those of the module.
 //!
 //! Beside them the model keeps what must be true, in its own words, and notes the first thing that
 //! is not.
 
 use domain::lock::fence::Exhausted;
-use domain::lock::line::{Line, Waiter};
+use domain::lock::queue::{Queue, Waiter};
 use domain::lock::{
-    self as decision, Decision, FenceWrite, LineStep, LockWrite, NOT_ACQUIRED, Plan, Request,
+    self as decision, Decision, FenceWrite, LockWrite, NOT_ACQUIRED, Plan, QueueStep, Request,
 };
 
 use crate::faults::Fault;
@@ -51,7 +51,7 @@ pub struct World {
     pub now: i64,
     pub key: Option<Key>,
     pub fence: Option<(i64, Token)>,
-    pub line: Line<Token, usize>,
+    pub queue: Queue<Token, usize>,
     pub clients: [Option<Blocked>; 4],
     /// The answer of the client that was granted the lock.
     pub granted: i64,
@@ -93,7 +93,7 @@ pub enum Action {
     Delete,
     /// Somebody overwrites it.
     Overwrite,
-    /// A waiting client, by its place in the line; beyond the last, the one that was granted.
+    /// A waiting client, by its place in the queue; beyond the last, the one that was granted.
     Vanish {
         place: usize,
     },
@@ -111,7 +111,7 @@ impl World {
             now: START,
             key: None,
             fence: None,
-            line: Line::default(),
+            queue: Queue::default(),
             clients: [None; 4],
             granted: 0,
             next_ticket: 0,
@@ -139,7 +139,8 @@ impl World {
     }
 
     pub fn can_vanish(&self, place: usize) -> bool {
-        place < self.line.len() || place == self.line.len() && self.line.granted_client().is_some()
+        place < self.queue.len()
+            || place == self.queue.len() && self.queue.granted_client().is_some()
     }
 
     pub fn act(&mut self, action: Action, fault: Fault) {
@@ -205,7 +206,7 @@ impl World {
         let client = self.idle().expect("an idle client");
         let waiter = Waiter { client, ticket: self.next_ticket, request };
         self.next_ticket += 1;
-        let (_, taken) = self.line.join(waiter);
+        let (_, taken) = self.queue.join(waiter);
         let taken: Vec<_> = taken.iter().flatten().map(|waiter| waiter.client).collect();
         match self.truth.order.iter_mut().find(|(token, _)| *token == blocked.token) {
             Some((_, place)) => {
@@ -234,10 +235,10 @@ impl World {
     ) -> Option<Decision<Token, Exhausted>> {
         let Ok(mut decision) = decided else { return None };
         fault.edit(&mut decision.plan);
-        // What is written on behalf of the line is no news to it.
+        // What is written on behalf of the queue is no news to it.
         self.is_marked |= decision.plan.lock.is_some()
-            && self.line.is_waited_for()
-            && decision.plan.line != Some(LineStep::Serve);
+            && self.queue.is_waited_for()
+            && decision.plan.queue != Some(QueueStep::Serve);
         let is_held = self.key.is_some_and(|key| key.token == token);
         self.apply(&decision.plan, fault);
         let is_refused = decision.answer == Some(NOT_ACQUIRED);
@@ -274,7 +275,7 @@ impl World {
             }
             Some(LockWrite::Delete) => {
                 self.must(is_own, "a lock of somebody else is released");
-                let is_undone = plan.line == Some(LineStep::Return);
+                let is_undone = plan.queue == Some(QueueStep::Return);
                 self.must(!is_undone || !self.truth.is_known, "a known lock is taken away");
                 self.key = None;
             }
@@ -293,34 +294,34 @@ impl World {
             self.fence = Some((number, token));
             self.truth.number = Some(number);
         }
-        if let Some(step) = plan.line {
+        if let Some(step) = plan.queue {
             self.step(step, token, fault);
         }
     }
 
-    fn step(&mut self, step: LineStep<Exhausted>, token: Token, fault: Fault) {
+    fn step(&mut self, step: QueueStep<Exhausted>, token: Token, fault: Fault) {
         match step {
             // Done by the command.
-            LineStep::Join => {}
-            LineStep::TakeOver => {
-                let taken = self.line.take_over(&token);
+            QueueStep::Join => {}
+            QueueStep::TakeOver => {
+                let taken = self.queue.take_over(&token);
                 let taken: Vec<_> = taken.iter().flatten().map(|waiter| waiter.client).collect();
                 self.truth.order.retain(|(_, client)| !taken.contains(client));
                 self.free(&taken);
             }
-            LineStep::Confirm => self.line.confirm(&token),
-            LineStep::Look => self.is_marked = true,
-            LineStep::LookAt(until) => self.look = until.map(|until| until + 1),
-            LineStep::Serve => self.serve(fault),
-            LineStep::Grant { answer } => {
-                let waiter = self.line.grant_head().expect("a head");
+            QueueStep::Confirm => self.queue.confirm(&token),
+            QueueStep::Look => self.is_marked = true,
+            QueueStep::LookAt(until) => self.look = until.map(|until| until + 1),
+            QueueStep::Serve => self.serve(fault),
+            QueueStep::Grant { answer } => {
+                let waiter = self.queue.grant_head().expect("a head");
                 self.must(waiter.request.token == token, "granted to another than the first");
                 self.granted = answer;
             }
-            LineStep::Refuse(Exhausted) => unreachable!("numbers are small"),
-            LineStep::Return => {
-                if let Some(waiter) = self.line.answered() {
-                    let is_there = self.line.return_to_line(waiter).is_none();
+            QueueStep::Refuse(Exhausted) => unreachable!("numbers are small"),
+            QueueStep::Return => {
+                if let Some(waiter) = self.queue.answered() {
+                    let is_there = self.queue.return_to_queue(waiter).is_none();
                     self.must(is_there, "a place was taken over, and its grant was not");
                 }
                 self.is_marked = true;
@@ -332,7 +333,7 @@ impl World {
         for _ in 0..9 {
             let now = self.now;
             let Some(mut plan) = decision::serve(&self.view(false, fault), now) else { return };
-            let is_over = matches!(plan.line, Some(LineStep::LookAt(_)));
+            let is_over = matches!(plan.queue, Some(QueueStep::LookAt(_)));
             fault.edit(&mut plan);
             self.apply(&plan, fault);
             if is_over || self.bad.is_some() {
@@ -343,15 +344,15 @@ impl World {
     }
 
     fn vanish(&mut self, place: usize) {
-        let waiter = self.line.waiters().nth(place).map(|waiter| (waiter.ticket, waiter.client));
+        let waiter = self.queue.waiters().nth(place).map(|waiter| (waiter.ticket, waiter.client));
         let client = match waiter {
             Some((ticket, client)) => {
-                self.line.remove(ticket);
+                self.queue.remove(ticket);
                 client
             }
             None => {
-                let client = self.line.granted_client().expect("a client to vanish");
-                self.line.gone();
+                let client = self.queue.granted_client().expect("a client to vanish");
+                self.queue.gone();
                 client
             }
         };
@@ -361,35 +362,35 @@ impl World {
 
     fn end_turn(&mut self, is_heard: bool, fault: Fault) {
         let is_due = |client: &Option<Blocked>| client.is_some_and(|one| one.until <= self.now);
-        let waiters = self.line.waiters().map(|waiter| (waiter.ticket, waiter.client));
+        let waiters = self.queue.waiters().map(|waiter| (waiter.ticket, waiter.client));
         let due: Vec<_> = waiters.filter(|(_, client)| is_due(&self.clients[*client])).collect();
         for (ticket, client) in due {
-            self.line.remove(ticket);
+            self.queue.remove(ticket);
             self.truth.order.retain(|(_, other)| *other != client);
             self.free(&[client]);
         }
         let is_due = self.look.take_if(|look| *look <= self.now).is_some();
-        if std::mem::take(&mut self.is_marked) || is_due || self.line.grant().is_some() {
+        if std::mem::take(&mut self.is_marked) || is_due || self.queue.grant().is_some() {
             self.serve(fault);
         }
-        if let Some(client) = self.line.granted_client() {
+        if let Some(client) = self.queue.granted_client() {
             if is_heard {
                 self.tell(client);
             } else {
-                self.vanish(self.line.len());
+                self.vanish(self.queue.len());
             }
         } else {
-            self.line.answered();
+            self.queue.answered();
         }
         // A turn in which nothing happened has changed nothing.
-        self.is_marked = self.line.grant().is_some();
+        self.is_marked = self.queue.grant().is_some();
         self.check_turn();
     }
 
     /// Answers the client that was granted the lock.
     fn tell(&mut self, client: usize) {
         let Some(Blocked { token, with_fence, .. }) = self.clients[client] else { return };
-        self.line.answered();
+        self.queue.answered();
         self.truth.order.retain(|(_, other)| *other != client);
         self.free(&[client]);
         self.truth.is_known = true;

@@ -1,8 +1,8 @@
 //! Faults that are planted into facts and plans, to show that the model finds what is wrong.
 
 use domain::lock::fence::Fence;
-use domain::lock::line::{Line, Waiter};
-use domain::lock::{Grant, Holder, LineStep, LockWrite};
+use domain::lock::queue::{Queue, Waiter};
+use domain::lock::{Grant, Holder, LockWrite, QueueStep};
 
 use crate::model::{Planned, Token};
 
@@ -12,7 +12,7 @@ pub enum Fault {
     /// A lease counts as over in its last millisecond.
     LeaseEndsEarly,
     /// A newcomer does not ask whether somebody waits.
-    LineNotAsked,
+    QueueNotAsked,
     /// A client that was granted the lock, and is not answered yet, does not count as waiting.
     GrantNotCounted,
     /// The last in the queue is the first.
@@ -43,7 +43,7 @@ impl Fault {
     /// All but none.
     pub const PLANTED: [Self; 14] = [
         Self::LeaseEndsEarly,
-        Self::LineNotAsked,
+        Self::QueueNotAsked,
         Self::GrantNotCounted,
         Self::LastFirst,
         Self::NumberOfAnother,
@@ -81,7 +81,7 @@ impl Fault {
 
     pub fn is_waited_for(self, is_waited_for: bool, in_queue: usize) -> bool {
         match self {
-            Self::LineNotAsked => false,
+            Self::QueueNotAsked => false,
             Self::GrantNotCounted => in_queue > 0,
             _ => is_waited_for,
         }
@@ -95,19 +95,23 @@ impl Fault {
         }
     }
 
-    pub fn head(self, line: &Line<Token, usize>) -> Option<&Waiter<Token, usize>> {
+    pub fn head(self, queue: &Queue<Token, usize>) -> Option<&Waiter<Token, usize>> {
         match self {
-            Self::LastFirst => line.waiters().last(),
-            _ => line.head(),
+            Self::LastFirst => queue.waiters().last(),
+            _ => queue.head(),
         }
     }
 
     pub fn edit(self, plan: &mut Planned) {
-        match (self, plan.line, plan.lock) {
-            (Self::LostGrantKept, Some(LineStep::Return), _) => plan.lock = None,
-            (Self::EndNotLookedAt, Some(LineStep::LookAt(_)), _) => plan.line = None,
-            (Self::PlaceNotTakenOver, Some(LineStep::TakeOver), _) => plan.line = None,
-            (Self::GrantNotWritten, Some(LineStep::Grant { .. }), Some(LockWrite::Take { .. })) => {
+        match (self, plan.queue, plan.lock) {
+            (Self::LostGrantKept, Some(QueueStep::Return), _) => plan.lock = None,
+            (Self::EndNotLookedAt, Some(QueueStep::LookAt(_)), _) => plan.queue = None,
+            (Self::PlaceNotTakenOver, Some(QueueStep::TakeOver), _) => plan.queue = None,
+            (
+                Self::GrantNotWritten,
+                Some(QueueStep::Grant { .. }),
+                Some(LockWrite::Take { .. }),
+            ) => {
                 plan.lock = None;
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! The lines of all locks, with the clients in them, and what is due when.
+//! The queues of all locks, with the clients in them, and what is due when.
 //!
 //! A pure structure, without server or clock: its caller reports events and executes the next
 //! action. A client is in the queue, then granted the lock or told an answer, then answered and
@@ -6,7 +6,7 @@
 
 mod events;
 
-use super::line::{Line, Taken, Waiter};
+use super::queue::{Queue, Taken, Waiter};
 use super::{Grant, Request};
 use crate::counts::Counts;
 use crate::db_key::DbKey;
@@ -66,14 +66,14 @@ impl<H, A> Default for Answered<H, A> {
 }
 
 struct Place<C> {
-    line: Line<Name, C>,
+    queue: Queue<Name, C>,
     is_marked: bool,
     /// When the lease of the holder ends by the clock of the calendar, as far as known.
     look_ms: Option<i64>,
 }
 
-/// All lines. `C` identifies a client.
-pub struct Lines<C, H, A> {
+/// All queues. `C` identifies a client.
+pub struct Queues<C, H, A> {
     places: BTreeMap<i32, HashMap<Rc<[u8]>, Place<C>>>,
     clients: HashMap<C, Client<H, A>>,
     in_queue: Counts,
@@ -87,7 +87,7 @@ pub struct Lines<C, H, A> {
     unanswered: BTreeSet<C>,
 }
 
-impl<C, H, A> Default for Lines<C, H, A> {
+impl<C, H, A> Default for Queues<C, H, A> {
     fn default() -> Self {
         Self {
             places: BTreeMap::new(),
@@ -103,14 +103,14 @@ impl<C, H, A> Default for Lines<C, H, A> {
     }
 }
 
-impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
+impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
     /// Puts a client at the end of the queue for a lock, or at the place of its token: who waited
     /// there is told that it does not get the lock.
     pub fn join(&mut self, client: C, handle: H, lock: &DbKey, request: Request<Name>, wait: Wait) {
         let ticket = self.next_ticket;
         self.next_ticket = ticket.wrapping_add(1);
         let user = request.user.clone();
-        let (ticket, taken) = self.place(lock).line.join(Waiter { client, ticket, request });
+        let (ticket, taken) = self.place(lock).queue.join(Waiter { client, ticket, request });
         let home = self.shared_name(lock);
         self.tell(taken, &home, None);
         self.enter(client, &home, &user, wait);
@@ -118,7 +118,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         self.clients.insert(client, Client { handle: Some(handle), wait, home, stage });
     }
 
-    /// The lock with the name of its line, so that all waiters share one name.
+    /// The lock with the name of its queue, so that all waiters share one name.
     fn shared_name(&self, lock: &DbKey) -> DbKey {
         let place = self.places.get(&lock.db).and_then(|places| places.get_key_value(&lock.key));
         place.map_or_else(|| lock.clone(), |(key, _)| DbKey { db: lock.db, key: Rc::clone(key) })
@@ -126,26 +126,26 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
 
     fn place(&mut self, lock: &DbKey) -> &mut Place<C> {
         let places = self.places.entry(lock.db).or_default();
-        let none = || Place { line: Line::default(), is_marked: false, look_ms: None };
+        let none = || Place { queue: Queue::default(), is_marked: false, look_ms: None };
         places.entry(Rc::clone(&lock.key)).or_insert_with(none)
     }
 
-    fn line(&self, lock: &DbKey) -> Option<&Line<Name, C>> {
-        Some(&self.places.get(&lock.db)?.get(&lock.key)?.line)
+    fn queue(&self, lock: &DbKey) -> Option<&Queue<Name, C>> {
+        Some(&self.places.get(&lock.db)?.get(&lock.key)?.queue)
     }
 
-    fn line_mut(&mut self, lock: &DbKey) -> Option<&mut Line<Name, C>> {
-        Some(&mut self.places.get_mut(&lock.db)?.get_mut(&lock.key)?.line)
+    fn queue_mut(&mut self, lock: &DbKey) -> Option<&mut Queue<Name, C>> {
+        Some(&mut self.places.get_mut(&lock.db)?.get_mut(&lock.key)?.queue)
     }
 
-    /// Keeps count of a client that comes into a line.
+    /// Keeps count of a client that comes into a queue.
     fn enter(&mut self, client: C, lock: &DbKey, user: &Name, wait: Wait) {
         self.in_queue.add(user);
         self.waits.insert((wait.until_ms, client));
         self.mark(lock.db, &lock.key);
     }
 
-    /// Keeps count of a client that has left its line.
+    /// Keeps count of a client that has left its queue.
     fn left(&mut self, waiter: &Waiter<Name, C>) {
         self.in_queue.remove(&waiter.request.user);
         if let Some(client) = self.clients.get(&waiter.client) {
@@ -153,7 +153,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         }
     }
 
-    /// Clients that have left the lock's line, or its grant, are told this.
+    /// Clients that have left the lock's queue, or its grant, are told this.
     fn tell(&mut self, taken: Taken<Name, C>, lock: &DbKey, answer: Option<A>) {
         for waiter in taken.into_iter().flatten() {
             let Some(client) = self.clients.get_mut(&waiter.client) else { continue };
@@ -167,13 +167,13 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         self.tidy(lock);
     }
 
-    /// After a change of the lock's line: forgets what is over.
+    /// After a change of the lock's queue: forgets what is over.
     fn tidy(&mut self, lock: &DbKey) {
         if self.grant(lock).is_none() {
             self.granted.remove(lock);
         }
         let Some(places) = self.places.get_mut(&lock.db) else { return };
-        if !places.get(&lock.key).is_some_and(|place| place.line.is_empty()) {
+        if !places.get(&lock.key).is_some_and(|place| place.queue.is_empty()) {
             return;
         }
         let look_ms = places.remove(&lock.key).and_then(|place| place.look_ms);
@@ -192,7 +192,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
 
     /// How many clients are in the queue for this lock.
     pub fn len(&self, lock: &DbKey) -> usize {
-        self.line(lock).map_or(0, Line::len)
+        self.queue(lock).map_or(0, Queue::len)
     }
 
     /// Has every client been answered, and is there nothing to undo?
@@ -201,39 +201,39 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
     }
 
     pub fn is_waited_for(&self, lock: &DbKey) -> bool {
-        self.line(lock).is_some_and(Line::is_waited_for)
+        self.queue(lock).is_some_and(Queue::is_waited_for)
     }
 
     pub fn has_place(&self, lock: &DbKey, token: &Name) -> bool {
-        self.line(lock).is_some_and(|line| line.has_place(token))
+        self.queue(lock).is_some_and(|queue| queue.has_place(token))
     }
 
     pub fn grant(&self, lock: &DbKey) -> Option<Grant<Name>> {
-        self.line(lock)?.grant()
+        self.queue(lock)?.grant()
     }
 
     pub fn head(&self, lock: &DbKey) -> Option<&Request<Name>> {
-        Some(&self.line(lock)?.head()?.request)
+        Some(&self.queue(lock)?.head()?.request)
     }
 
     /// A command holds the lock with this token: a client that waits with it is told that it does
     /// not.
     pub fn take_over(&mut self, lock: &DbKey, token: &Name) {
-        if let Some(taken) = self.line_mut(lock).map(|line| line.take_over(token)) {
+        if let Some(taken) = self.queue_mut(lock).map(|queue| queue.take_over(token)) {
             self.tell(taken, lock, None);
         }
     }
 
     /// A command was answered that the token holds the lock.
     pub fn confirm(&mut self, lock: &DbKey, token: &Name) {
-        if let Some(line) = self.line_mut(lock) {
-            line.confirm(token);
+        if let Some(queue) = self.queue_mut(lock) {
+            queue.confirm(token);
         }
     }
 
     /// The first in the queue holds the lock now, and is to be answered this.
     pub fn grant_head(&mut self, lock: &DbKey, answer: A) {
-        let Some(waiter) = self.line_mut(lock).and_then(Line::grant_head) else { return };
+        let Some(waiter) = self.queue_mut(lock).and_then(Queue::grant_head) else { return };
         self.left(&waiter);
         self.granted.insert(lock.clone());
         self.unanswered.insert(waiter.client);
@@ -244,7 +244,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
 
     /// The first in the queue is told this.
     pub fn refuse_head(&mut self, lock: &DbKey, answer: A) {
-        if let Some(head) = self.line(lock).and_then(Line::head).map(|head| head.client) {
+        if let Some(head) = self.queue(lock).and_then(Queue::head).map(|head| head.client) {
             self.refuse(head, Some(answer));
         }
     }
@@ -254,21 +254,21 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         let Some(one) = self.clients.get(&client) else { return };
         let Stage::InQueue { ticket } = one.stage else { return };
         let lock = one.home.clone();
-        let waiter = self.line_mut(&lock).and_then(|line| line.remove(ticket));
+        let waiter = self.queue_mut(&lock).and_then(|queue| queue.remove(ticket));
         self.tell([waiter, None], &lock, answer);
     }
 
     /// The grant of the lock was lost, or undone: its client, if it is still there, returns to its
     /// place. If another client has taken it over, it is told that it does not get the lock.
-    pub fn return_to_line(&mut self, lock: &DbKey) {
-        let waiter = self.line_mut(lock).and_then(Line::answered);
+    pub fn return_to_queue(&mut self, lock: &DbKey) {
+        let waiter = self.queue_mut(lock).and_then(Queue::answered);
         self.mark(lock.db, &lock.key);
         self.tidy(lock);
         let Some(waiter) = waiter else { return };
         let Some(client) = self.clients.get(&waiter.client) else { return };
         let (id, user, ticket) = (waiter.client, waiter.request.user.clone(), waiter.ticket);
         let (home, wait) = (client.home.clone(), client.wait);
-        if let Some(waiter) = self.place(&home).line.return_to_line(waiter) {
+        if let Some(waiter) = self.place(&home).queue.return_to_queue(waiter) {
             return self.tell([Some(waiter), None], &home, None);
         }
         self.enter(id, &home, &user, wait);
@@ -278,8 +278,8 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         }
     }
 
-    /// The handle of a client to be answered. The client counts as a waiter until [`Lines::answer`]
-    /// or [`Lines::gone`].
+    /// The handle of a client to be answered. The client counts as a waiter until
+    /// [`Queues::answer`] or [`Queues::gone`].
     pub fn next_unanswered(&mut self) -> Option<H> {
         while let Some(client) = self.unanswered.pop_first() {
             let handle = self.clients.get_mut(&client).and_then(|client| client.handle.take());
@@ -301,7 +301,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         let since_ms = Some(wait.since_ms);
         Some(match stage {
             Stage::Granted { lock, answer } => {
-                let waiter = self.line_mut(&lock).and_then(Line::answered);
+                let waiter = self.queue_mut(&lock).and_then(Queue::answered);
                 self.tidy(&lock);
                 let held = waiter.map(|waiter| (lock, waiter.request));
                 Answered { answer: Some(answer), handle, since_ms, held }
@@ -318,8 +318,8 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         let Client { handle, stage, wait, .. } = self.clients.remove(&client)?;
         self.unanswered.remove(&client);
         if let Stage::Granted { lock, .. } = stage {
-            if let Some(line) = self.line_mut(&lock) {
-                line.gone();
+            if let Some(queue) = self.queue_mut(&lock) {
+                queue.gone();
             }
             self.tidy(&lock);
         }
@@ -329,7 +329,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
     /// This lock may have changed: if a client waits for it, it must be looked at.
     pub fn mark(&mut self, db: i32, key: &[u8]) {
         let Some(places) = self.places.get_mut(&db) else { return };
-        // The name is shared with the line.
+        // The name is shared with the queue.
         let Some(name) = places.get_key_value(key).map(|(name, _)| Rc::clone(name)) else { return };
         let Some(place) = places.get_mut(key) else { return };
         if !place.is_marked {
@@ -361,7 +361,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Lines<C, H, A> {
         while let Some(lock) = self.marked.pop_front() {
             let places = self.places.get_mut(&lock.db);
             let place = places.and_then(|places| places.get_mut(&lock.key));
-            // A line that ended and started again meanwhile has its own mark, or none.
+            // A queue that ended and started again meanwhile has its own mark, or none.
             if let Some(place) = place.filter(|place| place.is_marked) {
                 place.is_marked = false;
                 return Some(lock);

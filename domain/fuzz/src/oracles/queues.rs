@@ -1,14 +1,14 @@
-//! The lines of waiters, compared step by step with lists.
+//! The queues of waiters, compared step by step with lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::db_key::{DbKey, swapped_db};
-use domain::lock::lines::{Lines, Name, Wait};
+use domain::lock::queues::{Name, Queues, Wait};
 use domain::lock::{Grant, Request};
 
 use crate::input::Input;
 
-type Letters = Lines<u32, u32, char>;
+type Letters = Queues<u32, u32, char>;
 
 /// A client that waits, in the database that it selected.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ struct Model {
     now_ms: u64,
     next: u32,
     /// By the number of the place.
-    line: BTreeMap<u32, Waiting>,
+    queue: BTreeMap<u32, Waiting>,
     granted: BTreeMap<u32, Granted>,
     told: BTreeMap<u32, Option<char>>,
     unanswered: BTreeSet<u32>,
@@ -40,47 +40,47 @@ struct Model {
     look_ms: BTreeMap<DbKey, i64>,
 }
 
-/// Lines are FIFO with one place for each token, no client is forgotten, and every grant is
+/// Queues are FIFO with one place for each token, no client is forgotten, and every grant is
 /// answered or undone.
-pub(crate) fn lines(bytes: &[u8]) {
+pub(crate) fn queues(bytes: &[u8]) {
     let mut input = Input::new(bytes);
-    let (mut lines, mut model) = (Letters::default(), Model::default());
+    let (mut queues, mut model) = (Letters::default(), Model::default());
     while !input.is_empty() {
         model.now_ms += u64::from(input.below(4));
         let lock = DbKey::new(i32::from(input.below(2)), &[b'a' + input.below(2)]);
         let token = input.below(4);
         match input.below(12) {
-            0..3 => model.join(&mut lines, &lock, token, 1 + u64::from(input.below(60))),
-            3 | 4 => model.grant(&mut lines, &lock),
-            5 => model.answer(&mut lines, &mut input),
-            6 => model.return_to_line(&mut lines, &lock),
-            7 => model.mark(&mut lines, &mut input, &lock),
-            8 => model.time(&mut lines, &mut input, &lock),
+            0..3 => model.join(&mut queues, &lock, token, 1 + u64::from(input.below(60))),
+            3 | 4 => model.grant(&mut queues, &lock),
+            5 => model.answer(&mut queues, &mut input),
+            6 => model.return_to_queue(&mut queues, &lock),
+            7 => model.mark(&mut queues, &mut input, &lock),
+            8 => model.time(&mut queues, &mut input, &lock),
             9 => {
-                lines.take_over(&lock, &name(token));
+                queues.take_over(&lock, &name(token));
                 model.take_over(&lock, token);
                 model.tidy();
             }
             10 => {
-                lines.confirm(&lock, &name(token));
+                queues.confirm(&lock, &name(token));
                 let granted = model.granted.values_mut();
                 let same = |one: &&mut Granted| one.lock == lock && one.token == token;
                 granted.filter(same).for_each(|one| one.is_confirmed = true);
             }
             _ => match input.below(3) {
-                0 => model.swap(&mut lines),
-                1 => model.leave(&mut lines, &lock),
-                _ => model.gone(&mut lines, u32::from(input.below(64))),
+                0 => model.swap(&mut queues),
+                1 => model.leave(&mut queues, &lock),
+                _ => model.gone(&mut queues, u32::from(input.below(64))),
             },
         }
-        model.check(&lines, &lock);
+        model.check(&queues, &lock);
     }
     for client in 0..model.next {
-        model.gone(&mut lines, client);
+        model.gone(&mut queues, client);
     }
-    lines.forget_lost(|_| true);
-    assert!(lines.is_idle() && lines.in_queue().all() == 0);
-    assert_eq!(lines.next_due_in(0, 0), None);
+    queues.forget_lost(|_| true);
+    assert!(queues.is_idle() && queues.in_queue().all() == 0);
+    assert_eq!(queues.next_due_in(0, 0), None);
 }
 
 fn name(token: u8) -> Name {
@@ -88,7 +88,7 @@ fn name(token: u8) -> Name {
 }
 
 impl Model {
-    fn join(&mut self, lines: &mut Letters, lock: &DbKey, token: u8, wait_ms: u64) {
+    fn join(&mut self, queues: &mut Letters, lock: &DbKey, token: u8, wait_ms: u64) {
         let (client, until_ms) = (self.next, self.now_ms + wait_ms);
         self.next += 1;
         let request = Request {
@@ -99,9 +99,9 @@ impl Model {
             user: name(token % 2),
         };
         let wait = Wait { since_ms: self.now_ms, until_ms };
-        lines.join(client, client, lock, request, wait);
+        queues.join(client, client, lock, request, wait);
         let place = self.take_over(lock, token).unwrap_or(client);
-        self.line.insert(place, Waiting { client, token, home: lock.clone(), until_ms });
+        self.queue.insert(place, Waiting { client, token, home: lock.clone(), until_ms });
         self.marked.insert(lock.clone());
         self.tidy();
     }
@@ -111,14 +111,14 @@ impl Model {
     fn take_over(&mut self, lock: &DbKey, token: u8) -> Option<u32> {
         let of_grants = self.granted.iter();
         let of_grants = of_grants.filter(|(_, one)| one.lock == *lock && one.token == token);
-        let of_line = self.line.iter();
-        let of_line = of_line.filter(|(_, one)| one.home == *lock && one.token == token);
-        let places = of_line.map(|(place, _)| *place);
+        let of_queue = self.queue.iter();
+        let of_queue = of_queue.filter(|(_, one)| one.home == *lock && one.token == token);
+        let places = of_queue.map(|(place, _)| *place);
         let places: Vec<u32> = places.chain(of_grants.map(|(place, _)| *place)).collect();
         let mut first = None;
         for place in places {
             let granted = self.granted.remove(&place);
-            let waiting = granted.map_or_else(|| self.line.remove(&place), |one| one.waiting);
+            let waiting = granted.map_or_else(|| self.queue.remove(&place), |one| one.waiting);
             if let Some(waiting) = waiting {
                 first = Some(first.unwrap_or(place).min(place));
                 self.tell(waiting.client, None);
@@ -132,17 +132,17 @@ impl Model {
         self.unanswered.insert(client);
     }
 
-    /// Marks and looks are those of locks with a line or a grant.
+    /// Marks and looks are those of locks with a queue or a grant.
     fn tidy(&mut self) {
-        let of_line = self.line.values().map(|one| &one.home);
-        let locks = of_line.chain(self.granted.values().map(|one| &one.lock)).cloned();
+        let of_queue = self.queue.values().map(|one| &one.home);
+        let locks = of_queue.chain(self.granted.values().map(|one| &one.lock)).cloned();
         let locks: BTreeSet<DbKey> = locks.collect();
         self.marked.retain(|lock| locks.contains(lock));
         self.look_ms.retain(|lock, _| locks.contains(lock));
     }
 
     fn head(&self, lock: &DbKey) -> Option<u32> {
-        self.line.iter().find(|(_, one)| one.home == *lock).map(|(place, _)| *place)
+        self.queue.iter().find(|(_, one)| one.home == *lock).map(|(place, _)| *place)
     }
 
     fn grant_of(&self, lock: &DbKey) -> Option<u32> {
@@ -150,39 +150,39 @@ impl Model {
     }
 
     /// The first in the queue, if no grant of the lock has to end first.
-    fn grant(&mut self, lines: &mut Letters, lock: &DbKey) {
+    fn grant(&mut self, queues: &mut Letters, lock: &DbKey) {
         let Some(place) = self.head(lock).filter(|_| self.grant_of(lock).is_none()) else { return };
-        lines.grant_head(lock, 'y');
-        let waiting = self.line.remove(&place).expect("the head");
+        queues.grant_head(lock, 'y');
+        let waiting = self.queue.remove(&place).expect("the head");
         self.unanswered.insert(waiting.client);
         let (lock, token) = (lock.clone(), waiting.token);
         let granted = Granted { lock, token, waiting: Some(waiting), is_confirmed: false };
         self.granted.insert(place, granted);
     }
 
-    fn return_to_line(&mut self, lines: &mut Letters, lock: &DbKey) {
+    fn return_to_queue(&mut self, queues: &mut Letters, lock: &DbKey) {
         let Some(place) = self.grant_of(lock) else { return };
-        lines.return_to_line(lock);
+        queues.return_to_queue(lock);
         self.marked.insert(lock.clone());
         let granted = self.granted.remove(&place).expect("a grant");
         self.tidy();
         if let Some(waiting) = granted.waiting {
             let same = |one: &Waiting| one.home == waiting.home && one.token == waiting.token;
-            if self.line.values().any(same) {
+            if self.queue.values().any(same) {
                 self.tell(waiting.client, None);
             } else {
                 self.unanswered.remove(&waiting.client);
                 self.marked.insert(waiting.home.clone());
-                self.line.insert(place, waiting);
+                self.queue.insert(place, waiting);
             }
         }
         self.tidy();
     }
 
     /// Answers a client, in turn or out of turn.
-    fn answer(&mut self, lines: &mut Letters, input: &mut Input<'_>) {
+    fn answer(&mut self, queues: &mut Letters, input: &mut Input<'_>) {
         let client = if input.flag() {
-            let handle = lines.next_unanswered();
+            let handle = queues.next_unanswered();
             assert_eq!(handle.is_none(), self.unanswered.is_empty());
             let Some(client) = handle else { return };
             assert!(self.unanswered.remove(&client), "{client}");
@@ -190,7 +190,7 @@ impl Model {
         } else {
             u32::from(input.below(64))
         };
-        let answered = lines.answer(client);
+        let answered = queues.answer(client);
         self.unanswered.remove(&client);
         if let Some(answer) = self.told.remove(&client) {
             let answered = answered.expect("an answer");
@@ -206,18 +206,18 @@ impl Model {
         self.tidy();
     }
 
-    fn mark(&mut self, lines: &mut Letters, input: &mut Input<'_>, lock: &DbKey) {
+    fn mark(&mut self, queues: &mut Letters, input: &mut Input<'_>, lock: &DbKey) {
         match input.below(6) {
             0..3 => {
-                lines.mark(lock.db, &lock.key);
+                queues.mark(lock.db, &lock.key);
                 self.marked.insert(lock.clone());
             }
             3 => {
                 let db = input.flag().then_some(lock.db);
-                lines.mark_all(db);
+                queues.mark_all(db);
                 self.mark_all(|lock| db.is_none_or(|db| lock.db == db));
             }
-            _ => match lines.next_marked() {
+            _ => match queues.next_marked() {
                 Some(lock) => assert!(self.marked.remove(&lock), "nobody waits, or no mark"),
                 None => assert!(self.marked.is_empty(), "a mark was forgotten"),
             },
@@ -226,41 +226,41 @@ impl Model {
     }
 
     fn mark_all(&mut self, is_it: impl Fn(&DbKey) -> bool) {
-        let locks = self.line.values().map(|one| &one.home);
+        let locks = self.queue.values().map(|one| &one.home);
         let locks = locks.chain(self.granted.values().map(|one| &one.lock));
         self.marked.extend(locks.filter(|lock| is_it(lock)).cloned());
     }
 
     /// Leases and waits end. Both clocks say the same here.
-    fn time(&mut self, lines: &mut Letters, input: &mut Input<'_>, lock: &DbKey) {
+    fn time(&mut self, queues: &mut Letters, input: &mut Input<'_>, lock: &DbKey) {
         let now_ms = i64::try_from(self.now_ms).expect("a time");
         let look_ms = input.flag().then_some(now_ms + 5);
-        lines.look_at(lock, look_ms);
+        queues.look_at(lock, look_ms);
         self.look_ms.remove(lock);
         self.look_ms.extend(look_ms.map(|look_ms| (lock.clone(), look_ms)));
         self.tidy();
-        let waits = self.line.values().map(|one| one.until_ms.saturating_sub(self.now_ms));
+        let waits = self.queue.values().map(|one| one.until_ms.saturating_sub(self.now_ms));
         let looks = self.look_ms.values().map(|look_ms| look_ms.abs_diff(now_ms.min(*look_ms)));
-        assert_eq!(lines.next_due_in(self.now_ms, now_ms), waits.chain(looks).min());
-        while let Some(late) = lines.overdue(self.now_ms) {
-            let place = self.line.iter().find(|(_, one)| one.client == late);
+        assert_eq!(queues.next_due_in(self.now_ms, now_ms), waits.chain(looks).min());
+        while let Some(late) = queues.overdue(self.now_ms) {
+            let place = self.queue.iter().find(|(_, one)| one.client == late);
             let place = *place.expect("a client in the queue").0;
-            assert!(self.line[&place].until_ms <= self.now_ms, "too early");
-            lines.refuse(late, None);
-            self.line.remove(&place);
+            assert!(self.queue[&place].until_ms <= self.now_ms, "too early");
+            queues.refuse(late, None);
+            self.queue.remove(&place);
             self.tell(late, None);
         }
-        assert!(self.line.values().all(|one| one.until_ms > self.now_ms), "too late");
+        assert!(self.queue.values().all(|one| one.until_ms > self.now_ms), "too late");
         self.tidy();
-        lines.mark_ended(now_ms);
+        queues.mark_ended(now_ms);
         let ended = self.look_ms.iter().filter(|(_, look_ms)| **look_ms <= now_ms);
         self.marked.extend(ended.map(|(lock, _)| lock.clone()));
         self.look_ms.retain(|_, look_ms| *look_ms > now_ms);
     }
 
     /// Waiters stay in their database; granted locks move with theirs.
-    fn swap(&mut self, lines: &mut Letters) {
-        lines.swap(0, 1);
+    fn swap(&mut self, queues: &mut Letters) {
+        queues.swap(0, 1);
         for one in self.granted.values_mut() {
             one.lock.db = swapped_db(one.lock.db, 0, 1);
         }
@@ -269,18 +269,18 @@ impl Model {
     }
 
     /// The locks of a name are on another node now, in every database.
-    fn leave(&mut self, lines: &mut Letters, lock: &DbKey) {
-        let mut left = lines.leave(|key| *key == *lock.key);
+    fn leave(&mut self, queues: &mut Letters, lock: &DbKey) {
+        let mut left = queues.leave(|key| *key == *lock.key);
         left.sort_unstable();
         let places: Vec<u32> = {
-            let of = self.line.iter().filter(|(_, one)| one.home.key == lock.key);
+            let of = self.queue.iter().filter(|(_, one)| one.home.key == lock.key);
             of.map(|(place, _)| *place).collect()
         };
         self.granted.retain(|_, one| one.lock.key != lock.key || one.waiting.is_some());
         let mut clients = Vec::new();
         for place in places {
-            let waiting = self.line.remove(&place).expect("a place");
-            lines.refuse(waiting.client, Some('n'));
+            let waiting = self.queue.remove(&place).expect("a place");
+            queues.refuse(waiting.client, Some('n'));
             self.tell(waiting.client, Some('n'));
             clients.push(waiting.client);
         }
@@ -289,11 +289,12 @@ impl Model {
         self.tidy();
     }
 
-    fn gone(&mut self, lines: &mut Letters, client: u32) {
-        let ended = lines.gone(client);
+    fn gone(&mut self, queues: &mut Letters, client: u32) {
+        let ended = queues.gone(client);
         self.unanswered.remove(&client);
-        let in_queue = self.line.iter().find(|(_, one)| one.client == client);
-        let in_queue = in_queue.map(|(place, _)| *place).and_then(|place| self.line.remove(&place));
+        let in_queue = self.queue.iter().find(|(_, one)| one.client == client);
+        let in_queue =
+            in_queue.map(|(place, _)| *place).and_then(|place| self.queue.remove(&place));
         let of = |one: &Granted| one.waiting.as_ref().is_some_and(|one| one.client == client);
         let granted = self.granted.iter().find(|(_, one)| of(one)).map(|(place, _)| *place);
         let was_there =
@@ -308,24 +309,24 @@ impl Model {
         self.tidy();
     }
 
-    fn check(&self, lines: &Letters, lock: &DbKey) {
-        assert_eq!(lines.in_queue().all(), self.line.len());
-        let of_user = self.line.values().filter(|one| one.token % 2 == 1);
-        assert_eq!(lines.in_queue().of(&[1]), of_user.count());
-        let here = self.line.values().filter(|one| one.home == *lock);
-        assert_eq!(lines.len(lock), here.count());
-        let head = self.head(lock).map(|place| name(self.line[&place].token));
-        assert_eq!(lines.head(lock).map(|request| request.token.clone()), head);
+    fn check(&self, queues: &Letters, lock: &DbKey) {
+        assert_eq!(queues.in_queue().all(), self.queue.len());
+        let of_user = self.queue.values().filter(|one| one.token % 2 == 1);
+        assert_eq!(queues.in_queue().of(&[1]), of_user.count());
+        let here = self.queue.values().filter(|one| one.home == *lock);
+        assert_eq!(queues.len(lock), here.count());
+        let head = self.head(lock).map(|place| name(self.queue[&place].token));
+        assert_eq!(queues.head(lock).map(|request| request.token.clone()), head);
         let grant = self.grant_of(lock).map(|place| &self.granted[&place]);
         let has_client = grant.is_some_and(|one| one.waiting.is_some());
-        assert_eq!(lines.is_waited_for(lock), has_client || head.is_some());
+        assert_eq!(queues.is_waited_for(lock), has_client || head.is_some());
         let grant = grant.map(|one| Grant {
             token: name(one.token),
             has_client,
             is_confirmed: one.is_confirmed,
         });
-        assert_eq!(lines.grant(lock), grant);
-        assert_eq!(lines.granted().len(), self.granted.len());
-        assert!(lines.has_marked() || self.marked.is_empty(), "a mark was forgotten");
+        assert_eq!(queues.grant(lock), grant);
+        assert_eq!(queues.granted().len(), self.granted.len());
+        assert!(queues.has_marked() || self.marked.is_empty(), "a mark was forgotten");
     }
 }

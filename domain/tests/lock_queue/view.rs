@@ -39,7 +39,7 @@ impl Facts for View<'_> {
     }
 
     fn is_waited_for(&self) -> bool {
-        self.fault.is_waited_for(self.world.line.is_waited_for(), self.world.line.len())
+        self.fault.is_waited_for(self.world.queue.is_waited_for(), self.world.queue.len())
     }
 
     fn may_wait(&self, _: &[u8]) -> Result<bool, Exhausted> {
@@ -51,10 +51,10 @@ impl Facts for View<'_> {
     }
 
     fn grant(&self) -> Option<Grant<Token>> {
-        self.world.line.grant().map(|grant| self.fault.grant(grant))
+        self.world.queue.grant().map(|grant| self.fault.grant(grant))
     }
 
     fn head(&self) -> Option<Request<Token>> {
-        self.fault.head(&self.world.line).map(|waiter| waiter.request.clone())
+        self.fault.head(&self.world.queue).map(|waiter| waiter.request.clone())
     }
 }

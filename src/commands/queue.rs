@@ -17,8 +17,8 @@ pub(super) fn promote_some(memory: &Memory, sale: &Sale<'_>, has_other_rules: bo
         Ok(Next::Later(_)) => !has_other_rules,
         _ => false,
     };
-    if !is_done && let Some((db, line)) = sale.line_name() {
-        memory.holds.mark(db, line.bytes());
+    if !is_done && let Some((db, queue)) = sale.queue_name() {
+        memory.holds.mark(db, queue.bytes());
     }
 }
 
@@ -57,7 +57,7 @@ fn promote_one<'a>(
 /// Releases all orders that have waited until the sale ended, before its end is changed. Refused
 /// where these are too many for one command: the timer has them.
 pub(super) fn end_waits(memory: &Memory, sale: &Sale<'_>) -> Result<(), CommandError> {
-    let waiting = sale.line().inspect_err(|_| sale.close())?.waiting;
+    let waiting = sale.queue().inspect_err(|_| sale.close())?.waiting;
     if waiting > ENDED_MAX as u64 {
         sale.close();
         return Err(CommandError::EndingWaits);

@@ -1,4 +1,4 @@
-//! Faults of the line, planted between facts, decision and plan: the model must find each.
+//! Faults of the queue, planted between facts, decision and plan: the model must find each.
 
 use crate::actions::Action;
 use crate::flat::Flat;
@@ -34,7 +34,7 @@ pub const PLANTED_FOREIGN: &[Planted] = &[
             trust_the_stock(world);
         }
     }),
-    seen("the line trusts the stock", |world, action| {
+    seen("the queue trusts the stock", |world, action| {
         if !is_try(action) && !matches!(action, Action::Restock(_)) {
             trust_the_stock(world);
         }
@@ -55,19 +55,19 @@ pub const PLANTED_FOREIGN: &[Planted] = &[
 pub const PLANTED_LINE: &[Planted] = &[
     seen("a waiter is overtaken", |world, action| {
         if matches!(action, Action::Try(_)) {
-            world.line = [None; 3];
+            world.queue = [None; 3];
         }
     }),
     seen("the last in the queue is promoted first", |world, action| {
         if !is_try(action) {
-            let last = world.line.iter().flatten().max().copied().unwrap_or(0);
-            world.line = world.line.map(|it| it.map(|ticket| last + 1 - ticket));
+            let last = world.queue.iter().flatten().max().copied().unwrap_or(0);
+            world.queue = world.queue.map(|it| it.map(|ticket| last + 1 - ticket));
         }
     }),
     seen("a smaller order overtakes", |world, action| {
         let left = world.stock.unwrap_or(0);
         if !is_try(action) {
-            for (entry, ticket) in world.book.iter().zip(&mut world.line) {
+            for (entry, ticket) in world.book.iter().zip(&mut world.queue) {
                 let fits = entry.is_some_and(|entry| entry.units.get() <= left);
                 *ticket = ticket.filter(|_| fits);
             }
@@ -103,20 +103,20 @@ pub const PLANTED_LINE: &[Planted] = &[
             }
         }
     }),
-    seen("a line of any length", |world, action| {
+    seen("a queue of any length", |world, action| {
         if matches!(action, Action::Wait(_)) {
-            let last = world.line.iter().flatten().max().copied();
-            world.line = world.line.map(|ticket| ticket.filter(|it| Some(*it) == last));
+            let last = world.queue.iter().flatten().max().copied();
+            world.queue = world.queue.map(|ticket| ticket.filter(|it| Some(*it) == last));
         }
     }),
     seen("reservations go while somebody waits", |world, action| {
         if matches!(action, Action::Hold(None)) {
-            world.line = [None; 3];
+            world.queue = [None; 3];
         }
     }),
     seen("a sale is dropped while somebody waits", |world, action| {
         if matches!(action, Action::Drop { forced: false, .. }) {
-            world.line = [None; 3];
+            world.queue = [None; 3];
         }
     }),
     written("a place in the queue is not left", |plan, _| {
@@ -156,10 +156,10 @@ pub const PLANTED_LINE: &[Planted] = &[
     }),
     Planted {
         is_deaf: |plan| plan.place == Some(Place::Leave),
-        ..seen("the line sticks behind a leaver", |_, _| {})
+        ..seen("the queue sticks behind a leaver", |_, _| {})
     },
     Planted {
         is_deaf: |plan| plan.stock.is_some(),
-        ..seen("the line does not hear of units", |_, _| {})
+        ..seen("the queue does not hear of units", |_, _| {})
     },
 ];
