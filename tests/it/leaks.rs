@@ -139,11 +139,15 @@ impl Rounds {
         self.server.run("SCRIPT FLUSH SYNC");
         self.server.run("CONFIG RESETSTAT");
         self.server.run("MEMORY PURGE");
-        let clients = text(&self.server.run("CLIENT LIST"));
+        // At once, since between two commands it may shrink one.
+        let both = self.server.transaction(&["CLIENT LIST", "INFO memory"]);
+        let [clients, memory] = [text(&both[0]), text(&both[1])];
         let of_clients = clients.split_whitespace().filter_map(|it| it.strip_prefix("tot-mem="));
         let of_clients: i64 = of_clients.map(|it| it.parse::<i64>().expect("a size")).sum();
-        let fields = ["used_memory", "used_memory_rss"];
-        let [used, resident] = fields.map(|field| self.server.info_number(field));
+        let [used, resident] = ["used_memory:", "used_memory_rss:"].map(|name| {
+            let value = memory.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+            value.trim().parse::<i64>().expect("a size")
+        });
         [used - of_clients, resident]
     }
 }
