@@ -111,9 +111,7 @@ errors! {
     /// A bare stock is negative, and is not -1.
     NegativeStock "ERR" "stock is negative, and only -1 is allowed";
     /// The stream's last id is the greatest there is.
-    StreamExhausted "ERR" "the order stream has used up its ids";
-    /// The last id of the dead-letter stream is the greatest there is.
-    DeadLettersExhausted "ERR" "the dead-letter stream has used up its ids";
+    StreamExhausted { stream: &'static str } "ERR" "the {stream} has used up its ids";
     /// The stream does not exist, or has no such consumer group.
     NoGroup "NOGROUP" "no such stream or consumer group";
     /// The entry was delivered to the group, but is no longer in the stream.
@@ -130,8 +128,6 @@ errors! {
     SamePoolKeys "ERR" "the keys of a pool must all be different";
     /// Hash tags are on, and the pool's braces put its keys elsewhere.
     PoolStrayBraces "ERR" "pool must not be empty or contain }} outside a hash tag";
-    /// The last id of the stream of draws is the greatest there is.
-    DrawsExhausted "ERR" "the draw stream has used up its ids";
     /// Hash tags are on, and a configured prefix has a brace of its own.
     BraceInPrefix "ERR" "configured key names must not contain {{ while hash tags are on";
     /// Hash tags are on, and the braces of an id prefix put its counter elsewhere.

@@ -50,10 +50,7 @@ pub(crate) struct Rejected<'a> {
 impl Rejected<'_> {
     /// Opens the stream of dead letters; an error if it can't take one.
     pub(super) fn open<'c>(ctx: Ctx<'c>, letters: Str<'c>) -> Result<Orders<'c>, CommandError> {
-        Orders::open(ctx, letters).map_err(|error| match error {
-            CommandError::StreamExhausted => CommandError::DeadLettersExhausted,
-            error => error,
-        })
+        Orders::open(ctx, letters, "dead-letter stream")
     }
 
     /// Makes the entry a dead letter that concerns no order. On an error nothing has been changed.

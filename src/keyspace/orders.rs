@@ -9,25 +9,33 @@ use domain::entry_id::EntryId;
 pub(crate) struct Orders<'a> {
     stream: WriteKey<'a>,
     key: Str<'a>,
+    /// What it is called in errors.
+    name: &'static str,
 }
 
 impl<'a> Orders<'a> {
     /// Opens the stream; an error if it can't take an entry. Changes nothing and fires no event.
-    pub(crate) fn open(ctx: Ctx<'a>, key: Str<'a>) -> Result<Self, CommandError> {
+    pub(crate) fn open(
+        ctx: Ctx<'a>,
+        key: Str<'a>,
+        name: &'static str,
+    ) -> Result<Self, CommandError> {
         let mut stream = WriteKey::open(ctx, key);
         match stream.kind() {
             Kind::Empty => {}
             Kind::Stream if stream.len() == 0 => {
                 // It may have used up its ids. While the server is asked, no handle may be open.
                 drop(stream);
-                check_last_id(ctx, key)?;
+                check_last_id(ctx, key, name)?;
                 stream = WriteKey::open(ctx, key);
             }
-            Kind::Stream if stream.is_exhausted() => return Err(CommandError::StreamExhausted),
+            Kind::Stream if stream.is_exhausted() => {
+                return Err(CommandError::StreamExhausted { stream: name });
+            }
             Kind::Stream => {}
             _ => return Err(CommandError::WrongType),
         }
-        Ok(Self { stream, key })
+        Ok(Self { stream, key, name })
     }
 
     /// Appends an entry of `fields`, names and values in turn, under an id of the stream's choice.
@@ -36,7 +44,7 @@ impl<'a> Orders<'a> {
         match self.stream.append(fields) {
             Some(id) => Ok(Added { key: self.key, id }),
             None if self.stream.len() > 0 && self.stream.is_exhausted() => {
-                Err(CommandError::StreamExhausted)
+                Err(CommandError::StreamExhausted { stream: self.name })
             }
             None => Err(CommandError::Refused { step: "XADD" }),
         }
@@ -44,14 +52,14 @@ impl<'a> Orders<'a> {
 }
 
 /// Refuses a stream without entries whose ids are used up.
-fn check_last_id(ctx: Ctx<'_>, key: Str<'_>) -> Result<(), CommandError> {
+fn check_last_id(ctx: Ctx<'_>, key: Str<'_>, stream: &'static str) -> Result<(), CommandError> {
     const LAST_OF_ALL: &[u8] = b"18446744073709551615-18446744073709551615";
     let subcommand = OwnedStr::new(b"STREAM");
     let reply = Call::read(ctx, c"XINFO", &[subcommand.as_str(), key])
         .map_err(|error| CommandError::of_call(error, "XINFO"))?;
     let mut last_id = reply.texts().skip_while(|text| *text != b"last-generated-id").skip(1);
     match last_id.next() {
-        Some(LAST_OF_ALL) => Err(CommandError::StreamExhausted),
+        Some(LAST_OF_ALL) => Err(CommandError::StreamExhausted { stream }),
         _ => Ok(()),
     }
 }

@@ -89,10 +89,7 @@ impl Facts for Prizes<'_> {
             return Err(CommandError::TooLong { argument: "code", max: MAX });
         }
         let Some(key) = self.keys.draws() else { return Ok(()) };
-        let draws = Orders::open(self.ctx, key).map_err(|error| match error {
-            CommandError::StreamExhausted => CommandError::DrawsExhausted,
-            other => other,
-        })?;
+        let draws = Orders::open(self.ctx, key, "draw stream")?;
         self.draws.replace(Some(draws));
         Ok(())
     }

@@ -368,7 +368,9 @@ impl<'a> Facts for Sale<'a> {
         let Some(key) = self.stream_key(stream)? else { return Ok(()) };
         let orders = match stream {
             Stream::DeadLetters => Rejected::open(self.ctx, key)?,
-            _ => Orders::open(self.ctx, key)?,
+            Stream::Orders => Orders::open(self.ctx, key, "order stream")?,
+            Stream::Released => Orders::open(self.ctx, key, "stream of released orders")?,
+            Stream::Confirmed => Orders::open(self.ctx, key, "stream of confirmed orders")?,
         };
         *place = Some((stream, orders));
         Ok(())
