@@ -13,8 +13,6 @@ import io.lettuce.core.output.NestedMultiOutput;
 import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.ProtocolKeyword;
 import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
-import java.nio.charset.CharsetDecoder;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -38,14 +36,11 @@ final class Streams {
 
     /** What is not UTF-8 is null. */
     private static final class Strict extends StringCodec {
-        private final CharsetDecoder decoder = UTF_8.newDecoder();
         Strict() { super(UTF_8); }
         @Override public String decodeValue(ByteBuffer bytes) {
-            try {
-                return decoder.decode(bytes).toString();
-            } catch (CharacterCodingException other) {
-                return null;
-            }
+            String text = super.decodeValue(bytes.duplicate());
+            boolean same = text.indexOf('\uFFFD') < 0 || UTF_8.encode(text).equals(bytes);
+            return same ? text : null;
         }
     }
     private final String me = "bridge-" + UUID.randomUUID();
