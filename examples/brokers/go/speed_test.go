@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +21,21 @@ func check(t *testing.T, batch []entry) {
 			t.Fatal("not confirmed")
 		}
 	}
+}
+
+// The CPU time of this process and of the server's, in seconds.
+func cpu(t *testing.T, ctx context.Context, r *redis.Client) [2]float64 {
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		t.Fatal(err)
+	}
+	var system, user float64
+	info := strings.Fields(r.Info(ctx, "cpu").Val())
+	if _, err := fmt.Sscanf(strings.Join(info[2:4], " "), "used_cpu_sys:%g used_cpu_user:%g",
+		&system, &user); err != nil {
+		t.Fatal(err, info)
+	}
+	return [2]float64{float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9, system + user}
 }
 
 // The same messages by the broker's client alone, in batches that wait for their confirms, and by
@@ -55,17 +72,19 @@ func TestSpeed(t *testing.T) {
 			sent += len(batch)
 		}
 	}
-	speed := func(send func()) float64 {
+	speed := func(send func()) [3]float64 { // messages/s, and us of both for each
 		if queues, are := to.(*rabbit); are {
 			if _, err := queues.channel.QueuePurge(streams[0], false); err != nil {
 				t.Fatal(err)
 			}
 		}
-		start := time.Now()
+		before, start := cpu(t, ctx, r), time.Now()
 		send()
-		return orders / time.Since(start).Seconds()
+		wall, after := time.Since(start), cpu(t, ctx, r)
+		us := func(at int) float64 { return (after[at] - before[at]) * 1e6 / orders }
+		return [3]float64{orders / wall.Seconds(), us(0), us(1)}
 	}
-	ratios, all := []float64{}, map[bool][]float64{}
+	ratios, all := []float64{}, map[bool]*[3][]float64{false: {}, true: {}}
 	for round := 0; round <= rounds; round++ {
 		r.FlushAll(ctx)
 		createGroups(ctx, r)
@@ -78,7 +97,7 @@ func TestSpeed(t *testing.T) {
 			t.Fatal(err)
 		}
 		messages, _ = r.XRangeN(ctx, streams[0], "-", "+", 5*size).Result()
-		by := map[bool]float64{}
+		by := map[bool][3]float64{}
 		for _, first := range []bool{round%2 == 0, round%2 != 0} {
 			by[first] = speed(map[bool]func(){true: bridged, false: alone}[first])
 		}
@@ -90,8 +109,12 @@ func TestSpeed(t *testing.T) {
 			t.Fatal("not all is acknowledged: ", groups, err)
 		}
 		if round > 0 {
-			ratios = append(ratios, by[true]/by[false])
-			all[false], all[true] = append(all[false], by[false]), append(all[true], by[true])
+			ratios = append(ratios, by[true][0]/by[false][0])
+			for which, figures := range by {
+				for at, figure := range figures {
+					all[which][at] = append(all[which][at], figure)
+				}
+			}
 		}
 	}
 	quarters := func(digits int, sample []float64) string {
@@ -100,5 +123,7 @@ func TestSpeed(t *testing.T) {
 			sample[rounds/4], digits, sample[rounds*3/4])
 	}
 	fmt.Printf("%s: alone %s messages/s, by the bridge %s; ratio %s\n", os.Getenv("BROKER"),
-		quarters(0, all[false]), quarters(0, all[true]), quarters(2, ratios))
+		quarters(0, all[false][0]), quarters(0, all[true][0]), quarters(2, ratios))
+	fmt.Printf("us of CPU for a message: alone %s, in the bridge %s, in Redis %s\n",
+		quarters(2, all[false][1]), quarters(2, all[true][1]), quarters(2, all[true][2]))
 }

@@ -36,12 +36,12 @@ func (e entry) json() []byte {
 	return text
 }
 
-// Adds what JSON can hold. An entry with a value that is not UTF-8 stays pending.
+// Adds what JSON can hold. An entry with a name or a value that is not UTF-8 stays pending.
 func add(batch []entry, stream string, messages []redis.XMessage) []entry {
 next:
 	for _, message := range messages {
-		for _, value := range message.Values {
-			if text, _ := value.(string); !utf8.ValidString(text) {
+		for name, value := range message.Values {
+			if text, _ := value.(string); !utf8.ValidString(name) || !utf8.ValidString(text) {
 				log.Printf("%s of %s stays pending: it is not UTF-8", message.ID, stream)
 				continue next
 			}

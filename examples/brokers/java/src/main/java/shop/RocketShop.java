@@ -27,8 +27,18 @@ import org.apache.rocketmq.common.message.MessageExt;
  * the check-back: docs/brokers.md. Reads lines of voucher, user and order id.
  */
 public final class RocketShop implements TransactionListener {
-    /** A try that was sent so long ago can't arrive any more. Longer than Redis is waited for. */
-    private static final long TRIED_MS = 10_000;
+    /**
+     * After this time no try of a message can arrive any more: a message is tried in the first half
+     * of it, and the second is longer than Redis, the network or a paused shop may take.
+     */
+    private static final long TRIED_MS =
+            Long.parseLong(System.getenv().getOrDefault("TRIED_MS", "300000"));
+
+    /** The try of a message. */
+    private static final class Try {
+        final long since = System.currentTimeMillis(); // before the message was born
+        String outcome = "none";
+    }
 
     private static final StringCodec UTF8 = StringCodec.UTF8;
     private final RedisCommands<String, String> redis;
@@ -47,9 +57,10 @@ public final class RocketShop implements TransactionListener {
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String order = line.split(" ")[2];
             Message message = new Message("orders", "", order, line.getBytes(UTF_8));
+            Try tried = new Try();
             try {
-                System.out.println(order + " " + producer.sendMessageInTransaction(message, null)
-                        .getLocalTransactionState());
+                System.out.println(order + " " + producer.sendMessageInTransaction(message, tried)
+                        .getLocalTransactionState() + " " + tried.outcome);
             } catch (Exception away) { // nothing was tried
                 System.err.println(order + ": " + away.getMessage());
                 Thread.sleep(200);
@@ -58,11 +69,17 @@ public final class RocketShop implements TransactionListener {
         System.out.println("end"); // but it goes on to answer for what it has sent
     }
 
-    @Override public LocalTransactionState executeLocalTransaction(Message message, Object none) {
+    @Override public LocalTransactionState executeLocalTransaction(Message message, Object arg) {
+        Try tried = (Try) arg;
+        if (System.currentTimeMillis() - tried.since > TRIED_MS / 2) {
+            tried.outcome = "late"; // a check-back may roll the message back while Redis sells
+            return ROLLBACK_MESSAGE;
+        }
         String[] words = new String(message.getBody(), UTF_8).split(" ");
         try {
             long outcome = redis.dispatch(keyword("SECKILL.TRY"), new IntegerOutput<>(UTF8),
                     arguments(words[0], words[1], words[2]));
+            tried.outcome = "" + outcome;
             return outcome == 0 ? COMMIT_MESSAGE : outcome == 6 ? UNKNOW : ROLLBACK_MESSAGE;
         } catch (RuntimeException late) { // or Redis is away: it may have sold
             return UNKNOW;
@@ -70,19 +87,30 @@ public final class RocketShop implements TransactionListener {
     }
 
     @Override public LocalTransactionState checkLocalTransaction(MessageExt message) {
-        String[] words = new String(message.getBody(), UTF_8).split(" ");
+        LocalTransactionState state;
         try {
-            List<Object> order = redis.dispatch(keyword("SECKILL.ORDER"),
-                    new NestedMultiOutput<>(UTF8), arguments(words[0], words[2]));
-            if (order.size() > 1) {
-                if ("waiting".equals(order.get(5))) return UNKNOW;
-                return words[1].equals(order.get(1)) ? COMMIT_MESSAGE : ROLLBACK_MESSAGE;
-            }
-            long age = System.currentTimeMillis() - message.getBornTimestamp();
-            return age > TRIED_MS ? ROLLBACK_MESSAGE : UNKNOW;
-        } catch (RuntimeException away) {
-            return UNKNOW;
+            state = check(message, new String(message.getBody(), UTF_8).split(" "));
+        } catch (RuntimeException away) { // or the sale is dropped, and its orders with it
+            state = UNKNOW;
         }
+        System.err.println("check-back: " + message.getKeys() + " " + state);
+        return state;
+    }
+
+    private LocalTransactionState check(MessageExt message, String[] words) {
+        List<Object> order = redis.dispatch(keyword("SECKILL.ORDER"),
+                new NestedMultiOutput<>(UTF8), arguments(words[0], words[2]));
+        if (order.size() > 1) {
+            if ("waiting".equals(order.get(5))) return UNKNOW;
+            return words[1].equals(order.get(1)) ? COMMIT_MESSAGE : ROLLBACK_MESSAGE;
+        }
+        // Only the sale that it was tried in can say that it was not sold.
+        List<Object> info = redis.dispatch(keyword("SECKILL.INFO"), new NestedMultiOutput<>(UTF8),
+                new CommandArgs<>(UTF8).addKey(words[0]));
+        Long sale = (Long) info.get(info.indexOf("sale") + 1); // when it was created, in us
+        long born = message.getBornTimestamp();
+        boolean untried = System.currentTimeMillis() - born > TRIED_MS;
+        return untried && sale != null && sale / 1_000 < born ? ROLLBACK_MESSAGE : UNKNOW;
     }
 
     private static CommandArgs<String, String> arguments(String voucher, String... others) {
