@@ -88,7 +88,7 @@ async fn run(options: &Options) -> Result<bool> {
             println!("moved {moved} units");
         }
         Action::Finish { replicas } => {
-            if !is_silent(&sale.lost_shards()) {
+            if !is_silent(&sale.look().await?.lost_shards()) {
                 return Ok(false);
             }
             let finished = Mover::new(&sale, *replicas).finish_all().await?;
@@ -99,7 +99,11 @@ async fn run(options: &Options) -> Result<bool> {
             opening::reopen(&sale, *shard, *units).await?;
             println!("opened shard {shard} again with {units} units");
         }
-        Action::Drop { force } => {
+        Action::Drop { shard: Some(shard), .. } => {
+            dropping::drop_remains(&sale, *shard).await?;
+            println!("dropped what was left of shard {shard}");
+        }
+        Action::Drop { force, shard: None } => {
             if !sale.is_dropping && !sale.on_the_way().await?.is_empty() {
                 bail!("units are on their way between shards: run finish first");
             }

@@ -70,7 +70,7 @@ pub enum Action {
         #[arg(long, default_value_t = 0)]
         replicas: u32,
     },
-    /// Puts unsold units of a shard that has lost everything on sale again, once its rows are ruled
+    /// Puts unsold units of a lost shard on sale again, once its rows are ruled
     Reopen {
         /// The shard, from 0
         #[arg(long)]
@@ -81,6 +81,9 @@ pub enum Action {
     },
     /// Deletes the shards and their journals, never a stream
     Drop {
+        /// Only what is left of this shard, which has lost a key; its held orders are released
+        #[arg(long, conflicts_with = "force")]
+        shard: Option<u32>,
         /// Release held orders; without this option nothing is dropped while orders are held
         #[arg(long)]
         force: bool,
