@@ -20,7 +20,7 @@ mod sale;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use seckill_tools::command_line::{options_anywhere, refused};
 use seckill_tools::connection::Target;
 use seckill_tools::sharding::check_sale;
@@ -44,13 +44,13 @@ fn main() -> ExitCode {
 
 /// False when the shards disagree.
 async fn run(options: &Options) -> Result<bool> {
+    let voucher = options.voucher()?;
     let place = options.server.place()?;
-    if let Action::Load = options.action {
+    let Some(voucher) = voucher else {
         let mut link = Target::find(place).await?.connect().await?;
         println!("loaded {}", functions::load(&mut link).await?);
         return Ok(true);
-    }
-    let voucher = options.voucher.as_deref().context("--voucher is missing: the sale's voucher")?;
+    };
     check_sale(voucher)?;
     if let Action::Level(level) = &options.action {
         return Leveling::new(place, voucher, level).run().await;

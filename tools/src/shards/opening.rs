@@ -14,10 +14,10 @@ async fn check_may_open(sale: &Sale, open: &Open) -> Result<()> {
     let (shards, units) = (sale.count(), sale.stock);
     sale.check_not_dropping()?;
     ensure!(
-        (shards, units) == (open.shards, open.stock),
+        (shards, units) == (open.shards, open.stock()),
         "the sale was opened with {shards} shards and {units} units, you asked for {} and {}",
         open.shards,
-        open.stock
+        open.stock()
     );
     if sale.is_open
         && let Some(lost) = sale.stand().await?.lost_shards().first()
@@ -30,13 +30,13 @@ async fn check_may_open(sale: &Sale, open: &Open) -> Result<()> {
 /// Makes every shard that is not there yet, and then opens them all; how many were made.
 pub async fn open(link: Connection, sale: &str, open: &Open) -> Result<u32> {
     let name = match Sale::find(link.clone(), sale).await? {
-        None => opening(open.shards, open.stock),
+        None => opening(open.shards, open.stock()),
         Some(sale) => check_may_open(&sale, open).await.map(|()| sale.name)?,
     };
     let (mut made, rules, link) = (0, open.rules(), &mut link.clone());
     let shards = shards_of(link, sale, open.shards).await?;
     let journal = ["state", OPENING].map(str::to_owned);
-    for (keys, units) in shards.iter().zip(split(open.stock, open.shards)) {
+    for (keys, units) in shards.iter().zip(split(open.stock(), open.shards)) {
         made += u32::from(make(link, keys, &name, units, &journal, &rules).await?);
     }
     for (shard, keys) in (0..).zip(&shards) {
