@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail, ensure};
 use seckill_tools::connection::Connection;
 use seckill_tools::sale_info::SaleInfo;
 use seckill_tools::sharded_sale::{Sale, Shard, shards_of};
-use seckill_tools::sharding::{OPENING, opened, opening, split};
+use seckill_tools::sharding::{OPENING, opened, opened_again, opening, split};
 
 use crate::functions::Function;
 use crate::options::Open;
@@ -65,13 +65,15 @@ pub async fn reopen(sale: &Sale, shard: u32, units: i64) -> Result<()> {
     let link = &mut sale.link();
     let id = format!("{:016x}", fastrand::u64(..));
     for (to, _) in alive() {
+        let arguments = [sale.name.clone(), opened_again(to, sale.count())];
+        Function::Opened.run::<i64>(link, sale.shard(to)?, &arguments).await?;
         let words = [shard.to_string(), seq.to_string(), "0".to_owned(), id.clone()];
         let arguments: Vec<String> = [sale.name.clone()].into_iter().chain(words).collect();
         let put: i64 = Function::Put.run(link, sale.shard(to)?, &arguments).await?;
         ensure!(put == 0, "a move has just come to shard {to}: run the same command again");
     }
     // What was on its way to it counts as received.
-    let mut journal = vec!["state".to_owned(), opened(shard, sale.count())];
+    let mut journal = vec!["state".to_owned(), opened_again(shard, sale.count())];
     journal.extend(["seq".to_owned(), seq.to_string()]);
     for (from, other) in alive() {
         if let Some(out) = other.out.as_ref().filter(|out| out.to == shard) {

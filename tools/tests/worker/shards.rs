@@ -162,6 +162,32 @@ fn a_shard_that_lost_one_key_goes_off_sale_and_every_entry_is_read() {
     }
 }
 
+/// Losses one after the other, of other shards and of the same: what a lost shard had sold that is
+/// open again stays sold.
+#[test]
+fn a_second_loss_sells_no_unit_of_the_first_again() {
+    for rules in [&["--managed"][..], &[]] {
+        let shop = Shop::open(Database::sqlite());
+        shop.drain(&[]);
+        shop.shards(&[&["open", "--shards", "4", "--stock", "40"], rules].concat());
+        for (round, lost) in [1, 2, 1].into_iter().enumerate() {
+            shop.sells(&format!("w{round}-"), 8);
+            shop.drain(&[]);
+            shop.loses_shard(lost);
+            let said = expect(&shop, &CHECK, 1, &[&format!("shard {lost} of 4 lost everything")]);
+            shop.pasted(command(&said, "lost everything"));
+            let said = expect(&shop, &CHECK, 0, &["is not on sale", "\nCONSISTENT: "]);
+            shop.pasted(command(&said, "is not on sale"));
+        }
+        for prefix in ["x", "y", "z"] {
+            shop.sells(prefix, 400);
+            shop.shards(&["level", "--once"]);
+        }
+        shop.drain(&[]);
+        assert_eq!(shop.units(), 40, "{rules:?}");
+    }
+}
+
 /// Nobody can pay what a lost shard held.
 #[test]
 fn held_orders_of_a_lost_shard_end_by_the_ruling() {

@@ -9,7 +9,7 @@ use anyhow::Result;
 use domain::book::State;
 use seckill_tools::connection::Connection;
 use seckill_tools::sharded_sale::Sale;
-use seckill_tools::sharding::shard_voucher;
+use seckill_tools::sharding::{sale_of_shard, shard_voucher};
 
 use super::look::Look;
 use super::questions::{About, Found, Kind, Question, ResultKind};
@@ -29,6 +29,9 @@ pub struct LostShard {
     pub has_remains: bool,
     /// What all lost shards of the sale had, sold and unsold.
     pub units: i64,
+    /// If a lost shard was opened again before: the units that are not left on sound shards. What
+    /// the database has of the sale, by any of its shards, is among them.
+    pub gone: Option<i64>,
 }
 
 /// What the database has of a lost shard.
@@ -62,6 +65,7 @@ pub async fn shards_of_sale(
             loss: shard.loss(),
             has_remains: shard.has_remains,
             units: standing.lost_units(),
+            gone: standing.gone_after_loss(),
         }));
     }
     Ok(Some((sale.shards.into_iter().map(|shard| shard.voucher).collect(), lost)))
@@ -96,6 +100,12 @@ impl LostShard {
 
     /// How many units of it can be unsold at most.
     pub fn unsold(&self, lost: &[Self], ledger: &Ledger) -> i64 {
+        if let Some(gone) = self.gone {
+            let is_its = |voucher: &str| sale_of_shard(voucher) == Some(&self.sale);
+            let its = ledger.sales.iter().filter(|((voucher, _), _)| is_its(voucher));
+            let sold = its.map(|(_, (units, _))| *units).fold(0, i64::saturating_add);
+            return gone.saturating_sub(sold).max(0);
+        }
         let all = lost.iter().filter(|other| other.sale == self.sale);
         let rows = all.map(|other| other.rows(ledger).units).fold(0, i64::saturating_add);
         self.units.saturating_sub(rows).max(0)
@@ -119,10 +129,13 @@ impl Look {
             // A shard whose stream is not looked at here is asked about where it is. And what is
             // unsold is known once all lost shards are off sale, and their entries read.
             let is_looked_at = self.undone.contains_key(&key.voucher);
-            let may_sell = self.lost_shards.iter().filter(|it| it.sale == lost.sale).any(|it| {
-                let unread = self.undone.get(&it.voucher());
-                it.has_remains || unread.is_some_and(|(_, entries)| *entries > 0)
-            });
+            let others = || self.lost_shards.iter().filter(|it| it.sale == lost.sale);
+            let counts = |voucher: &str| match lost.gone {
+                Some(_) => sale_of_shard(voucher) == Some(&lost.sale),
+                None => others().any(|it| it.voucher() == voucher),
+            };
+            let mut unread = self.undone.iter().filter(|(_, (_, entries))| *entries > 0);
+            let may_sell = others().any(|it| it.has_remains) || unread.any(|(it, _)| counts(it));
             if !is_looked_at || (may_sell && !lost.has_remains) {
                 continue;
             }
