@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -26,6 +26,14 @@ use prometheus::TextEncoder;
 use prometheus::proto::MetricFamily;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+
+/// An address to serve pages at, as an option says it: a port alone is one of this machine's own
+/// address, which no other machine reaches.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let own = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let wrong = |_| "must be an address and a port, or a port of 127.0.0.1 alone".to_owned();
+    own.or_else(|_| text.parse()).map_err(wrong)
+}
 
 /// A client that takes longer to send its request is hung up on.
 const HEAD_WAIT: Duration = Duration::from_secs(2);

@@ -69,7 +69,8 @@ pub fn text(error: &RedisError) -> String {
     format!("{} ({hint})", text.trim_end_matches('.'))
 }
 
-/// An error and its causes, in one line. Some errors repeat their cause in their own text.
+/// An error and its causes, in one line. Some errors repeat their cause in their own text; what the
+/// server has answered is an error's text as a whole, whose cause has it in other words.
 pub fn with_causes(error: &Error) -> String {
     let mut all = String::new();
     for cause in error.chain() {
@@ -79,6 +80,9 @@ pub fn with_causes(error: &Error) -> String {
             all = cause;
         } else if !all.contains(&cause) {
             all = format!("{all}: {cause}");
+        }
+        if of_server.is_some_and(|error| error.code().is_some()) {
+            break;
         }
     }
     sanitize(&all)
@@ -127,6 +131,9 @@ mod tests {
         let error = anyhow::Error::new(RedisError::from(refused)).context("no server");
         assert_eq!(format!("{error:#}"), "no server: connection refused: connection refused");
         assert_eq!(with_causes(&error), "no server: connection refused");
+        let busy = redis::parse_redis_value(b"-BUSYKEY a voucher\r\n").unwrap().extract_error();
+        let busy = anyhow::Error::new(busy.unwrap_err()).context("opening 7#1");
+        assert_eq!(with_causes(&busy), "opening 7#1: BUSYKEY a voucher");
         let lines = anyhow::Error::msg("at line 1\n  |\n\n1 | x\n").context("a file");
         assert_eq!(with_causes(&lines), "a file: at line 1; |; 1 | x");
     }

@@ -1,21 +1,24 @@
-//! The shards of a sale, and how they stand.
+//! The shards of a sale, and how they are asked how they stand.
 
 mod known;
+mod loss;
 mod shard;
+mod standing;
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt::Write;
 
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::future::try_join_all;
-use redis::RedisResult;
+use redis::{RedisResult, Value, from_redis_value};
 use serde::Serialize;
 
 use crate::connection::Connection;
 use crate::sale_info::SaleInfo;
-use crate::sharding::{OPENING, journal_key};
-pub use known::Known;
+use crate::sharding::{OPENING, journal_key, says_again};
+use known::Known;
+use loss::Seen;
 pub use shard::{Shard, shards_of};
+pub use standing::{NONE_SOUND, ShardStanding, Standing};
 
 pub struct Sale {
     link: Connection,
@@ -25,8 +28,8 @@ pub struct Sale {
     pub name: String,
     /// Units of the whole sale, as it was opened.
     pub stock: i64,
-    /// Shards that are missing beside others that are open.
-    pub lost: Vec<u32>,
+    /// False while the journals say that not all shards are made.
+    pub is_open: bool,
     /// A drop has begun, so nothing but a drop makes sense.
     pub is_dropping: bool,
 }
@@ -55,61 +58,14 @@ impl Out {
     }
 }
 
-/// The state of a shard.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ShardStanding {
-    pub managed: bool,
-    /// It has no journal of the sale, beside shards that are open: whatever it had is gone.
-    pub is_lost: bool,
-    /// Its journal says that not all shards are made yet.
-    #[serde(skip)]
-    pub is_opening: bool,
-    /// False if there is no stock key: the shard is neither on sale nor sold out.
-    pub has_stock: bool,
-    pub left: i64,
-    pub held: i64,
-    pub sold: i64,
-    /// The total of a managed shard; 0 for others.
-    pub total: i64,
-    pub buyers: i64,
-    /// The number of the last move that left.
-    pub seq: u64,
-    pub out: Option<Out>,
-    /// The last move that came from each other shard: its number and its units.
-    pub came: HashMap<u32, (u64, i64)>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Standing {
-    /// Units of the whole sale, as it was opened.
-    pub stock: i64,
-    pub shards: Vec<ShardStanding>,
-}
-
-/// A move that arrived at a shard, and that its source shard does not know.
-struct Lost {
-    from: u32,
-    to: usize,
-    seq: u64,
-    units: i64,
-    /// The last move that the shard knows of.
-    known: u64,
-}
-
 impl Sale {
     /// The sale that the journals of its shards describe; None if no journal is there.
     pub async fn find(link: Connection, sale: &str) -> Result<Option<Self>> {
         let Some(known) = Known::find(&link, sale).await? else { return Ok(None) };
         let shards = shards_of(&link, sale, known.shards).await?;
-        let lost = if known.is_open { known.missing } else { Vec::new() };
-        let (voucher, is_dropping, stock) = (sale.to_owned(), known.is_dropping, known.units);
-        Ok(Some(Self { link, voucher, shards, name: known.name, stock, lost, is_dropping }))
-    }
-
-    /// One line for each shard that had lost everything when the sale was found.
-    pub fn lost_shards(&self) -> Vec<String> {
-        let line = |shard| format!("{}; run show", lost_everything(shard, self.count()));
-        self.lost.iter().copied().map(line).collect()
+        let Known { name, units: stock, is_dropping, is_open, .. } = known;
+        let voucher = sale.to_owned();
+        Ok(Some(Self { link, voucher, shards, name, stock, is_open, is_dropping }))
     }
 
     pub fn count(&self) -> u32 {
@@ -131,20 +87,21 @@ impl Sale {
         self.link.clone()
     }
 
-    /// Asks all shards how they stand, at about the same moment.
+    /// The same of a sale that is open: an interrupted opening is refused.
     pub async fn look(&self) -> Result<Standing> {
-        let asked = self.shards.iter().map(|shard| self.look_at(shard));
-        let mut standing = Standing { stock: self.stock, shards: try_join_all(asked).await? };
-        let alive = || standing.shards.iter().filter(|shard| !shard.is_lost);
-        let is_whole = alive().count() == self.shards.len();
+        let standing = self.stand().await?;
+        let has_lost = standing.shards.iter().any(ShardStanding::is_lost);
         ensure!(
-            if is_whole {
-                alive().all(|it| !it.is_opening)
-            } else {
-                alive().any(|it| !it.is_opening)
-            },
+            self.is_open && (has_lost || standing.shards.iter().all(|it| !it.is_opening)),
             "the sale is not open: its opening was interrupted, run the same open again"
         );
+        Ok(standing)
+    }
+
+    /// Asks all shards how they stand, at about the same moment.
+    pub async fn stand(&self) -> Result<Standing> {
+        let asked = self.shards.iter().map(|shard| self.look_at(shard));
+        let mut standing = Standing { stock: self.stock, shards: try_join_all(asked).await? };
         // A shard that was read later may know more than one that was read before. So those that
         // seem to have lost a move are asked again: their number only grows.
         let accused: BTreeSet<u32> = standing.lost().into_iter().map(|lost| lost.from).collect();
@@ -162,23 +119,35 @@ impl Sale {
         Ok(standing)
     }
 
-    /// Both replies are of one moment, so that no move is seen by halves.
+    /// All replies are of one moment, so that no move is seen by halves.
     async fn look_at(&self, shard: &Shard) -> Result<ShardStanding> {
-        let mut both = redis::pipe();
-        both.atomic().cmd("SECKILL.INFO").arg(&shard.voucher);
-        both.cmd("HGETALL").arg(&shard.journal);
-        type Replies = (SaleInfo, HashMap<String, String>);
         let of = || format!("shard {}", shard.voucher);
-        let there: i64 =
-            redis::cmd("EXISTS").arg(&shard.stock).query_async(&mut self.link()).await?;
-        if there == 0 {
-            // It was dropped, or its time to live is over.
-            let mut journal = redis::cmd("HGETALL");
-            let journal = journal.arg(&shard.journal).query_async(&mut self.link()).await?;
-            return self.standing_of(None, &journal).with_context(of);
+        let mut known = redis::cmd("EXISTS");
+        let known: i64 =
+            known.arg(&shard.stock).arg(&shard.rules).query_async(&mut self.link()).await?;
+        let mut all = redis::pipe();
+        all.atomic();
+        for key in [&shard.stock, &shard.rules, &shard.book] {
+            all.cmd("EXISTS").arg(key);
         }
-        let replies: Replies = both.query_async(&mut self.link()).await.with_context(of)?;
-        self.standing_of(Some(&replies.0), &replies.1).with_context(of)
+        all.cmd("HGETALL").arg(&shard.journal);
+        if known > 0 {
+            all.cmd("SECKILL.INFO").arg(&shard.voucher);
+        }
+        let replies: Vec<Value> = all.query_async(&mut self.link()).await.with_context(of)?;
+        let mut replies = replies.into_iter();
+        let mut next = || replies.next().context("a reply is missing");
+        let [has_stock, has_rules, has_book] = [next()?, next()?, next()?].map(from_redis_value);
+        let journal = from_redis_value(next()?)?;
+        let info = next().ok().map(from_redis_value).transpose()?;
+        let seen = Seen {
+            journal: &journal,
+            has_stock: has_stock?,
+            has_rules: has_rules?,
+            has_book: has_book?,
+            info: info.as_ref(),
+        };
+        self.standing_of(shard, &seen).with_context(of)
     }
 
     /// The moves that the journals of the shards say are on their way, with the shard they left.
@@ -199,15 +168,23 @@ impl Sale {
         Ok(outs)
     }
 
-    fn standing_of(
-        &self,
-        info: Option<&SaleInfo>,
-        journal: &HashMap<String, String>,
-    ) -> Result<ShardStanding> {
-        if journal.get("sale") != Some(&self.name) {
-            return Ok(ShardStanding { is_lost: true, ..ShardStanding::default() });
+    fn standing_of(&self, shard: &Shard, seen: &Seen) -> Result<ShardStanding> {
+        let number = |of: fn(&SaleInfo) -> Option<i64>| seen.info.and_then(of).unwrap_or(0);
+        let mut standing = ShardStanding {
+            managed: seen.info.is_some_and(|info| info.managed),
+            missing: seen.missing(&self.name, shard)?,
+            left: number(|info| info.left),
+            held: number(|info| info.held),
+            sold: number(|info| info.sold),
+            buyers: number(|info| info.buyers),
+            ..ShardStanding::default()
+        };
+        if standing.is_lost() {
+            // Its moves count as ended: what it had, or was to get, is lost with it.
+            standing.has_remains = seen.has_anything(&self.name);
+            return Ok(standing);
         }
-        let number = |of: fn(&SaleInfo) -> Option<i64>| info.and_then(of).unwrap_or(0);
+        let journal = seen.journal;
         let mut came = HashMap::new();
         for (field, text) in journal {
             let Some(from) = field.strip_prefix("in:") else { continue };
@@ -216,155 +193,13 @@ impl Sale {
             came.insert(from.parse()?, (parts[0].parse()?, parts[1].parse()?));
         }
         Ok(ShardStanding {
-            managed: info.is_some_and(|info| info.managed),
-            is_lost: false,
             is_opening: journal.get("state").is_some_and(|state| state == OPENING),
-            has_stock: info.is_some(),
-            left: number(|info| info.left),
-            held: number(|info| info.held),
-            sold: number(|info| info.sold),
-            total: number(|info| info.total),
-            buyers: number(|info| info.buyers),
+            is_after_loss: journal.get("state").is_some_and(|state| says_again(state)),
+            units: seen.units()?,
             seq: journal.get("seq").map_or(Ok(0), |seq| seq.parse())?,
             out: journal.get("out").cloned().map(Out::parse).transpose()?,
             came,
+            ..standing
         })
-    }
-}
-
-/// Says that a shard is missing beside others that are open.
-pub fn lost_everything(shard: u32, shards: u32) -> String {
-    format!("shard {shard} of {shards} lost everything, and is never put on sale again as it was")
-}
-
-impl Standing {
-    pub fn left(&self) -> Vec<i64> {
-        self.shards.iter().map(|shard| shard.left).collect()
-    }
-
-    /// Units that have left a shard and have not arrived at another.
-    ///
-    /// While moves are running, some of these may already have arrived.
-    pub fn on_the_way(&self) -> i64 {
-        let outs = self.shards.iter().enumerate().filter_map(|(from, shard)| {
-            let out = shard.out.as_ref()?;
-            let from = u32::try_from(from).ok()?;
-            let came = self.shards.get(out.to as usize).and_then(|to| to.came.get(&from));
-            let is_there = came.is_some_and(|(seq, units)| *seq == out.seq && *units > 0);
-            (!is_there).then_some(out.units)
-        });
-        outs.sum()
-    }
-
-    pub fn is_sold_out(&self) -> bool {
-        let idle = self.shards.iter().all(|shard| shard.left <= 0 && shard.held == 0);
-        idle && self.on_the_way() == 0
-    }
-
-    /// The units that lost shards had: those of the sale that no other shard has or has sold. What
-    /// was on its way to a lost shard is one of them.
-    pub fn lost_units(&self) -> i64 {
-        let alive = || self.shards.iter().filter(|shard| !shard.is_lost);
-        // An unmanaged voucher tells no units that it has sold, but buyers.
-        let had = |shard: &ShardStanding| match shard.managed {
-            true => shard.total,
-            false => shard.left + shard.buyers,
-        };
-        let is_lost = |to: u32| self.shards.get(to as usize).is_none_or(|to| to.is_lost);
-        let to_lost = alive().filter_map(|shard| shard.out.as_ref()).filter(|out| is_lost(out.to));
-        let on_the_way = self.on_the_way() - to_lost.map(|out| out.units).sum::<i64>();
-        (self.stock - alive().map(had).sum::<i64>() - on_the_way).max(0)
-    }
-
-    /// One line for each lost shard.
-    fn lost_shards(&self) -> Vec<String> {
-        let count = u32::try_from(self.shards.len()).unwrap_or(u32::MAX);
-        let lost = (0_u32..).zip(&self.shards).filter(|(_, shard)| shard.is_lost);
-        let line = |(shard, _)| {
-            format!(
-                "{}. At most {} units are unsold, only the rows tell how many: seckill-worker \
-                 check, then seckill-shards reopen --shard {shard} --units UNITS",
-                lost_everything(shard, count),
-                self.lost_units()
-            )
-        };
-        lost.map(line).collect()
-    }
-
-    /// Moves that came to a shard and that their own shard knows nothing of: it was promoted
-    /// without them, or its journal was deleted. Units of those are there twice.
-    fn lost(&self) -> Vec<Lost> {
-        let mut all = Vec::new();
-        for (to, shard) in self.shards.iter().enumerate() {
-            for (&from, &(seq, units)) in &shard.came {
-                let Some(giver) = self.shards.get(from as usize) else { continue };
-                let known = giver.seq;
-                if known < seq && units > 0 && !giver.is_lost {
-                    all.push(Lost { from, to, seq, units, known });
-                }
-            }
-        }
-        all
-    }
-
-    pub fn differences(&self) -> Vec<String> {
-        let answers = self.lost().into_iter().map(|Lost { from, to, seq, units, known }| {
-            format!(
-                "shard {to} received {units} units by move {seq} of shard {from}, whose latest \
-                 move is {known}: shard {from} has lost that move, and may sell the units again"
-            )
-        });
-        let mut differences: Vec<String> = answers.collect();
-        differences.sort();
-        differences.splice(0..0, self.lost_shards());
-        differences
-    }
-
-    pub fn json(&self) -> serde_json::Value {
-        let mut json = serde_json::json!(self);
-        json["lost_units"] = self.lost_units().into();
-        json["left"] = self.left().iter().sum::<i64>().into();
-        json["on_the_way"] = self.on_the_way().into();
-        json["differences"] = self.differences().into();
-        json
-    }
-
-    pub fn text(&self) -> String {
-        let mut text =
-            String::from(" shard       left       held       sold     buyers  moves out\n");
-        let mut row = |name: &str, of: &ShardStanding| {
-            // Writing to a String can't fail.
-            let _ = writeln!(
-                text,
-                "{name:>6} {:>10} {:>10} {:>10} {:>10} {:>10}",
-                of.left, of.held, of.sold, of.buyers, of.seq
-            );
-        };
-        let mut sum = ShardStanding::default();
-        for (number, shard) in self.shards.iter().enumerate() {
-            row(&number.to_string(), shard);
-            sum.left += shard.left;
-            sum.held += shard.held;
-            sum.sold += shard.sold;
-            sum.buyers += shard.buyers;
-            sum.seq += shard.seq;
-        }
-        row("all", &sum);
-        let on_the_way = self.on_the_way();
-        let _ =
-            writeln!(text, "{} units were put on sale, {on_the_way} are on their way", self.stock);
-        for (number, _) in
-            self.shards.iter().enumerate().filter(|(_, it)| !it.has_stock && !it.is_lost)
-        {
-            let _ = writeln!(
-                text,
-                "shard {number} has no stock: its keys were dropped or have expired, or have \
-                 other names since seckill.hash-tags was changed"
-            );
-        }
-        for difference in self.differences() {
-            let _ = writeln!(text, "WRONG: {difference}");
-        }
-        text
     }
 }

@@ -42,6 +42,19 @@ pub fn opened(shard: u32, shards: u32) -> String {
     format!("open {shard} of {shards}")
 }
 
+/// What all journals say once a lost shard was opened again: units that no journal counts any more
+/// were sold before.
+pub fn opened_again(shard: u32, shards: u32) -> String {
+    opened(shard, shards) + AGAIN
+}
+
+const AGAIN: &str = ", after a loss";
+
+/// Whether a journal says so.
+pub fn says_again(state: &str) -> bool {
+    state.ends_with(AGAIN)
+}
+
 /// The number of shards and the units in such a name.
 pub fn parse_opening(name: &str) -> Option<(u32, i64)> {
     let mut parts = name.splitn(3, ':');
@@ -109,6 +122,7 @@ mod tests {
         assert_eq!(parse_opening(&opening(16, 1_000)), Some((16, 1_000)));
         assert_eq!((parse_opening("16"), parse_opening("x:5:1")), (None, None));
         assert!(check_sale("7").is_ok());
+        assert!(says_again(&opened_again(1, 2)) && !says_again(&opened(1, 2)));
         for wrong in ["", "{7}", "a}b", "7#1"] {
             assert!(check_sale(wrong).is_err(), "{wrong}");
         }

@@ -160,7 +160,7 @@ fn run(options: &Options) -> Result<u8> {
             Err(error) => {
                 // A script that does not end keeps its server busy.
                 bench = Bench::new(&programs)?;
-                let seen = vec![format!("Examining it failed: {error:#}.")];
+                let seen = vec![format!("Examining it failed: {}.", with_causes(&error))];
                 Report { seen, ..Report::new(source) }
             }
         };

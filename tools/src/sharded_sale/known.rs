@@ -1,8 +1,7 @@
 //! What the journals of a sale's shards say of it.
 //!
 //! A journal says `opening` until all shards are made, and then that it is open. So a shard that is
-//! missing beside one that is open has lost everything, and with it what it had sold: only the
-//! database knows that.
+//! missing beside one that is open is lost.
 
 use std::ops::Range;
 
@@ -25,8 +24,6 @@ pub struct Known {
     pub is_dropping: bool,
     /// False while the journals say that not all shards are made.
     pub is_open: bool,
-    /// Shards without a journal of this opening.
-    pub missing: Vec<u32>,
 }
 
 /// The fields `sale`, `state` and `dropping`.
@@ -57,9 +54,7 @@ impl Known {
             .with_context(|| format!("a journal is of the sale \"{name}\", which none is"))?;
         let all = journals(link, sale, 0..shards).await?;
         let ours = |journal: &&Journal| journal.0.as_ref() == Some(&name);
-        let missing = (0..).zip(&all).filter(|(_, journal)| !ours(journal)).map(|(at, _)| at);
         Ok(Some(Self {
-            missing: missing.collect(),
             is_dropping: all.iter().filter(ours).any(|(_, _, dropping)| dropping.is_some()),
             is_open: all.iter().filter(ours).any(|(_, state, _)| state.as_deref() != Some(OPENING)),
             name,

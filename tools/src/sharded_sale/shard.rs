@@ -10,8 +10,10 @@ use anyhow::Result;
 pub struct Shard {
     pub voucher: String,
     pub stock: String,
+    pub buyers: String,
     pub journal: String,
     pub rules: String,
+    pub book: String,
 }
 
 /// The keys of the first `count` shards of a sale, as this server names them.
@@ -21,8 +23,10 @@ pub async fn shards_of(link: &Connection, sale: &str, count: u32) -> Result<Vec<
     let shards = (0..count).zip(names).map(|(shard, names)| Shard {
         voucher: names.voucher,
         stock: names.stock,
+        buyers: names.buyers,
         journal: journal_key(sale, shard),
         rules: names.rules,
+        book: names.book,
     });
     Ok(shards.collect())
 }

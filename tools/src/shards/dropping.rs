@@ -1,9 +1,9 @@
-//! Dropping a sale over shards.
+//! Dropping a sale over shards, or what is left of a shard that is lost.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use redis::RedisResult;
 use seckill_tools::sale_info::SaleInfo;
-use seckill_tools::sharded_sale::{Sale, Shard};
+use seckill_tools::sharded_sale::{NONE_SOUND, Sale, Shard, ShardStanding};
 
 use crate::functions::Function;
 
@@ -60,4 +60,15 @@ pub async fn drop_all(sale: &Sale, force: bool) -> Result<u32> {
         };
     }
     Ok(dropped)
+}
+
+/// Takes what is left of a lost shard off sale, with its journal: it has lost everything then.
+pub async fn drop_remains(sale: &Sale, shard: u32) -> Result<()> {
+    let (keys, standing) = (sale.shard(shard)?, sale.look().await?);
+    let its = standing.shards.get(shard as usize).context("the shard")?;
+    ensure!(its.is_lost(), "shard {shard} has lost nothing: without --shard the sale is dropped");
+    ensure!(!standing.shards.iter().all(ShardStanding::is_lost), "{NONE_SOUND}");
+    let arguments = std::slice::from_ref(&sale.name);
+    while Function::Clear.run::<u32>(&mut sale.link(), keys, arguments).await? == MORE_HELD {}
+    Ok(())
 }

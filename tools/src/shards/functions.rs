@@ -19,18 +19,20 @@ pub enum Function {
     Put,
     Done,
     Drop,
+    Clear,
 }
 
 const COMMON: &str = include_str!("common.lua");
 
 impl Function {
-    const ALL: [Function; 6] = [
+    const ALL: [Function; 7] = [
         Function::Open,
         Function::Opened,
         Function::Take,
         Function::Put,
         Function::Done,
         Function::Drop,
+        Function::Clear,
     ];
 
     /// Name and body.
@@ -42,12 +44,16 @@ impl Function {
             Function::Put => ("put", include_str!("put.lua")),
             Function::Done => ("done", include_str!("done.lua")),
             Function::Drop => ("drop", include_str!("drop.lua")),
+            Function::Clear => ("clear", include_str!("clear.lua")),
         }
     }
 
     /// What ends something also runs while memory is full.
     fn flags(self) -> &'static str {
-        if matches!(self, Function::Done | Function::Drop) { "'allow-oom'" } else { "" }
+        match self {
+            Function::Done | Function::Drop | Function::Clear => "'allow-oom'",
+            Function::Open | Function::Opened | Function::Take | Function::Put => "",
+        }
     }
 
     /// The name under which the server calls it.

@@ -127,7 +127,7 @@ impl<'o> Leveling<'o> {
         let link = Target::find(self.place.clone()).await?.connect().await?;
         let sale = find(link, self.voucher).await?;
         sale.check_not_dropping()?;
-        if !is_silent(&sale.lost_shards()) {
+        if !is_silent(&sale.look().await?.lost_shards()) {
             return Ok(false);
         }
         let mut mover = Mover::new(&sale, self.options.replicas);

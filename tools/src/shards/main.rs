@@ -20,7 +20,7 @@ mod sale;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use seckill_tools::command_line::{options_anywhere, refused};
 use seckill_tools::connection::Target;
 use seckill_tools::sharding::check_sale;
@@ -44,13 +44,13 @@ fn main() -> ExitCode {
 
 /// False when the shards disagree.
 async fn run(options: &Options) -> Result<bool> {
+    let voucher = options.voucher()?;
     let place = options.server.place()?;
-    if let Action::Load = options.action {
+    let Some(voucher) = voucher else {
         let mut link = Target::find(place).await?.connect().await?;
         println!("loaded {}", functions::load(&mut link).await?);
         return Ok(true);
-    }
-    let voucher = options.voucher.as_deref().context("--voucher is missing: the sale's voucher")?;
+    };
     check_sale(voucher)?;
     if let Action::Level(level) = &options.action {
         return Leveling::new(place, voucher, level).run().await;
@@ -88,7 +88,7 @@ async fn run(options: &Options) -> Result<bool> {
             println!("moved {moved} units");
         }
         Action::Finish { replicas } => {
-            if !is_silent(&sale.lost_shards()) {
+            if !is_silent(&sale.look().await?.lost_shards()) {
                 return Ok(false);
             }
             let finished = Mover::new(&sale, *replicas).finish_all().await?;
@@ -99,7 +99,11 @@ async fn run(options: &Options) -> Result<bool> {
             opening::reopen(&sale, *shard, *units).await?;
             println!("opened shard {shard} again with {units} units");
         }
-        Action::Drop { force } => {
+        Action::Drop { shard: Some(shard), .. } => {
+            dropping::drop_remains(&sale, *shard).await?;
+            println!("dropped what was left of shard {shard}");
+        }
+        Action::Drop { force, shard: None } => {
             if !sale.is_dropping && !sale.on_the_way().await?.is_empty() {
                 bail!("units are on their way between shards: run finish first");
             }

@@ -19,7 +19,7 @@ if #ARGV >= rules then
 end
 -- What a journal without a sale holds is of no sale.
 local forget = {'DEL', KEYS[2]}
-local enter = {'HSET', KEYS[2], 'sale', ARGV[2], unpack(ARGV, 5, rules - 1)}
+local enter = {'HSET', KEYS[2], 'sale', ARGV[2], 'units', ARGV[3], unpack(ARGV, 5, rules - 1)}
 local lacks = lacks_right({make, forget, enter})
 if lacks then
     return lacks

@@ -3,38 +3,40 @@
 use anyhow::{Context, Result, bail, ensure};
 use seckill_tools::connection::Connection;
 use seckill_tools::sale_info::SaleInfo;
-use seckill_tools::sharded_sale::{Known, Sale, Shard, lost_everything, shards_of};
-use seckill_tools::sharding::{OPENING, opened, opening, split};
+use seckill_tools::sharded_sale::{Sale, Shard, shards_of};
+use seckill_tools::sharding::{OPENING, opened, opened_again, opening, split};
 
 use crate::functions::Function;
 use crate::options::Open;
 
 /// Whether an opening like this may be continued, or is done already.
-fn check_may_open(known: &Known, open: &Open) -> Result<()> {
-    let Known { shards, units, .. } = known;
-    ensure!(!known.is_dropping, "the sale is being dropped: run drop again");
+async fn check_may_open(sale: &Sale, open: &Open) -> Result<()> {
+    let (shards, units) = (sale.count(), sale.stock);
+    sale.check_not_dropping()?;
     ensure!(
-        (*shards, *units) == (open.shards, open.stock),
+        (shards, units) == (open.shards, open.stock()),
         "the sale was opened with {shards} shards and {units} units, you asked for {} and {}",
         open.shards,
-        open.stock
+        open.stock()
     );
-    if let (true, Some(lost)) = (known.is_open, known.missing.first()) {
-        bail!("{}; run show", lost_everything(*lost, *shards));
+    if sale.is_open
+        && let Some(lost) = sale.stand().await?.lost_shards().first()
+    {
+        bail!("{lost}");
     }
     Ok(())
 }
 
 /// Makes every shard that is not there yet, and then opens them all; how many were made.
 pub async fn open(link: Connection, sale: &str, open: &Open) -> Result<u32> {
-    let name = match Known::find(&link, sale).await? {
-        None => opening(open.shards, open.stock),
-        Some(known) => check_may_open(&known, open).map(|()| known.name)?,
+    let name = match Sale::find(link.clone(), sale).await? {
+        None => opening(open.shards, open.stock()),
+        Some(sale) => check_may_open(&sale, open).await.map(|()| sale.name)?,
     };
     let (mut made, rules, link) = (0, open.rules(), &mut link.clone());
     let shards = shards_of(link, sale, open.shards).await?;
     let journal = ["state", OPENING].map(str::to_owned);
-    for (keys, units) in shards.iter().zip(split(open.stock, open.shards)) {
+    for (keys, units) in shards.iter().zip(split(open.stock(), open.shards)) {
         made += u32::from(make(link, keys, &name, units, &journal, &rules).await?);
     }
     for (shard, keys) in (0..).zip(&shards) {
@@ -48,11 +50,14 @@ pub async fn open(link: Connection, sale: &str, open: &Open) -> Result<u32> {
 /// Puts unsold units of a lost shard on sale again, by the rules of the others.
 pub async fn reopen(sale: &Sale, shard: u32, units: i64) -> Result<()> {
     let (keys, standing) = (sale.shard(shard)?, sale.look().await?);
-    let lost = standing.shards.get(shard as usize).is_some_and(|shard| shard.is_lost);
-    ensure!(lost, "shard {shard} has lost nothing: only a lost shard is opened again");
+    let lost = standing.shards.get(shard as usize).filter(|shard| shard.is_lost());
+    let lost = lost.with_context(|| {
+        format!("shard {shard} has lost nothing: only a lost one is opened again")
+    })?;
+    ensure!(!lost.has_remains, "first run seckill-shards drop --shard {shard}, then the check");
     let most = standing.lost_units();
     ensure!(units <= most, "at most {most} units can be unsold on shard {shard}, not {units}");
-    let alive = || (0_u32..).zip(&standing.shards).filter(|(_, shard)| !shard.is_lost);
+    let alive = || (0_u32..).zip(&standing.shards).filter(|(_, shard)| !shard.is_lost());
     // Whatever was on its way from the lost shard counts as its own from here on: a move of
     // nothing, with the next number, makes the others refuse it.
     let last = alive().filter_map(|(_, other)| other.came.get(&shard)).map(|(seq, _)| *seq);
@@ -60,13 +65,15 @@ pub async fn reopen(sale: &Sale, shard: u32, units: i64) -> Result<()> {
     let link = &mut sale.link();
     let id = format!("{:016x}", fastrand::u64(..));
     for (to, _) in alive() {
+        let arguments = [sale.name.clone(), opened_again(to, sale.count())];
+        Function::Opened.run::<i64>(link, sale.shard(to)?, &arguments).await?;
         let words = [shard.to_string(), seq.to_string(), "0".to_owned(), id.clone()];
         let arguments: Vec<String> = [sale.name.clone()].into_iter().chain(words).collect();
         let put: i64 = Function::Put.run(link, sale.shard(to)?, &arguments).await?;
         ensure!(put == 0, "a move has just come to shard {to}: run the same command again");
     }
     // What was on its way to it counts as received.
-    let mut journal = vec!["state".to_owned(), opened(shard, sale.count())];
+    let mut journal = vec!["state".to_owned(), opened_again(shard, sale.count())];
     journal.extend(["seq".to_owned(), seq.to_string()]);
     for (from, other) in alive() {
         if let Some(out) = other.out.as_ref().filter(|out| out.to == shard) {

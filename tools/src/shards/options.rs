@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
 
 use seckill_tools::duration::{duration, millis};
@@ -31,7 +32,7 @@ pub struct Options {
 
     /// The voucher on sale; all but load need it
     #[arg(long)]
-    pub voucher: Option<String>,
+    voucher: Option<String>,
 
     #[command(subcommand)]
     pub action: Action,
@@ -70,7 +71,7 @@ pub enum Action {
         #[arg(long, default_value_t = 0)]
         replicas: u32,
     },
-    /// Puts unsold units of a shard that has lost everything on sale again, once its rows are ruled
+    /// Puts unsold units of a lost shard on sale again, once its rows are ruled
     Reopen {
         /// The shard, from 0
         #[arg(long)]
@@ -81,6 +82,9 @@ pub enum Action {
     },
     /// Deletes the shards and their journals, never a stream
     Drop {
+        /// Only what is left of this shard, which has lost a key; its held orders are released
+        #[arg(long, conflicts_with = "force")]
+        shard: Option<u32>,
         /// Release held orders; without this option nothing is dropped while orders are held
         #[arg(long)]
         force: bool,
@@ -94,9 +98,9 @@ pub struct Open {
         value_parser = clap::value_parser!(u32).range(1..=i64::from(SHARDS_MAX)))]
     pub shards: u32,
 
-    /// Units on sale, over all shards
+    /// Units on sale, over all shards; has to be given
     #[arg(long, value_parser = clap::value_parser!(i64).range(1..))]
-    pub stock: i64,
+    stock: Option<i64>,
 
     /// Create managed vouchers (SECKILL.CREATE), with the rules of the options below
     #[arg(long)]
@@ -138,7 +142,29 @@ pub struct Level {
     pub replicas: u32,
 }
 
+impl Options {
+    /// The voucher of the sale, None where none is needed; refuses at once all that is missing. An
+    /// option that stands on either side of a command can't be one that clap requires.
+    pub fn voucher(&self) -> Result<Option<&str>> {
+        let (needs_voucher, needs_stock) = match &self.action {
+            Action::Load => (false, false),
+            Action::Open(open) => (true, open.stock.is_none()),
+            _ => (true, false),
+        };
+        let mut missing = Vec::new();
+        missing.extend((needs_voucher && self.voucher.is_none()).then_some("--voucher VOUCHER"));
+        missing.extend(needs_stock.then_some("--stock UNITS"));
+        ensure!(missing.is_empty(), "missing: {}", missing.join(" and "));
+        Ok(self.voucher.as_deref().filter(|_| needs_voucher))
+    }
+}
+
 impl Open {
+    /// Refused by [`Options::voucher`] if it was not given.
+    pub fn stock(&self) -> i64 {
+        self.stock.unwrap_or(0)
+    }
+
     /// The rules as arguments of SECKILL.CREATE; none for an unmanaged sale.
     pub fn rules(&self) -> Vec<String> {
         if !self.managed {
@@ -174,6 +200,24 @@ mod tests {
         assert_eq!(held.as_deref(), Some("LIMIT 2 HOLD 5"));
         assert_eq!(open("shards open --stock 9 --hold 5ms"), None);
         assert_eq!(open("shards open --stock 9 --shards 0"), None);
-        assert_eq!(open("shards open --shards 4"), None, "nobody knows how many units are meant");
+    }
+
+    #[test]
+    fn all_that_is_missing_is_named_at_once() {
+        for (line, said) in [
+            ("shards open --shards 4", "missing: --voucher VOUCHER and --stock UNITS"),
+            ("shards open --stock 4", "missing: --voucher VOUCHER"),
+            ("shards --voucher 7 open", "missing: --stock UNITS"),
+            ("shards show", "missing: --voucher VOUCHER"),
+            ("shards --voucher 7 open --stock 4", ""),
+            ("shards load", ""),
+            ("shards --voucher 7 load", ""),
+        ] {
+            let options = Options::try_parse_from(line.split_whitespace()).unwrap();
+            let refused = options.voucher().err().map(|error| error.to_string());
+            assert_eq!(refused.unwrap_or_default(), said, "{line}");
+            let is_load = line.ends_with("load");
+            assert_eq!(options.voucher().is_ok_and(|it| it.is_none()), is_load, "{line}");
+        }
     }
 }

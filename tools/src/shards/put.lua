@@ -28,7 +28,8 @@ elseif redis.call('EXISTS', KEYS[3]) == 1 then
     add = {'SECKILL.RESTOCK', ARGV[1], units}
 end
 local enter = {'HSET', KEYS[2], field, ARGV[4] .. ':' .. units .. ':' .. ARGV[6]}
-local lacks = lacks_right({enter, add})
+local count = {'HINCRBY', KEYS[2], 'units', units}
+local lacks = lacks_right({enter, count, add})
 if lacks then
     return lacks
 end
@@ -36,4 +37,5 @@ if add then
     redis.call(unpack(add))
 end
 redis.call(unpack(enter))
+redis.call(unpack(count))
 return tonumber(units)

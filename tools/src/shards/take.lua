@@ -26,10 +26,12 @@ if redis.call('EXISTS', KEYS[3]) == 1 then
     take = {'SECKILL.RESTOCK', ARGV[1], '-' .. units}
 end
 local enter = {'HSET', KEYS[2], 'seq', seq, 'out', out}
-local lacks = lacks_right({take, enter})
+local count = {'HINCRBY', KEYS[2], 'units', '-' .. units}
+local lacks = lacks_right({take, enter, count})
 if lacks then
     return lacks
 end
 redis.call(unpack(take))
 redis.call(unpack(enter))
+redis.call(unpack(count))
 return out

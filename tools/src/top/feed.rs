@@ -69,6 +69,8 @@ struct Way<'r> {
 struct Reader<'r> {
     group: &'r str,
     has_consumer: bool,
+    /// For how long no consumer has read what waits; None if one reads, or that is not known.
+    silent_ms: Option<u128>,
     /// None where the server can't tell.
     acknowledged: Option<u64>,
     waiting: Option<u64>,
@@ -142,6 +144,7 @@ fn way(now: &Reading) -> Option<Way<'_>> {
         Reader {
             group: &first.name,
             has_consumer: groups().all(|group| group.consumers > 0),
+            silent_ms: groups().filter_map(|group| group.silent()).max().map(|it| it.as_millis()),
             acknowledged: read.map(|read| read.saturating_sub(pending)),
             waiting: lag.map(|lag| lag + pending),
         }

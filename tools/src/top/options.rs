@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use seckill_tools::duration::duration_within;
+use seckill_tools::http::address;
 use seckill_tools::server::{ServerOptions, VARIABLES};
 
 const EXIT_CODES: &str = "\
@@ -15,7 +16,7 @@ Exit code:
 
 Examples:
   seckill-top --redis redis://10.0.0.5:6379/ --vouchers phone,tea
-  seckill-top --metrics 127.0.0.1:9465
+  seckill-top --metrics 9465
 ";
 
 /// Watches a flash sale: stock, outcomes, holds, locks and the consumers of the orders.
@@ -64,13 +65,15 @@ pub struct Options {
     pub size: Size,
 
     /// Serve a page for browsers, /metrics for Prometheus and /healthz at this address, without a
-    /// dashboard in the terminal
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "once")]
+    /// dashboard in the terminal; a port alone is of 127.0.0.1, and none is 9465
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "once", value_parser = address,
+        num_args = 0..=1, default_missing_value = "9465")]
     pub metrics: Option<SocketAddr>,
 
     /// Ask the seckill-top or seckill-worker that serves /healthz at this address for its health,
     /// and exit with 0 if it is healthy, else 1: for health checks of containers
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["once", "metrics"])]
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["once", "metrics"],
+        value_parser = address)]
     pub health: Option<SocketAddr>,
 }
 
@@ -125,6 +128,15 @@ mod tests {
         assert!(parse("top --once --readings 3").is_ok());
         assert!(parse("top --once --metrics 127.0.0.1:9465").is_err());
         assert!(parse("top --metrics [::1]:9465").is_ok());
+        let metrics = |line| parse(line).unwrap().metrics.unwrap().to_string();
+        for line in ["top --metrics", "top --metrics 9465", "top --metrics --vouchers 7"] {
+            assert_eq!(metrics(line), "127.0.0.1:9465", "{line}");
+        }
+        assert_eq!(metrics("top --metrics 0.0.0.0:1"), "0.0.0.0:1");
+        for wrong in ["localhost:9465", "65536", "127.0.0.1", "x"] {
+            let refused = parse(&format!("top --metrics {wrong}")).unwrap_err().to_string();
+            assert!(refused.contains("or a port of 127.0.0.1 alone"), "{refused}");
+        }
         assert!(parse("top --health 127.0.0.1:9465").is_ok());
         assert!(parse("top --health 127.0.0.1:9465 --once").is_err());
     }

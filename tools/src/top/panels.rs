@@ -9,7 +9,7 @@ use crate::history::{History, TRIES};
 use crate::reading::{Group, Reading, Stream, Voucher};
 use crate::table::GivesWay::{Cut, Drop};
 use crate::table::{GAP, GivesWay, fit_columns, fit_name, pad, row_width, width_of};
-use crate::words::{self, countdown, number, rate, signed};
+use crate::words::{self, countdown, number, rate, signed, uptime};
 
 /// A bar shorter than this says nothing.
 const BAR_WIDTH_MIN: usize = 10;
@@ -307,6 +307,8 @@ pub fn locks(history: &History) -> Vec<Count> {
 
 /// The consumers of a group that has none, though there is something to read.
 const NO_WORKER: &str = "no worker";
+/// The beginning of the same where it has some, and none of them has read for a while.
+const SILENT: &str = "silent ";
 
 /// One row per consumer group, one per stream without groups: name, entries, group, lag, pending,
 /// consumers.
@@ -335,7 +337,9 @@ pub fn streams(now: &Reading, width: usize) -> Vec<Line<'static>> {
                 (0, _) => bold(),
                 (3, "0") => Style::new().fg(Color::Green),
                 (3, _) => Style::new().fg(Color::Yellow),
-                (5, NO_WORKER) => Style::new().fg(Color::Red),
+                (5, text) if text == NO_WORKER || text.starts_with(SILENT) => {
+                    Style::new().fg(Color::Red)
+                }
                 _ => Style::new(),
             };
             spans.push(Span::styled(format!("{gap}{text}"), style));
@@ -356,8 +360,11 @@ fn stream_rows(stream: &Stream) -> Vec<StreamRow> {
     };
     let row = |name, entries, group: &Group| {
         let lag = group.lag.map_or("?".to_owned(), number);
-        let is_alone = group.consumers == 0 && group.lag != Some(0);
-        let consumers = if is_alone { NO_WORKER.to_owned() } else { number(group.consumers) };
+        let consumers = match group.silent() {
+            Some(silent) => format!("{SILENT}{}", uptime(silent.as_secs())),
+            None if group.consumers == 0 && group.may_lag() => NO_WORKER.to_owned(),
+            None => number(group.consumers),
+        };
         let pending = number(group.pending);
         [name, entries, group.name.clone(), lag, pending, consumers]
     };

@@ -1,7 +1,7 @@
 //! What a server answers at one moment, as plain data.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use domain::info;
 use seckill_tools::sale_info::SaleInfo;
@@ -87,17 +87,38 @@ impl Stream {
     }
 }
 
+/// A group with unread entries is silent after this time. The worker reads twice a second.
+const SILENT_AFTER: Duration = Duration::from_secs(5);
+
 /// A consumer group of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     pub name: String,
+    /// As the server has it.
+    pub raw_name: Vec<u8>,
     pub consumers: u64,
+    /// Time since one of its consumers read last; None if it has none, or they were not asked.
+    /// Redis 7.0 counts only what was read, later servers and Valkey each attempt.
+    pub idle: Option<Duration>,
     /// Entries that were ever read; None if the server can't tell.
     pub read: Option<u64>,
     /// Entries that were read and are not acknowledged.
     pub pending: u64,
     /// Entries that no consumer has read; None if the server can't tell.
     pub lag: Option<u64>,
+}
+
+impl Group {
+    /// Something is unread, or may be.
+    pub fn may_lag(&self) -> bool {
+        self.lag != Some(0)
+    }
+
+    /// For how long nobody has read although something is there to read: a consumer that was killed
+    /// stays in its group. None if somebody reads, or that is not known.
+    pub fn silent(&self) -> Option<Duration> {
+        self.idle.filter(|idle| *idle >= SILENT_AFTER && self.lag > Some(0))
+    }
 }
 
 /// The counters of the module among the fields of INFO.

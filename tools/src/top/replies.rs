@@ -1,6 +1,7 @@
 //! What replies of the server say about vouchers and streams.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use redis::{RedisError, Value, from_redis_value, from_redis_value_ref};
 use seckill_tools::sale_info::SaleInfo;
@@ -71,14 +72,29 @@ pub fn stream(name: String, kind: Kind, replies: &[Value]) -> Result<Option<Stre
     Ok(Some(Stream { name, kind, entries, groups }))
 }
 
+/// The shortest time for which a consumer of a group has been idle, by the reply of XINFO
+/// CONSUMERS. Err: the code of the error.
+pub fn idle(consumers: &Value) -> Result<Option<Duration>, String> {
+    if let Value::ServerError(error) = consumers {
+        return Err(error.code().to_owned());
+    }
+    let consumers: Vec<HashMap<String, Value>> =
+        from_redis_value_ref(consumers).map_err(|_| "an unknown reply".to_owned())?;
+    let idle = |of: &HashMap<String, Value>| from_redis_value_ref(of.get("idle")?).ok();
+    Ok(consumers.iter().filter_map(idle).min().map(Duration::from_millis))
+}
+
 /// The names of groups may be any bytes. A server doesn't count for one that has read nothing.
 fn group(reply: &Value, entries: u64) -> Group {
     let said: HashMap<String, Value> = from_redis_value_ref(reply).unwrap_or_default();
     let number = |name| from_redis_value_ref(said.get(name)?).ok();
     let name: Option<Vec<u8>> = said.get("name").and_then(|name| from_redis_value_ref(name).ok());
+    let raw_name = name.unwrap_or_default();
     Group {
-        name: sanitize_bytes(&name.unwrap_or_default()),
+        name: sanitize_bytes(&raw_name),
+        raw_name,
         consumers: number("consumers").unwrap_or(0),
+        idle: None,
         read: number("entries-read").or((number("lag") >= Some(entries)).then_some(0)),
         pending: number("pending").unwrap_or(0),
         lag: number("lag"),
@@ -122,11 +138,21 @@ mod tests {
         let read =
             |length, groups| stream("s".to_owned(), Kind::Orders, &[parse(length), parse(groups)]);
         let found = read(":5|", group).unwrap().unwrap();
-        let want = Group { name: "g".to_owned(), consumers: 2, read: None, pending: 3, lag: None };
+        let want = Group {
+            name: "g".to_owned(),
+            raw_name: b"g".to_vec(),
+            consumers: 2,
+            pending: 3,
+            ..Group::default()
+        };
         assert_eq!((found.entries, found.groups), (5, vec![want]));
         assert_eq!(read(":0|", "-ERR no such key|"), Ok(None));
         assert_eq!(read("-MOVED 1 a:1|", "-MOVED 1 a:1|"), Ok(None));
         assert_eq!(read("-WRONGTYPE x|", "-WRONGTYPE x|"), Err("XLEN s: WRONGTYPE".to_owned()));
         assert!(read(":1|", "-NOPERM x|").is_err());
+        let idle = |reply| super::idle(&parse(reply)).map(|idle| idle.map(|it| it.as_millis()));
+        assert_eq!(idle("*2|*2|$4|idle|:70|*4|$4|idle|:9|$8|inactive|:80|"), Ok(Some(9)));
+        assert_eq!(idle("*0|"), Ok(None));
+        assert_eq!(idle("-NOPERM x|"), Err("NOPERM".to_owned()));
     }
 }

@@ -289,7 +289,36 @@ impl Session {
                 Err(note) => notes.push(note),
             }
         }
+        self.idle(&mut streams, names, notes).await?;
         Ok(streams)
+    }
+
+    /// Reads for how long the consumers of groups that may lag have read nothing.
+    async fn idle(
+        &mut self,
+        streams: &mut [Stream],
+        names: &[(Kind, Vec<u8>)],
+        notes: &mut Vec<String>,
+    ) -> RedisResult<()> {
+        let mut asked = Vec::new();
+        let mut groups = Vec::new();
+        for stream in streams {
+            let raw = names.iter().find(|(_, name)| sanitize_bytes(name) == stream.name);
+            let Some((_, raw)) = raw else { continue };
+            for group in stream.groups.iter_mut().filter(|it| it.consumers > 0 && it.may_lag()) {
+                let consumers =
+                    cmd("XINFO").arg("CONSUMERS").arg(raw).arg(&group.raw_name).to_owned();
+                asked.push(consumers);
+                groups.push(group);
+            }
+        }
+        for (group, reply) in groups.into_iter().zip(self.ask(&asked).await?) {
+            match replies::idle(&reply) {
+                Ok(idle) => group.idle = idle,
+                Err(code) => notes.push(format!("XINFO CONSUMERS: {code}")),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 //! picture of the documentation; read them before they are committed.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ratatui::style::Color;
 use seckill_tools::sale_info::SaleInfo;
@@ -114,6 +114,7 @@ fn view() -> View {
         read: Some(256),
         pending,
         lag,
+        ..Group::default()
     };
     let stream = |name: &str, entries, groups| Stream {
         name: name.to_owned(),
@@ -202,6 +203,29 @@ fn a_group_without_a_worker_is_told() {
     assert!(rows.len() == 2 && rows[0].contains("744") && rows[1].contains('?'), "{drawn}");
     let is_red = |cell: &&ratatui::buffer::Cell| cell.fg == Color::Red && cell.symbol() == "w";
     assert_eq!(frame.content().iter().filter(is_red).count(), 2);
+}
+
+/// A worker that was killed stays in its group.
+#[test]
+fn a_group_whose_consumers_read_nothing_is_told() {
+    for (idle_s, is_silent) in [(4, false), (5, true), (65, true)] {
+        let mut now = view().history.now().unwrap().clone();
+        let groups = now.streams.iter_mut().flat_map(|stream| &mut stream.groups);
+        groups.for_each(|group| group.idle = Some(Duration::from_secs(idle_s)));
+        let mut view = View::default();
+        view.history.push(now);
+        let frame = frame(&view, Size { columns: 80, rows: 24 }).unwrap();
+        let drawn = text(&frame);
+        // Of three groups one has no lag, and of one it is not known.
+        let rows: Vec<&str> = drawn.lines().filter(|line| line.contains("silent")).collect();
+        assert_eq!(rows.len(), usize::from(is_silent), "{drawn}");
+        assert!(rows.iter().all(|row| row.contains("744")), "{drawn}");
+        let words = if idle_s == 65 { "silent 1m 5s" } else { "silent 5s" };
+        assert_eq!(drawn.contains(words), is_silent, "{drawn}");
+        let is_red = |cell: &&ratatui::buffer::Cell| cell.fg == Color::Red;
+        let red: String = frame.content().iter().filter(is_red).map(|it| it.symbol()).collect();
+        assert_eq!(red.contains(words), is_silent, "{red}");
+    }
 }
 
 /// Only where somebody waits is there a column and a row for it.

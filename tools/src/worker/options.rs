@@ -85,8 +85,8 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub trim_after: Option<Duration>,
 
-    /// Serve /metrics for Prometheus and /healthz at this address
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    /// Serve /metrics for Prometheus and /healthz at this address; a port alone is of 127.0.0.1
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = seckill_tools::http::address)]
     pub metrics: Option<SocketAddr>,
 
     /// End when nothing is left to do, and print what was done

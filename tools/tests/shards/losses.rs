@@ -1,5 +1,5 @@
-//! A shard that has lost everything: told of, never put on sale again as it was, and opened again
-//! with what the rows leave of it.
+//! A shard that has lost a key, or everything: told of, never put on sale again as it was, and
+//! opened again with what the rows leave of it.
 
 use redis::Value;
 
@@ -82,6 +82,78 @@ fn a_lost_shard_is_never_put_on_sale_again_as_it_was() {
             shop.run("drop");
         }
     }
+}
+
+/// Units of orders, by the entries of a shard: as the rows of a worker that has read them all.
+fn rows(shop: &Shop, shard: u32) -> i64 {
+    shop.number(&format!("XLEN stream.orders:{{7#{shard}}}"))
+}
+
+/// Whichever key is gone, and whatever was sold before anybody looked: no unit is sold twice.
+#[test]
+fn a_shard_that_has_lost_one_key_is_lost() {
+    let both = ["stock", "order", "shard"].map(|kind| [(false, kind), (true, kind)]);
+    let managed = [(true, "voucher"), (true, "book")];
+    for (is_managed, kind) in both.into_iter().flatten().chain(managed) {
+        let shop = Shop::open(4, 40, is_managed);
+        shop.run("move --from 1 --to 2 --units 1");
+        try_all(&shop, "w", 20);
+        let lost = format!("seckill:{kind}:{{7#1}}");
+        assert_eq!(shop.number(&format!("DEL {lost}")), 1);
+        let line = format!("shard 1 of 4 lost {lost}, and is never put on sale again as it was");
+        let first = refused(&shop, "show", 1);
+        assert!(first.contains(&format!("WRONG: {line}")), "{first}");
+        assert!(first.contains("At most 9 units are unsold"), "{first}");
+        for (words, code) in [
+            (shop.opening().as_str(), 2),
+            ("level --once", 1),
+            ("finish", 1),
+            ("move --from 0 --to 3 --units 1", 1),
+        ] {
+            assert!(refused(&shop, words, code).contains(&line), "{words}");
+        }
+        let early = refused(&shop, "reopen --shard 1 --units 1", 2);
+        assert!(early.contains("first run seckill-shards drop --shard 1"), "{early}");
+        assert!(refused(&shop, "drop --shard 0", 2).contains("has lost nothing"));
+
+        // Some others buy before somebody looks.
+        for user in 0..3 {
+            shop.ask(&format!("SECKILL.TRY 7#1 late{user} late{user}"));
+        }
+        if is_managed && ["order", "book"].contains(&kind) {
+            // It is there again, and SECKILL.AUDIT compares it with the others.
+            shop.ask(&format!("DEL {lost}"));
+        }
+        assert!(refused(&shop, "show", 1).contains("WRONG: shard 1 of 4 lost "), "{lost}");
+        assert_eq!(shop.run("drop --shard 1"), "dropped what was left of shard 1\n");
+        let shown = refused(&shop, "show", 1);
+        assert!(shown.contains("shard 1 of 4 lost everything, "), "{shown}");
+        assert!(shown.contains("At most 9 units are unsold"), "{shown}");
+        shop.run(&format!("reopen --shard 1 --units {}", 9 - rows(&shop, 1)));
+        for prefix in ["u", "x", "y"] {
+            try_all(&shop, prefix, 400);
+            shop.run("level --once");
+        }
+        let sold: i64 = (0..4).map(|shard| rows(&shop, shard)).sum();
+        assert_eq!(sold, 40, "{lost}, managed {is_managed}");
+    }
+}
+
+/// Held orders of a lost shard are released, as far as its book has them.
+#[test]
+fn what_a_lost_shard_holds_is_released_with_it() {
+    let shop = Shop { stock: 300, ..Shop::open(2, 2, true) };
+    shop.run("drop");
+    shop.run("open --shards 2 --stock 300 --managed --hold 15m");
+    // More orders than one call of SECKILL.DROP releases.
+    for user in 0..120 {
+        assert_eq!(shop.number(&format!("SECKILL.TRY 7#1 u{user} o{user}")), 0);
+    }
+    shop.ask("DEL seckill:shard:{7#1}");
+    shop.run("drop --shard 1");
+    assert_eq!(shop.number("XLEN stream.orders.released:{7#1}"), 120);
+    shop.run("reopen --shard 1 --units 150");
+    assert!(shop.run("show").contains("   all        300"));
 }
 
 /// What was on its way to a lost shard, or from it, exists once when it is open again.

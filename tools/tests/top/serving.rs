@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use crate::harness::{Server, wait_for};
-use crate::metrics::{get, served};
-use crate::program::{run, text};
+use crate::metrics::{get, sale, served};
+use crate::program::{run, run_all, text};
 
 const REQUEST: &str = "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n";
 
@@ -61,4 +61,24 @@ fn it_ends_when_it_is_told_to() {
     assert!(service.terminate().success(), "{}", service.log());
     server.wake();
     waiting.join().expect("a client");
+}
+
+/// A consumer that was killed stays in its group; what is told is that nobody reads.
+#[test]
+fn a_group_that_nobody_reads_is_told() {
+    let server = sale();
+    let (_service, address) = served(&server);
+    let silent_ms = || {
+        let answer = get(address, "GET /sales.json HTTP/1.1\r\nHost: here\r\n\r\n")?;
+        let (_, json) = answer.split_once("\r\n\r\n")?;
+        let json: serde_json::Value = serde_json::from_str(json).ok()?;
+        let reader = &json["way"]["reader"];
+        assert_eq!(reader["has_consumer"], true, "{json:#}");
+        Some(reader["silent_ms"].as_u64())
+    };
+    let told = wait_for("a silent group", || silent_ms()?);
+    assert!(told.expect("a silent group") >= 5_000);
+    run_all(&server, &["XREADGROUP GROUP g1 c1 COUNT 1 STREAMS stream.orders >"]);
+    let reads = wait_for("a group that reads", || silent_ms()?.is_none().then_some(()));
+    reads.expect("a group that reads");
 }

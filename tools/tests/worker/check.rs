@@ -140,7 +140,7 @@ fn all_shards_of_a_sale_are_compared() {
     let mut shop = Shop::on(server, Database::sqlite(), &["7#0", "7#1"]);
     // The key that seckill-shards makes when it opens a sale.
     for shard in ["7#0", "7#1"] {
-        shop.run(&format!("HSET seckill:shard:{{{shard}}} sale 2:100:x"));
+        shop.run(&format!("HSET seckill:shard:{{{shard}}} sale 2:100:x units 50"));
         shop.sell(shard, 50);
     }
     for number in 0..6 {

@@ -118,6 +118,11 @@ impl Paid {
 }
 
 impl Books {
+    /// Those of a voucher that is not there.
+    pub fn of_none(voucher: &str) -> Self {
+        Self { voucher: voucher.to_owned(), is_steady: true, ..Self::default() }
+    }
+
     pub async fn read(
         link: &mut Connection,
         keys: &VoucherKeys,

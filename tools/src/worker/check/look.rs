@@ -40,7 +40,7 @@ pub struct Look {
     pub list_prefix: Option<String>,
     /// References of the list that other vouchers have.
     pub others: BTreeSet<String>,
-    /// Shards that lost everything.
+    /// Shards that are lost.
     pub lost_shards: Vec<LostShard>,
     /// Why server and tables are not paired.
     pub unpaired: BTreeSet<String>,

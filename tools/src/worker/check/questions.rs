@@ -16,7 +16,7 @@ use crate::order_events::{Event, OrderKey};
 /// What a question is about, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A shard that lost everything, as a whole.
+    /// A lost shard, as a whole.
     Shard,
     /// A check with --repair answers it.
     Repair,
@@ -69,7 +69,8 @@ pub struct About {
 pub struct Question {
     pub rows: String,
     pub server: String,
-    /// The options of `resolve` that answer it; none if another command does.
+    /// The options of `resolve` that answer it; none if another command does. `drop` is one of
+    /// `seckill-shards`.
     pub answers: Vec<String>,
 }
 

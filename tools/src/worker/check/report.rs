@@ -10,7 +10,7 @@ use seckill_tools::sharding::sale_of_shard;
 use serde_json::{Value, json};
 
 use super::questions::{About, Found, Incomplete, Kind, Question};
-use crate::command_text::{command, option, server_words, site_words};
+use crate::command_text::{command, option, server_words, shards_command, site_words};
 use crate::options::Site;
 
 /// Further lines are only counted.
@@ -228,6 +228,12 @@ impl Report {
             }
             Kind::Shard => {
                 let sale = sale_of_shard(&key.voucher).unwrap_or_default();
+                if let Some((_, shard)) = answer.split_once(' ').filter(|(word, _)| *word == "drop")
+                {
+                    let words =
+                        [option("voucher", sale), "drop".to_owned(), option("shard", shard)];
+                    return shards_command(&words, &self.server);
+                }
                 words.extend(["resolve".to_owned(), option("voucher", sale), answer_word(answer)]);
                 return command(&words, &self.site);
             }
@@ -267,6 +273,9 @@ impl Report {
             Incomplete::Unread { voucher, entries } => format!(
                 "{entries} entries of voucher {voucher} are not read or not written: start \
                  seckill-worker"
+            ),
+            Incomplete::Dropped { voucher, sale } if sale.is_empty() => format!(
+                "voucher {voucher} is not on the server: there are no buyers to compare with"
             ),
             Incomplete::Dropped { voucher, sale } => format!(
                 "sale {sale} of voucher {voucher} is not on the server, and no check has found it \

@@ -1,29 +1,37 @@
-//! Shards of a sale that lost everything while others are open. Only the database knows what they
-//! had sold: that stays, by one ruling for the shard, and takes no units.
+//! Shards of a sale that are lost while others are open. Only the database knows what they had
+//! sold: that stays, by one ruling for the shard, and takes no units. First what is left of the
+//! shard goes off sale, and then every entry has to be read: a unit that is not in the database yet
+//! would be sold again.
 
 use std::collections::BTreeSet;
 
 use anyhow::Result;
 use domain::book::State;
-use redis::cmd;
 use seckill_tools::connection::Connection;
 use seckill_tools::sharded_sale::Sale;
-use seckill_tools::sharding::shard_voucher;
+use seckill_tools::sharding::{sale_of_shard, shard_voucher};
 
 use super::look::Look;
 use super::questions::{About, Found, Kind, Question, ResultKind};
 use crate::order_events::OrderKey;
 use crate::store::Ledger;
 
-/// A shard that is not there, beside others of its sale that are open.
+/// A shard that has lost a key, beside others of its sale that are open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostShard {
     /// The sale's voucher, without the number of a shard.
     pub sale: String,
     pub shard: u32,
     pub shards: u32,
+    /// What it has lost.
+    pub loss: String,
+    /// What is left of it is not off sale yet.
+    pub has_remains: bool,
     /// What all lost shards of the sale had, sold and unsold.
     pub units: i64,
+    /// If a lost shard was opened again before: the units that are not left on sound shards. What
+    /// the database has of the sale, by any of its shards, is among them.
+    pub gone: Option<i64>,
 }
 
 /// What the database has of a lost shard.
@@ -39,7 +47,7 @@ pub struct ShardRows {
     pub is_ruled: bool,
 }
 
-/// The vouchers of a sale's shards, and those shards that lost everything. None if no sale over
+/// The vouchers of a sale's shards, and the shards that are lost. None if no sale over
 /// shards was opened.
 pub async fn shards_of_sale(
     link: &Connection,
@@ -47,20 +55,19 @@ pub async fn shards_of_sale(
 ) -> Result<Option<(Vec<String>, Vec<LostShard>)>> {
     let Some(sale) = Sale::find(link.clone(), voucher).await? else { return Ok(None) };
     let mut lost = Vec::new();
-    // Where the journal alone is gone, the orders are compared as usual.
-    for shard in sale.lost.iter().filter(|_| !sale.is_dropping) {
-        let stock = &sale.shard(*shard)?.stock;
-        let has_stock: i64 = cmd("EXISTS").arg(stock).query_async(&mut sale.link()).await?;
-        lost.extend((has_stock == 0).then_some(*shard));
+    if sale.is_open && !sale.is_dropping {
+        let standing = sale.stand().await?;
+        let of_number = (0..).zip(&standing.shards).filter(|(_, shard)| shard.is_lost());
+        lost.extend(of_number.map(|(number, shard)| LostShard {
+            sale: voucher.to_owned(),
+            shard: number,
+            shards: sale.count(),
+            loss: shard.loss(),
+            has_remains: shard.has_remains,
+            units: standing.lost_units(),
+            gone: standing.gone_after_loss(),
+        }));
     }
-    let units = if lost.is_empty() { 0 } else { sale.look().await?.lost_units() };
-    let lost = lost.into_iter().map(|shard| LostShard {
-        sale: voucher.to_owned(),
-        shard,
-        shards: sale.count(),
-        units,
-    });
-    let lost = lost.collect();
     Ok(Some((sale.shards.into_iter().map(|shard| shard.voucher).collect(), lost)))
 }
 
@@ -93,6 +100,12 @@ impl LostShard {
 
     /// How many units of it can be unsold at most.
     pub fn unsold(&self, lost: &[Self], ledger: &Ledger) -> i64 {
+        if let Some(gone) = self.gone {
+            let is_its = |voucher: &str| sale_of_shard(voucher) == Some(&self.sale);
+            let its = ledger.sales.iter().filter(|((voucher, _), _)| is_its(voucher));
+            let sold = its.map(|(_, (units, _))| *units).fold(0, i64::saturating_add);
+            return gone.saturating_sub(sold).max(0);
+        }
         let all = lost.iter().filter(|other| other.sale == self.sale);
         let rows = all.map(|other| other.rows(ledger).units).fold(0, i64::saturating_add);
         self.units.saturating_sub(rows).max(0)
@@ -113,13 +126,29 @@ impl Look {
             let key = OrderKey { voucher: lost.voucher(), sale: rows.sale_id, order, user };
             let unsold = lost.unsold(&self.lost_shards, &self.ledger);
             let shard = format!("shard {} of {}", lost.shard, lost.shards);
-            if rows.is_ruled || rows.live.is_empty() {
+            // A shard whose stream is not looked at here is asked about where it is. And what is
+            // unsold is known once all lost shards are off sale, and their entries read.
+            let is_looked_at = self.undone.contains_key(&key.voucher);
+            let others = || self.lost_shards.iter().filter(|it| it.sale == lost.sale);
+            let counts = |voucher: &str| match lost.gone {
+                Some(_) => sale_of_shard(voucher) == Some(&lost.sale),
+                None => others().any(|it| it.voucher() == voucher),
+            };
+            let mut unread = self.undone.iter().filter(|(_, (_, entries))| *entries > 0);
+            let may_sell = others().any(|it| it.has_remains) || unread.any(|(it, _)| counts(it));
+            if !is_looked_at || (may_sell && !lost.has_remains) {
+                continue;
+            }
+            if !lost.has_remains && (rows.is_ruled || rows.live.is_empty()) {
                 found.results.insert((ResultKind::NotOnSale, key, shard), Some(unsold));
                 continue;
             }
-            let rows = format!("{shard} lost everything: {} units in the database", rows.units);
-            let server = format!("at most {unsold} unsold, not on sale");
-            let answers = vec![format!("shard {}", lost.shard)];
+            let rows = format!("{shard} lost {}: {} units in the database", lost.loss, rows.units);
+            let (server, answer) = match lost.has_remains {
+                true => ("what is left of it may be on sale".to_owned(), "drop"),
+                false => (format!("at most {unsold} unsold, not on sale"), "shard"),
+            };
+            let answers = vec![format!("{answer} {}", lost.shard)];
             let about = About { kind: Kind::Shard, key, reference: String::new() };
             found.questions.insert(about, Question { rows, server, answers });
         }

@@ -1,5 +1,7 @@
 //! What is compared: a voucher, the shards of a sale, or all vouchers.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use domain::key_names::RULES_PREFIX;
 use redis::cmd;
@@ -29,7 +31,8 @@ impl Checker<'_> {
         self.sales = sales.chain(voucher).map(str::to_owned).collect();
     }
 
-    /// All vouchers that the database has, and the managed ones that are on.
+    /// All vouchers that the database has, with the other shards of their sales, and the managed
+    /// ones that are on.
     pub(super) async fn all_vouchers(&mut self) -> Result<Vec<String>> {
         let mut vouchers = self.store.vouchers().await?;
         let pattern = [literal(RULES_PREFIX), b"*".to_vec()].concat();
@@ -49,6 +52,15 @@ impl Checker<'_> {
                 }
                 cursor = next;
             }
+        }
+        let sales: BTreeSet<String> = vouchers
+            .iter()
+            .filter_map(|voucher| sale_of_shard(voucher))
+            .map(str::to_owned)
+            .collect();
+        for sale in sales {
+            let named = shards_of_sale(&self.link, &sale).await?;
+            vouchers.extend(named.into_iter().flat_map(|(vouchers, _)| vouchers));
         }
         Ok(vouchers.into_iter().collect())
     }

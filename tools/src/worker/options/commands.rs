@@ -186,7 +186,7 @@ pub struct Resolve {
         value_parser = clap::value_parser!(i64).range(1..))]
     pub beyond: Option<i64>,
 
-    /// A shard of the sale --voucher that lost everything: what the database has of it stays, and
+    /// A lost shard of the sale --voucher, off sale: what the database has of it stays, and
     /// its held orders end
     #[arg(long, value_name = "SHARD", requires = "voucher",
         conflicts_with_all = ["way", "payment", "order", "keep", "sale", "user"])]

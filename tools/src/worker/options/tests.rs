@@ -22,6 +22,13 @@ fn the_declarations_are_sound() {
 }
 
 #[test]
+fn a_port_alone_is_of_this_machine() {
+    let metrics = |line: &str| parse(line).metrics.unwrap().to_string();
+    assert_eq!(metrics("worker --metrics 9464"), "127.0.0.1:9464");
+    assert_eq!(metrics("worker --metrics 0.0.0.0:9464"), "0.0.0.0:9464");
+}
+
+#[test]
 fn a_command_takes_the_options_that_it_reads_on_either_side() {
     for line in ["worker --group g -v check --voucher 7", "worker check --voucher 7 --group g -v"] {
         let Some(Command::Check(wanted)) = parse(line).command else { panic!("{line}") };

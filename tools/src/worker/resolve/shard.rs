@@ -1,4 +1,4 @@
-//! What an operator decides about a shard that lost everything.
+//! What an operator decides about a lost shard.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,11 @@ impl Desk<'_> {
         let none = || format!("no sale of {} over shards was opened here", sanitize(sale));
         let (_, all) = shards_of_sale(&link, sale).await?.with_context(none)?;
         let lost = all.iter().find(|lost| lost.shard == shard);
-        let lost = lost.with_context(|| format!("shard {shard} has not lost everything"))?;
+        let lost = lost.with_context(|| format!("shard {shard} is not lost"))?;
+        ensure!(
+            !lost.has_remains,
+            "first run seckill-shards drop --shard {shard}, then check again"
+        );
         let voucher = lost.voucher();
         let keys = VoucherKeys::of_module(&mut link, std::slice::from_ref(&voucher)).await?;
         let mut source = source_of(self.site, keys.first().context("the shard's keys")?).await?;
