@@ -141,6 +141,11 @@ fn ask(call: &Call, path: &str) -> String {
     format!("seckill-doctor --call '{text}' {path}")
 }
 
+/// What is said of a line of a script that gets no id of an order.
+const CONSTANT_ID: &str = "The order id in the line is a constant, 0, because the script is passed \
+    none that is known. A managed voucher sells one unit by that: pass the id as one more argument \
+    of the script, and say so by {orderid} in --call.";
+
 impl Examination<'_, '_> {
     /// Looks for a harm, and then for a line; whether a line was seen to differ.
     fn judged(&mut self, learned: &Learned, may_harm: bool, said: &mut Report) -> Result<bool> {
@@ -180,11 +185,15 @@ impl Examination<'_, '_> {
                     break;
                 }
             }
-            let candidates = candidates(act, self.spare_order(), &self.lua.casts);
+            let order = self.order();
+            let candidates = candidates(act, order, &self.lua.casts);
             let histories = histories(&self.call, &self.lua, act);
             match replacement(self, &candidates, &histories)? {
                 Ok(found) => {
                     said.replacement = Some(found);
+                    if act.buyers.is_some() && act.orders.is_none() && order.is_none() {
+                        said.saw(CONSTANT_ID);
+                    }
                     break;
                 }
                 Err(difference) => {
@@ -202,15 +211,17 @@ impl Examination<'_, '_> {
         Ok(is_shown)
     }
 
-    /// The id of the order, where the script gets one and does nothing with it.
-    fn spare_order(&self) -> Option<Slot> {
-        let is_order = |slot: Slot, local: &str| match (slot, self.call.role(slot)) {
-            (Slot::Arg(_), Some(Role::Other(_))) => local.to_lowercase().contains("order"),
-            (Slot::Arg(_), role) => role == Some(Role::Order),
-            _ => false,
+    /// The id of the order, where the call says so, or where the script gets one and does nothing
+    /// with it.
+    fn order(&self) -> Option<Slot> {
+        let mut slots = self.call.slots();
+        let told = slots.find(|(_, word)| word.only() == Some(Role::Order));
+        let is_order = |(slot, local): &&(Slot, String)| {
+            let is_unknown = matches!(self.call.role(*slot), Some(Role::Other(_)));
+            is_unknown && local.to_lowercase().contains("order")
         };
-        let mut unused = self.lua.unused.iter();
-        unused.find(|(slot, local)| is_order(*slot, local)).map(|(slot, _)| *slot)
+        let unused = || self.lua.unused.iter().find(is_order);
+        told.map(|(slot, _)| slot).or_else(|| unused().map(|(slot, _)| *slot))
     }
 
     /// What was seen of a script, in words.
