@@ -16,6 +16,7 @@ use crate::call::{Call, Values};
 use crate::candidates::Candidate;
 use crate::examination::{Examination, Seen, Setting, Side, shown};
 use crate::history::{History, Rigor};
+use crate::lua::recorded;
 use crate::reply::Reply;
 use crate::template::Template;
 
@@ -44,7 +45,7 @@ pub struct Compared {
     pub not_compared: Vec<String>,
     /// The parts of conditions that were true, and that were false.
     #[serde(skip)]
-    parts: BTreeSet<(usize, bool)>,
+    parts: BTreeSet<i64>,
     /// What the line replied, by history and step.
     #[serde(skip)]
     replies: Vec<(usize, usize, Reply)>,
@@ -195,8 +196,8 @@ impl Comparison<'_, '_, '_> {
                 bail!(obstacle(why));
             }
         }
-        for (number, part) in text.parts.iter().enumerate() {
-            let seen = [true, false].map(|is_true| compared.parts.contains(&(number, is_true)));
+        for (part, number) in text.parts.iter().zip(0..) {
+            let seen = [1, 0].map(|is_true| compared.parts.contains(&(2 * number + is_true)));
             let shown = sanitize(&part.text.split_whitespace().join(" "));
             let was = match seen {
                 [true, true] => continue,
@@ -226,7 +227,7 @@ impl Comparison<'_, '_, '_> {
 
     /// Loads a line beside the module.
     fn line(&mut self, lua: &str) -> Result<String> {
-        let loaded = self.exam.bench.module.load(lua.as_bytes())?;
+        let loaded = self.exam.bench.module.load(&recorded(lua))?;
         loaded.map_err(|refusal| obstacle(format!("the line is refused: {refusal}")))
     }
 
@@ -269,9 +270,9 @@ impl Comparison<'_, '_, '_> {
     fn compared(&mut self, ours: &str, by_outcome: bool) -> Result<Compared> {
         let mut compared = Compared { call: self.exam.call.to_string(), ..Compared::default() };
         for (at, history) in self.histories.iter().enumerate() {
-            let Examination { bench, call, marked, .. } = &mut *self.exam;
+            let Examination { bench, call, recorded, .. } = &mut *self.exam;
             if self.yours.len() == at {
-                self.yours.push(play(&mut bench.plain, call, marked, history)?);
+                self.yours.push(play(&mut bench.plain, call, recorded, history)?);
             }
             if by_outcome && !history.is_probe() {
                 continue;

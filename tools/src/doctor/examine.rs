@@ -14,7 +14,7 @@ use crate::examination::{Bench, Examination, setup, shown, shown_all};
 use crate::harm::{of_failure, of_fault, of_locks};
 use crate::history::histories;
 use crate::learn::{Act, Deed, Learned, learn};
-use crate::lua::Lua;
+use crate::lua::{Lua, recorded};
 use crate::reply::Reply;
 use crate::report::{Report, Verdict};
 use crate::sales::of_sale;
@@ -75,8 +75,8 @@ fn examined(
     let Some(lua) = Lua::read(&readable) else {
         return Ok(said.with("Its text is too long to be read, or is not of Lua 5.1."));
     };
-    let marked = bench.plain.load(lua.marked.as_bytes())?;
-    let marked = marked.ok().context("the copy with marks does not compile")?;
+    let copy = bench.plain.load(&recorded(&lua.marked))?;
+    let copy = copy.ok().context("the copy that is recorded does not compile")?;
     if !lua.calls_redis {
         return Ok(said.with("It calls no command of the server."));
     }
@@ -91,7 +91,7 @@ fn examined(
     // With other values than those that were told a harm may be none.
     let is_free = !told.is_some_and(Call::has_constants);
     let first = usual[0].clone();
-    let mut exam = Examination { bench, source, sha, marked, lua, call: first.clone() };
+    let mut exam = Examination { bench, source, sha, recorded: copy, lua, call: first.clone() };
     // What the call that was told has shown goes before what others have.
     let mut shown: Option<(bool, Report)> = None;
     for (number, call) in calls.enumerate() {
