@@ -44,8 +44,7 @@ pub struct History {
 impl History {
     /// Whether it is one of those that show how replies follow from outcomes.
     pub fn is_probe(&self) -> bool {
-        let is_long = ["constant", "1 to 20"].iter().any(|word| self.about.contains(word));
-        self.rigor == Rigor::Same && !is_long
+        self.rigor == Rigor::Same && !self.about.contains("constant")
     }
 }
 
@@ -59,8 +58,8 @@ const LEASES: [i64; 7] = [20_000, 30_000, 45_000, 80_000, 800_000, 5_000_000, 80
 /// Numbers, and times, that an argument of unknown meaning may be.
 const USUAL: [i64; 9] = [1, 2, 3, 5, 60, 300, 86_400, 1_750_000_000, 1_750_000_000_000];
 
-/// Of how many keys each combination gets a time to live.
-const KEYS_MAX: usize = 4;
+/// How many random calls are made with each kind of ids.
+const STEPS: u64 = 70;
 
 /// Ids as shops have them.
 #[derive(Clone, Copy)]
@@ -97,10 +96,7 @@ pub fn histories(call: &Call, lua: &Lua, act: &Act) -> Vec<History> {
     let numbers = near.dedup().take(40).collect();
     let mut writer = Writer { call, lua, act, numbers, all: Vec::new() };
     if act.deed == Deed::Sell {
-        writer.missing();
         writer.sold_out();
-        writer.amounts();
-        writer.expiring();
     }
     writer.random();
     writer.constants();
@@ -156,7 +152,9 @@ impl Writer<'_> {
         let range = 10_000 / unit..80_000_000 / unit;
         let near = self.numbers.iter().copied().filter(|number| range.contains(number));
         let leases = LEASES.into_iter().map(|lease| lease / unit).chain(near).collect_vec();
-        let units = UNITS[rng.usize(..UNITS.len())];
+        let numbers = self.numbers.iter().copied().filter(|number| *number > 0);
+        let units = UNITS.into_iter().chain(numbers).collect_vec();
+        let units = units[rng.usize(..units.len())];
         let lease = leases[rng.usize(..leases.len())];
         let usual = [&USUAL[..], &self.numbers].concat();
         for (role, value) in values {
@@ -177,7 +175,7 @@ impl Writer<'_> {
     }
 
     fn keys(&self, values: &Values) -> Words {
-        self.act.keys().take(KEYS_MAX).map(|key| self.text(key, values)).collect()
+        self.act.keys().take(4).map(|key| self.text(key, values)).collect()
     }
 
     fn stock(&self, values: &Values, number: impl ToString) -> Words {
@@ -208,34 +206,39 @@ impl Writer<'_> {
     }
 
     fn random(&mut self) {
-        let is_of_stock = self.act.is_of_stock();
-        let (users, about) = match is_of_stock {
-            true => (6, "random calls on two vouchers"),
-            false => (3, "locks that are free, held, and held by others, with and without an end"),
+        let (users, about) = match self.act.token {
+            None => (6, "random calls on two vouchers, whose keys may be gone or expire"),
+            _ => (3, "locks that are free, held, and held by others, with and without an end"),
         };
         let mut rng = Rng::with_seed(44);
         for ids in IDS {
             let mut steps = Vec::new();
-            for order in 0..40 {
+            for order in 0..STEPS {
                 let mut values = self.values(ids, rng.u64(..2), rng.u64(..users), order);
                 self.vary(&mut values, &mut rng);
                 let own = self.act.token.as_ref().map(|token| self.text(token, &values));
-                let own = own.unwrap_or_default();
-                let before = match (rng.u32(..8), is_of_stock) {
-                    (0, _) => Some(self.gone(&values)),
-                    (1 | 2, true) => Some(self.stock(&values, STOCKS[rng.usize(..STOCKS.len())])),
-                    (3, true) if self.act.deed == Deed::Return => {
-                        Some(command([b"PEXPIRE", &self.text(&self.act.key, &values), b"600000"]))
+                let held = |own: &[u8], ends| self.held(&values, own, ends);
+                let others = match own {
+                    Some(own) => vec![
+                        held(&own, true),
+                        held(&own, false),
+                        held(&[&own[..], b"0"].concat(), true),
+                        held(&[b"0", &own[..]].concat(), false),
+                        held(b"", false),
+                        held(&own.to_ascii_uppercase(), true),
+                    ],
+                    None => {
+                        let stock = STOCKS[rng.usize(..STOCKS.len())];
+                        let keys = self.keys(&values);
+                        let key = &keys[rng.usize(..keys.len())];
+                        let end = rng.u64(600_000..900_000).to_string();
+                        let stock = self.stock(&values, stock);
+                        vec![stock.clone(), stock, command([b"PEXPIRE", key, end.as_bytes()])]
                     }
-                    (1, false) => Some(self.held(&values, &own, true)),
-                    (2, false) => Some(self.held(&values, &own, false)),
-                    (3, false) => Some(self.held(&values, &[&*own, b"0"].concat(), true)),
-                    (4, false) => Some(self.held(&values, &[b"0", &*own].concat(), false)),
-                    (5, false) => Some(self.held(&values, b"", false)),
-                    (6, false) => Some(self.held(&values, &own.to_ascii_uppercase(), true)),
-                    _ => None,
                 };
-                steps.push(Step { before: before.into_iter().collect(), values });
+                let others = [&others[..], &[self.gone(&values)]].concat();
+                let before = others.get(rng.usize(..8)).cloned().into_iter().collect();
+                steps.push(Step { before, values });
             }
             self.add(about, steps);
         }
@@ -263,52 +266,6 @@ impl Writer<'_> {
             let calls = (0..tries).flat_map(|user| [(user, user), (user / 2, 100 + user)]);
             let steps = self.steps(IDS[at % 3], stock, calls);
             self.add("buyers, repeats and a sold-out stock", steps);
-        }
-    }
-
-    fn amounts(&mut self) {
-        const ABOUT: &str = "units 1 to 20 of stocks with one to four digits";
-        let has_units = self.call.roles().contains(&Role::Units);
-        let numbers = self.numbers.iter().copied().filter(|n| *n > 0);
-        let units = UNITS.into_iter().chain(numbers).filter(|_| has_units).collect_vec();
-        for ((stock, units), at) in STOCKS.into_iter().cartesian_product(units).zip(0..) {
-            let mut values = self.values(IDS[at as usize % 3], 1, at, at);
-            values.insert(Role::Units, units.to_string().into_bytes());
-            self.add_one(ABOUT, Rigor::Same, vec![self.stock(&values, stock)], &values);
-        }
-    }
-
-    fn missing(&mut self) {
-        for has_bought in [false, true] {
-            let one = |n: u64| {
-                let values = self.values(IDS[n as usize % 3], n, n / 2, n);
-                // Those who have bought, of a stock that has gone.
-                let buyers = self.act.buyers.as_ref().map(|(buyers, user)| {
-                    let user = self.text(&Template::place(*user), &values);
-                    command([b"SADD", &self.text(buyers, &values), &user])
-                });
-                let gone = [self.stock(&values, 3), self.gone(&values)];
-                let before = gone.into_iter().chain(buyers).filter(|_| has_bought).collect();
-                Step { before, values }
-            };
-            let steps = (0..4).map(one).collect();
-            self.add("a missing stock", steps);
-        }
-    }
-
-    /// Each key with a time to live, alone and together with the others.
-    fn expiring(&mut self) {
-        let keys = self.keys(&self.values(Ids::Small, 1, 1, 1));
-        for choice in 1..1 << keys.len() {
-            let chosen = keys.iter().enumerate().filter(|(at, _)| choice >> at & 1 == 1);
-            let expire = chosen.map(|(at, key)| {
-                command([b"PEXPIRE", key, (600_000 + at * 100_000).to_string().as_bytes()])
-            });
-            let calls = [(1, 1), (2, 2), (1, 3), (3, 4), (4, 5)];
-            let mut steps = self.steps(Ids::Small, 3, calls);
-            steps[1].before = expire.collect();
-            steps[0].before = [&steps[0].before[..], &steps[1].before].concat();
-            self.add("a time to live on each key", steps);
         }
     }
 
