@@ -11,7 +11,7 @@ use itertools::Itertools;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use serde::Serialize;
 
-use crate::answers::{Answer, Sample, ambiguous, answer};
+use crate::answers::{Answer, Number, Sample, ambiguous, answer};
 use crate::call::{Call, Values};
 use crate::candidates::Candidate;
 use crate::examination::{Examination, Seen, Setting, Side, shown};
@@ -171,9 +171,7 @@ impl Comparison<'_, '_, '_> {
             );
             bail!(obstacle(text));
         }
-        let Some(lua) = self.candidate.lua(&answers) else {
-            bail!(obstacle("its replies can't be made by a line of Lua"));
-        };
+        let lua = self.candidate.lua(&answers);
         let (ours, probed) = (self.line(&lua)?, self.played);
         let compared = self.compared(&ours, false);
         // Where only replies to other calls differ, the first candidate is as near as the others.
@@ -233,28 +231,28 @@ impl Comparison<'_, '_, '_> {
 
     /// What the script replies where the command answers each outcome.
     fn answers(&self, replies: Vec<(usize, usize, Reply)>) -> Result<Vec<(i64, Answer)>> {
-        let (call, act) = (&self.exam.call, self.candidate.act);
+        let call = &self.exam.call;
         let mut samples: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
         for (history, step, reply) in replies {
             let Reply::Int(outcome) = reply else { continue };
             let values = &self.histories[history].steps[step].values;
             let yours = &self.yours[history][step].seen;
-            let number = |key: &Template| {
-                let text = yours.after.text(&key.text(call, values))?;
-                Some((key.clone(), integer::parse(text)?))
-            };
             let units = self.candidate.units.as_ref().map(|units| units.text(call, values));
-            samples.entry(outcome).or_default().push(Sample {
-                reply: yours.reply.clone(),
-                left: number(&act.key).map_or(0, |(_, left)| left),
-                units: units.and_then(|units| integer::parse(&units)).unwrap_or(1),
-                numbers: act.keys().skip(1).filter_map(number).collect(),
-            });
+            let units = units.and_then(|units| integer::parse(&units)).unwrap_or(1);
+            let number = |number: Number<'_>| {
+                let own = yours.after.text(&number.key.text(call, values));
+                let own = own.and_then(|text| integer::parse(text));
+                let own = if number.is_stock { own.or(Some(0)) } else { own };
+                if number.is_before { own?.checked_add(units) } else { own }
+            };
+            let numbers = self.candidate.numbers(outcome).into_iter().map(number).collect();
+            samples.entry(outcome).or_default().push((yours.reply.clone(), numbers));
         }
         let answers = samples.iter().map(|(outcome, samples)| {
-            let answer = answer(*outcome, samples).map(|answer| (*outcome, answer));
+            let answer = answer(*outcome, samples, &self.candidate.numbers(*outcome));
+            let answer = answer.map(|answer| (*outcome, answer));
             answer.ok_or_else(|| {
-                let replies = samples.iter().map(|one| &one.reply).sorted().dedup().take(3);
+                let replies = samples.iter().map(|(reply, _)| reply).sorted().dedup().take(3);
                 obstacle(format!(
                     "its replies have no rule that a line could follow: {} where the command \
                      answers {outcome}",
