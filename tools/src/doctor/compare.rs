@@ -204,9 +204,9 @@ impl Comparison<'_, '_, '_> {
                 [true, false] => "made false",
             };
             let plain = &mut self.exam.bench.plain;
-            match &part.asks {
+            match part.asks.as_ref().filter(|_| was != "reached") {
                 Some((name, is_nil))
-                    if was != "reached" && (*is_nil || plain.is(name, "@write")?) =>
+                    if *is_nil || plain.categories(name)?.contains(&"@write".to_owned()) =>
                 {
                     compared.not_compared.push(format!(
                         "line {}, {shown}, after an answer of {name} that no call got",

@@ -147,11 +147,6 @@ impl Side {
         Ok(seen)
     }
 
-    /// Whether a command is of a category, such as `@string`.
-    pub fn is(&mut self, name: &str, category: &str) -> Result<bool> {
-        Ok(self.categories(name)?.iter().any(|own| own == category))
-    }
-
     /// The categories of a command; none if the server does not have it.
     pub fn categories(&mut self, name: &str) -> Result<&[String]> {
         if !self.categories.contains_key(name) {

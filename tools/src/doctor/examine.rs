@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result};
 use itertools::Itertools;
 use regex::Regex;
-use seckill_tools::sanitize::{sanitize, sanitize_bytes};
+use seckill_tools::sanitize::sanitize;
 
 use crate::call::{Call, Role};
 use crate::candidates::candidates;
@@ -19,7 +19,7 @@ use crate::reply::Reply;
 use crate::report::{Report, Verdict};
 use crate::sales::of_sale;
 use crate::source::{Source, quoted_path};
-use crate::template::{Part, Slot, Template};
+use crate::template::{Slot, Template};
 
 pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> Result<Report> {
     let mut said = Report::new(source);
@@ -179,7 +179,7 @@ impl Examination<'_, '_> {
         for act in learned.acts.iter().unique_by(name).take(7) {
             act.teach(&mut self.call);
             if act.deed == Deed::Sell {
-                said.saw(format!("It takes units from {}.", self.shown(&act.key)));
+                said.saw(format!("It takes units from {}.", act.key));
                 if let Some(why) = obstacle(act) {
                     said.saw(why);
                     break;
@@ -256,19 +256,6 @@ impl Examination<'_, '_> {
         if !self.call.is_told {
             said.ask = Some(ask(&self.call, &said.path));
         }
-    }
-
-    fn shown(&self, template: &Template) -> String {
-        let of = |part: &Part<Slot>| match part {
-            Part::Text(text) => sanitize_bytes(text),
-            Part::Place(slot) | Part::Number(slot) | Part::Thousandfold(slot) => {
-                match self.call.word(*slot) {
-                    Some(word) if word.only().is_some() => word.to_string(),
-                    _ => slot.to_string(),
-                }
-            }
-        };
-        template.0.iter().map(of).collect()
     }
 }
 

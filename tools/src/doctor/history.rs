@@ -58,9 +58,6 @@ const LEASES: [i64; 7] = [20_000, 30_000, 45_000, 80_000, 800_000, 5_000_000, 80
 /// Numbers, and times, that an argument of unknown meaning may be.
 const USUAL: [i64; 9] = [1, 2, 3, 5, 60, 300, 86_400, 1_750_000_000, 1_750_000_000_000];
 
-/// How many random calls are made with each kind of ids.
-const STEPS: u64 = 70;
-
 /// Ids as shops have them.
 #[derive(Clone, Copy)]
 enum Ids {
@@ -95,9 +92,6 @@ pub fn histories(call: &Call, lua: &Lua, act: &Act) -> Vec<History> {
     let near = small.flat_map(|n| [n - 1, *n, n + 1]).filter(|n| *n >= 0);
     let numbers = near.dedup().take(40).collect();
     let mut writer = Writer { call, lua, act, numbers, all: Vec::new() };
-    if act.deed == Deed::Sell {
-        writer.sold_out();
-    }
     writer.random();
     writer.constants();
     writer.odd();
@@ -207,13 +201,13 @@ impl Writer<'_> {
 
     fn random(&mut self) {
         let (users, about) = match self.act.token {
-            None => (6, "random calls on two vouchers, whose keys may be gone or expire"),
+            None => (14, "buyers, repeats and sold-out stocks, of keys that may be gone or expire"),
             _ => (3, "locks that are free, held, and held by others, with and without an end"),
         };
         let mut rng = Rng::with_seed(44);
-        for ids in IDS {
+        for ids in [IDS, IDS].concat() {
             let mut steps = Vec::new();
-            for order in 0..STEPS {
+            for order in 0..40 {
                 let mut values = self.values(ids, rng.u64(..2), rng.u64(..users), order);
                 self.vary(&mut values, &mut rng);
                 let own = self.act.token.as_ref().map(|token| self.text(token, &values));
@@ -237,35 +231,12 @@ impl Writer<'_> {
                     }
                 };
                 let others = [&others[..], &[self.gone(&values)]].concat();
-                let before = others.get(rng.usize(..8)).cloned().into_iter().collect();
+                // The first call finds what it looks for.
+                let choice = if order == 0 { 0 } else { rng.usize(..8) };
+                let before = others.get(choice).cloned().into_iter().collect();
                 steps.push(Step { before, values });
             }
             self.add(about, steps);
-        }
-    }
-
-    /// Calls of users, each with the number of its order, for one voucher with this stock.
-    fn steps(
-        &self,
-        ids: Ids,
-        stock: i64,
-        calls: impl IntoIterator<Item = (u64, u64)>,
-    ) -> Vec<Step> {
-        let values = |(user, order)| self.values(ids, 1, user, order);
-        let one = |call| Step { before: Vec::new(), values: values(call) };
-        let mut steps = calls.into_iter().map(one).collect_vec();
-        steps[0].before = vec![self.stock(&steps[0].values, stock)];
-        steps
-    }
-
-    fn sold_out(&mut self) {
-        // A small stock first, to show the first difference by a short history.
-        let stocks = STOCKS.into_iter().enumerate();
-        for (at, stock) in stocks.sorted_by_key(|(_, stock)| (*stock).min(11)) {
-            let tries = stock.min(11).unsigned_abs() + 2;
-            let calls = (0..tries).flat_map(|user| [(user, user), (user / 2, 100 + user)]);
-            let steps = self.steps(IDS[at % 3], stock, calls);
-            self.add("buyers, repeats and a sold-out stock", steps);
         }
     }
 
@@ -273,10 +244,10 @@ impl Writer<'_> {
     /// are the same.
     fn constants(&mut self) {
         const ABOUT: &str = "each constant of the script as stock and as argument";
+        let usual = self.values(Ids::Small, 1, 1, 1);
         let of_stock = self.numbers.clone().into_iter().filter(|_| self.act.token.is_none());
-        for (at, number) in (0..).zip(of_stock) {
-            let values = self.values(Ids::Small, 1, 2_000 + at, at);
-            self.add_one(ABOUT, Rigor::Same, vec![self.stock(&values, number)], &values);
+        for number in of_stock {
+            self.add_one(ABOUT, Rigor::Same, vec![self.stock(&usual, number)], &usual);
         }
         let is_amount = |role: &Role| matches!(role, Role::Units | Role::Lease);
         let roles = self.call.roles().into_iter().filter(|role| !is_amount(role)).collect_vec();
@@ -286,23 +257,20 @@ impl Writer<'_> {
             (1..40).contains(&text.len()) && *text != "*" && !is_command
         };
         let texts = self.lua.texts.iter().filter(is_word).take(30).cloned();
-        let words = self.numbers.iter().map(ToString::to_string).chain(texts).collect_vec();
-        for (role, (word, at)) in roles.iter().cartesian_product(words.iter().zip(0..)) {
-            let mut values = self.values(Ids::Small, 1, 3_000 + at, at);
-            values.insert(*role, word.clone().into_bytes());
-            // A word of the text may let a buyer in again, or without a stock.
-            let is_own =
-                integer::parse(word.as_bytes()).is_none_or(|n| self.lua.numbers.contains(&n));
-            let is_many = self.act.token.is_some() || matches!(role, Role::Other(_)) && is_own;
-            for before in self.states(&values).into_iter().take(if is_many { 3 } else { 1 }) {
-                self.add_one(ABOUT, Rigor::Same, before, &values);
+        let words = self.numbers.iter().map(ToString::to_string).chain(texts);
+        let words = words.map(String::into_bytes).collect_vec();
+        for role in &roles {
+            let same = roles.iter().filter(|own| *own != role).map(|own| usual[own].clone());
+            for word in words.iter().cloned().chain(same) {
+                // A word of the text may let a buyer in again, or without a stock.
+                let is_own = integer::parse(&word).is_none_or(|n| self.lua.numbers.contains(&n));
+                let is_many = self.act.token.is_some() || matches!(role, Role::Other(_)) && is_own;
+                let mut values = usual.clone();
+                values.insert(*role, word);
+                for before in self.states(&values).into_iter().take(if is_many { 3 } else { 1 }) {
+                    self.add_one(ABOUT, Rigor::Same, before, &values);
+                }
             }
-        }
-        for ((one, other), number) in roles.into_iter().tuple_combinations().zip(0..) {
-            let mut values = self.values(Ids::Small, 1, 5_000 + number, number);
-            values.insert(other, values[&one].clone());
-            let [first, ..] = self.states(&values);
-            self.add_one(ABOUT, Rigor::Same, first, &values);
         }
     }
 
