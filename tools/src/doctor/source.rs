@@ -18,6 +18,7 @@ use seckill_tools::sanitize::sanitize_bytes;
 /// No source text is longer.
 const FILE_LEN_MAX: u64 = 1 << 20;
 
+#[derive(Default)]
 pub struct Source {
     /// The name of the file without folders, escaped; with the line, if it is in other source text.
     pub name: String,
@@ -51,23 +52,18 @@ impl Source {
                 let is_marked = text.starts_with(b"\xef\xbb\xbf");
                 text.drain(..if is_marked { 3 } else { 0 });
                 let name = sanitize_bytes(path.file_name().unwrap_or_default().as_bytes());
+                let is_kotlin = is("kt");
+                let whole = Self { name, path, text, is_marked, ..Self::default() };
                 if !is_code {
-                    all.push(Self {
-                        name,
-                        path,
-                        text,
-                        is_inside: false,
-                        is_joined: false,
-                        is_marked,
-                    });
+                    all.push(whole);
                     continue;
                 }
-                let found = strings(&String::from_utf8_lossy(&text), is("kt"))?;
-                all.extend(found.into_iter().map(|one| {
-                    let (name, path) = (format!("{name}:{}", one.line), path.clone());
-                    let (text, is_joined) = (one.lua.into_bytes(), one.is_joined);
-                    Self { name, path, text, is_inside: true, is_joined, is_marked: false }
-                }));
+                for one in strings(&String::from_utf8_lossy(&whole.text), is_kotlin)? {
+                    let (name, text) = (format!("{}:{}", whole.name, one.line), one.lua.into());
+                    let path = whole.path.clone();
+                    let own = Self { name, path, text, is_inside: true, ..Self::default() };
+                    all.push(Self { is_joined: one.is_joined, ..own });
+                }
             } else if kind.is_symlink() || is("lua") || is_code {
                 skipped += 1;
             }
