@@ -1,43 +1,23 @@
 //! How a script's replies follow from what a command answers.
 
-use std::collections::BTreeMap;
-
 use crate::reply::{Reply, quoted};
 use crate::template::Template;
 
 /// What the script answers for an outcome.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Answer {
-    Always(Reply),
-    /// The stock after the call.
-    Left,
-    /// The stock before the call.
-    Before,
-    /// The number in another key.
-    Number(Template),
-    /// A number between two texts, such as JSON.
-    Within(Vec<u8>, Box<Answer>, Vec<u8>),
-    List(Vec<Answer>),
+pub struct Answer {
+    pub lua: String,
+    /// The reply, if it is always the same.
+    pub always: Option<Reply>,
+    /// The least that it may be, if it is the stock.
+    least: Option<i64>,
 }
 
-impl Answer {
-    /// The Lua expression for it; `left` has the stock after the call, and before it.
-    pub fn lua(&self, left: &dyn Fn(bool) -> Option<String>) -> Option<String> {
-        Some(match self {
-            Self::Always(reply) => reply.lua(),
-            Self::Left => left(false)?,
-            Self::Before => left(true)?,
-            Self::Number(key) => number_in(key),
-            Self::Within(before, inner, after) => {
-                format!("{} .. {} .. {}", quoted(before), inner.lua(left)?, quoted(after))
-            }
-            // Lua ends a list at the first nil, and false is nil for clients.
-            Self::List(all) => {
-                let all = all.iter().map(|one| one.lua(left)).collect::<Option<Vec<_>>>()?;
-                format!("{{{}}}", all.join(", "))
-            }
-        })
-    }
+/// A number that a reply may tell: what a key has after the call, or had before.
+pub struct Number<'a> {
+    pub lua: String,
+    pub key: &'a Template,
+    pub is_before: bool,
+    pub is_stock: bool,
 }
 
 /// The outcome of a line that found no stock.
@@ -50,79 +30,57 @@ pub fn number_in(key: &Template) -> String {
 
 /// A refusal that could be a number of units that are left.
 pub fn ambiguous(answers: &[(i64, Answer)]) -> Option<&Reply> {
-    let least = answers.iter().find_map(|(_, answer)| match answer {
-        Answer::Left => Some(0),
-        Answer::Before => Some(1),
-        _ => None,
-    })?;
-    answers.iter().find_map(|(_, answer)| match answer {
-        Answer::Always(reply @ Reply::Int(number)) if *number >= least => Some(reply),
-        _ => None,
-    })
+    let least = answers.iter().find_map(|(_, answer)| answer.least)?;
+    let mut replies = answers.iter().filter_map(|(_, answer)| answer.always.as_ref());
+    replies.find(|reply| matches!(reply, Reply::Int(number) if *number >= least))
 }
 
-/// A reply of the script where the command answered an outcome.
-pub struct Sample {
-    pub reply: Reply,
-    /// The stock after the call, and how many units were asked for.
-    pub left: i64,
-    pub units: i64,
-    /// Numbers in other keys.
-    pub numbers: BTreeMap<Template, i64>,
-}
+/// A reply of the script where the command answered an outcome, and the numbers that it may tell.
+pub type Sample = (Reply, Vec<Option<i64>>);
 
 /// The answer that fits all replies to one outcome; none if they have no such rule.
-pub fn answer(outcome: i64, seen: &[Sample]) -> Option<Answer> {
+pub fn answer(outcome: i64, seen: &[Sample], numbers: &[Number<'_>]) -> Option<Answer> {
     // A script that fails at run time has a fault, unless it has no stock to look at.
-    if outcome != MISSING && seen.iter().any(|one| one.reply.is_error()) {
-        return None;
-    }
-    rule(&seen.iter().map(|one| (one.reply.clone(), one)).collect::<Vec<_>>())
+    let fails = seen.iter().any(|(reply, _)| reply.is_error());
+    if outcome != MISSING && fails { None } else { rule(seen, numbers) }
 }
 
 /// The texts before and after the last place of a number in a reply.
-fn within(reply: &Reply, number: i64) -> Option<(Vec<u8>, Vec<u8>)> {
-    let Reply::Text(text) = reply else { return None };
-    let digits = number.to_string().into_bytes();
-    let at = text.windows(digits.len()).rposition(|part| part == digits)?;
-    Some((text[..at].to_vec(), text[at + digits.len()..].to_vec()))
+fn around(reply: &Reply, number: Option<i64>) -> Option<(&[u8], &[u8])> {
+    let (Reply::Text(text), digits) = (reply, number?.to_string()) else { return None };
+    let at = text.windows(digits.len()).rposition(|part| part == digits.as_bytes())?;
+    Some((&text[..at], &text[at + digits.len()..]))
 }
 
-/// The rule by which replies, or one item of each, follow from the stock.
-fn rule(seen: &[(Reply, &Sample)]) -> Option<Answer> {
-    let (first, sample) = seen.first()?;
+/// The rule by which replies, or one item of each, follow from numbers.
+fn rule(seen: &[Sample], numbers: &[Number<'_>]) -> Option<Answer> {
+    let (first, values) = seen.first()?;
+    let of = |lua| Answer { lua, always: None, least: None };
     if seen.iter().all(|(reply, _)| reply.is_like(first)) {
-        return Some(Answer::Always(first.clone()));
+        return Some(Answer { always: Some(first.clone()), ..of(first.lua()) });
     }
-    let fits = |is: &dyn Fn(&Sample) -> Option<Reply>| {
-        seen.iter().all(|(reply, one)| is(one).as_ref() == Some(reply))
-    };
-    for answer in [Answer::Left, Answer::Before] {
-        let number = |one: &Sample| match answer {
-            Answer::Left => one.left,
-            _ => one.left.saturating_add(one.units),
-        };
-        if fits(&|one| Some(Reply::Int(number(one)))) {
-            return Some(answer);
+    for (at, number) in numbers.iter().enumerate() {
+        if seen.iter().all(|(reply, own)| own[at].map(Reply::Int).as_ref() == Some(reply)) {
+            let least = number.is_stock.then_some(i64::from(number.is_before));
+            return Some(Answer { least, ..of(number.lua.clone()) });
         }
-        let parts = within(first, number(sample));
-        if let Some((before, after)) = parts.clone()
-            && seen.iter().all(|(reply, one)| within(reply, number(one)) == parts)
+        if let Some((before, after)) = around(first, values[at])
+            && seen.iter().all(|(reply, own)| around(reply, own[at]) == Some((before, after)))
         {
-            return Some(Answer::Within(before, Box::new(answer), after));
+            let [before, after] = [before, after].map(quoted);
+            return Some(of(format!("{before} .. {} .. {after}", number.lua)));
         }
-    }
-    let holds = |key: &&Template| fits(&|one| one.numbers.get(*key).copied().map(Reply::Int));
-    if let Some(key) = sample.numbers.keys().find(holds) {
-        return Some(Answer::Number(key.clone()));
     }
     let Reply::List(items) = first else { return None };
     let item = |at: usize| {
-        let of = |(reply, one): &(Reply, _)| match reply {
-            Reply::List(all) if all.len() == items.len() => Some((all[at].clone(), *one)),
+        let of = |(reply, own): &Sample| match reply {
+            Reply::List(all) if all.len() == items.len() => Some((all[at].clone(), own.clone())),
             _ => None,
         };
-        rule(&seen.iter().map(of).collect::<Option<Vec<_>>>()?)
+        let seen: Vec<Sample> = seen.iter().map(of).collect::<Option<_>>()?;
+        rule(&seen, numbers).map(|answer| answer.lua)
     };
-    (0..items.len()).map(item).collect::<Option<_>>().map(Answer::List)
+    // Lua ends a list at the first nil, and false is nil for clients.
+    let items = (0..items.len()).map(item).collect::<Option<Vec<_>>>()?;
+    Some(of(format!("{{{}}}", items.join(", "))))
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use domain::fields::ORDER_FIELDS;
 use itertools::Itertools;
 
-use crate::answers::{Answer, MISSING, number_in};
+use crate::answers::{Answer, MISSING, Number, number_in};
 use crate::examination::{DEFAULTS, Setting};
 use crate::learn::{Act, Deed};
 use crate::template::{Part, Pattern, Slot, Template};
@@ -259,26 +259,31 @@ impl Candidate<'_> {
         self.outcome() + "return o"
     }
 
-    /// Lua that does what the script does; none if its replies can't be made.
-    pub fn lua(&self, answers: &[(i64, Answer)]) -> Option<String> {
-        let left = |code: i64, before: bool| match (self.outcome, before) {
-            (Outcome::StockBefore, true) if code == 0 => Some("b".to_owned()),
-            (Outcome::StockAfter, false) if code == 0 => Some("b".to_owned()),
-            (Outcome::StockBefore, false) if code == 0 => {
-                Some(format!("b - {}", self.units.as_ref().map_or("1".into(), Template::lua)))
+    /// What a reply may tell where the command answered an outcome: the stock, or another key.
+    pub fn numbers(&self, outcome: i64) -> Vec<Number<'_>> {
+        let key = &self.act.key;
+        let stock = |lua, is_before| Number { lua, key, is_before, is_stock: true };
+        let of_stock = match (self.outcome, outcome) {
+            (Outcome::StockBefore, 0) => {
+                let units = self.units.as_ref().map_or("1".into(), Template::lua);
+                vec![stock(format!("b - {units}"), false), stock("b".into(), true)]
             }
-            (_, false) => Some(number_in(&self.act.key)),
-            _ => None,
+            (Outcome::StockAfter, 0) => vec![stock("b".into(), false)],
+            _ => vec![stock(number_in(key), false)],
         };
-        let mut lua = self.outcome();
-        let mut table = Vec::new();
-        for (code, answer) in answers {
-            let value = answer.lua(&|before| left(*code, before))?;
-            match answer {
-                Answer::Always(_) => table.push(format!("[{code}] = {value}")),
-                _ => lua += &format!("if o == {code} then return {value} end "),
+        let other = |key| Number { lua: number_in(key), key, is_before: false, is_stock: false };
+        of_stock.into_iter().chain(self.act.keys().skip(1).map(other)).collect()
+    }
+
+    /// Lua that does what the script does.
+    pub fn lua(&self, answers: &[(i64, Answer)]) -> String {
+        let (mut lua, mut table) = (self.outcome(), Vec::new());
+        for (code, Answer { lua: value, always, .. }) in answers {
+            match always {
+                Some(_) => table.push(format!("[{code}] = {value}")),
+                None => lua += &format!("if o == {code} then return {value} end "),
             }
         }
-        Some(lua + &format!("return ({{{}}})[o]", table.join(", ")))
+        lua + &format!("return ({{{}}})[o]", table.join(", "))
     }
 }

@@ -11,11 +11,12 @@ use itertools::Itertools;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use serde::Serialize;
 
-use crate::answers::{Answer, Sample, ambiguous, answer};
+use crate::answers::{Answer, Number, Sample, ambiguous, answer};
 use crate::call::{Call, Values};
 use crate::candidates::Candidate;
 use crate::examination::{Examination, Seen, Setting, Side, shown};
 use crate::history::{History, Rigor};
+use crate::lua::recorded;
 use crate::reply::Reply;
 use crate::template::Template;
 
@@ -44,7 +45,7 @@ pub struct Compared {
     pub not_compared: Vec<String>,
     /// The parts of conditions that were true, and that were false.
     #[serde(skip)]
-    parts: BTreeSet<(usize, bool)>,
+    parts: BTreeSet<i64>,
     /// What the line replied, by history and step.
     #[serde(skip)]
     replies: Vec<(usize, usize, Reply)>,
@@ -170,9 +171,7 @@ impl Comparison<'_, '_, '_> {
             );
             bail!(obstacle(text));
         }
-        let Some(lua) = self.candidate.lua(&answers) else {
-            bail!(obstacle("its replies can't be made by a line of Lua"));
-        };
+        let lua = self.candidate.lua(&answers);
         let (ours, probed) = (self.line(&lua)?, self.played);
         let compared = self.compared(&ours, false);
         // Where only replies to other calls differ, the first candidate is as near as the others.
@@ -195,8 +194,8 @@ impl Comparison<'_, '_, '_> {
                 bail!(obstacle(why));
             }
         }
-        for (number, part) in text.parts.iter().enumerate() {
-            let seen = [true, false].map(|is_true| compared.parts.contains(&(number, is_true)));
+        for (part, number) in text.parts.iter().zip(0..) {
+            let seen = [1, 0].map(|is_true| compared.parts.contains(&(2 * number + is_true)));
             let shown = sanitize(&part.text.split_whitespace().join(" "));
             let was = match seen {
                 [true, true] => continue,
@@ -205,9 +204,9 @@ impl Comparison<'_, '_, '_> {
                 [true, false] => "made false",
             };
             let plain = &mut self.exam.bench.plain;
-            match &part.asks {
+            match part.asks.as_ref().filter(|_| was != "reached") {
                 Some((name, is_nil))
-                    if was != "reached" && (*is_nil || plain.is(name, "@write")?) =>
+                    if *is_nil || plain.categories(name)?.contains(&"@write".to_owned()) =>
                 {
                     compared.not_compared.push(format!(
                         "line {}, {shown}, after an answer of {name} that no call got",
@@ -226,34 +225,34 @@ impl Comparison<'_, '_, '_> {
 
     /// Loads a line beside the module.
     fn line(&mut self, lua: &str) -> Result<String> {
-        let loaded = self.exam.bench.module.load(lua.as_bytes())?;
+        let loaded = self.exam.bench.module.load(&recorded(lua))?;
         loaded.map_err(|refusal| obstacle(format!("the line is refused: {refusal}")))
     }
 
     /// What the script replies where the command answers each outcome.
     fn answers(&self, replies: Vec<(usize, usize, Reply)>) -> Result<Vec<(i64, Answer)>> {
-        let (call, act) = (&self.exam.call, self.candidate.act);
+        let call = &self.exam.call;
         let mut samples: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
         for (history, step, reply) in replies {
             let Reply::Int(outcome) = reply else { continue };
             let values = &self.histories[history].steps[step].values;
             let yours = &self.yours[history][step].seen;
-            let number = |key: &Template| {
-                let text = yours.after.text(&key.text(call, values))?;
-                Some((key.clone(), integer::parse(text)?))
-            };
             let units = self.candidate.units.as_ref().map(|units| units.text(call, values));
-            samples.entry(outcome).or_default().push(Sample {
-                reply: yours.reply.clone(),
-                left: number(&act.key).map_or(0, |(_, left)| left),
-                units: units.and_then(|units| integer::parse(&units)).unwrap_or(1),
-                numbers: act.keys().skip(1).filter_map(number).collect(),
-            });
+            let units = units.and_then(|units| integer::parse(&units)).unwrap_or(1);
+            let number = |number: Number<'_>| {
+                let own = yours.after.text(&number.key.text(call, values));
+                let own = own.and_then(|text| integer::parse(text));
+                let own = if number.is_stock { own.or(Some(0)) } else { own };
+                if number.is_before { own?.checked_add(units) } else { own }
+            };
+            let numbers = self.candidate.numbers(outcome).into_iter().map(number).collect();
+            samples.entry(outcome).or_default().push((yours.reply.clone(), numbers));
         }
         let answers = samples.iter().map(|(outcome, samples)| {
-            let answer = answer(*outcome, samples).map(|answer| (*outcome, answer));
+            let answer = answer(*outcome, samples, &self.candidate.numbers(*outcome));
+            let answer = answer.map(|answer| (*outcome, answer));
             answer.ok_or_else(|| {
-                let replies = samples.iter().map(|one| &one.reply).sorted().dedup().take(3);
+                let replies = samples.iter().map(|(reply, _)| reply).sorted().dedup().take(3);
                 obstacle(format!(
                     "its replies have no rule that a line could follow: {} where the command \
                      answers {outcome}",
@@ -269,9 +268,9 @@ impl Comparison<'_, '_, '_> {
     fn compared(&mut self, ours: &str, by_outcome: bool) -> Result<Compared> {
         let mut compared = Compared { call: self.exam.call.to_string(), ..Compared::default() };
         for (at, history) in self.histories.iter().enumerate() {
-            let Examination { bench, call, marked, .. } = &mut *self.exam;
+            let Examination { bench, call, recorded, .. } = &mut *self.exam;
             if self.yours.len() == at {
-                self.yours.push(play(&mut bench.plain, call, marked, history)?);
+                self.yours.push(play(&mut bench.plain, call, recorded, history)?);
             }
             if by_outcome && !history.is_probe() {
                 continue;

@@ -1,9 +1,9 @@
 //! A script that is examined: its text, how it is called, the two servers that it runs on, one
-//! without the module, watched by MONITOR, and one with it, and what one call did.
+//! without the module and one with it, and what one call did.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use domain::fields::ORDER_FIELDS;
 use domain::integer;
 use domain::key_names::{BUYERS_PREFIX, ORDER_STREAM, STOCK_PREFIX};
@@ -13,9 +13,9 @@ use seckill_tools::sanitize::sanitize_bytes;
 
 use crate::call::{Call, Values};
 use crate::keyspace::{Cell, Keyspace, Kind, planted};
-use crate::lua::{Lua, MARK};
+use crate::lua::{Lua, RECORD};
 use crate::reply::{Reply, Words};
-use crate::server::{Client, Programs, Server};
+use crate::server::{Client, MEMORY_MAX_MB, Programs, Server};
 use crate::source::Source;
 use crate::template::{Slot, Template};
 
@@ -38,12 +38,9 @@ pub struct Bench<'a> {
     pub module: Side,
 }
 
-/// A server whose calls MONITOR shows.
 pub struct Side {
     client: Client,
-    monitor: Client,
-    /// What commands do to keys, and their categories, as the server says it.
-    known: BTreeMap<Words, Vec<Access>>,
+    /// Of commands, as the server says it.
     categories: BTreeMap<String, Vec<String>>,
     _server: Server,
 }
@@ -83,17 +80,14 @@ impl Called {
 }
 
 /// One run of a script.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub reply: Reply,
     pub calls: Vec<Called>,
-    /// Parts of conditions, by their numbers, and whether they were true.
-    pub parts: Vec<(usize, bool)>,
+    /// Twice the numbers of parts of conditions, and one more for those that were true.
+    pub parts: Vec<i64>,
     pub after: Keyspace,
 }
-
-const BEGIN: &[u8] = b"seckill-doctor-begin-of-the-run";
-const END: &[u8] = b"seckill-doctor-end-of-the-run";
 
 impl<'a> Bench<'a> {
     pub fn new(programs: &'a Programs) -> Result<Self> {
@@ -115,10 +109,7 @@ impl<'a> Bench<'a> {
 
 impl Side {
     fn new(server: Server) -> Result<Self> {
-        let (client, mut monitor) = (server.client()?, server.client()?);
-        monitor.must(&["MONITOR"])?;
-        let (known, categories) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { client, monitor, known, categories, _server: server })
+        Ok(Self { client: server.client()?, categories: BTreeMap::new(), _server: server })
     }
 
     /// Loads a script: its sha1, or the server's answer if it refuses.
@@ -142,53 +133,18 @@ impl Side {
         Keyspace::read(&mut self.client)
     }
 
-    /// Runs a script, and watches what it calls.
+    /// Runs a script.
     pub fn run(&mut self, words: &Words) -> Result<Seen> {
-        self.client.must(&[b"ECHO", BEGIN])?;
-        let reply = self.client.eval(words)?;
-        self.client.must(&[b"ECHO", END])?;
-        let (mut calls, mut parts, mut begun) = (Vec::new(), Vec::new(), false);
-        loop {
-            let line = self.monitor.next()?.bytes();
-            if !begun {
-                begun = line.windows(BEGIN.len()).any(|part| part == BEGIN);
-                continue;
+        let mut seen = match self.client.eval(words)? {
+            Reply::List(record) if record.first().is_some_and(|one| one.text() == RECORD) => {
+                opened(record)?
             }
-            let (by_script, call) = parse(&line).context("a line of MONITOR")?;
-            let word = call.get(1).map_or(&b""[..], Vec::as_slice);
-            match word.strip_prefix(MARK.as_bytes()).and_then(<[u8]>::split_last) {
-                Some((sign, number)) if by_script => {
-                    let number = integer::parse(number).and_then(|n| usize::try_from(n).ok());
-                    parts.push((number.context("a mark")?, *sign == b'+'));
-                }
-                _ if by_script => calls.push(call),
-                _ if word == END => break,
-                _ => {}
-            }
-        }
-        let calls = calls.into_iter().map(|words| self.called(words)).collect::<Result<_>>()?;
-        Ok(Seen { reply, calls, parts, after: self.keys()? })
-    }
-
-    /// A call with its keys, asked of the server, which knows its commands.
-    fn called(&mut self, words: Words) -> Result<Called> {
-        if !self.known.contains_key(&words) {
-            let ask = [b"COMMAND".to_vec(), b"GETKEYSANDFLAGS".to_vec()];
-            let keys = match self.client.call(&[&ask, &words[..]].concat())? {
-                Reply::List(keys) => keys.into_iter().map(access).collect::<Result<Vec<_>>>()?,
-                // A command without keys, or one that the server does not have.
-                other if other.refuses() => Vec::new(),
-                other => bail!("COMMAND GETKEYSANDFLAGS: {other}"),
-            };
-            self.known.insert(words.clone(), keys);
-        }
-        let name = String::from_utf8_lossy(&words[0]).into_owned();
-        Ok(Called { name, keys: self.known[&words].clone(), words })
-    }
-
-    /// Whether a command is of a category, such as `@string`.
-    pub fn is(&mut self, name: &str, category: &str) -> Result<bool> {
-        Ok(self.categories(name)?.iter().any(|own| own == category))
+            reply => Seen { reply, ..Seen::default() },
+        };
+        let is_full = seen.reply.refuses() && seen.reply.text().contains("not enough memory");
+        ensure!(!is_full, "the script and its server took more than {MEMORY_MAX_MB} MB of memory");
+        seen.after = self.keys()?;
+        Ok(seen)
     }
 
     /// The categories of a command; none if the server does not have it.
@@ -213,43 +169,26 @@ fn access(reply: Reply) -> Result<Access> {
     Ok(Access { key: key.bytes(), writes })
 }
 
-/// The call in a line of MONITOR, and whether a script made it:
-/// `1700000000.123456 [0 lua] "GET" "seckill:stock:7"`.
-fn parse(line: &[u8]) -> Option<(bool, Words)> {
-    let from = line.iter().position(|byte| *byte == b'[')?;
-    let to = from + line[from..].iter().position(|byte| *byte == b']')?;
-    let by_script = line[from..to].ends_with(b" lua");
-    let mut call = words(&line[to + 1..])?;
-    call.first_mut()?.make_ascii_uppercase();
-    Some((by_script, call))
-}
-
-/// Parses quoted words, with the escapes that the server writes.
-fn words(text: &[u8]) -> Option<Words> {
-    let mut words: Words = Vec::new();
-    let mut open: Option<Vec<u8>> = None;
-    let mut bytes = text.iter().copied();
-    while let Some(byte) = bytes.next() {
-        match (&mut open, byte) {
-            (None, b'"') => open = Some(Vec::new()),
-            (None, _) => {}
-            (Some(_), b'"') => words.extend(open.take()),
-            (Some(word), b'\\') => word.push(match bytes.next()? {
-                b'n' => b'\n',
-                b'r' => b'\r',
-                b't' => b'\t',
-                b'a' => 7,
-                b'b' => 8,
-                b'x' => {
-                    let digits: String = bytes.by_ref().take(2).map(char::from).collect();
-                    u8::from_str_radix(&digits, 16).ok()?
-                }
-                other => other,
-            }),
-            (Some(word), other) => word.push(other),
-        }
+/// What a recorded script did, but for the keys.
+fn opened(record: Vec<Reply>) -> Result<Seen> {
+    let record = <[_; 5]>::try_from(record).ok();
+    let [_, ends, mut reply, calls, parts] = record.context("a record has another form")?;
+    if ends == Reply::Nil {
+        let text = reply.text();
+        let code = if text.starts_with("user_script") { "ERR " } else { "" };
+        reply = Reply::error(format!("{code}{text} script: user_script").as_bytes());
     }
-    Some(words)
+    let called = |call: Reply| {
+        let [words, keys] = <[_; 2]>::try_from(call.items()).unwrap_or_default();
+        let mut words: Words = words.items().into_iter().map(Reply::bytes).collect();
+        words.first_mut().context("a call without a name")?.make_ascii_uppercase();
+        let name = String::from_utf8_lossy(&words[0]).into_owned();
+        let keys = keys.items().into_iter().map(access).collect::<Result<_>>()?;
+        Ok(Called { name, words, keys })
+    };
+    let calls = calls.items().into_iter().map(called).collect::<Result<_>>()?;
+    let parts = parts.items().into_iter().filter_map(|part| integer::parse(&part.bytes()));
+    Ok(Seen { reply, calls, parts: parts.collect(), after: Keyspace::default() })
 }
 
 /// A command as a line of redis-cli, for a shell.
@@ -266,8 +205,8 @@ pub struct Examination<'e, 'b> {
     pub bench: &'e mut Bench<'b>,
     pub source: &'e Source,
     pub sha: String,
-    /// The sha1 of the copy in which the parts of conditions are marked.
-    pub marked: String,
+    /// The sha1 of the copy that records what it does.
+    pub recorded: String,
     pub lua: Lua,
     pub call: Call,
 }
@@ -293,7 +232,7 @@ impl Examination<'_, '_> {
     }
 
     fn run_on(&mut self, plants: Plants, values: Values, before: Keyspace) -> Result<Run> {
-        let seen = self.bench.plain.run(&self.call.words(&self.sha, &values))?;
+        let seen = self.bench.plain.run(&self.call.words(&self.recorded, &values))?;
         Ok(Run { plants, slots: self.call.values(&values), values, before, seen })
     }
 

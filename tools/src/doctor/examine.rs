@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result};
 use itertools::Itertools;
 use regex::Regex;
-use seckill_tools::sanitize::{sanitize, sanitize_bytes};
+use seckill_tools::sanitize::sanitize;
 
 use crate::call::{Call, Role};
 use crate::candidates::candidates;
@@ -14,12 +14,12 @@ use crate::examination::{Bench, Examination, setup, shown, shown_all};
 use crate::harm::{of_failure, of_fault, of_locks};
 use crate::history::histories;
 use crate::learn::{Act, Deed, Learned, learn};
-use crate::lua::Lua;
+use crate::lua::{Lua, recorded};
 use crate::reply::Reply;
 use crate::report::{Report, Verdict};
 use crate::sales::of_sale;
 use crate::source::{Source, quoted_path};
-use crate::template::{Part, Slot, Template};
+use crate::template::{Slot, Template};
 
 pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> Result<Report> {
     let mut said = Report::new(source);
@@ -75,8 +75,8 @@ fn examined(
     let Some(lua) = Lua::read(&readable) else {
         return Ok(said.with("Its text is too long to be read, or is not of Lua 5.1."));
     };
-    let marked = bench.plain.load(lua.marked.as_bytes())?;
-    let marked = marked.ok().context("the copy with marks does not compile")?;
+    let copy = bench.plain.load(&recorded(&lua.marked))?;
+    let copy = copy.ok().context("the copy that is recorded does not compile")?;
     if !lua.calls_redis {
         return Ok(said.with("It calls no command of the server."));
     }
@@ -91,7 +91,7 @@ fn examined(
     // With other values than those that were told a harm may be none.
     let is_free = !told.is_some_and(Call::has_constants);
     let first = usual[0].clone();
-    let mut exam = Examination { bench, source, sha, marked, lua, call: first.clone() };
+    let mut exam = Examination { bench, source, sha, recorded: copy, lua, call: first.clone() };
     // What the call that was told has shown goes before what others have.
     let mut shown: Option<(bool, Report)> = None;
     for (number, call) in calls.enumerate() {
@@ -141,6 +141,11 @@ fn ask(call: &Call, path: &str) -> String {
     format!("seckill-doctor --call '{text}' {path}")
 }
 
+/// What is said of a line of a script that gets no id of an order.
+const CONSTANT_ID: &str = "The order id in the line is a constant, 0, because the script is passed \
+    none that is known. A managed voucher sells one unit by that: pass the id as one more argument \
+    of the script, and say so by {orderid} in --call.";
+
 impl Examination<'_, '_> {
     /// Looks for a harm, and then for a line; whether a line was seen to differ.
     fn judged(&mut self, learned: &Learned, may_harm: bool, said: &mut Report) -> Result<bool> {
@@ -174,17 +179,21 @@ impl Examination<'_, '_> {
         for act in learned.acts.iter().unique_by(name).take(7) {
             act.teach(&mut self.call);
             if act.deed == Deed::Sell {
-                said.saw(format!("It takes units from {}.", self.shown(&act.key)));
+                said.saw(format!("It takes units from {}.", act.key));
                 if let Some(why) = obstacle(act) {
                     said.saw(why);
                     break;
                 }
             }
-            let candidates = candidates(act, self.spare_order(), &self.lua.casts);
+            let order = self.order();
+            let candidates = candidates(act, order, &self.lua.casts);
             let histories = histories(&self.call, &self.lua, act);
             match replacement(self, &candidates, &histories)? {
                 Ok(found) => {
                     said.replacement = Some(found);
+                    if act.buyers.is_some() && act.orders.is_none() && order.is_none() {
+                        said.saw(CONSTANT_ID);
+                    }
                     break;
                 }
                 Err(difference) => {
@@ -202,15 +211,17 @@ impl Examination<'_, '_> {
         Ok(is_shown)
     }
 
-    /// The id of the order, where the script gets one and does nothing with it.
-    fn spare_order(&self) -> Option<Slot> {
-        let is_order = |slot: Slot, local: &str| match (slot, self.call.role(slot)) {
-            (Slot::Arg(_), Some(Role::Other(_))) => local.to_lowercase().contains("order"),
-            (Slot::Arg(_), role) => role == Some(Role::Order),
-            _ => false,
+    /// The id of the order, where the call says so, or where the script gets one and does nothing
+    /// with it.
+    fn order(&self) -> Option<Slot> {
+        let mut slots = self.call.slots();
+        let told = slots.find(|(_, word)| word.only() == Some(Role::Order));
+        let is_order = |(slot, local): &&(Slot, String)| {
+            let is_unknown = matches!(self.call.role(*slot), Some(Role::Other(_)));
+            is_unknown && local.to_lowercase().contains("order")
         };
-        let mut unused = self.lua.unused.iter();
-        unused.find(|(slot, local)| is_order(*slot, local)).map(|(slot, _)| *slot)
+        let unused = || self.lua.unused.iter().find(is_order);
+        told.map(|(slot, _)| slot).or_else(|| unused().map(|(slot, _)| *slot))
     }
 
     /// What was seen of a script, in words.
@@ -245,19 +256,6 @@ impl Examination<'_, '_> {
         if !self.call.is_told {
             said.ask = Some(ask(&self.call, &said.path));
         }
-    }
-
-    fn shown(&self, template: &Template) -> String {
-        let of = |part: &Part<Slot>| match part {
-            Part::Text(text) => sanitize_bytes(text),
-            Part::Place(slot) | Part::Number(slot) | Part::Thousandfold(slot) => {
-                match self.call.word(*slot) {
-                    Some(word) if word.only().is_some() => word.to_string(),
-                    _ => slot.to_string(),
-                }
-            }
-        };
-        template.0.iter().map(of).collect()
     }
 }
 

@@ -44,8 +44,7 @@ pub struct History {
 impl History {
     /// Whether it is one of those that show how replies follow from outcomes.
     pub fn is_probe(&self) -> bool {
-        let is_long = ["constant", "1 to 20"].iter().any(|word| self.about.contains(word));
-        self.rigor == Rigor::Same && !is_long
+        self.rigor == Rigor::Same && !self.about.contains("constant")
     }
 }
 
@@ -58,9 +57,6 @@ const LEASES: [i64; 7] = [20_000, 30_000, 45_000, 80_000, 800_000, 5_000_000, 80
 
 /// Numbers, and times, that an argument of unknown meaning may be.
 const USUAL: [i64; 9] = [1, 2, 3, 5, 60, 300, 86_400, 1_750_000_000, 1_750_000_000_000];
-
-/// Of how many keys each combination gets a time to live.
-const KEYS_MAX: usize = 4;
 
 /// Ids as shops have them.
 #[derive(Clone, Copy)]
@@ -96,12 +92,6 @@ pub fn histories(call: &Call, lua: &Lua, act: &Act) -> Vec<History> {
     let near = small.flat_map(|n| [n - 1, *n, n + 1]).filter(|n| *n >= 0);
     let numbers = near.dedup().take(40).collect();
     let mut writer = Writer { call, lua, act, numbers, all: Vec::new() };
-    if act.deed == Deed::Sell {
-        writer.missing();
-        writer.sold_out();
-        writer.amounts();
-        writer.expiring();
-    }
     writer.random();
     writer.constants();
     writer.odd();
@@ -156,7 +146,9 @@ impl Writer<'_> {
         let range = 10_000 / unit..80_000_000 / unit;
         let near = self.numbers.iter().copied().filter(|number| range.contains(number));
         let leases = LEASES.into_iter().map(|lease| lease / unit).chain(near).collect_vec();
-        let units = UNITS[rng.usize(..UNITS.len())];
+        let numbers = self.numbers.iter().copied().filter(|number| *number > 0);
+        let units = UNITS.into_iter().chain(numbers).collect_vec();
+        let units = units[rng.usize(..units.len())];
         let lease = leases[rng.usize(..leases.len())];
         let usual = [&USUAL[..], &self.numbers].concat();
         for (role, value) in values {
@@ -177,7 +169,7 @@ impl Writer<'_> {
     }
 
     fn keys(&self, values: &Values) -> Words {
-        self.act.keys().take(KEYS_MAX).map(|key| self.text(key, values)).collect()
+        self.act.keys().take(4).map(|key| self.text(key, values)).collect()
     }
 
     fn stock(&self, values: &Values, number: impl ToString) -> Words {
@@ -208,107 +200,43 @@ impl Writer<'_> {
     }
 
     fn random(&mut self) {
-        let is_of_stock = self.act.is_of_stock();
-        let (users, about) = match is_of_stock {
-            true => (6, "random calls on two vouchers"),
-            false => (3, "locks that are free, held, and held by others, with and without an end"),
+        let (users, about) = match self.act.token {
+            None => (14, "buyers, repeats and sold-out stocks, of keys that may be gone or expire"),
+            _ => (3, "locks that are free, held, and held by others, with and without an end"),
         };
         let mut rng = Rng::with_seed(44);
-        for ids in IDS {
+        for ids in [IDS, IDS].concat() {
             let mut steps = Vec::new();
             for order in 0..40 {
                 let mut values = self.values(ids, rng.u64(..2), rng.u64(..users), order);
                 self.vary(&mut values, &mut rng);
                 let own = self.act.token.as_ref().map(|token| self.text(token, &values));
-                let own = own.unwrap_or_default();
-                let before = match (rng.u32(..8), is_of_stock) {
-                    (0, _) => Some(self.gone(&values)),
-                    (1 | 2, true) => Some(self.stock(&values, STOCKS[rng.usize(..STOCKS.len())])),
-                    (3, true) if self.act.deed == Deed::Return => {
-                        Some(command([b"PEXPIRE", &self.text(&self.act.key, &values), b"600000"]))
+                let held = |own: &[u8], ends| self.held(&values, own, ends);
+                let others = match own {
+                    Some(own) => vec![
+                        held(&own, true),
+                        held(&own, false),
+                        held(&[&own[..], b"0"].concat(), true),
+                        held(&[b"0", &own[..]].concat(), false),
+                        held(b"", false),
+                        held(&own.to_ascii_uppercase(), true),
+                    ],
+                    None => {
+                        let stock = STOCKS[rng.usize(..STOCKS.len())];
+                        let keys = self.keys(&values);
+                        let key = &keys[rng.usize(..keys.len())];
+                        let end = rng.u64(600_000..900_000).to_string();
+                        let stock = self.stock(&values, stock);
+                        vec![stock.clone(), stock, command([b"PEXPIRE", key, end.as_bytes()])]
                     }
-                    (1, false) => Some(self.held(&values, &own, true)),
-                    (2, false) => Some(self.held(&values, &own, false)),
-                    (3, false) => Some(self.held(&values, &[&*own, b"0"].concat(), true)),
-                    (4, false) => Some(self.held(&values, &[b"0", &*own].concat(), false)),
-                    (5, false) => Some(self.held(&values, b"", false)),
-                    (6, false) => Some(self.held(&values, &own.to_ascii_uppercase(), true)),
-                    _ => None,
                 };
-                steps.push(Step { before: before.into_iter().collect(), values });
+                let others = [&others[..], &[self.gone(&values)]].concat();
+                // The first call finds what it looks for.
+                let choice = if order == 0 { 0 } else { rng.usize(..8) };
+                let before = others.get(choice).cloned().into_iter().collect();
+                steps.push(Step { before, values });
             }
             self.add(about, steps);
-        }
-    }
-
-    /// Calls of users, each with the number of its order, for one voucher with this stock.
-    fn steps(
-        &self,
-        ids: Ids,
-        stock: i64,
-        calls: impl IntoIterator<Item = (u64, u64)>,
-    ) -> Vec<Step> {
-        let values = |(user, order)| self.values(ids, 1, user, order);
-        let one = |call| Step { before: Vec::new(), values: values(call) };
-        let mut steps = calls.into_iter().map(one).collect_vec();
-        steps[0].before = vec![self.stock(&steps[0].values, stock)];
-        steps
-    }
-
-    fn sold_out(&mut self) {
-        // A small stock first, to show the first difference by a short history.
-        let stocks = STOCKS.into_iter().enumerate();
-        for (at, stock) in stocks.sorted_by_key(|(_, stock)| (*stock).min(11)) {
-            let tries = stock.min(11).unsigned_abs() + 2;
-            let calls = (0..tries).flat_map(|user| [(user, user), (user / 2, 100 + user)]);
-            let steps = self.steps(IDS[at % 3], stock, calls);
-            self.add("buyers, repeats and a sold-out stock", steps);
-        }
-    }
-
-    fn amounts(&mut self) {
-        const ABOUT: &str = "units 1 to 20 of stocks with one to four digits";
-        let has_units = self.call.roles().contains(&Role::Units);
-        let numbers = self.numbers.iter().copied().filter(|n| *n > 0);
-        let units = UNITS.into_iter().chain(numbers).filter(|_| has_units).collect_vec();
-        for ((stock, units), at) in STOCKS.into_iter().cartesian_product(units).zip(0..) {
-            let mut values = self.values(IDS[at as usize % 3], 1, at, at);
-            values.insert(Role::Units, units.to_string().into_bytes());
-            self.add_one(ABOUT, Rigor::Same, vec![self.stock(&values, stock)], &values);
-        }
-    }
-
-    fn missing(&mut self) {
-        for has_bought in [false, true] {
-            let one = |n: u64| {
-                let values = self.values(IDS[n as usize % 3], n, n / 2, n);
-                // Those who have bought, of a stock that has gone.
-                let buyers = self.act.buyers.as_ref().map(|(buyers, user)| {
-                    let user = self.text(&Template::place(*user), &values);
-                    command([b"SADD", &self.text(buyers, &values), &user])
-                });
-                let gone = [self.stock(&values, 3), self.gone(&values)];
-                let before = gone.into_iter().chain(buyers).filter(|_| has_bought).collect();
-                Step { before, values }
-            };
-            let steps = (0..4).map(one).collect();
-            self.add("a missing stock", steps);
-        }
-    }
-
-    /// Each key with a time to live, alone and together with the others.
-    fn expiring(&mut self) {
-        let keys = self.keys(&self.values(Ids::Small, 1, 1, 1));
-        for choice in 1..1 << keys.len() {
-            let chosen = keys.iter().enumerate().filter(|(at, _)| choice >> at & 1 == 1);
-            let expire = chosen.map(|(at, key)| {
-                command([b"PEXPIRE", key, (600_000 + at * 100_000).to_string().as_bytes()])
-            });
-            let calls = [(1, 1), (2, 2), (1, 3), (3, 4), (4, 5)];
-            let mut steps = self.steps(Ids::Small, 3, calls);
-            steps[1].before = expire.collect();
-            steps[0].before = [&steps[0].before[..], &steps[1].before].concat();
-            self.add("a time to live on each key", steps);
         }
     }
 
@@ -316,10 +244,10 @@ impl Writer<'_> {
     /// are the same.
     fn constants(&mut self) {
         const ABOUT: &str = "each constant of the script as stock and as argument";
+        let usual = self.values(Ids::Small, 1, 1, 1);
         let of_stock = self.numbers.clone().into_iter().filter(|_| self.act.token.is_none());
-        for (at, number) in (0..).zip(of_stock) {
-            let values = self.values(Ids::Small, 1, 2_000 + at, at);
-            self.add_one(ABOUT, Rigor::Same, vec![self.stock(&values, number)], &values);
+        for number in of_stock {
+            self.add_one(ABOUT, Rigor::Same, vec![self.stock(&usual, number)], &usual);
         }
         let is_amount = |role: &Role| matches!(role, Role::Units | Role::Lease);
         let roles = self.call.roles().into_iter().filter(|role| !is_amount(role)).collect_vec();
@@ -329,23 +257,20 @@ impl Writer<'_> {
             (1..40).contains(&text.len()) && *text != "*" && !is_command
         };
         let texts = self.lua.texts.iter().filter(is_word).take(30).cloned();
-        let words = self.numbers.iter().map(ToString::to_string).chain(texts).collect_vec();
-        for (role, (word, at)) in roles.iter().cartesian_product(words.iter().zip(0..)) {
-            let mut values = self.values(Ids::Small, 1, 3_000 + at, at);
-            values.insert(*role, word.clone().into_bytes());
-            // A word of the text may let a buyer in again, or without a stock.
-            let is_own =
-                integer::parse(word.as_bytes()).is_none_or(|n| self.lua.numbers.contains(&n));
-            let is_many = self.act.token.is_some() || matches!(role, Role::Other(_)) && is_own;
-            for before in self.states(&values).into_iter().take(if is_many { 3 } else { 1 }) {
-                self.add_one(ABOUT, Rigor::Same, before, &values);
+        let words = self.numbers.iter().map(ToString::to_string).chain(texts);
+        let words = words.map(String::into_bytes).collect_vec();
+        for role in &roles {
+            let same = roles.iter().filter(|own| *own != role).map(|own| usual[own].clone());
+            for word in words.iter().cloned().chain(same) {
+                // A word of the text may let a buyer in again, or without a stock.
+                let is_own = integer::parse(&word).is_none_or(|n| self.lua.numbers.contains(&n));
+                let is_many = self.act.token.is_some() || matches!(role, Role::Other(_)) && is_own;
+                let mut values = usual.clone();
+                values.insert(*role, word);
+                for before in self.states(&values).into_iter().take(if is_many { 3 } else { 1 }) {
+                    self.add_one(ABOUT, Rigor::Same, before, &values);
+                }
             }
-        }
-        for ((one, other), number) in roles.into_iter().tuple_combinations().zip(0..) {
-            let mut values = self.values(Ids::Small, 1, 5_000 + number, number);
-            values.insert(other, values[&one].clone());
-            let [first, ..] = self.states(&values);
-            self.add_one(ABOUT, Rigor::Same, first, &values);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a script's text shows, read by a parser: which of KEYS and ARGV it reads, its constants,
-//! and the parts of its conditions. Each part is marked in a copy of the text, so that a run shows
-//! whether it was true or false. What a script does is not read from it but seen when it runs.
+//! and the parts of its conditions. A copy of the text is marked so that it records whether each
+//! part was true or false, and what it calls. What a script does is not read from it but recorded.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -12,8 +12,41 @@ use regex::Regex;
 
 use crate::template::Slot;
 
-/// What a marked part sends: `ECHO <MARK><number>` and + or -.
-pub const MARK: &str = "seckill-doctor-part:";
+/// What a record begins with.
+pub const RECORD: &str = "seckill-doctor-record";
+
+/// Records a script's calls, each with its keys, unless the server refuses it, and the parts of
+/// its conditions: twice their number, and one more if it was true. The server tells no keys of a
+/// command without arguments.
+const RECORDER: &str = "
+local redis, server, seckill_doctor, seckill_doctor_record = (function(real)
+  local own, calls, parts, known = setmetatable({}, {__index = real}), {}, {}, {}
+  for _, name in ipairs({'call', 'pcall'}) do
+    own[name] = function(...)
+      local words, keys = {...}, real.pcall('COMMAND', 'GETKEYSANDFLAGS', ...)
+      for at, word in ipairs(words) do
+        if type(word) == 'number' then words[at] = string.format('%.17g', word) end
+      end
+      local has_none = keys.err and (#words == 1 or string.find(keys.err, 'no key'))
+      if has_none or not keys.err then calls[#calls + 1] = {words, has_none and {} or keys} end
+      return real[name](...)
+    end
+  end
+  local function part(number, value)
+    local seen = 2 * number + (value and 1 or 0)
+    if not known[seen] then known[seen] = true parts[#parts + 1] = seen end
+    return value
+  end
+  local function record(ends, reply) return {'RECORD', ends, reply or false, calls, parts} end
+  return own, pcall(function() return server.call end) and own or nil, part, record
+end)(redis)
+return seckill_doctor_record(pcall(function(...) ";
+
+/// A script that does the same, and replies with its record.
+pub fn recorded(text: &str) -> Vec<u8> {
+    let before = RECORDER.replace('\n', " ").replace("RECORD", RECORD);
+    format!("{before}{text}\nend))").into_bytes()
+}
 
 /// The longest text that is read. The parser recurses, at most once in two bytes.
 const LEN_MAX: usize = 16 << 10;
@@ -90,10 +123,6 @@ impl Lua {
         }
         marks.sort();
         let mut rest = 0;
-        lua.marked = format!(
-            "local function seckill_doctor(n, v) redis.call('ECHO', '{MARK}' .. n .. \
-             (v and '+' or '-')) return v end "
-        );
         for (at, _, _, mark) in marks {
             lua.marked += text.get(rest..at)?;
             lua.marked += &mark;

@@ -4,12 +4,12 @@
 //!
 //! Each file uses only those that are named before it. `reply` is what a server says, `server`
 //! starts servers, and `keyspace` is their data. `template` is a text with arguments in it, `lua`
-//! what a script's text shows, and `call` how it is called. `source` reads all scripts. An
-//! `examination` is a script on two servers; `learn` finds a state in which it does something, and
-//! says what. A `harm` is shown by a session; `sales` are those of a stock. `answers` is how
-//! replies follow from outcomes, `candidates` are lines that could take the script's place,
-//! `history` what they are compared in, and `compare` takes the first that never differs. `report`
-//! is what is said of a script, and `examine` does all of it for one.
+//! what a script's text shows, and a copy that records what it does, and `call` how it is called.
+//! `source` reads all scripts. An `examination` is a script on two servers; `learn` finds a state
+//! in which it does something, and says what. A `harm` is shown by a session; `sales` are those of
+//! a stock. `answers` is how replies follow from outcomes, `candidates` are lines that could take
+//! the script's place, `history` what they are compared in, and `compare` takes the first that
+//! never differs. `report` is what is said of a script, and `examine` does all of it for one.
 //!
 //! Exit code: 0 all replaceable, 1 one is broken, 3 one is undecided, 2 it could not run.
 

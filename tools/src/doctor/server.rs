@@ -25,7 +25,7 @@ const SCRIPT_DEADLINE: Duration = Duration::from_secs(10);
 /// How much memory a server may have, Lua's included: the keys' bound does not count that.
 pub const MEMORY_MAX_MB: u64 = 1024;
 
-/// A script may reply with anything, and MONITOR shows it.
+/// A script may reply with anything.
 const REPLY_LEN_MAX: u64 = 64 << 20;
 
 /// The ACL user that runs scripts: it may do what scripts of shops do, and nothing to the server.
@@ -75,20 +75,12 @@ impl Client {
     /// Runs a script, as a user that can do nothing to the server.
     pub fn eval<A: AsRef<[u8]>>(&mut self, words: &[A]) -> Result<Reply> {
         self.scripts.send(words)?;
-        let reply = self.scripts.read().with_context(|| {
+        self.scripts.read().with_context(|| {
             let seconds = SCRIPT_DEADLINE.as_secs();
             format!(
                 "the script did not end in {seconds} s, or took the server's {MEMORY_MAX_MB} MB"
             )
-        })?;
-        let is_full = reply.refuses() && reply.text().contains("not enough memory");
-        ensure!(!is_full, "the script and its server took more than {MEMORY_MAX_MB} MB of memory");
-        Ok(reply)
-    }
-
-    /// The next message that the server sends without a request.
-    pub fn next(&mut self) -> Result<Reply> {
-        self.own.read()
+        })
     }
 }
 

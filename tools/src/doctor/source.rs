@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use itertools::Itertools;
+use regex::Regex;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use seckill_tools::command_line::quoted;
@@ -17,6 +18,7 @@ use seckill_tools::sanitize::sanitize_bytes;
 /// No source text is longer.
 const FILE_LEN_MAX: u64 = 1 << 20;
 
+#[derive(Default)]
 pub struct Source {
     /// The name of the file without folders, escaped; with the line, if it is in other source text.
     pub name: String,
@@ -50,23 +52,18 @@ impl Source {
                 let is_marked = text.starts_with(b"\xef\xbb\xbf");
                 text.drain(..if is_marked { 3 } else { 0 });
                 let name = sanitize_bytes(path.file_name().unwrap_or_default().as_bytes());
+                let is_kotlin = is("kt");
+                let whole = Self { name, path, text, is_marked, ..Self::default() };
                 if !is_code {
-                    all.push(Self {
-                        name,
-                        path,
-                        text,
-                        is_inside: false,
-                        is_joined: false,
-                        is_marked,
-                    });
+                    all.push(whole);
                     continue;
                 }
-                let found = strings(&String::from_utf8_lossy(&text), is("kt")).into_iter();
-                all.extend(found.map(|one| {
-                    let (name, path) = (format!("{name}:{}", one.line), path.clone());
-                    let (text, is_joined) = (one.lua.into_bytes(), one.is_joined);
-                    Self { name, path, text, is_inside: true, is_joined, is_marked: false }
-                }));
+                for one in strings(&String::from_utf8_lossy(&whole.text), is_kotlin)? {
+                    let (name, text) = (format!("{}:{}", whole.name, one.line), one.lua.into());
+                    let path = whole.path.clone();
+                    let own = Self { name, path, text, is_inside: true, ..Self::default() };
+                    all.push(Self { is_joined: one.is_joined, ..own });
+                }
             } else if kind.is_symlink() || is("lua") || is_code {
                 skipped += 1;
             }
@@ -119,29 +116,23 @@ pub struct Found {
     pub is_joined: bool,
 }
 
-/// A string: its text, whether values are joined into it, and how long it is in the source.
-struct Token {
-    text: String,
-    is_joined: bool,
-    len: usize,
-}
-
 /// Strings that call Redis.
-pub fn strings(code: &str, is_kotlin: bool) -> Vec<Found> {
+pub fn strings(code: &str, is_kotlin: bool) -> Result<Vec<Found>> {
+    // Comments, and a quote between single ones, which begins no string.
+    const SKIPPED: &str = r#"//[^\n]*|/\*.*?(?:\*/|\z)|'\\?"'"#;
+    const SHORT: &str = r#""((?:\\.|[^"\\\n])*)"(?:\s*(\.trimIndent\(\)))?"#;
+    let long = if is_kotlin { ".*?" } else { r"(?:\\.|[^\\])*?" };
+    let long = format!(r#""""({long})"""(?:\s*(\.trimIndent\(\)))?"#);
+    let lexer = Regex::new(&format!("(?s){SKIPPED}|{long}|{SHORT}"))?;
     let code = code.replace("\r\n", "\n");
     let (mut found, mut open) = (Vec::new(), Found::default());
     let (mut between, mut at) = (String::new(), 0);
-    while at < code.len() {
-        let rest = &code[at..];
-        if let Some(len) = skipped(rest) {
+    for token in lexer.captures_iter(&code) {
+        let whole = token.get_match();
+        between += &code[at..whole.start()];
+        at = whole.end();
+        let Some(raw) = token.get(1).or(token.get(3)).map(|raw| raw.as_str()) else {
             between.push(' ');
-            at += len;
-            continue;
-        }
-        let Some(token) = token(rest, is_kotlin) else {
-            let next = rest.chars().next().unwrap_or_default();
-            between.push(next);
-            at += next.len_utf8();
             continue;
         };
         let joint = between.trim();
@@ -157,57 +148,34 @@ pub fn strings(code: &str, is_kotlin: bool) -> Vec<Found> {
         }
         between.clear();
         if open.line == 0 {
-            open.line = code[..at].matches('\n').count() + 1;
+            open.line = code[..whole.start()].matches('\n').count() + 1;
         }
-        open.lua += &token.text;
-        open.is_joined |= token.is_joined;
-        at += token.len;
+        let (mut text, is_unknown) = match token.get(1) {
+            Some(_) if is_kotlin => (raw.to_owned(), false),
+            Some(_) => unescaped(&text_block(raw)),
+            None => unescaped(raw),
+        };
+        if token.get(2).or(token.get(4)).is_some() {
+            text = trimmed(&text);
+        }
+        open.lua += &text;
+        // Whatever else is done to it at run time is not known.
+        let is_changed = code[at..].trim_start().starts_with('.');
+        open.is_joined |= is_unknown || is_changed || is_kotlin && raw.contains('$');
     }
-    open.is_joined |= between.trim().starts_with('+');
+    open.is_joined |= (between + &code[at..]).trim().starts_with('+');
     found.push(open);
     found.retain(|one| one.lua.contains("redis.call") || one.lua.contains("redis.pcall"));
-    found
+    Ok(found)
 }
 
-/// The length of a comment, or of a quote between single ones, which begins no string.
-fn skipped(rest: &str) -> Option<usize> {
-    if rest.starts_with("//") {
-        return Some(rest.find('\n').unwrap_or(rest.len()));
-    }
-    if rest.starts_with("/*") {
-        return Some(rest.find("*/").map_or(rest.len(), |end| end + 2));
-    }
-    ["'\"'", "'\\\"'"].into_iter().find(|letter| rest.starts_with(letter)).map(str::len)
-}
-
-fn token(rest: &str, is_kotlin: bool) -> Option<Token> {
-    let quote = ["\"\"\"", "\""].into_iter().find(|quote| rest.starts_with(quote))?;
-    let (body, is_long) = (&rest[quote.len()..], quote.len() == 3);
-    let (is_raw, mut end) = (is_kotlin && is_long, 0);
-    while !body[end..].starts_with(quote) {
-        let next = body[end..].chars().next()?;
-        if next == '\n' && !is_long {
-            return None;
-        }
-        end += next.len_utf8();
-        if next == '\\' && !is_raw {
-            end += body[end..].chars().next().map_or(0, char::len_utf8);
-        }
-    }
-    let (raw, mut len) = (&body[..end], quote.len() + end + quote.len());
-    let text = if is_long && !is_kotlin { text_block(raw) } else { raw.to_owned() };
-    let (mut text, mut is_joined) = if is_raw { (text, false) } else { unescaped(&text) };
-    if rest[len..].trim_start().starts_with(".trimIndent()") {
-        len += rest[len..].find(')')? + 1;
-        let is_blank = |line: &str| line.trim().is_empty();
-        let first = text.split_once('\n').filter(|(first, _)| is_blank(first));
-        let lines = first.map_or(text.as_str(), |(_, rest)| rest);
-        let last = lines.rsplit_once('\n').filter(|(_, last)| is_blank(last));
-        text = without_indent(last.map_or(lines, |(rest, _)| rest), None);
-    }
-    // Whatever else is done to it at run time is not known.
-    is_joined |= is_kotlin && raw.contains('$') || rest[len..].trim_start().starts_with('.');
-    Some(Token { text, is_joined, len })
+/// What trimIndent of Kotlin makes of a text.
+fn trimmed(text: &str) -> String {
+    let is_blank = |line: &str| line.trim().is_empty();
+    let first = text.split_once('\n').filter(|(first, _)| is_blank(first));
+    let lines = first.map_or(text, |(_, rest)| rest);
+    let last = lines.rsplit_once('\n').filter(|(_, last)| is_blank(last));
+    without_indent(last.map_or(lines, |(rest, _)| rest), None)
 }
 
 /// A text block of Java, before its escapes: the indentation is that of the line with the least,

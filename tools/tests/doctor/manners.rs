@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::doctor::{doctor, examine, run, script};
 use crate::harness::{Server, wait_for};
@@ -55,6 +56,21 @@ fn a_call_that_is_told_shows_as_much_as_one_that_is_found() {
     }
 }
 
+/// Of a managed voucher, orders with one id are one order.
+#[test]
+fn the_id_of_an_order_is_passed_on_or_said_to_be_a_constant() {
+    for (name, call, id) in [
+        ("no_stream", "EVALSHA {sha} 0 {voucher} {user} {orderid}", "ARGV[3]"),
+        ("keys", "EVALSHA {sha} 2 {voucher} buyers:{voucher} {user} {orderid}", "ARGV[2]"),
+    ] {
+        let [told, untold] = [&["--call", call][..], &[]].map(|options| examine(name, options));
+        let line = |said: &Value| said["replacement"]["lua"].as_str().expect("a line").to_owned();
+        assert!(line(&told).contains(id) && !line(&untold).contains(id), "{told:#} {untold:#}");
+        let says = |said: &Value| said["seen"].to_string().contains("{orderid} in --call");
+        assert!(!says(&told) && says(&untold), "{told:#} {untold:#}");
+    }
+}
+
 #[test]
 fn the_gravest_verdict_of_a_folder_is_the_exit_code() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -100,7 +116,7 @@ fn scripts_that_are_put_together_are_not_judged() {
     let output = run(doctor().args(["--json", "--from-java"]).arg(dir.path()));
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8(output.stdout).expect("text");
-    let said: Vec<serde_json::Value> =
+    let said: Vec<Value> =
         said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(said.len(), 3, "{said:#?}");
     for (said, words) in said.iter().zip(["joins", "did what a command does", "not compile"]) {
