@@ -16,9 +16,9 @@ fn root() -> &'static Path {
 }
 
 /// The settings that limit what clients can use up.
-const BOUNDS: [&str; 5] = [
+const BOUNDS: [&str; 6] = [
     "proto-max-bulk-len", "maxmemory", "maxmemory-policy", "maxmemory-clients",
-    "enable-module-command",
+    "hash-max-listpack-entries", "enable-module-command",
 ];
 
 #[test]

@@ -22,7 +22,7 @@ const ROWS: (&str, &str) = ("rows.md", "Orders per second");
 /// page and heading, the row and the column.
 type Quote = (&'static str, &'static str, usize, (&'static str, &'static str), &'static str, usize);
 
-const QUOTES: [Quote; 31] = [
+const QUOTES: [Quote; 33] = [
     ("README.md", "nearly all are, takes {} us", 2, TRY, "sold out", 4),
     ("README.md", "CPU, {} times less than `seckill.lua`", 1, TRY, "sold out", 8),
     ("README.md", "answers {} tries per second", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
@@ -64,7 +64,9 @@ const QUOTES: [Quote; 31] = [
     ),
     ("docs/sizing.md", "| decision: sold out | {} |", 1, TRY, "sold out", 4),
     ("docs/sizing.md", "sold out, in batches of 32 | {} |", 1, MANY, "sold out, 32 per command", 4),
-    ("docs/sizing.md", "| decision: sold out, managed | {} to", 1, SOLD_OUT, "1,000", 5),
+    ("docs/sizing.md", "0.8 to 1.0 | {} to 2.0 times that", 1, SOLD_OUT, "1,000", 8),
+    ("docs/sizing.md", "times that: {} instead of", 1, SOLD_OUT, "400, by default", 5),
+    ("docs/sizing.md", "instead of {} us in one run", 1, SOLD_OUT, "400", 5),
     ("docs/sizing.md", "{} tries/s by 50 connections", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
     (MTRY, "take [{} ms on an unmanaged voucher", 0, BATCH, "unmanaged", 1),
     (MTRY, "{} ms on one with HOLD", 1, BATCH, "managed, HOLD", 1),
