@@ -150,6 +150,7 @@ impl Drill {
         let mut worker = self.shop.once(&["--statements", &self.statements]);
         let status = worker.ended();
         println!("worker --once: {status}\n{}", worker.log());
+        assert!(!worker.log().contains(" panicked at "), "its own end is no accident");
         if std::mem::take(&mut self.is_to_be_seen) {
             assert!(worker.log().contains(" is to be checked"), "the loss was not seen");
         }
