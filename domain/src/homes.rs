@@ -137,11 +137,12 @@ impl<I: Copy + Eq> PaymentRow<I> {
         self.stated = self.stated.join(units.map_or(Stated::Never, Stated::Once));
     }
 
-    /// How many units it is for. None of one that paid no order and came without UNITS.
+    /// How many units it is for. None of one that came without UNITS, and paid no order that is
+    /// known.
     pub fn units(&self) -> Option<i64> {
         match self.stated.units() {
             _ if self.is_nothing => Some(0),
-            None if self.pays => Some(self.had),
+            None if self.pays && self.had > 0 => Some(self.had),
             stated => stated,
         }
     }

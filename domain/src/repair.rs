@@ -1,7 +1,7 @@
 //! A check's repair of an order by itself: the book's words are joined like entries, if that leaves
 //! no conflict. Nothing is guessed.
 
-use crate::account::Account;
+use crate::account::{Account, Conflicts};
 use crate::payments::Outcome;
 use crate::references::Others;
 use crate::resolve::{Booked, Record, Server};
@@ -10,18 +10,22 @@ use crate::unit_set::UnitSet;
 use std::collections::BTreeMap;
 
 /// Joins what the server says of an order and its payments. `is_held`: its sale holds orders until
-/// they are paid. Rows with a conflict or a ruling are left as they are; false if nothing changes.
+/// they are paid. Of an order with a conflict or a ruling only payments are joined that the row
+/// does not know; false if nothing changes.
 pub fn repair<R: Ord + Clone, I: Copy + Eq>(
     account: &mut Account<R, I>,
     server: &Server<R>,
     is_held: bool,
     others: impl Fn(&R) -> Others,
 ) -> bool {
-    if server.is_over || account.ruling.is_some() || !account.conflicts(&others).is_none() {
+    if server.is_over {
         return false;
     }
     let before = account.clone();
-    if let Some(order) = &server.order {
+    if account.ruling.is_none()
+        && account.conflicts(&others).is_none()
+        && let Some(order) = &server.order
+    {
         let mut next = account.clone();
         for report in words(&next, order, &server.records, is_held) {
             next.join(None, &report);
@@ -31,18 +35,46 @@ pub fn repair<R: Ord + Clone, I: Copy + Eq>(
         }
     }
     for (reference, record) in server.records.iter().filter(|(_, record)| record.is_its) {
-        if !matches!(record.outcome, Outcome::Late | Outcome::Duplicate | Outcome::Unmatched) {
-            continue;
-        }
-        let payment = Paid { reference: reference.clone(), units: record.units };
-        let report = Report::Payment { outcome: record.outcome, payment, units: 0 };
         let mut next = account.clone();
-        next.join(None, &report);
-        if next.conflicts(&others).is_none() {
+        next.join(None, &payment_word(server, reference, record));
+        // Two payments of one order are a question about the order.
+        let known = account.conflicts(&others).with(Conflicts::TWO_REFERENCES, true);
+        if is_to_be_joined(account, server, reference, record)
+            && next.conflicts(&others).without(known).is_none()
+        {
             *account = next;
         }
     }
     *account != before
+}
+
+/// The entries of a payment that paid the order are the book's; not so if the book has lost that.
+fn is_to_be_joined<R: Ord, I>(
+    account: &Account<R, I>,
+    server: &Server<R>,
+    reference: &R,
+    record: &Record,
+) -> bool {
+    let order = server.order.as_ref();
+    let is_booked = order.is_some_and(|order| order.reference.as_ref() == Some(reference));
+    let is_paid = account.payments.get(reference).is_some_and(|it| it.pays);
+    match record.outcome {
+        Outcome::Late | Outcome::Duplicate | Outcome::Unmatched => true,
+        Outcome::First | Outcome::Released => !is_booked && !is_paid,
+    }
+}
+
+/// What a record says. Of a payment that the book's order does not have it is not known what
+/// became of its units: they are open.
+fn payment_word<R: Ord + Clone>(server: &Server<R>, reference: &R, record: &Record) -> Report<R> {
+    let (outcome, asked) = match record.outcome {
+        Outcome::First | Outcome::Released => {
+            (Outcome::First, server.order.as_ref().map_or(0, |order| order.asked))
+        }
+        other => (other, 0),
+    };
+    let payment = Paid { reference: reference.clone(), units: record.units };
+    Report::Payment { outcome, payment, units: record.units.unwrap_or(asked) }
 }
 
 /// What the book says of an order's payment, as the entries of its confirmation and of releases
@@ -114,4 +146,61 @@ fn words<R: Ord + Clone, I: Copy + Eq>(
         words.extend(units.ranges().map(range));
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::{Answer, ServerStep, plan, question};
+    use crate::rulings::{Wanted, Word, rule};
+
+    type Known = Account<&'static str, u32>;
+
+    fn server(phase: Phase, outcome: Outcome) -> Server<&'static str> {
+        let (reference, paid, refunded) = (None, None, UnitSet::EMPTY);
+        let order = Booked { phase, units: 2, asked: 2, reference, paid, refunded };
+        let record = Record { outcome, is_its: true, units: Some(2) };
+        let records = BTreeMap::from([("p", record)]);
+        Server { order: Some(order), outside: 0, records, left: 5, is_over: false }
+    }
+
+    fn held() -> Known {
+        let mut account = Known::default();
+        account.join(Some(1), &Report::Accepted { units: 2, is_held: true });
+        account.step(Conflicts::NONE);
+        account
+    }
+
+    fn others(_: &&str) -> Others {
+        Others::default()
+    }
+
+    /// The book was restored from a copy that is older, and the database, too.
+    #[test]
+    fn a_payment_on_record_that_the_books_order_lacks_is_asked() {
+        let (mut account, server) = (held(), server(Phase::Held, Outcome::First));
+        assert!(!question(&account, &server, others).is_asked());
+        assert!(repair(&mut account, &server, true, others));
+        assert!(question(&account, &server, others).is_open);
+        // Another CONFIRM changes nothing: its units are taken instead.
+        let kept = plan(&account, &server, Answer::Keep(None), others);
+        assert_eq!((kept.ruling.kept, kept.ruling.reference), (2, Some("p")));
+        assert!(matches!(
+            kept.before[..],
+            [ServerStep::Cancel { .. }, ServerStep::Take { units: 2 }]
+        ));
+        assert!(!repair(&mut account, &server, true, others));
+    }
+
+    /// It came after a ruling, and the database returned to a backup of before.
+    #[test]
+    fn a_late_payment_of_an_order_with_a_ruling_is_joined() {
+        let mut account = held();
+        let wanted = Wanted { word: Word::Lost, kept: 0, reference: None, is_without_units: false };
+        let shown = account.clone();
+        rule(&mut account, &shown, &wanted, &[], others).expect("a ruling");
+        assert!(repair(&mut account, &server(Phase::Released, Outcome::Late), true, others));
+        assert_eq!(account.write_lines(others), [("p", 1, 2)]);
+        assert!(account.standing(account.conflicts(others)).is_some());
+    }
 }

@@ -330,8 +330,8 @@ pub fn plan<R: Ord + Clone, I: Copy + Eq>(
             let record = server.records.get(reference);
             record.is_some_and(|it| match it.outcome {
                 Outcome::Unmatched => false,
-                Outcome::Late | Outcome::Duplicate => true,
-                Outcome::First | Outcome::Released => !it.is_its,
+                // The last two are on record although the book's order has not this payment.
+                Outcome::Late | Outcome::Duplicate | Outcome::First | Outcome::Released => true,
             })
         });
         match order.phase {

@@ -206,27 +206,30 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
         }
         Ok(())
     };
-    let watching = {
-        let (store, totals, mut opened) = (store.clone(), totals.clone(), tell.subscribe());
-        tokio::task::spawn_local(async move {
-            let _ = opened.wait_for(|opened| *opened).await;
-            loop {
-                if let Ok(conflicts) = store.conflicts().await {
-                    totals.conflicts(conflicts);
-                }
-                tokio::time::sleep(COUNT_EVERY).await;
-            }
-        })
+    // No task of its own: the end of one may come when nothing runs any more that could give its
+    // connection back.
+    tokio::select! {
+        ran = async { tokio::try_join!(opening, consumers.run()) } => ran?,
+        never = count_conflicts(&store, &totals, tell.subscribe()) => never,
     };
-    let ran = tokio::try_join!(opening, consumers.run());
-    watching.abort();
-    ran?;
     if let Ok(Ok(conflicts)) = tokio::time::timeout(CLOSE_WAIT, store.conflicts()).await {
         totals.conflicts(conflicts);
     }
     // Everything is committed, so a hanging connection is not waited for.
     let _ = tokio::time::timeout(CLOSE_WAIT, store.close()).await;
     Ok(())
+}
+
+/// Counts conflicts from time to time, once the database is open.
+async fn count_conflicts(store: &Store, totals: &Totals, mut opened: watch::Receiver<bool>) -> ! {
+    // It is not closed before this ends.
+    let _ = opened.wait_for(|opened| *opened).await;
+    loop {
+        if let Ok(conflicts) = store.conflicts().await {
+            totals.conflicts(conflicts);
+        }
+        tokio::time::sleep(COUNT_EVERY).await;
+    }
 }
 
 /// Opens the database, and waits until it is up. False if asked to stop meanwhile.

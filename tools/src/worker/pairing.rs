@@ -94,14 +94,24 @@ pub fn why_unpaired(source: &Source, database: &str) -> String {
     )
 }
 
-/// The run of the server, which ends with its process; empty if the server does not tell this user.
+/// The run of the server, which ends with its process, or when it has followed another one, and
+/// has what that one had; empty if the server does not tell this user.
 async fn run_id(source: &mut Source) -> RedisResult<String> {
-    let mut info = cmd("INFO");
-    match info.arg("server").query_async::<String>(source.connection()).await {
-        Ok(info) => Ok(fields(&info).get("run_id").copied().unwrap_or_default().to_owned()),
+    match cmd("INFO").query_async::<String>(source.connection()).await {
+        Ok(info) => Ok(run_in(&info)),
         Err(error) if is_refused(&error) => Ok(String::new()),
         Err(error) => Err(error),
     }
+}
+
+fn run_in(info: &str) -> String {
+    let fields = fields(info);
+    let field = |name| fields.get(name).copied().unwrap_or_default();
+    let followed = field("master_replid2");
+    // Zeros where it has followed none; and the column has room for 64 bytes.
+    let is_none = followed.bytes().all(|it| it == b'0');
+    let followed = followed.get(..16).filter(|_| !is_none).unwrap_or_default();
+    format!("{} {followed}", field("run_id")).trim_end().to_owned()
 }
 
 /// Pairs server and tables at the start of a worker, and sees whether the server is another run
@@ -164,7 +174,9 @@ pub async fn pair(
     };
     if group.run_id != run_id {
         group.run_id = run_id;
-        group.unchecked.get_or_insert_with(|| "the server was started again".to_owned());
+        group
+            .unchecked
+            .get_or_insert_with(|| "the server was started again, or was a replica".to_owned());
         store.save_group(&orders, &name, &group).await?;
     }
     Ok(Ok((group, is_new)))
@@ -274,6 +286,17 @@ mod tests {
         ] {
             assert_eq!(fuller(number, keyspace, ours), None, "{number} {keyspace}");
         }
+    }
+
+    /// A replica that becomes the primary continues the history of the one that it has followed.
+    #[test]
+    fn a_server_that_has_followed_another_one_is_another_run() {
+        let info =
+            |replid2: String| format!("# Server\r\nrun_id:0ab\r\nmaster_replid2:{replid2}\r\n");
+        assert_eq!(run_in(&info("0".repeat(40))), "0ab");
+        assert_eq!(run_in(&info("c0".repeat(20))), "0ab c0c0c0c0c0c0c0c0");
+        assert_eq!(run_in("run_id:0ab\r\n"), "0ab");
+        assert_eq!(run_in(""), "");
     }
 
     #[test]

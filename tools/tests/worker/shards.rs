@@ -15,7 +15,7 @@ use crate::worker::SHARDS;
 const SALE: [&str; 2] = ["--voucher", "7"];
 
 impl Shop {
-    fn shards(&self, words: &[&str]) -> String {
+    pub fn shards(&self, words: &[&str]) -> String {
         let redis = &self.worker_args()[1];
         let ran = Command::new(SHARDS).args(["--redis", redis]).args(SALE).args(words).output();
         let ran = ran.expect("run seckill-shards");

@@ -1,162 +1,309 @@
-//! What is lost.
+//! What is lost: one of these, at one of these moments, with or without the database.
 
 use std::fs::{self, File};
+use std::path::PathBuf;
 
 use kit::harness::last_appended;
 use redis::Value;
 
-use super::{COMMANDS, Drill, VOUCHERS, file};
-use crate::harness::Server;
-use crate::shop::STREAMS;
+use super::{COMMANDS, Drill, UNITS};
+use crate::harness::{Server, text};
 
+/// What is lost, by what happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
-    /// The server returns to its last save, and so do its clients' answers.
-    OlderRdb,
-    /// Twice.
-    Two,
-    /// A replica that lacks the end becomes the primary.
-    Promotion,
-    /// A replica becomes the primary, then the old primary is back, each without what the other
-    /// has sold.
+pub enum What {
+    Nothing,
+    /// The server's end: it returns to its last save.
+    Save,
+    /// The end of its log.
+    Log,
+    /// What a replica lacks that becomes the primary.
+    Replica,
+    /// The same; then the old primary is back, each without what the other has sold.
+    Split,
+    /// The same; then the old primary follows the new one and takes over again: all that the
+    /// worker sees is a process that it knows.
     Failback,
-    /// The end of the log is lost.
-    CutLog,
-    /// The database returns to a backup.
-    Database,
-    /// Server and database return, each to its own backup.
-    Both,
-    /// The pairing id is deleted.
-    Pairing,
-    /// The records of payments are deleted.
-    Payments,
-    /// A stream is deleted, and with it its group.
-    Stream,
-    /// Entries are deleted before they were read.
-    Trimmed,
-    /// The group reads everything again.
-    ReadAgain,
-    /// The server returns to its last save after answers of the operator.
-    Resolved,
+    /// All that the server has. The sales are opened anew, with what is unsold.
+    Everything,
+    /// What these commands of another client delete. The sale goes on.
+    Deleted(&'static [&'static str]),
+    /// A key of each sale, by its prefix: a copy is put in its place that is older.
+    OldKey(&'static str),
+    /// All keys of a shard.
+    Shard,
 }
 
-pub const LOSSES: [Loss; 13] = [
-    Loss::OlderRdb,
-    Loss::Two,
-    Loss::Promotion,
-    Loss::Failback,
-    Loss::CutLog,
-    Loss::Database,
-    Loss::Both,
-    Loss::Pairing,
-    Loss::Payments,
-    Loss::Stream,
-    Loss::Trimmed,
-    Loss::ReadAgain,
-    Loss::Resolved,
+/// When, in the life of what is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// No worker has read it.
+    Unread,
+    /// A worker has written it all.
+    Read,
+    /// Some of it.
+    Mixed,
+    Twice,
+    /// Once, and what was answered then, after some answers.
+    Answered,
+    /// Once, and again while an answer is given.
+    Answering,
+}
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Mostly one operator; sometimes two, sometimes one who is killed.
+    Mostly,
+    /// Two at once, who don't agree.
+    Two,
+    /// One who is killed, and types it again.
+    Killed,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    pub what: What,
+    pub when: When,
+    /// The database returns to a backup, too.
+    pub database: bool,
+    pub who: Who,
+}
+
+const fn of(what: What, when: When) -> Loss {
+    Loss { what, when, database: false, who: Who::Mostly }
+}
+
+const fn deleted(when: When, by: &'static [&'static str]) -> Loss {
+    of(What::Deleted(by), when)
+}
+
+const fn by(who: Who, what: What) -> Loss {
+    Loss { who, ..of(what, When::Mixed) }
+}
+
+const fn with_database(what: What) -> Loss {
+    Loss { database: true, ..of(what, When::Mixed) }
+}
+
+/// All kinds of loss. A round's is its seed, divided by how many there are.
+pub const LOSSES: [Loss; 42] = [
+    of(What::Save, When::Unread),
+    of(What::Save, When::Read),
+    of(What::Save, When::Twice),
+    of(What::Save, When::Answered),
+    of(What::Save, When::Answering),
+    by(Who::Two, What::Save),
+    by(Who::Killed, What::Save),
+    of(What::Log, When::Unread),
+    of(What::Log, When::Read),
+    of(What::Log, When::Twice),
+    of(What::Replica, When::Unread),
+    of(What::Replica, When::Read),
+    of(What::Replica, When::Twice),
+    of(What::Replica, When::Answered),
+    of(What::Replica, When::Answering),
+    by(Who::Two, What::Replica),
+    of(What::Split, When::Mixed),
+    of(What::Failback, When::Unread),
+    of(What::Failback, When::Read),
+    of(What::Everything, When::Unread),
+    of(What::Everything, When::Read),
+    with_database(What::Nothing),
+    with_database(What::Save),
+    with_database(What::Replica),
+    of(What::OldKey("book"), When::Mixed),
+    of(What::OldKey("voucher"), When::Mixed),
+    deleted(When::Mixed, &["DEL seckill:stock:7 seckill:stock:8"]),
+    deleted(When::Mixed, &["DEL seckill:order:7 seckill:order:8"]),
+    deleted(When::Mixed, &["DEL seckill:units:7 seckill:units:8"]),
+    deleted(When::Mixed, &["DEL seckill:hold:7 seckill:hold:8"]),
+    deleted(When::Mixed, &["DEL seckill:extra:7 seckill:extra:8"]),
+    deleted(When::Mixed, &["DEL seckill:payments:7 seckill:payments:8"]),
+    deleted(When::Mixed, &["DEL seckill:book:7 seckill:book:8"]),
+    deleted(When::Mixed, &["DEL stream.orders.pairing"]),
+    deleted(When::Unread, &["DEL stream.orders"]),
+    deleted(When::Unread, &["DEL stream.orders.confirmed"]),
+    deleted(When::Unread, &["DEL stream.orders.released"]),
+    deleted(When::Unread, &["XGROUP DESTROY stream.orders seckill-worker"]),
+    deleted(When::Unread, &["XTRIM stream.orders MAXLEN 2"]),
+    deleted(
+        When::Unread,
+        &["XTRIM stream.orders.confirmed MAXLEN 2", "XTRIM stream.orders.released MAXLEN 2"],
+    ),
+    deleted(
+        When::Read,
+        &[
+            "XGROUP SETID stream.orders seckill-worker 0",
+            "XGROUP DESTROY stream.orders.released seckill-worker",
+        ],
+    ),
+    of(What::Shard, When::Mixed),
 ];
 
+/// To what a server returns.
+pub enum Copy {
+    Save,
+    /// So many bytes of its log.
+    Log(PathBuf, u64),
+    Replica(Box<Server>),
+}
+
 impl Drill {
-    pub fn lose(&mut self, loss: Loss) {
-        match loss {
-            Loss::OlderRdb => self.returns(),
-            Loss::Two => (0..2).for_each(|_| self.returns()),
-            Loss::Promotion => _ = self.promotes(),
-            Loss::Failback => {
-                let primary = self.promotes();
-                self.sell();
-                self.sells_at(primary);
-                self.sell();
+    pub fn lose(&mut self) {
+        let worker = "orders payments payment_refs refunds order_changes rulings voucher_sales \
+                      groups settings";
+        let tables = worker.split_whitespace().map(|it| format!("seckill_{it}"));
+        let shop = ["tb_voucher_order", "tb_seckill_voucher"].map(str::to_owned);
+        let mut tables: Vec<String> = tables.chain(shop).collect();
+        tables.retain(|_| self.loss.database);
+        if self.loss.database {
+            self.drain();
+        }
+        for table in &tables {
+            self.shop.sql(&format!("CREATE TABLE backup_{table} AS SELECT * FROM {table}"));
+        }
+        self.loses();
+        for table in &tables {
+            self.shop.sql(&format!("DELETE FROM {table}"));
+            self.shop.sql(&format!("INSERT INTO {table} SELECT * FROM backup_{table}"));
+            println!("-- {table} is as it was");
+        }
+    }
+
+    fn loses(&mut self) {
+        let vouchers = self.vouchers();
+        match self.loss.what {
+            What::Nothing => self.sell(),
+            What::Save | What::Log | What::Replica | What::Split | What::Failback => {
+                self.loses_its_end();
+                if self.loss.when == When::Twice {
+                    self.loses_its_end();
+                }
+                if matches!(self.loss.when, When::Answered | When::Answering) {
+                    self.copies();
+                    self.returns_after = self.random.u32(1..4);
+                }
             }
-            Loss::CutLog => {
+            What::Everything => {
+                self.sells_until_loss();
+                self.shop.server.kill9();
+                self.shop.server.start_again();
+                for voucher in vouchers {
+                    let rows = format!("FROM seckill_orders WHERE voucher_id = '{voucher}'");
+                    let units = self.shop.database.numbers(["units"], &rows);
+                    let units: i64 = units.iter().map(|[units]| units).sum();
+                    self.opens(voucher, (UNITS - units).max(0));
+                }
+            }
+            What::Deleted(commands) => {
+                self.sells_until_loss();
+                commands.iter().for_each(|command| _ = self.client(command));
+                self.sells_until_loss();
+            }
+            What::OldKey(key) => {
+                let names = vouchers.map(|it| format!("seckill:{key}:{it}"));
+                for name in &names {
+                    self.client(&format!("COPY {name} backup.{name}"));
+                }
+                self.sell();
+                for name in &names {
+                    self.client(&format!("RENAME backup.{name} {name}"));
+                }
+            }
+            What::Shard => {
+                self.sell();
+                let voucher = *self.random.choice(&vouchers).expect("one");
+                let Value::Array(keys) = self.shop.run(&format!("KEYS *{voucher}*")) else {
+                    panic!("no keys");
+                };
+                for key in keys {
+                    self.client(&format!("DEL {}", text(&key)));
+                }
+            }
+        }
+    }
+
+    fn loses_its_end(&mut self) {
+        self.copies();
+        self.sells_until_loss();
+        self.returns();
+    }
+
+    fn sells_until_loss(&mut self) {
+        match self.loss.when {
+            When::Unread => (0..COMMANDS).for_each(|_| self.command()),
+            When::Read => {
+                (0..COMMANDS).for_each(|_| self.command());
+                self.drain();
+            }
+            _ => self.sell(),
+        }
+    }
+
+    /// What comes after this is lost.
+    fn copies(&mut self) {
+        self.copy = Some(match self.loss.what {
+            What::Log => {
                 let log = last_appended(self.shop.server.dir());
                 let end = fs::metadata(&log).expect("its log").len();
-                self.sell();
+                Copy::Log(log, end)
+            }
+            What::Replica | What::Split | What::Failback => {
+                let replica = Server::with().port().replica_of(&self.shop.server).start();
+                self.shop.server.wait_for_replica(&replica);
+                assert_eq!(replica.call(&["REPLICAOF", "NO", "ONE"]), Value::Okay);
+                Copy::Replica(Box::new(replica))
+            }
+            _ => {
+                self.client("SAVE");
+                Copy::Save
+            }
+        });
+    }
+
+    pub fn returns(&mut self) {
+        self.is_to_be_seen = true;
+        match self.copy.take().expect("a copy") {
+            Copy::Save => self.shop.returns_to_the_save(),
+            Copy::Log(log, end) => {
                 self.shop.server.kill9();
                 let file = File::options().write(true).open(log).expect("its log");
                 file.set_len(end).expect("a cut");
                 self.shop.server.fix_aof();
                 self.shop.server.start_again();
             }
-            Loss::Database => self.restores(Self::sell),
-            Loss::Both => self.restores(Self::returns),
-            Loss::Pairing => {
-                self.sell();
-                self.client("DEL stream.orders.pairing");
-            }
-            Loss::Payments => {
-                self.sell();
-                for voucher in VOUCHERS {
-                    self.client(&format!("DEL seckill:payments:{voucher}"));
+            Copy::Replica(replica) => {
+                let primary = self.sells_at(*replica);
+                match self.loss.what {
+                    What::Split => {
+                        self.sell();
+                        // To a worker that was never at the replica nothing is lost.
+                        let is_seen = !self.is_to_be_seen;
+                        self.sells_at(primary);
+                        self.is_to_be_seen = is_seen;
+                        self.sell();
+                    }
+                    What::Failback => {
+                        (0..COMMANDS / 2).for_each(|_| self.command());
+                        let port = self.shop.server.port().to_string();
+                        let follow = primary.call(&["REPLICAOF", "127.0.0.1", &port]);
+                        assert_eq!(follow, Value::Okay);
+                        self.shop.server.wait_for_replica(&primary);
+                        assert_eq!(primary.call(&["REPLICAOF", "NO", "ONE"]), Value::Okay);
+                        self.sells_at(primary);
+                    }
+                    _ => {}
                 }
-            }
-            Loss::Stream => {
-                (0..COMMANDS).for_each(|_| self.command());
-                let stream = *self.random.choice(&STREAMS).expect("one");
-                self.client(&format!("DEL {stream}"));
-                (0..COMMANDS).for_each(|_| self.command());
-            }
-            Loss::Trimmed => {
-                (0..COMMANDS).for_each(|_| self.command());
-                for stream in STREAMS {
-                    self.client(&format!("XTRIM {stream} MAXLEN 2"));
-                }
-            }
-            Loss::ReadAgain => {
-                self.sell();
-                self.shop.read_again();
-            }
-            Loss::Resolved => {
-                self.returns();
-                self.client("SAVE");
-                self.returns_after = self.random.u32(1..4);
             }
         }
-    }
-
-    /// What is sold after a save is lost.
-    fn returns(&mut self) {
-        self.client("SAVE");
-        self.sell();
-        self.returns_to_the_save();
-    }
-
-    pub fn returns_to_the_save(&mut self) {
-        self.shop.returns_to_the_save();
-        println!("-- the server returns to its save");
-    }
-
-    /// A replica lacks what is sold after its promotion. Returns the primary before.
-    fn promotes(&mut self) -> Server {
-        let replica = Server::with().port().replica_of(&self.shop.server).start();
-        self.shop.server.wait_for_replica(&replica);
-        assert_eq!(replica.call(&["REPLICAOF", "NO", "ONE"]), Value::Okay);
-        self.sell();
-        println!("-- the replica is the primary");
-        self.sells_at(replica)
+        println!("-- the server has lost its end");
     }
 
     /// This is the server from now on. Returns the one before.
     fn sells_at(&mut self, server: Server) -> Server {
         let before = std::mem::replace(&mut self.shop.server, server);
-        self.statements = self.shop.statements(&file(self.shop.database.kind));
+        self.statements = self.shop.statements(&self.file());
         before
-    }
-
-    /// The database returns to its backup after this.
-    fn restores(&mut self, act: impl FnOnce(&mut Self)) {
-        // Of a database server another test makes no backup: there the worker was down.
-        let Some(path) = self.shop.database.url.strip_prefix("sqlite:").map(str::to_owned) else {
-            return act(self);
-        };
-        let backup = format!("{path}.backup");
-        self.drain();
-        fs::copy(&path, &backup).expect("a backup");
-        act(self);
-        for more in ["-wal", "-shm"] {
-            let _ = fs::remove_file(format!("{path}{more}"));
-        }
-        fs::copy(&backup, &path).expect("it is restored");
-        println!("-- the database returns to its backup");
     }
 }

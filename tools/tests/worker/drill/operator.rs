@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use domain::unit_set::UnitSet;
 
 use super::Drill;
+use super::losses::{When, Who};
 use crate::check::checked;
 use crate::harness::side_by_side;
 
@@ -25,6 +26,7 @@ impl Drill {
         let mut last = String::new();
         for _ in 0..STEPS {
             self.drain();
+            self.audits();
             let refs = self.list();
             let options = ["--statements", &self.statements, "--refs", &refs, "--refs-prefix", "p"];
             let (code, json) = checked(&self.shop, &[&["--json"], &options[..]].concat());
@@ -32,7 +34,18 @@ impl Drill {
             last.clone_from(&json);
             let found: serde_json::Value =
                 serde_json::from_str(&json).unwrap_or_else(|_| panic!("no verdict: {json}"));
-            if code == Some(0) {
+            let incomplete: Vec<&str> = found["incomplete"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .flat_map(|it| it.as_str())
+                .collect();
+            // Nothing can be done about a sale that the server has lost.
+            let is_over = incomplete.iter().all(|it| it.contains("no book to compare it with"));
+            if found["questions"].as_array().is_some_and(Vec::is_empty) && is_over {
+                if self.opens_shards(&found) {
+                    continue;
+                }
                 let of = |kind: &str, name: &str| {
                     let mut units = BTreeMap::new();
                     let results = found["results"].as_array().expect("results").iter();
@@ -45,7 +58,7 @@ impl Drill {
                 let beyond = of("refunded_beyond", "reference");
                 return Results { beyond, oversold: of("oversold", "voucher") };
             }
-            let incomplete = found["incomplete"].to_string();
+            let incomplete = incomplete.join("\n");
             if incomplete.contains("is not paired") {
                 self.shop.resolves(&["--re-pair"], 0, &[]);
                 continue;
@@ -97,11 +110,17 @@ impl Drill {
         let command_of =
             |word| command.replacen(&format!("--{}", words[0]), &format!("--{word}"), 1);
         let all = [command_of(choose()), command_of(choose())];
-        match self.random.u32(0..8) {
-            // Two operators at once, who don't agree.
-            0 => _ = side_by_side(&all, |it| (*it).clone(), |command| self.shop.pasted(command)),
-            // One who is interrupted, and types it again when it is asked again.
-            1 => self.interrupted(&all[0]),
+        let is_last = self.returns_after == 1;
+        self.returns_after = self.returns_after.saturating_sub(1);
+        match (self.loss.who, self.random.u32(0..8)) {
+            _ if is_last && self.loss.when == When::Answering => {
+                self.answers_a_dying_server(&all[0])
+            }
+            (Who::Two, 0..6) | (Who::Mostly, 0) => {
+                side_by_side(&all, |it| (*it).clone(), |command| self.shop.pasted(command));
+            }
+            // Who is killed types it again when it is asked again.
+            (Who::Killed, 0..6) | (Who::Mostly, 1) => self.interrupted(&all[0]),
             _ => _ = self.shop.pasted(&all[0]),
         }
         // What was said to be refunded elsewhere, was.
@@ -110,11 +129,8 @@ impl Drill {
                 paid.back = paid.back.max(units);
             }
         }
-        if self.returns_after > 0 {
-            self.returns_after -= 1;
-            if self.returns_after == 0 {
-                self.returns_to_the_save();
-            }
+        if is_last {
+            self.returns();
         }
     }
 
@@ -122,6 +138,26 @@ impl Drill {
     fn interrupted(&mut self, command: &str) {
         let ms = self.random.u32(1..60);
         self.shop.pasted_after(&format!("timeout -s KILL 0.{ms:03} "), command);
+    }
+
+    /// The server is killed in the middle of it.
+    fn answers_a_dying_server(&mut self, command: &str) {
+        let ms = self.random.u32(1..60);
+        let pid = self.shop.server.info("process_id").expect("its process");
+        self.shop.pasted_after(&format!("(sleep 0.{ms:03}; kill -9 {pid}) & "), command);
+    }
+
+    /// Puts lost shards on sale again. False if none is left.
+    fn opens_shards(&self, found: &serde_json::Value) -> bool {
+        let results = found["results"].as_array().expect("results").iter();
+        let lost: Vec<_> = results.filter(|it| it["kind"] == "not_on_sale").collect();
+        for result in &lost {
+            let voucher = result["voucher"].as_str().expect("a voucher");
+            let (_, shard) = voucher.split_once('#').expect("a shard");
+            let units = result["units"].to_string();
+            self.shop.shards(&["reopen", "--shard", shard, "--units", &units]);
+        }
+        !lost.is_empty()
     }
 
     /// Units of payments that were refunded without a line, as the tables know it.
