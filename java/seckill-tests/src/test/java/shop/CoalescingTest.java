@@ -201,6 +201,19 @@ class CoalescingTest {
         first.countDown();
     }
 
+    /** Each is refused while it is sent, and none within the call that has sent the one before. */
+    @Test
+    void however_many_are_refused_at_once_each_ends_and_the_voucher_sells_on() throws Exception {
+        client = SeckillClient.create(lettuce, OPTIONS.batchMax(1).retryFor(Duration.ZERO));
+        List<CompletableFuture<Purchase>> tries = buyAll(20_000);
+        client.disconnect();
+        Shop.ended(tries);
+        Until.fails(tries.get(tries.size() - 1), Code.NOTNOW);
+        client.connect();
+        first.countDown();
+        assertThat(buy("late").get(60, TimeUnit.SECONDS).isAccepted()).isTrue();
+    }
+
     @Test
     void an_observer_that_throws_and_a_wrong_reply_leave_nobody_waiting() {
         ObservationRegistry broken = ObservationRegistry.create();
