@@ -104,21 +104,19 @@ public class SeckillClient implements AutoCloseable {
         if (registry.isNoop()) {
             return command.start(sender);
         }
-        Observation observation = Observation.createNotStarted("seckill.command", registry)
-                .lowCardinalityKeyValue("command", command.name());
-        try {
-            observation.start();
-        } catch (RuntimeException broken) {
-            return command.start(sender); // An observer that throws keeps nobody waiting.
-        }
-        CompletableFuture<T> result = observation.scoped(() -> command.start(sender));
+        Observed observed = Observed.start(
+                registry,
+                () -> Observation.createNotStarted("seckill.command", registry)
+                        .lowCardinalityKeyValue("command", command.name()),
+                broken -> {});
+        CompletableFuture<T> result = observed.scoped(() -> command.start(sender));
         result.whenComplete((reply, failure) -> {
             // Prometheus takes a meter only if it has the same tags each time.
-            observation.lowCardinalityKeyValue("outcome", outcome(reply, failure));
+            observed.tell(it -> it.lowCardinalityKeyValue("outcome", outcome(reply, failure)));
             if (failure != null) {
-                observation.error(failure);
+                observed.tell(it -> it.error(failure));
             }
-            observation.stop();
+            observed.tell(Observation::stop);
         });
         return result;
     }
