@@ -191,5 +191,8 @@ class TimeoutsTest {
                 return notSent.word().equals("NOCONNECTION");
             }
         });
+        CompletableFuture<Purchase> buffered = client.start(tryBuy("8", "carol", "o3"));
+        client.close();
+        Until.fails(buffered, Code.NOTNOW);
     }
 }
