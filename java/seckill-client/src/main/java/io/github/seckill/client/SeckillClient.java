@@ -150,6 +150,7 @@ public class SeckillClient implements AutoCloseable {
      * @throws SeckillException if one can't be asked in time
      */
     public Map<String, Boolean> modules(Duration patience) {
+        Args.time(patience, "patience", 1);
         Map<String, Boolean> found = new LinkedHashMap<>();
         connections.keysOfServers(patience).forEach((server, voucher) ->
                 found.put(server, hasModule(voucher, patience)));
@@ -290,7 +291,9 @@ public class SeckillClient implements AutoCloseable {
     public <T, E extends Exception> Optional<T> underLock(
             String key, Duration wait, LockedWork<T, E> work) throws E, InterruptedException {
         SeckillLock lock = lock(key);
-        if (!lock.tryLock(wait.toNanos(), TimeUnit.NANOSECONDS)) {
+        // The longest of all times is as good as for ever.
+        long nanos = TimeUnit.NANOSECONDS.convert(Args.present(wait, "wait"));
+        if (!lock.tryLock(nanos, TimeUnit.NANOSECONDS)) {
             return Optional.empty();
         }
         @Nullable T result;
