@@ -87,7 +87,8 @@ record EntryHandler(
     private void finish(
             GroupConsumer consumer, ByteRecord record, StreamEntry entry,
             @Nullable OrderEvent event, Throwable cause, Observed observed) {
-        Failures failed = failures.failed(entry.stream(), entry.id(), System.nanoTime());
+        Failures failed = failures.failed(
+                entry.stream(), entry.id(), System.nanoTime(), event != null);
         OrderFailure failure = new OrderFailure(
                 event, entry, EntryDecoder.readable(record.getValue()), cause,
                 failed.count(), failed.time());
