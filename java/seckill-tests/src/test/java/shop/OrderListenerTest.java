@@ -237,6 +237,7 @@ class OrderListenerTest {
             return false;
         };
         shop.client.create("7", 100, SaleRules.none());
+        shop.claimAfter = Duration.ofHours(2);
         shop.buyAll(1, 100);
         shop.start(RETRY, recorder);
         await().until(() -> recorder.keys.size() == 5);
@@ -265,6 +266,7 @@ class OrderListenerTest {
                     StreamOffset.create(ORDERS, ReadOffset.lastConsumed()));
         }
         assertThat(streams.consumers(ORDERS, GROUP)).isNotEmpty();
+        shop.claimAfter = Duration.ofHours(2);
         shop.start(RETRY, recorder);
         await().until(() -> recorder.handledIds().contains("placed a1"));
         await().until(() -> streams.consumers(ORDERS, GROUP).stream()

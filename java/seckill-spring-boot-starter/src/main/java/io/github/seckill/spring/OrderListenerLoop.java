@@ -335,10 +335,14 @@ final class OrderListenerLoop implements Runnable {
     }
 
     private void retry(GroupConsumer consumer, String stream, PendingMessage pending) {
-        Duration due = name.equals(pending.getConsumerName())
-                ? options.backoff(pending.getTotalDeliveryCount())
-                : options.claimAfter();
-        if (pending.getElapsedTimeSinceLastDelivery().compareTo(due) < 0) {
+        Duration idle = pending.getElapsedTimeSinceLastDelivery();
+        Duration due = options.claimAfter();
+        if (name.equals(pending.getConsumerName())) {
+            due = options.backoff(pending.getTotalDeliveryCount());
+        } else if (GroupConsumer.RETURNED.equals(pending.getConsumerName())) {
+            due = idle; // At once, whoever has returned it, unless it was claimed since.
+        }
+        if (idle.compareTo(due) < 0) {
             return;
         }
         ByteRecord record = consumer.claim(stream, pending.getId(), due);
