@@ -21,8 +21,8 @@ final class Connections implements AutoCloseable {
     private final Map<String, Deque<LockConnection>> idle = new HashMap<>();
     /** Every lock connection that is open, idle or not. */
     private final Set<LockConnection> locks = ConcurrentHashMap.newKeySet();
-    /** So many lock connections are opened at a time, for those who still wait for them. */
-    private final Semaphore opening = new Semaphore(OPENING_MAX);
+    /** So many lock connections to one server are opened at a time, for those who wait for them. */
+    private final ConcurrentMap<String, Semaphore> openings = new ConcurrentHashMap<>();
     private volatile @Nullable Servers servers;
     private volatile @Nullable StatefulConnection<String, String> shared;
     private @Nullable CompletableFuture<StatefulConnection<String, String>> connecting;
@@ -177,10 +177,12 @@ final class Connections implements AutoCloseable {
 
     private LockConnection open(Servers asked, String server, Duration timeout)
             throws InterruptedException {
+        Semaphore opening =
+                openings.computeIfAbsent(server, absent -> new Semaphore(OPENING_MAX));
         if (!opening.tryAcquire(timeout.toNanos(), TimeUnit.NANOSECONDS)) {
             throw SeckillException.notConnected(new TimeoutException());
         }
-        CompletableFuture<Servers.Single> attempt = asked.connectTo(server);
+        var attempt = asked.connectTo(server);
         try {
             LockConnection made = new LockConnection(this, server, within(attempt, timeout));
             locks.add(made);

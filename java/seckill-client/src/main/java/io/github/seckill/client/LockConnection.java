@@ -2,6 +2,7 @@ package io.github.seckill.client;
 
 import io.lettuce.core.RedisChannelHandler;
 import io.lettuce.core.RedisConnectionStateListener;
+import io.lettuce.core.api.StatefulRedisConnection;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -15,17 +16,19 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
 
     private final Connections connections;
     private final String server;
-    private final Servers.Single single;
+    private final StatefulRedisConnection<String, String> lettuce;
     private final AtomicBoolean open = new AtomicBoolean(true);
     private final AtomicReference<@Nullable Runnable> listener = new AtomicReference<>();
     private volatile @Nullable CompletableFuture<@Nullable Object> underWay;
 
-    LockConnection(Connections connections, String server, Servers.Single single) {
+    LockConnection(
+            Connections connections, String server,
+            StatefulRedisConnection<String, String> lettuce) {
         this.connections = connections;
         this.server = server;
-        this.single = single;
-        single.connection().addListener(this);
-        if (!single.connection().isOpen()) {
+        this.lettuce = lettuce;
+        lettuce.addListener(this);
+        if (!lettuce.isOpen()) {
             gone();
         }
     }
@@ -40,7 +43,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
             throw lost();
         }
         Wire.Sending reply = new Wire.Sending(call);
-        reply.dispatch(single.connection(), timeout);
+        reply.dispatch(lettuce, timeout);
         underWay = reply;
         if (!isOpen()) {
             // Lost meanwhile, perhaps before it was known what is under way.
@@ -77,7 +80,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
     /** Whoever ends it: its owner forgets it, and nobody waits any longer. */
     private void end() {
         connections.forget(this);
-        single.owner().closeAsync();
+        lettuce.closeAsync();
         CompletableFuture<@Nullable Object> unanswered = underWay;
         if (unanswered != null) {
             unanswered.completeExceptionally(lost());
@@ -112,7 +115,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
      */
     void abandon(Call<?> last) {
         if (open.getAndSet(false)) {
-            new Wire.Sending(last).dispatch(single.connection(), LAST_WORDS);
+            new Wire.Sending(last).dispatch(lettuce, LAST_WORDS);
             end();
         }
     }
