@@ -11,7 +11,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** A connection for one lock at a time, which ends when it is lost, before Lettuce reopens it. */
-final class LockConnection implements AutoCloseable, RedisConnectionStateListener {
+final class LockConnection
+        implements AutoCloseable, RedisConnectionStateListener, Wire.Line {
     private static final Duration LAST_WORDS = Duration.ofSeconds(1);
 
     private final Connections connections;
@@ -43,7 +44,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
             throw lost();
         }
         Wire.Sending reply = new Wire.Sending(call);
-        reply.dispatch(lettuce, timeout);
+        reply.dispatch(lettuce, this, timeout);
         underWay = reply;
         if (!isOpen()) {
             // Lost meanwhile, perhaps before it was known what is under way.
@@ -58,6 +59,15 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
             }
             throw said;
         }
+    }
+
+    @Override
+    public void answered() {}
+
+    /** Nor may the others to its server. */
+    @Override
+    public void unanswered(long sinceNanos, Duration patience) {
+        connections.closeIdle(server);
     }
 
     private static SeckillException lost() {
@@ -115,7 +125,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
      */
     void abandon(Call<?> last) {
         if (open.getAndSet(false)) {
-            new Wire.Sending(last).dispatch(lettuce, LAST_WORDS);
+            new Wire.Sending(last).dispatch(lettuce, this, LAST_WORDS);
             end();
         }
     }
