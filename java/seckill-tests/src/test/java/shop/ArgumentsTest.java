@@ -10,6 +10,7 @@ import io.github.seckill.test.SeckillServer;
 import java.lang.module.ModuleFinder;
 import java.nio.file.*;
 import java.time.*;
+import java.time.temporal.ChronoUnit;
 import java.util.*;
 import java.util.stream.IntStream;
 import java.util.concurrent.Callable;
@@ -55,11 +56,25 @@ class ArgumentsTest {
         Map<String, Long> cart = Map.of("7", 1L);
         Map<String, Long> many = new HashMap<>();
         IntStream.range(0, 33).forEach(i -> many.put("v" + i, 1L));
+        Duration forever = ChronoUnit.FOREVER.getDuration();
+        SeckillOptions options = SeckillOptions.defaults();
+        refused.put("retryFor", List.of(
+                () -> options.retryFor(null), () -> options.retryFor(forever),
+                () -> options.retryFor(Duration.ofDays(120_000)),
+                () -> options.retryFor(Duration.ofNanos(-1))));
+        refused.put("commandTimeout", List.of(
+                () -> options.commandTimeout(null), () -> options.commandTimeout(tooShort),
+                () -> options.commandTimeout(Duration.ofDays(120_000))));
+        refused.put("end", List.of(() -> SaleRules.none().end(Instant.MAX)));
+        refused.put("time", List.of(() -> extend(ORDER, forever)));
+        refused.put("release", List.of(() -> cancel(ORDER, (Cancellation.Release) null)));
         refused.put("articles", List.of(
                 () -> tryAll("alice", "a1", Map.of()), () -> tryAll("alice", "a1", many)));
         refused.put("limit", List.of(() -> tryBuy("7", "alice", "a1").limit(0)));
         refused.put("units", List.of(
-                () -> tryAll("alice", "a1", Map.of("7", 0L)), () -> confirm(ORDER, "pay-1", 0),
+                () -> tryAll("alice", "a1", Map.of("7", 0L)),
+                () -> tryAll("alice", "a1", Collections.singletonMap("7", null)),
+                () -> confirm(ORDER, "pay-1", 0),
                 () -> cancelAllBut(ORDER, 0)));
         refused.put("user ", List.of(() -> tryAll("", "a1", cart)));
         refused.put("orderId ", List.of(() -> tryAll("alice", "*", cart)));

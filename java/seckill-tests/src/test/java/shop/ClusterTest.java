@@ -115,6 +115,35 @@ class ClusterTest {
         }
     }
 
+    /** Each server has places of its own for those who open a connection to it. */
+    @Test
+    void locks_of_a_frozen_primary_keep_those_of_another_one_from_nothing() throws Exception {
+        cluster.open();
+        try (SeckillClient client = client()) {
+            client.create(keyOn(2, "v"), 1, SaleRules.none());
+            cluster.server(0).freeze();
+            cluster.server(3).freeze(); // No failover helps.
+            List<Thread> threads = new ArrayList<>();
+            for (int i = 0; i < 60; i++) {
+                String key = keyOn(0, "lock:" + i + ":");
+                Shop.on(() -> client.lock(key).tryLock(1, TimeUnit.HOURS), threads);
+            }
+            await().until(() -> threads.stream()
+                    .allMatch(one -> one.getState() == Thread.State.TIMED_WAITING));
+            SeckillLock free = client.lock(keyOn(2, "lock:free"));
+            assertThat(free.tryLock()).isTrue();
+            free.unlock();
+            threads.forEach(Thread::interrupt);
+            cluster.server(0).thaw();
+            cluster.server(3).thaw();
+        }
+    }
+
+    private String keyOn(int primary, String prefix) {
+        return IntStream.range(0, 1_000).mapToObj(i -> prefix + i)
+                .filter(key -> cluster.primaryOf(key) == primary).findFirst().orElseThrow();
+    }
+
     /** By the starter: the streams of all tags are read, and the health looks at every primary. */
     @Test
     void a_node_without_the_module_is_named_and_all_tags_are_read() throws Exception {

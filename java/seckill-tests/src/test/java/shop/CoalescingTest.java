@@ -6,13 +6,15 @@ import static org.assertj.core.api.Assertions.*;
 import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillException.Code;
 import io.lettuce.core.RedisClient;
-import io.micrometer.observation.*;
+import io.micrometer.observation.ObservationRegistry;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.*;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import reactor.core.publisher.Mono;
 
 /** Which tries travel together, and what becomes of each. */
@@ -201,20 +203,24 @@ class CoalescingTest {
         first.countDown();
     }
 
+    /** Each is refused while it is sent, and none within the call that has sent the one before. */
     @Test
-    void an_observer_that_throws_and_a_wrong_reply_leave_nobody_waiting() {
-        ObservationRegistry broken = ObservationRegistry.create();
-        broken.observationConfig().observationHandler(new ObservationHandler<>() {
-            @Override
-            public void onStop(Observation.Context context) {
-                throw new IllegalStateException("an observer that throws");
-            }
+    void however_many_are_refused_at_once_each_ends_and_the_voucher_sells_on() throws Exception {
+        client = SeckillClient.create(lettuce, OPTIONS.batchMax(1).retryFor(Duration.ZERO));
+        List<CompletableFuture<Purchase>> tries = buyAll(20_000);
+        client.disconnect();
+        Shop.ended(tries);
+        Until.fails(tries.get(tries.size() - 1), Code.NOTNOW);
+        client.connect();
+        first.countDown();
+        assertThat(buy("late").get(60, TimeUnit.SECONDS).isAccepted()).isTrue();
+    }
 
-            @Override
-            public boolean supportsContext(Observation.Context context) {
-                return true;
-            }
-        });
+    @ParameterizedTest
+    @ValueSource(strings = {"onStart", "onScopeOpened", "onScopeClosed", "onError", "onStop"})
+    void an_observer_that_throws_and_a_wrong_reply_leave_nobody_waiting(String where) {
+        ObservationRegistry broken = ObservationRegistry.create();
+        broken.observationConfig().observationHandler(Until.observerThatThrows(() -> where));
         client = SeckillClient.create(lettuce, OPTIONS.observations(broken));
         proxy.rule = command -> {
             first.await();
@@ -225,5 +231,7 @@ class CoalescingTest {
         assertThat(tries.get(0).join().outcome()).isEqualTo(Outcome.ACCEPTED);
         Until.fails(tries.get(1), Code.REPLY);
         Until.fails(tries.get(2), Code.REPLY);
+        assertThat(proxy.count("SECKILL.TRY")).isEqualTo(1);
+        assertThat(broken.getCurrentObservationScope()).isNull();
     }
 }

@@ -29,6 +29,7 @@ final class ListenerShop extends Shop {
     final SeckillClient client = client(SeckillOptions.defaults());
     final StringRedisTemplate redis;
     Duration claimAfter = Duration.ofMillis(300);
+    Duration shutdownWithin = Duration.ofSeconds(10);
     private final List<AnnotationConfigApplicationContext> contexts = new ArrayList<>();
 
     ListenerShop() {
@@ -59,7 +60,8 @@ final class ListenerShop extends Shop {
                 "seckill.listener.claim-after=" + claimAfter.toMillis() + "ms",
                 "seckill.listener.retry-first=" + RETRY_FIRST.toMillis() + "ms",
                 "seckill.listener.retry-most=" + RETRY_MOST.toMillis() + "ms",
-                "seckill.listener.shutdown-within=10s").applyTo(context);
+                "seckill.listener.shutdown-within=" + shutdownWithin.toSeconds() + "s")
+                .applyTo(context);
         context.registerBean(LettuceConnectionFactory.class, this::newFactory);
         context.registerBean(
                 "policy", OrderFailurePolicy.class, () -> policy, bean -> bean.setPrimary(true));

@@ -66,24 +66,11 @@ class ListenersTest {
 
     /** The methods of an observer and of a policy are the application's, too. */
     static class Throwing extends Application {
+        static volatile String where = "";
+
         @Bean
         ObservationHandler<Observation.Context> observer() {
-            return new ObservationHandler<>() {
-                @Override
-                public void onStart(Observation.Context context) {
-                    throw new IllegalStateException("an observer that throws");
-                }
-
-                @Override
-                public void onStop(Observation.Context context) {
-                    throw new NoClassDefFoundError("an observer that is not all there");
-                }
-
-                @Override
-                public boolean supportsContext(Observation.Context context) {
-                    return context.getName().startsWith("seckill.");
-                }
-            };
+            return Until.observerThatThrows(() -> where);
         }
 
         @Bean
@@ -94,8 +81,10 @@ class ListenersTest {
         }
     }
 
-    @Test
-    void anObserverOrAPolicyThatThrowsHoldsNothingUp() throws Exception {
+    @ParameterizedTest
+    @ValueSource(strings = {"onStart", "onScopeOpened", "onScopeClosed", "onError", "onStop"})
+    void anObserverOrAPolicyThatThrowsHoldsNothingUp(String at) throws Exception {
+        Throwing.where = at;
         AtomicInteger calls = new AtomicInteger();
         Application.work = event -> {
             if (calls.incrementAndGet() == 5) {

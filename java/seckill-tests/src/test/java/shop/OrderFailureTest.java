@@ -165,11 +165,18 @@ class OrderFailureTest {
     @Test
     void aMalformedEntryStaysPendingAndIsNoOrder() {
         shop.client.create("7", 5, SaleRules.none());
-        shop.redis.opsForStream().add(ORDERS, Map.of("userId", "alice"));
-        shop.start(RETRY, recorder);
+        for (int i = 0; i < 9; i++) {
+            shop.redis.opsForStream().add(ORDERS, Map.of("userId", "alice"));
+        }
+        OrderListenerContainer container = shop.start(RETRY, recorder);
+        await().until(() -> container.reading(GROUP) == 1);
+        await("all are looked at again").until(() -> shop.pending(ORDERS).stream()
+                .filter(entry -> entry.getTotalDeliveryCount() > 2).count() == 9);
+        // However many there are, they say nothing of the database.
+        assertThat(container.intakeStopped(GROUP)).isZero();
         shop.buy("7", "bob", "b1");
         await().until(() -> recorder.handledIds().equals(List.of("placed b1")));
-        await().until(() -> shop.pending(ORDERS).size() == 1);
+        await().until(() -> shop.pending(ORDERS).size() == 9);
     }
 
     @ParameterizedTest

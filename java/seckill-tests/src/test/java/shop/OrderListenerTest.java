@@ -124,6 +124,26 @@ class OrderListenerTest {
         }
     }
 
+    /** While it does, the container answers others, and waits only for them. */
+    @Test
+    void aMethodStopsItsOwnGroup() {
+        shop.shutdownWithin = Duration.ofHours(1);
+        shop.client.create("7", 5, SaleRules.none());
+        OrderListenerContainer container = shop.start(RETRY, recorder);
+        recorder.refuses = event -> {
+            container.stop(GROUP);
+            return !CompletableFuture.supplyAsync(container::groups).join().contains(GROUP);
+        };
+        shop.buyAll(1, 1);
+        await().until(() -> recorder.handledIds().equals(List.of("placed o1")));
+        await().until(() -> shop.redis.opsForStream().consumers(ORDERS, GROUP).isEmpty());
+        assertThat(container.reading(GROUP)).isZero();
+        recorder.refuses = event -> false;
+        container.start(GROUP);
+        shop.buyAll(2, 2);
+        await().until(() -> recorder.handled.size() == 2);
+    }
+
     @Test
     @SuppressWarnings("unchecked") // of read
     void whatADeadConsumerHasLeftIsTakenOver() {
@@ -217,6 +237,7 @@ class OrderListenerTest {
         assertThat(recorder.handled).isEmpty();
         assertThat(recorder.refused).hasSize(1);
 
+        shop.claimAfter = Duration.ofHours(2);
         Recorder next = new Recorder();
         shop.start(RETRY, next);
         await().until(() -> next.handled.size() == 5);
@@ -226,9 +247,11 @@ class OrderListenerTest {
     }
 
     /** One method that does not return keeps nothing else of its read from an idle instance. */
-    @Test
-    void whatAStuckConsumerHasNotBegunIsHandledByOthers() {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatAStuckConsumerHasNotBegunIsHandledByOthers(boolean shutDown) throws Exception {
         shop.claimAfter = Duration.ofHours(1);
+        shop.shutdownWithin = Duration.ofMinutes(2);
         CompletableFuture<Void> stuck = new CompletableFuture<>();
         recorder.refuses = event -> {
             if (event.order().orderId().equals("o5")) {
@@ -238,14 +261,18 @@ class OrderListenerTest {
         };
         shop.client.create("7", 100, SaleRules.none());
         shop.buyAll(1, 100);
-        shop.start(RETRY, recorder);
+        OrderListenerContainer container = shop.start(RETRY, recorder);
         await().until(() -> recorder.keys.size() == 5);
+        Thread stopper = new Thread(shutDown ? container::stop : () -> {});
+        stopper.start();
         Recorder idle = new Recorder();
+        shop.claimAfter = Duration.ofHours(2);
         shop.start(RETRY, idle);
         await().until(() -> idle.handled.size() == 95);
         // What was handled before is acknowledged, so that only the stuck one would come again.
         await().until(() -> shop.pending(ORDERS).size() == 1);
         stuck.complete(null);
+        stopper.join();
         await().until(() -> shop.pending(ORDERS).isEmpty());
         assertThat(recorder.handled).hasSize(5);
         assertThat(new TreeSet<>(idle.keys)).hasSize(95).doesNotContainAnyElementsOf(recorder.keys);

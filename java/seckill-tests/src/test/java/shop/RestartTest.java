@@ -12,8 +12,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.Lock;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.integration.support.locks.LockRegistry;
 
@@ -84,11 +87,13 @@ class RestartTest {
         return Application.run(
                 Application.class, null, "spring.data.redis.sentinel.master=shop",
                 "spring.data.redis.sentinel.nodes=127.0.0.1:" + sentinel.port(),
-                "seckill.retry-for=60s");
+                "seckill.retry-for=60s", "seckill.command-timeout=5s");
     }
 
-    @Test
-    void theSaleGoesOn(@TempDir Path folder) throws Exception {
+    /** A primary that is frozen closes no connection, and answers nothing. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theSaleGoesOn(boolean frozen, @TempDir Path folder) throws Exception {
         try (SeckillServer primary = SeckillServer.start();
                 SeckillServer replica = SeckillServer.start(
                         "--replicaof", primary.host(), String.valueOf(primary.port()),
@@ -107,7 +112,15 @@ class RestartTest {
                 Crowd buyers = new Crowd(template);
                 await().until(() -> plain.exists("seckill:stock:7") == 1);
 
-                primary.kill();
+                List<SeckillLock> locks =
+                        Stream.of("a", "b", "c").map(key -> template.lock("lock:" + key)).toList();
+                locks.forEach(SeckillLock::lock);
+                locks.forEach(SeckillLock::unlock);
+                if (frozen) {
+                    primary.freeze();
+                } else {
+                    primary.kill();
+                }
                 // Whoever promotes a replica has its connections closed, also this one.
                 await().ignoreExceptionsInstanceOf(RedisException.class)
                         .until(() -> plain.info("replication").contains("role:master"));
@@ -116,6 +129,9 @@ class RestartTest {
                 assertThat(later).hasSizeGreaterThanOrEqualTo(20)
                         .allSatisfy(order -> assertThat(office.order("7", order)).isPresent());
                 assertThat(office.audit("7").isSound()).isTrue();
+                // None of those that were kept is tried.
+                assertThat(template.lock("lock:d").tryLock()).isTrue();
+                template.lock("lock:d").unlock();
             }
         }
     }

@@ -6,6 +6,7 @@ import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillClient.LockedWork;
 import io.github.seckill.test.*;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.locks.Lock;
@@ -41,7 +42,8 @@ class StarterTest {
 
     @Test
     void workUnderALockExcludesOthers() throws Exception {
-        Optional<Long> token = template.underLock("lock:report", Duration.ofSeconds(1), lock -> {
+        Duration forever = ChronoUnit.FOREVER.getDuration();
+        Optional<Long> token = template.underLock("lock:report", forever, lock -> {
             assertThat(elsewhere("lock:report")).isEmpty();
             return lock.fencingToken();
         });

@@ -175,6 +175,30 @@ class TimeoutsTest {
         }
     }
 
+    /** Another connection is tried beside the silent one, once in the time of a command at most. */
+    @Test
+    void however_many_time_out_a_frozen_server_is_not_stormed_with_connections() throws Exception {
+        SeckillClient client = shop.client(SHORT.coalescing(false).retryFor(Duration.ZERO));
+        openSale(client);
+        long open = shop.connections();
+        long before = connectionsReceived();
+        long began = System.nanoTime();
+        shop.server.freeze();
+        for (int round = 0; round < 10; round++) {
+            Shop.ended(startTries(client, "7", round, 100));
+        }
+        shop.server.thaw();
+        long turns = 1 + Duration.ofNanos(System.nanoTime() - began).toMillis() / 100;
+        awaitAnswer(client, "7");
+        await("all but one are closed").until(() -> shop.connections() == open);
+        assertThat(connectionsReceived() - before).isBetween(1L, turns);
+    }
+
+    private long connectionsReceived() {
+        return Long.parseLong(
+                plain.info("stats").replaceAll("(?s).*total_connections_received:(\\d+).*", "$1"));
+    }
+
     /** What waits for a connection and is given up was not sent, and is not sent later either. */
     @Test
     void while_the_connection_is_lost_nothing_is_unknown() throws Exception {
@@ -191,5 +215,8 @@ class TimeoutsTest {
                 return notSent.word().equals("NOCONNECTION");
             }
         });
+        CompletableFuture<Purchase> buffered = client.start(tryBuy("8", "carol", "o3"));
+        client.close();
+        Until.fails(buffered, Code.NOTNOW);
     }
 }

@@ -3,8 +3,10 @@ package shop;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.github.seckill.client.SeckillException.Code;
+import io.micrometer.observation.*;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.awaitility.Awaitility;
 import org.awaitility.core.ConditionFactory;
@@ -29,5 +31,23 @@ public final class Until {
 
     static void fails(ThrowingCallable call, Code code) {
         assertThatThrownBy(call).hasFieldOrPropertyWithValue("code", code);
+    }
+
+    /** Throws when it is called at this place, whatever else it is told. */
+    @SuppressWarnings("unchecked") // a generic interface
+    static ObservationHandler<Observation.Context> observerThatThrows(Supplier<String> where) {
+        return (ObservationHandler<Observation.Context>) java.lang.reflect.Proxy.newProxyInstance(
+                Until.class.getClassLoader(), new Class<?>[] {ObservationHandler.class},
+                (self, method, arguments) -> {
+                    if (method.getName().equals("supportsContext")) {
+                        return ((Observation.Context) arguments[0]).getName().startsWith("seckill.");
+                    }
+                    if (method.getName().equals(where.get())) {
+                        throw where.get().equals("onStop")
+                                ? new NoClassDefFoundError("an observer that is not all there")
+                                : new IllegalStateException("an observer that throws");
+                    }
+                    return method.getReturnType() == boolean.class ? self == arguments[0] : null;
+                });
     }
 }

@@ -7,6 +7,8 @@ import org.jspecify.annotations.Nullable;
 final class Args {
     /** The greatest id of a sale. */
     private static final long SALE_MAX = (1L << 53) - 1;
+    /** A hundred years: two of such times are still counted in nanoseconds. */
+    private static final Duration TIME_MAX = Duration.ofDays(36_500);
 
     private Args() {}
 
@@ -59,10 +61,17 @@ final class Args {
 
     /** A time in milliseconds, at least one. */
     static long millis(@Nullable Duration time, String name) {
-        try {
-            return range(present(time, name).toMillis(), name + " in ms", 1, Long.MAX_VALUE);
-        } catch (ArithmeticException tooLong) {
-            throw new IllegalArgumentException(name + " is too long: " + time, tooLong);
+        return time(time, name, 1).toMillis();
+    }
+
+    /** A time that is neither less than so many milliseconds nor longer than anybody waits. */
+    static Duration time(@Nullable Duration time, String name, long leastMs) {
+        boolean tooShort = present(time, name).compareTo(Duration.ofMillis(leastMs)) < 0;
+        if (tooShort || time.compareTo(TIME_MAX) > 0) {
+            throw new IllegalArgumentException(
+                    name + " must be from " + leastMs + " ms to " + TIME_MAX.toDays() + " days: "
+                            + time);
         }
+        return time;
     }
 }

@@ -3,6 +3,7 @@ package io.github.seckill.client;
 import io.github.seckill.client.Call.Repeat;
 import java.util.*;
 import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
@@ -55,17 +56,15 @@ final class Coalescer implements AutoCloseable {
                 member.refused = true;
                 return queue;
             }
-            if (queue == null) {
-                member.first = true;
-                return new ArrayDeque<>();
-            }
-            queue.add(member);
-            return queue;
+            member.first = queue == null;
+            Queue<Member> all = member.first ? new ArrayDeque<>() : queue;
+            all.add(member);
+            return all;
         });
         if (member.refused) {
             member.busy(closed ? "the client is closed" : WAITING_MAX + " tries wait to be sent");
         } else if (member.first) {
-            alone(member, () -> next(attempt.voucher));
+            next(attempt.voucher);
         }
         if (closed) {
             close(); // It may have come after the others were told.
@@ -78,8 +77,39 @@ final class Coalescer implements AutoCloseable {
         return queue.size() < WAITING_MAX || queue.removeIf(Member::isDone);
     }
 
-    /** Sends what has come first, without who has left, once the batch before is decided. */
+    /**
+     * Sends what has come first, once the batch before is decided. What is answered or refused
+     * before it is sent off is followed in the loop: calls in calls would end with the stack.
+     */
     private void next(String voucher) {
+        AtomicBoolean passed = new AtomicBoolean(true);
+        while (passed.getAndSet(true)) {
+            List<Member> batch = take(voucher);
+            if (batch.isEmpty()) {
+                return;
+            }
+            AtomicBoolean second = new AtomicBoolean();
+            passed = second;
+            Runnable firstAnswer = () -> {
+                if (second.getAndSet(true)) {
+                    next(voucher);
+                }
+            };
+            try {
+                if (batch.size() == 1) {
+                    alone(batch.get(0), firstAnswer);
+                } else {
+                    together(voucher, batch, firstAnswer);
+                }
+            } catch (RuntimeException | Error broken) {
+                second.set(true); // Whatever it is, the others wait for no batch that is not there.
+                fail(batch, SeckillException.of(broken));
+            }
+        }
+    }
+
+    /** Without who has left. Where nobody waits, the queue ends. */
+    private List<Member> take(String voucher) {
         List<Member> batch = new ArrayList<>();
         List<Member> late = new ArrayList<>();
         queues.computeIfPresent(voucher, (name, queue) -> {
@@ -95,11 +125,7 @@ final class Coalescer implements AutoCloseable {
             return batch.isEmpty() ? null : queue;
         });
         late.forEach(member -> member.busy("not sent in time: the server is slow"));
-        if (batch.size() == 1) {
-            alone(batch.get(0), () -> next(voucher));
-        } else if (!batch.isEmpty()) {
-            together(voucher, batch);
-        }
+        return batch;
     }
 
     /** Sends one try by itself, if somebody still waits for it. */
@@ -113,9 +139,9 @@ final class Coalescer implements AutoCloseable {
         Sender.follow(sent, member);
     }
 
-    private void together(String voucher, List<Member> batch) {
+    private void together(String voucher, List<Member> batch, Runnable firstAnswer) {
         CompletableFuture<Answered> sent =
-                sender.call(() -> batchOf(voucher, batch), () -> next(voucher));
+                sender.call(() -> batchOf(voucher, batch), firstAnswer);
         // Nobody has a part in what is written any more once all have left.
         AtomicInteger left = new AtomicInteger(batch.size());
         sent.whenComplete((answered, failure) -> {

@@ -59,7 +59,7 @@ public final class Commands {
         List<Object> all = new ArrayList<>();
         units.forEach((voucher, count) -> {
             vouchers.add(named(voucher));
-            all.addAll(List.of(voucher, Args.units(count)));
+            all.addAll(List.of(voucher, Args.units(Args.present(count, "units"))));
         });
         all.addAll(List.of(Args.text(user, "user"), Args.orderId(orderId)));
         Map<String, Outcome> unknown = new LinkedHashMap<>();
@@ -292,7 +292,9 @@ public final class Commands {
 
     private static Call<Cancellation> cancellation(OrderRef order, Release... more) {
         return ofOrder("SECKILL.CANCEL", Cancellation.class, order)
-                .with(Stream.of(more).distinct().map(Release::name).toArray(String[]::new));
+                .with(Stream.of(Args.present(more, "release")).distinct()
+                        .map(release -> Args.present(release, "release").name())
+                        .toArray(String[]::new));
     }
 
     /** Moves the deadline of a held order to this long from now, never to an earlier one. */

@@ -21,11 +21,13 @@ final class Connections implements AutoCloseable {
     private final Map<String, Deque<LockConnection>> idle = new HashMap<>();
     /** Every lock connection that is open, idle or not. */
     private final Set<LockConnection> locks = ConcurrentHashMap.newKeySet();
-    /** So many lock connections are opened at a time, for those who still wait for them. */
-    private final Semaphore opening = new Semaphore(OPENING_MAX);
+    /** So many lock connections to one server are opened at a time, for those who wait for them. */
+    private final ConcurrentMap<String, Semaphore> openings = new ConcurrentHashMap<>();
     private volatile @Nullable Servers servers;
-    private volatile @Nullable StatefulConnection<String, String> shared;
-    private @Nullable CompletableFuture<StatefulConnection<String, String>> connecting;
+    private volatile @Nullable Shared shared;
+    private @Nullable CompletableFuture<Shared> connecting;
+    /** When the last attempt began to replace a connection that is silent. */
+    private long replacing = System.nanoTime() - Long.MAX_VALUE / 2;
     private volatile boolean closed;
 
     Connections(Supplier<? extends AbstractRedisClient> source, @Nullable RedisURI uri) {
@@ -64,16 +66,16 @@ final class Connections implements AutoCloseable {
      */
     CompletableFuture<@Nullable Object> send(Call<?> call, Duration timeout) {
         Wire.Sending sending = new Wire.Sending(call);
-        StatefulConnection<String, String> present = shared;
-        if (present != null && isUsable(present)) {
-            sending.dispatch(present, timeout);
+        Shared present = shared;
+        if (present != null && present.isUsable()) {
+            sending.dispatch(present.lettuce, present, timeout);
             return sending;
         }
-        CompletableFuture<StatefulConnection<String, String>> attempt = connect();
+        CompletableFuture<Shared> attempt = connect();
         attempt.copy().orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS)
                 .whenComplete((connection, failed) -> {
                     if (failed == null) {
-                        sending.dispatch(connection, timeout);
+                        sending.dispatch(connection.lettuce, connection, timeout);
                     } else {
                         isGivenUp(attempt);
                         sending.completeExceptionally(SeckillException.notConnected(failed));
@@ -82,24 +84,80 @@ final class Connections implements AutoCloseable {
         return sending;
     }
 
-    /** A connection that is lost for a while comes back by itself, unless the client forbids it. */
-    private static boolean isUsable(StatefulConnection<String, String> connection) {
-        return connection.isOpen() || connection.getOptions().isAutoReconnect();
+    /** The connection for all commands. */
+    private final class Shared implements Wire.Line {
+        private final StatefulConnection<String, String> lettuce;
+        private volatile long answeredNanos = System.nanoTime();
+        /** For how long it was waited for in vain; null if it answers. */
+        private volatile @Nullable Duration silent;
+
+        Shared(StatefulConnection<String, String> lettuce) {
+            this.lettuce = lettuce;
+        }
+
+        /** One that is lost for a while comes back by itself, unless the client forbids it. */
+        boolean isUsable() {
+            return lettuce.isOpen() || lettuce.getOptions().isAutoReconnect();
+        }
+
+        /** What is under way may be answered yet. */
+        void closeLater() {
+            Duration patience = silent;
+            lettuce.getResources().timer().newTimeout(
+                    late -> lettuce.closeAsync(), patience == null ? 0 : patience.toNanos(),
+                    TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public void answered() {
+            answeredNanos = System.nanoTime();
+            silent = null;
+        }
+
+        /** Of a cluster each node has a connection of its own, and Lettuce chooses among them. */
+        @Override
+        public void unanswered(long sinceNanos, Duration patience) {
+            refresh();
+            if (servers instanceof Servers.One && answeredNanos - sinceNanos < 0) {
+                silent = patience;
+                replace(this, patience);
+            }
+        }
+    }
+
+    /**
+     * A server that is frozen, or cut off, closes no connection, whoever is the primary by now: so
+     * another one is opened beside, and commands take it as soon as it is there. Its attempts are
+     * as rare as time-outs, so that a slow server gets no more to do.
+     */
+    private void replace(Shared silent, Duration patience) {
+        CompletableFuture<Shared> attempt;
+        synchronized (this) {
+            long now = System.nanoTime();
+            if (silent != shared || connecting != null || now - replacing < patience.toNanos()) {
+                return;
+            }
+            replacing = now;
+            attempt = begin();
+        }
+        attempt.copy().orTimeout(patience.toNanos(), TimeUnit.NANOSECONDS)
+                .whenComplete((connection, failed) -> isGivenUp(attempt));
     }
 
     /** One attempt at a time, for all who wait for it. */
-    private synchronized CompletableFuture<StatefulConnection<String, String>> connect() {
-        StatefulConnection<String, String> present = shared;
-        if (present != null && isUsable(present)) {
+    private synchronized CompletableFuture<Shared> connect() {
+        Shared present = shared;
+        if (present != null && present.isUsable()) {
             return CompletableFuture.completedFuture(present);
         }
-        CompletableFuture<StatefulConnection<String, String>> underWay = connecting;
-        if (underWay != null) {
-            return underWay;
-        }
+        CompletableFuture<Shared> underWay = connecting;
+        return underWay != null ? underWay : begin();
+    }
+
+    private CompletableFuture<Shared> begin() {
         try {
             Servers asked = servers();
-            CompletableFuture<StatefulConnection<String, String>> made = asked.connect();
+            CompletableFuture<Shared> made = asked.connect().thenApply(Shared::new);
             connecting = made;
             made.whenComplete((connection, failed) -> connected(asked, made, connection));
             return made;
@@ -109,26 +167,25 @@ final class Connections implements AutoCloseable {
     }
 
     /** The next one begins another attempt; the first connection that is there is taken. */
-    private synchronized void isGivenUp(
-            CompletableFuture<StatefulConnection<String, String>> attempt) {
+    private synchronized void isGivenUp(CompletableFuture<Shared> attempt) {
         connecting = connecting == attempt ? null : connecting;
     }
 
     private synchronized void connected(
-            Servers asked, CompletableFuture<StatefulConnection<String, String>> attempt,
-            @Nullable StatefulConnection<String, String> made) {
+            Servers asked, CompletableFuture<Shared> attempt, @Nullable Shared made) {
         isGivenUp(attempt);
-        StatefulConnection<String, String> old = shared;
+        Shared old = shared;
         if (made == null) {
             return;
         }
-        if (asked != servers || old != null && isUsable(old)) {
-            made.closeAsync();
+        if (asked != servers || old != null && old.isUsable() && old.silent == null) {
+            made.lettuce.closeAsync();
             return;
         }
         shared = made;
         if (old != null) {
-            old.closeAsync();
+            old.closeLater();
+            List.copyOf(idle.keySet()).forEach(this::closeIdle);
         }
     }
 
@@ -177,10 +234,12 @@ final class Connections implements AutoCloseable {
 
     private LockConnection open(Servers asked, String server, Duration timeout)
             throws InterruptedException {
+        Semaphore opening =
+                openings.computeIfAbsent(server, absent -> new Semaphore(OPENING_MAX));
         if (!opening.tryAcquire(timeout.toNanos(), TimeUnit.NANOSECONDS)) {
             throw SeckillException.notConnected(new TimeoutException());
         }
-        CompletableFuture<Servers.Single> attempt = asked.connectTo(server);
+        var attempt = asked.connectTo(server);
         try {
             LockConnection made = new LockConnection(this, server, within(attempt, timeout));
             locks.add(made);
@@ -206,6 +265,17 @@ final class Connections implements AutoCloseable {
         return kept == null ? null : kept.poll();
     }
 
+    /** Whoever takes one of them would only wait. */
+    void closeIdle(String server) {
+        Deque<LockConnection> silent;
+        synchronized (this) {
+            silent = idle.remove(server);
+        }
+        if (silent != null) {
+            silent.forEach(LockConnection::close);
+        }
+    }
+
     void forget(LockConnection connection) {
         locks.remove(connection);
     }
@@ -219,7 +289,7 @@ final class Connections implements AutoCloseable {
 
     @Override
     public void close() {
-        StatefulConnection<String, String> connection;
+        Shared connection;
         synchronized (this) {
             closed = true;
             connection = shared;
@@ -230,7 +300,7 @@ final class Connections implements AutoCloseable {
         }
         locks.forEach(LockConnection::close);
         if (connection != null) {
-            connection.close();
+            connection.lettuce.close();
         }
     }
 

@@ -2,6 +2,7 @@ package io.github.seckill.client;
 
 import io.lettuce.core.RedisChannelHandler;
 import io.lettuce.core.RedisConnectionStateListener;
+import io.lettuce.core.api.StatefulRedisConnection;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -10,22 +11,25 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** A connection for one lock at a time, which ends when it is lost, before Lettuce reopens it. */
-final class LockConnection implements AutoCloseable, RedisConnectionStateListener {
+final class LockConnection
+        implements AutoCloseable, RedisConnectionStateListener, Wire.Line {
     private static final Duration LAST_WORDS = Duration.ofSeconds(1);
 
     private final Connections connections;
     private final String server;
-    private final Servers.Single single;
+    private final StatefulRedisConnection<String, String> lettuce;
     private final AtomicBoolean open = new AtomicBoolean(true);
     private final AtomicReference<@Nullable Runnable> listener = new AtomicReference<>();
     private volatile @Nullable CompletableFuture<@Nullable Object> underWay;
 
-    LockConnection(Connections connections, String server, Servers.Single single) {
+    LockConnection(
+            Connections connections, String server,
+            StatefulRedisConnection<String, String> lettuce) {
         this.connections = connections;
         this.server = server;
-        this.single = single;
-        single.connection().addListener(this);
-        if (!single.connection().isOpen()) {
+        this.lettuce = lettuce;
+        lettuce.addListener(this);
+        if (!lettuce.isOpen()) {
             gone();
         }
     }
@@ -40,7 +44,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
             throw lost();
         }
         Wire.Sending reply = new Wire.Sending(call);
-        reply.dispatch(single.connection(), timeout);
+        reply.dispatch(lettuce, this, timeout);
         underWay = reply;
         if (!isOpen()) {
             // Lost meanwhile, perhaps before it was known what is under way.
@@ -55,6 +59,15 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
             }
             throw said;
         }
+    }
+
+    @Override
+    public void answered() {}
+
+    /** Nor may the others to its server. */
+    @Override
+    public void unanswered(long sinceNanos, Duration patience) {
+        connections.closeIdle(server);
     }
 
     private static SeckillException lost() {
@@ -77,7 +90,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
     /** Whoever ends it: its owner forgets it, and nobody waits any longer. */
     private void end() {
         connections.forget(this);
-        single.owner().closeAsync();
+        lettuce.closeAsync();
         CompletableFuture<@Nullable Object> unanswered = underWay;
         if (unanswered != null) {
             unanswered.completeExceptionally(lost());
@@ -112,7 +125,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
      */
     void abandon(Call<?> last) {
         if (open.getAndSet(false)) {
-            new Wire.Sending(last).dispatch(single.connection(), LAST_WORDS);
+            new Wire.Sending(last).dispatch(lettuce, this, LAST_WORDS);
             end();
         }
     }

@@ -31,8 +31,10 @@ public record SaleRules(
     }
 
     private static void millis(@Nullable Instant time, String name) {
-        if (time != null && time.isBefore(Instant.EPOCH)) {
-            throw new IllegalArgumentException(name + " must not be before 1970: " + time);
+        Instant last = Instant.ofEpochMilli(Long.MAX_VALUE);
+        if (time != null && (time.isBefore(Instant.EPOCH) || time.isAfter(last))) {
+            throw new IllegalArgumentException(
+                    name + " must be from " + Instant.EPOCH + " to " + last + ": " + time);
         }
     }
 

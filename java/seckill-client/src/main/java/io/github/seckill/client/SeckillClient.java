@@ -104,21 +104,19 @@ public class SeckillClient implements AutoCloseable {
         if (registry.isNoop()) {
             return command.start(sender);
         }
-        Observation observation = Observation.createNotStarted("seckill.command", registry)
-                .lowCardinalityKeyValue("command", command.name());
-        try {
-            observation.start();
-        } catch (RuntimeException broken) {
-            return command.start(sender); // An observer that throws keeps nobody waiting.
-        }
-        CompletableFuture<T> result = observation.scoped(() -> command.start(sender));
+        Observed observed = Observed.start(
+                registry,
+                () -> Observation.createNotStarted("seckill.command", registry)
+                        .lowCardinalityKeyValue("command", command.name()),
+                broken -> {});
+        CompletableFuture<T> result = observed.scoped(() -> command.start(sender));
         result.whenComplete((reply, failure) -> {
             // Prometheus takes a meter only if it has the same tags each time.
-            observation.lowCardinalityKeyValue("outcome", outcome(reply, failure));
+            observed.tell(it -> it.lowCardinalityKeyValue("outcome", outcome(reply, failure)));
             if (failure != null) {
-                observation.error(failure);
+                observed.tell(it -> it.error(failure));
             }
-            observation.stop();
+            observed.tell(Observation::stop);
         });
         return result;
     }
@@ -152,6 +150,7 @@ public class SeckillClient implements AutoCloseable {
      * @throws SeckillException if one can't be asked in time
      */
     public Map<String, Boolean> modules(Duration patience) {
+        Args.time(patience, "patience", 1);
         Map<String, Boolean> found = new LinkedHashMap<>();
         connections.keysOfServers(patience).forEach((server, voucher) ->
                 found.put(server, hasModule(voucher, patience)));
@@ -292,7 +291,9 @@ public class SeckillClient implements AutoCloseable {
     public <T, E extends Exception> Optional<T> underLock(
             String key, Duration wait, LockedWork<T, E> work) throws E, InterruptedException {
         SeckillLock lock = lock(key);
-        if (!lock.tryLock(wait.toNanos(), TimeUnit.NANOSECONDS)) {
+        // The longest of all times is as good as for ever.
+        long nanos = TimeUnit.NANOSECONDS.convert(Args.present(wait, "wait"));
+        if (!lock.tryLock(nanos, TimeUnit.NANOSECONDS)) {
             return Optional.empty();
         }
         @Nullable T result;

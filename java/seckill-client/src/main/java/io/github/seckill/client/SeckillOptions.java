@@ -41,7 +41,7 @@ public final class SeckillOptions implements Cloneable {
 
     /** How long an answer is waited for until the command counts as unanswered. 1 second. */
     public SeckillOptions commandTimeout(Duration timeout) {
-        Args.millis(timeout, "commandTimeout");
+        Args.time(timeout, "commandTimeout", 1);
         return with(next -> next.commandTimeout = timeout);
     }
 
@@ -50,7 +50,7 @@ public final class SeckillOptions implements Cloneable {
      * sending on; also commands that the server refused for the moment. 5 seconds; zero for never.
      */
     public SeckillOptions retryFor(Duration time) {
-        Args.range(time.toMillis(), "retryFor in ms", 0, Long.MAX_VALUE);
+        Args.time(time, "retryFor", 0);
         return with(next -> next.retryFor = time);
     }
 

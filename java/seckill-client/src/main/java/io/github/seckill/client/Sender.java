@@ -132,7 +132,9 @@ final class Sender implements AutoCloseable {
                     complete(call.read(reply));
                     underWay.remove(this);
                 } else {
-                    refused(SeckillException.of(failure));
+                    refused(failure instanceof CancellationException
+                            ? SeckillException.closed()
+                            : SeckillException.of(failure));
                 }
             } catch (SeckillException said) {
                 end(said);
@@ -207,9 +209,13 @@ final class Sender implements AutoCloseable {
         }
 
         void closed() {
-            endAsKnown(onItsWay != null
-                    ? new SeckillException.NoAnswer("NOANSWER the client was closed", null)
-                    : SeckillException.closed());
+            CompletableFuture<?> written = onItsWay;
+            // What is not written yet never is, and ends by this.
+            if (written == null || !written.cancel(false)) {
+                endAsKnown(written == null
+                        ? SeckillException.closed()
+                        : new SeckillException.NoAnswer("NOANSWER the client was closed", null));
+            }
         }
     }
 

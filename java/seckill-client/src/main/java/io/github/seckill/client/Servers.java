@@ -5,7 +5,6 @@ import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.api.StatefulRedisConnection;
 import io.lettuce.core.cluster.RedisClusterClient;
 import io.lettuce.core.cluster.SlotHash;
-import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
 import io.lettuce.core.cluster.models.partitions.RedisClusterNode;
 import io.lettuce.core.codec.StringCodec;
 import java.lang.reflect.Field;
@@ -13,7 +12,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -33,7 +31,7 @@ interface Servers {
     }
 
     /** Opens a connection to one server, without waiting for it; cancelled, it leaves none open. */
-    CompletableFuture<Single> connectTo(String server);
+    CompletableFuture<StatefulRedisConnection<String, String>> connectTo(String server);
 
     /** Looks up again where the keys are. */
     default void refresh() {}
@@ -46,33 +44,31 @@ interface Servers {
     String VOUCHER = "seckill-health";
 
     /** One that is cancelled closes what comes all the same. */
-    private static <C> CompletableFuture<C> unlessCancelled(
-            CompletionStage<C> opening, Consumer<C> close) {
-        CompletableFuture<C> result = new CompletableFuture<>();
+    private static CompletableFuture<StatefulRedisConnection<String, String>> unlessCancelled(
+            CompletionStage<StatefulRedisConnection<String, String>> opening) {
+        CompletableFuture<StatefulRedisConnection<String, String>> result =
+                new CompletableFuture<>();
         opening.whenComplete((made, failed) -> {
             if (failed != null) {
                 result.completeExceptionally(failed);
             } else if (!result.complete(made)) {
-                close.accept(made);
+                made.closeAsync();
             }
         });
         return result;
     }
 
-    /**
-     * A connection to one server and how it is closed.
-     *
-     * @param connection sends
-     * @param owner is closed, and the connection with it
-     */
-    record Single(
-            StatefulRedisConnection<String, String> connection,
-            StatefulConnection<String, String> owner) {}
-
     /** One server, or a primary that sentinels name. */
     record One(RedisClient client, RedisURI uri) implements Servers {
         static One of(RedisClient client, @Nullable RedisURI uri) {
-            return new One(client, uri == null ? uriOf(client) : uri);
+            RedisURI address =
+                    uri == null ? (RedisURI) hidden(client, RedisClient.class, "redisURI") : uri;
+            if (address == null) {
+                throw new IllegalArgumentException(
+                        "This version of Lettuce does not tell the client's address: say it by"
+                                + " SeckillOptions.uri");
+            }
+            return new One(client, address);
         }
 
         @Override
@@ -83,27 +79,23 @@ interface Servers {
         }
 
         @Override
-        public CompletableFuture<Single> connectTo(String server) {
-            return unlessCancelled(
-                    client.connectAsync(StringCodec.UTF8, uri)
-                            .thenApply(opened -> new Single(opened, opened)),
-                    late -> late.owner().closeAsync());
+        public CompletableFuture<StatefulRedisConnection<String, String>> connectTo(String server) {
+            return unlessCancelled(client.connectAsync(StringCodec.UTF8, uri));
         }
+    }
 
-        /**
-         * The address that a client was made with, which Lettuce connects to without waiting only
-         * if it is given in the call, and tells nobody. Spring Data Redis looks there, too.
-         */
-        private static RedisURI uriOf(RedisClient client) {
-            try {
-                Field uri = RedisClient.class.getDeclaredField("redisURI");
-                uri.setAccessible(true);
-                return (RedisURI) uri.get(client);
-            } catch (ReflectiveOperationException | RuntimeException hidden) {
-                throw new IllegalArgumentException(
-                        "This version of Lettuce does not tell the client's address: say it by"
-                                + " SeckillOptions.uri", hidden);
-            }
+    /**
+     * What a client was made with, and tells nobody: the address, which Lettuce connects to without
+     * waiting only if it is given in the call. Spring Data Redis looks there, too. Null where this
+     * version of Lettuce has it elsewhere.
+     */
+    private static @Nullable Object hidden(AbstractRedisClient client, Class<?> type, String name) {
+        try {
+            Field field = type.getDeclaredField(name);
+            field.setAccessible(true);
+            return field.get(client);
+        } catch (ReflectiveOperationException | RuntimeException hidden) {
+            return null;
         }
     }
 
@@ -112,11 +104,20 @@ interface Servers {
         private static final long REFRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
         private final RedisClusterClient client;
+        /** Connects to one of them, whatever the others do: Lettuce begins with any of them. */
+        private final RedisClient nodes;
+        private final @Nullable String name;
         private final AtomicLong refreshed = new AtomicLong(System.nanoTime() - REFRESH_NANOS);
         private volatile boolean known;
 
         Cluster(RedisClusterClient client) {
             this.client = client;
+            this.nodes = RedisClient.create(client.getResources());
+            nodes.setOptions(client.getOptions());
+            Object seeds = hidden(client, RedisClusterClient.class, "initialUris");
+            this.name = seeds instanceof Iterable<?> all
+                    ? ((RedisURI) all.iterator().next()).getClientName()
+                    : null;
         }
 
         /** Asks for the nodes, unless that was done. Lettuce connects to no cluster before. */
@@ -164,23 +165,14 @@ interface Servers {
         }
 
         @Override
-        public CompletableFuture<Single> connectTo(String server) {
-            return unlessCancelled(
-                    client.connectAsync(StringCodec.UTF8)
-                            .thenCompose(owner -> connect(owner, server)),
-                    late -> late.owner().closeAsync());
-        }
-
-        private static CompletableFuture<Single> connect(
-                StatefulRedisClusterConnection<String, String> owner, String server) {
-            CompletableFuture<Single> single = owner.getConnectionAsync(server)
-                    .thenApply(connection -> new Single(connection, owner));
-            single.whenComplete((made, failed) -> {
-                if (failed != null) {
-                    owner.closeAsync();
-                }
-            });
-            return single;
+        public CompletableFuture<StatefulRedisConnection<String, String>> connectTo(String server) {
+            RedisClusterNode node = client.getPartitions().getPartitionByNodeId(server);
+            if (node == null) {
+                return CompletableFuture.failedFuture(new RedisException("the node is gone"));
+            }
+            RedisURI uri = RedisURI.builder(node.getUri()).build();
+            uri.setClientName(name);
+            return unlessCancelled(nodes.connectAsync(StringCodec.UTF8, uri));
         }
 
         @Override

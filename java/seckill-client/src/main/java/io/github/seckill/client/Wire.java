@@ -38,6 +38,15 @@ final class Wire {
         }
     }
 
+    /** Who is told whether a connection answers what was written to it. */
+    interface Line {
+        /** It has answered something. */
+        void answered();
+
+        /** It has not answered in time what was dispatched then. */
+        void unanswered(long sinceNanos, Duration patience);
+    }
+
     /**
      * The reply to a command that is dispatched now or later. Cancelled, it is never written, also
      * if Lettuce has it in a buffer until a connection is back.
@@ -45,26 +54,37 @@ final class Wire {
     static final class Sending extends CompletableFuture<@Nullable Object> {
         private final Sent sent;
         private @Nullable Timeout timeout;
+        private volatile @Nullable Line line;
 
         Sending(Call<?> call) {
             sent = new Sent(call, new ReplyOutput(), this);
         }
 
-        void dispatch(StatefulConnection<String, String> connection, Duration patience) {
+        void dispatch(
+                StatefulConnection<String, String> connection, Line line, Duration patience) {
             if (isDone()) {
                 return;
             }
+            this.line = line;
+            long began = System.nanoTime();
             try {
                 // A wheel takes and drops what ends in time for almost nothing.
                 timeout = connection.getResources().timer().newTimeout(
-                        late -> failed(new TimeoutException("no reply in time")),
-                        patience.toNanos(), TimeUnit.NANOSECONDS);
+                        late -> late(began, patience), patience.toNanos(), TimeUnit.NANOSECONDS);
                 connection.dispatch(sent);
             } catch (RuntimeException failed) {
                 failed(failed);
             }
             if (isDone()) {
                 ended();
+            }
+        }
+
+        private void late(long began, Duration patience) {
+            failed(new TimeoutException("no reply in time"));
+            Line asked = line;
+            if (asked != null && sent.state.get() != State.ABANDONED) {
+                asked.unanswered(began, patience);
             }
         }
 
@@ -160,6 +180,10 @@ final class Wire {
         @Override
         public void complete() {
             super.complete();
+            Line asked = sending.line;
+            if (asked != null) {
+                asked.answered();
+            }
             if (state.get() == State.REPEATED) {
                 sending.failed(new SeckillException.NoAnswer("NOANSWER connection lost", null));
             } else if (reply.hasError()) {

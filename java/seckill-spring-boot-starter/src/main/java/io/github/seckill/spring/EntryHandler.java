@@ -1,5 +1,6 @@
 package io.github.seckill.spring;
 
+import io.github.seckill.client.Observed;
 import io.github.seckill.client.Printable;
 import io.github.seckill.spring.FailureLog.Failures;
 import io.github.seckill.spring.OrderEvent.StreamEntry;
@@ -9,7 +10,7 @@ import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
 import java.util.Map;
 import java.util.Objects;
-import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,49 +35,40 @@ record EntryHandler(
         try {
             event = decoder.decode(kind, entry, record.getValue());
         } catch (EntryDecoder.Malformed malformed) {
-            observed(entry, "malformed", observation -> {
-                tell(() -> observation.error(malformed));
-                finish(consumer, record, entry, null, malformed, observation);
+            return observed(entry, "malformed", observed -> {
+                observed.tell(observation -> observation.error(malformed));
+                finish(consumer, record, entry, null, malformed, observed);
+                return false;
             });
-            return false;
         }
         OrderListenerMethod listener = listeners.get(Kind.of(event));
         if (listener == null) {
             return true; // The stream has also what no listener of this group takes.
         }
-        boolean[] handled = {false};
-        observed(entry, event.kind(), observation -> {
-            observation.highCardinalityKeyValue("key", event.idempotencyKey());
+        return observed(entry, event.kind(), observed -> {
+            observed.observation().highCardinalityKeyValue("key", event.idempotencyKey());
             Throwable thrown = call(listener, event);
-            handled[0] = thrown == null;
             if (thrown == null) {
                 failures.handled(stream, entry.id());
             } else {
-                tell(() -> observation.error(thrown));
-                finish(consumer, record, entry, event, thrown, observation);
+                observed.tell(observation -> observation.error(thrown));
+                finish(consumer, record, entry, event, thrown, observed);
             }
+            return thrown == null;
         });
-        return handled[0];
     }
 
-    private void observed(StreamEntry entry, String kind, Consumer<Observation> work) {
-        Observation observation = Observation.createNotStarted("seckill.listener", observations)
-                .lowCardinalityKeyValue("group", entry.group())
-                .lowCardinalityKeyValue("kind", kind);
-        tell(observation::start);
+    private boolean observed(StreamEntry entry, String kind, Predicate<Observed> work) {
+        Observed observed = Observed.start(
+                observations,
+                () -> Observation.createNotStarted("seckill.listener", observations)
+                        .lowCardinalityKeyValue("group", entry.group())
+                        .lowCardinalityKeyValue("kind", kind),
+                broken -> LOG.error("An observer has failed: {}", Printable.trace(broken)));
         try {
-            observation.scoped(() -> work.accept(observation));
+            return observed.scoped(() -> work.test(observed));
         } finally {
-            tell(observation::stop);
-        }
-    }
-
-    /** An observer that throws keeps no entry from being handled. */
-    private static void tell(Runnable call) {
-        try {
-            call.run();
-        } catch (RuntimeException | LinkageError failed) {
-            LOG.error("The observer of listeners has failed: {}", Printable.trace(failed));
+            observed.tell(Observation::stop);
         }
     }
 
@@ -94,8 +86,9 @@ record EntryHandler(
 
     private void finish(
             GroupConsumer consumer, ByteRecord record, StreamEntry entry,
-            @Nullable OrderEvent event, Throwable cause, Observation observation) {
-        Failures failed = failures.failed(entry.stream(), entry.id(), System.nanoTime());
+            @Nullable OrderEvent event, Throwable cause, Observed observed) {
+        Failures failed = failures.failed(
+                entry.stream(), entry.id(), System.nanoTime(), event != null);
         OrderFailure failure = new OrderFailure(
                 event, entry, EntryDecoder.readable(record.getValue()), cause,
                 failed.count(), failed.time());
@@ -106,14 +99,13 @@ record EntryHandler(
             String trace = Printable.trace(cause);
             LOG.debug("Entry {} of {} failed: {}", entry.id(), entry.stream(), trace);
         }
-        if (failed.othersHandled() && giveUp(consumer, record, failure, observation)) {
+        if (failed.othersHandled() && giveUp(consumer, record, failure, observed)) {
             failures.forget(entry.stream(), entry.id());
         }
     }
 
     private boolean giveUp(
-            GroupConsumer consumer, ByteRecord record, OrderFailure failure,
-            Observation observation) {
+            GroupConsumer consumer, ByteRecord record, OrderFailure failure, Observed observed) {
         Decision decision = decide(failure);
         boolean reject = decision == Decision.REJECT_IF_UNSOLD;
         String reason = reason(failure.cause());
@@ -125,7 +117,7 @@ record EntryHandler(
         };
         if (left) {
             Observation.Event event = Observation.Event.of(reject ? "rejected" : "dead.letter");
-            tell(() -> observation.event(event));
+            observed.tell(observation -> observation.event(event));
             LOG.error(
                     "Entry {} of {} is a dead letter, {}", failure.entry().id(),
                     failure.entry().stream(),

@@ -9,7 +9,7 @@ final class FailureLog {
     private static final int ENTRIES_MAX = 10_000;
 
     private final Map<String, Failing> failing = new LinkedHashMap<>();
-    /** Different entries that have failed since one was handled last. */
+    /** Different orders that have failed since one was handled last. */
     private final Set<String> failedInARow = new HashSet<>();
     /** How many entries were handled, by their stream. */
     private final Map<String, Long> handled = new HashMap<>();
@@ -23,9 +23,10 @@ final class FailureLog {
 
     private record Failing(long firstNanos, long handledBefore, long count) {}
 
-    Failures failed(String stream, String id, long nowNanos) {
+    /** @param isOrder else it says nothing of the method or of its database */
+    Failures failed(String stream, String id, long nowNanos, boolean isOrder) {
         String key = stream + ' ' + id;
-        if (failedInARow.size() < ENTRIES_MAX) {
+        if (isOrder && failedInARow.size() < ENTRIES_MAX) {
             failedInARow.add(key);
         }
         long handledNow = handled.getOrDefault(stream, 0L);
@@ -52,7 +53,7 @@ final class FailureLog {
         failing.remove(stream + ' ' + id);
     }
 
-    /** How many different entries have failed since one was handled last. */
+    /** How many different orders have failed since one was handled last. */
     int failedInARow() {
         return failedInARow.size();
     }

@@ -21,7 +21,7 @@ import org.springframework.data.redis.connection.stream.*;
 /** One consumer of a group, on a connection of its own: what it asks the server. */
 record GroupConsumer(RedisConnection connection, String group, String name) {
     /** What is pending for a consumer that leaves goes to this one. */
-    private static final String RETURNED = "returned";
+    static final String RETURNED = "returned";
 
     /** A hundred at a time, so that no server is kept for long. */
     private static final String DELETE_IDLE = """

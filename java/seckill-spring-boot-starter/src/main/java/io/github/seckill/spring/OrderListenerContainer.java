@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -95,7 +96,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
             throw new IllegalStateException("the container of the listeners does not run");
         }
         OrderListenerMethod.Group listeners = present(group);
-        if (running.stream().anyMatch(loop -> loop.group().equals(group))) {
+        if (running(group).findAny().isPresent()) {
             return;
         }
         SeckillProperties.Listener own = options.of(listeners.said());
@@ -107,19 +108,35 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         }
     }
 
-    /** Ends the consumers of a group, and waits until each has returned from the entry in flight. */
-    public synchronized void stop(String group) {
-        present(group);
-        List<OrderListenerLoop> ending =
-                running.stream().filter(loop -> loop.group().equals(group)).toList();
+    /**
+     * Ends the consumers of a group, and waits until each has returned from the entry in flight;
+     * but for the one whose method calls this, which ends when that returns.
+     */
+    public void stop(String group) {
+        List<OrderListenerLoop> ending;
+        synchronized (this) {
+            present(group);
+            ending = running(group).toList();
+        }
+        if (!end(ending)) {
+            LOG.warn("Consumers of the group {} have not ended: their methods go on", group);
+        }
+    }
+
+    /** Outside the monitor, since a method that is waited for may want it. False if one goes on. */
+    private boolean end(List<OrderListenerLoop> ending) {
         ending.forEach(OrderListenerLoop::stop);
         long end = System.nanoTime() + options.shutdownWithin().toNanos();
+        boolean all = true;
         for (OrderListenerLoop loop : ending) {
-            if (!loop.awaitEnd(end - System.nanoTime())) {
-                LOG.warn("A consumer of the group {} has not ended: its method goes on", group);
-            }
+            all &= loop.awaitEnd(end - System.nanoTime());
         }
-        running.removeAll(ending);
+        return all;
+    }
+
+    /** The consumers of a group that were not told to stop. */
+    private Stream<OrderListenerLoop> running(String group) {
+        return running.stream().filter(loop -> loop.group().equals(group) && loop.isRunning());
     }
 
     private OrderListenerMethod.Group present(String group) {
@@ -182,7 +199,10 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                 () -> GroupConsumer.connect(factory), group, name, streams, handler, own,
                 own.poll().compareTo(most) < 0 ? own.poll() : most);
         running.add(loop);
-        threads.execute(loop);
+        threads.execute(() -> {
+            loop.run();
+            running.remove(loop);
+        });
     }
 
     /** The groups that have listeners. */
@@ -192,14 +212,12 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
 
     /** How many consumers of a group can read entries now. */
     public long reading(String group) {
-        return running.stream().filter(loop -> loop.group().equals(group))
-                .filter(loop -> loop.failure() == null).count();
+        return running(group).filter(loop -> loop.failure() == null).count();
     }
 
     /** How many consumers of a group fail at everything, so that they read no new entries. */
     public long intakeStopped(String group) {
-        return running.stream().filter(loop -> loop.group().equals(group))
-                .filter(OrderListenerLoop::isIntakeStopped).count();
+        return running(group).filter(OrderListenerLoop::isIntakeStopped).count();
     }
 
     /** The groups of which a consumer reads nothing at the moment, and why. It tries again. */
@@ -214,27 +232,32 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         return failures;
     }
 
-    /** Waits until every listener has returned from the entry in flight. */
+    /**
+     * Waits until every listener has returned from the entry in flight. What a method that does not
+     * return keeps from being handled is handed back meanwhile.
+     */
     @Override
-    public synchronized void stop() {
-        isOn = false;
-        guard.shutdownNow();
-        running.forEach(OrderListenerLoop::stop);
-        threads.shutdown();
-        try {
-            threads.awaitTermination(options.shutdownWithin().toNanos(), TimeUnit.NANOSECONDS);
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
+    public void stop() {
+        List<OrderListenerLoop> ending;
+        ExecutorService ends;
+        ScheduledExecutorService watches;
+        synchronized (this) {
+            isOn = false;
+            ending = List.copyOf(running);
+            ends = threads;
+            watches = guard;
         }
-        if (!threads.isTerminated()) {
+        ends.shutdown();
+        boolean ended = end(ending);
+        watches.shutdownNow();
+        if (!ended) {
             LOG.warn(
                     "Listeners have not ended within {} s and are interrupted: a method has not"
                             + " returned, or the server does not answer. What they have read and"
                             + " not acknowledged is pending",
                     options.shutdownWithin().toSeconds());
-            threads.shutdownNow();
+            ends.shutdownNow();
         }
-        running.clear();
     }
 
     @Override

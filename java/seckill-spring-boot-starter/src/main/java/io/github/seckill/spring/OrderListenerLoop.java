@@ -58,6 +58,7 @@ final class OrderListenerLoop implements Runnable {
     /** Since when the method runs that handles an entry; null while none does. */
     private volatile @Nullable Long begun;
 
+    private volatile @Nullable Thread thread;
     private long handledNanos;
     private long nextPendingNanos = System.nanoTime();
     private long nextProbeNanos;
@@ -84,10 +85,10 @@ final class OrderListenerLoop implements Runnable {
         stopped.countDown();
     }
 
-    /** False if it has not ended by then. */
+    /** False if it has not ended by then. Its own method does not wait for itself. */
     boolean awaitEnd(long nanos) {
         try {
-            return ended.await(nanos, TimeUnit.NANOSECONDS);
+            return Thread.currentThread() == thread || ended.await(nanos, TimeUnit.NANOSECONDS);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             return false;
@@ -96,6 +97,7 @@ final class OrderListenerLoop implements Runnable {
 
     @Override
     public void run() {
+        thread = Thread.currentThread();
         Duration pause = PAUSE_FIRST;
         while (isRunning()) {
             try (RedisConnection connection = connections.get()) {
@@ -123,7 +125,6 @@ final class OrderListenerLoop implements Runnable {
                 }
             }
         }
-        reads("stopped");
         ended.countDown();
     }
 
@@ -148,7 +149,7 @@ final class OrderListenerLoop implements Runnable {
         return intakeStopped;
     }
 
-    private boolean isRunning() {
+    boolean isRunning() {
         return stopped.getCount() > 0;
     }
 
@@ -335,10 +336,14 @@ final class OrderListenerLoop implements Runnable {
     }
 
     private void retry(GroupConsumer consumer, String stream, PendingMessage pending) {
-        Duration due = name.equals(pending.getConsumerName())
-                ? options.backoff(pending.getTotalDeliveryCount())
-                : options.claimAfter();
-        if (pending.getElapsedTimeSinceLastDelivery().compareTo(due) < 0) {
+        Duration idle = pending.getElapsedTimeSinceLastDelivery();
+        Duration due = options.claimAfter();
+        if (name.equals(pending.getConsumerName())) {
+            due = options.backoff(pending.getTotalDeliveryCount());
+        } else if (GroupConsumer.RETURNED.equals(pending.getConsumerName())) {
+            due = idle; // At once, whoever has returned it, unless it was claimed since.
+        }
+        if (idle.compareTo(due) < 0) {
             return;
         }
         ByteRecord record = consumer.claim(stream, pending.getId(), due);

@@ -79,16 +79,30 @@ record SeckillProperties(
             @DefaultValue("1s") Duration retryFirst,
             @DefaultValue("60s") Duration retryMost,
             @DefaultValue("20s") Duration shutdownWithin) {
+        private static final Duration TIME_MAX = Duration.ofDays(36_500);
+
         Listener {
             if (concurrency < 1 || batch < 1) {
                 throw new IllegalArgumentException("concurrency and batch must be at least 1");
             }
-            for (Duration time : List.of(poll, claimAfter, retryFirst, retryMost)) {
-                if (time.toMillis() < 1) {
+            for (Duration time : List.of(poll, claimAfter, retryFirst, retryMost, shutdownWithin)) {
+                boolean tooShort = time.compareTo(Duration.ofMillis(1)) < 0;
+                if (tooShort && time != shutdownWithin || time.compareTo(TIME_MAX) > 0) {
                     throw new IllegalArgumentException(
-                            "poll, claim-after, retry-first and retry-most must be at least 1 ms: "
+                            "poll, claim-after, retry-first and retry-most must be from 1 ms to "
+                                    + TIME_MAX.toDays() + " days, and shutdown-within no longer: "
                                     + time);
                 }
+            }
+        }
+
+        private static int number(Map<String, String> said, String name, int absent) {
+            String value = said.getOrDefault(name, String.valueOf(absent));
+            try {
+                return Integer.parseInt(value);
+            } catch (NumberFormatException none) {
+                throw new IllegalArgumentException(
+                        name + " of a listener must be a number: " + value, none);
             }
         }
 
@@ -97,8 +111,7 @@ record SeckillProperties(
             String after = said.get("claimAfter");
             return new Listener(
                     enabled, group, stream, fields, tags,
-                    Integer.parseInt(said.getOrDefault("concurrency", "" + concurrency)),
-                    Integer.parseInt(said.getOrDefault("batch", "" + batch)), poll,
+                    number(said, "concurrency", concurrency), number(said, "batch", batch), poll,
                     after == null ? claimAfter : DurationStyle.detectAndParse(after), retryFirst,
                     retryMost, shutdownWithin);
         }
