@@ -11,8 +11,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /** A connection for one lock at a time, which ends when it is lost, before Lettuce reopens it. */
-final class LockConnection
-        implements AutoCloseable, RedisConnectionStateListener, Wire.Line {
+final class LockConnection implements AutoCloseable, RedisConnectionStateListener {
     private static final Duration LAST_WORDS = Duration.ofSeconds(1);
 
     private final Connections connections;
@@ -44,7 +43,7 @@ final class LockConnection
             throw lost();
         }
         Wire.Sending reply = new Wire.Sending(call);
-        reply.dispatch(lettuce, this, timeout);
+        reply.dispatch(lettuce, null, timeout);
         underWay = reply;
         if (!isOpen()) {
             // Lost meanwhile, perhaps before it was known what is under way.
@@ -54,20 +53,15 @@ final class LockConnection
             return call.read(reply.get());
         } catch (ExecutionException failed) {
             SeckillException said = SeckillException.of(failed.getCause());
-            if (said.word().equals("MOVED") || said instanceof SeckillException.NoAnswer) {
+            boolean silent = said instanceof SeckillException.NoAnswer;
+            if (silent) {
+                connections.closeIdle(server);
+            }
+            if (silent || said.word().equals("MOVED")) {
                 connections.refresh();
             }
             throw said;
         }
-    }
-
-    @Override
-    public void answered() {}
-
-    /** Nor may the others to its server. */
-    @Override
-    public void unanswered(long sinceNanos, Duration patience) {
-        connections.closeIdle(server);
     }
 
     private static SeckillException lost() {
@@ -125,7 +119,7 @@ final class LockConnection
      */
     void abandon(Call<?> last) {
         if (open.getAndSet(false)) {
-            new Wire.Sending(last).dispatch(lettuce, this, LAST_WORDS);
+            new Wire.Sending(last).dispatch(lettuce, null, LAST_WORDS);
             end();
         }
     }

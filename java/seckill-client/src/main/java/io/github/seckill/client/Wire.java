@@ -61,7 +61,8 @@ final class Wire {
         }
 
         void dispatch(
-                StatefulConnection<String, String> connection, Line line, Duration patience) {
+                StatefulConnection<String, String> connection, @Nullable Line line,
+                Duration patience) {
             if (isDone()) {
                 return;
             }
