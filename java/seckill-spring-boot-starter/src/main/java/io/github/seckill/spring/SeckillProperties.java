@@ -85,14 +85,18 @@ record SeckillProperties(
             if (concurrency < 1 || batch < 1) {
                 throw new IllegalArgumentException("concurrency and batch must be at least 1");
             }
-            for (Duration time : List.of(poll, claimAfter, retryFirst, retryMost, shutdownWithin)) {
-                boolean tooShort = time.compareTo(Duration.ofMillis(1)) < 0;
-                if (tooShort && time != shutdownWithin || time.compareTo(TIME_MAX) > 0) {
-                    throw new IllegalArgumentException(
-                            "poll, claim-after, retry-first and retry-most must be from 1 ms to "
-                                    + TIME_MAX.toDays() + " days, and shutdown-within no longer: "
-                                    + time);
-                }
+            for (Duration time : List.of(poll, claimAfter, retryFirst, retryMost)) {
+                within(time, Duration.ofMillis(1));
+            }
+            within(shutdownWithin, shutdownWithin);
+        }
+
+        private static void within(Duration time, Duration least) {
+            if (time.compareTo(least) < 0 || time.compareTo(TIME_MAX) > 0) {
+                throw new IllegalArgumentException(
+                        "poll, claim-after, retry-first and retry-most must be from 1 ms to "
+                                + TIME_MAX.toDays() + " days, and shutdown-within no longer: "
+                                + time);
             }
         }
 
