@@ -39,7 +39,7 @@ const RETRY_MS: Millis = 1000;
 
 /// How long a queue is remembered without a look at it. A slot can be lost without an event for its
 /// keys, and the queue of a sale without an end would be remembered for ever.
-const LINE_LOOK_MS: Millis = 10_000;
+const QUEUE_LOOK_MS: Millis = 10_000;
 
 /// How many keys a step of the scan asks for.
 const SCAN_COUNT: &[u8] = b"100";
@@ -200,7 +200,7 @@ fn look_at_queue(
         // An event says when that changes.
         Ok(None) => memory.holds.index(|index| index.park(key)),
         Ok(Some(at)) => memory.holds.index(|index| match at {
-            Some(at) => index.set(key, at.clamp(now, now.saturating_add(LINE_LOOK_MS)), 0),
+            Some(at) => index.set(key, at.clamp(now, now.saturating_add(QUEUE_LOOK_MS)), 0),
             None => index.remove(key),
         }),
         Err(error) => {

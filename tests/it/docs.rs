@@ -41,9 +41,10 @@ fn sessions(page: &str) -> Vec<String> {
 
 /// A session that can be pasted into a shell, as one of redis-cli.
 fn pasted(shell: &str) -> Option<String> {
-    let lines = shell.lines().map(|line| line.strip_prefix("redis-cli ")?.split_once(" # "));
-    let lines =
-        lines.map(|line| line.map(|(typed, reply)| format!("> {}\n{reply}\n", typed.trim())));
+    let lines = shell.lines().map(|line| {
+        let (typed, reply) = line.strip_prefix("redis-cli ")?.split_once(" # ")?;
+        Some(format!("> {}\n{reply}\n", typed.trim()))
+    });
     lines.collect()
 }
 

@@ -109,6 +109,24 @@ fn a_lost_shard_is_kept_and_its_unsold_units_are_on_sale_again() {
     is_lost_and_opened_again(Database::sqlite(), 2, &[]);
 }
 
+/// Rules about a shard that is off sale, and puts the rest on sale, by what the checks print.
+fn opened_again(shop: &Shop, loss: &str) {
+    let said = expect(shop, &CHECK, 1, &[loss]);
+    shop.pasted(command(&said, "lost everything"));
+    let said = expect(shop, &CHECK, 0, &["is not on sale", "\nCONSISTENT: "]);
+    shop.pasted(command(&said, "is not on sale"));
+}
+
+/// Sells all that is left on any shard: the units of all orders in the database.
+fn sold_out(shop: &Shop) -> i64 {
+    for prefix in ["x", "y", "z"] {
+        shop.sells(prefix, 400);
+        shop.shards(&["level", "--once"]);
+    }
+    shop.drain(&[]);
+    shop.units()
+}
+
 /// A shard that lost one key goes off sale, then every entry is read, and only then does a check
 /// say what is unsold.
 fn lost_one_key(kind: &str, rules: &[&str]) {
@@ -136,16 +154,8 @@ fn lost_one_key(kind: &str, rules: &[&str]) {
         assert!(!unread.contains("--shard"), "{unread}");
     }
     shop.drain(&[]);
-    let said = expect(&shop, &CHECK, 1, &["1. shard 1 of 4 lost everything: "]);
-    shop.pasted(command(&said, "lost everything"));
-    let said = expect(&shop, &CHECK, 0, &["is not on sale", "\nCONSISTENT: "]);
-    shop.pasted(command(&said, "is not on sale"));
-    for prefix in ["x", "y", "z"] {
-        shop.sells(prefix, 400);
-        shop.shards(&["level", "--once"]);
-    }
-    shop.drain(&[]);
-    assert_eq!(shop.units(), 40, "{key} {rules:?}");
+    opened_again(&shop, "1. shard 1 of 4 lost everything: ");
+    assert_eq!(sold_out(&shop), 40, "{key} {rules:?}");
     expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
 }
 
@@ -174,17 +184,9 @@ fn a_second_loss_sells_no_unit_of_the_first_again() {
             shop.sells(&format!("w{round}-"), 8);
             shop.drain(&[]);
             shop.loses_shard(lost);
-            let said = expect(&shop, &CHECK, 1, &[&format!("shard {lost} of 4 lost everything")]);
-            shop.pasted(command(&said, "lost everything"));
-            let said = expect(&shop, &CHECK, 0, &["is not on sale", "\nCONSISTENT: "]);
-            shop.pasted(command(&said, "is not on sale"));
+            opened_again(&shop, &format!("shard {lost} of 4 lost everything"));
         }
-        for prefix in ["x", "y", "z"] {
-            shop.sells(prefix, 400);
-            shop.shards(&["level", "--once"]);
-        }
-        shop.drain(&[]);
-        assert_eq!(shop.units(), 40, "{rules:?}");
+        assert_eq!(sold_out(&shop), 40, "{rules:?}");
     }
 }
 
