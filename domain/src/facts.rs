@@ -17,6 +17,18 @@ pub enum Stream {
     DeadLetters,
 }
 
+impl Stream {
+    /// What errors call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Orders => "order stream",
+            Self::Released => "stream of released orders",
+            Self::Confirmed => "stream of confirmed orders",
+            Self::DeadLetters => "dead-letter stream",
+        }
+    }
+}
+
 /// Why a decision refuses a request: mistakes, not outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {

@@ -8,6 +8,7 @@ use crate::keyspace::orders::Orders;
 use crate::server::{Call, Ctx, OwnedStr, Str};
 use crate::typed::{KeyName, Reason};
 use domain::book::State;
+use domain::facts::Stream;
 use domain::hash_tag::StrayBraces;
 use domain::key_names::{DEAD_LETTERS_SUFFIX, companion};
 use domain::rejection::{DeadLetter, Fate};
@@ -48,16 +49,12 @@ pub(crate) struct Rejected<'a> {
 }
 
 impl Rejected<'_> {
-    /// Opens the stream of dead letters; an error if it can't take one.
-    pub(super) fn open<'c>(ctx: Ctx<'c>, letters: Str<'c>) -> Result<Orders<'c>, CommandError> {
-        Orders::open(ctx, letters, "dead-letter stream")
-    }
-
     /// Makes the entry a dead letter that concerns no order. On an error nothing has been changed.
     pub(crate) fn bury(&self, ctx: Ctx<'_>, fate: Fate) -> Result<(), CommandError> {
         let own = self.letter(fate, None);
         let fields = self.fields(&own);
-        let letter = Self::open(ctx, self.letters)?.add(&fields)?;
+        let name = Stream::DeadLetters.name();
+        let letter = Orders::open(ctx, self.letters, name)?.add(&fields)?;
         match self.delivery.acknowledge(ctx) {
             Ok(()) => letter.effect(&fields).publish(ctx),
             Err(error) => {

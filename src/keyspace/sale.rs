@@ -366,12 +366,7 @@ impl<'a> Facts for Sale<'a> {
         }
         let Some(place) = streams.iter_mut().find(|place| place.is_none()) else { return Ok(()) };
         let Some(key) = self.stream_key(stream)? else { return Ok(()) };
-        let orders = match stream {
-            Stream::DeadLetters => Rejected::open(self.ctx, key)?,
-            Stream::Orders => Orders::open(self.ctx, key, "order stream")?,
-            Stream::Released => Orders::open(self.ctx, key, "stream of released orders")?,
-            Stream::Confirmed => Orders::open(self.ctx, key, "stream of confirmed orders")?,
-        };
+        let orders = Orders::open(self.ctx, key, stream.name())?;
         *place = Some((stream, orders));
         Ok(())
     }
