@@ -356,14 +356,6 @@ impl CommandError {
             CallError::Refused => Self::Refused { step },
         }
     }
-
-    /// The error when the server refused the call of `step` on a lock.
-    pub(crate) fn of_lock_call(error: CallError, step: &'static str) -> Self {
-        match error {
-            CallError::NotHere => Self::LockMoved,
-            error => Self::of_call(error, step),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ impl<'a> Asked<'a> {
                 metrics::CARTS_ACCEPTED.count();
                 Ok(Reply::codes(takes.iter().map(|_| counted(Outcome::Accepted.into()).code())))
             }
-            // A expired cart does not expire again.
+            // An expired cart does not expire again.
             Cart::ExpireFirst(_) => Err(CommandError::Garbled),
         }
     }

@@ -49,7 +49,7 @@ fn try_expired<'a>(
             }
             Ok(counted(answer))
         }
-        // A expired try does not expire again.
+        // An expired try does not expire again.
         Decision::ExpireFirst(_) => Ok(counted(Outcome::SoldOut.into())),
     }
 }

@@ -9,6 +9,7 @@ use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
 use crate::keyspace::kept::Kept;
+use crate::keyspace::presence::count_here;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 use crate::typed::{IdPrefix, Voucher};
 use domain::hash_tag::tag_of;
@@ -198,13 +199,7 @@ fn read(ctx: Ctx<'_>, key: Str<'_>) -> Result<Option<i64>, CommandError> {
 
 /// Refuses a key that may be on another node while its slot is moved. See [`super::presence`].
 fn check_here(ctx: Ctx<'_>, key: Str<'_>, slot: Slot) -> Result<(), CommandError> {
-    let exist = |keys: &[Str<'_>]| match Call::read(ctx, c"EXISTS", keys) {
-        Ok(reply) => Ok(reply.integer()),
-        Err(error) => Err(match CommandError::of_call(error, "EXISTS") {
-            CommandError::TryAgain => CommandError::CounterNotHere,
-            other => other,
-        }),
-    };
+    let exist = |keys: &[Str<'_>]| count_here(ctx, keys, CommandError::CounterNotHere);
     if exist(&[key])? == 0 {
         // The target of a moving slot takes one missing key for a new one, though it may still be
         // on the other node. For two keys it answers that not all of them are here.

@@ -5,7 +5,8 @@ use crate::error::CommandError;
 use crate::keyspace::fields::owned;
 use crate::keyspace::groups::Delivery;
 use crate::keyspace::orders::Orders;
-use crate::server::{Call, Ctx, OwnedStr, Str};
+use crate::keyspace::presence::count_here;
+use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::{KeyName, Reason};
 use domain::book::State;
 use domain::facts::Stream;
@@ -28,12 +29,7 @@ pub(crate) fn name(ctx: Ctx<'_>, stream: KeyName<'_>) -> Result<OwnedStr, Comman
     if config::is_cluster() {
         // The client named only the stream: while its slot moves, the two may be on different
         // nodes.
-        Call::read(ctx, c"EXISTS", &[stream.0, name.as_str()]).map_err(|error| {
-            match CommandError::of_call(error, "EXISTS") {
-                CommandError::TryAgain => CommandError::DeadLettersNotHere,
-                other => other,
-            }
-        })?;
+        count_here(ctx, &[stream.0, name.as_str()], CommandError::DeadLettersNotHere)?;
     }
     Ok(name)
 }

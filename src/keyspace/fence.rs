@@ -4,7 +4,8 @@
 use crate::config;
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
+use crate::keyspace::presence::count_here;
+use crate::server::{Ctx, OwnedStr, ReadKey, Str, WriteKey};
 use domain::hash_tag::StrayBraces;
 use domain::key_names::{FENCE_SUFFIX, companion};
 use domain::lock::FenceWrite;
@@ -19,8 +20,7 @@ pub(crate) fn read(ctx: Ctx<'_>, lock: Str<'_>, token: &[u8]) -> Result<Fence, C
     let name = name(lock).map_err(|StrayBraces| CommandError::FenceStrayBraces)?;
     if config::is_cluster() {
         // The client named only the lock: while its slot moves, the two may be on different nodes.
-        Call::read(ctx, c"EXISTS", &[lock, name.as_str()])
-            .map_err(|error| CommandError::of_lock_call(error, "EXISTS"))?;
+        count_here(ctx, &[lock, name.as_str()], CommandError::LockMoved)?;
     }
     let Some(key) = ReadKey::open(ctx, name.as_str()) else { return Ok(Fence::NONE) };
     key.string(token, Fence::parse)?.ok_or(CommandError::FenceNotInteger)

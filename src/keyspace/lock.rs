@@ -2,7 +2,7 @@
 
 use crate::effect::Effect;
 use crate::error::CommandError;
-use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str, WriteKey};
+use crate::server::{Call, CallError, Ctx, OwnedStr, ReadKey, Str, WriteKey};
 use domain::integer::Decimal;
 use domain::lock::{Holder, LockWrite};
 
@@ -66,6 +66,7 @@ pub(crate) fn take_by_call(
     match Call::write(ctx, c"SET", &words) {
         Ok(reply) if !reply.is_null() => Ok(()),
         Ok(_) => Err(CommandError::Refused { step: "SET" }),
-        Err(error) => Err(CommandError::of_lock_call(error, "SET")),
+        Err(CallError::NotHere) => Err(CommandError::LockMoved),
+        Err(error) => Err(CommandError::of_call(error, "SET")),
     }
 }

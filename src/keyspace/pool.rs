@@ -5,7 +5,8 @@ use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::fields::DrawFields;
 use crate::keyspace::kept::Kept;
-use crate::server::{Call, Ctx, OwnedStr, Str};
+use crate::keyspace::presence::count_here;
+use crate::server::{Ctx, OwnedStr, Str};
 use crate::typed::Pool;
 use domain::hash_tag::StrayBraces;
 use domain::key_names::{CODES_PREFIX, Naming, WINNERS_PREFIX};
@@ -76,19 +77,12 @@ impl PoolKeys {
         &self.fields
     }
 
-    /// Refuses, in cluster mode, keys that are not all on this node. See
-    /// [`super::presence`].
+    /// Refuses, in cluster mode, keys that are not all on this node.
     pub(crate) fn check_here(&self, ctx: Ctx<'_>) -> Result<(), CommandError> {
         if !config::is_cluster() {
             return Ok(());
         }
         let all = [self.codes(), self.winners(), self.draws().unwrap_or(self.codes())];
-        match Call::read(ctx, c"EXISTS", &all) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(match CommandError::of_call(error, "EXISTS") {
-                CommandError::TryAgain => CommandError::PoolNotHere,
-                other => other,
-            }),
-        }
+        count_here(ctx, &all, CommandError::PoolNotHere).map(|_| ())
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a voucher's keys are all on this node of a cluster.
+//! Whether keys are all on this node of a cluster.
 //!
 //! A client names only the voucher, so the server can't know that keys derived from it are on the
 //! other node while their slot moves, and the API opens keys of foreign slots without an error. A
@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::keyspace::rules;
 use crate::keyspace::sale_keys::{ManagedKeys, SaleKeys};
 use crate::keyspace::voucher_keys::VoucherKeys;
-use crate::server::{Call, Ctx, Str};
+use crate::server::{Call, CallError, Ctx, Str};
 
 /// How much of a voucher is known to be on this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +21,22 @@ pub(crate) enum Reach {
     Sale,
 }
 
-/// Fails when the keys are not all on this node: `TRYAGAIN`.
-fn call_exists(ctx: Ctx<'_>, keys: &[Str<'_>]) -> Result<(), CommandError> {
+/// How many of the keys exist; the error `elsewhere` if they are not all on this node.
+pub(super) fn count_here(
+    ctx: Ctx<'_>,
+    keys: &[Str<'_>],
+    elsewhere: CommandError,
+) -> Result<i64, CommandError> {
     match Call::read(ctx, c"EXISTS", keys) {
-        Ok(_) => Ok(()),
+        Ok(count) => Ok(count.integer()),
+        Err(CallError::NotHere) => Err(elsewhere),
         Err(error) => Err(CommandError::of_call(error, "EXISTS")),
     }
+}
+
+/// Fails when the keys are not all on this node: `TRYAGAIN`.
+fn call_exists(ctx: Ctx<'_>, keys: &[Str<'_>]) -> Result<(), CommandError> {
+    count_here(ctx, keys, CommandError::TryAgain).map(|_| ())
 }
 
 /// Refuses, in cluster mode, a key that may be on the other node of a moving slot, and that few
