@@ -70,31 +70,24 @@ fn crowd(socket: &Path) -> Result<Vec<UnixStream>> {
     (0..CONNECTIONS).map(member).collect()
 }
 
-/// What has come on such a connection; none if nothing has.
-fn read_some(stream: &mut UnixStream) -> Result<Option<Vec<u8>>> {
-    let mut some = [0; 256];
-    match stream.read(&mut some) {
-        Ok(0) => Err("the server closed a connection".into()),
-        Ok(got) => Ok(Some(some[..got].to_vec())),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// Sends the whole load, with one command in flight per connection, and returns the commands per
 /// second and the time that each reply took.
 fn rush(streams: &mut [UnixStream], load: &Load) -> Result<(f64, Latencies)> {
     let mut waits = Latencies::default();
     // Of each connection the command in flight, when it was sent, and what has come of its reply.
     let mut asked: Vec<Option<(usize, Instant, Vec<u8>)>> = vec![None; streams.len()];
-    let (mut next, mut answered) = (0, 0);
+    let (mut next, mut answered, mut some) = (0, 0, [0; 256]);
     let start = Instant::now();
     let mut heard = start;
     while answered < load.batches.len() {
         for (stream, asked) in streams.iter_mut().zip(&mut asked) {
             if let Some((index, sent, reply)) = asked {
-                let Some(got) = read_some(stream)? else { continue };
-                reply.extend_from_slice(&got);
+                match stream.read(&mut some) {
+                    Ok(0) => return Err("the server closed a connection".into()),
+                    Ok(got) => reply.extend_from_slice(&some[..got]),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+                    Err(error) => return Err(error.into()),
+                }
                 let (_, wanted) = &load.batches[*index];
                 if reply.len() < wanted.len() {
                     continue;

@@ -12,10 +12,10 @@ use crate::stand::Stand;
 use crate::table::{Table, median};
 use crate::{Result, naive};
 
-pub const NAIVE: &str = "one entry per transaction";
-pub const WORKER: &str = "seckill-worker";
-pub const STATEMENTS: &str = "with statements";
-pub const CONFIRMED: &str = "confirmed";
+const NAIVE: &str = "one entry per transaction";
+const WORKER: &str = "seckill-worker";
+const STATEMENTS: &str = "with statements";
+const CONFIRMED: &str = "confirmed";
 
 /// A way of working through the orders: its column, and whether the voucher is managed.
 const TURNS: [(&str, bool); 4] =
@@ -91,12 +91,8 @@ fn take(
         stand.send(&sale.load(&["SECKILL.CONFIRM".to_owned()], 0..orders, ":1\r\n"))?;
     }
     let spent = run(&mut command)?;
-    check(
-        database,
-        orders,
-        "seckill_orders WHERE state = 'sold'",
-        "units FROM seckill_voucher_sales",
-    )?;
+    let (sold, units) = ("seckill_orders WHERE state = 'sold'", "units FROM seckill_voucher_sales");
+    check(database, orders, sold, units)?;
     if has_shop {
         let status = if is_managed { 2 } else { 1 };
         check(database, orders, &format!("tb_voucher_order WHERE status = {status}"), LEFT)?;

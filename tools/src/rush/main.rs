@@ -37,7 +37,7 @@ use load::Rush;
 use managed::{Ledger, Standing};
 use managed_proof::Managed;
 use options::Options;
-use payments::Line;
+use payments::QueuePayments;
 use plan::Plan;
 use proof::Facts;
 use report::Report;
@@ -78,7 +78,7 @@ async fn rush(options: &Options) -> Result<Report> {
     let names = VoucherKeys::of_module(&mut link, &shards.0).await?;
     let before = sale::open(&mut link, &names, options).await?;
 
-    let line = Line::start(&target, options, &plan, &names, &before).await?;
+    let queue = QueuePayments::start(&target, options, &plan, &names, &before).await?;
     let cpu_before = sale::cpu_seconds(&mut link).await?;
     let rush = load::send(&target, options, &plan, &shards).await?;
     let cpu_s = sale::cpu_seconds(&mut link).await? - cpu_before;
@@ -86,7 +86,7 @@ async fn rush(options: &Options) -> Result<Report> {
     let Rush { answers, sent, elapsed } = rush;
     let (moves, orders, after) = (None, None, State::default());
     let mut facts = Facts { plan, sent, answers, shards, moves, before, after, orders };
-    let read = read(&mut link, options, &names, line, &mut facts).await;
+    let read = read(&mut link, options, &names, queue, &mut facts).await;
     let managed = read.context("reading the voucher after the rush")?;
     Ok(Report::new(options, server, &facts, elapsed, cpu_s, managed.as_ref()))
 }
@@ -97,13 +97,13 @@ async fn read<'a>(
     link: &mut Connection,
     options: &'a Options,
     names: &[VoucherKeys],
-    line: Option<Line>,
+    queue: Option<QueuePayments>,
     facts: &mut Facts,
 ) -> Result<Option<Managed<'a>>> {
     let is_managed = options.managed.managed;
     let waited = is_managed && payments::wait_for_holds(link, names, options.json).await?;
-    if let Some(line) = line {
-        facts.answers.add_payments(line.stop().await?);
+    if let Some(queue) = queue {
+        facts.answers.add_payments(queue.stop().await?);
     }
     if options.shards {
         facts.moves = Some(Moves::wait_for(link, &options.voucher).await?);

@@ -25,12 +25,12 @@ const POLL_EVERY: Duration = Duration::from_millis(100);
 const EXPIRY_LATE_MAX: Duration = Duration::from_secs(30);
 
 /// Those who are promoted, and what they were answered to their payments.
-pub struct Line {
+pub struct QueuePayments {
     paying: JoinHandle<Result<Paid>>,
     stop: watch::Sender<()>,
 }
 
-impl Line {
+impl QueuePayments {
     /// Serves the queue of this run, if it has one, until `stop`.
     pub async fn start(
         target: &Target,
@@ -38,7 +38,7 @@ impl Line {
         plan: &Arc<Plan>,
         shards: &[VoucherKeys],
         before: &[State],
-    ) -> Result<Option<Line>> {
+    ) -> Result<Option<QueuePayments>> {
         let [(names, before)] = shards.iter().zip(before).collect::<Vec<_>>()[..] else {
             return Ok(None);
         };
@@ -64,12 +64,12 @@ impl Line {
                 }
             }
         });
-        Ok(Some(Line { paying, stop }))
+        Ok(Some(QueuePayments { paying, stop }))
     }
 
     pub async fn stop(self) -> Result<Paid> {
         drop(self.stop);
-        self.paying.await?.context("paying for orders from the line")
+        self.paying.await?.context("paying for orders from the queue")
     }
 }
 

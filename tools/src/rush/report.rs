@@ -64,8 +64,8 @@ impl ManagedReport {
         let mut rows = vec![("orders", n(self.orders))];
         let of_holds = [("  paid", self.paid), ("  paid too late", self.too_late)];
         let returned = [("  cancelled", self.cancelled), ("  expired", self.expired)];
-        let line = [("  promoted", self.promoted), ("still waiting", self.waiting)];
-        let some = of_holds.into_iter().chain(returned).chain(line).filter(|(_, n)| *n > 0);
+        let queue = [("  promoted", self.promoted), ("still waiting", self.waiting)];
+        let some = of_holds.into_iter().chain(returned).chain(queue).filter(|(_, n)| *n > 0);
         rows.extend(some.map(|(name, count)| (name, n(count))));
         rows
     }
