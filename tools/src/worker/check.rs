@@ -3,13 +3,14 @@
 //! needs no operator; nothing is deleted, and nothing that was sold is released.
 //!
 //! `vouchers` says what, `books` and `undone` read the server, `look` compares, with `ask`,
-//! `unmanaged`, `shards` and, for the provider's list of `references`, `listed`; `questions` is
-//! what is found, `report` says it, with its `results`.
+//! `unmanaged`, `shards` (each a `lost_shard`) and, for the provider's list of `references`,
+//! `listed`; `questions` is what is found, `report` says it, with its `results`.
 
 mod ask;
 mod books;
 mod listed;
 mod look;
+mod lost_shard;
 mod questions;
 mod references;
 mod report;
@@ -41,12 +42,12 @@ use crate::source::Source;
 use crate::store::{Refused, Store};
 pub use books::{BookOrder, Books, Paid};
 use look::{Look, Streams};
+pub use lost_shard::shards_of_sale;
 pub use questions::{About, Question, lose, ruled, said_by_row, said_by_server};
 use questions::{Found, Incomplete, Kind, agree};
 use references::List;
 use report::Report;
 pub use report::Verdict;
-pub use shards::shards_of_sale;
 
 /// The time between two looks, in which workers write what they have read: only what two looks
 /// find is asked.
