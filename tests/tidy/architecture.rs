@@ -28,8 +28,8 @@ fn module(file: &str, folder: &str) -> String {
     name.expect("a source of the folder").trim_start_matches('/').replace('/', "::")
 }
 
-/// The paths from the root of the crate that the code of a module names, by `crate::` and `super::`;
-/// of a group in braces each.
+/// The paths from the root of the crate that the code of a module names, by `crate::` and
+/// `super::`; of a group in braces each.
 fn paths_named(module: &str, code: &str) -> Vec<String> {
     let own: Vec<&str> = module.split("::").collect();
     let begins = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -156,7 +156,7 @@ fn no_files_use_each_other_in_a_circle() {
 }
 
 /// The programs, and the library that they share.
-const PROGRAMS: [(&str, &str); 6] = [
+pub const PROGRAMS: [(&str, &str); 6] = [
     ("the worker", "tools/src/worker"),
     ("the load test", "tools/src/rush"),
     ("the dashboard", "tools/src/top"),
@@ -166,7 +166,7 @@ const PROGRAMS: [(&str, &str); 6] = [
 ];
 
 /// The part of a program that a file belongs to; none if it is of another program, or of tests.
-fn part_of<'a>(file: &'a str, folder: &str) -> Option<&'a str> {
+pub fn part_of<'a>(file: &'a str, folder: &str) -> Option<&'a str> {
     let name = file.strip_prefix(folder)?.strip_prefix('/')?;
     let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
     let of_library = folder != "tools/src" || !name.contains('/') || name.starts_with("sharded_");

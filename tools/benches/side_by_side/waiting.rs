@@ -1,4 +1,4 @@
-//! Lines of orders that wait: what it costs to join and to be promoted as they grow.
+//! Queues of orders that wait: what it costs to join and to be promoted as they grow.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::table::{Table, costs, thousands};
 use crate::tries::TRY;
 use crate::wire::{Load, PIPELINE};
 
-const SERVED: &str = "promoted, as a held order is cancelled";
+const PROMOTED: &str = "promoted, as a held order is cancelled";
 const JOINED: &str = "joined";
 
 const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
@@ -18,7 +18,7 @@ const SALE: Sale = Sale { voucher: 8, kind: Kind::Held };
 const EACH: usize = 500;
 
 pub fn measure(options: &Options) -> Result<Vec<Table>> {
-    let contenders = [JOINED, SERVED];
+    let contenders = [JOINED, PROMOTED];
     let mut table = Table::new(
         "Server CPU per order of a waiting list, in microseconds",
         "orders in the queue",
@@ -26,32 +26,32 @@ pub fn measure(options: &Options) -> Result<Vec<Table>> {
     );
     table.note = "The cancellation by which an order is promoted is included.".to_owned();
     for &length in options.orders_sold() {
-        let mut line = Line::new(length)?;
-        let costs = costs(options.rounds(), &contenders, |place| line.turn(contenders[place]))?;
-        SALE.prove(&mut line.stand, [0, EACH, 0])?;
+        let mut queue = Queue::new(length)?;
+        let costs = costs(options.rounds(), &contenders, |place| queue.turn(contenders[place]))?;
+        SALE.prove(&mut queue.stand, [0, EACH, 0])?;
         table.push(thousands(length), costs);
     }
     Ok(vec![table])
 }
 
-/// A sale whose units are all held, and a line, which has the same length before each turn. Both
+/// A sale whose units are all held, and a queue, which has the same length before each turn. Both
 /// are orders by their numbers.
-struct Line {
+struct Queue {
     stand: Stand,
     held: Range<usize>,
     waiting: Range<usize>,
 }
 
-impl Line {
+impl Queue {
     fn new(length: usize) -> Result<Self> {
         let mut stand = Stand::new(false)?;
         let most = (length + EACH).to_string();
         let () = stand.run(&["CONFIG", "SET", "seckill.waitlist-max", &most])?;
         SALE.open(&mut stand, EACH)?;
         SALE.sell(&mut stand, EACH)?;
-        let mut line = Self { stand, held: 0..EACH, waiting: EACH..EACH };
-        line.join(length)?;
-        Ok(line)
+        let mut queue = Self { stand, held: 0..EACH, waiting: EACH..EACH };
+        queue.join(length)?;
+        Ok(queue)
     }
 
     /// The microseconds of server CPU per order.
@@ -81,7 +81,7 @@ impl Line {
         self.send("SECKILL.CANCEL", orders, &[], ":1\r\n")
     }
 
-    /// By one connection, so that the line is in the order of the numbers.
+    /// By one connection, so that the queue is in the order of the numbers.
     fn send(
         &mut self,
         name: &str,
