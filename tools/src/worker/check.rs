@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, stdin};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use domain::entry_id::EntryId;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::nodes::Nodes;
@@ -179,7 +179,7 @@ impl<'c> Checker<'c> {
         store: &'c Store,
     ) -> Result<Self> {
         let place = site.server.place()?;
-        let mut connection = Nodes::new(place.clone()).connect("").await?;
+        let mut connection = Nodes::new(place.clone()).reach("").await?;
         let settings = settings::compare(&mut connection, site, fields, None).await;
         let fields = settings.map_err(|halt| halt.error(site))?.fields;
         let link = Target::find(place).await?.connect().await?;
@@ -387,7 +387,6 @@ impl<'c> Checker<'c> {
 pub async fn source_of(site: &Site, keys: &VoucherKeys) -> Result<Source> {
     let rest = keys.stream.as_deref().unwrap_or_default().strip_prefix(site.stream.as_str());
     let tag = rest.and_then(|rest| rest.strip_prefix(":{")?.strip_suffix('}'));
-    let connection = Nodes::new(site.server.place()?).connect(&keys.book).await;
-    let connection = connection.context("the streams")?;
+    let connection = Nodes::new(site.server.place()?).reach(&keys.book).await?;
     Ok(Source::new(connection, site.streams_of(tag), &site.group, ""))
 }

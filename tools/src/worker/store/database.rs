@@ -82,7 +82,7 @@ impl Store {
     pub fn to_look_at(site: &Site, statements: Option<&Path>) -> Result<Self> {
         let store = Self::new(site, statements, 1, false)?;
         let is_there = store.place.dialect() != Dialect::Sqlite || store.place.file().is_some();
-        ensure!(is_there, "--database: there is no such file");
+        ensure!(is_there, "--database {}: there is no such file", store.name);
         Ok(store)
     }
 
@@ -147,7 +147,9 @@ impl Store {
             });
         }
         match make_file(&self.place) {
-            Ok(true) => info!("--database: there is no such file, so a new one is made"),
+            Ok(true) => {
+                info!("--database {}: there is no such file, so a new one is made", self.name)
+            }
             Ok(false) => {}
             Err(error) => {
                 let text = format!("{}: {error}", self.name);
