@@ -2,7 +2,7 @@
 //! errors say, is what it is read by.
 
 use crate::config;
-use crate::error::{CommandError, Needs};
+use crate::error::{CommandError, Needs, Options};
 use crate::server::{ArgKind, ArgSpec, Str};
 use crate::typed::{Argument, LockName, Voucher};
 use domain::entry_id::EntryId;
@@ -14,6 +14,8 @@ use domain::sale::Units;
 
 /// The arguments of a command, as one value.
 pub(crate) trait Arguments<'a>: Sized {
+    const ALL: &'static [ArgSpec];
+
     /// Reads those that are always there.
     fn begin(args: &mut Args<'a>) -> Result<Self, CommandError>;
 
@@ -25,7 +27,7 @@ pub(crate) trait Arguments<'a>: Sized {
         let mut given = Self::begin(&mut args)?;
         while !args.is_empty() {
             if !given.option(&mut args)? {
-                return Err(CommandError::Syntax);
+                return Err(CommandError::Syntax { options: Options(Self::ALL) });
             }
         }
         Ok(given)
@@ -49,11 +51,15 @@ macro_rules! arguments {
         }
 
         impl $name<'_> {
-            pub(super) const SPECS: $crate::server::Declared =
-                $crate::server::Declared::new(&[$($spec,)* $($option_spec.optional(),)*]);
+            pub(super) const SPECS: $crate::server::Declared = $crate::server::Declared::new(
+                <Self as $crate::args::Arguments<'_>>::ALL,
+            );
         }
 
         impl<$life> $crate::args::Arguments<$life> for $name<$life> {
+            const ALL: &'static [$crate::server::ArgSpec] =
+                &[$($spec,)* $($option_spec.optional(),)*];
+
             #[inline]
             fn begin(
                 args: &mut $crate::args::Args<$life>,
@@ -162,7 +168,7 @@ macro_rules! integers {
     ($($type:ty)*) => {$(
         impl Value<'_> for $type {
             fn read(args: &mut Args<'_>, spec: &'static ArgSpec) -> Result<Self, CommandError> {
-                <$type>::new(i64::read(args, spec)?).ok_or(CommandError::Syntax)
+                <$type>::new(i64::read(args, spec)?).ok_or(lacking(spec))
             }
         }
     )*};

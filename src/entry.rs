@@ -118,7 +118,7 @@ fn prepare(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), String> {
             ));
         }
     }
-    if !register_info::<Info>(ctx) {
+    if !register_info::<ModuleInfo>(ctx) {
         return Err("the server refused to register the INFO section".to_owned());
     }
     register_settings(ctx, args)?;
@@ -162,9 +162,9 @@ fn register_settings(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), String> {
     Ok(())
 }
 
-struct Info;
+struct ModuleInfo;
 
-impl FillInfo for Info {
+impl FillInfo for ModuleInfo {
     fn fill(section: &mut InfoSection) {
         for (field, counter) in metrics::FIELDS {
             section.field(field.name, counter.get());

@@ -1,6 +1,9 @@
 //! Why a command refuses: a mistake that somebody must fix, not an outcome of a sale.
 
-use crate::server::{ArgKind, ArgSpec, CallError, NotAString, NotThatKind};
+mod declared;
+
+use crate::server::{CallError, NotAString, NotThatKind};
+pub(crate) use declared::{Needs, Options};
 use domain::book::{Garbled, SPANS_MAX};
 use domain::deduction::BadStock;
 use domain::facts::{Needed, Refusal};
@@ -68,7 +71,7 @@ errors! {
     /// The payment is on record for another number of units.
     Units "UNITS" "this payment is on record for another number of units";
     /// Something is said of a payment that has no reference.
-    NoReference "ERR" "UNITS and REFUND tell of a payment, give its reference with REF";
+    NoReference "ERR" "UNITS and REFUND need REF, the reference of the payment";
     /// More parts of an order were refunded elsewhere than its entry in the book has room for.
     Parts { max: usize } "ERR"
         "at most {max} parts of an order can be REFUNDED with units between them that are not";
@@ -145,7 +148,7 @@ errors! {
     /// `*` as order id, in a command that generates none.
     GeneratedId "ERR" "orderid * is for SECKILL.TRY and SECKILL.MTRY, give an id here";
     /// The stock key of a managed voucher, in a command for unmanaged ones.
-    Managed "ERR" "this is the stock of a managed voucher, which only SECKILL.TRY and MTRY sell";
+    Managed "ERR" "this is the stock of a managed voucher, which SECKILL.TRY, MTRY and TRYALL sell";
     /// SESSION in a script, which has no connection.
     NoConnection "ERR" "SESSION needs a client connection, and a script has none";
     /// Names of an entry's fields that are not allowed, and why.
@@ -168,7 +171,7 @@ errors! {
     /// An order that keeps nothing is simply cancelled.
     KeepNone "ERR" "KEEP 0 keeps nothing, leave KEEP out to release all units";
     /// An option that the command does not have, or that is given twice.
-    Syntax "ERR" "syntax error";
+    Syntax { options: Options } "ERR" "syntax error{options}";
     /// An option without its value.
     Lacking { what: Needs } "ERR" "{what}";
     /// An argument is not an integer in `min..=max`.
@@ -217,35 +220,6 @@ errors! {
     ReadOnly "READONLY" "this is a replica, and only its primary sells managed vouchers";
     /// The server refused a step that would have been the first write.
     Refused { step: &'static str } "ERR" "the server refused {step}, nothing was changed";
-}
-
-/// That an argument lacks its value, in the words of its declaration: `UNITS needs n`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Needs(pub(crate) &'static ArgSpec);
-
-impl PartialEq for Needs {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0, other.0)
-    }
-}
-
-impl Eq for Needs {}
-
-impl fmt::Display for Needs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |parts: &[ArgSpec], between| {
-            parts.iter().map(ArgSpec::label).collect::<Vec<_>>().join(between)
-        };
-        let word = self.0.word.map_or(self.0.label().into(), CStr::to_string_lossy);
-        let needed = match self.0.kind {
-            ArgKind::Integer { unit: "", .. } => "n".to_owned(),
-            ArgKind::Integer { unit, .. } => unit.trim_start().to_owned(),
-            ArgKind::OneOf(ways) => names(ways, "|"),
-            ArgKind::Block(parts) | ArgKind::Repeated { parts, .. } => names(parts, " "),
-            ArgKind::Key(..) | ArgKind::Text | ArgKind::Word => self.0.label().to_owned(),
-        };
-        write!(f, "{word} needs {needed}")
-    }
 }
 
 impl CommandError {

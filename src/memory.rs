@@ -11,7 +11,7 @@ pub(crate) mod scripts;
 pub(crate) mod sessions;
 
 use crate::error::CommandError;
-use crate::keyspace::counter::Counter;
+use crate::keyspace::counter::IdCounter;
 use crate::keyspace::kept::Kept;
 use crate::keyspace::pool::PoolKeys;
 use crate::keyspace::vouchers::Vouchers;
@@ -33,7 +33,7 @@ pub(crate) struct Memory {
     /// Names of the pool drawn from last.
     pub(crate) pool: Kept<PoolKeys>,
     /// The name of the id counter used last.
-    pub(crate) counter: Kept<Counter>,
+    pub(crate) counter: Kept<IdCounter>,
     /// Sales whose keys came one by one.
     pub(crate) arrivals: Arrivals,
     /// When to look at which holds.

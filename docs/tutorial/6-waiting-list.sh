@@ -3,10 +3,10 @@
 . "$(dirname "$0")/lib.sh"
 
 redis SET seckill:stock:phone 0 >/dev/null
-redis RPUSH asked dave eve >/dev/null # who wants to hear when there is one
+redis RPUSH asked dave eve >/dev/null # who wants a message when there is one
 redis SECKILL.RETURN seckill:stock:phone 1 >/dev/null # ann cancels
-told=$(redis LPOP asked)
-echo "A list of who asked: ann cancels, $told is told, fred is faster and gets:" \
+first=$(redis LPOP asked)
+echo "A list of who asked: ann cancels, $first gets a message, fred is faster and gets:" \
     "$(redis SECKILL.TRY phone fred order-fred), dave gets: $(redis SECKILL.TRY phone dave order-dave)"
 clean
 

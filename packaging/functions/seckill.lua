@@ -239,7 +239,7 @@ local function try_options(args)
     while args[at] do
         local name = string.upper(args[at])
         if not TRY_OPTIONS[name] or options[name] then
-            fail('ERR syntax error')
+            fail('ERR syntax error, the options are UNITS, LIMIT, FIELDS, MISSING')
         end
         local took
         options[name], took = TRY_OPTIONS[name](args, at + 1)
@@ -465,7 +465,7 @@ local function acquire_options(args)
             end
             positive(args[at], 'wait-ms', WAIT_MS_MAX, ' ms', 0)
         else
-            fail('ERR syntax error')
+            fail('ERR syntax error, the options are BLOCK, FENCE, SESSION')
         end
         at = at + 1
     end

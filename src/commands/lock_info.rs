@@ -12,7 +12,7 @@ use crate::typed::KeyName;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"lock.info",
-    handler: handler::<Answering<Info>>(),
+    handler: handler::<Answering<LockInfo>>(),
     flags: c"readonly fast",
     summary: c"Returns who holds a lock, for how long, and how many clients wait",
     complexity: c"O(1)",
@@ -30,9 +30,9 @@ arguments! {
 const LOCK: ArgSpec =
     ArgSpec::key(c"key", Access::Look, c"The lock, a string. Its fence key is derived from it");
 
-struct Info;
+struct LockInfo;
 
-impl Command for Info {
+impl Command for LockInfo {
     type Given<'a> = Given<'a>;
 
     fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {

@@ -16,7 +16,7 @@ use domain::sale::Stock;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
     name: c"seckill.info",
-    handler: handler::<Answering<Info>>(),
+    handler: handler::<Answering<SaleInfo>>(),
     flags: c"readonly",
     summary: c"Returns the state of a voucher's sale",
     complexity: c"O(1)",
@@ -31,9 +31,9 @@ arguments! {
     }
 }
 
-struct Info;
+struct SaleInfo;
 
-impl Command for Info {
+impl Command for SaleInfo {
     type Given<'a> = Given<'a>;
 
     fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {

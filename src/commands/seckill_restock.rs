@@ -3,8 +3,8 @@
 
 use super::decided::apply_to_all;
 use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER};
-use crate::args::{Either, arguments};
-use crate::error::CommandError;
+use crate::args::{Arguments, Either, arguments};
+use crate::error::{CommandError, Options};
 use crate::keyspace::names::Name;
 use crate::keyspace::opening::Opening;
 use crate::memory::Memory;
@@ -64,7 +64,7 @@ impl Command for Restock {
                 let order = Name::read(&outside_field(user.0.bytes(), id.0.bytes()));
                 sales::Restock::For { delta, order }
             }
-            (_, Some(_)) => return Err(CommandError::Syntax),
+            (_, Some(_)) => return Err(CommandError::Syntax { options: Options(Given::ALL) }),
         };
         let opening = Opening::new(ctx, &memory.vouchers, voucher)?;
         let sale = memory.arrivals.sale(&opening)?;

@@ -65,21 +65,25 @@ pub(super) fn write_extra(ctx: Ctx<'_>, key: Str<'_>, extra: Extra) {
 
 /// What a holds key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Holds {
+pub(crate) struct HoldsSeen {
     /// The earliest deadline after the requested position; None when there is none.
     pub(crate) first: Option<Millis>,
     pub(crate) count: u64,
 }
 
 /// The content of a holds key; None when there is no sorted set.
-pub(crate) fn holds(ctx: Ctx<'_>, key: Str<'_>, behind: Option<&HoldPosition>) -> Option<Holds> {
+pub(crate) fn holds(
+    ctx: Ctx<'_>,
+    key: Str<'_>,
+    behind: Option<&HoldPosition>,
+) -> Option<HoldsSeen> {
     holds_in(&ReadKey::open(ctx, key)?, behind)
 }
 
-pub(super) fn holds_in(holds: &ReadKey<'_>, behind: Option<&HoldPosition>) -> Option<Holds> {
+pub(super) fn holds_in(holds: &ReadKey<'_>, behind: Option<&HoldPosition>) -> Option<HoldsSeen> {
     let first = members(holds, behind, Millis::MAX, 1).ok()?.into_iter().next();
     let count = u64::try_from(holds.len()).unwrap_or(u64::MAX);
-    Some(Holds { first: first.map(|(_, deadline)| deadline), count })
+    Some(HoldsSeen { first: first.map(|(_, deadline)| deadline), count })
 }
 
 /// The orders after a position whose deadline is not after `now`, with their deadlines, the

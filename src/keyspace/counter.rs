@@ -1,4 +1,4 @@
-//! Counter keys: which ids are taken.
+//! IdCounter keys: which ids are taken.
 //!
 //! Without hash tags there is one key per day, a string as `INCR` counts it, so that our ids
 //! interleave with those of other generators on the same key. With hash tags there is one key per
@@ -37,7 +37,7 @@ pub(crate) enum IdScope<'a> {
 /// Ids that are free. They are taken by [`FreeIds::take`], in the same command or not at all.
 #[must_use]
 pub(crate) struct FreeIds {
-    counter: Rc<Counter>,
+    counter: Rc<IdCounter>,
     count: Count,
     taken: Taken,
     write: Write,
@@ -53,7 +53,7 @@ enum Write {
 /// As [`find_next`], but skips ids for which `is_used` is true, for example because the counter was
 /// deleted and starts over.
 pub(crate) fn find_unused(
-    kept: &Kept<Counter>,
+    kept: &Kept<IdCounter>,
     ctx: Ctx<'_>,
     scope: IdScope<'_>,
     count: Count,
@@ -73,7 +73,7 @@ pub(crate) fn find_unused(
 /// Finds the next `count` ids of a prefix, unless they exceed the pace that leaves ids for orders
 /// and for the rest of the day.
 pub(crate) fn find_in_pace(
-    kept: &Kept<Counter>,
+    kept: &Kept<IdCounter>,
     ctx: Ctx<'_>,
     prefix: IdPrefix<'_>,
     count: Count,
@@ -88,7 +88,7 @@ pub(crate) fn find_in_pace(
 /// Finds the next `count` consecutive ids at `now_ms`, after `skip` that are left out. Writes
 /// nothing; every error with ids is found here.
 fn find_next(
-    kept: &Kept<Counter>,
+    kept: &Kept<IdCounter>,
     ctx: Ctx<'_>,
     scope: IdScope<'_>,
     now_ms: i64,
@@ -97,21 +97,21 @@ fn find_next(
 ) -> Result<FreeIds, CommandError> {
     let second = Second::at(now_ms, config::calendar())?;
     let counter = match scope {
-        IdScope::Prefix(prefix) => Counter::of_prefix(kept, prefix, second)?,
-        IdScope::Voucher(voucher) => Counter::of_voucher(kept, voucher, second)?,
+        IdScope::Prefix(prefix) => IdCounter::of_prefix(kept, prefix, second)?,
+        IdScope::Voucher(voucher) => IdCounter::of_voucher(kept, voucher, second)?,
     };
     let key = counter.key.as_str();
-    if let Kind::Slot(slot) = counter.kind
+    if let CounterKind::Slot(slot) = counter.kind
         && config::is_cluster()
     {
         check_here(ctx, key, slot)?;
     }
     let stored = read(ctx, key)?;
     let (taken, adds) = match counter.kind {
-        Kind::Day(_) => {
+        CounterKind::Day(_) => {
             (after_counter(second, stored.unwrap_or(0), skip, count)?, stored.is_some())
         }
-        Kind::Slot(slot) => (after_last(second, slot, stored, skip, count)?, false),
+        CounterKind::Slot(slot) => (after_last(second, slot, stored, skip, count)?, false),
     };
     let write = if adds {
         Write::Add(count.get().saturating_add(skip.into()))
@@ -210,28 +210,28 @@ fn check_here(ctx: Ctx<'_>, key: Str<'_>, slot: Slot) -> Result<(), CommandError
 }
 
 /// The name of a counter key, and what it was made of.
-pub(crate) struct Counter {
+pub(crate) struct IdCounter {
     prefix: Vec<u8>,
-    kind: Kind,
+    kind: CounterKind,
     key: OwnedStr,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CounterKind {
     /// The counter of a day.
     Day(u64),
     /// The last id of a slot.
     Slot(Slot),
 }
 
-impl Counter {
+impl IdCounter {
     fn of_prefix(
-        kept: &Kept<Counter>,
+        kept: &Kept<IdCounter>,
         prefix: IdPrefix<'_>,
         second: Second,
     ) -> Result<Rc<Self>, CommandError> {
         let prefix = prefix.0.bytes();
-        let kind = Kind::now(second, prefix);
+        let kind = CounterKind::now(second, prefix);
         // The tag must be the first one of the key, or the prefix's own, which has its slot.
         if kind.has_tag() && prefix.contains(&b'{') && tag_of(prefix).is_none() {
             return Err(CommandError::StrayPrefixBraces);
@@ -240,11 +240,11 @@ impl Counter {
     }
 
     fn of_voucher(
-        kept: &Kept<Counter>,
+        kept: &Kept<IdCounter>,
         voucher: Voucher<'_>,
         second: Second,
     ) -> Result<Rc<Self>, CommandError> {
-        let kind = Kind::now(second, voucher.0.bytes());
+        let kind = CounterKind::now(second, voucher.0.bytes());
         config::ID_PREFIX.with(|prefix| {
             if kind.has_tag() && prefix.contains(&b'{') {
                 return Err(CommandError::BraceInPrefix);
@@ -254,7 +254,7 @@ impl Counter {
     }
 
     /// Costs next to nothing for the counter used last.
-    fn of(kept: &Kept<Counter>, prefix: &[u8], kind: Kind) -> Rc<Self> {
+    fn of(kept: &Kept<IdCounter>, prefix: &[u8], kind: CounterKind) -> Rc<Self> {
         if let Some(last) = kept.get()
             && last.kind == kind
             && last.prefix == prefix
@@ -262,8 +262,10 @@ impl Counter {
             return last;
         }
         let key = match kind {
-            Kind::Day(day) => OwnedStr::new(&[COUNTER_PREFIX, prefix, b":", &date(day)].concat()),
-            Kind::Slot(slot) => {
+            CounterKind::Day(day) => {
+                OwnedStr::new(&[COUNTER_PREFIX, prefix, b":", &date(day)].concat())
+            }
+            CounterKind::Slot(slot) => {
                 OwnedStr::new(&[COUNTER_PREFIX, prefix, b":{", &slot.tag(), b"}"].concat())
             }
         };
@@ -271,7 +273,7 @@ impl Counter {
     }
 }
 
-impl Kind {
+impl CounterKind {
     /// What counts now for ids that belong where `home` is.
     fn now(second: Second, home: &[u8]) -> Self {
         if config::hash_tags() { Self::Slot(Slot::of(home)) } else { Self::Day(second.day()) }

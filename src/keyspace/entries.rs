@@ -19,14 +19,14 @@ use domain::stream_entry::{Entry, OrderEntry, Release, Says};
 const MORE_MAX: usize = 8;
 
 /// What the entry of a plan says beside the names of its order.
-pub(super) enum Text<'a> {
+pub(super) enum EntryText<'a> {
     /// Names and values.
     More([Option<(Str<'a>, OwnedStr)>; MORE_MAX]),
     /// Beside the entry that is rejected.
     Letter(Vec<OwnedStr>),
 }
 
-impl Text<'_> {
+impl EntryText<'_> {
     const NOTHING: Self = Self::More([const { None }; MORE_MAX]);
 }
 
@@ -40,8 +40,8 @@ pub(super) struct Entries<'t> {
 impl<'t> Entries<'t> {
     /// The entry of an order with this text.
     #[inline]
-    pub(super) fn of(&mut self, order: &'t Order<Name<'_>>, text: &'t Text<'_>) -> &[Str<'t>] {
-        let Text::More(more) = text else { return &self.letter };
+    pub(super) fn of(&mut self, order: &'t Order<Name<'_>>, text: &'t EntryText<'_>) -> &[Str<'t>] {
+        let EntryText::More(more) = text else { return &self.letter };
         let [_, user, _, _, _, id, places @ ..] = &mut self.words;
         (*user, *id) = (order.user.as_str(), order.id.as_str());
         let mut len: usize = 6;
@@ -99,16 +99,16 @@ impl<'a> Sale<'a> {
         take: &Take<Name<'a>>,
         waited: Option<Millis>,
         articles: usize,
-    ) -> Text<'a> {
+    ) -> EntryText<'a> {
         let booked = take.booked.as_ref();
         if booked.is_none() && take.order.units == Units::ONE {
             // Most accepted tries: they say nothing more.
-            return Text::NOTHING;
+            return EntryText::NOTHING;
         }
         let says = Says::Accepted { deadline: booked.and_then(Booked::hold), waited };
         let mut text = self.text(&take.order, booked.map(|booked| booked.sale), says);
         if articles > 1
-            && let Text::More(more) = &mut text
+            && let EntryText::More(more) = &mut text
             && let Some(place) = more.iter_mut().find(|place| place.is_none())
             && let Some(name) = self.entry_names().own.own(CART)
         {
@@ -118,18 +118,23 @@ impl<'a> Sale<'a> {
     }
 
     /// The text of an entry of this plan.
-    pub(super) fn text_of(&self, append: Append, plan: &Amend<Name<'a>>) -> Text<'a> {
+    pub(super) fn text_of(&self, append: Append, plan: &Amend<Name<'a>>) -> EntryText<'a> {
         let rejected = self.rejected.map(|rejected| rejected.delivery.id);
         match (append, self.rejected, says(append, plan, rejected)) {
             (Append::DeadLetter { fate, was }, Some(rejected), _) => {
-                Text::Letter(rejected.letter(fate, was))
+                EntryText::Letter(rejected.letter(fate, was))
             }
             (_, _, Some(says)) => self.text(&plan.order, plan.sale, says),
-            (_, _, None) => Text::NOTHING,
+            (_, _, None) => EntryText::NOTHING,
         }
     }
 
-    fn text(&self, order: &Order<Name<'a>>, sale: Option<SaleId>, says: Says<&[u8]>) -> Text<'a> {
+    fn text(
+        &self,
+        order: &Order<Name<'a>>,
+        sale: Option<SaleId>,
+        says: Says<&[u8]>,
+    ) -> EntryText<'a> {
         let (user, id, units) = (order.user.as_ref(), order.id.as_ref(), order.units);
         let order = OrderEntry { user, voucher: &[][..], id, units, sale };
         let names = self.entry_names().own;
@@ -143,20 +148,20 @@ impl<'a> Sale<'a> {
                 *place = Some((name.as_str(), owned(value)));
             }
         });
-        Text::More(more)
+        EntryText::More(more)
     }
 
     /// Entries, to be asked for one by one; this is the first text.
     pub(super) fn entries<'t>(
         &self,
         is_managed: bool,
-        text: Option<&'t Text<'a>>,
+        text: Option<&'t EntryText<'a>>,
     ) -> Result<Entries<'t>, CommandError>
     where
         'a: 't,
     {
         let letter = match (self.rejected, text) {
-            (Some(rejected), Some(Text::Letter(own))) => rejected.fields(own),
+            (Some(rejected), Some(EntryText::Letter(own))) => rejected.fields(own),
             _ => Vec::new(),
         };
         let voucher = self.entry_voucher(is_managed)?;

@@ -9,10 +9,10 @@ use std::cell::{Ref, RefCell, RefMut};
 
 /// The one handle of a key.
 #[derive(Default)]
-pub(super) struct Opened<'a>(RefCell<Handle<'a>>);
+pub(super) struct Opened<'a>(RefCell<KeyHandle<'a>>);
 
 #[derive(Default)]
-enum Handle<'a> {
+enum KeyHandle<'a> {
     #[default]
     Closed,
     Missing,
@@ -23,14 +23,14 @@ enum Handle<'a> {
 impl<'a> Opened<'a> {
     /// The key, to be read; none if it does not exist.
     pub(super) fn reading(&self, ctx: Ctx<'a>, name: Str<'a>) -> Option<Ref<'_, ReadKey<'a>>> {
-        if matches!(*self.0.borrow(), Handle::Closed) {
-            let opened = ReadKey::open(ctx, name).map_or(Handle::Missing, Handle::Reading);
+        if matches!(*self.0.borrow(), KeyHandle::Closed) {
+            let opened = ReadKey::open(ctx, name).map_or(KeyHandle::Missing, KeyHandle::Reading);
             *self.0.borrow_mut() = opened;
         }
-        Ref::filter_map(self.0.borrow(), |it: &Handle<'a>| match it {
-            Handle::Reading(key) => Some(key),
-            Handle::Writing(key) => key.reading(),
-            Handle::Closed | Handle::Missing => None,
+        Ref::filter_map(self.0.borrow(), |it: &KeyHandle<'a>| match it {
+            KeyHandle::Reading(key) => Some(key),
+            KeyHandle::Writing(key) => key.reading(),
+            KeyHandle::Closed | KeyHandle::Missing => None,
         })
         .ok()
     }
@@ -58,25 +58,25 @@ impl<'a> Opened<'a> {
         wanted: Kind,
     ) -> Result<(), CommandError> {
         let mut handle = self.0.borrow_mut();
-        if !matches!(*handle, Handle::Writing(_)) {
-            *handle = Handle::Closed;
-            *handle = Handle::Writing(WriteKey::open(ctx, name));
+        if !matches!(*handle, KeyHandle::Writing(_)) {
+            *handle = KeyHandle::Closed;
+            *handle = KeyHandle::Writing(WriteKey::open(ctx, name));
         }
-        let kind = if let Handle::Writing(key) = &*handle { key.kind() } else { Kind::Other };
+        let kind = if let KeyHandle::Writing(key) = &*handle { key.kind() } else { Kind::Other };
         if kind == Kind::Empty || kind == wanted { Ok(()) } else { Err(CommandError::WrongType) }
     }
 
     /// The key, if it is open for writing.
     pub(super) fn writing(&self) -> Option<RefMut<'_, WriteKey<'a>>> {
         RefMut::filter_map(self.0.borrow_mut(), |handle| match handle {
-            Handle::Writing(key) => Some(key),
+            KeyHandle::Writing(key) => Some(key),
             _ => None,
         })
         .ok()
     }
 
     pub(super) fn is_writing(&self) -> bool {
-        matches!(*self.0.borrow(), Handle::Writing(_))
+        matches!(*self.0.borrow(), KeyHandle::Writing(_))
     }
 
     /// Asks the server something that can expire the key, and free its value: while it is asked,
@@ -86,12 +86,12 @@ impl<'a> Opened<'a> {
         self.close();
         let answer = ask();
         if was_writing {
-            *self.0.borrow_mut() = Handle::Writing(WriteKey::open(ctx, name));
+            *self.0.borrow_mut() = KeyHandle::Writing(WriteKey::open(ctx, name));
         }
         answer
     }
 
     pub(super) fn close(&self) {
-        *self.0.borrow_mut() = Handle::Closed;
+        *self.0.borrow_mut() = KeyHandle::Closed;
     }
 }

@@ -8,11 +8,11 @@ use std::rc::Rc;
 /// What is remembered of scripts. Nothing, and no filter, while none is configured.
 #[derive(Default)]
 pub(crate) struct ScriptCalls {
-    configured: MainThread<Option<Box<Configured>>>,
+    configured: MainThread<Option<Box<ConfiguredScripts>>>,
     filter: MainThread<Option<CommandFilter>>,
 }
 
-struct Configured {
+struct ConfiguredScripts {
     /// The value of the setting.
     setting: Vec<u8>,
     scripts: Scripts,
@@ -35,7 +35,7 @@ impl ScriptCalls {
         scripts: Scripts,
         change: impl FnOnce(Option<CommandFilter>) -> Option<CommandFilter>,
     ) {
-        let configured = Configured { setting, scripts, texts: ScriptTexts::default() };
+        let configured = ConfiguredScripts { setting, scripts, texts: ScriptTexts::default() };
         let are_any = !configured.scripts.is_empty();
         self.configured.set(are_any.then(|| Box::new(configured)));
         self.filter.set(change(self.filter.take()));
@@ -49,7 +49,7 @@ impl ScriptCalls {
     /// The replacement of the script with this text.
     pub(crate) fn of_text(&self, text: &[u8]) -> Option<Rc<Replacement>> {
         self.configured.with(|configured| {
-            let Configured { scripts, texts, .. } = configured.as_deref_mut()?;
+            let ConfiguredScripts { scripts, texts, .. } = configured.as_deref_mut()?;
             texts.find(scripts, text)
         })
     }

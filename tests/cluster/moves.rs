@@ -152,7 +152,7 @@ fn a_managed_voucher_is_sold_as_soon_as_its_keys_have_come() {
 
 /// The line is the last key that comes. What was released before is then given to the first in it.
 #[test]
-fn a_line_is_served_where_its_slot_has_gone() {
+fn a_queue_is_promoted_where_its_slot_has_gone() {
     let nodes = Nodes::start();
     let from = nodes.owner("w");
     let (source, target) = (&nodes.servers[from], &nodes.servers[(from + 1) % PRIMARIES]);
@@ -182,10 +182,10 @@ fn a_line_is_served_where_its_slot_has_gone() {
     moving.key(&line[0]);
     moving.end();
     assert_eq!(both(source, target, "SECKILL.TRY w dan dan WAITLIST"), ["MOVED", "6"]);
-    let served = || orders_in(target.run("XRANGE stream.orders:{w} - +"));
-    target.until("the first in the queue", || served() == ["eve", "ann", "bob"]);
+    let promoted = || orders_in(target.run("XRANGE stream.orders:{w} - +"));
+    target.until("the first in the queue", || promoted() == ["eve", "ann", "bob"]);
     assert_eq!(target.say("SECKILL.RESTOCK w 2"), "0");
-    assert_eq!(served(), ["eve", "ann", "bob", "cid", "dan"]);
+    assert_eq!(promoted(), ["eve", "ann", "bob", "cid", "dan"]);
     assert_eq!(target.audited("w").differences(), [""; 0]);
 }
 

@@ -103,7 +103,8 @@ const ODD: [&str; 17] = [
 fn options_stand_once() {
     let server = Server::observed().start();
     let mut wrong: Vec<_> = ODD.map(str::to_owned).into();
-    for declared in Declared::all(&server).iter().filter(|it| it.has_options_only()) {
+    let all = Declared::all(&server);
+    for declared in all.iter().filter(|it| it.has_options_only()) {
         let options: Vec<_> = declared.options().map(Argument::sample).collect();
         let call = declared.call();
         wrong.extend(options.iter().map(|option| format!("{call} {option} {option}")));
@@ -111,7 +112,13 @@ fn options_stand_once() {
     }
     assert!(wrong.len() > ODD.len() + 40, "{wrong:?}");
     for command in wrong {
-        assert_eq!(server.refused(&command, "ERR"), "ERR syntax error", "{command}");
+        let name = command.split(' ').next().unwrap_or_default();
+        let declared = all.iter().find(|it| it.name.eq_ignore_ascii_case(name));
+        let options: Vec<_> = declared.expect(name).options().flat_map(Argument::tokens).collect();
+        let listed = format!(", the options are {}", options.join(", "));
+        let wanted = if options.is_empty() { "" } else { listed.as_str() };
+        let wanted = format!("ERR syntax error{wanted}");
+        assert_eq!(server.refused(&command, "ERR"), wanted, "{command}");
     }
     // In any order, and in any case.
     server.check("> SET s 9\nOK\n> SECKILL.TRYKEYS s b s 7 alice o1 nostream Units 2\n0");
@@ -127,7 +134,7 @@ fn what_means_something_else_is_told() {
     server.run("SECKILL.CREATE 8 5");
     let fields = "FIELDS must not use units, deadline, reason, was, sale, ref, payment, kept, \
                   waited, cart, paid, norestock, refunded or entry";
-    let no_reference = "UNITS and REFUND tell of a payment, give its reference with REF";
+    let no_reference = "UNITS and REFUND need REF, the reference of the payment";
     let not_sold = "IF held and REFUNDED contradict each other, only sold orders are refunded";
     let no_cursor = "cursor must be 0 or the cursor of the last reply";
     let no_id = "id must be the id of a stream entry, such as 1526919030474-55";

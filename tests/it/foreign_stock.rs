@@ -50,7 +50,7 @@ fn a_stock_that_is_set_at_each_start_sells_no_more_than_the_total() {
 
 /// Units of several per order and user, and users who wait, are counted beside the users.
 #[test]
-fn orders_of_several_units_and_lines_are_counted() {
+fn orders_of_several_units_and_queues_are_counted() {
     let server = Server::start();
     server.check("> SECKILL.CREATE 7 10 LIMIT 4 HOLD 600000\nOK");
     assert_eq!(accepted(&server, "7", 0..2, "UNITS 3"), 2);
@@ -64,7 +64,7 @@ fn orders_of_several_units_and_lines_are_counted() {
     }
     server.check("> SECKILL.TRY 7 cat c1 UNITS 3\n0\n> SECKILL.TRY 7 dan d1 UNITS 2 WAITLIST\n6");
     assert_eq!(accepted(&server, "7", 10..20, ""), 0);
-    // The line is served with what returns, not with what is in the stock.
+    // The queue is promoted with what returns, not with what is in the stock.
     server.check("> SECKILL.CANCEL 7 u0 again\n1");
     assert_eq!(server.state("7", "d1"), "waiting");
     server.check("> SECKILL.CANCEL 7 u0 o0 KEEP 2\n1");

@@ -212,7 +212,7 @@ fn random_bytes_do_no_harm() {
         }
     }
     println!("{lost} refused, {done} done");
-    server.wait_for_line(0);
+    server.wait_for_queue(0);
     assert!(!server.log().contains("a bug in the module"), "SEED={seed}: {}", server.log());
     server.pause_without_short_lives(&["0"], 5_000, false);
     let copy = Server::with().aof().without_module().data_of(&server).start();

@@ -111,7 +111,7 @@ impl Rounds {
     fn wait_for_locks(&mut self, number: usize) {
         self.client.check("> LOCK.ACQUIRE waited t 100000\n1");
         self.waiter.send(&argv("LOCK.ACQUIRE waited w 100000 BLOCK 60000 FENCE"));
-        self.wait_for_line(1);
+        self.wait_for_queue(1);
         self.client.check("> LOCK.RELEASE waited t\n1");
         assert!(matches!(self.waiter.receive(), Value::Int(1..)));
         if number.is_multiple_of(4) {
@@ -120,15 +120,15 @@ impl Rounds {
         if number.is_multiple_of(16) {
             let mut gone = self.server.client();
             gone.send(&argv("LOCK.ACQUIRE waited gone 100000 BLOCK 60000"));
-            self.wait_for_line(1);
+            self.wait_for_queue(1);
             drop(gone);
-            self.wait_for_line(0);
+            self.wait_for_queue(0);
         }
         self.sent += 4;
     }
 
-    fn wait_for_line(&mut self, length: i64) {
-        self.server.until("the line", || {
+    fn wait_for_queue(&mut self, length: i64) {
+        self.server.until("the queue", || {
             self.client.field("LOCK.INFO waited", "waiters") == Value::Int(length)
         });
     }

@@ -50,7 +50,7 @@ fn a_full_line_refuses_and_changes_nothing() {
 }
 
 #[test]
-fn all_lines_together_have_a_bound() {
+fn all_queues_together_have_a_bound() {
     let server = bounded();
     let _waiters: Vec<Client> = ["a", "a", "b"]
         .iter()
@@ -96,7 +96,7 @@ fn crowd(server: &Server, lock: &str) {
     for (n, client) in waiters.iter_mut().enumerate() {
         client.send(&["LOCK.ACQUIRE", lock, &format!("{n:0>512}"), "1000000", "BLOCK", "60000"]);
     }
-    server.wait_for_line(1000);
+    server.wait_for_queue(1000);
     // The server gives two reply buffers of 16 KB to every client that a module blocks; the rest is
     // the request and a place in the queue.
     let each = (used() - connected) / 1000;
@@ -104,7 +104,7 @@ fn crowd(server: &Server, lock: &str) {
     let error = server.say(&format!("LOCK.ACQUIRE {lock} bob 1000000 BLOCK 60000"));
     assert_eq!(error, "ERR 1000 clients already wait for this lock, and no more may");
     drop(waiters);
-    server.wait_for_line(0);
+    server.wait_for_queue(0);
     let alone = || server.info_number("connected_clients") == 1;
     wait_for("the connections' end", || alone().then_some(())).expect("closed");
 }

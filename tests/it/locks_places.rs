@@ -1,7 +1,7 @@
-//! A place in the line of a lock: one for each token, of a user who still has the right to it.
+//! A place in the queue of a lock: one for each token, of a user who still has the right to it.
 
 use crate::harness::{Client, Server, text};
-use crate::locks_line::id_of;
+use crate::locks_queue::id_of;
 use crate::observe::integer;
 use crate::security::user;
 use crate::transcript::argv;
@@ -157,10 +157,10 @@ fn locks_with_a_session_are_bounded_too() {
     assert_eq!(ann.say(&tie("e")), in_all);
     // One that ends makes room; one that waits is told when its turn comes.
     server.run("SET e zoe");
-    let mut line = server.client();
-    server.queue(&mut line, "LOCK.ACQUIRE e t 1000000 BLOCK 60000 SESSION");
+    let mut client = server.client();
+    server.queue(&mut client, "LOCK.ACQUIRE e t 1000000 BLOCK 60000 SESSION");
     server.check("> DEL e\n1");
-    assert_eq!(text(&line.receive()), in_all);
+    assert_eq!(text(&client.receive()), in_all);
     assert_eq!(bob.run("LOCK.RELEASE a t"), Value::Int(1));
     assert_eq!(ann.run(&tie("e")), Value::Int(1));
 }

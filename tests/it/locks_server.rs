@@ -1,4 +1,4 @@
-//! Locks and lines while the server is paused, restarted, replicated, promoted, demoted or part of
+//! Locks and queues while the server is paused, restarted, replicated, promoted, demoted or part of
 //! a cluster.
 
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ fn grants_are_replicated_as_what_they_did() {
     assert_eq!(written, ["DEL lock", "SET lock cid PXAT WHEN"]);
     // A grant to a client that is killed before its reply is in the file in order, too.
     let mut gone = server.client();
-    let id = crate::locks_line::id_of(&mut gone);
+    let id = crate::locks_queue::id_of(&mut gone);
     server.queue(&mut gone, "LOCK.ACQUIRE lock gone 1000000 BLOCK 60000");
     server.run("MULTI");
     server.run("LOCK.RELEASE lock cid");
@@ -131,7 +131,7 @@ fn nothing_is_granted_while_writes_are_paused() {
     // Waits still end in time, and a client that disconnects leaves the queue.
     assert_eq!(late.receive(), Value::Int(0));
     drop(gone);
-    server.wait_for_line(1);
+    server.wait_for_queue(1);
     server.check("> PTTL lock\n-2");
     // A few turns of the server's event loop.
     let turns = server.info_number("seckill_locks_acquired");

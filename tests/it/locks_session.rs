@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::harness::{Client, Server, text};
-use crate::locks_line::id_of;
+use crate::locks_queue::id_of;
 use crate::locks_server::effects;
 use crate::observe::integer;
 use crate::transcript::argv;
@@ -251,17 +251,17 @@ fn who_asks_with_the_token_after_the_close_is_told_the_truth() {
 #[test]
 fn a_waiter_is_granted_the_lock_with_its_session() {
     let server = Server::start();
-    let mut line: Vec<Client> = vec![holder(&server, "lock", "t0")];
+    let mut queue: Vec<Client> = vec![holder(&server, "lock", "t0")];
     for n in 1..6 {
         let ask = format!("LOCK.ACQUIRE lock t{n} 1000000 BLOCK 60000 FENCE SESSION");
-        line.push(server.waiter(&ask));
+        queue.push(server.waiter(&ask));
     }
     for n in 1..6 {
-        drop(line.remove(0));
-        assert!(integer(&line[0].receive()) > 1);
+        drop(queue.remove(0));
+        assert!(integer(&queue[0].receive()) > 1);
         assert_eq!(server.owner("lock"), format!("t{n}"));
     }
-    drop(line);
+    drop(queue);
     server.wait_for_owner("lock", "");
     // Between the grant and its reply, in the step of the release itself.
     for (end, told) in [("CLIENT KILL ID <id>", false), ("CLIENT UNBLOCK <id> TIMEOUT", true)] {
@@ -286,7 +286,7 @@ fn a_waiter_is_granted_the_lock_with_its_session() {
     // A waiter that leaves the queue ties no lock.
     let ann = holder(&server, "lock", "ann");
     drop(server.waiter("LOCK.ACQUIRE lock ann2 1000000 BLOCK 60000 SESSION"));
-    server.wait_for_line(0);
+    server.wait_for_queue(0);
     wait_for_closed(&server);
     assert_eq!(server.owner("lock"), "ann");
     drop(ann);

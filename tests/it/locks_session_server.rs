@@ -3,7 +3,7 @@
 
 use crate::cluster::two_nodes;
 use crate::harness::{Server, wait_for};
-use crate::locks_line::id_of;
+use crate::locks_queue::id_of;
 use crate::locks_session::{holder, wait_for_closed};
 use crate::locks_turns::{cron, needs_no_poll, sleepy};
 use crate::slots::Move;

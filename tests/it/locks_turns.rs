@@ -17,12 +17,12 @@ pub fn cron(server: &Server) -> i64 {
     server.info_number("lru_clock")
 }
 
-/// Repeats a round, which ends when somebody has been served and returns `cron` before the cause,
-/// until the server has not woken up on its own in between. A server that finds the cause only when
-/// it wakes up never serves anybody before.
+/// Repeats a round, which ends when somebody was granted the lock and returns `cron` before the
+/// cause, until the server has not woken up on its own in between. A server that finds the cause
+/// only when it wakes up never grants it to anybody before.
 pub fn needs_no_poll(server: &Server, what: &str, mut round: impl FnMut() -> i64) {
-    let served = wait_for(what, || (round() == cron(server)).then_some(()));
-    served.unwrap_or_else(|late| panic!("{late}, served without a cron"));
+    let granted = wait_for(what, || (round() == cron(server)).then_some(()));
+    granted.unwrap_or_else(|late| panic!("{late}, granted without a cron"));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn many_locks_that_are_freed_at_once_need_no_other_turns() {
             server.call(&["SET", &lock, "held"]);
             waiter.send(&["LOCK.ACQUIRE", &lock, "mine", "1000000", "BLOCK", "60000"]);
         }
-        server.wait_for_line(1600);
+        server.wait_for_queue(1600);
         let before = cron(&server);
         server.run("FLUSHALL");
         waiters.iter_mut().for_each(|waiter| assert_eq!(waiter.receive(), Value::Int(1)));
@@ -115,7 +115,7 @@ fn what_comes_in_the_place_of_a_lock_is_the_lock() {
     let server = Server::start();
     for replace in ["RENAME short lock", "COPY short lock REPLACE", "MOVE", "RESTORE"] {
         in_time(150, |ms| {
-            server.wait_for_line(0);
+            server.wait_for_queue(0);
             server.run("FLUSHALL");
             server.run("SET lock ann");
             let mut bob = server.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
@@ -171,14 +171,14 @@ fn commands_behind_a_wait_run_when_it_is_over() {
         bob.send(&argv(command));
     }
     assert_eq!(bob.receive(), Value::Int(0));
-    server.wait_for_line(1);
+    server.wait_for_queue(1);
     let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
     server.run("LOCK.RELEASE lock ann");
     assert!(integer(&bob.receive()) > 1);
     assert_eq!(text(&bob.receive()), "bob");
     assert_eq!(bob.receive(), Value::Int(1));
     assert_eq!(cid.receive(), Value::Int(1));
-    server.wait_for_line(1);
+    server.wait_for_queue(1);
     server.run("LOCK.RELEASE lock cid");
     // An answered client keeps the lock to the end of the lease, even if its connection closes.
     assert_eq!((bob.receive(), bob.receive()), (Value::Int(1), Value::Okay));

@@ -1,10 +1,10 @@
 //! Everything that frees a lock serves the next in the queue; everything that ends a wait removes
-//! the waiter from the line.
+//! the waiter from the queue.
 
 use std::time::{Duration, Instant};
 
 use crate::harness::{Client, Server, in_time, text};
-use crate::locks_line::id_of;
+use crate::locks_queue::id_of;
 use crate::observe::integer;
 use redis::Value;
 
@@ -92,7 +92,7 @@ fn a_lease_that_is_lengthened_ends_later() {
 /// A lease of ann that ends soon, and bob in the queue for the lock; with the start of the lease.
 /// None if the lease ended before bob was in the queue.
 fn waiter_for_a_lease(server: &Server, ms: u64, wait_ms: u64) -> Option<(Client, Instant)> {
-    server.wait_for_line(0);
+    server.wait_for_queue(0);
     server.run("DEL lock");
     let begun = Instant::now();
     server.run(&format!("SET lock ann PX {ms}"));
@@ -160,7 +160,7 @@ fn a_wait_ends() {
     let start = Instant::now();
     assert_eq!(waiter.run("LOCK.ACQUIRE lock cid 1000000 BLOCK 150"), Value::Int(0));
     assert!(start.elapsed() >= Duration::from_millis(149), "{:?}", start.elapsed());
-    server.wait_for_line(1);
+    server.wait_for_queue(1);
     server.run("DEL lock");
     assert_eq!(bob.receive(), Value::Int(1));
     assert_eq!(server.info_number("seckill_locks_refused"), 1);
@@ -172,7 +172,7 @@ fn who_is_gone_is_not_in_queue() {
     let (server, mut bob) = held_and_waited_for();
     let mut last = server.waiter("LOCK.ACQUIRE lock last 1000000 BLOCK 60000");
     drop(server.waiter("LOCK.ACQUIRE lock dropped 1000000 BLOCK 60000"));
-    server.wait_for_line(2);
+    server.wait_for_queue(2);
     for (end, reply) in [
         ("CLIENT UNBLOCK <id> TIMEOUT", Some("0")),
         ("CLIENT UNBLOCK <id> ERROR", Some("UNBLOCKED")),
@@ -182,7 +182,7 @@ fn who_is_gone_is_not_in_queue() {
         let id = id_of(&mut client);
         server.queue(&mut client, "LOCK.ACQUIRE lock other 1000000 BLOCK 60000");
         server.check(&format!("> {}\n(integer) 1", end.replace("<id>", &id)));
-        server.wait_for_line(2);
+        server.wait_for_queue(2);
         if let Some(start) = reply {
             let told = text(&client.receive());
             assert!(told.starts_with(start), "{end}: {told}");

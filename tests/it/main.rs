@@ -64,7 +64,7 @@
 //! leaves no trace, which is half of this module's promise: prefer them to comparing replies.
 
 use kit::{
-    aof, commands, declared, faketime, harness, locks_line, observe, slots, transcript,
+    aof, commands, declared, faketime, harness, locks_queue, observe, slots, transcript,
     whole_slots, written,
 };
 

@@ -210,8 +210,8 @@ impl Moving {
         assert_eq!(done, *wanted, "{shown}");
     }
 
-    /// Was this done by a command that returns units, while the line of those who wait for them is
-    /// on the other node? They are served when it comes.
+    /// Was this done by a command that returns units, while the queue of those who wait for them is
+    /// on the other node? They are promoted when it comes.
     fn is_served_later(&mut self, node: usize, call: &str, done: &Outcome) -> bool {
         let other = [Place::Target, Place::Source][node];
         let is_line = |key: &Key| key.name.starts_with("seckill:wait:");

@@ -103,7 +103,7 @@ fn a_command_needs_no_other_key_of_its_voucher() {
         for key in there.iter().filter(is_near).filter(|key| !needs.contains(key)) {
             spoiled.by_type(key, if key.contains("codes") { "SET K a" } else { "RPUSH K a" });
             let got = in_words(&spoiled.server.run(&spoiled.world.named(call)));
-            // Who waits is served later.
+            // Who waits is promoted later.
             match writes.is_empty() || of == "5" {
                 true => assert!(!got.starts_with("(error) WRONG"), "{call} with {key}: {got}"),
                 false => assert_answered(&format!("{call} with {key}"), answer, &got),

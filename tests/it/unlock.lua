@@ -1,4 +1,4 @@
--- The usual script that releases a lock, in our own words. KEYS: the lock. ARGV: the token.
+-- unlock.lua in our own words. KEYS: the lock. ARGV: the token.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   return 0
 end

@@ -84,7 +84,7 @@ fn waits_end_with_the_sale() {
     let end = server.clock_ms() + 300;
     server.check(&format!("> SECKILL.ALTER 7 END {end}\nOK"));
     server.wait_for_state("7", "o3", "expired");
-    server.until("the line to end", || server.run("EXISTS seckill:wait:7") == Value::Int(0));
+    server.until("the queue to end", || server.run("EXISTS seckill:wait:7") == Value::Int(0));
     server.check(
         "
         > SECKILL.TRY 7 bob o2 => 5
@@ -114,7 +114,7 @@ fn a_sale_is_opened_again_only_once_its_line_has_ended() {
     }
 }
 
-/// More than a command serves at once, and more than a change of the end ends at once.
+/// More than a command promotes at once, and more than a change of the end ends at once.
 #[test]
 fn a_long_line_goes_on_by_the_timer() {
     let server = Server::start();
@@ -125,10 +125,10 @@ fn a_long_line_goes_on_by_the_timer() {
     }
     server.check("> SECKILL.RESTOCK 7 200\n175");
     let waiting = || integer(&server.field("SECKILL.INFO 7", "waiting"));
-    server.until("the line to be served", || waiting() == 200);
+    server.until("the queue to be promoted", || waiting() == 200);
     server.assert_book("7", [0, 201, 0]);
     assert_eq!(position(&server, "o201"), Value::Int(1));
-    // Ended, and at once open again: the old line has ended.
+    // Ended, and at once open again: the old queue has ended.
     server.check("> SECKILL.ALTER 7 END 1\nOK");
     server.until("another end", || {
         let reply = server.say("SECKILL.ALTER 7 END 0");
@@ -146,7 +146,7 @@ fn a_replica_serves_when_it_is_promoted() {
     let replica = Server::with().port().replica_of(&primary).start();
     primary.wait_for_replica(&replica);
     waiting(&primary, 900_000);
-    // The primary can't serve.
+    // The primary can't promote.
     primary.run(&format!("XSETID stream.orders {LAST_ID}"));
     primary.check("> SECKILL.CANCEL 7 ann o1\n1");
     primary.wait_for_replica(&replica);
@@ -195,20 +195,20 @@ fn beyond_the_end_an_order_in_queue_counts_as_expired() {
     server.assert_book("7", [0, 1, 0]);
 }
 
-/// Tries remember that nobody waits: whatever makes a line is seen by the very next one.
+/// Tries remember that nobody waits: whatever makes a queue is seen by the very next one.
 #[test]
 fn a_line_that_appears_is_seen_by_the_very_next_try() {
     let server = Server::start();
     for way in [
         "ZADD seckill:wait:7 1 x",
-        "RENAME line seckill:wait:7",
-        "COPY line seckill:wait:7",
-        "ZUNIONSTORE seckill:wait:7 1 line",
-        "ZRANGESTORE seckill:wait:7 line 0 -1",
+        "RENAME queue seckill:wait:7",
+        "COPY queue seckill:wait:7",
+        "ZUNIONSTORE seckill:wait:7 1 queue",
+        "ZRANGESTORE seckill:wait:7 queue 0 -1",
         "SECKILL.TRY 7 cid o3 UNITS 9 WAITLIST",
     ] {
         server.run("FLUSHALL");
-        server.check("> SECKILL.CREATE 7 9 HOLD 900000 LIMIT 9\nOK\n> ZADD line 1 x\n1");
+        server.check("> SECKILL.CREATE 7 9 HOLD 900000 LIMIT 9\nOK\n> ZADD queue 1 x\n1");
         let replies = server.transaction(&[
             "SECKILL.TRY 7 ann o1", "SECKILL.TRY 7 bob o2", way, "SECKILL.TRY 7 dan o4",
             "DEL seckill:wait:7", "SECKILL.TRY 7 eve o5",

@@ -4,7 +4,7 @@ use crate::harness::Server;
 use crate::waiting::{LAST_ID, waiting};
 use redis::Value;
 
-/// What refuses to serve refuses no command.
+/// What refuses to promote refuses no command.
 #[test]
 fn a_full_stream_refuses_no_cancellation() {
     let server = Server::start();
@@ -67,7 +67,7 @@ fn a_line_without_its_book_waits_for_it() {
     server.assert_book("7", [0, 2, 0]);
 }
 
-/// Keys of a line are found however they get there, and forgotten with their database.
+/// Keys of a queue are found however they get there, and forgotten with their database.
 #[test]
 fn a_line_is_found_wherever_it_appears() {
     let mut server = Server::with().aof().start();
@@ -95,7 +95,7 @@ fn a_line_is_found_wherever_it_appears() {
     server.run(free);
     server.restart();
     server.wait_for_state("7", "o2", "held");
-    // Without rules a line is left alone, until there are some.
+    // Without rules a queue is left alone, until there are some.
     let rules = server.say("GET seckill:voucher:7");
     server.check("> RENAME seckill:voucher:7 away\nOK\n> INCRBY seckill:stock:7 1\n1");
     server.run("ZADD seckill:wait:7 XX 5 o3");

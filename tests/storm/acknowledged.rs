@@ -6,7 +6,7 @@ use crate::evidence::Evidence;
 use crate::harness::Server;
 use crate::load::{Log, Sent};
 use crate::world::{BARE, MANAGED, State, ask};
-use crate::{lines, locks, orders, rejected};
+use crate::{locks, orders, queues, rejected};
 use redis::Value;
 
 /// Fails unless every answered effect is there, and no effect that no client asked for.
@@ -22,7 +22,7 @@ pub fn check_sales(server: &Server, state: &State, logs: &[Log]) {
         assert_ne!(evidence.is_there(sent), Some(false), "lost: {sent:?}");
     }
     orders::check(state, logs);
-    lines::check(state, logs);
+    queues::check(state, logs);
     rejected::check(state, logs);
     entries_were_asked_for(state, logs);
     sums(server, logs);

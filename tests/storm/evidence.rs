@@ -80,7 +80,7 @@ impl<'s> Evidence<'s> {
             (["SECKILL.CANCEL", voucher, user, id], 1) => {
                 // What ends in the queue has no entry.
                 let order = self.books.get(*voucher).and_then(|book| book.get(*id));
-                let has_left = order.is_some_and(|it| it.is_unserved && it.state == "cancelled");
+                let has_left = order.is_some_and(|it| it.had_no_units && it.state == "cancelled");
                 Some(has_left || self.cancelled.contains(&(voucher, user, id)))
             }
             (["SECKILL.CONFIRM", voucher, user, id, ..], 1) => {

@@ -9,7 +9,7 @@
 //! | `world` | the keys that the scripts work on: made, and read afterwards |
 //! | `whole` | what is true of the keys alone: nothing sold twice, nothing half done |
 //! | `acknowledged` | the promises of the replies, compared with the keys |
-//! | `orders`, `lines`, `locks` | the promises about managed orders, waiting lists and locks |
+//! | `orders`, `queues`, `locks` | the promises about managed orders, waiting lists and locks |
 //! | `rejected` | the promises about entries that consumers read and rejected |
 //! | `evidence` | what a lossy end may lose: the end of the history, and whole commands |
 //! | `crash`, `files`, `disk` | SIGKILL at any moment; files that are cut, disks that are full |
@@ -41,10 +41,10 @@ mod grammar;
 mod hostile;
 mod length;
 mod linear;
-mod lines;
 mod load;
 mod locks;
 mod orders;
+mod queues;
 mod recorded;
 mod rejected;
 mod replicas;

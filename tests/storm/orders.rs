@@ -83,7 +83,7 @@ pub fn check(state: &State, logs: &[Log]) {
         assert!(is_known || heard.maybe_sold || heard.released, "{id} was never accepted");
         let is = order.state.as_str();
         let is_over = !["held", "sold", "waiting"].contains(&is);
-        assert!(!order.is_unserved || !heard.sold, "{id} was sold and is {is} without units");
+        assert!(!order.had_no_units || !heard.sold, "{id} was sold and is {is} without units");
         assert!(!heard.cancelled || is == "cancelled", "{id} was cancelled and is {is}");
         assert!(!heard.released || is_over, "{id} was given back and is {is}");
         if heard.confirmed {

@@ -9,7 +9,7 @@ use crate::length::{Tally, histories};
 use crate::load::{Load, Log, tally};
 use crate::whole::{assert_same, assert_whole};
 use crate::world::{ask, free_locks, make, wait_for_holds};
-use crate::{acknowledged, lines, locks};
+use crate::{acknowledged, locks, queues};
 use redis::Value;
 
 #[test]
@@ -97,7 +97,7 @@ pub fn assert_promoted(
         assert_same(new, server);
     }
     let all: Vec<Log> = before.into_iter().chain(after).collect();
-    lines::check(&state, &all);
+    queues::check(&state, &all);
     (Tally { ends: 1, lost, ..tally(&all) }, oldest)
 }
 

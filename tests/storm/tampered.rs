@@ -8,7 +8,7 @@ use crate::harness::Server;
 use crate::load::{Load, Log, Sent};
 use crate::whole::assert_whole;
 use crate::world::{State, make, wait_for_holds};
-use crate::{acknowledged, lines, locks};
+use crate::{acknowledged, locks, queues};
 use redis::Value;
 
 fn fails<T>(check: impl FnOnce() -> T) -> bool {
@@ -27,8 +27,8 @@ fn tamperings(state: &State) -> Vec<String> {
     let (winner, _) = state.winners.first_key_value().expect("a winner");
     let sold = state.books["s"].iter().find(|(_, order)| order.state == "sold");
     let (id, one) = sold.expect("a sold order");
-    let unserved = state.books["m"].iter().find(|(_, order)| order.is_unserved);
-    let (left, _) = unserved.expect("an order that has left the queue");
+    let unpromoted = state.books["m"].iter().find(|(_, order)| order.had_no_units);
+    let (left, _) = unpromoted.expect("an order that has left the queue");
     let pending = state.pending.first().expect("a pending entry");
     vec![
         "INCR seckill:stock:m".to_owned(),
@@ -63,19 +63,19 @@ fn tamperings(state: &State) -> Vec<String> {
 /// A history in which somebody has left the queue: not in every one does that happen.
 fn history(seed: u64) -> Option<(Server, Vec<Log>, State)> {
     let server = Server::start();
-    // So long holds that nobody is served by the end of one: a line that some leave.
+    // So long holds that nobody is promoted by the end of one: a queue that some leave.
     make(&server, 600_000);
     let logs = Load::beginning(1500, &server, seed);
     wait_for_holds(&server, 600_000);
     check_all(&server, &logs);
     assert_eq!(server.run("SAVE"), Value::Okay);
     let state = State::read(&server);
-    state.books["m"].values().any(|order| order.is_unserved).then_some((server, logs, state))
+    state.books["m"].values().any(|order| order.had_no_units).then_some((server, logs, state))
 }
 
 #[test]
 fn every_tampering_is_noticed() {
-    let (server, logs, state) = (7..27).find_map(history).expect("a line that somebody has left");
+    let (server, logs, state) = (7..27).find_map(history).expect("a queue that somebody has left");
     for tampering in tamperings(&state) {
         let copy = Server::with().data_of(&server).start();
         let reply = copy.run(&tampering);
@@ -92,8 +92,8 @@ fn every_tampering_is_noticed() {
     assert!(fails(|| assert_suffix_lost(&state, &logs)), "not noticed: a sale undone");
     let turned = State { orders: state.orders.iter().rev().cloned().collect(), ..state };
     assert!(
-        fails(|| lines::check(&turned, &logs)),
-        "not noticed: the last in the queue served first"
+        fails(|| queues::check(&turned, &logs)),
+        "not noticed: the last in the queue promoted first"
     );
 }
 

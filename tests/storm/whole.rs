@@ -41,7 +41,7 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
     let differences = server.audited(voucher).differences();
     assert!(differences.is_empty(), "{voucher}: {differences:?}");
     let book = &state.books[voucher];
-    assert!(voucher != "m" || !world::has_idle_units(server), "units are idle beside the line");
+    assert!(voucher != "m" || !world::has_idle_units(server), "units are idle beside the queue");
     // Orders that have got their units are exactly the entries of the stream.
     let orders = by_id(of(&state.orders, voucher), "an order");
     let released = by_id(of(&state.released, voucher), "a give-back");
@@ -51,8 +51,8 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
         confirmations.partition(|entry| entry.of("payment") == "first");
     let mut confirmed = by_id(firsts.into_iter(), "a first payment");
     confirmed.extend(by_id(unpaid.into_iter(), "a confirmation"));
-    let served = book.iter().filter(|(_, order)| !order.is_unserved).map(|(id, _)| id);
-    assert!(orders.keys().eq(served), "{voucher}: the stream and the book differ");
+    let sold = book.iter().filter(|(_, order)| !order.had_no_units).map(|(id, _)| id);
+    assert!(orders.keys().eq(sold), "{voucher}: the stream and the book differ");
     let mut units: BTreeMap<&str, i64> = BTreeMap::new();
     // Every payment on record was announced once, for what it is on record; one that was of no
     // known order may have become another since, and was announced as unmatched before.
@@ -79,7 +79,7 @@ fn managed(server: &Server, state: &State, voucher: &str, limit: i64) {
             *units.entry(&order.user).or_default() += order.units;
         }
         // It has no entries.
-        if order.is_unserved {
+        if order.had_no_units {
             continue;
         }
         let entry = orders[id.as_str()];

@@ -45,7 +45,7 @@ pub fn codes() -> BTreeSet<String> {
     (0..CODES).map(|code| format!("code{code}")).collect()
 }
 
-/// Waits until no hold is due, and the line is served. Holds of minutes are not waited for.
+/// Waits until no hold is due, and the queue is promoted. Holds of minutes are not waited for.
 pub fn wait_for_holds(server: &Server, hold_ms: i64) {
     server.until("all holds to end", || {
         let holds = "EXISTS seckill:hold:m seckill:hold:h seckill:hold:i";
@@ -59,7 +59,7 @@ pub fn has_idle_units(server: &Server) -> bool {
     let first: Vec<String> = ask(server, "ZRANGE seckill:wait:m 0 0");
     let Some(first) = first.first() else { return false };
     let entry: Option<String> = ask(server, &format!("HGET seckill:book:m {first}"));
-    // It can be served in between.
+    // They can be promoted in between.
     let entry = entry.unwrap_or_else(|| panic!("{first} is in the queue and not in the book"));
     let order = order(&entry);
     order.state != "waiting" || ask::<i64>(server, "GET seckill:stock:m") >= order.units
@@ -111,7 +111,7 @@ pub struct Order {
     /// The reference of the payment, or "".
     pub reference: String,
     /// It waits in the queue, or did so until it was released: it never had units.
-    pub is_unserved: bool,
+    pub had_no_units: bool,
 }
 
 /// The contents of the keys. Read them while nothing changes.
@@ -127,7 +127,7 @@ pub struct State {
     /// Voucher to order id to order.
     pub books: BTreeMap<String, BTreeMap<String, Order>>,
     /// The orders that wait for units of the voucher m, the first in the queue first.
-    pub line: Vec<String>,
+    pub queue: Vec<String>,
     /// Voucher to reference to what the payment is on record for.
     pub payments: BTreeMap<String, BTreeMap<String, String>>,
     pub buyers: BTreeSet<String>,
@@ -168,7 +168,7 @@ impl State {
             draws,
             by_keys,
             books: books.into(),
-            line: ask(server, "ZRANGE seckill:wait:m 0 -1"),
+            queue: ask(server, "ZRANGE seckill:wait:m 0 -1"),
             payments: MANAGED
                 .map(|(voucher, ..)| (voucher.to_owned(), payments(server, voucher)))
                 .into(),
@@ -201,6 +201,6 @@ fn order(text: &str) -> Order {
         units: entry.units.get(),
         user: name(entry.user),
         reference: entry.reference.map_or_else(String::new, name),
-        is_unserved: !entry.has_had_units(),
+        had_no_units: !entry.has_had_units(),
     }
 }

@@ -22,13 +22,49 @@ fn table(header: &str) -> Vec<(String, Vec<String>)> {
     rows(header).into_iter().map(|mut row| (row[0].remove(0), row.remove(2))).collect()
 }
 
-/// The parts of the module that a line of code names, by `crate::part` or `domain::`.
-fn parts_named(line: &str) -> Vec<&str> {
-    let name = |rest: &'_ str| rest.find(|c: char| !c.is_alphanumeric() && c != '_');
-    let named = line.split("crate::").skip(1);
-    let mut named: Vec<&str> =
-        named.map(|rest| &rest[..name(rest).unwrap_or(rest.len())]).collect();
-    named.extend(line.contains("domain::").then_some("domain"));
+/// A file's module, as a path from the root of the crate that `folder` has.
+fn module(file: &str, folder: &str) -> String {
+    let name = file.strip_prefix(folder).and_then(|name| name.strip_suffix(".rs"));
+    name.expect("a source of the folder").trim_start_matches('/').replace('/', "::")
+}
+
+/// The paths from the root of the crate that the code of a module names, by `crate::` and
+/// `super::`; of a group in braces each.
+fn paths_named(module: &str, code: &str) -> Vec<String> {
+    let own: Vec<&str> = module.split("::").collect();
+    let begins = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    let mut named = Vec::new();
+    for (at, word) in code.match_indices("crate::").chain(code.match_indices("super::")) {
+        if !begins(at) || code[..at].ends_with("super::") {
+            continue;
+        }
+        let (mut above, mut rest) = (own.as_slice(), &code[at..]);
+        while let Some(further) = rest.strip_prefix("super::") {
+            (above, rest) = (above.split_last().map_or(above, |(_, above)| above), further);
+        }
+        if word == "crate::" {
+            (above, rest) = (&[], &rest[word.len()..]);
+        }
+        let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
+        let path = &rest[..end.unwrap_or(rest.len())];
+        // `crate::keyspace::{rules, stock}`: each of them.
+        let is_group = path.is_empty() || path.ends_with("::");
+        let group = rest[path.len()..].strip_prefix('{').filter(|_| is_group);
+        let names = group.map_or("", |group| group.split('}').next().unwrap_or_default());
+        let prefix: String = above.iter().map(|name| format!("{name}::")).collect();
+        named.extend(names.split(',').map(|name| format!("{prefix}{path}{}", name.trim())));
+    }
+    named
+}
+
+/// The parts that a line of a module names, by `crate::part`, `super::part` or `domain::`. What is
+/// above a module inside of a file is the file itself, so of those names only `parts` count.
+fn parts_named(module: &str, line: &str, parts: &[&str]) -> Vec<String> {
+    let part = |path: &String| path.split(':').next().unwrap_or_default().to_owned();
+    let mut named: Vec<_> = paths_named(module, line).iter().map(part).collect();
+    let is_of_root = |name: &str| line.contains(&format!("crate::{name}"));
+    named.retain(|name| parts.contains(&name.as_str()) || is_of_root(name));
+    named.extend(line.contains("domain::").then(|| "domain".to_owned()));
     named
 }
 
@@ -45,12 +81,13 @@ fn parts_use_only_what_the_architecture_allows() {
     let mut listed: Vec<_> = parts.iter().map(|(part, _)| part.clone()).collect();
     listed.sort();
     assert_eq!(seen, listed, "the parts of src and those of ARCHITECTURE.md");
+    let all: Vec<&str> = listed.iter().map(String::as_str).collect();
     forbid(&files(&["src"], "rs"), |name, line| {
         let (part, allowed) = parts
             .iter()
             .find(|(part, _)| name["src/".len()..].split(['/', '.']).next() == Some(part))?;
-        let mut named = parts_named(line).into_iter();
-        let found = named.find(|other| other != part && !allowed.iter().any(|part| part == other));
+        let mut named = parts_named(&module(name, "src"), line, &all).into_iter();
+        let found = named.find(|other| other != part && !allowed.contains(other));
         found.map(|other| format!("{part} must not use {other}"))
     });
 }
@@ -59,26 +96,13 @@ fn parts_use_only_what_the_architecture_allows() {
 fn files_used(name: &str, text: &str, all: &[String]) -> Vec<String> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-    let folder = name.rsplit_once("::").map_or("", |(folder, _)| folder);
-    let mut used = Vec::new();
-    let roots = [("crate::", String::new()), ("super::", format!("{folder}::"))];
-    let roots = roots.iter().flat_map(|(word, prefix)| {
-        code.match_indices(word).map(move |(at, _)| (prefix, at + word.len()))
-    });
-    for (prefix, at) in roots {
-        let rest = &code[at..];
-        let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:".contains(c));
-        let path = &rest[..end.unwrap_or(rest.len())];
-        // `crate::keyspace::{rules, stock}`: each of them.
-        let is_group = path.is_empty() || path.ends_with("::");
-        let group = rest[path.len()..].strip_prefix('{').filter(|_| is_group);
-        let names = group.map_or("", |group| group.split('}').next().unwrap_or_default());
-        let paths = names.split(',').map(|name| format!("{prefix}{path}{}", name.trim()));
-        used.extend(paths.filter_map(|path| {
+    let mut used: Vec<_> = paths_named(name, &code)
+        .into_iter()
+        .filter_map(|path| {
             let of_path = |file: &&String| path == **file || path.starts_with(&format!("{file}::"));
             all.iter().filter(of_path).max_by_key(|file| file.len()).cloned()
-        }));
-    }
+        })
+        .collect();
     used.retain(|file| file != name);
     used
 }
@@ -101,28 +125,38 @@ fn circle(uses: &BTreeMap<String, Vec<String>>) -> Option<Vec<String>> {
     })
 }
 
+/// What each file of a crate uses of it. A part's own file gathers what is below it, which may name
+/// it.
+fn uses(sources: &[(String, String)], folder: &str) -> BTreeMap<String, Vec<String>> {
+    let all: Vec<String> = sources.iter().map(|(file, _)| module(file, folder)).collect();
+    let of_file = |(name, (_, text)): (&String, &(String, String))| {
+        let mut used = files_used(name, text, &all);
+        used.retain(|it| !name.starts_with(&format!("{it}::")));
+        (name.clone(), used)
+    };
+    all.iter().zip(sources).map(of_file).collect()
+}
+
 #[test]
-fn no_files_of_the_module_use_each_other_in_a_circle() {
-    let name = |file: &str| file["src/".len()..file.len() - ".rs".len()].replace('/', "::");
-    let files: Vec<_> = files(&["src"], "rs");
-    let all: Vec<String> = files.iter().map(|(file, _)| name(file)).collect();
-    let uses = files.iter().map(|(file, text)| (name(file), files_used(&name(file), text, &all)));
-    // A part's own file gathers what is below it, which may name it.
-    let uses = uses.map(|(file, mut used)| {
-        used.retain(|it| !file.starts_with(&format!("{it}::")));
-        (file, used)
+fn no_files_use_each_other_in_a_circle() {
+    let of_module = uses(&files(&["src"], "rs"), "src");
+    assert!(of_module["keyspace::sale"].contains(&"keyspace::book".to_owned()));
+    assert!(of_module["server::key"].contains(&"server::ctx".to_owned()));
+    let sources = files(&["tools/src"], "rs");
+    let of_programs = PROGRAMS.map(|(_, folder)| {
+        let own = sources.iter().filter(|(file, _)| part_of(file, folder).is_some());
+        uses(&own.cloned().collect::<Vec<_>>(), folder)
     });
-    let uses: BTreeMap<_, _> = uses.collect();
-    assert_eq!(circle(&uses), None);
-    assert!(uses["keyspace::sale"].contains(&"keyspace::book".to_owned()));
-    assert!(uses["server::key"].contains(&"server::ctx".to_owned()));
+    for uses in of_programs.iter().chain([&of_module]) {
+        assert_eq!(circle(uses), None);
+    }
     let planted = [("a", "b"), ("b", "c"), ("c", "b")];
     let planted = planted.map(|(file, used)| (file.to_owned(), vec![used.to_owned()]));
     assert_eq!(circle(&planted.into()).map(|way| way.len()), Some(2));
 }
 
 /// The programs, and the library that they share.
-const PROGRAMS: [(&str, &str); 6] = [
+pub const PROGRAMS: [(&str, &str); 6] = [
     ("the worker", "tools/src/worker"),
     ("the load test", "tools/src/rush"),
     ("the dashboard", "tools/src/top"),
@@ -132,7 +166,7 @@ const PROGRAMS: [(&str, &str); 6] = [
 ];
 
 /// The part of a program that a file belongs to; none if it is of another program, or of tests.
-fn part_of<'a>(file: &'a str, folder: &str) -> Option<&'a str> {
+pub fn part_of<'a>(file: &'a str, folder: &str) -> Option<&'a str> {
     let name = file.strip_prefix(folder)?.strip_prefix('/')?;
     let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
     let of_library = folder != "tools/src" || !name.contains('/') || name.starts_with("sharded_");
@@ -140,12 +174,14 @@ fn part_of<'a>(file: &'a str, folder: &str) -> Option<&'a str> {
     part.filter(|_| !is_test && of_library)
 }
 
-/// What a line of a part must not use: parts that are not above it in `order`.
-fn not_above(order: &[String], part: &str, line: &str) -> Option<String> {
+/// What a line of a part's module must not use: parts that are not above it in `order`.
+fn not_above(order: &[String], module: &str, line: &str) -> Option<String> {
+    let part = module.split("::").next()?;
     let place = |name: &str| order.iter().position(|other| other == name);
     let own = place(part)?;
-    let mut named = parts_named(line).into_iter().filter(|other| *other != "domain");
-    let found = named.find(|other| *other != part && place(other).is_none_or(|it| it >= own))?;
+    let all: Vec<&str> = order.iter().map(String::as_str).collect();
+    let mut named = parts_named(module, line, &all).into_iter().filter(|other| other != "domain");
+    let found = named.find(|other| other != part && place(other).is_none_or(|it| it >= own))?;
     Some(format!("{part} must not use `{found}`"))
 }
 
@@ -161,24 +197,27 @@ fn parts_of_programs_use_only_those_above() {
         let listed: BTreeSet<_> = order.iter().map(String::as_str).collect();
         assert_eq!(seen, listed, "the parts of {program} and those of ARCHITECTURE.md");
         assert_eq!(order.len(), listed.len(), "a part of {program} stands twice");
-        forbid(&own, |file, line| not_above(&order, part_of(file, folder)?, line));
+        forbid(&own, |file, line| not_above(&order, &module(file, folder), line));
     }
 }
 
 #[test]
 fn packages_of_java_use_only_those_above() {
     let packages = table("| package | what it owns | may use |");
-    let part = |name: &str| name.split(['.', '/']).next().expect("a name").to_owned();
+    let part = |name: &str| name.split(['.', '/', ';']).next().expect("a name").to_owned();
     let mut sources = files(&["java"], "java");
     sources.retain(|(name, _)| name.contains("/src/main/java/io/github/seckill/"));
     forbid(&sources, |name, line| {
         let own = part(name.split("/io/github/seckill/").nth(1)?);
         let row = packages.iter().position(|(package, _)| *package == own);
         let (above, allowed) = (&packages[..row?], &packages[row?].1);
-        let import = line.strip_prefix("import ")?.trim_start_matches("static ");
-        let used = part(import.strip_prefix("io.github.seckill.")?);
-        let may = allowed.contains(&used) && above.iter().any(|(package, _)| *package == used);
-        (used != own && !may).then(|| format!("{own} must not use {used}"))
+        let used = line.split("io.github.seckill.").skip(1).map(part);
+        let may = |used: &String| {
+            *used == own
+                || allowed.contains(used) && above.iter().any(|(package, _)| package == used)
+        };
+        let found = used.filter(|_| !line.trim_start().starts_with('*')).find(|it| !may(it))?;
+        Some(format!("{own} must not use {found}"))
     });
     let names = sources.iter().filter_map(|(name, _)| name.split("/io/github/seckill/").nth(1));
     let mut seen: Vec<_> = names.map(part).collect();
@@ -206,14 +245,21 @@ fn the_architecture_says_what_every_event_does_to_every_memory() {
 #[test]
 fn the_checks_of_this_file_can_fail() {
     let line = "use crate::args::{A}; crate::a_b(); domain::c";
-    assert_eq!(parts_named(line), ["args", "a_b", "domain"]);
+    assert_eq!(parts_named("typed", line, &[]), ["args", "a_b", "domain"]);
+    assert_eq!(parts_named("typed", "super::{args, Own}", &["args"]), ["args"]);
+    let paths = |line| paths_named("store::open", line);
+    assert_eq!(paths("use crate::{a, b::c}; super::d"), ["a", "b::c", "store::d"]);
+    assert_eq!(paths("use super::super::a::B; other_crate::c; pub(super) d"), ["a::B"]);
     assert!(parts().iter().any(|(part, may)| part == "memory" && may.contains(&"keyspace".into())));
     let order = ["options", "source", "serve"].map(str::to_owned);
     for (line, is_refused) in [
         ("use crate::options::Options; domain::rows", false),
         ("use crate::source::{A, B};", false),
         ("use crate::serve;", true),
-        ("use crate::{options, source};", true),
+        ("use crate::{options, serve};", true),
+        ("use crate::{", true),
+        ("use super::options;", false),
+        ("use super::serve;", true),
         ("crate::find()", true),
     ] {
         assert_eq!(not_above(&order, "source", line).is_some(), is_refused, "{line}");

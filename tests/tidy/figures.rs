@@ -15,7 +15,8 @@ const BATCH: (&str, &str) =
     ("README.md", "Main thread per SECKILL.MTRY of 1,024 accepted tries, in milliseconds");
 const AT_ONCE: (&str, &str) =
     ("README.md", "One try in flight on each of 50 connections, times in microseconds");
-const LINE: (&str, &str) = ("README.md", "Server CPU per order of a waiting list, in microseconds");
+const QUEUE: (&str, &str) =
+    ("README.md", "Server CPU per order of a waiting list, in microseconds");
 const ROWS: (&str, &str) = ("rows.md", "Orders per second");
 
 /// A page, what it says with `{}` for the figure, the decimals that it has there; the benchmark's
@@ -23,7 +24,7 @@ const ROWS: (&str, &str) = ("rows.md", "Orders per second");
 type Quote = (&'static str, &'static str, usize, (&'static str, &'static str), &'static str, usize);
 
 const QUOTES: [Quote; 33] = [
-    ("README.md", "nearly all are, takes {} us", 2, TRY, "sold out", 4),
+    ("README.md", "such a try takes {} us", 2, TRY, "sold out", 4),
     ("README.md", "CPU, {} times less than `seckill.lua`", 1, TRY, "sold out", 8),
     ("README.md", "answers {} tries per second", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
     ("README.md", "with `seckill.lua` {}.", 0, AT_ONCE, "sold out, script", 1),
@@ -71,8 +72,8 @@ const QUOTES: [Quote; 33] = [
     (MTRY, "take [{} ms on an unmanaged voucher", 0, BATCH, "unmanaged", 1),
     (MTRY, "{} ms on one with HOLD", 1, BATCH, "managed, HOLD", 1),
     (MTRY, "{} ms with an append-only file", 1, BATCH, "managed, HOLD", 2),
-    ("docs/sizing.md", "behind 100,000 orders | {} |", 1, LINE, "100,000", 1),
-    ("docs/sizing.md", "of these orders promoted | {} |", 1, LINE, "100,000", 2),
+    ("docs/sizing.md", "behind 100,000 orders | {} |", 1, QUEUE, "100,000", 1),
+    ("docs/sizing.md", "of these orders promoted | {} |", 1, QUEUE, "100,000", 2),
     ("docs/sizing.md", "wrote {} orders per second to SQLite", 0, ROWS, "SQLite 3.46.0", 2),
     ("docs/sizing.md", "to SQLite, {} to MariaDB", 0, ROWS, "MariaDB 10.11.19", 2),
     ("docs/sizing.md", "to MariaDB, {} to MySQL", 0, ROWS, "MySQL 9.7.4", 2),

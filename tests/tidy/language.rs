@@ -3,10 +3,12 @@
 //! than a release; a managed voucher is not hosted in a cloud, as its Chinese name would say; and
 //! where the field has a term, the term is used.
 
+use std::collections::BTreeMap;
 use std::fs;
 
+use crate::architecture::{PROGRAMS, part_of};
 use crate::documents::prose;
-use crate::{files, root, words};
+use crate::{code, files, root, words};
 
 /// What not to write, and what instead.
 const WORDS: [(&str, &str); 11] = [
@@ -24,7 +26,7 @@ const WORDS: [(&str, &str); 11] = [
 ];
 
 /// Words of our own, each with the term of the field. They are looked for in names, too.
-const OWN_WORDS: [(&str, &str); 28] = [
+const OWN_WORDS: [(&str, &str); 34] = [
     ("a person", "an operator"),
     ("adopt server", "pair"),
     ("disputed", "in conflict"),
@@ -34,17 +36,23 @@ const OWN_WORDS: [(&str, &str); 28] = [
     ("in hand", "in flight"),
     ("in line", "in the queue"),
     ("in the rows", "in the database"),
+    ("joined the line", "joined the queue"),
+    ("line is served", "queue is promoted"),
     ("in vain", "without effect"),
     ("mended", "fixed"),
     ("on no row", "on-zero-rows"),
+    ("lock s line", "lock's queue"),
     ("out of the line", "out of the queue"),
+    ("place in the line", "place in the queue"),
     ("put aside", "parked"),
     ("second payment", "duplicate payment"),
+    ("server s line", "server's queue"),
     ("served from the line", "served from the queue"),
     ("set aside", "reserved"),
     ("settle", "resolve, or expire"),
     ("settled", "resolved, or expired"),
     ("settles", "resolves, or expires"),
+    ("the line of a lock", "the queue of a lock"),
     ("told as lost", "reported"),
     ("told by its id", "identified"),
     ("unknown payment", "unmatched payment"),
@@ -99,10 +107,12 @@ fn said(source: &str) -> String {
     [comments(source, "//"), literals.join(apart), names.join(apart)].join(apart)
 }
 
-/// All comments of a source file, without their marks.
+/// All comments of a source file, without their marks; those of Javadoc, too.
 fn comments(source: &str, mark: &str) -> String {
     let of_line = |line: &str| {
-        let (_, comment) = line.split_once(mark)?;
+        let start = line.trim_start();
+        let is_block = start.starts_with("/*") || start.starts_with("* ");
+        let comment = if is_block { start } else { line.split_once(mark)?.1 };
         Some(comment.trim_start_matches(['/', '!', '-', '*']).to_owned())
     };
     source.lines().filter_map(of_line).collect::<Vec<_>>().join(" ")
@@ -137,8 +147,12 @@ fn where_the_field_has_a_term_no_word_of_our_own_is_used() {
     sources.extend(files(&["java", "examples"], "java"));
     let sources = sources.into_iter().map(|(name, source)| (name, said(&source)));
     let mut texts = Vec::new();
-    for extension in ["sql", "lua", "sh", "service", "yml", "json", "puml"] {
-        texts.extend(files(&["tools/migrations", "packaging", "docs", "examples"], extension));
+    let folders = ["tools/migrations", "packaging", "docs", "examples", "tools/src", "tests"];
+    for extension in ["sql", "lua", "sh", "service", "yml", "json", "puml", "html", "toml"] {
+        texts.extend(files(&folders, extension));
+    }
+    for name in ["redis.conf", "Makefile", "findings/README.md"] {
+        texts.push((name.to_owned(), fs::read_to_string(root().join(name)).expect("a file")));
     }
     let texts = pages.chain(sources).chain(texts);
     let texts = texts.filter(|(name, _)| {
@@ -146,6 +160,20 @@ fn where_the_field_has_a_term_no_word_of_our_own_is_used() {
     });
     let found: Vec<_> = texts.flat_map(|(name, text)| own_words(&name, &text)).collect();
     assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+/// A verb that hides who does what: pages for users answer, report and notify.
+#[test]
+fn pages_tell_nobody() {
+    let mut pages = files(&["docs"], "md");
+    pages.retain(|(name, _)| !OF_THE_DOCTOR.contains(&name.as_str()));
+    let told = pages.iter().filter(|(_, page)| {
+        let prose = prose(page);
+        let mut words = prose.split(|c: char| !c.is_alphanumeric());
+        words.any(|word| word.eq_ignore_ascii_case("told"))
+    });
+    let told: Vec<_> = told.map(|(name, _)| name).collect();
+    assert!(told.is_empty(), "for `told` write `answered`, `reported` or `notified`: {told:?}");
 }
 
 #[test]
@@ -162,12 +190,58 @@ fn a_word_of_our_own_is_found_in_pages_and_in_what_a_source_says() {
     assert_eq!(found("It is decided by a\nperson, who stands `--on-no-row`."), 2);
     assert_eq!(found("A personal line in linear time is unsettled."), 0);
     for source in [
-        "// A\n// person", "a(\"b in line\")", "fn is_in_line()", "x.inLine()",
+        "// A\n// person",
+        "a(\"b in line\")",
+        "fn is_in_line()",
+        "x.inLine()",
         "NO_ROW;\nis_on_no_row",
+        "/**\n * Waits in\n * vain.\n */",
     ] {
         assert_eq!(found(&said(source)), 1, "{source}");
     }
     for source in ["for word in line {", "a_set[aside]", "// in\nline();"] {
         assert_eq!(found(&said(source)), 0, "{source}");
     }
+}
+
+/// What still means two things in one program, each in files of its own.
+const TWO_TYPES: [(&str, &[&str]); 2] = [
+    ("the worker", &["Found", "Kind", "Part", "Read", "Streams", "Summary", "Totals", "Written"]),
+    ("the doctor", &["Part"]),
+];
+
+/// The types that a source declares, without those of other types and of traits.
+fn types(source: &str) -> Vec<String> {
+    let declared = code(source).filter_map(|(_, line)| {
+        let line = line.strip_prefix("pub").map_or(line, |rest| {
+            rest.strip_prefix('(').and_then(|rest| Some(rest.split_once(')')?.1)).unwrap_or(rest)
+        });
+        let (keyword, rest) = line.trim_start().split_once(' ')?;
+        let name = rest.split(|c: char| !c.is_alphanumeric()).next()?;
+        ["struct", "enum", "trait", "union"].contains(&keyword).then(|| name.to_owned())
+    });
+    declared.collect()
+}
+
+#[test]
+fn one_word_names_one_type_of_a_program() {
+    let programs = PROGRAMS.iter().map(|(program, folder)| {
+        let mut sources = files(&["tools/src"], "rs");
+        sources.retain(|(file, _)| part_of(file, folder).is_some());
+        (*program, sources)
+    });
+    for (program, sources) in programs.chain([("the module", files(&["src"], "rs"))]) {
+        let mut of_word: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (file, source) in &sources {
+            for name in types(source) {
+                of_word.entry(name).or_default().push(file);
+            }
+        }
+        let left = TWO_TYPES.iter().find(|(of, _)| *of == program).map_or(&[][..], |it| it.1);
+        of_word.retain(|_, files| files.len() > 1);
+        let found: Vec<&str> = of_word.keys().map(String::as_str).collect();
+        assert_eq!(found, left, "{program}: {of_word:#?}");
+    }
+    let source = "pub(super) struct A<'a> {\n    struct B;\npub enum C {}\nstruct D;\n// enum E";
+    assert_eq!(types(source), ["A", "B", "C", "D"]);
 }

@@ -1,7 +1,10 @@
 //! Command lines of programs with commands.
 
 use std::ffi::OsString;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use anyhow::Error;
 use clap::{Command, Parser};
@@ -10,6 +13,17 @@ use crate::server_errors::with_causes;
 
 /// The exit code for options that are refused, the same as clap's.
 const WRONG: u8 = 2;
+
+/// Reads an integer within bounds, which the error names as those of the module do.
+pub fn number<N>(bounds: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone
+where
+    N: FromStr + PartialOrd + Display + Clone,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| bounds.contains(number));
+        number.ok_or_else(|| format!("must be {} to {}", bounds.start(), bounds.end()))
+    }
+}
 
 /// A word of a command that is printed, for `sh`.
 pub fn quoted(word: &str) -> String {

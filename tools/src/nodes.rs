@@ -7,6 +7,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{ConnectionAddr, ErrorKind, RedisError, RedisResult, Value};
 
 use crate::server::{Place, node_at};
+use crate::server_errors::unreached;
 
 /// A server, or the nodes of its cluster.
 #[derive(Clone)]
@@ -28,6 +29,12 @@ impl Nodes {
             return self.place.connect().await;
         }
         self.through(async |nodes, node| nodes.connect_through(node, key).await).await
+    }
+
+    /// The same, for who can't go on without: the error names the place.
+    pub async fn reach(&mut self, key: &str) -> anyhow::Result<MultiplexedConnection> {
+        let reached = self.connect(key).await;
+        reached.map_err(|error| unreached(self.place.name(), error))
     }
 
     /// A connection to the server, or to each primary of its cluster.

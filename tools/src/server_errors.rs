@@ -58,7 +58,8 @@ pub fn text(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
         _ if error.kind() == ErrorKind::AuthenticationFailed => "wrong name or password".to_owned(),
-        _ => error.to_string(),
+        // The library ends its own sentences with the name of their kind.
+        _ => error.to_string().trim_end_matches(&format!(" - {:?}", error.kind())).to_owned(),
     };
     let hint = match error.code() {
         Some("NOAUTH" | "WRONGPASS") => PASSWORD_HINT,
@@ -88,11 +89,23 @@ pub fn with_causes(error: &Error) -> String {
     sanitize(&all)
 }
 
-/// Why there is no connection to a server at a place.
+/// Why there is no connection to a server at a place, which is a URL.
 pub fn unreached(place: &str, error: RedisError) -> Error {
     let is_there = error.code().is_some() || error.kind() == ErrorKind::AuthenticationFailed;
-    let what = if is_there { "refused by the server at" } else { "no server at" };
-    Error::new(error).context(format!("{what} {place}"))
+    let what = if is_there { "refused by the server at" } else { "no connection to" };
+    let scheme = other_scheme(place, &error);
+    Error::new(error).context(format!("{what} {place}{scheme}"))
+}
+
+/// What to try instead where one side of a connection speaks TLS and the other may not: a server
+/// without TLS waits for more, one with TLS closes.
+pub fn other_scheme(place: &str, error: &RedisError) -> &'static str {
+    let is_closed = error.is_connection_dropped() && !error.is_connection_refusal();
+    match place.split_once("://") {
+        Some(("redis", _)) if is_closed => " (if it speaks TLS, by rediss://)",
+        Some(("rediss", _)) if error.is_timeout() => " (if it speaks no TLS, by redis://)",
+        _ => "",
+    }
 }
 
 /// Whether an error says that one side's certificate is not trusted: then retrying doesn't help.
@@ -134,7 +147,28 @@ mod tests {
         let busy = redis::parse_redis_value(b"-BUSYKEY a voucher\r\n").unwrap().extract_error();
         let busy = anyhow::Error::new(busy.unwrap_err()).context("opening 7#1");
         assert_eq!(with_causes(&busy), "opening 7#1: BUSYKEY a voucher");
+        let wrong = RedisError::from((ErrorKind::InvalidClientConfig, "it did not parse"));
+        assert_eq!(text(&wrong), "it did not parse");
         let lines = anyhow::Error::msg("at line 1\n  |\n\n1 | x\n").context("a file");
         assert_eq!(with_causes(&lines), "a file: at line 1; |; 1 | x");
+    }
+
+    #[test]
+    fn a_connection_without_the_tls_of_the_server_is_told_from_others() {
+        let error = |kind: std::io::ErrorKind| RedisError::from(std::io::Error::from(kind));
+        let reset = error(std::io::ErrorKind::ConnectionReset);
+        let late = error(std::io::ErrorKind::TimedOut);
+        for (place, error, words) in [
+            ("redis://h:1/", &reset, "rediss://"),
+            ("rediss://h:1/", &late, "redis://"),
+            ("redis://h:1/", &late, ""),
+            ("rediss://h:1/", &reset, ""),
+            ("redis://h:1/", &error(std::io::ErrorKind::ConnectionRefused), ""),
+            ("redis+unix:///s", &reset, ""),
+        ] {
+            let hint = other_scheme(place, error);
+            assert_eq!(hint.is_empty(), words.is_empty(), "{place}: {hint}");
+            assert!(hint.contains(words), "{place}: {hint}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::keyspace::buyers;
-use crate::keyspace::entries::{Entries, Text};
+use crate::keyspace::entries::{Entries, EntryText};
 use crate::keyspace::names::Name;
 use crate::keyspace::orders::Added;
 use crate::keyspace::sale::Sale;
@@ -33,7 +33,7 @@ impl Sale<'_> {
 struct Part<'s, 't, 'a> {
     sale: &'s Sale<'a>,
     take: &'t Take<Name<'a>>,
-    text: &'t Text<'a>,
+    text: &'t EntryText<'a>,
     entries: Entries<'t>,
     is_admitted: bool,
     added: Option<Added<'a>>,

@@ -6,7 +6,7 @@ use crate::error::CommandError;
 use crate::keyspace::apply::Applied;
 use crate::keyspace::book::Extra;
 use crate::keyspace::buyers::{self, Buyer};
-use crate::keyspace::entries::{Entries, Text};
+use crate::keyspace::entries::{Entries, EntryText};
 use crate::keyspace::names::Name;
 use crate::keyspace::opened::Opened;
 use crate::keyspace::orders::Added;
@@ -192,7 +192,7 @@ impl<'a> Sale<'a> {
         written: Written<'_>,
         appended: &[Option<Added<'a>>],
         entries: &mut Entries<'t>,
-        text: &'t Text<'_>,
+        text: &'t EntryText<'_>,
     ) {
         let ctx = self.ctx;
         if let Some(stock) = written.stock {

@@ -161,13 +161,13 @@ fn a_slot_that_is_lost_with_its_keys_is_forgotten() {
 }
 
 /// The source learns from the cluster bus that it has lost the slot. It forgets the holds when they
-/// are due at the latest, and a line after some seconds.
+/// are due at the latest, and a queue after some seconds.
 #[test]
 fn holds_of_a_slot_that_was_lost_are_not_tried_for_ever() {
     let nodes = nodes();
     let [source, target] = &nodes;
     let mut moving = Moving::new(&nodes, "{gone}");
-    // A line, beside no hold that is due one day.
+    // A queue, beside no hold that is due one day.
     source.check("> SECKILL.CREATE {gone}w 1 HOLD 900000\nOK\n> SECKILL.TRY {gone}w ann a1\n0");
     source.check("> SECKILL.CONFIRM {gone}w ann a1\n1\n> SECKILL.TRY {gone}w bob b1 WAITLIST\n6");
     source.check("> SECKILL.CREATE {gone}v 5 HOLD 1500\nOK\n> SECKILL.TRY {gone}v ann a1\n0");

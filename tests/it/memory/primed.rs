@@ -7,7 +7,7 @@
 //! | voucher `{t}u`, unmanaged, bought by alice | that it has no rules; alice's mark; whole |
 //! | voucher `{t}m`, managed, sold out, two orders held | that no hold is due; whole; the index |
 //! | voucher `{t}p`, whose rules are away, with a hold that is due | the index: a parked key |
-//! | lock `{t}lock`, held by ann; bob waits | the lines |
+//! | lock `{t}lock`, held by ann; bob waits | the queues |
 
 use std::cell::Cell;
 
@@ -129,7 +129,7 @@ impl Primed {
         (self.what, self.last) = (format!("{what}, {last:?} last"), last);
         let server = &self.server;
         self.bob = None;
-        server.wait_for_line(0);
+        server.wait_for_queue(0);
         server.check("> FLUSHALL\nOK");
         self.run(before);
         server.check("> SET seckill:stock:{t}u 9\nOK");

@@ -72,6 +72,12 @@ impl Argument {
         }
     }
 
+    /// The words by which an option is known.
+    pub fn tokens(&self) -> Vec<&str> {
+        let own = self.token.as_deref();
+        own.map_or_else(|| self.parts.iter().flat_map(Self::tokens).collect(), |own| vec![own])
+    }
+
     pub fn behind_token(&self, value: &str) -> String {
         format!("{} {value}", self.token.as_deref().unwrap_or_default()).trim().to_owned()
     }

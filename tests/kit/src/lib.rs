@@ -11,7 +11,7 @@
 //! | `databases` | database servers and SQLite files; only with the feature of this name |
 //! | `program` | programs under test, and their output |
 //! | `sales`, `audit` | queries of managed sales: orders, the book, the clock |
-//! | `locks_line` | clients in the queue for a lock |
+//! | `locks_queue` | clients in the queue for a lock |
 //! | `faketime` | servers whose clock is set while they run |
 //! | `nodes`, `slots`, `whole_slots` | clusters; slots that move key by key, and whole |
 //! | `pages` | the pages of docs/, and the tables of options on them |
@@ -27,7 +27,7 @@ pub mod databases;
 pub mod declared;
 pub mod faketime;
 pub mod harness;
-pub mod locks_line;
+pub mod locks_queue;
 pub mod nodes;
 pub mod observe;
 pub mod pages;

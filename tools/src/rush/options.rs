@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use clap::{Args, Parser};
 
+use seckill_tools::command_line::number;
 use seckill_tools::duration::duration;
 use seckill_tools::server::{ServerOptions, VARIABLES};
 use seckill_tools::sharding::check_sale;
@@ -36,15 +37,15 @@ pub struct Options {
     pub voucher: String,
 
     /// Units on sale
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, default_value_t = 1_000, value_parser = number(1..=i64::MAX))]
     pub stock: i64,
 
     /// Tries to send
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 100_000, value_parser = number(1..=u32::MAX))]
     pub tries: u32,
 
     /// At most this many users; once all have tried, every try repeats a user [default: no limit]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_parser = number(1..=u32::MAX))]
     pub users: Option<u32>,
 
     /// Share of the tries, 0 to 1, that are made by a user who has already tried
@@ -52,21 +53,22 @@ pub struct Options {
     pub duplicates: f64,
 
     /// Connections that send at once
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, default_value_t = 50, value_parser = number(1..=10_000u32))]
     pub connections: u32,
 
     /// Commands that a connection sends before it waits for their answers
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, default_value_t = 16, value_parser = number(1..=10_000u32))]
     pub pipeline: u32,
 
     /// Send this many tries per second without waiting for answers; latencies count from when a
     /// try was due [default: send the next tries when the answers have arrived]
     #[arg(long, value_name = "TRIES",
-        value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+        value_parser = number(1..=10_000_000u32))]
     pub rate: Option<u32>,
 
     /// Seed; the same seed repeats the users and their order [default: a new one for each run]
-    #[arg(long, default_value_t = fastrand::u64(1..1_000_000_000), hide_default_value = true)]
+    #[arg(long, default_value_t = fastrand::u64(1..1_000_000_000), hide_default_value = true,
+        value_parser = number(0..=u64::MAX))]
     pub seed: u64,
 
     /// Continue the sale of an existing voucher, with the stock that it has
@@ -83,7 +85,7 @@ pub struct Options {
     pub shards: bool,
 
     #[command(flatten, next_help_heading = "Managed sales")]
-    pub managed: Managed,
+    pub managed: ManagedOptions,
 
     /// Print the result as JSON, without progress
     #[arg(long)]
@@ -92,7 +94,7 @@ pub struct Options {
 
 /// A sale with rules: SECKILL.CREATE opens it, and orders may be held until their users pay.
 #[derive(Args, Debug)]
-pub struct Managed {
+pub struct ManagedOptions {
     /// Open a managed sale (SECKILL.CREATE), and prove its outcome by SECKILL.AUDIT as well
     #[arg(long)]
     pub managed: bool,
@@ -129,7 +131,7 @@ pub struct Managed {
 impl Options {
     /// Refuses what clap can't check.
     pub fn check(&self) -> Result<()> {
-        let Managed { hold, pay_share, cancel_share, .. } = self.managed;
+        let ManagedOptions { hold, pay_share, cancel_share, .. } = self.managed;
         ensure!(
             hold.is_none() || pay_share + cancel_share <= 1.0,
             "--pay-share {pay_share} and --cancel-share {cancel_share} make more than 1"

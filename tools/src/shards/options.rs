@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
 
+use seckill_tools::command_line::number;
 use seckill_tools::duration::{duration, millis};
 use seckill_tools::server::{ServerOptions, VARIABLES};
 use seckill_tools::sharding::SHARDS_MAX;
@@ -57,7 +58,7 @@ pub enum Action {
         from: u32,
         #[arg(long)]
         to: u32,
-        #[arg(long, value_parser = clap::value_parser!(i64).range(1..))]
+        #[arg(long, value_parser = number(1..=i64::MAX))]
         units: i64,
         /// Replicas that must acknowledge each step
         #[arg(long, default_value_t = 0)]
@@ -77,7 +78,7 @@ pub enum Action {
         #[arg(long)]
         shard: u32,
         /// Its unsold units: at most what it had, less what the rows have of it
-        #[arg(long, value_parser = clap::value_parser!(i64).range(0..))]
+        #[arg(long, value_parser = number(0..=i64::MAX))]
         units: i64,
     },
     /// Deletes the shards and their journals, never a stream
@@ -95,11 +96,11 @@ pub enum Action {
 pub struct Open {
     /// Number of shards, for the whole sale
     #[arg(long, default_value_t = 16,
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(SHARDS_MAX)))]
+        value_parser = number(1..=SHARDS_MAX))]
     pub shards: u32,
 
     /// Units on sale, over all shards; has to be given
-    #[arg(long, value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, value_parser = number(1..=i64::MAX))]
     stock: Option<i64>,
 
     /// Create managed vouchers (SECKILL.CREATE), with the rules of the options below
@@ -107,7 +108,7 @@ pub struct Open {
     pub managed: bool,
 
     /// Units per user at most
-    #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, requires = "managed", value_parser = number(1..=i64::MAX))]
     pub limit: Option<i64>,
 
     /// Hold accepted orders for this long
@@ -115,11 +116,11 @@ pub struct Open {
     pub hold: Option<Duration>,
 
     /// Begin of the sale, unix time in ms
-    #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, requires = "managed", value_parser = number(1..=i64::MAX))]
     pub begin: Option<i64>,
 
     /// End of the sale, unix time in ms
-    #[arg(long, requires = "managed", value_parser = clap::value_parser!(i64).range(1..))]
+    #[arg(long, requires = "managed", value_parser = number(1..=i64::MAX))]
     pub end: Option<i64>,
 }
 
@@ -138,7 +139,7 @@ pub struct Level {
     pub until_sold_out: bool,
 
     /// Replicas that must acknowledge each step
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = number(0..=u32::MAX))]
     pub replicas: u32,
 }
 

@@ -19,23 +19,23 @@ struct Feed<'r> {
     /// Time between two readings.
     interval_ms: u128,
     #[serde(flatten)]
-    figures: Option<Figures<'r>>,
+    figures: Option<FiguresJson<'r>>,
 }
 
 #[derive(Serialize)]
-struct Figures<'r> {
+struct FiguresJson<'r> {
     /// The server's clock now, in unix milliseconds.
     clock_ms: Option<i64>,
-    server: Server<'r>,
+    server: ServerJson<'r>,
     tries: Tries,
     way: Option<Way<'r>>,
-    sales: Vec<Sale<'r>>,
+    sales: Vec<SaleJson<'r>>,
     left_out: usize,
     notes: &'r [String],
 }
 
 #[derive(Serialize)]
-struct Server<'r> {
+struct ServerJson<'r> {
     product: &'r str,
     version: &'r str,
     is_primary: bool,
@@ -77,7 +77,7 @@ struct Reader<'r> {
 }
 
 #[derive(Serialize)]
-struct Sale<'r> {
+struct SaleJson<'r> {
     name: &'r str,
     state: &'r str,
     total: Option<i64>,
@@ -97,9 +97,9 @@ struct Sale<'r> {
 
 /// The latest reading, and what went wrong since.
 pub fn feed(history: &History, trouble: Option<&str>, interval_ms: u128) -> String {
-    let figures = history.now().map(|now| Figures {
+    let figures = history.now().map(|now| FiguresJson {
         clock_ms: now.clock_ms.map(|ms| ms.saturating_add(millis(now.at.elapsed()))),
-        server: Server {
+        server: ServerJson {
             product: now.server.product,
             version: &now.server.version,
             is_primary: now.server.is_primary,
@@ -159,9 +159,9 @@ fn way(now: &Reading) -> Option<Way<'_>> {
     })
 }
 
-fn sale<'r>(history: &History, voucher: &'r Voucher) -> Sale<'r> {
+fn sale<'r>(history: &History, voucher: &'r Voucher) -> SaleJson<'r> {
     let Voucher { name, info, sold_out, .. } = voucher;
-    Sale {
+    SaleJson {
         name,
         state: &info.state,
         total: info.total,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
+use seckill_tools::command_line::number;
 use seckill_tools::duration::duration_within;
 use seckill_tools::http::address;
 use seckill_tools::server::{ServerOptions, VARIABLES};
@@ -35,7 +36,7 @@ pub struct Options {
 
     /// Watch at most this many of the vouchers that are found
     #[arg(long, value_name = "N", default_value_t = 100,
-        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        value_parser = number(1..=10_000u32))]
     pub vouchers_max: u32,
 
     /// The prefix of the names of stock keys [default: as configured on the server]
@@ -56,7 +57,7 @@ pub struct Options {
 
     /// Readings before that frame; rates are computed from the last two
     #[arg(long, value_name = "N", default_value_t = 2, requires = "once",
-        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        value_parser = number(1..=100_000u32))]
     pub readings: u32,
 
     /// Columns and rows of that frame

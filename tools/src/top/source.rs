@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::{Cmd, RedisResult, Value, cmd};
 use seckill_tools::sanitize::sanitize_bytes;
@@ -50,7 +50,7 @@ impl Source {
     pub async fn read(&mut self) -> Result<Reading> {
         let mut session = match self.session.take() {
             Some(session) => session,
-            None => self.connect().await.map_err(|error| unreached(&self.place(), error))?,
+            None => self.connect().await.map_err(|error| unreached(self.server.name(), error))?,
         };
         let reading = session.read(&self.options, &mut self.selling).await?;
         self.session = Some(session);
@@ -127,7 +127,7 @@ impl Session {
         let mut replies = self.ask(&commands).await?;
         let clock_ms = replies.pop().and_then(|time| replies::clock_ms(&time));
         for reply in replies {
-            match reply.extract_error().context("INFO")? {
+            match reply.extract_error()? {
                 Value::BulkString(bytes) => info += &String::from_utf8_lossy(&bytes),
                 other => bail!("INFO gave {other:?}"),
             }

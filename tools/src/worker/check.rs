@@ -3,13 +3,14 @@
 //! needs no operator; nothing is deleted, and nothing that was sold is released.
 //!
 //! `vouchers` says what, `books` and `undone` read the server, `look` compares, with `ask`,
-//! `unmanaged`, `shards` and, for the provider's list of `references`, `listed`; `questions` is
-//! what is found, `report` says it, with its `results`.
+//! `unmanaged`, `shards` (each a `lost_shard`) and, for the provider's list of `references`,
+//! `listed`; `questions` is what is found, `report` says it, with its `results`.
 
 mod ask;
 mod books;
 mod listed;
 mod look;
+mod lost_shard;
 mod questions;
 mod references;
 mod report;
@@ -23,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, stdin};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use domain::entry_id::EntryId;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::nodes::Nodes;
@@ -41,12 +42,12 @@ use crate::source::Source;
 use crate::store::{Refused, Store};
 pub use books::{BookOrder, Books, Paid};
 use look::{Look, Streams};
+pub use lost_shard::shards_of_sale;
 pub use questions::{About, Question, lose, ruled, said_by_row, said_by_server};
 use questions::{Found, Incomplete, Kind, agree};
 use references::List;
 use report::Report;
 pub use report::Verdict;
-pub use shards::shards_of_sale;
 
 /// The time between two looks, in which workers write what they have read: only what two looks
 /// find is asked.
@@ -178,7 +179,7 @@ impl<'c> Checker<'c> {
         store: &'c Store,
     ) -> Result<Self> {
         let place = site.server.place()?;
-        let mut connection = Nodes::new(place.clone()).connect("").await?;
+        let mut connection = Nodes::new(place.clone()).reach("").await?;
         let settings = settings::compare(&mut connection, site, fields, None).await;
         let fields = settings.map_err(|halt| halt.error(site))?.fields;
         let link = Target::find(place).await?.connect().await?;
@@ -386,7 +387,6 @@ impl<'c> Checker<'c> {
 pub async fn source_of(site: &Site, keys: &VoucherKeys) -> Result<Source> {
     let rest = keys.stream.as_deref().unwrap_or_default().strip_prefix(site.stream.as_str());
     let tag = rest.and_then(|rest| rest.strip_prefix(":{")?.strip_suffix('}'));
-    let connection = Nodes::new(site.server.place()?).connect(&keys.book).await;
-    let connection = connection.context("the streams")?;
+    let connection = Nodes::new(site.server.place()?).reach(&keys.book).await?;
     Ok(Source::new(connection, site.streams_of(tag), &site.group, ""))
 }

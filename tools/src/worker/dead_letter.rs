@@ -1,8 +1,7 @@
 //! `seckill-worker dead-letter ENTRY`: an operator gives up an entry.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use domain::book::State;
-use domain::entry_id::EntryId;
 use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
@@ -18,12 +17,10 @@ use crate::store::Store;
 pub async fn make(wanted: &DeadLetter) -> Result<()> {
     let (site, tag) = (&wanted.site, wanted.tag.as_deref());
     let streams = site.streams_of(tag);
-    let id = EntryId::parse(wanted.entry.as_bytes());
-    let id =
-        id.with_context(|| format!("{} is not the id of an entry", sanitize(&wanted.entry)))?;
+    let id = wanted.entry;
     let unasked = |error| Halt::Redis(error).error(site);
     let mut nodes = Nodes::new(site.server.place()?);
-    let mut connection = nodes.connect(&streams.orders).await.map_err(unasked)?;
+    let mut connection = nodes.reach(&streams.orders).await?;
     let settings = settings::compare(&mut connection, site, &wanted.fields, tag).await;
     let settings = settings.map_err(|halt| halt.error(site))?;
     if settings.has_tags && tag.is_none() && !site.is_tagged() {

@@ -11,6 +11,7 @@ use anyhow::Result;
 use clap::{Args, Parser, ValueEnum};
 pub use commands::{Check, Command, DeadLetter, Resolve};
 use domain::fields::parse_order_fields;
+use seckill_tools::command_line::number;
 use seckill_tools::duration::duration;
 pub use site::Site;
 
@@ -60,7 +61,7 @@ pub struct Options {
 
     /// Entries per read and per transaction, at most
     #[arg(long, value_name = "N", default_value_t = 512,
-        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        value_parser = number(1..=10_000u32))]
     pub batch: u32,
 
     /// Take over entries that another worker has left pending for this long
@@ -77,7 +78,7 @@ pub struct Options {
     pub on_zero_rows: OnZeroRows,
 
     /// Write an order only once this many replicas have it
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number(0..=u32::MAX))]
     pub replicas: u32,
 
     /// Trim entries that all groups have acknowledged and that are this old, such as 48h

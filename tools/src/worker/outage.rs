@@ -6,10 +6,18 @@ use std::time::Instant;
 
 use redis::RedisError;
 use seckill_tools::sanitize::sanitize;
-use seckill_tools::server_errors::{is_down, message};
+use seckill_tools::server_errors::{is_down, message, other_scheme};
 use tracing::{debug, info, warn};
 
 use crate::totals::{Part, Totals};
+
+enum State {
+    Down,
+    /// Nobody knows whether it is down.
+    Unreached,
+    /// It answers, and refuses.
+    NotReady,
+}
 
 pub struct Outage {
     name: String,
@@ -30,24 +38,30 @@ impl Outage {
 
     /// A try has failed for this reason. Returns how many have, since the last success.
     pub fn failed(&mut self, why: &str) -> u64 {
-        self.note(why, true)
+        self.note(why, State::Down)
     }
 
     /// The same of a server, which may have answered.
     pub fn failed_by(&mut self, error: &RedisError) -> u64 {
-        self.note(&message(error), is_down(error))
+        let state = if is_down(error) { State::Unreached } else { State::NotReady };
+        self.note(&format!("{}{}", message(error), other_scheme(&self.place, error)), state)
     }
 
-    fn note(&mut self, why: &str, is_down: bool) -> u64 {
+    fn note(&mut self, why: &str, state: State) -> u64 {
         let why = format!("{}: {}", self.place, sanitize(why));
         self.tries += 1;
         if self.since.is_none() {
             self.since = Some(Instant::now());
-            let state = if is_down { "is down" } else { "is not ready" };
-            self.totals.report(self.part.clone(), Some(&format!("{state}: {why}")));
-            match is_down {
-                true => warn!("{} is down, retrying: {why}", self.name),
-                false => warn!("{} is not ready, retrying: {why}", self.name),
+            let words = match state {
+                State::Down => "is down",
+                State::Unreached => "can't be reached",
+                State::NotReady => "is not ready",
+            };
+            self.totals.report(self.part.clone(), Some(&format!("{words}: {why}")));
+            match state {
+                State::Down => warn!("{} is down, retrying: {why}", self.name),
+                State::Unreached => warn!("{} can't be reached, retrying: {why}", self.name),
+                State::NotReady => warn!("{} is not ready, retrying: {why}", self.name),
             }
         }
         debug!("try {}: {why}", self.tries);

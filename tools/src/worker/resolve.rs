@@ -359,7 +359,7 @@ async fn pair_again(wanted: &Resolve, store: &Store) -> Result<()> {
     let site = &wanted.site;
     let streams = site.streams_of(wanted.tag.as_deref());
     let mut nodes = seckill_tools::nodes::Nodes::new(site.server.place()?);
-    let connection = nodes.connect(&streams.orders).await.context("the server")?;
+    let connection = nodes.reach(&streams.orders).await?;
     let mut source = Source::new(connection, streams.clone(), &site.group, "");
     if let Pairing::Same(_) = Pairing::read(&mut source, store).await? {
         println!("{} is paired with this database already", streams.orders);

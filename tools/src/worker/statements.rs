@@ -53,7 +53,10 @@ struct File {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a statement is a text, or { sql = \"..\", may_change_nothing = true }"
+)]
 enum Written {
     Sql(String),
     Table(Table),
@@ -385,7 +388,7 @@ mod tests {
             ("on_sold = [\"\"]", "on_sold, statement 1: it is empty"),
             ("on_sold = [\"SELECT 'x\"]", "is not closed"),
             ("on_sold = \"SELECT 1\"", "expected"),
-            ("on_sold = [{ sql = \"SELECT 1\", optional = true }]", "did not match"),
+            ("on_sold = [{ sql = \"SELECT 1\", optional = true }]", "a statement is a text, or {"),
         ] {
             let refusal = format!("{:#}", Statements::parse(text, Dialect::Sqlite).unwrap_err());
             assert!(refusal.contains(words), "{text}: {refusal}");

@@ -2,6 +2,7 @@
 //! writes a batch.
 
 mod apply;
+mod columns;
 mod database;
 mod engine;
 mod fault;

@@ -9,6 +9,7 @@
 //! | `deaths` | programs that die at every step or at random, or resume too late |
 //! | `losses` | shards that have lost everything |
 //! | `drops` | sales that are dropped, by the program and by another client |
+//! | `mistakes` | one sentence for one mistake, in all programs |
 //! | `outages` | `level` when its server disappears, and when it is asked to end |
 //! | `rush` | `seckill-rush` with a rate, and on servers with other sales |
 //! | `sales` | whole sales over shards, on a server and on a cluster |
@@ -21,6 +22,7 @@ mod deaths;
 mod drops;
 mod gallows;
 mod losses;
+mod mistakes;
 mod outages;
 mod program;
 mod rush;

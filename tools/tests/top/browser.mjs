@@ -132,7 +132,7 @@ async function checkOutages(tab, servers) {
     };
     const back = () => trouble.waitFor({ state: 'hidden', timeout: WAIT_MS });
     await servers.redis('SIGKILL');
-    await gone("The server can't be read: no server at");
+    await gone("The server can't be read: no connection to");
     servers.redis = await startServer();
     await back();
     assert.deepEqual(tab.faults, []);

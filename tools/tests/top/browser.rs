@@ -156,7 +156,7 @@ fn a_server_may_go_away_and_come_back() {
     figures_when(address, "figures", is_well);
     server.kill9();
     let figures = figures_when(address, "trouble", |figures| {
-        figures["trouble"].as_str().is_some_and(|it| it.contains("no server at "))
+        figures["trouble"].as_str().is_some_and(|it| it.contains("no connection to "))
     });
     assert_eq!(sale(&figures, "phone")["left"], 9);
     server.start_again();

@@ -277,7 +277,7 @@ fn what_can_not_be_done_is_told() {
     let server = Server::start();
     let missing = format!("redis+unix://{}", server.dir().join("nobody").display());
     for (options, code, words) in [
-        (vec!["--redis", missing.as_str(), "--once"], 1, "no server at "),
+        (vec!["--redis", missing.as_str(), "--once"], 1, "no connection to "),
         (vec!["--redis", "http://x", "--once"], 2, "--redis must look like redis://127.0.0.1"),
         (vec!["--redis", "127.0.0.1:6379", "--once"], 2, "--redis must look like redis://127"),
         (vec!["--redis", &url(&server), "--insecure", "--once"], 2, "rediss://"),

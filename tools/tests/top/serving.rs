@@ -22,7 +22,8 @@ fn health_is_that_of_the_server() {
     assert_eq!(health(address), ok());
     server.kill9();
     let told = wait_for("its health", || {
-        health(address).filter(|(status, text)| status == "503" && text.contains("no server at "))
+        health(address)
+            .filter(|(status, text)| status == "503" && text.contains("no connection to "))
     });
     told.unwrap_or_else(|late| panic!("{late}: {:?}", health(address)));
     server.start_again();
@@ -42,7 +43,7 @@ fn health_is_asked_for_by_the_program_itself() {
     server.kill9();
     let told = wait_for("its health", || {
         let (code, out, error) = ask();
-        (code == Some(1) && out.is_empty() && error.contains(" answers 503: no server at "))
+        (code == Some(1) && out.is_empty() && error.contains(" answers 503: no connection to "))
             .then_some(())
     });
     told.unwrap_or_else(|late| panic!("{late}: {:?}", ask()));

@@ -35,7 +35,7 @@ fn it_waits_for_a_server_and_scrolls() {
     }
     server.kill9();
     let mut top = Dashboard::start(&["--redis", &url(&server), "--interval", "100ms"]);
-    top.wait_for_line("no server at ");
+    top.wait_for_line("no connection to ");
     server.start_again();
     top.wait_for_line("v00");
     top.press("\x1b[F");

@@ -81,7 +81,7 @@ fn health_says_what_is_away() {
     wait(&worker, 200, "ok");
     shop.run("SAVE");
     shop.server.kill9();
-    wait(&worker, 503, "the server of stream.orders is down: ");
+    wait(&worker, 503, "the server of stream.orders can't be reached: ");
     shop.server.start_again();
     wait(&worker, 200, "ok");
     assert_eq!(answer(port.number, "/").map(|(status, _)| status), Some(404));

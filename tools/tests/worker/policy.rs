@@ -246,12 +246,14 @@ fn an_operator_is_asked_before_anything_is_given_up() {
         (&*pending[0], "y\n", "nothing was done"),
         (&*pending[0], "", "nothing was done"),
         ("17", "yes\n", "17-0 of stream.orders is not pending"),
-        ("O1", "yes\n", "O1 is not the id of an entry"),
     ] {
         let (code, said) = shop.dead_letter(entry, &[], answer);
         assert_eq!(code, Some(1), "{entry} {answer}: {said}");
         assert!(said.contains(words), "{entry} {answer}: {said}");
     }
+    let (code, said) = shop.dead_letter("O1", &[], "yes\n");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("must be the id of a stream entry, such as 15"), "{said}");
     // The server has lost an order, whose user tried again and is in the queue.
     let Value::BulkString(held) = shop.run("HGET seckill:book:tea held") else { panic!() };
     for (entry, words) in

@@ -1,15 +1,22 @@
 //! What is asked about one order and its payments.
 
 use domain::book::State;
-use domain::resolve::{Answer, Question as Asked, plan, question};
+use domain::resolve::{Answer, Question as Asked, Server, plan, question};
 use domain::rows::Phase;
 use domain::unmatched::{PaymentQuestion, payment_question};
 
-use super::look::Compared;
 use super::questions::{
-    About, Found, Kind, Question, ResultKind, Totals, said_by_row, said_by_server,
+    About, Found, Kind, Question, Repair, ResultKind, Totals, said_by_row, said_by_server,
 };
 use crate::accounts::{Accounts, Order};
+use crate::order_events::OrderKey;
+
+/// An order of a look, with what the server says of it.
+pub(super) struct Compared {
+    pub key: OrderKey,
+    pub server: Server<String>,
+    pub repair: Repair,
+}
 
 /// What is asked about an order and its payments.
 pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {

@@ -5,16 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::book::State;
 use domain::entry_id::EntryId;
-use domain::resolve::Server;
 use domain::rows::{Phase, Times};
 
-use super::ask::ask;
+use super::ask::{Compared, ask};
 use super::books::Books;
+use super::lost_shard::LostShard;
 use super::questions::{
     About, Found, Incomplete, Kind, Question, Repair, agree, lose, said_by_row, said_by_server,
 };
 use super::references::List;
-use super::shards::LostShard;
 use crate::accounts::Accounts;
 use crate::order_events::OrderKey;
 use crate::store::Ledger;
@@ -52,13 +51,6 @@ pub struct Streams {
     /// Order ids by the stream, of entries after `began`; empty where it began with the first.
     pub after: BTreeSet<String>,
     pub last: EntryId,
-}
-
-/// An order of a look, with what the server says of it.
-pub(super) struct Compared {
-    pub key: OrderKey,
-    pub server: Server<String>,
-    pub repair: Repair,
 }
 
 impl Look {

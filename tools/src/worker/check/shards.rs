@@ -3,114 +3,11 @@
 //! shard goes off sale, and then every entry has to be read: a unit that is not in the database yet
 //! would be sold again.
 
-use std::collections::BTreeSet;
-
-use anyhow::Result;
-use domain::book::State;
-use seckill_tools::connection::Connection;
-use seckill_tools::sharded_sale::Sale;
-use seckill_tools::sharding::{sale_of_shard, shard_voucher};
+use seckill_tools::sharding::sale_of_shard;
 
 use super::look::Look;
 use super::questions::{About, Found, Kind, Question, ResultKind};
 use crate::order_events::OrderKey;
-use crate::store::Ledger;
-
-/// A shard that has lost a key, beside others of its sale that are open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LostShard {
-    /// The sale's voucher, without the number of a shard.
-    pub sale: String,
-    pub shard: u32,
-    pub shards: u32,
-    /// What it has lost.
-    pub loss: String,
-    /// What is left of it is not off sale yet.
-    pub has_remains: bool,
-    /// What all lost shards of the sale had, sold and unsold.
-    pub units: i64,
-    /// If a lost shard was opened again before: the units that are not left on sound shards. What
-    /// the database has of the sale, by any of its shards, is among them.
-    pub gone: Option<i64>,
-}
-
-/// What the database has of a lost shard.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ShardRows {
-    /// Its last sale; empty of an unmanaged voucher, or if there are no orders.
-    pub sale_id: String,
-    /// Its orders that have units, and those of them that are held.
-    pub live: BTreeSet<OrderKey>,
-    pub held: BTreeSet<OrderKey>,
-    pub units: i64,
-    /// An operator has ruled that they stay.
-    pub is_ruled: bool,
-}
-
-/// The vouchers of a sale's shards, and the shards that are lost. None if no sale over
-/// shards was opened.
-pub async fn shards_of_sale(
-    link: &Connection,
-    voucher: &str,
-) -> Result<Option<(Vec<String>, Vec<LostShard>)>> {
-    let Some(sale) = Sale::find(link.clone(), voucher).await? else { return Ok(None) };
-    let mut lost = Vec::new();
-    if sale.is_open && !sale.is_dropping {
-        let standing = sale.stand().await?;
-        let of_number = (0..).zip(&standing.shards).filter(|(_, shard)| shard.is_lost());
-        lost.extend(of_number.map(|(number, shard)| LostShard {
-            sale: voucher.to_owned(),
-            shard: number,
-            shards: sale.count(),
-            loss: shard.loss(),
-            has_remains: shard.has_remains,
-            units: standing.lost_units(),
-            gone: standing.gone_after_loss(),
-        }));
-    }
-    Ok(Some((sale.shards.into_iter().map(|shard| shard.voucher).collect(), lost)))
-}
-
-impl LostShard {
-    pub fn voucher(&self) -> String {
-        shard_voucher(&self.sale, self.shard)
-    }
-
-    pub fn rows(&self, ledger: &Ledger) -> ShardRows {
-        let (mut rows, voucher) = (ShardRows::default(), self.voucher());
-        let sales = ledger.sales.iter().filter(|((of, _), _)| *of == voucher);
-        // Ids of sales grow.
-        let last = sales.max_by_key(|((_, sale), _)| sale.parse::<u64>().unwrap_or(0));
-        let Some(((_, sale), (_, is_closed))) = last else { return rows };
-        (rows.sale_id, rows.is_ruled) = (sale.clone(), *is_closed);
-        let accounts = &ledger.accounts;
-        for (key, order) in accounts.orders() {
-            let view = order.view(accounts.conflicts(key));
-            if key.voucher != voucher || key.sale != rows.sale_id || view.units == 0 {
-                continue;
-            }
-            rows.units = rows.units.saturating_add(view.units);
-            rows.live.insert(key.clone());
-            if view.state == Some(State::Held) {
-                rows.held.insert(key.clone());
-            }
-        }
-        rows
-    }
-
-    /// How many units of it can be unsold at most.
-    pub fn unsold(&self, lost: &[Self], ledger: &Ledger) -> i64 {
-        if let Some(gone) = self.gone {
-            let is_its = |voucher: &str| sale_of_shard(voucher) == Some(&self.sale);
-            let its = ledger.sales.iter().filter(|((voucher, _), _)| is_its(voucher));
-            let sold = its.map(|(_, (units, _))| *units).fold(0, i64::saturating_add);
-            return gone.saturating_sub(sold).max(0);
-        }
-        let all = lost.iter().filter(|other| other.sale == self.sale);
-        let rows = all.map(|other| other.rows(ledger).units).fold(0, i64::saturating_add);
-        self.units.saturating_sub(rows).max(0)
-    }
-}
 
 impl Look {
     /// The rows of a sale that a lost shard had: they are asked about as a whole.

@@ -10,7 +10,7 @@ use seckill_tools::scan::literal;
 use seckill_tools::sharding::sale_of_shard;
 
 use super::Checker;
-use super::shards::shards_of_sale;
+use super::lost_shard::shards_of_sale;
 
 impl Checker<'_> {
     /// The voucher, or those of the sale's shards that its journals name or the database has.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
+use domain::entry_id::EntryId;
+use seckill_tools::command_line::number;
 
 use super::site::{self, Site};
 use super::{FieldOptions, ShopOptions};
@@ -38,7 +40,7 @@ Exit code:
 
 Examples:
   seckill-worker dead-letter 1795259348145-0
-  seckill-worker dead-letter 1795259348145-0 --keep-units --reason \"stored by hand\" --yes
+  seckill-worker dead-letter 1795259348145-0 --keep-units --reason \"stored manually\" --yes
 ";
 
 #[derive(Subcommand, Clone, Debug)]
@@ -64,7 +66,7 @@ pub struct Check {
     /// Units that were on sale at the beginning, to compare the units left as well; only for an
     /// unmanaged voucher
     #[arg(long, value_name = "UNITS", requires = "voucher",
-        value_parser = clap::value_parser!(i64).range(0..))]
+        value_parser = number(0..=i64::MAX))]
     pub stock: Option<i64>,
 
     /// The payment provider's list as CSV, whose first line names a column ref, and maybe the
@@ -98,10 +100,16 @@ pub struct Check {
     pub site: Site,
 }
 
+fn entry_id(text: &str) -> Result<EntryId, String> {
+    let id = EntryId::parse(text.as_bytes());
+    id.ok_or_else(|| "must be the id of a stream entry, such as 1526919030474-55".to_owned())
+}
+
 #[derive(Args, Clone, Debug)]
 pub struct DeadLetter {
     /// The id of the entry, from the worker's log or XPENDING
-    pub entry: String,
+    #[arg(value_parser = entry_id)]
+    pub entry: EntryId,
 
     /// Don't release the units: the order was written by other means, or they are sold elsewhere
     #[arg(long)]
@@ -135,60 +143,61 @@ pub struct Resolve {
     /// The id of the order
     pub order: Option<String>,
 
-    /// Its voucher, if orders of several have this id
+    /// The order's voucher, if orders of several vouchers have this id
     #[arg(long, conflicts_with = "re_pair")]
     pub voucher: Option<String>,
 
-    /// Its sale, if orders of several sales have this id
+    /// The order's sale, if orders of several sales have this id
     #[arg(long, conflicts_with = "re_pair")]
     pub sale: Option<String>,
 
-    /// Its user, if orders of several users have this id
+    /// The order's user, if orders of several users have this id
     #[arg(long, conflicts_with = "re_pair")]
     pub user: Option<String>,
 
-    /// The customer has the order: as many of its units as can be, or at most these. With
-    /// --refunded: these units, and all others were refunded
+    /// The customer keeps the order, with as many units as possible, or at most UNITS. With
+    /// --refunded: with UNITS, and all other units were refunded
     #[arg(long, value_name = "UNITS", num_args = 0..=1, requires = "order",
         conflicts_with_all = ["release", "refund", "units", "beyond", "accept"],
-        value_parser = clap::value_parser!(i64).range(1..))]
+        value_parser = number(1..=i64::MAX))]
     pub keep: Option<Option<i64>>,
 
-    /// The customer does not have the order: its payment is to be refunded
+    /// The customer does not keep the order: the payment is to be refunded
     #[arg(long, requires = "order")]
     pub release: bool,
 
-    /// It was refunded already: with an order, all of its payment that is on no line of refunds,
-    /// and the customer does not have it; with --payment, that payment
+    /// The money went back already. With an order: the customer does not keep the order, and all
+    /// units of the payment that are on no line of refunds were refunded. With --payment: this
+    /// payment was refunded
     #[arg(long)]
     pub refunded: bool,
 
-    /// Of an unmanaged voucher: the order is as the database has it
+    /// The order is as the database has it; for unmanaged vouchers
     #[arg(long, requires = "order")]
     pub accept: bool,
 
-    /// The reference of a payment; with an order and no answer beside: it is this order's, and of
-    /// others nothing
+    /// The reference of a payment. With an order and no other answer: the payment is for this
+    /// order, and for no other order
     #[arg(long, value_name = "REF")]
     pub payment: Option<String>,
 
-    /// It is to be refunded: no order is paid with it
+    /// The payment is to be refunded: no order is paid with it
     #[arg(long, requires = "payment", conflicts_with = "order")]
     pub refund: bool,
 
-    /// It was for so many units, as the provider says
+    /// The payment was for so many units, as the provider says
     #[arg(long, value_name = "UNITS", requires = "payment",
-        value_parser = clap::value_parser!(i64).range(1..))]
+        value_parser = number(1..=i64::MAX))]
     pub units: Option<i64>,
 
-    /// So many units were refunded beyond what was due, and that is right
+    /// The provider refunded so many units more than were due, and that is right
     #[arg(long, value_name = "UNITS", requires = "payment", conflicts_with = "order",
-        value_parser = clap::value_parser!(i64).range(1..))]
+        value_parser = number(1..=i64::MAX))]
     pub beyond: Option<i64>,
 
-    /// A lost shard of the sale --voucher, off sale: what the database has of it stays, and
-    /// its held orders end
-    #[arg(long, value_name = "SHARD", requires = "voucher",
+    /// A lost shard of the sale --voucher that is off sale: the shard's rows stay in the database,
+    /// and its held orders end
+    #[arg(long, value_name = "SHARD", requires = "voucher", value_parser = number(0..=u32::MAX),
         conflicts_with_all = ["way", "payment", "order", "keep", "sale", "user"])]
     pub shard: Option<u32>,
 

@@ -8,8 +8,9 @@ use domain::account::Conflicts;
 use domain::rows::Report;
 use tokio::time::timeout;
 
+use super::columns::{CHANGE_COLUMNS, REFUND_COLUMNS, SALES_COLUMNS};
 use super::database::{ANSWER_WAIT, Store, silent};
-use super::lines::{CHANGE_COLUMNS, ChangeLine, REFUND_COLUMNS, entry, is_in_row, refund_args};
+use super::lines::{ChangeLine, entry, is_in_row, refund_args};
 use super::lock::{After, Before, ORDER_KEY, PAYMENT_KEY};
 use super::orders::{ORDER_COLUMNS, OrderRow, PAYMENT_COLUMNS, PaymentRow};
 use super::transaction::Open;
@@ -34,8 +35,6 @@ pub(super) struct Writes<'e> {
     pub refunds: Vec<RefundLine>,
     pub steps: Vec<Step>,
 }
-
-pub const SALES_COLUMNS: &str = "voucher_id, sale_id, units, conflicts, is_closed, updated_ms";
 
 impl Store {
     /// Applies a batch, all or nothing.

@@ -15,14 +15,11 @@ use tokio::time::timeout;
 use tracing::info;
 
 use super::Fault;
-use super::apply::SALES_COLUMNS;
+use super::columns::{TABLES, probes};
 use super::engine::without_transactions;
 use super::fault::is_of_file;
-use super::groups::GROUP_COLUMNS;
-use super::lines::{CHANGE_COLUMNS, REFUND_COLUMNS};
 use super::open::{FileId, Place, make_file};
-use super::orders::{ORDER_COLUMNS, OrderRow, PAYMENT_COLUMNS};
-use super::rule::RULING_COLUMNS;
+use super::orders::{ORDER_COLUMNS, OrderRow};
 use super::shop::Shop;
 use super::transaction::{Open, Pool, is_lent};
 use crate::accounts::Accounts;
@@ -34,25 +31,6 @@ use crate::statements::Statements;
 /// A database that has not answered for this long counts as down.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(60);
 const PROBE_WAIT: Duration = Duration::from_secs(10);
-
-/// The worker's own tables, with their columns.
-fn own() -> [(String, &'static str); 8] {
-    [
-        (names(ORDER_COLUMNS), "orders"),
-        (names(PAYMENT_COLUMNS), "payments"),
-        ("ref, beyond".to_owned(), "payment_refs"),
-        (REFUND_COLUMNS.to_owned(), "refunds"),
-        (CHANGE_COLUMNS.to_owned(), "order_changes"),
-        (RULING_COLUMNS.to_owned(), "rulings"),
-        (SALES_COLUMNS.to_owned(), "voucher_sales"),
-        (GROUP_COLUMNS.to_owned(), "groups"),
-    ]
-}
-
-/// Statements that read no row, and fail if the tables are not the worker's.
-pub(super) fn probes(tables: &Tables) -> [String; 8] {
-    own().map(|(columns, name)| format!("SELECT {columns} FROM {} WHERE 1 = 0", tables.named(name)))
-}
 
 pub struct Store {
     place: Place,
@@ -104,7 +82,7 @@ impl Store {
     pub fn to_look_at(site: &Site, statements: Option<&Path>) -> Result<Self> {
         let store = Self::new(site, statements, 1, false)?;
         let is_there = store.place.dialect() != Dialect::Sqlite || store.place.file().is_some();
-        ensure!(is_there, "--database: there is no such file");
+        ensure!(is_there, "--database {}: there is no such file", store.name);
         Ok(store)
     }
 
@@ -169,7 +147,9 @@ impl Store {
             });
         }
         match make_file(&self.place) {
-            Ok(true) => info!("--database: there is no such file, so a new one is made"),
+            Ok(true) => {
+                info!("--database {}: there is no such file, so a new one is made", self.name)
+            }
             Ok(false) => {}
             Err(error) => {
                 let text = format!("{}: {error}", self.name);
@@ -217,7 +197,7 @@ impl Store {
     /// An error if a table of the worker's own would keep what is undone.
     async fn look_at_engines(&self, open: &mut Open) -> Result<(), Fault> {
         for [table, engine] in without_transactions(open).await? {
-            if own().iter().any(|(_, name)| self.tables.named(name).eq_ignore_ascii_case(&table)) {
+            if TABLES.iter().any(|name| self.tables.named(name).eq_ignore_ascii_case(&table)) {
                 return Err(Fault::Wrong(format!(
                     "table {table} has no transactions ({engine}), so nothing can be undone: \
                      ALTER TABLE {table} ENGINE = InnoDB"

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tracing::warn;
 
 use super::Fault;
+use super::columns::GROUP_COLUMNS;
 use super::database::Store;
 use super::now_ms;
 use super::transaction::Open;
@@ -14,7 +15,6 @@ use crate::sql::Kind::{Number, Text};
 use crate::sql::{Columns, Values};
 use crate::steps::{Change, Step};
 
-pub const GROUP_COLUMNS: &str = "stream, group_name, pairing_id, run_id, deleted, unchecked, at_ms";
 const READ: Columns =
     &[("pairing_id", Text), ("run_id", Text), ("deleted", Number), ("unchecked", Text)];
 

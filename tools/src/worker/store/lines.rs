@@ -7,11 +7,6 @@ use crate::accounts::{Order, RefundLine};
 use crate::order_events::{Event, OrderKey, Which};
 use crate::sql::Arg;
 
-pub const CHANGE_COLUMNS: &str =
-    "voucher_id, sale_id, order_id, user_id, entry, says, units, kept, ref, paid, how, at_ms";
-pub const REFUND_COLUMNS: &str =
-    "ref, voucher_id, sale_id, order_id, user_id, first_unit, last_unit, units, why, at_ms";
-
 /// What an entry said of an order.
 pub(super) struct ChangeLine<'e> {
     key: &'e OrderKey,

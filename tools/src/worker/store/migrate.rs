@@ -11,7 +11,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor};
 
-use super::database::probes;
+use super::columns::probes;
 use super::fault::Fault;
 use super::open::Place;
 #[cfg(feature = "databases")]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::timeout;
 
 use super::apply::Writes;
+use super::columns::RULING_COLUMNS;
 use super::database::{ANSWER_WAIT, Store, silent};
 use super::orders::{ORDER_COLUMNS, PAYMENT_COLUMNS, read_order, read_payment, ruling_text};
 use super::transaction::Open;
@@ -13,9 +14,6 @@ use crate::accounts::{Accounts, RefundLine};
 use crate::order_events::OrderKey;
 use crate::sql::{Arg, ROWS_MAX};
 use crate::steps::Change;
-
-pub const RULING_COLUMNS: &str =
-    "voucher_id, sale_id, order_id, user_id, number, ruled_by, ruling, at_ms";
 
 /// How often a ruling is tried while other transactions are in the way.
 const TRIES: u32 = 5;

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.*;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Locks: the line, reentrancy, every way to lose one, and who closes their connections. */
+/** Locks: the queue, reentrancy, every way to lose one, and who closes their connections. */
 class LocksTest {
     private static final String KEY = "lock:report";
 
@@ -113,11 +113,11 @@ class LocksTest {
         holder.lock(KEY).lock();
         List<Integer> served = new CopyOnWriteArrayList<>();
         List<Long> tokens = new CopyOnWriteArrayList<>();
-        List<CompletableFuture<?>> line = new ArrayList<>();
+        List<CompletableFuture<?>> queue = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
             int number = i;
             SeckillLock lock = shop.client(SeckillOptions.defaults()).lock(KEY);
-            line.add(Shop.on(() -> {
+            queue.add(Shop.on(() -> {
                 lock.lock();
                 served.add(number);
                 tokens.add(lock.fencingToken());
@@ -132,7 +132,7 @@ class LocksTest {
         await().until(() -> System.nanoTime() - since > timeout.multipliedBy(5).toNanos());
         assertThat(shop.calls("lock.acquire")).isEqualTo(calls);
         holder.lock(KEY).unlock();
-        Shop.ended(line);
+        Shop.ended(queue);
         assertThat(served).containsExactly(0, 1, 2, 3, 4);
         assertThat(tokens).isSorted().doesNotHaveDuplicates();
     }

@@ -88,7 +88,7 @@ final class Connections implements AutoCloseable {
     private final class Shared implements Wire.Line {
         private final StatefulConnection<String, String> lettuce;
         private volatile long answeredNanos = System.nanoTime();
-        /** For how long it was waited for in vain; null if it answers. */
+        /** How long it has not answered; null if it answers. */
         private volatile @Nullable Duration silent;
 
         Shared(StatefulConnection<String, String> lettuce) {

@@ -49,7 +49,7 @@ final class Locks implements AutoCloseable {
         return holds.get(Owner.of(key));
     }
 
-    /** Waits in the server's line, up to this long. */
+    /** Waits in the server's queue, up to this long. */
     @Nullable LockHold acquire(SeckillLock lock, long waitNanos) throws InterruptedException {
         if (Thread.interrupted()) {
             throw new InterruptedException();

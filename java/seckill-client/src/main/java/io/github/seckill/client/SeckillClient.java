@@ -277,7 +277,7 @@ public class SeckillClient implements AutoCloseable {
     }
 
     /**
-     * Does something while holding a lock, for which it waits in the server's line.
+     * Does something while holding a lock, for which it waits in the server's queue.
      *
      * @param key the lock
      * @param wait how long to wait for it at most

@@ -43,7 +43,7 @@ public class SeckillLock implements Lock {
 
     /**
      * Waits for as long as it takes. A thread that is interrupted meanwhile goes on waiting, at the
-     * end of the line, and is interrupted when it returns.
+     * end of the queue, and is interrupted when it returns.
      *
      * @throws SeckillException if the server can't be asked for as long as {@link
      *     SeckillOptions#retryFor}
@@ -91,7 +91,7 @@ public class SeckillLock implements Lock {
         }
     }
 
-    /** Waits in the server's line. A thread that is interrupted is out of it. */
+    /** Waits in the server's queue, which a thread that is interrupted leaves. */
     @Override
     public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
         return take(Math.max(0, unit.toNanos(time)));

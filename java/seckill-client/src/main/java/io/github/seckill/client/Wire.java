@@ -196,7 +196,7 @@ final class Wire {
 
         /**
          * Our own time-out ends it. That of the application's connections, which Lettuce applies to
-         * every command, may be shorter than a wait in a lock's line.
+         * every command, may be shorter than a wait in a lock's queue.
          */
         @Override
         public boolean completeExceptionally(Throwable failed) {

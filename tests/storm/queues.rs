@@ -1,4 +1,4 @@
-//! The line of the voucher m, compared with the answers: first come, first served.
+//! The queue of the voucher m, compared with the answers: first come, first served.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -7,11 +7,11 @@ use crate::load::Log;
 use crate::whole::of;
 use crate::world::State;
 
-/// When the try was sent by which an order joined the line, and when it was answered.
+/// When the try was sent by which an order joined the queue, and when it was answered.
 type Joined = (Instant, Option<Instant>);
 
-/// Fails if an order was served, or waits, before one that was in the queue when it was tried for.
-/// The state may lack the end of the history.
+/// Fails if an order was promoted, or waits, before one that was in the queue when it was tried
+/// for. The state may lack the end of the history.
 pub fn check(state: &State, logs: &[Log]) {
     // By user, too: a server that was promoted may make an id that its primary has made, too.
     let mut joined: BTreeMap<(String, String), Joined> = BTreeMap::new();
@@ -24,11 +24,11 @@ pub fn check(state: &State, logs: &[Log]) {
             joined.entry((user.clone(), id)).or_insert((sent.at, answered));
         }
     }
-    let served = of(&state.orders, "m").filter(|entry| !entry.of("waited").is_empty());
-    let served = served.map(|entry| (entry.of("userId"), entry.of("id")));
-    let waiting = state.line.iter().map(|id| (state.books["m"][id].user.as_str(), id.as_str()));
+    let promoted = of(&state.orders, "m").filter(|entry| !entry.of("waited").is_empty());
+    let promoted = promoted.map(|entry| (entry.of("userId"), entry.of("id")));
+    let waiting = state.queue.iter().map(|id| (state.books["m"][id].user.as_str(), id.as_str()));
     let mut last: Option<(Instant, &str)> = None;
-    for (user, id) in served.chain(waiting) {
+    for (user, id) in promoted.chain(waiting) {
         let Some((sent, answered)) = joined.get(&(user.to_owned(), id.to_owned())) else {
             // Whoever let the server make the id may not have got the answer.
             assert!(!id.starts_with('o'), "{id} never asked to wait");

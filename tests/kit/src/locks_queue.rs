@@ -11,8 +11,8 @@ impl Server {
         self.info_number("seckill_locks_waiting")
     }
 
-    pub fn wait_for_line(&self, len: i64) {
-        let there = wait_for("the line", || (self.in_queue() == len).then_some(()));
+    pub fn wait_for_queue(&self, len: i64) {
+        let there = wait_for("the queue", || (self.in_queue() == len).then_some(()));
         there.unwrap_or_else(|late| panic!("{late} of {len}, not {}", self.in_queue()));
     }
 
@@ -27,7 +27,7 @@ impl Server {
     pub fn queue(&self, client: &mut Client, request: &str) {
         let before = self.in_queue();
         client.send(&argv(request));
-        self.wait_for_line(before + 1);
+        self.wait_for_queue(before + 1);
     }
 
     /// Sends a request for a lock that may become free at any time. Is it in the queue, or did it
