@@ -33,10 +33,10 @@ use tracing::{info, warn};
 
 use crate::halt::Halt;
 use crate::intake::time_ms;
-use crate::options::{Check, FieldOptions, Options, OrderFields, ShopOptions, Site};
+use crate::options::{Check, FieldOptions, Options, ShopOptions, Site};
 use crate::order_events::{OrderKey, Which};
 use crate::pairing::{Pairing, PairingId, why_unpaired};
-use crate::settings::{self, ensure_events};
+use crate::settings::{self, Settings, ensure_events};
 use crate::source::Source;
 use crate::store::{Refused, Store};
 pub use books::{BookOrder, Books, Paid};
@@ -69,7 +69,7 @@ struct Checker<'c> {
     keys: Vec<VoucherKeys>,
     /// Sales that may be over shards.
     sales: BTreeSet<String>,
-    fields: Vec<OrderFields>,
+    settings: Settings,
     stock: Option<i64>,
     list: Option<List>,
     list_prefix: Option<String>,
@@ -94,7 +94,10 @@ async fn check_with(
     let mut checker = Checker::open(site, shop, &wanted.fields, store).await?;
     let vouchers = match &wanted.voucher {
         Some(voucher) => checker.vouchers_of(voucher).await?,
-        None => checker.all_vouchers().await?,
+        None => {
+            let sources = checker.sources().await?;
+            checker.all_vouchers(sources).await?
+        }
     };
     checker.see_sales(wanted.voucher.as_deref(), &vouchers);
     let is_one = vouchers.len() == 1;
@@ -146,7 +149,7 @@ pub async fn by_itself(
 async fn look_by_itself(options: &Options, store: &Store, source: &mut Source) -> Result<bool> {
     let (site, shop) = (&options.site, &options.shop);
     let mut checker = Checker::open(site, shop, &options.fields, store).await?;
-    let mut vouchers = checker.all_vouchers().await?;
+    let mut vouchers = checker.all_vouchers(vec![source.clone()]).await?;
     vouchers.retain(|voucher| source.has_stream_of(voucher));
     checker.see_sales(None, &vouchers);
     checker.keys = VoucherKeys::of_module(&mut checker.link, &vouchers).await?;
@@ -180,11 +183,11 @@ impl<'c> Checker<'c> {
         let place = site.server.place()?;
         let mut connection = Nodes::new(place.clone()).connect("").await?;
         let settings = settings::compare(&mut connection, site, fields, None).await;
-        let fields = settings.map_err(|halt| halt.error(site))?.fields;
+        let settings = settings.map_err(|halt| halt.error(site))?;
         let link = Target::find(place).await?.connect().await?;
         let (keys, sales) = (Vec::new(), BTreeSet::new());
         let (stock, list, list_prefix) = (None, None, None);
-        Ok(Self { link, store, site, shop, keys, sales, fields, stock, list, list_prefix })
+        Ok(Self { link, store, site, shop, keys, sales, settings, stock, list, list_prefix })
     }
 
     /// What two looks find, one after the other; one look if the first finds nothing. A look may
@@ -235,7 +238,7 @@ impl<'c> Checker<'c> {
             look.books.push(match lost.filter(|lost| lost.has_remains) {
                 // It is asked about as a whole: what it still says is no truth to compare with.
                 Some(_) => Books::of_none(&keys.voucher),
-                None => Books::read(&mut self.link, &keys, &self.fields).await?,
+                None => Books::read(&mut self.link, &keys, &self.settings.fields).await?,
             });
         }
         // After the books: what a worker writes meanwhile is in the database, and not missing.
@@ -279,7 +282,7 @@ impl<'c> Checker<'c> {
                 None
             }
         };
-        let undone = undone::undone(&mut source, &self.fields, &keys.voucher).await?;
+        let undone = undone::undone(&mut source, &self.settings.fields, &keys.voucher).await?;
         let entries = undone.len();
         let orders = undone.into_values().flatten();
         let orders = orders.map(|order| String::from_utf8_lossy(&order).into_owned()).collect();
@@ -288,7 +291,8 @@ impl<'c> Checker<'c> {
         streams.last = source.stream(Which::Orders).await?.unwrap_or_default().last;
         if streams.began != EntryId::default() {
             let events =
-                books::events_of(&mut self.link, keys, &self.fields, Which::Orders).await?;
+                books::events_of(&mut self.link, keys, &self.settings.fields, Which::Orders)
+                    .await?;
             let after = events.into_iter().filter(|event| event.place.1 > streams.began);
             streams.after = after.map(|event| event.key.order).collect();
         }
