@@ -77,6 +77,8 @@ struct Checker<'c> {
 
 /// `answer` asks for the answer to a question, and does what is answered.
 pub async fn check(wanted: &Check, answer: impl Answering) -> Result<Verdict> {
+    let is_seen = !wanted.ask || stdin().is_terminal();
+    ensure!(is_seen, "--ask needs a terminal; resolve answers one question");
     let store = Store::to_look_at(&wanted.site, wanted.shop.statements())?;
     let list = wanted.refs.as_deref().map(List::read).transpose()?;
     let verdict = check_with(wanted, &store, list, answer).await;
@@ -246,13 +248,7 @@ impl<'c> Checker<'c> {
         if !vouchers.is_empty() {
             look.ledger = self.store.ledger(&vouchers).await?;
         }
-        if let Some(list) = &self.list {
-            let is_unknown =
-                |reference: &&str| look.ledger.accounts.users_of(reference).next().is_none();
-            let all = list.payments.keys().map(String::as_str);
-            let unknown: Vec<&str> = all.filter(is_unknown).collect();
-            look.others = self.store.known_references(&unknown).await?;
-        }
+        look.others = self.known_elsewhere(&look).await?;
         Ok(look)
     }
 
@@ -358,7 +354,6 @@ impl<'c> Checker<'c> {
 
     /// Walks through the questions until there is none, or all that are left were passed over.
     async fn ask(&mut self, mut found: Found, answer: impl Answering) -> Result<Found> {
-        ensure!(stdin().is_terminal(), "--ask needs a terminal; resolve answers one question");
         let mut skipped = BTreeSet::new();
         loop {
             let next = found.questions.iter().find(|(about, _)| !skipped.contains(*about));
