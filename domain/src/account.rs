@@ -301,7 +301,8 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
 
     /// The steps that bring the shop's tables to what they should have, in their order, noted as
     /// run. An order is inserted once, when its own entry is known or a ruling keeps it; it gets
-    /// more units, or lives again, by a ruling alone.
+    /// more units, or lives again, by a ruling alone. One that was held is confirmed before units
+    /// of it are released that were sold, also if both are read together.
     pub fn step(&mut self, conflicts: Conflicts) -> Vec<Step> {
         let is_ruled = self.standing(conflicts).is_some();
         let (phase, units) = self.target(conflicts);
@@ -320,6 +321,19 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
                 let event = if was_held { Event::Held } else { Event::Sold };
                 take(&mut shop, event, if was_held { Phase::Held } else { phase }, units);
             }
+            Some(Phase::Held)
+                if !is_ruled && matches!(phase, Phase::Sold | Phase::ReleasedSold) =>
+            {
+                // Not with more units than were sold, and before what was released after that.
+                let sold = self.row.sold.min(shop.units);
+                if sold < shop.units {
+                    take(&mut shop, Event::Reduced, Phase::Held, sold);
+                }
+                take(&mut shop, Event::Confirmed, Phase::Sold, sold);
+            }
+            _ => {}
+        }
+        match shop.phase {
             Some(Phase::Held | Phase::Sold) if units < shop.units && units > 0 => {
                 let phase = shop.phase.unwrap_or(phase);
                 take(&mut shop, Event::Reduced, phase, units);

@@ -35,13 +35,14 @@ pub fn repair<R: Ord + Clone, I: Copy + Eq>(
         }
     }
     for (reference, record) in server.records.iter().filter(|(_, record)| record.is_its) {
+        if !is_to_be_joined(account, server, reference, record) {
+            continue;
+        }
         let mut next = account.clone();
         next.join(None, &payment_word(server, reference, record));
         // Two payments of one order are a question about the order.
         let known = account.conflicts(&others).with(Conflicts::TWO_REFERENCES, true);
-        if is_to_be_joined(account, server, reference, record)
-            && next.conflicts(&others).without(known).is_none()
-        {
+        if next.conflicts(&others).without(known).is_none() {
             *account = next;
         }
     }
@@ -93,7 +94,7 @@ pub(crate) fn payment_words<R: Ord + Clone, I: Copy + Eq>(
     words.unwrap_or_default().into_iter().filter(is_its).collect()
 }
 
-/// The book's words of an order, as entries would say them.
+/// The book's words of an order, as entries would say them. `is_held`: as for [`repair`].
 fn words<R: Ord + Clone, I: Copy + Eq>(
     account: &Account<R, I>,
     order: &Booked<R>,
@@ -104,25 +105,39 @@ fn words<R: Ord + Clone, I: Copy + Eq>(
     let is_sold = matches!(order.phase, Phase::Sold | Phase::ReleasedSold);
     let kept = if matches!(order.phase, Phase::Held | Phase::Sold) { order.units } else { 0 };
     let held_to = account.row.held_to.unwrap_or(i64::MAX);
+    // The row knows it for sure; the sale may be sold in another way now.
+    let is_held = match account.row.accepted {
+        Times::Never => is_held,
+        _ => !account.row.is_at_once,
+    };
+    // The units that the order had when it was paid. One that was sold at once had all it asked
+    // for when it was sold; if it was reduced, only its payment's own row knows.
+    let had = |reference| account.payments.get(reference).map_or(0, |payment| payment.had);
+    let known = match &order.reference {
+        None if !is_held => order.asked,
+        Some(reference) if !is_held => had(reference),
+        _ => account.row.sold,
+    };
+    let refunded = order.refunded.ranges().last().map_or(0, |(_, last)| last);
     let sold = match order.paid {
         Some(paid) => paid.min(order.asked).min(held_to).max(order.units),
         None if order.asked == order.units => order.units,
-        // It was reduced, and nobody tells whether before or after it was paid.
-        None if is_sold && account.row.sold == 0 => return words,
-        None => account.row.sold.max(order.units),
+        // If that is not known, no unit is taken for paid that nobody names.
+        None => known.max(order.units).max(refunded),
     };
     if account.row.accepted == Times::Never {
         words.push(Report::Accepted { units: order.asked, is_held });
     }
-    let released = |from: i64, to: i64, was_sold, is_refunded| {
-        Report::Released(Release {
-            units: from.saturating_sub(to),
-            kept: to,
-            was_sold,
-            reference: order.reference.clone().filter(|_| was_sold),
-            is_refunded,
-            is_norestock: false,
-        })
+    let release = |from: i64, to: i64, was_sold, is_refunded| Release {
+        units: from.saturating_sub(to),
+        kept: to,
+        was_sold,
+        reference: order.reference.clone().filter(|_| was_sold),
+        is_refunded,
+        is_norestock: false,
+    };
+    let released = |from, to, was_sold, is_refunded| {
+        Report::Released(release(from, to, was_sold, is_refunded))
     };
     if !is_sold {
         words.extend((kept < order.asked).then(|| released(order.asked, kept, false, false)));
@@ -135,8 +150,12 @@ fn words<R: Ord + Clone, I: Copy + Eq>(
     if is_held || payment.is_some() {
         words.push(Report::Confirmed { units: sold, payment });
     }
-    if sold < order.asked && is_held {
-        words.push(released(order.asked, sold, false, false));
+    if sold < order.asked && !is_held {
+        let reference = None;
+        words.push(Report::Released(Release {
+            reference,
+            ..release(order.asked, sold, true, false)
+        }));
     }
     let gone = UnitSet::between(kept.saturating_add(1), sold);
     let (refunded, due) = (gone.common(&order.refunded), gone.without(&order.refunded));
@@ -190,6 +209,67 @@ mod tests {
             [ServerStep::Cancel { .. }, ServerStep::Take { units: 2 }]
         ));
         assert!(!repair(&mut account, &server, true, others));
+    }
+
+    /// Sold at once or held, and all that is left of it is the book, which does not tell how many
+    /// units it had when it was paid: no unit is due that nobody names.
+    #[test]
+    fn an_order_that_was_reduced_is_repaired_without_its_entries() {
+        let refunded = |units: i64| match units {
+            0 => UnitSet::EMPTY,
+            units => UnitSet::between(units, units),
+        };
+        for (is_held, reference, paid, elsewhere, had) in [
+            (false, None, None, 0, 0),
+            (false, Some("p"), None, 0, 2),
+            (false, Some("p"), Some(2), 0, 2),
+            (false, Some("p"), Some(3), 0, 3),
+            (false, Some("p"), None, 3, 3),
+            (true, None, None, 0, 0),
+            (true, Some("p"), None, 0, 2),
+            (true, Some("p"), Some(2), 0, 2),
+            (true, Some("p"), Some(3), 0, 3),
+            (true, Some("p"), None, 3, 3),
+        ] {
+            for phase in [Phase::Sold, Phase::ReleasedSold] {
+                let refunded = refunded(elsewhere);
+                let order = Booked { phase, units: 2, asked: 3, reference, paid, refunded };
+                let outcome = if phase == Phase::Sold { Outcome::First } else { Outcome::Released };
+                let record = Record { outcome, is_its: true, units: paid };
+                let records = reference.map(|reference| (reference, record));
+                let records = records.into_iter().collect();
+                let order = Some(order);
+                let server = Server { order, outside: 0, records, left: 5, is_over: false };
+                let mut account = Known::default();
+                assert!(repair(&mut account, &server, is_held, others));
+                let written = account.write_lines(others);
+                account.step(Conflicts::NONE);
+                let about = format!("{is_held} {reference:?} {paid:?} {elsewhere} {phase:?}");
+                assert!(!question(&account, &server, others).is_asked(), "{about} {account:?}");
+                let kept = if phase == Phase::Sold { 2 } else { 0 };
+                assert_eq!(account.row.live(), kept, "{about}");
+                let due = (reference.is_some() && kept + i64::from(elsewhere > 0) < had)
+                    .then(|| ("p", kept + 1, if elsewhere > 0 { 2 } else { had }));
+                assert_eq!(written, Vec::from_iter(due), "{about}");
+                assert!(!repair(&mut account, &server, is_held, others), "{about}");
+            }
+        }
+    }
+
+    /// A payment whose confirmation was lost, of an order that was sold at once.
+    #[test]
+    fn a_lost_payment_of_a_reduced_order_is_for_what_the_order_has() {
+        let mut account = Known::default();
+        account.join(Some(1), &Report::Accepted { units: 3, is_held: false });
+        account.step(Conflicts::NONE);
+        let mut server = server(Phase::Sold, Outcome::First);
+        let order = server.order.as_mut().expect("an order");
+        (order.asked, order.reference) = (3, Some("p"));
+        server.records.get_mut("p").expect("its record").units = None;
+        assert!(repair(&mut account, &server, false, others));
+        account.step(Conflicts::NONE);
+        assert_eq!((account.row.live(), account.write_lines(others)), (2, Vec::new()));
+        assert!(!question(&account, &server, others).is_asked());
     }
 
     /// It came after a ruling, and the database returned to a backup of before.

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use anyhow::Error;
 use clap::{Command, Parser};
 
+use crate::sanitize::is_hidden;
 use crate::server_errors::with_causes;
 
 /// The exit code for options that are refused, the same as clap's.
@@ -25,8 +26,26 @@ where
     }
 }
 
-/// A word of a command that is printed, for `sh`.
+/// A word of a command that is printed, for `sh`; without a character that a terminal obeys or that
+/// no reader sees, which `printf` makes of its bytes.
 pub fn quoted(word: &str) -> String {
+    if word.chars().any(is_hidden) {
+        let mut format = String::new();
+        for letter in word.chars() {
+            match letter {
+                '%' => format.push_str("%%"),
+                '\\' => format.push_str(r"\\"),
+                '\'' => format.push_str(r"'\''"),
+                // An option of printf, if it is the first letter.
+                letter if is_hidden(letter) || letter == '-' && format.is_empty() => {
+                    let bytes = letter.encode_utf8(&mut [0; 4]).bytes().collect::<Vec<_>>();
+                    format.extend(bytes.iter().map(|byte| format!("\\{byte:03o}")));
+                }
+                letter => format.push(letter),
+            }
+        }
+        return format!("\"$(printf '{format}')\"");
+    }
     let is_plain =
         |letter: char| letter.is_ascii_alphanumeric() || "_./:@%+=,-{}#".contains(letter);
     // Braces with a comma or dots are expanded by some shells.
@@ -91,6 +110,8 @@ mod tests {
             ("{a,b}", "'{a,b}'"),
             ("#1", "'#1'"),
             ("-x", "-x"),
+            ("\u{1b}[2J7%\\'", r#""$(printf '\033[2J7%%\\'\''')""#),
+            ("--a=\nb\u{a0}", r#""$(printf '\055-a=\012b\302\240')""#),
         ] {
             assert_eq!(quoted(word), wanted);
         }

@@ -89,6 +89,9 @@ impl Stream {
 
 /// A group with unread entries is silent after this time. The worker reads twice a second.
 const SILENT_AFTER: Duration = Duration::from_secs(5);
+/// The same of one that has only entries to acknowledge. A worker tries those again every 30
+/// seconds or more often, by default, which every server counts.
+const SILENT_PENDING_AFTER: Duration = Duration::from_secs(60);
 
 /// A consumer group of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,10 +117,20 @@ impl Group {
         self.lag != Some(0)
     }
 
-    /// For how long nobody has read although something is there to read: a consumer that was killed
+    /// Something is unread, or not acknowledged, or may be.
+    pub fn may_wait(&self) -> bool {
+        self.may_lag() || self.pending > 0
+    }
+
+    /// For how long nobody has read although something is there to do: a consumer that was killed
     /// stays in its group. None if somebody reads, or that is not known.
     pub fn silent(&self) -> Option<Duration> {
-        self.idle.filter(|idle| *idle >= SILENT_AFTER && self.lag > Some(0))
+        let after = match (self.lag, self.pending) {
+            (Some(1..), _) => SILENT_AFTER,
+            (_, 1..) => SILENT_PENDING_AFTER,
+            _ => return None,
+        };
+        self.idle.filter(|idle| *idle >= after)
     }
 }
 

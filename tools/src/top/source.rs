@@ -293,7 +293,7 @@ impl Session {
         Ok(streams)
     }
 
-    /// Reads for how long the consumers of groups that may lag have read nothing.
+    /// Reads for how long the consumers of groups have read nothing that may have something to do.
     async fn idle(
         &mut self,
         streams: &mut [Stream],
@@ -305,7 +305,7 @@ impl Session {
         for stream in streams {
             let raw = names.iter().find(|(_, name)| sanitize_bytes(name) == stream.name);
             let Some((_, raw)) = raw else { continue };
-            for group in stream.groups.iter_mut().filter(|it| it.consumers > 0 && it.may_lag()) {
+            for group in stream.groups.iter_mut().filter(|it| it.consumers > 0 && it.may_wait()) {
                 let consumers =
                     cmd("XINFO").arg("CONSUMERS").arg(raw).arg(&group.raw_name).to_owned();
                 asked.push(consumers);

@@ -228,6 +228,26 @@ fn a_group_whose_consumers_read_nothing_is_told() {
     }
 }
 
+/// A worker that was killed after it had read the last entry stays, too, with what it had read.
+#[test]
+fn a_group_whose_consumers_leave_entries_pending_is_told() {
+    let group = |lag, pending, idle_s| Group {
+        idle: Some(Duration::from_secs(idle_s)),
+        ..Group { pending, lag, ..Group::default() }
+    };
+    for (lag, pending, idle_s, is_silent) in [
+        (Some(0), 1, 59, false),
+        (Some(0), 1, 60, true),
+        (None, 1, 60, true),
+        (Some(1), 1, 5, true),
+        (Some(0), 0, 3_600, false),
+        (None, 0, 3_600, false),
+    ] {
+        let group = group(lag, pending, idle_s);
+        assert_eq!(group.silent().is_some(), is_silent, "{group:?}");
+    }
+}
+
 /// Only where somebody waits is there a column and a row for it.
 #[test]
 fn those_who_wait_are_shown() {

@@ -34,10 +34,10 @@ use tracing::{info, warn};
 
 use crate::halt::Halt;
 use crate::intake::time_ms;
-use crate::options::{Check, FieldOptions, Options, OrderFields, ShopOptions, Site};
+use crate::options::{Check, FieldOptions, Options, ShopOptions, Site};
 use crate::order_events::{OrderKey, Which};
 use crate::pairing::{Pairing, PairingId, why_unpaired};
-use crate::settings::{self, ensure_events};
+use crate::settings::{self, Settings, ensure_events};
 use crate::source::Source;
 use crate::store::{Refused, Store};
 pub use books::{BookOrder, Books, Paid};
@@ -70,7 +70,7 @@ struct Checker<'c> {
     keys: Vec<VoucherKeys>,
     /// Sales that may be over shards.
     sales: BTreeSet<String>,
-    fields: Vec<OrderFields>,
+    settings: Settings,
     stock: Option<i64>,
     list: Option<List>,
     list_prefix: Option<String>,
@@ -78,6 +78,8 @@ struct Checker<'c> {
 
 /// `answer` asks for the answer to a question, and does what is answered.
 pub async fn check(wanted: &Check, answer: impl Answering) -> Result<Verdict> {
+    let is_seen = !wanted.ask || stdin().is_terminal();
+    ensure!(is_seen, "--ask needs a terminal; resolve answers one question");
     let store = Store::to_look_at(&wanted.site, wanted.shop.statements())?;
     let list = wanted.refs.as_deref().map(List::read).transpose()?;
     let verdict = check_with(wanted, &store, list, answer).await;
@@ -95,7 +97,10 @@ async fn check_with(
     let mut checker = Checker::open(site, shop, &wanted.fields, store).await?;
     let vouchers = match &wanted.voucher {
         Some(voucher) => checker.vouchers_of(voucher).await?,
-        None => checker.all_vouchers().await?,
+        None => {
+            let sources = checker.sources().await?;
+            checker.all_vouchers(sources).await?
+        }
     };
     checker.see_sales(wanted.voucher.as_deref(), &vouchers);
     let is_one = vouchers.len() == 1;
@@ -147,7 +152,7 @@ pub async fn by_itself(
 async fn look_by_itself(options: &Options, store: &Store, source: &mut Source) -> Result<bool> {
     let (site, shop) = (&options.site, &options.shop);
     let mut checker = Checker::open(site, shop, &options.fields, store).await?;
-    let mut vouchers = checker.all_vouchers().await?;
+    let mut vouchers = checker.all_vouchers(vec![source.clone()]).await?;
     vouchers.retain(|voucher| source.has_stream_of(voucher));
     checker.see_sales(None, &vouchers);
     checker.keys = VoucherKeys::of_module(&mut checker.link, &vouchers).await?;
@@ -181,11 +186,11 @@ impl<'c> Checker<'c> {
         let place = site.server.place()?;
         let mut connection = Nodes::new(place.clone()).reach("").await?;
         let settings = settings::compare(&mut connection, site, fields, None).await;
-        let fields = settings.map_err(|halt| halt.error(site))?.fields;
+        let settings = settings.map_err(|halt| halt.error(site))?;
         let link = Target::find(place).await?.connect().await?;
         let (keys, sales) = (Vec::new(), BTreeSet::new());
         let (stock, list, list_prefix) = (None, None, None);
-        Ok(Self { link, store, site, shop, keys, sales, fields, stock, list, list_prefix })
+        Ok(Self { link, store, site, shop, keys, sales, settings, stock, list, list_prefix })
     }
 
     /// What two looks find, one after the other; one look if the first finds nothing. A look may
@@ -236,7 +241,7 @@ impl<'c> Checker<'c> {
             look.books.push(match lost.filter(|lost| lost.has_remains) {
                 // It is asked about as a whole: what it still says is no truth to compare with.
                 Some(_) => Books::of_none(&keys.voucher),
-                None => Books::read(&mut self.link, &keys, &self.fields).await?,
+                None => Books::read(&mut self.link, &keys, &self.settings.fields).await?,
             });
         }
         // After the books: what a worker writes meanwhile is in the database, and not missing.
@@ -244,13 +249,7 @@ impl<'c> Checker<'c> {
         if !vouchers.is_empty() {
             look.ledger = self.store.ledger(&vouchers).await?;
         }
-        if let Some(list) = &self.list {
-            let is_unknown =
-                |reference: &&str| look.ledger.accounts.users_of(reference).next().is_none();
-            let all = list.payments.keys().map(String::as_str);
-            let unknown: Vec<&str> = all.filter(is_unknown).collect();
-            look.others = self.store.known_references(&unknown).await?;
-        }
+        look.others = self.known_elsewhere(&look).await?;
         Ok(look)
     }
 
@@ -280,7 +279,7 @@ impl<'c> Checker<'c> {
                 None
             }
         };
-        let undone = undone::undone(&mut source, &self.fields, &keys.voucher).await?;
+        let undone = undone::undone(&mut source, &self.settings.fields, &keys.voucher).await?;
         let entries = undone.len();
         let orders = undone.into_values().flatten();
         let orders = orders.map(|order| String::from_utf8_lossy(&order).into_owned()).collect();
@@ -289,7 +288,8 @@ impl<'c> Checker<'c> {
         streams.last = source.stream(Which::Orders).await?.unwrap_or_default().last;
         if streams.began != EntryId::default() {
             let events =
-                books::events_of(&mut self.link, keys, &self.fields, Which::Orders).await?;
+                books::events_of(&mut self.link, keys, &self.settings.fields, Which::Orders)
+                    .await?;
             let after = events.into_iter().filter(|event| event.place.1 > streams.began);
             streams.after = after.map(|event| event.key.order).collect();
         }
@@ -355,7 +355,6 @@ impl<'c> Checker<'c> {
 
     /// Walks through the questions until there is none, or all that are left were passed over.
     async fn ask(&mut self, mut found: Found, answer: impl Answering) -> Result<Found> {
-        ensure!(stdin().is_terminal(), "--ask needs a terminal; resolve answers one question");
         let mut skipped = BTreeSet::new();
         loop {
             let next = found.questions.iter().find(|(about, _)| !skipped.contains(*about));

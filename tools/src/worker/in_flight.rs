@@ -307,6 +307,9 @@ impl InFlight {
                 tried = tried => tried,
                 () = grace(self.stop.clone()) => return Err(Halt::Stopped),
             };
+            if let Err(Fault::Lacks(text)) = applied {
+                return Err(Halt::Settings(text));
+            }
             match probed {
                 Ok(()) => {
                     outage.over();

@@ -97,8 +97,10 @@ pub fn why_unpaired(source: &Source, database: &str) -> String {
 /// The run of the server, which ends with its process, or when it has followed another one, and
 /// has what that one had; empty if the server does not tell this user.
 async fn run_id(source: &mut Source) -> RedisResult<String> {
-    match cmd("INFO").query_async::<String>(source.connection()).await {
-        Ok(info) => Ok(run_in(&info)),
+    let mut both = redis::pipe();
+    both.cmd("INFO").arg("server").cmd("INFO").arg("replication");
+    match both.query_async::<(String, String)>(source.connection()).await {
+        Ok((server, replication)) => Ok(run_in(&(server + &replication))),
         Err(error) if is_refused(&error) => Ok(String::new()),
         Err(error) => Err(error),
     }

@@ -82,10 +82,10 @@ async fn resolve_with(wanted: &Resolve, store: &Store) -> Result<()> {
     }
 }
 
-/// Whether an order has the voucher, the sale and the user that are given.
+/// Whether an order has the voucher, the sale, the user and the id that are given.
 fn is_meant(wanted: &Resolve, key: &OrderKey) -> bool {
-    let given = [&wanted.voucher, &wanted.sale, &wanted.user];
-    let its = [&key.voucher, &key.sale, &key.user];
+    let given = [&wanted.voucher, &wanted.sale, &wanted.user, &wanted.order];
+    let its = [&key.voucher, &key.sale, &key.user, &key.order];
     given.into_iter().zip(its).all(|(given, its)| given.as_ref().is_none_or(|it| it == its))
 }
 
@@ -102,14 +102,18 @@ async fn find(wanted: &Resolve, store: &Store) -> Result<OrderKey> {
             bail!("the database has no order {shown}: if the server has it, check --repair")
         }
         (Some(one), Some(other)) => {
-            let answers = [one, other].into_iter().chain(all).map(|key| {
-                let OrderKey { voucher, sale, user, .. } = &key;
-                sanitize(&format!("--voucher={voucher} --sale={sale} --user={user}"))
-            });
-            let answers: Vec<_> = answers.collect();
-            bail!("several orders have the id {shown}, name one: {}", answers.join("; "))
+            let answers = named([one, other].into_iter().chain(all));
+            bail!("several orders have the id {shown}, name one: {answers}")
         }
     }
+}
+
+/// How each of some orders is named on the command line.
+fn named(keys: impl Iterator<Item = OrderKey>) -> String {
+    let words = keys.map(|OrderKey { voucher, sale, user, .. }| {
+        sanitize(&format!("--voucher={voucher} --sale={sale} --user={user}"))
+    });
+    words.collect::<Vec<_>>().join("; ")
 }
 
 /// Answers a question of a check by what is typed. False if it is passed over.
@@ -155,7 +159,7 @@ pub async fn answer(
         }
         "refund" => desk.refund(key, reference).await,
         "refunded" => desk.refunded(key, reference).await,
-        "units" => desk.units(reference, number.unwrap_or(0)).await,
+        "units" => desk.units(key, reference, number.unwrap_or(0)).await,
         _ => bail!("{typed} is no answer"),
     };
     store.close().await;
@@ -187,7 +191,8 @@ impl Desk<'_> {
             );
         }
         let plan = plan(&order.account, &server, answer, others);
-        if let (Answer::Keep(Some(units)), kept) = (answer, plan.ruling.kept) {
+        if let Answer::Keep(Some(units)) | Answer::Refunded { kept: units } = answer {
+            let kept = plan.ruling.kept;
             ensure!(
                 units <= kept,
                 "nothing was done: {units} units can't be kept, at most {kept}: the others are not \
@@ -249,13 +254,14 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// A payment of several orders is one's.
+    /// A payment of several orders is one's, with the other parts of its cart.
     async fn own(&self, key: &OrderKey, reference: &str) -> Result<()> {
         let users = self.store.users_of(reference).await?;
         let is_used = users.contains(key);
         ensure!(is_used, "order {} has no payment {}", sanitize(&key.order), sanitize(reference));
         println!("payment {} is of order {}", sanitize(reference), sanitize(&key.order));
-        for other in users.iter().filter(|other| *other != key) {
+        let is_its = |other: &OrderKey| other == key || key.owner().is_of_cart(&other.owner());
+        for other in users.iter().filter(|other| !is_its(other)) {
             let OrderKey { order, voucher, user, .. } = other;
             let other = format!("order {order} of {user} for voucher {voucher}");
             println!("nothing of it is of {}", sanitize(&other));
@@ -266,7 +272,7 @@ impl Desk<'_> {
             if now != users {
                 return Err(Refused::Changed);
             }
-            for other in users.iter().filter(|other| *other != key) {
+            for other in users.iter().filter(|other| !is_its(other)) {
                 let order = accounts.get_mut(other).ok_or(Refused::Changed)?;
                 let payment = order.account.payments.get_mut(reference);
                 payment.ok_or(Refused::Changed)?.is_nothing = true;

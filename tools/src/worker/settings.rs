@@ -11,7 +11,7 @@ use tracing::warn;
 
 use crate::halt::Halt;
 use crate::options::{FieldOptions, Options, OrderFields, ShopOptions, Site, text};
-use crate::store::Store;
+use crate::store::{Store, lacking};
 
 const ORDER_STREAM: &str = "seckill.order-stream";
 const CONFIRMED_STREAM: &str = "seckill.confirmed-stream";
@@ -128,15 +128,8 @@ fn differ(site: &Site, tag: Option<&str>, names: &Names) -> Result<(), String> {
 /// Rows that were written with statements are never written without.
 pub async fn ensure_events(store: &Store, shop: &ShopOptions) -> anyhow::Result<()> {
     let missing = store.missing_events().await?;
-    let given = match shop.statements() {
-        None => "no --statements".to_owned(),
-        Some(path) => format!("--statements {}", path.display()),
-    };
-    ensure!(
-        missing.is_empty(),
-        "{given}, but rows were written with statements for {}: give them by --statements",
-        missing.join(", ")
-    );
+    let why = lacking(shop.statements().is_none(), &missing.join(", "));
+    ensure!(missing.is_empty(), why);
     Ok(())
 }
 

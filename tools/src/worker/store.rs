@@ -21,7 +21,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub use apply::Applied;
 pub use database::Store;
 pub use fault::Fault;
-pub use groups::Group;
+pub use groups::{Group, lacking};
 pub use rule::{Ledger, Refused, Ruled};
 
 /// Unix milliseconds.

@@ -115,7 +115,7 @@ impl TagFinder {
 }
 
 /// The tag of a stream of orders; none for any other key.
-fn tag_of_stream(key: &[u8], stream: &[u8]) -> Option<String> {
+pub fn tag_of_stream(key: &[u8], stream: &[u8]) -> Option<String> {
     let tag = key.strip_prefix(stream)?.strip_prefix(b":{")?.strip_suffix(b"}")?;
     let is_tag = tagged(tag) == Ok(Tagged::Wrapped);
     is_tag.then(|| String::from_utf8(tag.to_vec()).ok()).flatten()

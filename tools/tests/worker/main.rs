@@ -12,6 +12,7 @@
 //! | `chaos` | servers and workers that are killed at random, in the middle of a sale |
 //! | `drill` | losses, and any answer to what a check asks, to the end |
 //! | `resolve` | what an operator resolves after a loss, and wrong options |
+//! | `listed` | the provider's list, and payments of carts and of several orders |
 //! | `losses` | servers that lose orders, confirmations or releases |
 //! | `away` | databases, groups and streams that disappear and return |
 //! | `deletions` | a storm of deletions of entries, consumers, groups and streams |
@@ -62,6 +63,7 @@ mod deletions;
 mod docs;
 mod drill;
 mod http;
+mod listed;
 mod losses;
 mod moving;
 mod poison;

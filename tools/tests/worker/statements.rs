@@ -279,3 +279,31 @@ fn every_value_reaches_a_statement_as_it_is() {
         assert_eq!(notes, wanted, "{:?}, batches of {batch}", shop.database.kind);
     }
 }
+
+/// A worker that has no statements, or lacks one that another worker runs, writes no order
+/// without: it ends.
+#[test]
+fn a_worker_that_lacks_statements_of_another_ends() {
+    for shop in Shop::on_each("7 9000") {
+        let file = shop.with_statements(&[(7, 9000)], &documented(shop.database.kind));
+        let buy_next = || {
+            let next = u32::try_from(shop.accepted_count()).expect("few");
+            shop.buy_numbered("7", next..next + 1);
+        };
+        let mut without = shop.worker(&QUICK);
+        without.wait_for_word("consumer");
+        let mut with = shop.worker(&[&QUICK[..], &["--statements", &file]].concat());
+        with.wait("an order in the shop's tables", || {
+            buy_next();
+            !shop.shop_orders().is_empty()
+        });
+        without.wait("an order that it may not write", || {
+            buy_next();
+            without.log().contains("but rows were written with statements for on_sold")
+        });
+        assert_eq!(without.ended().code(), Some(1), "{}", without.log());
+        // What it had read is taken over.
+        shop.wait_until_drained(&mut with);
+        assert!(with.terminate().success(), "{}", with.log());
+    }
+}

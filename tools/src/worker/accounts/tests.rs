@@ -86,6 +86,29 @@ fn an_order_goes_its_way_whatever_is_read_first() {
     assert_eq!(view.reference.as_deref(), Some("p"));
 }
 
+/// A held order that is paid and released gets the same steps, whether its entries are read one by
+/// one, together, or the release first.
+#[test]
+fn a_release_after_the_payment_follows_the_confirmation() {
+    let order = || key("1", "a");
+    for (kept, last) in [(0, "on_released 2 0 p cancelled"), (1, "on_reduced 1 1 p sold")] {
+        let release = released(4, order(), (2 - kept, kept), Some("p"));
+        let early = [released(2, order(), (1, 2), None)];
+        let late = [paid(3, order(), 2, "p"), release];
+        let wanted = ["on_reduced 1 2 - held", "on_confirmed 2 2 p sold", last];
+        let [paid, release] = late.each_ref().map(std::slice::from_ref);
+        let ways: [&[&[Event]]; 3] =
+            [&[&early, paid, release], &[&early, release, paid], &[&[&early[..], &late].concat()]];
+        for way in ways {
+            let mut accounts = Accounts::default();
+            follow(&mut accounts, &[bought(1, order(), 3, true)]);
+            let mut steps: Vec<_> = way.iter().flat_map(|it| follow(&mut accounts, it)).collect();
+            steps.retain(|step| step.starts_with("on_"));
+            assert_eq!(steps, wanted, "{way:?}");
+        }
+    }
+}
+
 #[test]
 fn an_unmanaged_order_lives_by_its_entries() {
     let order = || key("", "a");

@@ -1,15 +1,58 @@
 //! The provider's list of payments beside the accounts.
 
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use domain::key_names::PAYMENTS_PREFIX;
+use seckill_tools::scan::literal;
+
+use super::Checker;
 use super::look::Look;
 use super::questions::{About, Found, Kind, Question, ResultKind};
 use crate::accounts::Accounts;
 use crate::order_events::OrderKey;
+
+/// So many references are looked for in one request.
+const PIECE: usize = 1_000;
+
+impl Checker<'_> {
+    /// References of the list that no order of a look has, but the database or the server: of
+    /// other vouchers, or not read yet. Only those with the shop's prefix are looked for.
+    pub(super) async fn known_elsewhere(&mut self, look: &Look) -> Result<BTreeSet<String>> {
+        let (Some(list), Some(prefix)) = (&self.list, &self.list_prefix) else {
+            return Ok(BTreeSet::new());
+        };
+        let is_unknown =
+            |reference: &&str| look.ledger.accounts.users_of(reference).next().is_none();
+        let its = list.payments.keys().map(String::as_str);
+        let its = its.filter(|reference| reference.starts_with(&**prefix));
+        let unknown: Vec<&str> = its.filter(is_unknown).collect();
+        let mut known = self.store.known_references(&unknown).await?;
+        if unknown.len() == known.len() {
+            return Ok(known);
+        }
+        let pattern = [literal(PAYMENTS_PREFIX), b"*".to_vec()].concat();
+        for key in self.keys_like(pattern, "hash").await? {
+            for references in unknown.chunks(PIECE) {
+                let mut all = redis::pipe();
+                for reference in references {
+                    all.cmd("HGET").arg(&key).arg(reference);
+                }
+                let records: Vec<Option<Vec<u8>>> = all.query_async(&mut self.link).await?;
+                let found = references.iter().zip(records).filter(|(_, record)| record.is_some());
+                known.extend(found.map(|(reference, _)| (*reference).to_owned()));
+            }
+        }
+        Ok(known)
+    }
+}
 
 impl Look {
     /// The provider's list.
     pub(super) fn listed(&self, accounts: &Accounts, found: &mut Found) {
         let Some(list) = &self.list else { return };
         (found.totals.units, found.totals.refunds) = (list.has_units, list.has_refunded);
+        found.totals.without_ref = list.without_ref;
         for (reference, listed) in &list.payments {
             let users: Vec<&OrderKey> = accounts.users_of(reference).collect();
             let mut add = |kind, key: &OrderKey, rows: String, server: String, answers| {
@@ -33,10 +76,16 @@ impl Look {
             if let (Some(paid), Some(units)) = (balance.paid, listed.units)
                 && paid != units
             {
-                let answers = vec![format!("units {units}")];
-                let answers = if users.len() == 1 { answers } else { Vec::new() };
+                // Of a cart one part has other units.
+                let part = users.iter().find_map(|key| {
+                    let its = accounts.payment(key, reference)?.units()?;
+                    let its = its.saturating_add(units).saturating_sub(paid);
+                    (its > 0).then_some((*key, its))
+                });
+                let answers = part.iter().map(|(_, units)| format!("units {units}")).collect();
+                let key = part.map_or(*first, |(key, _)| key);
                 let (rows, server) = (format!("{paid} units"), format!("{units} in the list"));
-                add(Kind::Units, first, rows, server, answers);
+                add(Kind::Units, key, rows, server, answers);
                 continue;
             }
             let Some(refunded) = listed.refunded else { continue };
@@ -73,7 +122,8 @@ impl Look {
                 }
                 None => {
                     let about = (ResultKind::RefundedBeyond, (*first).clone(), reference.clone());
-                    found.results.insert(about, Some(beyond));
+                    // What is acknowledged already, too: the command says all that it then is.
+                    found.results.insert(about, Some(beyond.saturating_add(acknowledged)));
                 }
             }
         }

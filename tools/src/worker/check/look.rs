@@ -37,7 +37,7 @@ pub struct Look {
     pub stock: Option<i64>,
     pub list: Option<List>,
     pub list_prefix: Option<String>,
-    /// References of the list that other vouchers have.
+    /// References of the list that other vouchers have, or entries that are not read yet.
     pub others: BTreeSet<String>,
     /// Shards that are lost.
     pub lost_shards: Vec<LostShard>,

@@ -219,6 +219,8 @@ pub struct Totals {
     pub ruled: usize,
     /// References of the list that are no business of this shop.
     pub foreign: usize,
+    /// Lines of the list without a reference.
+    pub without_ref: usize,
 }
 
 impl Repair {

@@ -20,6 +20,8 @@ pub struct List {
     pub payments: BTreeMap<String, Listed>,
     pub has_units: bool,
     pub has_refunded: bool,
+    /// Lines with something in them, and no reference.
+    pub without_ref: usize,
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -38,22 +40,34 @@ impl List {
         let mut file = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
         let names = file.headers()?.clone();
         let column = |name: &str| {
-            let mut found = names.iter().enumerate();
-            found.find(|(_, other)| other.trim().eq_ignore_ascii_case(name)).map(|(at, _)| at)
+            let is_it = |other: &str| other.trim().eq_ignore_ascii_case(name);
+            let mut found = names.iter().enumerate().filter(|(_, other)| is_it(other));
+            let first = found.next().map(|(at, _)| at);
+            ensure!(found.next().is_none(), "its first line names a column {name} twice");
+            Ok(first)
         };
-        let columns = [column("ref"), column("units"), column("refunded")];
+        let columns = [column("ref")?, column("units")?, column("refunded")?];
         ensure!(columns[0].is_some(), "its first line must name a column ref");
         let mut list = Self {
             has_units: columns[1].is_some(),
             has_refunded: columns[2].is_some(),
             ..Self::default()
         };
-        let mut lines: BTreeMap<String, u64> = BTreeMap::new();
+        let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+        // The reader's own count of lines is wrong after empty ones, and where they end by CR LF.
+        let (mut line, mut counted) = (1, 0);
         for record in file.records() {
             let record = record?;
-            let line = record.position().map_or(0, csv::Position::line);
-            let field = |at: usize| columns[at].and_then(|column| record.get(column));
+            let at = record.position().map_or(0, csv::Position::byte);
+            let rest = text.get(usize::try_from(at)?..).unwrap_or_default();
+            let begin = text.len() - rest.trim_start_matches(['\r', '\n']).len();
+            line += text[counted..begin].matches('\n').count();
+            counted = begin;
+            // Where a line ends early, its last columns are empty.
+            let field = |at: usize| columns[at].map(|it| record.get(it).unwrap_or_default());
             let Some(reference) = field(0).map(str::trim).filter(|text| !text.is_empty()) else {
+                let is_empty = record.iter().all(|cell| cell.trim().is_empty());
+                list.without_ref += usize::from(!is_empty);
                 continue;
             };
             let number = |at: usize, least: i64| -> Result<Option<i64>> {
@@ -97,6 +111,13 @@ mod tests {
         assert_eq!((plain.payments["c,d"], plain.has_units), (Listed::default(), false));
     }
 
+    /// Lines of fees and sums, as some providers' lists have.
+    #[test]
+    fn lines_without_a_reference_are_counted() {
+        let list = List::parse(b"ref,units,of\na,2,x\n,,\n, 3,fee\n ,,sum\nb,1\n").unwrap();
+        assert_eq!((list.payments.len(), list.without_ref), (2, 2));
+    }
+
     #[test]
     fn a_reference_that_is_there_twice_is_summed_or_refused() {
         let list = List::parse(b"ref,units\na,2\nb,1\na,3\n").unwrap();
@@ -113,6 +134,10 @@ mod tests {
             (b"ref,units\na,0\n", "no number from 1"),
             (b"ref,refunded\na,-1\n", "no number from 0"),
             (b"ref\n\xff\n", "not UTF-8"),
+            (b"ref,units,Ref\na,1,b\n", "a column ref twice"),
+            (b"ref,units\na,1\nb\n", "line 3: \"\" is no number from 1"),
+            (b"ref,units\r\na,1\r\n\r\n\r\nb,x\r\n", "line 5: \"x\" is no number from 1"),
+            (b"ref,units\n\"a\nb\",1\nc,0\n", "line 4: \"0\" is no number from 1"),
         ] {
             let refused = format!("{:#}", List::parse(text).unwrap_err());
             assert!(refused.contains(words), "{refused}");

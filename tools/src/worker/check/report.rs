@@ -13,7 +13,7 @@ use super::questions::{About, Found, Incomplete, Kind, Question};
 use crate::command_text::{command, option, server_words, shards_command, site_words};
 use crate::options::Site;
 
-/// Further lines are only counted.
+/// Further lines of what could not be looked at are only counted.
 const LINES_MAX: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,10 +150,9 @@ impl Report {
             let _ = writeln!(text, "{:<26}{:>10} {:>10}", "ruled", "", totals.ruled);
         }
         let questions = &self.found.questions;
-        for ((about, question), number) in questions.iter().zip(1..).take(LINES_MAX) {
+        for ((about, question), number) in questions.iter().zip(1..) {
             let _ = writeln!(text, "{number}. {}", self.line(about, question));
         }
-        more(&mut text, questions.len());
         let incomplete = &self.found.incomplete;
         for one in incomplete.iter().take(LINES_MAX) {
             let _ = writeln!(text, "{}", sanitize(&self.incomplete(one)));
@@ -241,9 +240,7 @@ impl Report {
                 words.extend(["resolve".to_owned(), option("payment", reference)]);
                 words.push(answer_word(answer));
                 // A part of a cart's payment is asked about alone.
-                if *kind != Kind::Units {
-                    order(&mut words);
-                }
+                order(&mut words);
                 return command(&words, &self.site);
             }
             Kind::Order | Kind::Refunded => {
@@ -341,6 +338,9 @@ impl Report {
         if totals.foreign > 0 {
             let foreign = totals.foreign;
             parts.push(format!("{foreign} references of the list are not of these vouchers"));
+        }
+        if totals.without_ref > 0 {
+            parts.push(format!("{} lines of the list have no ref", totals.without_ref));
         }
         if totals.unsaid > 0 {
             let unsaid = totals.unsaid;

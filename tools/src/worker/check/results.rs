@@ -13,9 +13,8 @@ use crate::command_text::{command, option, shards_command};
 impl Report {
     pub(super) fn results(&self, text: &mut String) {
         let mut refunds: BTreeMap<bool, (usize, i64)> = BTreeMap::new();
-        for ((kind, key, reference), units) in &self.found.results {
-            let [order, voucher, reference] =
-                [&key.order, &key.voucher, reference].map(|it| sanitize(it));
+        for ((kind, key, of), units) in &self.found.results {
+            let [order, voucher, reference] = [&key.order, &key.voucher, of].map(|it| sanitize(it));
             match kind {
                 ResultKind::Refund => {
                     let (lines, sum) = refunds.entry(units.is_some()).or_default();
@@ -58,7 +57,7 @@ impl Report {
                     let units = units.unwrap_or(0);
                     let words = [
                         "resolve".to_owned(),
-                        option("payment", &reference),
+                        option("payment", of),
                         option("beyond", &units.to_string()),
                     ];
                     let _ = writeln!(

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use domain::key_names::RULES_PREFIX;
+use domain::key_names::{Naming, RULES_PREFIX};
 use redis::cmd;
 use seckill_tools::nodes::Nodes;
 use seckill_tools::scan::literal;
 use seckill_tools::sharding::sale_of_shard;
 
-use super::Checker;
 use super::lost_shard::shards_of_sale;
+use super::{Checker, undone};
+use crate::source::Source;
+use crate::tag_finder::tag_of_stream;
 
 impl Checker<'_> {
     /// The voucher, or those of the sale's shards that its journals name or the database has.
@@ -31,28 +33,20 @@ impl Checker<'_> {
         self.sales = sales.chain(voucher).map(str::to_owned).collect();
     }
 
-    /// All vouchers that the database has, with the other shards of their sales, and the managed
-    /// ones that are on.
-    pub(super) async fn all_vouchers(&mut self) -> Result<Vec<String>> {
+    /// All vouchers that the database has, with the other shards of their sales; those with rules;
+    /// and those that entries of these streams name which are not done.
+    pub(super) async fn all_vouchers(&mut self, sources: Vec<Source>) -> Result<Vec<String>> {
         let mut vouchers = self.store.vouchers().await?;
-        let pattern = [literal(RULES_PREFIX), b"*".to_vec()].concat();
-        for mut node in Nodes::new(self.site.server.place()?).primaries().await? {
-            let mut cursor = "0".to_owned();
-            loop {
-                let mut scan = cmd("SCAN");
-                scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1_000);
-                let (next, keys): (String, Vec<Vec<u8>>) = scan.query_async(&mut node).await?;
-                for key in keys {
-                    let voucher = key.strip_prefix(RULES_PREFIX).map(<[u8]>::to_vec);
-                    let voucher = voucher.and_then(|voucher| String::from_utf8(voucher).ok());
-                    vouchers.extend(voucher.map(untagged));
-                }
-                if next == "0" {
-                    break;
-                }
-                cursor = next;
-            }
+        let keys =
+            self.keys_like([literal(RULES_PREFIX), b"*".to_vec()].concat(), "string").await?;
+        let named = keys.iter().filter_map(|key| key.strip_prefix(RULES_PREFIX));
+        let named = named.filter_map(|voucher| String::from_utf8(voucher.to_vec()).ok());
+        vouchers.extend(named.map(untagged));
+        for mut source in sources {
+            vouchers.extend(undone::vouchers(&mut source, &self.settings.fields).await?);
         }
+        // No order can be of another one.
+        vouchers.retain(|it| Naming::of(it.as_bytes(), self.settings.has_tags).is_ok());
         let sales: BTreeSet<String> = vouchers
             .iter()
             .filter_map(|voucher| sale_of_shard(voucher))
@@ -63,6 +57,51 @@ impl Checker<'_> {
             vouchers.extend(named.into_iter().flat_map(|(vouchers, _)| vouchers));
         }
         Ok(vouchers.into_iter().collect())
+    }
+}
+
+impl Checker<'_> {
+    /// All streams of orders, of every hash tag, with those beside them.
+    pub(super) async fn sources(&self) -> Result<Vec<Source>> {
+        let mut tags = BTreeSet::from([None]);
+        if self.settings.has_tags && !self.site.is_tagged() {
+            let stream = self.site.stream.as_bytes();
+            let pattern = [literal(stream), b":{*}".to_vec()].concat();
+            let keys = self.keys_like(pattern, "stream").await?;
+            tags = keys.iter().map(|key| tag_of_stream(key, stream)).collect();
+            tags.remove(&None);
+        }
+        let mut sources = Vec::new();
+        for tag in tags {
+            let streams = self.site.streams_of(tag.as_deref());
+            let connection = Nodes::new(self.site.server.place()?).connect(&streams.orders).await?;
+            sources.push(Source::new(connection, streams, &self.site.group, ""));
+        }
+        Ok(sources)
+    }
+
+    /// The keys of all primaries that are like this, and of this type.
+    pub(super) async fn keys_like(
+        &self,
+        pattern: Vec<u8>,
+        kind: &str,
+    ) -> Result<BTreeSet<Vec<u8>>> {
+        let mut all = BTreeSet::new();
+        for mut node in Nodes::new(self.site.server.place()?).primaries().await? {
+            let mut cursor = "0".to_owned();
+            loop {
+                let mut scan = cmd("SCAN");
+                scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1_000);
+                scan.arg("TYPE").arg(kind);
+                let (next, keys): (String, Vec<Vec<u8>>) = scan.query_async(&mut node).await?;
+                all.extend(keys);
+                if next == "0" {
+                    break;
+                }
+                cursor = next;
+            }
+        }
+        Ok(all)
     }
 }
 

@@ -9,7 +9,7 @@ use redis::{RedisResult, cmd};
 use seckill_tools::sanitize::sanitize;
 
 use super::server::refused;
-use super::{Desk, is_meant, tell};
+use super::{Desk, is_meant, named, tell};
 use crate::accounts::{Accounts, Order};
 use crate::options::Resolve;
 use crate::order_events::OrderKey;
@@ -18,9 +18,6 @@ use crate::store::Refused;
 impl Desk<'_> {
     /// Decides about a payment.
     pub(super) async fn payment(&self, wanted: &Resolve, reference: &str) -> Result<()> {
-        if let Some(units) = wanted.units {
-            return self.units(reference, units).await;
-        }
         let mut users = self.store.users_of(reference).await?;
         users.retain(|key| is_meant(wanted, key));
         let shown = sanitize(reference);
@@ -35,9 +32,14 @@ impl Desk<'_> {
         let key = match (users.next(), users.next()) {
             (Some(key), None) => key,
             (None, _) => bail!("no payment {shown} is known: run the worker, and check --repair"),
-            _ => bail!("payment {shown} is of several orders: check says what to do"),
+            (Some(one), Some(other)) => bail!(
+                "payment {shown} is of several orders: check says what to do, or name one: {}",
+                named([one, other].into_iter().chain(users))
+            ),
         };
-        if wanted.refund {
+        if let Some(units) = wanted.units {
+            self.units(&key, reference, units).await
+        } else if wanted.refund {
             self.refund(&key, reference).await
         } else {
             self.refunded(&key, reference).await
@@ -107,17 +109,8 @@ impl Desk<'_> {
         }
     }
 
-    /// A payment is for so many units, as the provider says.
-    pub(super) async fn units(&self, reference: &str, units: i64) -> Result<()> {
-        let users = self.store.users_of(reference).await?;
-        let mut its = users.iter();
-        let (Some(key), None) = (its.next(), its.next()) else {
-            bail!(
-                "payment {} is of {} orders: send the confirmations of a cart with UNITS",
-                sanitize(reference),
-                users.len()
-            );
-        };
+    /// A payment, or a cart's for this part of it, is for so many units, as the provider says.
+    pub(super) async fn units(&self, key: &OrderKey, reference: &str, units: i64) -> Result<()> {
         self.confirm()?;
         let change = |accounts: &mut Accounts| {
             let Some(order) = accounts.get(key) else { return Err(Refused::Changed) };
@@ -127,7 +120,7 @@ impl Desk<'_> {
             accounts.insert(key.clone(), next);
             Ok(())
         };
-        let ruled = self.rule(&users, change).await?;
+        let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
         println!("payment {} is of {units} units", sanitize(reference));
         tell(&ruled);
         Ok(())

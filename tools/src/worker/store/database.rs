@@ -114,12 +114,10 @@ impl Store {
         events.extend(known.iter().cloned());
     }
 
-    /// All events that the tables are to remember, if some of these are new.
-    pub(super) fn new_events<'e>(&self, run: impl Iterator<Item = &'e str>) -> Option<String> {
+    /// Those of these events that the tables may not remember yet.
+    pub(super) fn new_events<'e>(&self, run: impl Iterator<Item = &'e str>) -> Vec<&'e str> {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        let new: BTreeSet<&str> = run.filter(|event| !events.contains(*event)).collect();
-        let all = || events.iter().map(String::as_str).chain(new.iter().copied());
-        (!new.is_empty()).then(|| all().collect::<Vec<_>>().join(" "))
+        run.filter(|event| !events.contains(*event)).collect()
     }
 
     /// Connects and brings the schema up to date, if that has not been done.
@@ -139,6 +137,7 @@ impl Store {
                 return Ok(ready.pool.clone());
             }
             // The file was replaced: the open pool writes to a deleted one.
+            self.events.lock().unwrap_or_else(PoisonError::into_inner).clear();
             let gone = place.take();
             tokio::spawn(async move {
                 if let Some(gone) = gone {

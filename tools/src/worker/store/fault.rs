@@ -22,6 +22,8 @@ pub enum Fault {
     Wrong(String),
     /// A statement of the shop changed no row.
     Unchanged(String),
+    /// The file of statements lacks an event that the tables remember.
+    Lacks(String),
     /// The connection, a pooler, the whole database, or another transaction: never the data.
     Elsewhere(String),
     /// Not the database: the server of the streams did not answer.
@@ -35,6 +37,7 @@ impl Fault {
             | Self::Failed(text)
             | Self::Wrong(text)
             | Self::Unchanged(text)
+            | Self::Lacks(text)
             | Self::Elsewhere(text) => text.clone(),
             Self::Server(error) => seckill_tools::server_errors::message(error),
         }

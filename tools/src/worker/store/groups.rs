@@ -31,8 +31,13 @@ pub struct Group {
     pub unchecked: Option<String>,
 }
 
-/// The setting with the events of the shop's statements that were run.
-const EVENTS: &str = "statements";
+/// Why rows are not written without these statements.
+pub fn lacking(has_none: bool, events: &str) -> String {
+    let given = if has_none { "no --statements" } else { "the file of --statements" };
+    format!(
+        "{given}, but rows were written with statements for {events}: give them by --statements"
+    )
+}
 
 impl Store {
     pub async fn group(&self, stream: &str, group: &str) -> Result<Option<Group>, Fault> {
@@ -123,14 +128,19 @@ impl Store {
     /// The events of the shop's statements that were run with rows of these tables, and that the
     /// file lacks.
     pub async fn missing_events(&self) -> Result<Vec<String>, Fault> {
-        let sql = "SELECT value FROM {settings} WHERE name = ?";
-        let found = self.tables().sql(sql, [Arg::Text(EVENTS)]);
-        let found: Vec<[String; 1]> = self.read_texts(&found).await?;
-        let events: BTreeSet<String> = self.shop().events().map(str::to_owned).collect();
-        let known = found.into_iter().flatten().next().unwrap_or_default();
-        let known: BTreeSet<String> = known.split_whitespace().map(str::to_owned).collect();
+        let mut open = self.begin_reading().await?;
+        let known = self.remembered(&mut open).await?;
+        open.commit().await?;
         self.note_events(&known);
+        let events: BTreeSet<String> = self.shop().events().map(str::to_owned).collect();
         Ok(known.difference(&events).cloned().collect())
+    }
+
+    /// The events that the tables remember, each the name of a setting.
+    async fn remembered(&self, open: &mut Open) -> Result<BTreeSet<String>, Fault> {
+        let found: Vec<[String; 1]> =
+            open.texts(&self.tables().sql("SELECT name FROM {settings}", [])).await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// The steps are committed, so the tables remember their events.
@@ -153,17 +163,28 @@ impl Store {
         }
     }
 
-    /// Remembers the events of the statements that are run with these steps.
+    /// Remembers the events of the statements that are run with these steps. Refuses steps that the
+    /// file has no statements for, and another worker's had.
     pub(super) async fn remember(&self, open: &mut Open, steps: &[Step]) -> Result<(), Fault> {
-        if !self.shop().is_empty() {
-            steps.iter().filter(|step| !self.shop().has(step.change)).for_each(|step| {
-                self.warn_of_missing(step.change);
-            });
+        let all: BTreeSet<Change> = steps.iter().map(|step| step.change).collect();
+        let (run, lacks): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|change| self.shop().has(*change));
+        if !lacks.is_empty() {
+            let known = self.remembered(open).await?;
+            if let Some(change) = lacks.iter().find(|change| known.contains(change.word())) {
+                return Err(Fault::Lacks(lacking(self.shop().is_empty(), change.word())));
+            }
+            if !self.shop().is_empty() {
+                lacks.iter().for_each(|change| self.warn_of_missing(*change));
+            }
         }
-        let events: BTreeSet<&str> = self.shop().events().collect();
-        let run = steps.iter().map(|step| step.change.word()).filter(|word| events.contains(word));
-        let Some(all) = self.new_events(run) else { return Ok(()) };
-        let args = vec![Arg::Text(EVENTS), Arg::Text(&all)];
-        Ok(open.execute(&self.tables().replace("settings", "name, value", 1, args)).await?)
+        let new = self.new_events(run.into_iter().map(Change::word));
+        if new.is_empty() {
+            return Ok(());
+        }
+        let rows = new.into_iter().map(|event| vec![Arg::Text(event), Arg::Text("run")]);
+        let mut insert = self.tables().insert_into("settings", "name, value", rows);
+        insert.or_nothing("name");
+        Ok(open.execute(&insert).await?)
     }
 }
