@@ -24,6 +24,8 @@ pub struct List {
     pub without_ref: usize,
 }
 
+/// What a list that was read to its end ends with.
+const END: &str = "the end of the list";
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 impl List {
@@ -37,7 +39,9 @@ impl List {
     fn parse(bytes: &[u8]) -> Result<Self> {
         let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
         let text = str::from_utf8(text).context("it is not UTF-8")?;
-        let mut file = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+        // A line of its own, unless a quote is open.
+        let marked = format!("{text}\n{END}");
+        let mut file = csv::ReaderBuilder::new().flexible(true).from_reader(marked.as_bytes());
         let names = file.headers()?.clone();
         let column = |name: &str| {
             let is_it = |other: &str| other.trim().eq_ignore_ascii_case(name);
@@ -56,8 +60,9 @@ impl List {
         let mut lines: BTreeMap<String, usize> = BTreeMap::new();
         // The reader's own count of lines is wrong after empty ones, and where they end by CR LF.
         let (mut line, mut counted) = (1, 0);
-        for record in file.records() {
-            let record = record?;
+        let mut records: Vec<csv::StringRecord> = file.records().collect::<Result<_, _>>()?;
+        ensure!(records.pop().is_some_and(|last| last.iter().eq([END])), "a quote is not closed");
+        for record in records {
             let at = record.position().map_or(0, csv::Position::byte);
             let rest = text.get(usize::try_from(at)?..).unwrap_or_default();
             let begin = text.len() - rest.trim_start_matches(['\r', '\n']).len();
@@ -134,6 +139,8 @@ mod tests {
             (b"ref,units\na,0\n", "no number from 1"),
             (b"ref,refunded\na,-1\n", "no number from 0"),
             (b"ref\n\xff\n", "not UTF-8"),
+            (b"ref\n\"p1\np2\n", "a quote is not closed"),
+            (b"\"ref\np1\n", "must name a column ref"),
             (b"ref,units,Ref\na,1,b\n", "a column ref twice"),
             (b"ref,units\na,1\nb\n", "line 3: \"\" is no number from 1"),
             (b"ref,units\r\na,1\r\n\r\n\r\nb,x\r\n", "line 5: \"x\" is no number from 1"),
