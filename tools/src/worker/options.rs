@@ -13,7 +13,7 @@ pub use commands::{Check, Command, DeadLetter, Resolve};
 use domain::fields::parse_order_fields;
 use seckill_tools::command_line::number;
 use seckill_tools::duration::duration;
-pub use site::Site;
+pub use site::{Site, tag_of_stream};
 
 const EXAMPLES: &str = "\
 Exit code:

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::hash_tag::{Tagged, tagged};
 use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, cmd};
 use seckill_tools::nodes::Nodes;
 use seckill_tools::scan::literal;
 
 use crate::halt::{Halt, Stop, rest};
-use crate::options::{Options, Streams};
+use crate::options::{Options, Streams, tag_of_stream};
 use crate::pairing::other_database;
 
 /// The keys that one SCAN looks at, and the pause after it: this takes 1% of a server's time.
@@ -112,13 +111,6 @@ impl TagFinder {
             }
         }
     }
-}
-
-/// The tag of a stream of orders; none for any other key.
-pub fn tag_of_stream(key: &[u8], stream: &[u8]) -> Option<String> {
-    let tag = key.strip_prefix(stream)?.strip_prefix(b":{")?.strip_suffix(b"}")?;
-    let is_tag = tagged(tag) == Ok(Tagged::Wrapped);
-    is_tag.then(|| String::from_utf8(tag.to_vec()).ok()).flatten()
 }
 
 #[cfg(test)]

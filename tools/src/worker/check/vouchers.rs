@@ -11,8 +11,8 @@ use seckill_tools::sharding::sale_of_shard;
 
 use super::lost_shard::shards_of_sale;
 use super::{Checker, undone};
+use crate::options::tag_of_stream;
 use crate::source::Source;
-use crate::tag_finder::tag_of_stream;
 
 impl Checker<'_> {
     /// The voucher, or those of the sale's shards that its journals name or the database has.

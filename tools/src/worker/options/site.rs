@@ -120,6 +120,13 @@ pub fn help(codes_and_examples: &str) -> String {
     format!("{codes_and_examples}{VARIABLES}{OURS}")
 }
 
+/// The tag of a stream of orders; none for any other key.
+pub fn tag_of_stream(key: &[u8], stream: &[u8]) -> Option<String> {
+    let tag = key.strip_prefix(stream)?.strip_prefix(b":{")?.strip_suffix(b"}")?;
+    let is_tag = tagged(tag) == Ok(Tagged::Wrapped);
+    is_tag.then(|| String::from_utf8(tag.to_vec()).ok()).flatten()
+}
+
 pub fn tag(text: &str) -> std::result::Result<String, &'static str> {
     let is_tag = tagged(text.as_bytes()) == Ok(Tagged::Wrapped);
     is_tag.then(|| text.to_owned()).ok_or("this is not a valid hash tag")
