@@ -225,7 +225,7 @@ impl Comparison<'_, '_, '_> {
 
     /// Loads a line beside the module.
     fn line(&mut self, lua: &str) -> Result<String> {
-        let loaded = self.exam.bench.module.load(&recorded(lua))?;
+        let loaded = self.exam.bench.module.load(&recorded(lua, &[]))?;
         loaded.map_err(|refusal| obstacle(format!("the line is refused: {refusal}")))
     }
 
@@ -318,8 +318,8 @@ impl Comparison<'_, '_, '_> {
                     let text = format!("{}: after {last}: {what}", history.about);
                     bail!(Difference { text, is_shown: true });
                 }
-                // What is only reached where the line is known to differ was not compared.
-                Some(_) if history.rigor == Rigor::Known => {}
+                // What is only reached where the two do something else was not compared.
+                Some(_) if history.rigor == Rigor::Known || !yours.is_still => {}
                 _ => compared.parts.extend(&yours.seen.parts),
             }
             compared.replies.push((at, number, ours.seen.reply.clone()));

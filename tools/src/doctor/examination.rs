@@ -180,9 +180,9 @@ fn opened(record: Vec<Reply>) -> Result<Seen> {
     }
     let called = |call: Reply| {
         let [words, keys] = <[_; 2]>::try_from(call.items()).unwrap_or_default();
-        let mut words: Words = words.items().into_iter().map(Reply::bytes).collect();
-        words.first_mut().context("a call without a name")?.make_ascii_uppercase();
-        let name = String::from_utf8_lossy(&words[0]).into_owned();
+        let words: Words = words.items().into_iter().map(Reply::bytes).collect();
+        let name = words.first().context("a call without a name")?;
+        let name = String::from_utf8_lossy(name).to_uppercase();
         let keys = keys.items().into_iter().map(access).collect::<Result<_>>()?;
         Ok(Called { name, words, keys })
     };

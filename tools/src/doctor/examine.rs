@@ -15,7 +15,7 @@ use crate::harm::{of_failure, of_fault, of_locks};
 use crate::history::histories;
 use crate::learn::{Act, Deed, Learned, learn};
 use crate::lua::{Lua, recorded};
-use crate::reply::Reply;
+use crate::reply::{Reply, Words};
 use crate::report::{Report, Verdict};
 use crate::sales::of_sale;
 use crate::source::{Source, quoted_path};
@@ -31,8 +31,8 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
     }
     if source.is_joined {
         return Ok(said.with(
-            "Other source text joins values into it, or changes it, at run time, so the server \
-             gets another text: examine that.",
+            "Other source text joins values or other lines to it, or changes it, at run time, so the \
+             server gets another text: examine that.",
         ));
     }
     let mut said = examined(bench, source, told, said)?;
@@ -75,7 +75,7 @@ fn examined(
     let Some(lua) = Lua::read(&readable) else {
         return Ok(said.with("Its text is too long to be read, or is not of Lua 5.1."));
     };
-    let copy = bench.plain.load(&recorded(&lua.marked))?;
+    let copy = bench.plain.load(&recorded(&lua.marked, &[]))?;
     let copy = copy.ok().context("the copy that is recorded does not compile")?;
     if !lua.calls_redis {
         return Ok(said.with("It calls no command of the server."));
@@ -177,6 +177,10 @@ impl Examination<'_, '_> {
         let name =
             |act: &&Act| format!("{:?}", (act.deed, &act.key, &act.token, &act.lease, &act.extras));
         for act in learned.acts.iter().unique_by(name).take(7) {
+            if self.listens(act)? {
+                said.saw("What it does follows from what its other writes answer: no line asks.");
+                continue;
+            }
             act.teach(&mut self.call);
             if act.deed == Deed::Sell {
                 said.saw(format!("It takes units from {}.", act.key));
@@ -209,6 +213,24 @@ impl Examination<'_, '_> {
             self.call.clone_from(&unknown);
         }
         Ok(is_shown)
+    }
+
+    /// Whether other answers to the writes that a line makes after the command change what it does:
+    /// its reply may tell them, such as how many had subscribed to a message.
+    fn listens(&mut self, act: &Act) -> Result<bool> {
+        let text = |word: &Template| word.text(&self.call, &act.run.values);
+        let others = act.extras.iter().map(|words| words.iter().map(text).collect());
+        let others: Vec<Words> = others.collect();
+        if others.is_empty() {
+            return Ok(false);
+        }
+        let copy = self.bench.plain.load(&recorded(&self.lua.marked, &others))?;
+        let copy = copy.ok().context("the copy with other answers does not compile")?;
+        let honest = std::mem::replace(&mut self.recorded, copy);
+        let run = self.run(act.run.plants.clone(), act.run.values.clone());
+        self.recorded = honest;
+        let (seen, usual) = (run?.seen, &act.run.seen);
+        Ok(seen.reply != usual.reply || seen.after.difference(&usual.after).is_some())
     }
 
     /// The id of the order, where the call says so, or where the script gets one and does nothing

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::call::{Role, Values};
-use crate::examination::{Examination, Run, setup};
+use crate::examination::{Called, Examination, Run, setup};
 use crate::keyspace::{Cell, Keyspace, Kind, planted};
 use crate::learn::{Learned, Marks, is_fault, marks};
 use crate::reply::{Reply, Words};
@@ -121,9 +121,10 @@ pub fn of_fault(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
 /// nothing but delete one of its KEYS.
 pub fn of_locks(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     let is_told = exam.call.slots().any(|(slot, _)| exam.call.role(slot) == Some(Role::Lock));
-    let is_delete = |name: &String| ["DEL", "UNLINK", "EXISTS"].contains(&&**name);
-    let is_bare =
-        exam.lua.commands.iter().all(is_delete) && (exam.lua.keys, exam.lua.args) == (1, 0);
+    let is_delete = |call: &Called| ["DEL", "UNLINK"].contains(&call.name.as_str());
+    let is_bare = learned.runs.iter().flat_map(|run| &run.seen.calls).all(is_delete)
+        && exam.lua.parts.is_empty()
+        && (exam.lua.keys, exam.lua.args) == (1, 0);
     let may_be = (is_told || exam.source.is_of_locks()) && !exam.call.args.is_empty();
     let is_sure = is_told || exam.source.name.to_lowercase().contains("unlock");
     for (key, kind) in learned.deleted() {
@@ -137,7 +138,8 @@ pub fn of_locks(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     Ok(None)
 }
 
-/// Unless it is sure that it is a lock, it must spare the lock of another token.
+/// A call must release its own lock, too. Unless it is sure that it is a lock, it must spare the
+/// lock of another token.
 fn of_lock(
     exam: &mut Examination<'_, '_>,
     key: &Template,
@@ -154,9 +156,16 @@ fn of_lock(
             }
         }
         let name = key.text(&exam.call, &values);
-        let (item, value) = if kind == Kind::Hash { (other, "1") } else { ("", other) };
-        let cell = Cell { key: name.clone(), kind, item: item.into() };
-        let setup = [planted(&cell, value.as_bytes())];
+        let held_by = |holder: &str| {
+            let (item, value) = if kind == Kind::Hash { (holder, "1") } else { ("", holder) };
+            let cell = Cell { key: name.clone(), kind, item: item.into() };
+            (vec![planted(&cell, value.as_bytes())], cell)
+        };
+        let released = exam.play(&held_by(own).0, std::slice::from_ref(&values))?;
+        if released[0].seen.after.has_key(&name) {
+            continue;
+        }
+        let (setup, cell) = held_by(other);
         let turns = exam.play(&setup, &[values])?;
         let looks = turns[0].seen.calls.iter().any(|call| !call.writes() && call.gets(&name));
         let is_deleted = !turns[0].seen.after.has_key(&name);

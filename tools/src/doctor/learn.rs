@@ -370,7 +370,7 @@ pub fn is_fault(reply: &Reply) -> bool {
         "rong number of arg",
     ];
     let text = reply.text();
-    // Valkey has it.
-    let is_known = text.contains("variable 'server'");
+    // Valkey has one, newer servers have the other.
+    let is_known = text.contains("variable 'server'") || text.contains("variable 'os'");
     reply.is_error() && !is_known && FAULTS.iter().any(|words| text.contains(words))
 }

@@ -10,6 +10,7 @@ use full_moon::node::Node;
 use full_moon::visitors::Visitor;
 use regex::Regex;
 
+use crate::reply::{Words, quoted};
 use crate::template::Slot;
 
 /// What a record begins with.
@@ -17,19 +18,25 @@ pub const RECORD: &str = "seckill-doctor-record";
 
 /// Records a script's calls, each with its keys, unless the server refuses it, and the parts of
 /// its conditions: twice their number, and one more if it was true. The server tells no keys of a
-/// command without arguments.
+/// command without arguments. Calls in LIES get another answer than the server's.
 const RECORDER: &str = "
 local redis, server, seckill_doctor, seckill_doctor_record = (function(real)
   local own, calls, parts, known = setmetatable({}, {__index = real}), {}, {}, {}
+  local lies = {LIES}
   for _, name in ipairs({'call', 'pcall'}) do
     own[name] = function(...)
       local words, keys = {...}, real.pcall('COMMAND', 'GETKEYSANDFLAGS', ...)
       for at, word in ipairs(words) do
         if type(word) == 'number' then words[at] = string.format('%.17g', word) end
       end
+      if #words > 0 then words[1] = string.upper(words[1]) end
       local has_none = keys.err and (#words == 1 or string.find(keys.err, 'no key'))
       if has_none or not keys.err then calls[#calls + 1] = {words, has_none and {} or keys} end
-      return real[name](...)
+      local answer = real[name](...)
+      if next(lies) == nil or not lies[table.concat(words, ' ')] or type(answer) == 'table' then
+        return answer
+      end
+      return type(answer) == 'number' and answer + 1 or tostring(answer) .. '0'
     end
   end
   local function part(number, value)
@@ -42,9 +49,12 @@ local redis, server, seckill_doctor, seckill_doctor_record = (function(real)
 end)(redis)
 return seckill_doctor_record(pcall(function(...) ";
 
-/// A script that does the same, and replies with its record.
-pub fn recorded(text: &str) -> Vec<u8> {
-    let before = RECORDER.replace('\n', " ").replace("RECORD", RECORD);
+/// A script that does the same, and replies with its record; but for these calls, whose answers are
+/// others than the server's.
+pub fn recorded(text: &str, lies: &[Words]) -> Vec<u8> {
+    let lies = lies.iter().map(|words| format!("[{}] = true", quoted(&words.join(&b' '))));
+    let lies = lies.collect::<Vec<_>>().join(", ");
+    let before = RECORDER.replace('\n', " ").replace("RECORD", RECORD).replace("LIES", &lies);
     format!("{before}{text}\nend))").into_bytes()
 }
 
