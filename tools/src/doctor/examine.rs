@@ -85,34 +85,26 @@ fn examined(
             "The server that it was run on has no command {name}: name one that has it by --server."
         )));
     }
-    let usual = [false, true].map(|has_numbers| Call::usual(&lua, has_numbers));
-    let computes = lua.computes;
-    let calls = told.into_iter().chain(usual.iter().filter(|_| !computes)).dedup();
+    let usual = Call::usual(&lua);
+    let calls = told.into_iter().chain(Some(&usual).filter(|_| !lua.computes));
+    let calls: Vec<Call> = calls.cloned().collect();
     // With other values than those that were told a harm may be none.
     let is_free = !told.is_some_and(Call::has_constants);
-    let first = usual[0].clone();
-    let mut exam = Examination { bench, source, sha, recorded: copy, lua, call: first.clone() };
-    // What the call that was told has shown goes before what others have.
-    let mut shown: Option<(bool, Report)> = None;
-    for (number, call) in calls.enumerate() {
+    let mut exam = Examination { bench, source, sha, recorded: copy, lua, call: usual.clone() };
+    // What the call that was told has shown goes before what the usual one has.
+    let mut first = None;
+    for (number, call) in calls.into_iter().enumerate() {
         let mut one = said.clone();
-        exam.call = call.clone();
+        exam.call = call;
         let learned = learn(&mut exam)?;
         let is_end = exam.judged(&learned, is_free || number == 0, &mut one)?;
         if is_end || one.verdict() != Verdict::Undecided {
             return Ok(one);
         }
-        let does = !learned.acts.is_empty();
-        if shown.as_ref().is_none_or(|(is_best, _)| does && !is_best) {
-            shown = Some((call.is_told || does, one));
-        }
-        if does && !call.is_told {
-            break;
-        }
+        first = first.or(Some(one));
     }
-    let shown = shown.map(|(_, report)| report);
-    Ok(shown.unwrap_or_else(|| {
-        said.ask = Some(ask(&first, &said.path));
+    Ok(first.unwrap_or_else(|| {
+        said.ask = Some(ask(&usual, &said.path));
         said.with("It takes a number of keys or arguments that its text does not show.")
     }))
 }
@@ -178,7 +170,9 @@ impl Examination<'_, '_> {
             |act: &&Act| format!("{:?}", (act.deed, &act.key, &act.token, &act.lease, &act.extras));
         for act in learned.acts.iter().unique_by(name).take(7) {
             if self.listens(act)? {
-                said.saw("What it does follows from what its other writes answer: no line asks.");
+                said.saw(
+                    "What it does depends on what its other writes answer: no line looks at that.",
+                );
                 continue;
             }
             act.teach(&mut self.call);
@@ -261,9 +255,9 @@ impl Examination<'_, '_> {
                 false => format!("After {setup} it called {calls}, and {reply}."),
             });
         }
-        said.saw(match learned.acts.iter().any(|act| act.deed != Deed::Return) {
-            true => "No command was found that takes its place.",
-            false => {
+        said.saw(match learned.acts.is_empty() {
+            false => "No command was found that takes its place.",
+            true => {
                 "No call that was tried did what a command does: none is known that takes \
                 its place."
             }

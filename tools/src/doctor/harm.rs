@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::call::{Role, Values};
 use crate::examination::{Called, Examination, Run, setup};
-use crate::keyspace::{Cell, Keyspace, Kind, planted};
+use crate::keyspace::Keyspace;
 use crate::learn::{Learned, Marks, is_fault, marks};
 use crate::reply::{Reply, Words};
 use crate::server::Server;
@@ -34,20 +34,17 @@ fn texts<S: serde::Serializer>(commands: &[Words], to: S) -> Result<S::Ok, S::Er
 }
 
 /// Plays a session again on a server of its own, and says it unless it ends otherwise there. The
-/// string or field in `shown` is read last.
+/// string `shown` is read last.
 pub fn shown_again(
     exam: &Examination<'_, '_>,
     setup: &[Words],
     turns: &[Run],
     harm: String,
-    shown: Option<&Cell>,
+    shown: Option<&[u8]>,
 ) -> Found {
     let mut commands = setup.to_vec();
     commands.extend(turns.iter().map(|turn| sent(exam, &turn.values)));
-    commands.extend(shown.map(|cell| match cell.kind {
-        Kind::Hash => vec![b"HGET".to_vec(), cell.key.clone(), cell.item.clone()],
-        _ => vec![b"GET".to_vec(), cell.key.clone()],
-    }));
+    commands.extend(shown.map(|key| vec![b"GET".to_vec(), key.to_vec()]));
     let server = Server::start(exam.bench.programs, false)?;
     let mut client = server.client()?;
     let replies = commands.iter().map(|words| client.eval(words)).collect::<Result<Vec<_>>>()?;
@@ -127,10 +124,10 @@ pub fn of_locks(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
         && (exam.lua.keys, exam.lua.args) == (1, 0);
     let may_be = (is_told || exam.source.is_of_locks()) && !exam.call.args.is_empty();
     let is_sure = is_told || exam.source.name.to_lowercase().contains("unlock");
-    for (key, kind) in learned.deleted() {
-        let is_bare = is_bare && key.only() == Some(Slot::Key(1)) && kind == Kind::Text;
+    for key in learned.deleted() {
+        let is_bare = is_bare && key.only() == Some(Slot::Key(1));
         if (may_be || is_bare)
-            && let Some(session) = of_lock(exam, &key, kind, is_sure, is_bare)?
+            && let Some(session) = of_lock(exam, &key, is_sure, is_bare)?
         {
             return Ok(Some(session));
         }
@@ -140,13 +137,7 @@ pub fn of_locks(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
 
 /// A call must release its own lock, too. Unless it is sure that it is a lock, it must spare the
 /// lock of another token.
-fn of_lock(
-    exam: &mut Examination<'_, '_>,
-    key: &Template,
-    kind: Kind,
-    is_sure: bool,
-    is_bare: bool,
-) -> Found {
+fn of_lock(exam: &mut Examination<'_, '_>, key: &Template, is_sure: bool, is_bare: bool) -> Found {
     let (mut is_spared, mut first) = (false, None);
     for (own, other) in TOKENS {
         let mut values = marks(&exam.call, Marks::Rising);
@@ -156,16 +147,12 @@ fn of_lock(
             }
         }
         let name = key.text(&exam.call, &values);
-        let held_by = |holder: &str| {
-            let (item, value) = if kind == Kind::Hash { (holder, "1") } else { ("", holder) };
-            let cell = Cell { key: name.clone(), kind, item: item.into() };
-            (vec![planted(&cell, value.as_bytes())], cell)
-        };
-        let released = exam.play(&held_by(own).0, std::slice::from_ref(&values))?;
+        let held_by = |holder: &str| [vec![b"SET".to_vec(), name.clone(), holder.into()]];
+        let released = exam.play(&held_by(own), std::slice::from_ref(&values))?;
         if released[0].seen.after.has_key(&name) {
             continue;
         }
-        let (setup, cell) = held_by(other);
+        let setup = held_by(other);
         let turns = exam.play(&setup, &[values])?;
         let looks = turns[0].seen.calls.iter().any(|call| !call.writes() && call.gets(&name));
         let is_deleted = !turns[0].seen.after.has_key(&name);
@@ -174,11 +161,11 @@ fn of_lock(
             let who = if is_bare { "a call that has no token" } else { own };
             let harm =
                 format!("another's lock is deleted: {other} holds it, and {who} releases it");
-            first = Some((setup, turns, harm, cell));
+            first = Some((setup, turns, harm, name));
         }
     }
     match first.filter(|_| is_sure || is_spared || is_bare) {
-        Some((setup, turns, harm, cell)) => shown_again(exam, &setup, &turns, harm, Some(&cell)),
+        Some((setup, turns, harm, name)) => shown_again(exam, &setup, &turns, harm, Some(&name)),
         None => Ok(None),
     }
 }

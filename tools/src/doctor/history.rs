@@ -6,7 +6,6 @@ use fastrand::Rng;
 use itertools::Itertools;
 
 use crate::call::{Call, Role, Values};
-use crate::keyspace::{Cell, planted};
 use crate::learn::{Act, Deed};
 use crate::lua::Lua;
 use crate::reply::Words;
@@ -155,8 +154,7 @@ impl Writer<'_> {
             let number = match role {
                 Role::Units => units,
                 Role::Lease => lease,
-                Role::Other(_) if self.act.deed == Deed::Return => units,
-                Role::Other(_) if !self.act.is_of_stock() => lease,
+                Role::Other(_) if self.act.deed != Deed::Sell => lease,
                 Role::Other(_) => usual[rng.usize(..usual.len())],
                 _ => continue,
             };
@@ -173,8 +171,7 @@ impl Writer<'_> {
     }
 
     fn stock(&self, values: &Values, number: impl ToString) -> Words {
-        let [key, item] = [&self.act.key, &self.act.item].map(|own| self.text(own, values));
-        planted(&Cell { key, kind: self.act.kind, item }, number.to_string().as_bytes())
+        command([b"SET", &self.text(&self.act.key, values), number.to_string().as_bytes()])
     }
 
     fn gone(&self, values: &Values) -> Words {
@@ -285,7 +282,7 @@ impl Writer<'_> {
             ("a negative stock, which a command refuses", negative, &["-5"]),
             ("stocks that are no integers", Rigor::MayRefuse, &texts),
         ] {
-            for stock in stocks.iter().filter(|_| self.act.is_of_stock()) {
+            for stock in stocks.iter().filter(|_| self.act.deed == Deed::Sell) {
                 self.add_one(about, rigor, vec![self.stock(&values, stock)], &values);
             }
         }

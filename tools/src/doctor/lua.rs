@@ -8,7 +8,6 @@ use std::thread;
 use full_moon::ast::{self, BinOp, Expression, LuaVersion, UnOp};
 use full_moon::node::Node;
 use full_moon::visitors::Visitor;
-use regex::Regex;
 
 use crate::reply::{Words, quoted};
 use crate::template::Slot;
@@ -68,8 +67,6 @@ const STACK_LEN: usize = 1 << 30;
 pub struct Part {
     pub line: usize,
     pub text: String,
-    /// The command whose answer alone it looks at, and whether it asks for nil.
-    pub asks: Option<(String, bool)>,
 }
 
 /// What the text shows.
@@ -126,7 +123,7 @@ impl Lua {
         let mut marks = Vec::new();
         for (number, (from, to, line)) in conditions.parts.into_iter().enumerate() {
             let part = text.get(from..to)?;
-            lua.parts.push(Part { line, text: part.to_owned(), asks: asks(part, text) });
+            lua.parts.push(Part { line, text: part.to_owned() });
             // Where two begin or end at the same place, one is inside of the other.
             marks.push((from, 1, text.len() - to, format!("seckill_doctor({number},(")));
             marks.push((to, 0, text.len() - from, "))".to_owned()));
@@ -196,32 +193,6 @@ fn in_order<T>(node: &impl Node, of: impl Fn(&full_moon::tokenizer::Token) -> T)
     let mut tokens: Vec<_> = node.tokens().map(|token| token.token()).collect();
     tokens.sort_by_key(|token| token.start_position().bytes());
     tokens.into_iter().map(of).collect()
-}
-
-/// The command whose answer alone a part looks at: whether it is nil, false or a failure.
-fn asks(part: &str, text: &str) -> Option<(String, bool)> {
-    const CALL: &str = r#"(?:redis|server)\.p?call\s*\(\s*['"](\w+)['"]"#;
-    const END: &str = r"[\s)]*(?:(==|~=|<|<=|>|>=)\s*(nil|false|0|1))?[\s)]*$";
-    let inner = format!(r"{CALL}[^()]*(?:\([^()]*\)[^()]*)*\)|([A-Za-z_]\w*)");
-    let whole = format!(r"(?s)^(?:tonumber\s*\(\s*)?(?:{inner}){END}");
-    let found = Regex::new(&whole).ok()?.captures(part)?;
-    let get = |at| found.get(at).map(|own| own.as_str());
-    let (operator, value) = (get(3).unwrap_or("~="), get(4).unwrap_or("nil"));
-    // More than one may be a limit.
-    if value == "1" && !["==", "~="].contains(&operator) {
-        return None;
-    }
-    let name = match get(2) {
-        None => get(1)?.to_owned(),
-        Some(local) => {
-            // A local that only ever holds the answer of one command.
-            let set = Regex::new(&format!(r"\b{local}\s*=[^=]")).ok()?;
-            let own = format!(r"\blocal\s+{local}\s*=\s*(?:tonumber\s*\(\s*)?{CALL}");
-            let own = Regex::new(&own).ok()?.captures(text)?;
-            (set.find_iter(text).count() == 1).then(|| own[1].to_owned())?
-        }
-    };
-    Some((name.to_uppercase(), ["nil", "false"].contains(&value)))
 }
 
 #[derive(Default)]
