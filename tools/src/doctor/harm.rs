@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::call::{Role, Values};
-use crate::examination::{Called, Examination, Run, setup};
+use crate::examination::{Called, Examination, Run, Seen, setup};
 use crate::keyspace::Keyspace;
 use crate::learn::{Learned, Marks, is_fault, marks};
 use crate::reply::{Reply, Words};
@@ -78,10 +78,7 @@ const TOKENS: [(&str, &str); 7] = [
 pub fn of_failure(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     let is_failed = |run: &&Run| run.seen.reply.refuses() && !run.changes().is_empty();
     let Some(run) = learned.runs.iter().find(is_failed) else { return Ok(None) };
-    let text = run.seen.reply.text();
-    let is_own = is_fault(&run.seen.reply)
-        || text.starts_with("WRONGTYPE")
-        || text.contains("invalid expire time");
+    let is_own = is_fault(&run.seen.reply) || run.seen.reply.text().starts_with("WRONGTYPE");
     // A planted key of another type than the script wants is no fault of the script.
     let last = run.seen.calls.last();
     let is_planted = run.plants.iter().any(|(cell, value)| {
@@ -97,14 +94,15 @@ pub fn of_failure(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     shown_again(exam, &setup, &turns, harm, None)
 }
 
-/// A fault of the text in which every call ends, in every state that was tried.
+/// A fault of the text in which every call ends, before it asks the server or decides anything.
 pub fn of_fault(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     // Words of scripts for other programs.
     const ELSEWHERE: [&str; 3] = ["require", "ngx", "module"];
     let text = String::from_utf8_lossy(&exam.source.text);
     let is_for_another = ELSEWHERE.iter().any(|word| text.contains(word))
         || exam.call.slots().next().is_none() && text.contains("print");
-    let fails = |run: &Run| run.changes().is_empty() && is_fault(&run.seen.reply);
+    let is_first = |seen: &Seen| seen.calls.is_empty() && seen.parts.is_empty();
+    let fails = |run: &Run| is_fault(&run.seen.reply) && is_first(&run.seen);
     if is_for_another || !learned.runs.iter().all(fails) {
         return Ok(None);
     }

@@ -329,11 +329,13 @@ fn wanted(exam: &mut Examination<'_, '_>, run: &Run, call: &Called) -> Result<Ve
 /// Whether a call failed by a fault of the script's text, whatever its arguments and keys are.
 pub fn is_fault(reply: &Reply) -> bool {
     const FAULTS: [&str; 4] = [
-        "nonexistent global variable", "attempt to call", "nknown Redis command",
+        "nonexistent global variable", "attempt to call field '", "nknown Redis command",
         "rong number of arg",
     ];
     let text = reply.text();
     // Valkey has one, newer servers have the other.
     let is_known = text.contains("variable 'server'") || text.contains("variable 'os'");
-    reply.is_error() && !is_known && FAULTS.iter().any(|words| text.contains(words))
+    // The caller names it.
+    let is_told = text.contains("field '?'");
+    reply.is_error() && !is_known && !is_told && FAULTS.iter().any(|words| text.contains(words))
 }

@@ -45,7 +45,7 @@ struct Scene<'s> {
     same_reply: bool,
     /// Whether accepted calls reply what is left, and calls without a stock take nothing.
     counts: bool,
-    /// Whether accepted calls ask for the number in the stock.
+    /// Whether accepted calls ask for the number in the stock, and the script decides anything.
     looks: bool,
 }
 
@@ -108,7 +108,8 @@ impl<'s> Scene<'s> {
         scene.counts = scene.taken(&none) == 0 && plenty.iter().all(|turn| scene.tells_left(turn));
         scene.same_reply = plenty.iter().all(|turn| turn.seen.reply == plenty[0].seen.reply);
         let asks = |call: &Called| call.gets(&scene.stock.key) && call.name.contains("GET");
-        scene.looks = scene.accepted.seen.calls.iter().any(|call| !call.writes() && asks(call));
+        scene.looks = !exam.lua.parts.is_empty()
+            && scene.accepted.seen.calls.iter().any(|call| !call.writes() && asks(call));
         Ok(Some(scene))
     }
 

@@ -71,10 +71,12 @@ impl Source {
         Ok((all, skipped))
     }
 
-    /// Whether a word of its name or text ends in "lock", other than "block" and "clock", or is the
+    /// Whether a word of its name or text ends in "lock", but not in "block" or "clock", or is the
     /// Chinese word for it.
     pub fn is_of_locks(&self) -> bool {
-        let is_lock = |word: &str| word.ends_with("lock") && word != "block" && word != "clock";
+        let others = ["block", "clock"];
+        let is_other = |word: &str| others.iter().any(|other| word.ends_with(other));
+        let is_lock = |word: &str| word.ends_with("lock") && !is_other(word);
         let text = format!("{} {}", self.name, String::from_utf8_lossy(&self.text)).to_lowercase();
         text.split(|c: char| !c.is_alphabetic()).any(is_lock) || text.contains('\u{9501}')
     }
