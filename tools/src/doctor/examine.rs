@@ -31,7 +31,7 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
     }
     if source.is_joined {
         return Ok(said.with(
-            "Other source text joins values or other lines to it, or changes it, at run time, so the \
+            "Other source text joins values or lines to it, or changes it, at run time, so the \
              server gets another text: examine that.",
         ));
     }

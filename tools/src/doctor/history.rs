@@ -76,7 +76,7 @@ fn id(ids: Ids, kind: u64, number: u64) -> Vec<u8> {
             (1_782_938_471_625_347_073 + kind * 1_000_000 + number).to_string().into()
         }
         Ids::Uuid => format!("{kind:08x}-9b1d-4e2f-a5c6-{number:012x}").into_bytes(),
-        // Long, with what texts are split at. Two neighbours differ by the case of the first letter.
+        // Long, with what texts are split at. Two neighbours differ by the case of a letter.
         Ids::Odd => {
             let letter = if number.is_multiple_of(2) { 'a' } else { 'A' };
             let text = format!("{letter}{kind}\u{e9} \"'\\,:;|/{:0>70}", number / 2);

@@ -1,6 +1,6 @@
 //! Finds a state of keys in which a call does something, such as taking units or releasing a lock:
-//! where the script reads a string or a set that is not there, the next run has one. What it then does shows
-//! which argument is what.
+//! where the script reads a string or a set that is not there, the next run has one. What it then
+//! does shows which argument is what.
 
 use std::collections::{BTreeSet, VecDeque};
 
