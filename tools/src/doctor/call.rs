@@ -48,7 +48,7 @@ impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = NAMES.iter().find(|(_, role)| role == self).map(|(name, _)| *name);
         match (self, name) {
-            (Self::Other(number @ FIRST_KEY..), _) => write!(f, "{{KEYS[{}]}}", number - FIRST_KEY),
+            (Self::Other(FIRST_KEY..), _) => f.write_str("{changes}"),
             (Self::Other(number @ 1..), _) => write!(f, "{{ARGV[{number}]}}"),
             _ => write!(f, "{{{}}}", name.unwrap_or_default()),
         }
@@ -110,13 +110,11 @@ impl Call {
         constants.any(|text| integer::parse(text).is_some())
     }
 
-    /// The calls that are tried if none is told: every key belongs to a voucher, or all but the
-    /// first are numbers, and what ARGV is shows when the script runs.
-    pub fn usual(lua: &Lua, has_numbers: bool) -> Self {
-        let key = |n| match n {
-            2.. if has_numbers => Word::place(Role::Other(FIRST_KEY + n)),
-            _ => Pattern(vec![Part::Text(format!("key{n}:").into()), Part::Place(Role::Voucher)]),
-        };
+    /// The call that is tried if none is told: every key belongs to a voucher, and what ARGV is
+    /// shows when the script runs.
+    pub fn usual(lua: &Lua) -> Self {
+        let key =
+            |n| Pattern(vec![Part::Text(format!("key{n}:").into()), Part::Place(Role::Voucher)]);
         let (keys, args) = (lua.keys.min(FIRST_KEY), lua.args.min(FIRST_KEY - 1));
         let args = (1..=args).map(|number| Word::place(Role::Other(number))).collect();
         Self { keys: (1..=keys).map(key).collect(), args, is_told: false }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use domain::fields::ORDER_FIELDS;
 use itertools::Itertools;
 
-use crate::answers::{Answer, MISSING, Number, number_in};
+use crate::answers::{Answer, MISSING, Stock};
 use crate::examination::{DEFAULTS, Setting};
 use crate::learn::{Act, Deed};
 use crate::template::{Part, Pattern, Slot, Template};
@@ -19,23 +19,13 @@ pub enum Ask {
     Bought,
     /// Whether the stock is missing: 9.
     Missing,
-    /// Whether a stock is there, but empty: 8.
-    Empty,
 }
 
 const BOUGHT: i64 = 2;
-const EMPTY: i64 = 8;
 
-/// How the number that the command answers becomes an outcome.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    /// It is the outcome.
-    Itself,
-    /// Above 0 is accepted, 0 is sold out, -1 is missing: SECKILL.DEDUCT.
-    StockBefore,
-    /// From 0 on is accepted, -1 is missing: SECKILL.RETURN.
-    StockAfter,
-}
+/// Answers the stock before where it took units, 0 where there are too few, and -1 where it found
+/// none. Other commands answer the outcome.
+const DEDUCT: &str = "SECKILL.DEDUCT";
 
 #[derive(Clone)]
 pub struct Candidate<'a> {
@@ -46,30 +36,25 @@ pub struct Candidate<'a> {
     pub settings: Vec<Setting>,
     pub units: Option<Template>,
     asks: &'static [Ask],
-    outcome: Outcome,
     /// What the script also writes after an accepted try.
     extras: Vec<Vec<Template>>,
 }
 
 /// Every order in which a script may ask what the module asks, each with its answer to a missing
-/// stock, and whether a stock of -1 is unlimited.
-const WAYS: [(&[Ask], &str, bool); 11] = [
-    (&[], "error", false),
-    (&[], "sold-out", false),
-    (&[Ask::Bought], "error", false),
-    (&[Ask::Bought], "sold-out", false),
-    (&[Ask::Missing], "error", false),
-    (&[Ask::Bought, Ask::Missing], "error", false),
-    (&[Ask::Missing, Ask::Bought], "error", false),
-    (&[], "error", true),
-    (&[], "sold-out", true),
-    (&[Ask::Empty], "error", false),
-    (&[Ask::Bought, Ask::Empty], "sold-out", false),
+/// stock.
+const WAYS: [(&[Ask], &str); 7] = [
+    (&[], "error"),
+    (&[], "sold-out"),
+    (&[Ask::Bought], "error"),
+    (&[Ask::Bought], "sold-out"),
+    (&[Ask::Missing], "error"),
+    (&[Ask::Bought, Ask::Missing], "error"),
+    (&[Ask::Missing, Ask::Bought], "error"),
 ];
 
 /// The candidates for what a script was seen to do. `order` is the id of the order, if the script
-/// gets one and does nothing with it; `casts` are the arguments that it makes a number of, before
-/// it writes them or not.
+/// gets one and does nothing with it; `casts` are the arguments that it makes a number of, which it
+/// may have done before it writes them.
 pub fn candidates<'a>(
     act: &'a Act,
     order: Option<Slot>,
@@ -79,28 +64,13 @@ pub fn candidates<'a>(
         Some(slot) => Pattern(vec![Part::Number(slot)]),
         None => word.clone(),
     };
-    let numbers = |one: Candidate<'a>| {
-        let extras = one.extras.iter().map(|words| words.iter().map(cast).collect()).collect();
-        let other = Candidate { extras, ..one.clone() };
-        let differs = other.extras != one.extras;
-        std::iter::once(one).chain(differs.then_some(other))
-    };
-    proposals(act, order).into_iter().flat_map(numbers).collect()
-}
-
-fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate<'_>> {
-    let units = match act.units {
-        Ok(units) => Some(Template::place(units)),
-        Err(1) => None,
-        Err(count) => Some(Template::constant_of(&count.to_string())),
-    };
-    let (name, outcome) = match act.deed {
-        Deed::Sell if act.buyers.is_some() => ("SECKILL.TRYKEYS", Outcome::Itself),
-        Deed::Sell => ("SECKILL.DEDUCT", Outcome::StockBefore),
-        Deed::Return => ("SECKILL.RETURN", Outcome::StockAfter),
-        Deed::Release => ("LOCK.RELEASE", Outcome::Itself),
-        Deed::Renew => ("LOCK.RENEW", Outcome::Itself),
-        Deed::Acquire => ("LOCK.ACQUIRE", Outcome::Itself),
+    let units = act.units.map(Template::place);
+    let name = match act.deed {
+        Deed::Sell if act.buyers.is_some() => "SECKILL.TRYKEYS",
+        Deed::Sell => DEDUCT,
+        Deed::Release => "LOCK.RELEASE",
+        Deed::Renew => "LOCK.RENEW",
+        Deed::Acquire => "LOCK.ACQUIRE",
     };
     let lease = match (act.deed, &act.lease) {
         (Deed::Renew | Deed::Acquire, None) => return Vec::new(),
@@ -115,17 +85,14 @@ fn proposals(act: &Act, order: Option<Slot>) -> Vec<Candidate<'_>> {
         name,
         words: words.chain(&units).cloned().collect(),
         units,
-        outcome,
         settings: Vec::new(),
         asks: &[],
-        extras: act.extras.clone(),
+        extras: act.extras.iter().map(|words| words.iter().map(cast).collect()).collect(),
     };
-    let asking = |asks| Candidate { asks, ..one.clone() };
     match act.deed {
         Deed::Sell if act.buyers.is_some() => with_buyers(&one, order),
-        Deed::Sell if act.units.is_ok() => vec![one.clone(), asking(&[Ask::Empty])],
-        Deed::Sell | Deed::Return => vec![one],
-        _ => vec![one.clone(), asking(&[Ask::Missing])],
+        Deed::Sell => vec![one],
+        _ => vec![one.clone(), Candidate { asks: &[Ask::Missing], ..one }],
     }
 }
 
@@ -134,17 +101,10 @@ fn with_buyers<'a>(one: &Candidate<'a>, order: Option<Slot>) -> Vec<Candidate<'a
     let units = one.units.iter().flat_map(|units| [Template::constant_of("UNITS"), units.clone()]);
     let one = Candidate { words: units.collect(), ..one.clone() };
     let mut all = Vec::new();
-    for (asks, missing, is_unlimited) in WAYS {
-        if one.act.units.is_err() && asks.contains(&Ask::Empty) {
-            continue;
-        }
+    for (asks, missing) in WAYS {
         let by_names = one.by_prefixes(&order, missing).filter(|_| asks.is_empty());
-        for mut one in by_names.into_iter().chain(one.by_keys(&order, missing)) {
-            one.asks = asks;
-            let unlimited = ("seckill.unlimited-stock", "yes".to_owned());
-            one.settings.extend(is_unlimited.then_some(unlimited));
-            all.push(one);
-        }
+        let ways = by_names.into_iter().chain(one.by_keys(&order, missing));
+        all.extend(ways.map(|one| Candidate { asks, ..one }));
     }
     all
 }
@@ -194,11 +154,6 @@ impl Candidate<'_> {
         Some(Self { words, ..self.clone() })
     }
 
-    /// Whether a script that does so also calls PUBLISH.
-    pub fn publishes(&self) -> bool {
-        self.extras.iter().any(|words| words[0].constant() == Some(b"PUBLISH"))
-    }
-
     fn call(&self) -> String {
         format!("redis.call('{}', {})", self.name, self.words.iter().map(Template::lua).join(", "))
     }
@@ -225,24 +180,13 @@ impl Candidate<'_> {
             }
             (Ask::Bought, None) => String::new(),
             (Ask::Missing, _) => format!("redis.call('EXISTS', {stock}) == 0 and {MISSING} or "),
-            // A number that no command answers.
-            (Ask::Empty, _) => {
-                format!("tonumber(redis.call('GET', {stock}) or 1) <= 0 and -{EMPTY} or ")
-            }
         };
         let value = self.asks.iter().map(ask).collect::<String>() + &self.call();
-        let is_asked = self.asks.contains(&Ask::Empty);
-        let empty = if is_asked { format!("b == -{EMPTY} and {EMPTY} or ") } else { String::new() };
-        let outcome = match self.outcome {
-            Outcome::Itself => format!("{empty}b"),
-            Outcome::StockBefore => {
-                format!("b > 0 and 0 or b == 0 and 1 or {empty}{MISSING}")
+        let lua = match self.name {
+            DEDUCT => {
+                format!("local b = {value} local o = b > 0 and 0 or b == 0 and 1 or {MISSING} ")
             }
-            Outcome::StockAfter => format!("b >= 0 and 0 or {MISSING}"),
-        };
-        let lua = match self.outcome {
-            Outcome::Itself if !is_asked => format!("local o = {value} "),
-            _ => format!("local b = {value} local o = {outcome} "),
+            _ => format!("local o = {value} "),
         };
         if self.extras.is_empty() {
             return lua;
@@ -259,20 +203,15 @@ impl Candidate<'_> {
         self.outcome() + "return o"
     }
 
-    /// What a reply may tell where the command answered an outcome: the stock, or another key.
-    pub fn numbers(&self, outcome: i64) -> Vec<Number<'_>> {
-        let key = &self.act.key;
-        let stock = |lua, is_before| Number { lua, key, is_before, is_stock: true };
-        let of_stock = match (self.outcome, outcome) {
-            (Outcome::StockBefore, 0) => {
-                let units = self.units.as_ref().map_or("1".into(), Template::lua);
-                vec![stock(format!("b - {units}"), false), stock("b".into(), true)]
-            }
-            (Outcome::StockAfter, 0) => vec![stock("b".into(), false)],
-            _ => vec![stock(number_in(key), false)],
-        };
-        let other = |key| Number { lua: number_in(key), key, is_before: false, is_stock: false };
-        of_stock.into_iter().chain(self.act.keys().skip(1).map(other)).collect()
+    /// The stocks that a reply may tell where the command answered an outcome.
+    pub fn stocks(&self, outcome: i64) -> Vec<Stock> {
+        let stock = |lua, is_before| Stock { lua, is_before };
+        if self.name == DEDUCT && outcome == 0 {
+            let units = self.units.as_ref().map_or("1".into(), Template::lua);
+            return vec![stock(format!("b - {units}"), false), stock("b".into(), true)];
+        }
+        let key = self.act.key.lua();
+        vec![stock(format!("tonumber(redis.call('GET', {key}) or 0)"), false)]
     }
 
     /// Lua that does what the script does.

@@ -11,7 +11,7 @@ use itertools::Itertools;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use serde::Serialize;
 
-use crate::answers::{Answer, Number, Sample, ambiguous, answer};
+use crate::answers::{Answer, Sample, Stock, ambiguous, answer};
 use crate::call::{Call, Values};
 use crate::candidates::Candidate;
 use crate::examination::{Examination, Seen, Setting, Side, shown};
@@ -42,7 +42,6 @@ pub struct Compared {
     pub about: BTreeSet<&'static str>,
     /// Where they differ: as is known of the command, or in calls that no application makes.
     pub not_the_same: BTreeSet<&'static str>,
-    pub not_compared: Vec<String>,
     /// The parts of conditions that were true, and that were false.
     #[serde(skip)]
     parts: BTreeSet<i64>,
@@ -184,7 +183,7 @@ impl Comparison<'_, '_, '_> {
         &mut self,
         native: Option<String>,
         lua: String,
-        mut compared: Compared,
+        compared: Compared,
     ) -> Result<Replacement> {
         let text = &self.exam.lua;
         let slots = self.exam.call.slots().map(|(slot, _)| slot).filter(|_| text.computes);
@@ -196,36 +195,21 @@ impl Comparison<'_, '_, '_> {
         }
         for (part, number) in text.parts.iter().zip(0..) {
             let seen = [1, 0].map(|is_true| compared.parts.contains(&(2 * number + is_true)));
-            let shown = sanitize(&part.text.split_whitespace().join(" "));
             let was = match seen {
                 [true, true] => continue,
                 [false, false] => "reached",
                 [false, true] => "made true",
                 [true, false] => "made false",
             };
-            let plain = &mut self.exam.bench.plain;
-            match part.asks.as_ref().filter(|_| was != "reached") {
-                Some((name, is_nil))
-                    if *is_nil || plain.categories(name)?.contains(&"@write".to_owned()) =>
-                {
-                    compared.not_compared.push(format!(
-                        "line {}, {shown}, after an answer of {name} that no call got",
-                        part.line
-                    ));
-                }
-                _ => {
-                    let line = part.line;
-                    let why = format!("{shown} in line {line} was {was} by no call that was tried");
-                    bail!(obstacle(why));
-                }
-            }
+            let (line, text) = (part.line, sanitize(&part.text.split_whitespace().join(" ")));
+            bail!(obstacle(format!("{text} in line {line} was {was} by no call that was tried")));
         }
         Ok(Replacement { native, lua, settings: self.candidate.settings.clone(), compared })
     }
 
     /// Loads a line beside the module.
     fn line(&mut self, lua: &str) -> Result<String> {
-        let loaded = self.exam.bench.module.load(&recorded(lua))?;
+        let loaded = self.exam.bench.module.load(&recorded(lua, &[]))?;
         loaded.map_err(|refusal| obstacle(format!("the line is refused: {refusal}")))
     }
 
@@ -239,17 +223,14 @@ impl Comparison<'_, '_, '_> {
             let yours = &self.yours[history][step].seen;
             let units = self.candidate.units.as_ref().map(|units| units.text(call, values));
             let units = units.and_then(|units| integer::parse(&units)).unwrap_or(1);
-            let number = |number: Number<'_>| {
-                let own = yours.after.text(&number.key.text(call, values));
-                let own = own.and_then(|text| integer::parse(text));
-                let own = if number.is_stock { own.or(Some(0)) } else { own };
-                if number.is_before { own?.checked_add(units) } else { own }
-            };
-            let numbers = self.candidate.numbers(outcome).into_iter().map(number).collect();
-            samples.entry(outcome).or_default().push((yours.reply.clone(), numbers));
+            let left = yours.after.text(&self.candidate.act.key.text(call, values));
+            let left = left.and_then(|text| integer::parse(text)).unwrap_or(0);
+            let number = |stock: Stock| left.checked_add(if stock.is_before { units } else { 0 });
+            let stocks = self.candidate.stocks(outcome).into_iter().map(number).collect();
+            samples.entry(outcome).or_default().push((yours.reply.clone(), stocks));
         }
         let answers = samples.iter().map(|(outcome, samples)| {
-            let answer = answer(*outcome, samples, &self.candidate.numbers(*outcome));
+            let answer = answer(*outcome, samples, &self.candidate.stocks(*outcome));
             let answer = answer.map(|answer| (*outcome, answer));
             answer.ok_or_else(|| {
                 let replies = samples.iter().map(|(reply, _)| reply).sorted().dedup().take(3);
@@ -318,8 +299,8 @@ impl Comparison<'_, '_, '_> {
                     let text = format!("{}: after {last}: {what}", history.about);
                     bail!(Difference { text, is_shown: true });
                 }
-                // What is only reached where the line is known to differ was not compared.
-                Some(_) if history.rigor == Rigor::Known => {}
+                // What is only reached where the two do something else was not compared.
+                Some(_) if history.rigor == Rigor::Known || !yours.is_still => {}
                 _ => compared.parts.extend(&yours.seen.parts),
             }
             compared.replies.push((at, number, ours.seen.reply.clone()));
@@ -344,9 +325,6 @@ impl Comparison<'_, '_, '_> {
         let mut written: Vec<&[u8]> = Vec::new();
         for called in &seen.calls {
             let name = called.name.as_str();
-            if self.candidate.publishes() && called.publishes() {
-                continue;
-            }
             if called.keys.is_empty() {
                 return Some(format!("it calls {name}"));
             }
@@ -369,17 +347,10 @@ impl Comparison<'_, '_, '_> {
     }
 }
 
-/// How keys, messages or replies differ.
+/// How keys or replies differ.
 fn different(yours: &Seen, ours: &Seen, by_outcome: bool) -> Option<String> {
     if let Some(keys) = yours.after.difference(&ours.after) {
         return Some(format!("the keys differ, {keys}"));
-    }
-    let [sent, told] = [yours, ours].map(|seen| {
-        let sent = seen.calls.iter().filter(|call| call.publishes());
-        sent.map(|call| &call.words).collect_vec()
-    });
-    if sent != told {
-        return Some("they publish different messages".to_owned());
     }
     let (yours, ours) = (&yours.reply, &ours.reply);
     let is_same = match ours {

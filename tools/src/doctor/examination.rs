@@ -22,13 +22,12 @@ use crate::template::{Slot, Template};
 pub type Setting = (&'static str, String);
 
 /// The settings that a replacement may need, at their defaults.
-pub const DEFAULTS: [(&str, &str); 7] = [
+pub const DEFAULTS: [(&str, &str); 6] = [
     ("seckill.stock-prefix", STOCK_PREFIX),
     ("seckill.buyers-prefix", BUYERS_PREFIX),
     ("seckill.order-stream", ORDER_STREAM),
     ("seckill.order-fields", ORDER_FIELDS),
     ("seckill.missing-stock", "error"),
-    ("seckill.unlimited-stock", "no"),
     ("seckill.scripts", ""),
 ];
 
@@ -61,15 +60,6 @@ pub struct Called {
 }
 
 impl Called {
-    pub fn publishes(&self) -> bool {
-        self.name == "PUBLISH"
-    }
-
-    /// Whether it writes or publishes.
-    pub fn lasts(&self) -> bool {
-        self.writes() || self.publishes()
-    }
-
     pub fn writes(&self) -> bool {
         self.keys.iter().any(|key| key.writes)
     }
@@ -180,9 +170,9 @@ fn opened(record: Vec<Reply>) -> Result<Seen> {
     }
     let called = |call: Reply| {
         let [words, keys] = <[_; 2]>::try_from(call.items()).unwrap_or_default();
-        let mut words: Words = words.items().into_iter().map(Reply::bytes).collect();
-        words.first_mut().context("a call without a name")?.make_ascii_uppercase();
-        let name = String::from_utf8_lossy(&words[0]).into_owned();
+        let words: Words = words.items().into_iter().map(Reply::bytes).collect();
+        let name = words.first().context("a call without a name")?;
+        let name = String::from_utf8_lossy(name).to_uppercase();
         let keys = keys.items().into_iter().map(access).collect::<Result<_>>()?;
         Ok(Called { name, words, keys })
     };

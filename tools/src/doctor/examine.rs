@@ -15,7 +15,7 @@ use crate::harm::{of_failure, of_fault, of_locks};
 use crate::history::histories;
 use crate::learn::{Act, Deed, Learned, learn};
 use crate::lua::{Lua, recorded};
-use crate::reply::Reply;
+use crate::reply::{Reply, Words};
 use crate::report::{Report, Verdict};
 use crate::sales::of_sale;
 use crate::source::{Source, quoted_path};
@@ -31,8 +31,8 @@ pub fn examine(bench: &mut Bench<'_>, source: &Source, told: Option<&Call>) -> R
     }
     if source.is_joined {
         return Ok(said.with(
-            "Other source text joins values into it, or changes it, at run time, so the server \
-             gets another text: examine that.",
+            "Other source text joins values or lines to it, or changes it, at run time, so the \
+             server gets another text: examine that.",
         ));
     }
     let mut said = examined(bench, source, told, said)?;
@@ -75,7 +75,7 @@ fn examined(
     let Some(lua) = Lua::read(&readable) else {
         return Ok(said.with("Its text is too long to be read, or is not of Lua 5.1."));
     };
-    let copy = bench.plain.load(&recorded(&lua.marked))?;
+    let copy = bench.plain.load(&recorded(&lua.marked, &[]))?;
     let copy = copy.ok().context("the copy that is recorded does not compile")?;
     if !lua.calls_redis {
         return Ok(said.with("It calls no command of the server."));
@@ -85,34 +85,26 @@ fn examined(
             "The server that it was run on has no command {name}: name one that has it by --server."
         )));
     }
-    let usual = [false, true].map(|has_numbers| Call::usual(&lua, has_numbers));
-    let computes = lua.computes;
-    let calls = told.into_iter().chain(usual.iter().filter(|_| !computes)).dedup();
+    let usual = Call::usual(&lua);
+    let calls = told.into_iter().chain(Some(&usual).filter(|_| !lua.computes));
+    let calls: Vec<Call> = calls.cloned().collect();
     // With other values than those that were told a harm may be none.
     let is_free = !told.is_some_and(Call::has_constants);
-    let first = usual[0].clone();
-    let mut exam = Examination { bench, source, sha, recorded: copy, lua, call: first.clone() };
-    // What the call that was told has shown goes before what others have.
-    let mut shown: Option<(bool, Report)> = None;
-    for (number, call) in calls.enumerate() {
+    let mut exam = Examination { bench, source, sha, recorded: copy, lua, call: usual.clone() };
+    // What the call that was told has shown goes before what the usual one has.
+    let mut first = None;
+    for (number, call) in calls.into_iter().enumerate() {
         let mut one = said.clone();
-        exam.call = call.clone();
+        exam.call = call;
         let learned = learn(&mut exam)?;
         let is_end = exam.judged(&learned, is_free || number == 0, &mut one)?;
         if is_end || one.verdict() != Verdict::Undecided {
             return Ok(one);
         }
-        let does = !learned.acts.is_empty();
-        if shown.as_ref().is_none_or(|(is_best, _)| does && !is_best) {
-            shown = Some((call.is_told || does, one));
-        }
-        if does && !call.is_told {
-            break;
-        }
+        first = first.or(Some(one));
     }
-    let shown = shown.map(|(_, report)| report);
-    Ok(shown.unwrap_or_else(|| {
-        said.ask = Some(ask(&first, &said.path));
+    Ok(first.unwrap_or_else(|| {
+        said.ask = Some(ask(&usual, &said.path));
         said.with("It takes a number of keys or arguments that its text does not show.")
     }))
 }
@@ -177,6 +169,12 @@ impl Examination<'_, '_> {
         let name =
             |act: &&Act| format!("{:?}", (act.deed, &act.key, &act.token, &act.lease, &act.extras));
         for act in learned.acts.iter().unique_by(name).take(7) {
+            if self.listens(act)? {
+                said.saw(
+                    "What it does depends on what its other writes answer: no line looks at that.",
+                );
+                continue;
+            }
             act.teach(&mut self.call);
             if act.deed == Deed::Sell {
                 said.saw(format!("It takes units from {}.", act.key));
@@ -211,6 +209,24 @@ impl Examination<'_, '_> {
         Ok(is_shown)
     }
 
+    /// Whether other answers to the writes that a line makes after the command change what it does:
+    /// its reply may tell them, such as how many had subscribed to a message.
+    fn listens(&mut self, act: &Act) -> Result<bool> {
+        let text = |word: &Template| word.text(&self.call, &act.run.values);
+        let others = act.extras.iter().map(|words| words.iter().map(text).collect());
+        let others: Vec<Words> = others.collect();
+        if others.is_empty() {
+            return Ok(false);
+        }
+        let copy = self.bench.plain.load(&recorded(&self.lua.marked, &others))?;
+        let copy = copy.ok().context("the copy with other answers does not compile")?;
+        let honest = std::mem::replace(&mut self.recorded, copy);
+        let run = self.run(act.run.plants.clone(), act.run.values.clone());
+        self.recorded = honest;
+        let (seen, usual) = (run?.seen, &act.run.seen);
+        Ok(seen.reply != usual.reply || seen.after.difference(&usual.after).is_some())
+    }
+
     /// The id of the order, where the call says so, or where the script gets one and does nothing
     /// with it.
     fn order(&self) -> Option<Slot> {
@@ -239,9 +255,9 @@ impl Examination<'_, '_> {
                 false => format!("After {setup} it called {calls}, and {reply}."),
             });
         }
-        said.saw(match learned.acts.iter().any(|act| act.deed != Deed::Return) {
-            true => "No command was found that takes its place.",
-            false => {
+        said.saw(match learned.acts.is_empty() {
+            false => "No command was found that takes its place.",
+            true => {
                 "No call that was tried did what a command does: none is known that takes \
                 its place."
             }

@@ -6,8 +6,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::call::{Role, Values};
-use crate::examination::{Examination, Run, setup};
-use crate::keyspace::{Cell, Keyspace, Kind, planted};
+use crate::examination::{Called, Examination, Run, Seen, setup};
+use crate::keyspace::Keyspace;
 use crate::learn::{Learned, Marks, is_fault, marks};
 use crate::reply::{Reply, Words};
 use crate::server::Server;
@@ -34,20 +34,17 @@ fn texts<S: serde::Serializer>(commands: &[Words], to: S) -> Result<S::Ok, S::Er
 }
 
 /// Plays a session again on a server of its own, and says it unless it ends otherwise there. The
-/// string or field in `shown` is read last.
+/// string `shown` is read last.
 pub fn shown_again(
     exam: &Examination<'_, '_>,
     setup: &[Words],
     turns: &[Run],
     harm: String,
-    shown: Option<&Cell>,
+    shown: Option<&[u8]>,
 ) -> Found {
     let mut commands = setup.to_vec();
     commands.extend(turns.iter().map(|turn| sent(exam, &turn.values)));
-    commands.extend(shown.map(|cell| match cell.kind {
-        Kind::Hash => vec![b"HGET".to_vec(), cell.key.clone(), cell.item.clone()],
-        _ => vec![b"GET".to_vec(), cell.key.clone()],
-    }));
+    commands.extend(shown.map(|key| vec![b"GET".to_vec(), key.to_vec()]));
     let server = Server::start(exam.bench.programs, false)?;
     let mut client = server.client()?;
     let replies = commands.iter().map(|words| client.eval(words)).collect::<Result<Vec<_>>>()?;
@@ -81,10 +78,7 @@ const TOKENS: [(&str, &str); 7] = [
 pub fn of_failure(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     let is_failed = |run: &&Run| run.seen.reply.refuses() && !run.changes().is_empty();
     let Some(run) = learned.runs.iter().find(is_failed) else { return Ok(None) };
-    let text = run.seen.reply.text();
-    let is_own = is_fault(&run.seen.reply)
-        || text.starts_with("WRONGTYPE")
-        || text.contains("invalid expire time");
+    let is_own = is_fault(&run.seen.reply) || run.seen.reply.text().starts_with("WRONGTYPE");
     // A planted key of another type than the script wants is no fault of the script.
     let last = run.seen.calls.last();
     let is_planted = run.plants.iter().any(|(cell, value)| {
@@ -100,14 +94,15 @@ pub fn of_failure(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     shown_again(exam, &setup, &turns, harm, None)
 }
 
-/// A fault of the text in which every call ends, in every state that was tried.
+/// A fault of the text in which every call ends, before it asks the server or decides anything.
 pub fn of_fault(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     // Words of scripts for other programs.
     const ELSEWHERE: [&str; 3] = ["require", "ngx", "module"];
     let text = String::from_utf8_lossy(&exam.source.text);
     let is_for_another = ELSEWHERE.iter().any(|word| text.contains(word))
         || exam.call.slots().next().is_none() && text.contains("print");
-    let fails = |run: &Run| run.changes().is_empty() && is_fault(&run.seen.reply);
+    let is_first = |seen: &Seen| seen.calls.is_empty() && seen.parts.is_empty();
+    let fails = |run: &Run| is_fault(&run.seen.reply) && is_first(&run.seen);
     if is_for_another || !learned.runs.iter().all(fails) {
         return Ok(None);
     }
@@ -121,15 +116,16 @@ pub fn of_fault(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
 /// nothing but delete one of its KEYS.
 pub fn of_locks(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     let is_told = exam.call.slots().any(|(slot, _)| exam.call.role(slot) == Some(Role::Lock));
-    let is_delete = |name: &String| ["DEL", "UNLINK", "EXISTS"].contains(&&**name);
-    let is_bare =
-        exam.lua.commands.iter().all(is_delete) && (exam.lua.keys, exam.lua.args) == (1, 0);
+    let is_delete = |call: &Called| ["DEL", "UNLINK"].contains(&call.name.as_str());
+    let is_bare = learned.runs.iter().flat_map(|run| &run.seen.calls).all(is_delete)
+        && exam.lua.parts.is_empty()
+        && (exam.lua.keys, exam.lua.args) == (1, 0);
     let may_be = (is_told || exam.source.is_of_locks()) && !exam.call.args.is_empty();
     let is_sure = is_told || exam.source.name.to_lowercase().contains("unlock");
-    for (key, kind) in learned.deleted() {
-        let is_bare = is_bare && key.only() == Some(Slot::Key(1)) && kind == Kind::Text;
+    for key in learned.deleted() {
+        let is_bare = is_bare && key.only() == Some(Slot::Key(1));
         if (may_be || is_bare)
-            && let Some(session) = of_lock(exam, &key, kind, is_sure, is_bare)?
+            && let Some(session) = of_lock(exam, &key, is_sure, is_bare)?
         {
             return Ok(Some(session));
         }
@@ -137,14 +133,9 @@ pub fn of_locks(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
     Ok(None)
 }
 
-/// Unless it is sure that it is a lock, it must spare the lock of another token.
-fn of_lock(
-    exam: &mut Examination<'_, '_>,
-    key: &Template,
-    kind: Kind,
-    is_sure: bool,
-    is_bare: bool,
-) -> Found {
+/// A call must release its own lock, too. Unless it is sure that it is a lock, it must spare the
+/// lock of another token.
+fn of_lock(exam: &mut Examination<'_, '_>, key: &Template, is_sure: bool, is_bare: bool) -> Found {
     let (mut is_spared, mut first) = (false, None);
     for (own, other) in TOKENS {
         let mut values = marks(&exam.call, Marks::Rising);
@@ -154,9 +145,12 @@ fn of_lock(
             }
         }
         let name = key.text(&exam.call, &values);
-        let (item, value) = if kind == Kind::Hash { (other, "1") } else { ("", other) };
-        let cell = Cell { key: name.clone(), kind, item: item.into() };
-        let setup = [planted(&cell, value.as_bytes())];
+        let held_by = |holder: &str| [vec![b"SET".to_vec(), name.clone(), holder.into()]];
+        let released = exam.play(&held_by(own), std::slice::from_ref(&values))?;
+        if released[0].seen.after.has_key(&name) {
+            continue;
+        }
+        let setup = held_by(other);
         let turns = exam.play(&setup, &[values])?;
         let looks = turns[0].seen.calls.iter().any(|call| !call.writes() && call.gets(&name));
         let is_deleted = !turns[0].seen.after.has_key(&name);
@@ -165,11 +159,11 @@ fn of_lock(
             let who = if is_bare { "a call that has no token" } else { own };
             let harm =
                 format!("another's lock is deleted: {other} holds it, and {who} releases it");
-            first = Some((setup, turns, harm, cell));
+            first = Some((setup, turns, harm, name));
         }
     }
     match first.filter(|_| is_sure || is_spared || is_bare) {
-        Some((setup, turns, harm, cell)) => shown_again(exam, &setup, &turns, harm, Some(&cell)),
+        Some((setup, turns, harm, name)) => shown_again(exam, &setup, &turns, harm, Some(&name)),
         None => Ok(None),
     }
 }

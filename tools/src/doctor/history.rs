@@ -6,7 +6,6 @@ use fastrand::Rng;
 use itertools::Itertools;
 
 use crate::call::{Call, Role, Values};
-use crate::keyspace::{Cell, planted};
 use crate::learn::{Act, Deed};
 use crate::lua::Lua;
 use crate::reply::Words;
@@ -50,7 +49,7 @@ impl History {
 
 const STOCKS: [i64; 15] = [0, 1, 2, 3, 4, 5, 9, 10, 11, 15, 20, 99, 100, 101, 1000];
 
-const UNITS: [i64; 8] = [1, 2, 3, 5, 9, 10, 11, 20];
+const UNITS: [i64; 9] = [1, 2, 3, 5, 9, 10, 11, 20, 300];
 
 /// Leases in ms, from some seconds on, so that none ends meanwhile, up to a day.
 const LEASES: [i64; 7] = [20_000, 30_000, 45_000, 80_000, 800_000, 5_000_000, 80_000_000];
@@ -77,10 +76,10 @@ fn id(ids: Ids, kind: u64, number: u64) -> Vec<u8> {
             (1_782_938_471_625_347_073 + kind * 1_000_000 + number).to_string().into()
         }
         Ids::Uuid => format!("{kind:08x}-9b1d-4e2f-a5c6-{number:012x}").into_bytes(),
-        // Two neighbours differ by the case of a letter.
+        // Long, with what texts are split at. Two neighbours differ by the case of a letter.
         Ids::Odd => {
             let letter = if number.is_multiple_of(2) { 'a' } else { 'A' };
-            let text = format!("{letter}{kind}\u{e9} \"{}'\\", number / 2);
+            let text = format!("{letter}{kind}\u{e9} \"'\\,:;|/{:0>70}", number / 2);
             [text.as_bytes(), b"\xff\n%s"].concat()
         }
     }
@@ -155,8 +154,7 @@ impl Writer<'_> {
             let number = match role {
                 Role::Units => units,
                 Role::Lease => lease,
-                Role::Other(_) if self.act.deed == Deed::Return => units,
-                Role::Other(_) if !self.act.is_of_stock() => lease,
+                Role::Other(_) if self.act.deed != Deed::Sell => lease,
                 Role::Other(_) => usual[rng.usize(..usual.len())],
                 _ => continue,
             };
@@ -173,8 +171,7 @@ impl Writer<'_> {
     }
 
     fn stock(&self, values: &Values, number: impl ToString) -> Words {
-        let [key, item] = [&self.act.key, &self.act.item].map(|own| self.text(own, values));
-        planted(&Cell { key, kind: self.act.kind, item }, number.to_string().as_bytes())
+        command([b"SET", &self.text(&self.act.key, values), number.to_string().as_bytes()])
     }
 
     fn gone(&self, values: &Values) -> Words {
@@ -285,7 +282,7 @@ impl Writer<'_> {
             ("a negative stock, which a command refuses", negative, &["-5"]),
             ("stocks that are no integers", Rigor::MayRefuse, &texts),
         ] {
-            for stock in stocks.iter().filter(|_| self.act.is_of_stock()) {
+            for stock in stocks.iter().filter(|_| self.act.deed == Deed::Sell) {
                 self.add_one(about, rigor, vec![self.stock(&values, stock)], &values);
             }
         }

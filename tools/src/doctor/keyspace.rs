@@ -142,12 +142,11 @@ impl fmt::Display for Cell {
     }
 }
 
-/// The command that creates a string, a field or a member.
+/// The command that creates a string or a member of a set.
 pub fn planted(cell: &Cell, value: &[u8]) -> Words {
     let (key, item) = (cell.key.as_slice(), cell.item.as_slice());
     let words: &[&[u8]] = match cell.kind {
         Kind::Text => &[b"SET", key, value],
-        Kind::Hash => &[b"HSET", key, item, value],
         _ => &[b"SADD", key, item],
     };
     words.iter().map(|word| word.to_vec()).collect()

@@ -1,6 +1,6 @@
 //! Finds a state of keys in which a call does something, such as taking units or releasing a lock:
-//! where the script reads a key that is not there, the next run has one. What it then does shows
-//! which argument is what.
+//! where the script reads a string or a set that is not there, the next run has one. What it then
+//! does shows which argument is what.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,13 +14,9 @@ use crate::keyspace::{Cell, Kind};
 use crate::reply::{Reply, Words};
 use crate::template::{Slot, Template};
 
-/// More units than a call takes that is not told how many.
-const UNITS_MAX: i64 = 1000;
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deed {
     Sell,
-    Return,
     Acquire,
     Renew,
     Release,
@@ -30,18 +26,16 @@ pub enum Deed {
 #[derive(Clone)]
 pub struct Act {
     pub deed: Deed,
-    /// The stock or the lock, and where in its key it is.
+    /// The string that is the stock or the lock.
     pub key: Template,
-    pub kind: Kind,
-    pub item: Template,
-    /// The argument that says how many units, or how many there always are.
-    pub units: Result<Slot, i64>,
+    /// The argument that says how many units; else it is one.
+    pub units: Option<Slot>,
     pub buyers: Option<(Template, Slot)>,
     pub orders: Option<Orders>,
     pub token: Option<Template>,
     /// The lease as the script passes it, and whether that is in seconds.
     pub lease: Option<(Template, bool)>,
-    /// Its other writes and messages, word by word, and their keys.
+    /// Its other writes, word by word, and their keys.
     pub extras: Vec<Vec<Template>>,
     pub extra_keys: Vec<Template>,
     /// Keys that must be there for it to sell, beside the stock.
@@ -62,9 +56,7 @@ impl Act {
         Self {
             deed,
             key: run.template(&cell.key),
-            kind: cell.kind,
-            item: run.template(&cell.item),
-            units: Err(1),
+            units: None,
             buyers: None,
             orders: None,
             token: None,
@@ -83,16 +75,12 @@ impl Act {
         std::iter::once(&self.key).chain(buyers).chain(stream).chain(&self.extra_keys)
     }
 
-    pub fn is_of_stock(&self) -> bool {
-        matches!(self.deed, Deed::Sell | Deed::Return)
-    }
-
     /// Gives the arguments whose meaning the call showed their roles.
     pub fn teach(&self, call: &mut Call) {
         let order = |at: usize| self.orders.as_ref().and_then(|orders| orders.values[at].only());
         for (slot, role) in [
             (self.buyers.as_ref().map(|(_, user)| *user), Role::User),
-            (self.units.ok(), Role::Units),
+            (self.units, Role::Units),
             (order(1), Role::Voucher),
             (order(2), Role::Order),
             (self.token.as_ref().and_then(Template::only), Role::Token),
@@ -109,14 +97,16 @@ impl Act {
     pub fn sold(run: &Run) -> Option<Self> {
         let changes = run.changes();
         let stock = changes.iter().filter(|cell| run.taken(cell) > 0).exactly_one().ok()?;
-        let units = amount(run.taken(stock), run);
-        if units.is_err_and(|count| count > UNITS_MAX) {
+        let taken = run.taken(stock).to_string().into_bytes();
+        let told = run.slots.iter().find(|(_, value)| *value == taken);
+        if stock.kind != Kind::Text || told.is_none() && taken != b"1" {
             return None;
         }
+        let units = told.map(|(slot, _)| *slot);
         let needs = run.plants.iter().filter(|(cell, _)| cell != stock).cloned().collect();
         let mut sale = Self { units, needs: setup(&needs), ..Self::of(Deed::Sell, stock, run) };
         let mut is_taken = false;
-        for call in run.seen.calls.iter().filter(|call| call.lasts()) {
+        for call in run.seen.calls.iter().filter(|call| call.writes()) {
             let words = templates(call, run);
             let user = words.get(2).and_then(Template::only);
             match call.name.as_str() {
@@ -153,7 +143,7 @@ impl Act {
             };
             let (own, others): (Vec<_>, Vec<_>) =
                 run.seen.calls.iter().partition(|call| call.gets(key));
-            let others: Vec<&Called> = others.into_iter().filter(|call| call.lasts()).collect();
+            let others: Vec<&Called> = others.into_iter().filter(|call| call.writes()).collect();
             let extra_keys = others.iter().flat_map(|call| &call.keys);
             Some(Self {
                 token: old.or(new).map(|token| run.template(token)),
@@ -165,25 +155,10 @@ impl Act {
         };
         cells.into_iter().filter(|cell| cell.kind == Kind::Text).filter_map(lock).collect()
     }
-
-    /// Units that a run has put back.
-    pub fn returned(run: &Run) -> Option<Self> {
-        let cell = run.changes().into_iter().exactly_one().ok()?;
-        let by = run.taken(&cell).checked_neg()?;
-        let is_one = cell.kind == Kind::Text && by > 0;
-        is_one.then(|| Self { units: amount(by, run), ..Self::of(Deed::Return, &cell, run) })
-    }
 }
 
 fn templates(call: &Called, run: &Run) -> Vec<Template> {
     call.words.iter().map(|word| run.template(word)).collect()
-}
-
-/// The argument that a change of a number equals, or the number itself.
-fn amount(change: i64, run: &Run) -> Result<Slot, i64> {
-    let text = change.to_string().into_bytes();
-    let slot = run.slots.iter().find(|(_, value)| *value == text);
-    slot.map_or(Err(change), |(slot, _)| Ok(*slot))
 }
 
 /// The fields of an order, if an entry is that of the module: `XADD stream * name value`, with
@@ -246,14 +221,14 @@ impl Learned {
         self.acts.first().filter(|act| act.deed == Deed::Sell)
     }
 
-    /// Strings and hashes that a call deleted.
-    pub fn deleted(&self) -> BTreeSet<(Template, Kind)> {
+    /// Strings that a call deleted.
+    pub fn deleted(&self) -> BTreeSet<Template> {
         let gone = answered(&self.runs).flat_map(|run| {
-            let cells = run.before.cells.keys();
-            let gone = cells.filter(|cell| !run.seen.after.has_key(&cell.key));
-            gone.map(|cell| (run.template(&cell.key), cell.kind))
+            let texts = run.before.cells.keys().filter(|cell| cell.kind == Kind::Text);
+            let gone = texts.filter(|cell| !run.seen.after.has_key(&cell.key));
+            gone.map(|cell| run.template(&cell.key))
         });
-        gone.filter(|(_, kind)| matches!(kind, Kind::Text | Kind::Hash)).collect()
+        gone.collect()
     }
 
     /// What the call did in the state where it did most: changes go before all that it only asked.
@@ -318,11 +293,10 @@ pub fn learn(exam: &mut Examination<'_, '_>) -> Result<Learned> {
             runs.push(run);
         }
     }
-    let acts = answered(&runs).flat_map(Act::locks).chain(answered(&runs).find_map(Act::returned));
-    Ok(Learned { acts: acts.collect(), runs })
+    Ok(Learned { acts: answered(&runs).flat_map(Act::locks).collect(), runs })
 }
 
-/// What could be planted for each key or field that a call of the script asked for and that was
+/// What could be planted for each string or set that a call of the script asked for and that was
 /// not there.
 fn wanted(exam: &mut Examination<'_, '_>, run: &Run, call: &Called) -> Result<Vec<Plants>> {
     let (before, texts) = (&run.before, &exam.lua.texts);
@@ -333,19 +307,8 @@ fn wanted(exam: &mut Examination<'_, '_>, run: &Run, call: &Called) -> Result<Ve
     for access in &call.keys {
         let key = access.key.clone();
         let cell = |kind, item: &[u8]| Cell { key: key.clone(), kind, item: item.to_vec() };
-        if is("@hash") {
-            let fields: Words = match call.name.as_str() {
-                "HGETALL" | "HVALS" | "HKEYS" | "HLEN" => texts.clone().collect(),
-                _ => call.words.iter().skip(2).cloned().collect(),
-            };
-            let cells = fields.iter().map(|field| cell(Kind::Hash, field));
-            let absent = cells.filter(|cell| !before.cells.contains_key(cell)).take(8);
-            let absent: Vec<Cell> = absent.collect();
-            for value in [PLENTY, "1"].into_iter().filter(|_| !absent.is_empty()) {
-                all.push(absent.iter().map(|cell| (cell.clone(), value.into())).collect());
-            }
-        } else if before.has_key(&key)
-            || ["@sortedset", "@list", "@stream"].iter().any(|own| is(own))
+        if before.has_key(&key)
+            || ["@hash", "@sortedset", "@list", "@stream"].iter().any(|own| is(own))
         {
             // Nothing is missing, or nothing that is planted.
         } else if is("@set") {
@@ -366,11 +329,13 @@ fn wanted(exam: &mut Examination<'_, '_>, run: &Run, call: &Called) -> Result<Ve
 /// Whether a call failed by a fault of the script's text, whatever its arguments and keys are.
 pub fn is_fault(reply: &Reply) -> bool {
     const FAULTS: [&str; 4] = [
-        "nonexistent global variable", "attempt to call", "nknown Redis command",
+        "nonexistent global variable", "attempt to call field '", "nknown Redis command",
         "rong number of arg",
     ];
     let text = reply.text();
-    // Valkey has it.
-    let is_known = text.contains("variable 'server'");
-    reply.is_error() && !is_known && FAULTS.iter().any(|words| text.contains(words))
+    // Valkey has one, newer servers have the other.
+    let is_known = text.contains("variable 'server'") || text.contains("variable 'os'");
+    // The caller names it.
+    let is_told = text.contains("field '?'");
+    reply.is_error() && !is_known && !is_told && FAULTS.iter().any(|words| text.contains(words))
 }

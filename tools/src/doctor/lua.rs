@@ -8,8 +8,8 @@ use std::thread;
 use full_moon::ast::{self, BinOp, Expression, LuaVersion, UnOp};
 use full_moon::node::Node;
 use full_moon::visitors::Visitor;
-use regex::Regex;
 
+use crate::reply::{Words, quoted};
 use crate::template::Slot;
 
 /// What a record begins with.
@@ -17,19 +17,25 @@ pub const RECORD: &str = "seckill-doctor-record";
 
 /// Records a script's calls, each with its keys, unless the server refuses it, and the parts of
 /// its conditions: twice their number, and one more if it was true. The server tells no keys of a
-/// command without arguments.
+/// command without arguments. Calls in LIES get another answer than the server's.
 const RECORDER: &str = "
 local redis, server, seckill_doctor, seckill_doctor_record = (function(real)
   local own, calls, parts, known = setmetatable({}, {__index = real}), {}, {}, {}
+  local lies = {LIES}
   for _, name in ipairs({'call', 'pcall'}) do
     own[name] = function(...)
       local words, keys = {...}, real.pcall('COMMAND', 'GETKEYSANDFLAGS', ...)
       for at, word in ipairs(words) do
         if type(word) == 'number' then words[at] = string.format('%.17g', word) end
       end
+      if #words > 0 then words[1] = string.upper(words[1]) end
       local has_none = keys.err and (#words == 1 or string.find(keys.err, 'no key'))
       if has_none or not keys.err then calls[#calls + 1] = {words, has_none and {} or keys} end
-      return real[name](...)
+      local answer = real[name](...)
+      if next(lies) == nil or not lies[table.concat(words, ' ')] or type(answer) == 'table' then
+        return answer
+      end
+      return type(answer) == 'number' and answer + 1 or tostring(answer) .. '0'
     end
   end
   local function part(number, value)
@@ -42,9 +48,12 @@ local redis, server, seckill_doctor, seckill_doctor_record = (function(real)
 end)(redis)
 return seckill_doctor_record(pcall(function(...) ";
 
-/// A script that does the same, and replies with its record.
-pub fn recorded(text: &str) -> Vec<u8> {
-    let before = RECORDER.replace('\n', " ").replace("RECORD", RECORD);
+/// A script that does the same, and replies with its record; but for these calls, whose answers are
+/// others than the server's.
+pub fn recorded(text: &str, lies: &[Words]) -> Vec<u8> {
+    let lies = lies.iter().map(|words| format!("[{}] = true", quoted(&words.join(&b' '))));
+    let lies = lies.collect::<Vec<_>>().join(", ");
+    let before = RECORDER.replace('\n', " ").replace("RECORD", RECORD).replace("LIES", &lies);
     format!("{before}{text}\nend))").into_bytes()
 }
 
@@ -58,8 +67,6 @@ const STACK_LEN: usize = 1 << 30;
 pub struct Part {
     pub line: usize,
     pub text: String,
-    /// The command whose answer alone it looks at, and whether it asks for nil.
-    pub asks: Option<(String, bool)>,
 }
 
 /// What the text shows.
@@ -116,7 +123,7 @@ impl Lua {
         let mut marks = Vec::new();
         for (number, (from, to, line)) in conditions.parts.into_iter().enumerate() {
             let part = text.get(from..to)?;
-            lua.parts.push(Part { line, text: part.to_owned(), asks: asks(part, text) });
+            lua.parts.push(Part { line, text: part.to_owned() });
             // Where two begin or end at the same place, one is inside of the other.
             marks.push((from, 1, text.len() - to, format!("seckill_doctor({number},(")));
             marks.push((to, 0, text.len() - from, "))".to_owned()));
@@ -186,32 +193,6 @@ fn in_order<T>(node: &impl Node, of: impl Fn(&full_moon::tokenizer::Token) -> T)
     let mut tokens: Vec<_> = node.tokens().map(|token| token.token()).collect();
     tokens.sort_by_key(|token| token.start_position().bytes());
     tokens.into_iter().map(of).collect()
-}
-
-/// The command whose answer alone a part looks at: whether it is nil, false or a failure.
-fn asks(part: &str, text: &str) -> Option<(String, bool)> {
-    const CALL: &str = r#"(?:redis|server)\.p?call\s*\(\s*['"](\w+)['"]"#;
-    const END: &str = r"[\s)]*(?:(==|~=|<|<=|>|>=)\s*(nil|false|0|1))?[\s)]*$";
-    let inner = format!(r"{CALL}[^()]*(?:\([^()]*\)[^()]*)*\)|([A-Za-z_]\w*)");
-    let whole = format!(r"(?s)^(?:tonumber\s*\(\s*)?(?:{inner}){END}");
-    let found = Regex::new(&whole).ok()?.captures(part)?;
-    let get = |at| found.get(at).map(|own| own.as_str());
-    let (operator, value) = (get(3).unwrap_or("~="), get(4).unwrap_or("nil"));
-    // More than one may be a limit.
-    if value == "1" && !["==", "~="].contains(&operator) {
-        return None;
-    }
-    let name = match get(2) {
-        None => get(1)?.to_owned(),
-        Some(local) => {
-            // A local that only ever holds the answer of one command.
-            let set = Regex::new(&format!(r"\b{local}\s*=[^=]")).ok()?;
-            let own = format!(r"\blocal\s+{local}\s*=\s*(?:tonumber\s*\(\s*)?{CALL}");
-            let own = Regex::new(&own).ok()?.captures(text)?;
-            (set.find_iter(text).count() == 1).then(|| own[1].to_owned())?
-        }
-    };
-    Some((name.to_uppercase(), ["nil", "false"].contains(&value)))
 }
 
 #[derive(Default)]

@@ -177,8 +177,6 @@ impl Replacement {
             let what = "the line does something else there, or one of the two answers an error";
             text += &wrapped("  Not the same: ", &format!("{about}: {what}."));
         }
-        let not = compared.not_compared.iter().map(String::as_str);
-        let mut not = ["the order of the fields in an entry"].into_iter().chain(not);
-        text + &wrapped("  Not compared: ", &format!("{}.", not.join("; ")))
+        text + "  Not compared: the order of the fields in an entry.\n"
     }
 }

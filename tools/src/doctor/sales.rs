@@ -1,5 +1,5 @@
-//! Harms to a stock: more is sold than there was, a unit is gone, or one user buys twice. Judged on
-//! keys and replies, by code that knows nothing of the script.
+//! Harms to a stock: more is sold than there was, or a unit is gone. Judged on keys and replies, by
+//! code that knows nothing of the script.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ struct Scene<'s> {
     same_reply: bool,
     /// Whether accepted calls reply what is left, and calls without a stock take nothing.
     counts: bool,
-    /// Whether accepted calls ask for the number in the stock.
+    /// Whether accepted calls ask for the number in the stock, and the script decides anything.
     looks: bool,
 }
 
@@ -53,16 +53,16 @@ struct Scene<'s> {
 pub fn of_sale(exam: &mut Examination<'_, '_>, sale: &Act) -> Found {
     let Some(scene) = Scene::of(exam, sale)? else { return Ok(None) };
     for (stock, users, units, expires) in PLAYS {
-        if units.is_some() && sale.units.is_err() {
+        if units.is_some() && sale.units.is_none() {
             continue;
         }
         let (setup, calls) = scene.calls(stock, users, units, expires);
         let turns = exam.play(&setup, &calls)?;
-        if let Some((at, harm)) = scene.harm(&turns, users, stock) {
+        if let Some((at, harm)) = scene.harm(&turns, stock) {
             if harm.starts_with(OVERSOLD) && scene.is_meant(exam)? {
                 continue;
             }
-            return shown_again(exam, &setup, &turns[..=at], harm, Some(&scene.stock));
+            return shown_again(exam, &setup, &turns[..=at], harm, Some(&scene.stock.key));
         }
     }
     Ok(None)
@@ -78,9 +78,8 @@ impl<'s> Scene<'s> {
     /// None if a call takes nothing from many units.
     fn of(exam: &mut Examination<'_, '_>, sale: &'s Act) -> Result<Option<Self>> {
         let values = &sale.run.values;
-        let [key, item] = [&sale.key, &sale.item].map(|text| text.text(&exam.call, values));
-        let fixed: Vec<Slot> =
-            sale.key.places().chain(sale.item.places()).chain(sale.units.ok()).collect();
+        let key = sale.key.text(&exam.call, values);
+        let fixed: Vec<Slot> = sale.key.places().chain(sale.units).collect();
         let written = sale.run.seen.calls.iter().filter(|call| call.writes());
         let words = written.flat_map(|call| &call.words).map(|word| sale.run.template(word));
         let slots = words.flat_map(|word| word.places().collect::<Vec<_>>());
@@ -88,9 +87,9 @@ impl<'s> Scene<'s> {
         ids.remove(&Role::Voucher);
         let mut scene = Self {
             sale,
-            stock: Cell { key, kind: sale.kind, item },
+            stock: Cell { key, kind: Kind::Text, item: Vec::new() },
             ids,
-            units: sale.units.ok().and_then(|slot| exam.call.role(slot)),
+            units: sale.units.and_then(|slot| exam.call.role(slot)),
             accepted: sale.run.clone(),
             usual: BTreeSet::new(),
             same_reply: false,
@@ -109,7 +108,8 @@ impl<'s> Scene<'s> {
         scene.counts = scene.taken(&none) == 0 && plenty.iter().all(|turn| scene.tells_left(turn));
         scene.same_reply = plenty.iter().all(|turn| turn.seen.reply == plenty[0].seen.reply);
         let asks = |call: &Called| call.gets(&scene.stock.key) && call.name.contains("GET");
-        scene.looks = scene.accepted.seen.calls.iter().any(|call| !call.writes() && asks(call));
+        scene.looks = !exam.lua.parts.is_empty()
+            && scene.accepted.seen.calls.iter().any(|call| !call.writes() && asks(call));
         Ok(Some(scene))
     }
 
@@ -164,12 +164,9 @@ impl<'s> Scene<'s> {
     }
 
     /// The turn with which a harm is done, and what it is.
-    fn harm(&self, turns: &[Run], users: &[u64], stock: i64) -> Option<(usize, String)> {
+    fn harm(&self, turns: &[Run], stock: i64) -> Option<(usize, String)> {
         let halves = turns.iter().enumerate().find_map(|(at, turn)| Some((at, turn.halves()?)));
-        halves
-            .or_else(|| self.oversold(turns, stock))
-            .or_else(|| self.lost(turns))
-            .or_else(|| self.twice(turns, users))
+        halves.or_else(|| self.oversold(turns, stock)).or_else(|| self.lost(turns))
     }
 
     /// More units sold than there were: the script looked at the stock, and sold what it had not.
@@ -220,38 +217,6 @@ impl<'s> Scene<'s> {
         Some((at, harm))
     }
 
-    /// A user who buys again, though the script has written a trace of the first time, reads it,
-    /// and writes it again.
-    fn twice(&self, turns: &[Run], users: &[u64]) -> Option<(usize, String)> {
-        let (at, trace) = (1..turns.len()).find_map(|at| {
-            let (first, again) = (&turns[at - 1], &turns[at]);
-            let sells = self.sells(first) && self.taken(again) > 0;
-            let same = users[at - 1] == users[at] && again.seen.reply == first.seen.reply;
-            let mut added = first.added(&self.stock).into_iter().filter(|_| sells && same);
-            Some((at, added.find(|cell| self.is_trace(cell, first, again))?))
-        })?;
-        let units = self.taken(&turns[at - 1]) + self.taken(&turns[at]);
-        let harm = format!(
-            "a user buys twice: {units} units are sold, and one trace is in the keys, {trace}"
-        );
-        Some((at, harm))
-    }
-
-    fn is_trace(&self, cell: &Cell, first: &Run, again: &Run) -> bool {
-        let names = |call: &&Called| {
-            call.gets(&cell.key) && (cell.item.is_empty() || call.words.contains(&cell.item))
-        };
-        let mut calls = again.seen.calls.iter().filter(names);
-        let [old, new] = [first, again].map(|turn| turn.seen.after.cells.get(cell));
-        let is_arg = |slot: Slot| matches!(slot, Slot::Arg(_));
-        let says = |text: &[u8]| again.template(text).places().any(is_arg);
-        // A time that is kept beside the stock is of nobody.
-        let is_beside = cell.key == self.stock.key || new.is_some_and(|value| says(value));
-        let of_user = says(&cell.key) || says(&cell.item) || !is_beside;
-        let reads = calls.clone().any(|call| !call.writes());
-        old == new && of_user && reads && calls.any(|call| call.writes())
-    }
-
     /// Whether it sells below zero on purpose: down to a number below -1, or as far as an argument
     /// says.
     fn is_meant(&self, exam: &mut Examination<'_, '_>) -> Result<bool> {
@@ -265,7 +230,7 @@ impl<'s> Scene<'s> {
         if let Some(number) = stops(&exam.play(&setup, &calls)?) {
             return Ok(number < -1);
         }
-        let kept = exam.call.roles_of(self.sale.key.places().chain(self.sale.item.places()));
+        let kept = exam.call.roles_of(self.sale.key.places());
         for (role, value) in calls.iter_mut().flatten() {
             let is_kept = kept.contains(role) || self.units == Some(*role);
             if matches!(role, Role::Other(_)) && !is_kept && !self.ids.contains(role) {
@@ -273,6 +238,6 @@ impl<'s> Scene<'s> {
             }
         }
         let turns = exam.play(&setup, &calls)?;
-        Ok(stops(&turns).is_some() && self.harm(&turns, &users, 1).is_none())
+        Ok(stops(&turns).is_some() && self.harm(&turns, 1).is_none())
     }
 }

@@ -71,10 +71,12 @@ impl Source {
         Ok((all, skipped))
     }
 
-    /// Whether a word of its name or text ends in "lock", other than "block" and "clock", or is the
+    /// Whether a word of its name or text ends in "lock", but not in "block" or "clock", or is the
     /// Chinese word for it.
     pub fn is_of_locks(&self) -> bool {
-        let is_lock = |word: &str| word.ends_with("lock") && word != "block" && word != "clock";
+        let others = ["block", "clock"];
+        let is_other = |word: &str| others.iter().any(|other| word.ends_with(other));
+        let is_lock = |word: &str| word.ends_with("lock") && !is_other(word);
         let text = format!("{} {}", self.name, String::from_utf8_lossy(&self.text)).to_lowercase();
         text.split(|c: char| !c.is_alphabetic()).any(is_lock) || text.contains('\u{9501}')
     }
@@ -126,7 +128,7 @@ pub fn strings(code: &str, is_kotlin: bool) -> Result<Vec<Found>> {
     let lexer = Regex::new(&format!("(?s){SKIPPED}|{long}|{SHORT}"))?;
     let code = code.replace("\r\n", "\n");
     let (mut found, mut open) = (Vec::new(), Found::default());
-    let (mut between, mut at) = (String::new(), 0);
+    let (mut between, mut at, mut is_text) = (String::new(), 0, false);
     for token in lexer.captures_iter(&code) {
         let whole = token.get_match();
         between += &code[at..whole.start()];
@@ -144,9 +146,12 @@ pub fn strings(code: &str, is_kotlin: bool) -> Result<Vec<Found>> {
             // What is joined to something else is not all that is sent.
             open.is_joined |= joint.starts_with('+');
             found.push(std::mem::take(&mut open));
-            open.is_joined = joint.ends_with('+');
+            // A text that is appended, or follows another one in a list, may be one line of many.
+            let follows = joint == "," && is_text;
+            open.is_joined = joint.ends_with('+') || joint.ends_with("append(") || follows;
         }
         between.clear();
+        is_text = raw.contains(' ');
         if open.line == 0 {
             open.line = code[..whole.start()].matches('\n').count() + 1;
         }

@@ -72,7 +72,6 @@ fn replacements_do_the_same_on_other_servers() {
         ("seckill.order-stream", "stream.orders"),
         ("seckill.order-fields", "userId voucherId id"),
         ("seckill.missing-stock", "error"),
-        ("seckill.unlimited-stock", "no"),
         ("seckill.scripts", ""),
     ];
     for (name, said) in said_of("replaceable") {
@@ -97,7 +96,7 @@ fn replacements_do_the_same_on_other_servers() {
         same(name, call, &plain, &module, &script, lua);
     }
     println!("{natives} lines of seckill.scripts and {lines} of Lua");
-    assert!(natives >= 14 && lines >= 25, "{natives}, {lines}");
+    assert!(natives >= 13 && lines >= 22, "{natives}, {lines}");
 }
 
 /// Sends the same calls to two servers: one runs the script, the other its replacement.
@@ -150,7 +149,7 @@ fn sessions_end_in_the_harm_on_another_server() {
             let words: Vec<&str> = words.map(|word| word.as_str().expect("a word")).collect();
             replies.push(server.call(&words));
         }
-        let (last, calls) = replies.split_last().expect("replies");
+        let last = replies.last().expect("replies");
         let last = match last {
             Value::Nil => "nil".to_owned(),
             Value::ServerError(_) => "an error".to_owned(),
@@ -158,12 +157,10 @@ fn sessions_end_in_the_harm_on_another_server() {
             other => text(other),
         };
         let fails = replies.iter().any(is_error);
-        let repeats = calls.len() >= 2 && calls[calls.len() - 1] == calls[calls.len() - 2];
         let is_seen = match harm {
             _ if harm.starts_with("more units") => last.starts_with('-'),
             _ if harm.starts_with("another's lock") => last == "nil",
             _ if harm.starts_with("a unit is gone") => last.parse::<u32>().is_ok() && !fails,
-            _ if harm.starts_with("a user buys twice") => last == "8" && repeats,
             _ if harm.starts_with("it is written by halves") => fails,
             _ if harm.starts_with("every call fails") => fails,
             _ => panic!("{name}: how is this harm judged? {harm}"),

@@ -44,7 +44,6 @@ fn a_call_that_is_told_shows_as_much_as_one_that_is_found() {
         ("acquire_or_renew", lock, "replaceable"),
         ("renew_seconds", "EVALSHA {sha} 1 {lock} {token} 60", "replaceable"),
         ("units", "EVALSHA {sha} 2 stock:{voucher} buyers:{voucher} {units} {user}", "replaceable"),
-        ("unlimited", "EVALSHA {sha} 0 {voucher} {user} {orderid}", "replaceable"),
         ("deducts_itself", "EVALSHA {sha} 1 stock:{voucher}", "replaceable"),
         ("bare_oversells", "EVALSHA {sha} 1 stock:{voucher} {units}", "broken"),
         ("bare_oversells", "EVALSHA {sha} 1 stock:{voucher} 2", "broken"),

@@ -56,12 +56,18 @@ fn values_that_are_known_at_run_time_are_said() {
         ("g.java", "class G { String s = \"redis.call('del', '\" + key + \"')\"; }"),
         ("h.java", "class H { String s = \"redis.call('del', '\\u0041')\"; }"),
         ("f.java", "class F { String s = \"redis.call('del', '%s')\".formatted(key); }"),
+        // Lines of a script, each a text of its own.
+        (
+            "i.java",
+            "class I { { b.append(\"if go then \"); b.append(\"redis.call('del', 'k') \"); } }",
+        ),
+        ("j.java", "class J { String s = join(\"if go then \", \"redis.call('del', 'k') \"); }"),
     ] {
         fs::write(dir.path().join(name), text).expect("a file");
     }
     let output = run(doctor().args(["--json", "--from-java"]).arg(dir.path()));
     let said = String::from_utf8(output.stdout).expect("text");
-    assert_eq!(said.matches("joins values").count(), 4, "{said}");
+    assert_eq!(said.matches("joins values").count(), 6, "{said}");
 }
 
 #[test]
