@@ -51,8 +51,8 @@ final class Speed {
             }
         }
         for (int way = 0; way < WAYS.length; way++) {
-            System.out.printf(
-                    "%s, Java, %s: %s messages/s; %s the bridge's ratio to it%n", args[0], WAYS[way],
+            System.out.printf("%s, Java, %s: %s messages/s; %s the bridge's ratio to it%n",
+                    args[0], WAYS[way],
                     quarters("%.0f", samples[way][0]), quarters("%.2f", samples[way][1]));
         }
         System.exit(0);
