@@ -1,55 +1,45 @@
 package main
 
 import (
-	"context"
+	"encoding/json"
+	"fmt"
 	"log"
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Kafka: the stream's name is the topic, and the order id the key, so that the repeats of an order
 // are in one partition. Acks of all replicas in sync and idempotence are this client's defaults.
-type kafkaBroker struct {
-	client *kgo.Client
-	there  bool // it has just confirmed something
-}
+type kafka struct{ *kgo.Client }
 
-func kafka(addresses string) broker {
+func newKafka(addresses string) broker {
 	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(addresses, ",")...),
 		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(10*time.Second))
 	if err != nil {
 		log.Fatal(err)
 	}
-	return &kafkaBroker{client: client}
+	return kafka{client}
 }
 
-func (k *kafkaBroker) ready(ctx context.Context) error {
-	if k.there {
-		return nil
-	}
-	return k.client.Ping(ctx)
-}
+func (k kafka) connect() error { return k.Ping(ctx) }
+func (k kafka) close()         {} // it connects anew by itself
 
-func (k *kafkaBroker) send(ctx context.Context, batch []entry) {
-	records := make([]*kgo.Record, len(batch))
-	for at, entry := range batch {
-		headers := []kgo.RecordHeader{{Key: "entry", Value: []byte(entry.id)}}
-		order, _ := entry.fields["id"].(string)
-		records[at] = &kgo.Record{Topic: entry.stream, Key: []byte(order), Value: entry.json(),
-			Headers: headers}
+func (k kafka) send(topic string, entries []redis.XMessage) (confirmed []string) {
+	records := make([]*kgo.Record, len(entries))
+	for at, entry := range entries {
+		body, _ := json.Marshal(entry.Values)
+		records[at] = &kgo.Record{Topic: topic, Key: []byte(fmt.Sprint(entry.Values["id"])), Value: body,
+			Headers: []kgo.RecordHeader{{Key: "entry", Value: []byte(entry.ID)}}}
 	}
-	results := k.client.ProduceSync(ctx, records...)
-	failed := map[*kgo.Record]bool{} // the results come in any order
-	for _, result := range results {
+	for _, result := range k.ProduceSync(ctx, records...) { // in any order
 		if result.Err != nil {
-			failed[result.Record] = true
-			log.Printf("%s: %v", result.Record.Topic, result.Err)
+			log.Printf("%s: %v", topic, result.Err)
+		} else {
+			confirmed = append(confirmed, string(result.Record.Headers[0].Value))
 		}
 	}
-	for at, record := range records {
-		batch[at].confirmed = !failed[record]
-	}
-	k.there = len(batch) > 0 && len(failed) == 0
+	return confirmed
 }

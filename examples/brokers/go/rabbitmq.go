@@ -2,31 +2,27 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"log"
+	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/redis/go-redis/v9"
 )
 
 // RabbitMQ: the stream's name is the routing key, here of the default exchange. Persistent
 // messages, confirms, and mandatory: without it, what no queue takes is confirmed, and gone.
-type rabbit struct {
+type rabbitmq struct {
 	url        string
 	connection *amqp.Connection
 	channel    *amqp.Channel
 	returns    chan amqp.Return
 }
 
-func rabbitmq(url string) broker { return &rabbit{url: url} }
+func newRabbitMQ(url string) broker { return &rabbitmq{url: url} }
 
-func (r *rabbit) ready(context.Context) error {
-	if r.channel != nil && !r.channel.IsClosed() {
-		return nil
-	}
-	if r.connection != nil {
-		r.connection.CloseDeadline(time.Now().Add(time.Second))
-	}
-	var err error
+func (r *rabbitmq) connect() (err error) {
 	if r.connection, err = amqp.Dial(r.url); err != nil {
 		return err
 	}
@@ -39,35 +35,34 @@ func (r *rabbit) ready(context.Context) error {
 	return r.channel.Confirm(false)
 }
 
-func (r *rabbit) send(ctx context.Context, batch []entry) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	confirms := make([]*amqp.DeferredConfirmation, len(batch))
-	for at, entry := range batch {
-		confirms[at], _ = r.channel.PublishWithDeferredConfirmWithContext(ctx, "", entry.stream,
-			true, false, amqp.Publishing{MessageId: entry.id, DeliveryMode: amqp.Persistent,
-				ContentType: "application/json", Body: entry.json()})
-	}
-	failed := false
-	for at, confirm := range confirms {
-		if confirm != nil {
-			batch[at].confirmed, _ = confirm.WaitContext(ctx)
-		}
-		failed = failed || !batch[at].confirmed
-	}
-	for len(r.returns) > 0 {
-		returned, open := <-r.returns
-		if !open { // with the channel, whose confirms all came before
-			break
-		}
-		for at, entry := range batch {
-			if entry.stream == returned.RoutingKey && entry.id == returned.MessageId {
-				batch[at].confirmed = false
-				log.Printf("no queue takes %s: %s", returned.RoutingKey, returned.ReplyText)
-			}
-		}
-	}
-	if failed { // a new connection, where a late confirm is of nobody
+func (r *rabbitmq) close() { // a late confirm is of nobody
+	if r.connection != nil {
 		r.connection.CloseDeadline(time.Now().Add(time.Second))
 	}
+}
+
+func (r *rabbitmq) send(queue string, entries []redis.XMessage) (confirmed []string) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	confirms := make([]*amqp.DeferredConfirmation, len(entries))
+	for at, entry := range entries {
+		body, _ := json.Marshal(entry.Values)
+		confirms[at], _ = r.channel.PublishWithDeferredConfirmWithContext(ctx, "", queue, true, false,
+			amqp.Publishing{MessageId: entry.ID, DeliveryMode: amqp.Persistent,
+				ContentType: "application/json", Body: body})
+	}
+	for at, confirm := range confirms {
+		if confirm == nil {
+			continue // the channel was closed
+		}
+		if is, _ := confirm.WaitContext(ctx); is {
+			confirmed = append(confirmed, entries[at].ID)
+		}
+	}
+	for len(r.returns) > 0 {
+		returned := <-r.returns
+		log.Printf("no queue takes %s: %s", queue, returned.ReplyText)
+		confirmed = slices.DeleteFunc(confirmed, func(id string) bool { return id == returned.MessageId })
+	}
+	return confirmed
 }

@@ -1,9 +1,7 @@
 package shop;
 
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
+import io.lettuce.core.StreamMessage;
+import java.util.*;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.producer.ProducerConfig;
@@ -30,30 +28,27 @@ public final class KafkaBridge extends Bridge {
         kafka = new KafkaTemplate<>(new DefaultKafkaProducerFactory<>(settings));
     }
 
-    public static void main(String[] args) throws Exception {
-        KafkaBridge bridge = new KafkaBridge(args[0]);
-        bridge.start();
-        while (true) bridge.forward();
-    }
+    public static void main(String[] args) { new KafkaBridge(args[0]).start(); }
 
     @Override void connect() { kafka.partitionsFor("stream.orders"); }
 
-    @Override List<Entry> send(List<Entry> batch) throws Exception {
-        List<Future<?>> results = new ArrayList<>();
-        for (Entry entry : batch) {
+    @Override List<String> send(String topic, List<StreamMessage<String, String>> entries)
+            throws Exception {
+        Map<String, Future<?>> results = new LinkedHashMap<>();
+        for (StreamMessage<String, String> entry : entries) {
             // The order id is the key: the repeats of an order are in one partition.
-            ProducerRecord<String, byte[]> record =
-                    new ProducerRecord<>(entry.stream, entry.fields.get("id"), entry.json());
-            record.headers().add("entry", entry.id.getBytes("UTF-8"));
-            results.add(kafka.send(record)); // Spring Kafka 2: a ListenableFuture
+            ProducerRecord<String, byte[]> record = new ProducerRecord<>(
+                    topic, entry.getBody().get("id"), JSON.writeValueAsBytes(entry.getBody()));
+            record.headers().add("entry", entry.getId().getBytes("UTF-8"));
+            results.put(entry.getId(), kafka.send(record)); // Spring Kafka 2: a ListenableFuture
         }
-        List<Entry> confirmed = new ArrayList<>();
-        for (int at = 0; at < batch.size(); at++) {
+        List<String> confirmed = new ArrayList<>();
+        for (String id : results.keySet()) {
             try {
-                results.get(at).get(); // ends after delivery.timeout.ms
-                confirmed.add(batch.get(at));
+                results.get(id).get(); // ends after delivery.timeout.ms
+                confirmed.add(id);
             } catch (ExecutionException refused) {
-                System.err.println(batch.get(at).id + " stays pending: " + refused.getCause());
+                System.err.println(id + " of " + topic + " stays pending: " + refused.getCause());
             }
         }
         return confirmed;

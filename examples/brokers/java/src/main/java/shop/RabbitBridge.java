@@ -1,8 +1,8 @@
 package shop;
 
+import io.lettuce.core.StreamMessage;
 import java.net.URI;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.*;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.springframework.amqp.core.MessageBuilder;
@@ -26,40 +26,32 @@ public final class RabbitBridge extends Bridge {
         rabbit.setMandatory(true);
     }
 
-    public static void main(String[] args) throws Exception {
-        RabbitBridge bridge = new RabbitBridge(args[0]);
-        bridge.start();
-        while (true) bridge.forward();
-    }
+    public static void main(String[] args) { new RabbitBridge(args[0]).start(); }
 
     @Override void connect() { rabbit.execute(channel -> channel.isOpen()); }
 
-    @Override List<Entry> send(List<Entry> batch) throws Exception {
-        List<CorrelationData> confirms = new ArrayList<>();
-        for (Entry entry : batch) {
-            CorrelationData confirm = new CorrelationData(entry.stream + " " + entry.id);
-            rabbit.send("", entry.stream, MessageBuilder.withBody(entry.json())
-                    .setContentType("application/json").setMessageId(entry.id)
+    @Override List<String> send(String queue, List<StreamMessage<String, String>> entries)
+            throws Exception {
+        Map<String, CorrelationData> confirms = new LinkedHashMap<>();
+        for (StreamMessage<String, String> entry : entries) {
+            CorrelationData confirm = new CorrelationData(queue + " " + entry.getId());
+            rabbit.send("", queue, MessageBuilder.withBody(JSON.writeValueAsBytes(entry.getBody()))
+                    .setContentType("application/json").setMessageId(entry.getId())
                     .setDeliveryMode(MessageDeliveryMode.PERSISTENT).build(), confirm);
-            confirms.add(confirm);
+            confirms.put(entry.getId(), confirm);
         }
-        List<Entry> confirmed = new ArrayList<>();
+        List<String> confirmed = new ArrayList<>();
         long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
-        for (int at = 0; at < batch.size(); at++) {
-            CorrelationData confirm = confirms.get(at);
+        for (String id : confirms.keySet()) {
+            CorrelationData confirm = confirms.get(id);
             boolean taken = false;
             try {
                 long left = until - System.nanoTime();
                 taken = confirm.getFuture().get(left, TimeUnit.NANOSECONDS).isAck();
-            } catch (TimeoutException late) {
-                // its confirm, if it comes, is of nobody
-            }
+            } catch (TimeoutException late) { } // its confirm, if it comes, is of nobody
             // What no queue takes is returned, and then confirmed. Boot 2.3: getReturnedMessage().
-            if (taken && confirm.getReturned() == null) {
-                confirmed.add(batch.get(at));
-            } else {
-                System.err.println(confirm.getId() + " stays pending: " + confirm.getReturned());
-            }
+            if (taken && confirm.getReturned() == null) confirmed.add(id);
+            else System.err.println(confirm.getId() + " stays pending: " + confirm.getReturned());
         }
         return confirmed;
     }
