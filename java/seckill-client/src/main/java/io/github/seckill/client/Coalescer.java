@@ -134,7 +134,7 @@ final class Coalescer implements AutoCloseable {
             firstAnswer.run();
             return;
         }
-        CompletableFuture<Purchase> sent = sender.call(() -> member.attempt.call, firstAnswer);
+        CompletableFuture<Purchase> sent = sender.call(() -> member.attempt, firstAnswer);
         member.whenComplete((answer, failed) -> sent.cancel(false));
         Sender.follow(sent, member);
     }
@@ -190,8 +190,9 @@ final class Coalescer implements AutoCloseable {
         List<String> all = new ArrayList<>(1 + 2 * members.size());
         all.add(voucher);
         for (Member member : members) {
-            all.add(member.attempt.user);
-            all.add(member.attempt.orderId);
+            List<String> attempt = member.attempt.arguments;
+            all.add(attempt.get(1)); // The user,
+            all.add(attempt.get(2)); // and the order id.
         }
         return all;
     }
@@ -204,7 +205,7 @@ final class Coalescer implements AutoCloseable {
                 if (result instanceof SeckillException mistake) {
                     throw mistake;
                 }
-                member.complete(Replies.purchase(result, member.attempt.orderId));
+                member.complete(member.attempt.read(result));
             } catch (RuntimeException broken) {
                 member.completeExceptionally(SeckillException.of(broken));
             }

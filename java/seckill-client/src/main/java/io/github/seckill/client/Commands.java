@@ -41,7 +41,7 @@ public final class Commands {
                         Args.text(user, "user"), Args.orderId(orderId))
                 .option("UNITS", Args.units(units) == 1 ? null : units).repeat(Repeat.IF_MANAGED)
                 .unanswered(UNKNOWN);
-        return new Try(voucher, user, orderId, call, units == 1);
+        return new Try(voucher, call, units == 1);
     }
 
     /**
@@ -111,7 +111,7 @@ public final class Commands {
                         Args.text(keys.get(2), "stream"), named(voucher), Args.text(user, "user"),
                         orderId)
                 .with(options).repeat(Repeat.NEVER).unanswered(UNKNOWN);
-        return new Try(voucher, user, orderId, call, false);
+        return new Try(voucher, call, false);
     }
 
     /** Makes a managed voucher. Sent once; {@link #info} tells. */

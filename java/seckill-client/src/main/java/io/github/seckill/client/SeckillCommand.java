@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <T> what it replies
  */
-public abstract sealed class SeckillCommand<T> permits Call, Try, SeckillCommand.Steps {
+public abstract sealed class SeckillCommand<T> permits Call, SeckillCommand.Steps {
     SeckillCommand() {}
 
     /** The name of the command on the wire: of the first one, if it consists of several. */

@@ -36,9 +36,7 @@ final class Sender implements AutoCloseable {
     }
 
     CompletableFuture<Purchase> start(Try attempt) {
-        return coalescer != null && attempt.mayTravel
-                ? coalescer.add(attempt)
-                : call(attempt.call);
+        return coalescer != null && attempt.mayTravel ? coalescer.add(attempt) : call(attempt);
     }
 
     /** Sends a command, again if it may be, and reads its reply. One cancelled is sent no more. */
