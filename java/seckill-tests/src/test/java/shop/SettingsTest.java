@@ -85,10 +85,9 @@ class SettingsTest {
     @Test
     void propertiesBecomeOptionsAndOwnBeansComeFirst() {
         SeckillOptions changed = SeckillOptions.defaults()
-                .commandTimeout(Duration.ofMillis(300)).coalescing(false).batchMax(64);
+                .commandTimeout(Duration.ofMillis(300)).coalescing(false);
         withRedis().withPropertyValues(
-                "seckill.command-timeout=300ms", "seckill.coalescing=off",
-                "seckill.batch-max=64").run(context ->
+                "seckill.command-timeout=300ms", "seckill.coalescing=off").run(context ->
                         assertThat(context.getBean(SeckillOptions.class))
                                 .usingRecursiveComparison().isEqualTo(changed));
         withRedis().run(context -> assertThat(context.getBean(SeckillOptions.class))

@@ -16,11 +16,12 @@ import org.jspecify.annotations.Nullable;
  * until its first answer or time-out; the next one is what has come meanwhile.
  */
 final class Coalescer implements AutoCloseable {
-    /** So many tries of one voucher wait at most. */
+    /** The server's longest batch. */
+    private static final int BATCH_MAX = 256;
+    /** So many tries of one voucher wait at most, those included whose callers have given up. */
     private static final int WAITING_MAX = 65_536;
 
     private final Sender sender;
-    private final int batchMax;
     private final long patienceNanos;
     /** Who waits for the batch under way, by voucher. Touched only inside {@code compute}. */
     private final ConcurrentMap<String, Queue<Member>> queues = new ConcurrentHashMap<>();
@@ -28,7 +29,6 @@ final class Coalescer implements AutoCloseable {
 
     Coalescer(Sender sender, SeckillOptions options) {
         this.sender = sender;
-        this.batchMax = options.batchMax;
         this.patienceNanos = options.commandTimeout.plus(options.retryFor).toNanos();
     }
 
@@ -52,7 +52,7 @@ final class Coalescer implements AutoCloseable {
     CompletableFuture<Purchase> add(Try attempt) {
         Member member = new Member(attempt);
         queues.compute(attempt.voucher, (voucher, queue) -> {
-            if (closed || queue != null && !hasPlace(queue)) {
+            if (closed || queue != null && queue.size() == WAITING_MAX) {
                 member.refused = true;
                 return queue;
             }
@@ -70,11 +70,6 @@ final class Coalescer implements AutoCloseable {
             close(); // It may have come after the others were told.
         }
         return member;
-    }
-
-    /** Those who have left make places. */
-    private static boolean hasPlace(Queue<Member> queue) {
-        return queue.size() < WAITING_MAX || queue.removeIf(Member::isDone);
     }
 
     /**
@@ -114,7 +109,7 @@ final class Coalescer implements AutoCloseable {
         List<Member> late = new ArrayList<>();
         queues.computeIfPresent(voucher, (name, queue) -> {
             long now = System.nanoTime();
-            while (batch.size() < batchMax && !queue.isEmpty()) {
+            while (batch.size() < BATCH_MAX && !queue.isEmpty()) {
                 Member next = queue.remove();
                 if (now - next.came > patienceNanos) {
                     late.add(next);

@@ -11,13 +11,11 @@ import org.jspecify.annotations.Nullable;
  * make another one.
  */
 public final class SeckillOptions implements Cloneable {
-    private static final int BATCH_MAX = 256;
     private static final SeckillOptions DEFAULTS = new SeckillOptions();
 
     Duration commandTimeout = Duration.ofSeconds(1);
     Duration retryFor = Duration.ofSeconds(5);
     boolean coalescing = true;
-    int batchMax = BATCH_MAX;
     LockOptions lock = LockOptions.defaults();
     ObservationRegistry observations = ObservationRegistry.NOOP;
     @Nullable RedisURI uri;
@@ -61,12 +59,6 @@ public final class SeckillOptions implements Cloneable {
      */
     public SeckillOptions coalescing(boolean coalescing) {
         return with(next -> next.coalescing = coalescing);
-    }
-
-    /** How many tries travel together at most, 1 to 256. 256. */
-    public SeckillOptions batchMax(int tries) {
-        Args.range(tries, "batchMax", 1, BATCH_MAX);
-        return with(next -> next.batchMax = tries);
     }
 
     /** How locks behave for which nothing else is said. {@link LockOptions#defaults()}. */

@@ -19,7 +19,6 @@ import org.springframework.boot.convert.DurationStyle;
  * @param commandTimeout How long an answer is waited for before a command counts as unanswered
  * @param retryFor How long a command without an answer that is safe to repeat is sent again
  * @param coalescing Whether tries that come at the same time travel together
- * @param batchMax How many tries travel together at most, 1 to 256
  * @param listener How methods with SeckillOrderListener are served
  * @param lock How locks behave
  */
@@ -30,7 +29,6 @@ record SeckillProperties(
         @DefaultValue("1s") Duration commandTimeout,
         @DefaultValue("5s") Duration retryFor,
         @DefaultValue("true") boolean coalescing,
-        @DefaultValue("256") int batchMax,
         @DefaultValue Listener listener,
         @DefaultValue Lock lock) {
     /**
@@ -131,7 +129,6 @@ record SeckillProperties(
     SeckillOptions options() {
         return SeckillOptions.defaults()
                 .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
-                .batchMax(batchMax)
                 .lock(new LockOptions(lock.lease, lock.renew, lock.session, lock.fenced));
     }
 }
