@@ -11,6 +11,9 @@ import org.jspecify.annotations.Nullable;
  * make another one.
  */
 public final class SeckillOptions implements Cloneable {
+    /** The longest of all times, a hundred years: two are still counted in nanoseconds. */
+    public static final Duration TIME_MAX = Duration.ofDays(36_500);
+
     private static final SeckillOptions DEFAULTS = new SeckillOptions();
 
     Duration commandTimeout = Duration.ofSeconds(1);
