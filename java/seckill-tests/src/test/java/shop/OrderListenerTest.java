@@ -389,11 +389,25 @@ class OrderListenerTest {
         void on(String text) {}
     }
 
+    static class WrongOption {
+        @SeckillOrderListener(group = "wrong", autoStartup = "perhaps")
+        void on(OrderPlaced placed) {}
+    }
+
+    static class SwitchedOff {
+        @SeckillOrderListener(group = "off", autoStartup = "off", concurrency = "two")
+        void on(OrderPlaced placed) {}
+    }
+
     @Test
     void listenersThatCanNotWorkAreRefusedAtTheStart() {
         assertThatThrownBy(() -> shop.start(RETRY, recorder, new PlacedOnly()))
                 .hasMessageContaining("would take each other's orders");
         assertThatThrownBy(() -> shop.start(RETRY, new WrongParameter()))
                 .hasMessageContaining("takes an OrderEvent");
+        assertThatThrownBy(() -> shop.start(RETRY, new WrongOption())).rootCause()
+                .isInstanceOf(IllegalArgumentException.class).hasMessageContaining("perhaps");
+        OrderListenerContainer container = shop.start(RETRY, new SwitchedOff());
+        assertThatThrownBy(() -> container.start("off")).hasMessageContaining("can't be two");
     }
 }

@@ -123,6 +123,9 @@ class SettingsTest {
                 .contains("lease must be from 1 ms to 36500 days: PT0S");
         assertThat(failure(output, Application.class, "seckill.listener.poll=0s"))
                 .contains("seckill.listener").contains("no longer: PT0S");
+        // Of a stream with other braces nothing would ever come.
+        assertThat(failure(output, Application.class, "seckill.listener.tags={phone}"))
+                .contains("tags are named without braces: [{phone}]");
         runner.withBean(JedisConnectionFactory.class).run(context ->
                 assertThat(context).getFailure().rootCause()
                         .hasMessageStartingWith("The seckill starter needs Lettuce"));

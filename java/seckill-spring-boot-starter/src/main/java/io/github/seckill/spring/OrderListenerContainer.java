@@ -35,7 +35,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     private final ObservationRegistry observations;
     private final List<OrderListenerLoop> running = new CopyOnWriteArrayList<>();
     private volatile boolean isOn;
-    private ExecutorService threads = Executors.newCachedThreadPool();
+    private final ThreadFactory threads = new CustomizableThreadFactory("seckill-listener-");
     private ScheduledExecutorService guard = Executors.newSingleThreadScheduledExecutor();
     private @Nullable Map<String, OrderListenerMethod.Group> found;
 
@@ -63,7 +63,6 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         if (isOn || found().isEmpty()) {
             return;
         }
-        threads = Executors.newCachedThreadPool(new CustomizableThreadFactory("seckill-listener-"));
         guard = Executors.newSingleThreadScheduledExecutor(
                 new CustomizableThreadFactory("seckill-listener-guard-"));
         guard.scheduleWithFixedDelay(
@@ -75,7 +74,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                 TimeUnit.MILLISECONDS);
         isOn = true;
         found().forEach((name, group) -> {
-            if (!"false".equals(group.said().get("autoStartup"))) {
+            if (group.option("autoStartup", Boolean.class, true)) {
                 start(name);
             }
         });
@@ -99,9 +98,9 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         if (running(group).findAny().isPresent()) {
             return;
         }
-        SeckillProperties.Listener own = options.of(listeners.said());
+        SeckillProperties.Listener own = options.of(listeners);
         String process = process();
-        for (String tag : tags()) {
+        for (String tag : options.tags().isEmpty() ? Set.of("") : options.tags()) {
             for (int i = 1; i <= own.concurrency(); i++) {
                 launch(group, process + "-" + i, tag, listeners, own);
             }
@@ -169,10 +168,6 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         return host + "-" + ProcessHandle.current().pid() + "-" + random;
     }
 
-    private List<String> tags() {
-        return options.tags().isEmpty() ? List.of("") : options.tags();
-    }
-
     private Map<String, Kind> streams(Map<Kind, OrderListenerMethod> methods, String tag) {
         Map<String, Kind> streams = new LinkedHashMap<>();
         for (Kind kind : Kind.values()) {
@@ -199,10 +194,10 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                 () -> GroupConsumer.connect(factory), group, name, streams, handler, own,
                 own.poll().compareTo(most) < 0 ? own.poll() : most);
         running.add(loop);
-        threads.execute(() -> {
+        threads.newThread(() -> {
             loop.run();
             running.remove(loop);
-        });
+        }).start();
     }
 
     /** The groups that have listeners. */
@@ -239,15 +234,12 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     @Override
     public void stop() {
         List<OrderListenerLoop> ending;
-        ExecutorService ends;
         ScheduledExecutorService watches;
         synchronized (this) {
             isOn = false;
             ending = List.copyOf(running);
-            ends = threads;
             watches = guard;
         }
-        ends.shutdown();
         boolean ended = end(ending);
         watches.shutdownNow();
         if (!ended) {
@@ -256,7 +248,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                             + " returned, or the server does not answer. What they have read and"
                             + " not acknowledged is pending",
                     options.shutdownWithin().toSeconds());
-            ends.shutdownNow();
+            ending.forEach(OrderListenerLoop::interrupt);
         }
     }
 

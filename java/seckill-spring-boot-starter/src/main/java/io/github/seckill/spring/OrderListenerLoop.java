@@ -85,6 +85,14 @@ final class OrderListenerLoop implements Runnable {
         stopped.countDown();
     }
 
+    /** Interrupts what it waits for, if it has not ended. */
+    void interrupt() {
+        Thread running = thread;
+        if (running != null) {
+            running.interrupt();
+        }
+    }
+
     /** False if it has not ended by then. Its own method does not wait for itself. */
     boolean awaitEnd(long nanos) {
         try {
