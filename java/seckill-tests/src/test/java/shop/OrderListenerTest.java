@@ -343,7 +343,7 @@ class OrderListenerTest {
 
         @SeckillOrderListener(
                 group = "own", concurrency = "3", batch = "1", policy = "buries",
-                autoStartup = "false")
+                autoStartup = "OFF")
         void on(OrderPlaced placed) {
             if (placed.order().orderId().equals("o1")) {
                 throw new IllegalStateException("row refused");
@@ -394,8 +394,8 @@ class OrderListenerTest {
         void on(OrderPlaced placed) {}
     }
 
-    static class SwitchedOff {
-        @SeckillOrderListener(group = "off", autoStartup = "off", concurrency = "two")
+    static class WrongNumber {
+        @SeckillOrderListener(group = "wrong", autoStartup = "off", concurrency = "two")
         void on(OrderPlaced placed) {}
     }
 
@@ -405,9 +405,11 @@ class OrderListenerTest {
                 .hasMessageContaining("would take each other's orders");
         assertThatThrownBy(() -> shop.start(RETRY, new WrongParameter()))
                 .hasMessageContaining("takes an OrderEvent");
-        assertThatThrownBy(() -> shop.start(RETRY, new WrongOption())).rootCause()
-                .isInstanceOf(IllegalArgumentException.class).hasMessageContaining("perhaps");
-        OrderListenerContainer container = shop.start(RETRY, new SwitchedOff());
-        assertThatThrownBy(() -> container.start("off")).hasMessageContaining("can't be two");
+        assertThatThrownBy(() -> shop.start(RETRY, recorder, new WrongOption()))
+                .hasMessageContaining("autoStartup of a listener can't be perhaps");
+        assertThatThrownBy(() -> shop.start(RETRY, recorder, new WrongNumber()))
+                .hasMessageContaining("concurrency of a listener can't be two");
+        // None of the others has begun.
+        assertThat(shop.redis.hasKey(ORDERS)).isFalse();
     }
 }

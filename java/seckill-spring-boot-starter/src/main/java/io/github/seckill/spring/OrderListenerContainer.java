@@ -50,12 +50,14 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                 .getIfUnique(() -> ObservationRegistry.NOOP);
     }
 
+    /** What can't work is refused before anything starts. */
     @Override
-    public synchronized void afterSingletonsInstantiated() {
-        Map<String, OrderListenerMethod.Group> groups = found();
-        if (!groups.isEmpty()) {
-            connections.get(); // Where there is a choice to be made, nothing starts without it.
-        }
+    public void afterSingletonsInstantiated() {
+        found().values().forEach(group -> {
+            connections.get();
+            options.of(group);
+            group.isStarted();
+        });
     }
 
     @Override
@@ -68,13 +70,9 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         guard.scheduleWithFixedDelay(
                 () -> running.forEach(OrderListenerLoop::handBackIfStuck), GUARD_MS, GUARD_MS,
                 TimeUnit.MILLISECONDS);
-        long dead = options.claimAfter().toMillis() * OrderListenerLoop.DEAD_CLAIMS;
-        guard.scheduleWithFixedDelay(
-                this::deleteDeadConsumers, options.claimAfter().toMillis(), dead,
-                TimeUnit.MILLISECONDS);
         isOn = true;
         found().forEach((name, group) -> {
-            if (group.option("autoStartup", Boolean.class, true)) {
+            if (group.isStarted()) {
                 start(name);
             }
         });
@@ -144,16 +142,6 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
             throw new IllegalArgumentException("there is no listener of the group " + group);
         }
         return present;
-    }
-
-    /** One consumer of each group and hash tag does it for all. */
-    private void deleteDeadConsumers() {
-        Set<String> done = new HashSet<>();
-        for (OrderListenerLoop loop : running) {
-            if (loop.failure() == null && done.add(loop.group() + ' ' + loop.streams())) {
-                loop.deleteDeadConsumers();
-            }
-        }
     }
 
     /** Two processes with one name would take each other's entries. */

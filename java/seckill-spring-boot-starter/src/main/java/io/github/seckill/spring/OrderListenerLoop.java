@@ -25,7 +25,7 @@ final class OrderListenerLoop implements Runnable {
     private static final int PENDING_PAGE = 256;
 
     /** A consumer that has asked for nothing for so many times the claim-after has ended. */
-    static final int DEAD_CLAIMS = 10;
+    private static final int DEAD_CLAIMS = 10;
 
     /** When what was read with an entry is handed back whose method has not returned. */
     private static final long STUCK_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -62,6 +62,7 @@ final class OrderListenerLoop implements Runnable {
     private long handledNanos;
     private long nextPendingNanos = System.nanoTime();
     private long nextProbeNanos;
+    private long nextDeadNanos;
     private volatile boolean intakeStopped;
     private volatile @Nullable String failure = STARTING;
 
@@ -76,6 +77,7 @@ final class OrderListenerLoop implements Runnable {
         this.handler = handler;
         this.options = options;
         this.poll = poll;
+        this.nextDeadNanos = System.nanoTime() + options.claimAfter().toNanos();
         // Before others take it over.
         this.acknowledgeMs = Math.min(ACKNOWLEDGE_MS_MOST, options.claimAfter().toMillis() / 4);
     }
@@ -124,9 +126,8 @@ final class OrderListenerLoop implements Runnable {
                 if (isRunning()) {
                     reads(Printable.why(failed));
                     LOG.warn("The group {} can't read, and tries again: {}", group, failure);
-                    if (LOG.isDebugEnabled()) {
-                        LOG.debug("The group {} can't read: {}", group, Printable.trace(failed));
-                    }
+                    LOG.atDebug().addArgument(group).addArgument(() -> Printable.trace(failed))
+                            .log("The group {} can't read: {}");
                     await(pause);
                     Duration twice = pause.multipliedBy(2);
                     pause = twice.compareTo(RECONNECT_MOST) < 0 ? twice : RECONNECT_MOST;
@@ -138,10 +139,6 @@ final class OrderListenerLoop implements Runnable {
 
     String group() {
         return group;
-    }
-
-    Set<String> streams() {
-        return streams.keySet();
     }
 
     /** Why it reads nothing; null if it does. */
@@ -175,6 +172,9 @@ final class OrderListenerLoop implements Runnable {
             acknowledge(consumer); // Or it would be pending, and handed over again.
             streams.keySet().forEach(stream -> retry(consumer, stream));
             nextPendingNanos = System.nanoTime() + options.retryFirst().toNanos() / 2;
+        }
+        if (System.nanoTime() - nextDeadNanos >= 0) {
+            deleteDeadConsumers(consumer);
         }
         watchIntake();
         if (!intakeStopped) {
@@ -273,10 +273,10 @@ final class OrderListenerLoop implements Runnable {
     }
 
     /** Deletes consumers of the group that have ended without leaving it. */
-    void deleteDeadConsumers() {
-        try (RedisConnection connection = connections.get()) {
-            GroupConsumer consumer = new GroupConsumer(connection, group, name);
-            Duration idle = options.claimAfter().multipliedBy(DEAD_CLAIMS);
+    private void deleteDeadConsumers(GroupConsumer consumer) {
+        Duration idle = options.claimAfter().multipliedBy(DEAD_CLAIMS);
+        nextDeadNanos = System.nanoTime() + idle.toNanos();
+        try {
             streams.keySet().forEach(stream -> consumer.deleteIdle(stream, idle));
         } catch (RuntimeException failed) {
             LOG.debug("Dead consumers of {} stay: {}", group, Printable.why(failed));

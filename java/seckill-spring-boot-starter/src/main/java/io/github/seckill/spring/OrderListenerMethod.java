@@ -70,6 +70,10 @@ record OrderListenerMethod(ConfigurableListableBeanFactory beans, String bean, M
             }
         }
 
+        boolean isStarted() {
+            return option("autoStartup", Boolean.class, true);
+        }
+
         private void say(String group, String name, @Nullable String value) {
             String other = StringUtils.hasText(value) ? said.putIfAbsent(name, value) : null;
             if (other != null && !other.equals(value)) {
