@@ -246,6 +246,29 @@ class OrderListenerTest {
                 .hasSize(2); // The new one, and the one that was returned to.
     }
 
+    /** As in a failover: it is acknowledged later, and what was read with it is not handled twice. */
+    @Test
+    void whatIsHandledWhileTheServerTakesNoAcknowledgementComesOnce() {
+        shop.claimAfter = Duration.ofHours(1);
+        AtomicBoolean over = new AtomicBoolean();
+        recorder.refuses = event -> {
+            if (event.order().orderId().equals("o3") && !over.getAndSet(true)) {
+                shop.readOnly(true);
+                long since = System.nanoTime();
+                await("an acknowledgement is due").until(() ->
+                        System.nanoTime() - since > Duration.ofMillis(100).toNanos());
+            }
+            return false;
+        };
+        shop.client.create("7", 10, SaleRules.none());
+        shop.buyAll(1, 10);
+        OrderListenerContainer container = shop.start(RETRY, recorder);
+        await("refused").until(() -> !container.failures().isEmpty());
+        shop.readOnly(false);
+        await().until(() -> recorder.handled.size() >= 10 && shop.pending(ORDERS).isEmpty());
+        assertThat(recorder.keys).hasSize(10).doesNotHaveDuplicates();
+    }
+
     /** One method that does not return keeps nothing else of its read from an idle instance. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})

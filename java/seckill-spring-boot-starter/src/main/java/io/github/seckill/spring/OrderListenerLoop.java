@@ -114,6 +114,7 @@ final class OrderListenerLoop implements Runnable {
                 GroupConsumer consumer = new GroupConsumer(connection, group, name);
                 streams.keySet().forEach(consumer::createGroup);
                 acknowledge(consumer);
+                read.clear(); // What is left of before is pending, and claimed when it is due.
                 while (isRunning()) {
                     step(consumer);
                     pause = PAUSE_FIRST;
@@ -250,25 +251,16 @@ final class OrderListenerLoop implements Runnable {
             back.computeIfAbsent(next.stream(), absent -> new ArrayList<>())
                     .add(next.record().getId());
         }
-        Map<String, List<RecordId>> done = takeHandled();
-        if (back.isEmpty() && done.isEmpty()) {
+        if (back.isEmpty() && isAllAcknowledged()) {
             return;
         }
         try (RedisConnection connection = connections.get()) {
             GroupConsumer consumer = new GroupConsumer(connection, group, name);
-            done.forEach(consumer::acknowledge);
+            acknowledge(consumer);
             back.forEach((stream, ids) -> consumer.handBack(stream, ids, options.claimAfter()));
         } catch (RuntimeException failed) {
             // All of it stays pending, and is claimed when that is due.
             LOG.debug("The group {} can't hand back: {}", group, Printable.why(failed));
-        }
-    }
-
-    private Map<String, List<RecordId>> takeHandled() {
-        synchronized (handled) {
-            Map<String, List<RecordId>> taken = new HashMap<>(handled);
-            handled.clear();
-            return taken;
         }
     }
 
@@ -321,8 +313,22 @@ final class OrderListenerLoop implements Runnable {
         }
     }
 
+    /** What the server does not take is acknowledged later. */
     private void acknowledge(GroupConsumer consumer) {
-        takeHandled().forEach(consumer::acknowledge);
+        Map<String, List<RecordId>> taken;
+        synchronized (handled) {
+            taken = new HashMap<>(handled);
+            handled.clear();
+        }
+        try {
+            taken.forEach(consumer::acknowledge);
+        } catch (RuntimeException failed) {
+            synchronized (handled) {
+                taken.forEach((stream, ids) ->
+                        handled.computeIfAbsent(stream, absent -> new ArrayList<>()).addAll(ids));
+            }
+            throw failed;
+        }
     }
 
     /** Hands over what is due of the next page of pending entries. */
