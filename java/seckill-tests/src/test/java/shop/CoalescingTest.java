@@ -196,6 +196,22 @@ class CoalescingTest {
         first.countDown();
     }
 
+    /** Nor for the answer to the question whether the voucher is managed. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void no_try_waits_longer_than_the_options_say(boolean coalescing) {
+        client = SeckillClient.create(lettuce, OPTIONS.coalescing(coalescing)
+                .commandTimeout(Duration.ofSeconds(1)).retryFor(Duration.ofSeconds(3)));
+        Proxy.Rule silent = proxy.rule;
+        proxy.rule = command -> null;
+        Until.await("connected").until(() -> client.info("7").managed());
+        proxy.rule = silent;
+        long began = System.nanoTime();
+        assertThat(outcomes(buyAll(3))).containsOnly(Outcome.UNKNOWN);
+        assertThat(System.nanoTime() - began).isLessThan(Duration.ofSeconds(1 + 3).toNanos());
+        first.countDown();
+    }
+
     @Test
     void switched_off_each_goes_alone() {
         first.countDown();

@@ -129,14 +129,15 @@ final class Coalescer implements AutoCloseable {
             firstAnswer.run();
             return;
         }
-        CompletableFuture<Purchase> sent = sender.call(() -> member.attempt, firstAnswer);
+        CompletableFuture<Purchase> sent =
+                sender.call(() -> member.attempt, member.came, firstAnswer);
         member.whenComplete((answer, failed) -> sent.cancel(false));
         Sender.follow(sent, member);
     }
 
     private void together(String voucher, List<Member> batch, Runnable firstAnswer) {
         CompletableFuture<Answered> sent =
-                sender.call(() -> batchOf(voucher, batch), firstAnswer);
+                sender.call(() -> batchOf(voucher, batch), batch.get(0).came, firstAnswer);
         // Nobody has a part in what is written any more once all have left.
         AtomicInteger left = new AtomicInteger(batch.size());
         sent.whenComplete((answered, failure) -> {

@@ -47,8 +47,8 @@ public final class SeckillOptions implements Cloneable {
     }
 
     /**
-     * How long a command without an answer that is safe to repeat is sent again, from its first
-     * sending on; also commands that the server refused for the moment. 5 seconds; zero for never.
+     * How long a command without an answer that is safe to repeat is sent again, from the call on;
+     * also commands that the server refused for the moment. 5 seconds; zero for never.
      */
     public SeckillOptions retryFor(Duration time) {
         Args.time(time, "retryFor", 0);
