@@ -8,6 +8,7 @@ import io.github.seckill.client.SeckillException.Code;
 import io.lettuce.core.RedisClient;
 import io.micrometer.observation.ObservationRegistry;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
@@ -86,11 +87,11 @@ class CoalescingTest {
 
     @Test
     void a_batch_has_no_more_than_allowed() {
-        client = SeckillClient.create(lettuce, OPTIONS.batchMax(3));
-        List<CompletableFuture<Purchase>> tries = buyAll(8);
+        List<CompletableFuture<Purchase>> tries = buyAll(1 + 256 + 43);
         first.countDown();
         outcomes(tries);
-        assertThat(proxy.seen.stream().map(List::size)).containsExactly(4, 8, 8, 4);
+        assertThat(proxy.seen.stream().map(List::size))
+                .containsExactly(4, 2 + 2 * 256, 2 + 2 * 43);
     }
 
     @Test
@@ -161,28 +162,53 @@ class CoalescingTest {
         assertThat(shop.plain.get("seckill:stock:7")).isEqualTo("1");
     }
 
+    /** Which costs no more than to wait: it is what a shop falls back to when it can do no more. */
     @Test
     void too_many_that_wait_are_told_so_and_not_sent() {
+        long began = cpuNanos();
         List<CompletableFuture<Purchase>> tries = buyAll(1 + 65_536);
-        Until.fails(buy("v0"), Code.BUSY);
-        tries.get(1).cancel(false);
-        CompletableFuture<Purchase> inItsPlace = buy("v1");
+        long waiting = cpuNanos() - began;
+        began = cpuNanos();
+        List<CompletableFuture<Purchase>> refused =
+                IntStream.range(0, 1_000).mapToObj(i -> buy("v" + i)).toList();
+        assertThat(cpuNanos() - began).isLessThan(waiting);
+        refused.forEach(one -> Until.fails(one, Code.BUSY));
         first.countDown();
-        assertThat(inItsPlace.join().outcome()).isEqualTo(Outcome.SOLD_OUT);
-        assertThat(proxy.arguments(1)).startsWith("u2", "o-u2", "u3", "o-u3");
+        assertThat(tries.get(65_536).join().outcome()).isEqualTo(Outcome.SOLD_OUT);
+        assertThat(buy("late").join().outcome()).isEqualTo(Outcome.SOLD_OUT);
+        assertThat(proxy.seen).noneMatch(command -> command.contains("v0"));
+    }
+
+    private static long cpuNanos() {
+        return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }
 
     @Test
     void whoever_has_waited_too_long_is_told_that_nothing_was_sent() throws Exception {
-        client = SeckillClient.create(lettuce, OPTIONS.batchMax(2)
-                .commandTimeout(Duration.ofSeconds(1)).retryFor(Duration.ZERO));
-        CompletableFuture<Purchase> slow = buy("u0");
+        client = SeckillClient.create(
+                lettuce, OPTIONS.commandTimeout(Duration.ofSeconds(1)).retryFor(Duration.ZERO));
+        List<CompletableFuture<Purchase>> sent = new ArrayList<>(List.of(buy("first")));
         Thread.sleep(600);
-        CompletableFuture<Purchase> behind = buy("u1");
-        buy("u2");
-        CompletableFuture<Purchase> late = buy("u3");
-        assertThat(outcomes(List.of(slow, behind))).containsOnly(Outcome.UNKNOWN);
+        sent.addAll(buyAll(256));
+        CompletableFuture<Purchase> late = buy("late");
+        assertThat(outcomes(sent)).containsOnly(Outcome.UNKNOWN);
         Until.fails(late, Code.BUSY);
+        first.countDown();
+    }
+
+    /** Nor for the answer to the question whether the voucher is managed. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void no_try_waits_longer_than_the_options_say(boolean coalescing) {
+        client = SeckillClient.create(lettuce, OPTIONS.coalescing(coalescing)
+                .commandTimeout(Duration.ofSeconds(1)).retryFor(Duration.ofSeconds(3)));
+        Proxy.Rule silent = proxy.rule;
+        proxy.rule = command -> null;
+        Until.await("connected").until(() -> client.info("7").managed());
+        proxy.rule = silent;
+        long began = System.nanoTime();
+        assertThat(outcomes(buyAll(3))).containsOnly(Outcome.UNKNOWN);
+        assertThat(System.nanoTime() - began).isLessThan(Duration.ofSeconds(1 + 3).toNanos());
         first.countDown();
     }
 
@@ -205,15 +231,28 @@ class CoalescingTest {
 
     /** Each is refused while it is sent, and none within the call that has sent the one before. */
     @Test
-    void however_many_are_refused_at_once_each_ends_and_the_voucher_sells_on() throws Exception {
-        client = SeckillClient.create(lettuce, OPTIONS.batchMax(1).retryFor(Duration.ZERO));
-        List<CompletableFuture<Purchase>> tries = buyAll(20_000);
+    void however_often_one_is_refused_and_comes_again_it_ends_and_the_voucher_sells_on()
+            throws Exception {
+        client = SeckillClient.create(lettuce, OPTIONS.retryFor(Duration.ZERO));
+        buy("u0");
+        CompletableFuture<Throwable> last = new CompletableFuture<>();
+        buyAgain(20_000, last);
         client.disconnect();
-        Shop.ended(tries);
-        Until.fails(tries.get(tries.size() - 1), Code.NOTNOW);
+        assertThat(last.get(60, TimeUnit.SECONDS))
+                .isInstanceOf(SeckillException.NotNow.class);
         client.connect();
         first.countDown();
         assertThat(buy("late").get(60, TimeUnit.SECONDS).isAccepted()).isTrue();
+    }
+
+    private void buyAgain(int times, CompletableFuture<Throwable> last) {
+        buy("again").whenComplete((bought, failed) -> {
+            if (times == 0) {
+                last.complete(failed);
+            } else {
+                buyAgain(times - 1, last);
+            }
+        });
     }
 
     @ParameterizedTest

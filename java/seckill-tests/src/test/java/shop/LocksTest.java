@@ -218,6 +218,22 @@ class LocksTest {
         }
     }
 
+    /** The longest wait is the operator's to set, and an application's lock() has none. */
+    @Test
+    void where_only_short_waits_are_allowed_a_longer_one_is_made_of_them() throws Exception {
+        plain.configSet("seckill.lock-wait-ms-max", "100");
+        Holder first = new Holder(client().lock(KEY));
+        first.token();
+        Holder next = new Holder(client().lock(KEY));
+        await("waits again").until(() -> shop.calls("lock.acquire") > 5);
+        assertThat(client().lock(KEY).tryLock(250, TimeUnit.MILLISECONDS)).isFalse();
+        first.end();
+        next.token();
+        next.end();
+        plain.configSet("seckill.lock-wait-ms-max", "0");
+        Until.fails(() -> client().lock(KEY).lock(), SeckillException.Code.OTHER);
+    }
+
     @Test
     void an_interrupted_waiter_leaves_the_line() throws Exception {
         SeckillLock first = client().lock(KEY);

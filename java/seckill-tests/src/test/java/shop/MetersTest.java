@@ -58,6 +58,15 @@ class MetersTest {
             assertThat(meters.get("seckill.listener").tag("group", "rows")
                     .tag("kind", "placed").timer().count()).isPositive();
             Until.fails(() -> seckill.tryBuy("none", "alice", "a1"), Code.NOVOUCHER);
+            Until.fails(() -> seckill.tryAll("carl", "c1", Map.of("none", 1L)), Code.NOVOUCHER);
+            seckill.create("8", 1, SaleRules.none());
+            for (String user : List.of("carl", "cora")) {
+                seckill.tryAll(user, user, Map.of("8", 1L));
+            }
+            for (String outcome : List.of("novoucher", "accepted", "sold_out")) {
+                await().until(() -> meters.find("seckill.command").tag("command", "SECKILL.TRYALL")
+                        .tag("outcome", outcome).timer() != null);
+            }
             // Prometheus takes no second set of tags: those of a failure are those of a success.
             OrderRef none = OrderRef.of("none", "alice", "a1");
             Until.fails(() -> seckill.confirm(none, "p1"), Code.NOVOUCHER);

@@ -246,6 +246,29 @@ class OrderListenerTest {
                 .hasSize(2); // The new one, and the one that was returned to.
     }
 
+    /** As in a failover: it is acknowledged later, and what was read with it is not handled twice. */
+    @Test
+    void whatIsHandledWhileTheServerTakesNoAcknowledgementComesOnce() {
+        shop.claimAfter = Duration.ofHours(1);
+        AtomicBoolean over = new AtomicBoolean();
+        recorder.refuses = event -> {
+            if (event.order().orderId().equals("o3") && !over.getAndSet(true)) {
+                shop.readOnly(true);
+                long since = System.nanoTime();
+                await("an acknowledgement is due").until(() ->
+                        System.nanoTime() - since > Duration.ofMillis(100).toNanos());
+            }
+            return false;
+        };
+        shop.client.create("7", 10, SaleRules.none());
+        shop.buyAll(1, 10);
+        OrderListenerContainer container = shop.start(RETRY, recorder);
+        await("refused").until(() -> !container.failures().isEmpty());
+        shop.readOnly(false);
+        await().until(() -> recorder.handled.size() >= 10 && shop.pending(ORDERS).isEmpty());
+        assertThat(recorder.keys).hasSize(10).doesNotHaveDuplicates();
+    }
+
     /** One method that does not return keeps nothing else of its read from an idle instance. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -343,7 +366,7 @@ class OrderListenerTest {
 
         @SeckillOrderListener(
                 group = "own", concurrency = "3", batch = "1", policy = "buries",
-                autoStartup = "false")
+                autoStartup = "OFF")
         void on(OrderPlaced placed) {
             if (placed.order().orderId().equals("o1")) {
                 throw new IllegalStateException("row refused");
@@ -389,11 +412,27 @@ class OrderListenerTest {
         void on(String text) {}
     }
 
+    static class WrongOption {
+        @SeckillOrderListener(group = "wrong", autoStartup = "perhaps")
+        void on(OrderPlaced placed) {}
+    }
+
+    static class WrongNumber {
+        @SeckillOrderListener(group = "wrong", autoStartup = "off", concurrency = "two")
+        void on(OrderPlaced placed) {}
+    }
+
     @Test
     void listenersThatCanNotWorkAreRefusedAtTheStart() {
         assertThatThrownBy(() -> shop.start(RETRY, recorder, new PlacedOnly()))
                 .hasMessageContaining("would take each other's orders");
         assertThatThrownBy(() -> shop.start(RETRY, new WrongParameter()))
                 .hasMessageContaining("takes an OrderEvent");
+        assertThatThrownBy(() -> shop.start(RETRY, recorder, new WrongOption()))
+                .hasMessageContaining("autoStartup of a listener can't be perhaps");
+        assertThatThrownBy(() -> shop.start(RETRY, recorder, new WrongNumber()))
+                .hasMessageContaining("concurrency of a listener can't be two");
+        // None of the others has begun.
+        assertThat(shop.redis.hasKey(ORDERS)).isFalse();
     }
 }

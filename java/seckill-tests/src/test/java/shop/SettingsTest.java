@@ -85,10 +85,9 @@ class SettingsTest {
     @Test
     void propertiesBecomeOptionsAndOwnBeansComeFirst() {
         SeckillOptions changed = SeckillOptions.defaults()
-                .commandTimeout(Duration.ofMillis(300)).coalescing(false).batchMax(64);
+                .commandTimeout(Duration.ofMillis(300)).coalescing(false);
         withRedis().withPropertyValues(
-                "seckill.command-timeout=300ms", "seckill.coalescing=off",
-                "seckill.batch-max=64").run(context ->
+                "seckill.command-timeout=300ms", "seckill.coalescing=off").run(context ->
                         assertThat(context.getBean(SeckillOptions.class))
                                 .usingRecursiveComparison().isEqualTo(changed));
         withRedis().run(context -> assertThat(context.getBean(SeckillOptions.class))
@@ -124,6 +123,9 @@ class SettingsTest {
                 .contains("lease must be from 1 ms to 36500 days: PT0S");
         assertThat(failure(output, Application.class, "seckill.listener.poll=0s"))
                 .contains("seckill.listener").contains("no longer: PT0S");
+        // Of a stream with other braces nothing would ever come.
+        assertThat(failure(output, Application.class, "seckill.listener.tags={phone}"))
+                .contains("tags are named without braces: [{phone}]");
         runner.withBean(JedisConnectionFactory.class).run(context ->
                 assertThat(context).getFailure().rootCause()
                         .hasMessageStartingWith("The seckill starter needs Lettuce"));

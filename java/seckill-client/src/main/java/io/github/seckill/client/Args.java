@@ -5,11 +5,6 @@ import org.jspecify.annotations.Nullable;
 
 /** What commands may be made of: anything else is refused here, before it is sent. */
 final class Args {
-    /** The greatest id of a sale. */
-    private static final long SALE_MAX = (1L << 53) - 1;
-    /** A hundred years: two of such times are still counted in nanoseconds. */
-    private static final Duration TIME_MAX = Duration.ofDays(36_500);
-
     private Args() {}
 
     static <T> T present(@Nullable T value, String name) {
@@ -48,7 +43,7 @@ final class Args {
     }
 
     static long sale(long sale) {
-        return range(sale, "sale", 1, SALE_MAX);
+        return range(sale, "sale", 1, OrderRef.SALE_MAX);
     }
 
     static long range(long value, String name, long min, long max) {
@@ -67,10 +62,10 @@ final class Args {
     /** A time that is neither less than so many milliseconds nor longer than anybody waits. */
     static Duration time(@Nullable Duration time, String name, long leastMs) {
         boolean tooShort = present(time, name).compareTo(Duration.ofMillis(leastMs)) < 0;
-        if (tooShort || time.compareTo(TIME_MAX) > 0) {
+        if (tooShort || time.compareTo(SeckillOptions.TIME_MAX) > 0) {
             throw new IllegalArgumentException(
-                    name + " must be from " + leastMs + " ms to " + TIME_MAX.toDays() + " days: "
-                            + time);
+                    name + " must be from " + leastMs + " ms to "
+                            + SeckillOptions.TIME_MAX.toDays() + " days: " + time);
         }
         return time;
     }

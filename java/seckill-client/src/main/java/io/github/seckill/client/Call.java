@@ -7,7 +7,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** One command that is sent as it is. Immutable. Its first argument is a key. */
-final class Call<T> extends SeckillCommand<T> {
+sealed class Call<T> extends SeckillCommand<T> permits Try {
     private static final Set<String> OF_A_SALE =
             Set.of("SECKILL.TRY", "SECKILL.RESTOCK", "SECKILL.ALTER", "SECKILL.DROP");
 
@@ -38,6 +38,11 @@ final class Call<T> extends SeckillCommand<T> {
         this.reader = reader;
         this.unanswered = unanswered;
         this.now = now;
+    }
+
+    /** The same command. */
+    Call(Call<T> same) {
+        this(same.name, same.arguments, same.repeat, same.reader, same.unanswered, same.now);
     }
 
     /** A command that may be sent again. */

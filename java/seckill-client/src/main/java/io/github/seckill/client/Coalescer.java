@@ -16,11 +16,12 @@ import org.jspecify.annotations.Nullable;
  * until its first answer or time-out; the next one is what has come meanwhile.
  */
 final class Coalescer implements AutoCloseable {
-    /** So many tries of one voucher wait at most. */
+    /** The server's longest batch. */
+    private static final int BATCH_MAX = 256;
+    /** So many tries of one voucher wait at most, those included whose callers have given up. */
     private static final int WAITING_MAX = 65_536;
 
     private final Sender sender;
-    private final int batchMax;
     private final long patienceNanos;
     /** Who waits for the batch under way, by voucher. Touched only inside {@code compute}. */
     private final ConcurrentMap<String, Queue<Member>> queues = new ConcurrentHashMap<>();
@@ -28,7 +29,6 @@ final class Coalescer implements AutoCloseable {
 
     Coalescer(Sender sender, SeckillOptions options) {
         this.sender = sender;
-        this.batchMax = options.batchMax;
         this.patienceNanos = options.commandTimeout.plus(options.retryFor).toNanos();
     }
 
@@ -52,7 +52,7 @@ final class Coalescer implements AutoCloseable {
     CompletableFuture<Purchase> add(Try attempt) {
         Member member = new Member(attempt);
         queues.compute(attempt.voucher, (voucher, queue) -> {
-            if (closed || queue != null && !hasPlace(queue)) {
+            if (closed || queue != null && queue.size() == WAITING_MAX) {
                 member.refused = true;
                 return queue;
             }
@@ -70,11 +70,6 @@ final class Coalescer implements AutoCloseable {
             close(); // It may have come after the others were told.
         }
         return member;
-    }
-
-    /** Those who have left make places. */
-    private static boolean hasPlace(Queue<Member> queue) {
-        return queue.size() < WAITING_MAX || queue.removeIf(Member::isDone);
     }
 
     /**
@@ -114,7 +109,7 @@ final class Coalescer implements AutoCloseable {
         List<Member> late = new ArrayList<>();
         queues.computeIfPresent(voucher, (name, queue) -> {
             long now = System.nanoTime();
-            while (batch.size() < batchMax && !queue.isEmpty()) {
+            while (batch.size() < BATCH_MAX && !queue.isEmpty()) {
                 Member next = queue.remove();
                 if (now - next.came > patienceNanos) {
                     late.add(next);
@@ -134,14 +129,15 @@ final class Coalescer implements AutoCloseable {
             firstAnswer.run();
             return;
         }
-        CompletableFuture<Purchase> sent = sender.call(() -> member.attempt.call, firstAnswer);
+        CompletableFuture<Purchase> sent =
+                sender.call(() -> member.attempt, member.came, firstAnswer);
         member.whenComplete((answer, failed) -> sent.cancel(false));
         Sender.follow(sent, member);
     }
 
     private void together(String voucher, List<Member> batch, Runnable firstAnswer) {
         CompletableFuture<Answered> sent =
-                sender.call(() -> batchOf(voucher, batch), firstAnswer);
+                sender.call(() -> batchOf(voucher, batch), batch.get(0).came, firstAnswer);
         // Nobody has a part in what is written any more once all have left.
         AtomicInteger left = new AtomicInteger(batch.size());
         sent.whenComplete((answered, failure) -> {
@@ -190,8 +186,9 @@ final class Coalescer implements AutoCloseable {
         List<String> all = new ArrayList<>(1 + 2 * members.size());
         all.add(voucher);
         for (Member member : members) {
-            all.add(member.attempt.user);
-            all.add(member.attempt.orderId);
+            List<String> attempt = member.attempt.arguments;
+            all.add(attempt.get(1)); // The user,
+            all.add(attempt.get(2)); // and the order id.
         }
         return all;
     }
@@ -204,7 +201,7 @@ final class Coalescer implements AutoCloseable {
                 if (result instanceof SeckillException mistake) {
                     throw mistake;
                 }
-                member.complete(Replies.purchase(result, member.attempt.orderId));
+                member.complete(member.attempt.read(result));
             } catch (RuntimeException broken) {
                 member.completeExceptionally(SeckillException.of(broken));
             }

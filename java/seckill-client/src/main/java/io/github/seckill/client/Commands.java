@@ -2,10 +2,10 @@ package io.github.seckill.client;
 
 import io.github.seckill.client.Call.Repeat;
 import io.github.seckill.client.Cancellation.Release;
-import io.github.seckill.client.SeckillCommand.Step;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.*;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +41,7 @@ public final class Commands {
                         Args.text(user, "user"), Args.orderId(orderId))
                 .option("UNITS", Args.units(units) == 1 ? null : units).repeat(Repeat.IF_MANAGED)
                 .unanswered(UNKNOWN);
-        return new Try(voucher, user, orderId, call, units == 1);
+        return new Try(voucher, call, units == 1);
     }
 
     /**
@@ -74,12 +74,12 @@ public final class Commands {
      * deadline.
      */
     public static SeckillCommand<Purchase> reserve(Try attempt) {
-        return Args.present(attempt, "attempt").then(bought -> {
+        return Args.present(attempt, "attempt").then(UNKNOWN, (bought, sender) -> {
             String orderId = bought.orderId();
             return orderId == null
-                    ? new Step<>(bought, null)
-                    : new Step<>(null, reserved(attempt.voucher, orderId));
-        }, UNKNOWN);
+                    ? CompletableFuture.completedFuture(bought)
+                    : reserved(attempt.voucher, orderId).start(sender);
+        });
     }
 
     /** Tries to buy one unit of a managed voucher and says until when it must be paid. */
@@ -111,7 +111,7 @@ public final class Commands {
                         Args.text(keys.get(2), "stream"), named(voucher), Args.text(user, "user"),
                         orderId)
                 .with(options).repeat(Repeat.NEVER).unanswered(UNKNOWN);
-        return new Try(voucher, user, orderId, call, false);
+        return new Try(voucher, call, false);
     }
 
     /** Makes a managed voucher. Sent once; {@link #info} tells. */
@@ -198,9 +198,9 @@ public final class Commands {
 
     private static SeckillCommand<Boolean> released(Call<Long> drop) {
         // 2: a hundred held orders were released, and more are held.
-        return drop.then(reply -> reply == 2
-                ? new Step<>(null, released(drop))
-                : new Step<>(reply == 1, null), null);
+        return drop.then(null, (reply, sender) -> reply == 2
+                ? released(drop).start(sender)
+                : CompletableFuture.completedFuture(reply == 1));
     }
 
     /**
@@ -342,12 +342,14 @@ public final class Commands {
     }
 
     private static SeckillCommand<SaleAudit> audit(String voucher, String cursor) {
-        return Call.of("SECKILL.AUDIT", Replies::list, voucher, "CURSOR", cursor).then(reply -> {
+        Call<List<?>> part =
+                Call.of("SECKILL.AUDIT", Replies::list, voucher, "CURSOR", cursor);
+        return part.then(null, (reply, sender) -> {
             String next = Replies.text(reply.get(0));
             return next.equals("0")
-                    ? new Step<>(Replies.audit(reply.get(1)), null)
-                    : new Step<>(null, audit(voucher, next));
-        }, null);
+                    ? CompletableFuture.completedFuture(Replies.audit(reply.get(1)))
+                    : audit(voucher, next).start(sender);
+        });
     }
 
     /**

@@ -68,14 +68,14 @@ final class Connections implements AutoCloseable {
         Wire.Sending sending = new Wire.Sending(call);
         Shared present = shared;
         if (present != null && present.isUsable()) {
-            sending.dispatch(present.lettuce, present, timeout);
+            sending.dispatch(present, timeout);
             return sending;
         }
         CompletableFuture<Shared> attempt = connect();
         attempt.copy().orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS)
                 .whenComplete((connection, failed) -> {
                     if (failed == null) {
-                        sending.dispatch(connection.lettuce, connection, timeout);
+                        sending.dispatch(connection, timeout);
                     } else {
                         isGivenUp(attempt);
                         sending.completeExceptionally(SeckillException.notConnected(failed));
@@ -85,8 +85,8 @@ final class Connections implements AutoCloseable {
     }
 
     /** The connection for all commands. */
-    private final class Shared implements Wire.Line {
-        private final StatefulConnection<String, String> lettuce;
+    final class Shared {
+        final StatefulConnection<String, String> lettuce;
         private volatile long answeredNanos = System.nanoTime();
         /** How long it has not answered; null if it answers. */
         private volatile @Nullable Duration silent;
@@ -108,15 +108,16 @@ final class Connections implements AutoCloseable {
                     TimeUnit.NANOSECONDS);
         }
 
-        @Override
-        public void answered() {
+        void answered() {
             answeredNanos = System.nanoTime();
             silent = null;
         }
 
-        /** Of a cluster each node has a connection of its own, and Lettuce chooses among them. */
-        @Override
-        public void unanswered(long sinceNanos, Duration patience) {
+        /**
+         * It has not answered in time what was dispatched then. Of a cluster each node has a
+         * connection of its own, and Lettuce chooses among them.
+         */
+        void unanswered(long sinceNanos, Duration patience) {
             refresh();
             if (servers instanceof Servers.One && answeredNanos - sinceNanos < 0) {
                 silent = patience;

@@ -43,7 +43,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
             throw lost();
         }
         Wire.Sending reply = new Wire.Sending(call);
-        reply.dispatch(lettuce, null, timeout);
+        reply.dispatch(lettuce, timeout);
         underWay = reply;
         if (!isOpen()) {
             // Lost meanwhile, perhaps before it was known what is under way.
@@ -119,7 +119,7 @@ final class LockConnection implements AutoCloseable, RedisConnectionStateListene
      */
     void abandon(Call<?> last) {
         if (open.getAndSet(false)) {
-            new Wire.Sending(last).dispatch(lettuce, null, LAST_WORDS);
+            new Wire.Sending(last).dispatch(lettuce, LAST_WORDS);
             end();
         }
     }

@@ -4,12 +4,13 @@ import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.*;
 import org.jspecify.annotations.Nullable;
 
 /** What the locks of one client share: who holds which, and how one is acquired and released. */
 final class Locks implements AutoCloseable {
-    /** The server's longest wait by default. A longer one is made of several commands. */
-    private static final long ROUND_MS = TimeUnit.HOURS.toMillis(1);
+    /** What a server says that allows no wait as long as that. */
+    private static final Pattern WAIT_MAX = Pattern.compile("ERR wait-ms must be 0 to (\\d+) ms");
 
     /** How often somebody in the queue looks whether the server is still there. */
     private static final long LOOK_MS = TimeUnit.SECONDS.toMillis(10);
@@ -27,6 +28,8 @@ final class Locks implements AutoCloseable {
     private final ScheduledExecutorService timer;
     private final ConcurrentMap<Owner, LockHold> holds = new ConcurrentHashMap<>();
     private volatile boolean closed;
+    /** The server's longest wait, as far as it is known. A longer one is made of several commands. */
+    private volatile long roundMs = TimeUnit.HOURS.toMillis(1);
 
     Locks(
             Connections connections, Sender sender, SeckillOptions options,
@@ -64,13 +67,16 @@ final class Locks implements AutoCloseable {
             long asked = System.nanoTime();
             long left = waitNanos - (asked - started);
             try {
-                long waitMs = Math.min(ROUND_MS, Math.max(0, left / 1_000_000));
+                long waitMs = Math.min(roundMs, Math.max(0, left / 1_000_000));
                 LockHold hold = ask(lock, token, waitMs);
                 if (hold != null || System.nanoTime() - started >= waitNanos) {
                     return hold;
                 }
                 pauseMs = 0;
             } catch (SeckillException failed) {
+                if (allowsLess(failed)) {
+                    continue;
+                }
                 if (failed instanceof SeckillException.NoAnswer) {
                     // Granted without anybody knowing, it would be held for its whole lease.
                     sender.call(Commands.releaseOf(lock.key(), token));
@@ -87,6 +93,15 @@ final class Locks implements AutoCloseable {
                 TimeUnit.MILLISECONDS.sleep(pauseMs);
             }
         }
+    }
+
+    /** If the server allows shorter waits, so are those of this client from now on. */
+    private boolean allowsLess(SeckillException failed) {
+        Matcher said = WAIT_MAX.matcher(String.valueOf(failed.getMessage()));
+        long most = said.matches() ? Long.parseLong(said.group(1)) : 0;
+        boolean less = most > 0 && most < roundMs;
+        roundMs = less ? most : roundMs;
+        return less;
     }
 
     /** Whether the lock may be asked for again: what was granted unseen is released. */

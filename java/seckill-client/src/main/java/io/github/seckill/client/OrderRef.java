@@ -11,6 +11,9 @@ import org.jspecify.annotations.Nullable;
  *     sale
  */
 public record OrderRef(String voucher, String user, String orderId, @Nullable Long sale) {
+    /** The greatest id of a sale. */
+    public static final long SALE_MAX = (1L << 53) - 1;
+
     public OrderRef {
         Args.present(voucher, "voucher");
         Args.present(user, "user");

@@ -127,6 +127,11 @@ public class SeckillClient implements AutoCloseable {
             word = failure instanceof SeckillException said ? said.code().name() : "GIVEN_UP";
         } else if (reply instanceof Purchase purchase) {
             word = purchase.outcome().name();
+        } else if (reply instanceof Map<?, ?> cart) {
+            // Of one that was not bought, why not.
+            word = cart.values().stream()
+                    .filter(it -> it != Outcome.ACCEPTED && it != Outcome.NOT_TAKEN)
+                    .map(Object::toString).findFirst().orElse(Outcome.ACCEPTED.name());
         } else {
             word = reply instanceof Enum<?> constant ? constant.name() : "none";
         }

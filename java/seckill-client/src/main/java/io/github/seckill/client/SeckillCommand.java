@@ -1,7 +1,6 @@
 package io.github.seckill.client;
 
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <T> what it replies
  */
-public abstract sealed class SeckillCommand<T> permits Call, Try, SeckillCommand.Steps {
+public abstract sealed class SeckillCommand<T> permits Call, SeckillCommand.Steps {
     SeckillCommand() {}
 
     /** The name of the command on the wire: of the first one, if it consists of several. */
@@ -32,23 +31,23 @@ public abstract sealed class SeckillCommand<T> permits Call, Try, SeckillCommand
     /** What it replies when no answer came; null if that is {@link SeckillException.NoAnswer}. */
     abstract @Nullable T unanswered();
 
-    /** What a step replies: the end, or another command. */
-    record Step<T>(@Nullable T end, @Nullable SeckillCommand<T> next) {}
+    /** What follows a reply: the end, or another command. */
+    interface Step<T, U> {
+        CompletableFuture<U> after(T reply, Sender sender);
+    }
 
     /** This one, and then perhaps another, as its reply says. */
-    <U> SeckillCommand<U> then(Function<? super T, Step<U>> step, @Nullable U unanswered) {
+    <U> SeckillCommand<U> then(@Nullable U unanswered, Step<T, U> step) {
         return new Steps<>(this, step, unanswered);
     }
 
     /** Several commands. */
     static final class Steps<T, U> extends SeckillCommand<U> {
         private final SeckillCommand<T> first;
-        private final Function<? super T, Step<U>> step;
+        private final Step<T, U> step;
         private final @Nullable U unanswered;
 
-        private Steps(
-                SeckillCommand<T> first, Function<? super T, Step<U>> step,
-                @Nullable U unanswered) {
+        private Steps(SeckillCommand<T> first, Step<T, U> step, @Nullable U unanswered) {
             this.first = first;
             this.step = step;
             this.unanswered = unanswered;
@@ -76,11 +75,10 @@ public abstract sealed class SeckillCommand<T> permits Call, Try, SeckillCommand
             CompletableFuture<T> begun = first.start(sender);
             result.whenComplete((value, failed) -> begun.cancel(false));
             Sender.follow(begun.thenCompose(reply -> {
-                Step<U> next = step.apply(reply);
-                if (next.next() == null || result.isDone()) {
-                    return CompletableFuture.completedFuture(next.end());
+                if (result.isDone()) {
+                    return result;
                 }
-                CompletableFuture<U> second = next.next().start(sender);
+                CompletableFuture<U> second = step.after(reply, sender);
                 result.whenComplete((value, failed) -> second.cancel(false));
                 return second;
             }), result);

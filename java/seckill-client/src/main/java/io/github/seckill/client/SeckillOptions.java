@@ -11,13 +11,14 @@ import org.jspecify.annotations.Nullable;
  * make another one.
  */
 public final class SeckillOptions implements Cloneable {
-    private static final int BATCH_MAX = 256;
+    /** The longest of all times, a hundred years: two are still counted in nanoseconds. */
+    public static final Duration TIME_MAX = Duration.ofDays(36_500);
+
     private static final SeckillOptions DEFAULTS = new SeckillOptions();
 
     Duration commandTimeout = Duration.ofSeconds(1);
     Duration retryFor = Duration.ofSeconds(5);
     boolean coalescing = true;
-    int batchMax = BATCH_MAX;
     LockOptions lock = LockOptions.defaults();
     ObservationRegistry observations = ObservationRegistry.NOOP;
     @Nullable RedisURI uri;
@@ -46,8 +47,8 @@ public final class SeckillOptions implements Cloneable {
     }
 
     /**
-     * How long a command without an answer that is safe to repeat is sent again, from its first
-     * sending on; also commands that the server refused for the moment. 5 seconds; zero for never.
+     * How long a command without an answer that is safe to repeat is sent again, from the call on;
+     * also commands that the server refused for the moment. 5 seconds; zero for never.
      */
     public SeckillOptions retryFor(Duration time) {
         Args.time(time, "retryFor", 0);
@@ -61,12 +62,6 @@ public final class SeckillOptions implements Cloneable {
      */
     public SeckillOptions coalescing(boolean coalescing) {
         return with(next -> next.coalescing = coalescing);
-    }
-
-    /** How many tries travel together at most, 1 to 256. 256. */
-    public SeckillOptions batchMax(int tries) {
-        Args.range(tries, "batchMax", 1, BATCH_MAX);
-        return with(next -> next.batchMax = tries);
     }
 
     /** How locks behave for which nothing else is said. {@link LockOptions#defaults()}. */

@@ -36,23 +36,22 @@ final class Sender implements AutoCloseable {
     }
 
     CompletableFuture<Purchase> start(Try attempt) {
-        return coalescer != null && attempt.mayTravel
-                ? coalescer.add(attempt)
-                : call(attempt.call);
+        return coalescer != null && attempt.mayTravel ? coalescer.add(attempt) : call(attempt);
     }
 
     /** Sends a command, again if it may be, and reads its reply. One cancelled is sent no more. */
     <T> CompletableFuture<T> call(Call<T> call) {
-        return call(() -> call, () -> {});
+        return call(() -> call, System.nanoTime(), () -> {});
     }
 
     /**
      * Sends a command that may be another one each time, as callers leave.
      *
+     * @param since when it was asked for: how long it is sent again counts from then
      * @param firstAnswer runs when the first one is answered, or its time is over
      */
-    <T> CompletableFuture<T> call(Supplier<Call<T>> calls, Runnable firstAnswer) {
-        Attempts<T> attempts = new Attempts<>(calls, firstAnswer);
+    <T> CompletableFuture<T> call(Supplier<Call<T>> calls, long since, Runnable firstAnswer) {
+        Attempts<T> attempts = new Attempts<>(calls, since, firstAnswer);
         underWay.add(attempts);
         attempts.next();
         return attempts;
@@ -71,7 +70,7 @@ final class Sender implements AutoCloseable {
     private final class Attempts<T> extends CompletableFuture<T> {
         private final Supplier<Call<T>> calls;
         private final Runnable firstAnswer;
-        private final long started = System.nanoTime();
+        private final long since;
         private int sent;
         private boolean managed;
         private volatile Call<T> call;
@@ -80,8 +79,9 @@ final class Sender implements AutoCloseable {
         /** Set once the outcome of what was sent is unknown: only an answer ends it well then. */
         private volatile @Nullable SeckillException unanswered;
 
-        Attempts(Supplier<Call<T>> calls, Runnable firstAnswer) {
+        Attempts(Supplier<Call<T>> calls, long since, Runnable firstAnswer) {
             this.calls = calls;
+            this.since = since;
             this.call = calls.get();
             this.firstAnswer = firstAnswer;
             // Cancelled, or waited for no longer: what has not been written yet never is.
@@ -164,7 +164,10 @@ final class Sender implements AutoCloseable {
         }
 
         private void ask(String voucher, SeckillException noAnswer) {
-            isManaged(voucher).whenComplete((is, failed) -> {
+            // Others may have asked for longer than this one may wait.
+            CompletableFuture<Boolean> answer = isManaged(voucher).copy().completeOnTimeout(
+                    false, since + retryNanos - System.nanoTime(), TimeUnit.NANOSECONDS);
+            answer.whenComplete((is, failed) -> {
                 managed = failed == null && is;
                 if (managed) {
                     later(noAnswer);
@@ -175,7 +178,7 @@ final class Sender implements AutoCloseable {
         }
 
         private boolean isOver() {
-            return closed || isDone() || System.nanoTime() - started >= retryNanos;
+            return closed || isDone() || System.nanoTime() - since >= retryNanos;
         }
 
         private void later(SeckillException said) {

@@ -3,29 +3,24 @@ package io.github.seckill.client;
 import java.util.concurrent.CompletableFuture;
 
 /** A command that buys. The client may send it with others. */
-public final class Try extends SeckillCommand<Purchase> {
+public final class Try extends Call<Purchase> {
     final String voucher;
-    final String user;
-    final String orderId;
-    final Call<Purchase> call;
     /** With others in one command: one unit, and nothing else is said. */
     final boolean mayTravel;
 
-    Try(String voucher, String user, String orderId, Call<Purchase> call, boolean mayTravel) {
+    Try(String voucher, Call<Purchase> call, boolean mayTravel) {
+        super(call);
         this.voucher = voucher;
-        this.user = user;
-        this.orderId = orderId;
-        this.call = call;
         this.mayTravel = mayTravel;
     }
 
     private Try alone(Call<Purchase> call) {
-        return new Try(voucher, user, orderId, call, false);
+        return new Try(voucher, call, false);
     }
 
     @Override
     public Try inSale(long sale) {
-        return alone(call.inSale(sale));
+        return alone(super.inSale(sale));
     }
 
     /**
@@ -33,7 +28,7 @@ public final class Try extends SeckillCommand<Purchase> {
      * Outcome#WAITING}. For managed vouchers with a hold. It is always sent, and alone.
      */
     public Try waitlist() {
-        return alone(call.with("WAITLIST"));
+        return alone(with("WAITLIST"));
     }
 
     /**
@@ -42,17 +37,7 @@ public final class Try extends SeckillCommand<Purchase> {
      * is always sent, and alone.
      */
     public Try limit(long limit) {
-        return alone(call.option("LIMIT", Args.range(limit, "limit", 1, Long.MAX_VALUE)));
-    }
-
-    @Override
-    public String name() {
-        return call.name();
-    }
-
-    @Override
-    Purchase unanswered() {
-        return call.unanswered();
+        return alone(option("LIMIT", Args.range(limit, "limit", 1, Long.MAX_VALUE)));
     }
 
     @Override

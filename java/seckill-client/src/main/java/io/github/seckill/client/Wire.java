@@ -38,15 +38,6 @@ final class Wire {
         }
     }
 
-    /** Who is told whether a connection answers what was written to it. */
-    interface Line {
-        /** It has answered something. */
-        void answered();
-
-        /** It has not answered in time what was dispatched then. */
-        void unanswered(long sinceNanos, Duration patience);
-    }
-
     /**
      * The reply to a command that is dispatched now or later. Cancelled, it is never written, also
      * if Lettuce has it in a buffer until a connection is back.
@@ -54,19 +45,22 @@ final class Wire {
     static final class Sending extends CompletableFuture<@Nullable Object> {
         private final Sent sent;
         private @Nullable Timeout timeout;
-        private volatile @Nullable Line line;
+        private volatile Connections.@Nullable Shared shared;
 
         Sending(Call<?> call) {
             sent = new Sent(call, new ReplyOutput(), this);
         }
 
-        void dispatch(
-                StatefulConnection<String, String> connection, @Nullable Line line,
-                Duration patience) {
+        /** On the connection for all commands, which is told whether it answers. */
+        void dispatch(Connections.Shared shared, Duration patience) {
+            this.shared = shared;
+            dispatch(shared.lettuce, patience);
+        }
+
+        void dispatch(StatefulConnection<String, String> connection, Duration patience) {
             if (isDone()) {
                 return;
             }
-            this.line = line;
             long began = System.nanoTime();
             try {
                 // A wheel takes and drops what ends in time for almost nothing.
@@ -83,7 +77,7 @@ final class Wire {
 
         private void late(long began, Duration patience) {
             failed(new TimeoutException("no reply in time"));
-            Line asked = line;
+            Connections.Shared asked = shared;
             if (asked != null && sent.state.get() != State.ABANDONED) {
                 asked.unanswered(began, patience);
             }
@@ -181,7 +175,7 @@ final class Wire {
         @Override
         public void complete() {
             super.complete();
-            Line asked = sending.line;
+            Connections.Shared asked = sending.shared;
             if (asked != null) {
                 asked.answered();
             }

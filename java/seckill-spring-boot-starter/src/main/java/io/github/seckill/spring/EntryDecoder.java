@@ -19,8 +19,6 @@ final class EntryDecoder {
 
     private static final Pattern ENTRY_ID = Pattern.compile("[0-9]{1,20}(-[0-9]{1,20})?");
 
-    private static final long SALE_MAX = (1L << 53) - 1;
-
     private final String user;
     private final String voucher;
     private final String orderId;
@@ -201,7 +199,7 @@ final class EntryDecoder {
             String value = optional("sale", "");
             boolean isId = NUMBER.matcher(value).matches() && value.length() <= 16;
             long sale = isId ? Long.parseLong(value) : 0;
-            return sale > 0 && sale <= SALE_MAX ? sale : null;
+            return sale > 0 && sale <= OrderRef.SALE_MAX ? sale : null;
         }
 
         Order.@Nullable State state(String name) {

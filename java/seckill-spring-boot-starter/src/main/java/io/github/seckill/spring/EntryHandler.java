@@ -95,10 +95,8 @@ record EntryHandler(
         LOG.warn(
                 "Entry {} of {} failed and stays pending: {}", entry.id(), entry.stream(),
                 Printable.why(cause));
-        if (LOG.isDebugEnabled()) {
-            String trace = Printable.trace(cause);
-            LOG.debug("Entry {} of {} failed: {}", entry.id(), entry.stream(), trace);
-        }
+        LOG.atDebug().addArgument(entry.id()).addArgument(() -> Printable.trace(cause))
+                .log("Entry {} failed: {}");
         if (failed.othersHandled() && giveUp(consumer, record, failure, observed)) {
             failures.forget(entry.stream(), entry.id());
         }

@@ -35,7 +35,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     private final ObservationRegistry observations;
     private final List<OrderListenerLoop> running = new CopyOnWriteArrayList<>();
     private volatile boolean isOn;
-    private ExecutorService threads = Executors.newCachedThreadPool();
+    private final ThreadFactory threads = new CustomizableThreadFactory("seckill-listener-");
     private ScheduledExecutorService guard = Executors.newSingleThreadScheduledExecutor();
     private @Nullable Map<String, OrderListenerMethod.Group> found;
 
@@ -50,12 +50,14 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                 .getIfUnique(() -> ObservationRegistry.NOOP);
     }
 
+    /** What can't work is refused before anything starts. */
     @Override
-    public synchronized void afterSingletonsInstantiated() {
-        Map<String, OrderListenerMethod.Group> groups = found();
-        if (!groups.isEmpty()) {
-            connections.get(); // Where there is a choice to be made, nothing starts without it.
-        }
+    public void afterSingletonsInstantiated() {
+        found().values().forEach(group -> {
+            connections.get();
+            options.of(group);
+            group.isStarted();
+        });
     }
 
     @Override
@@ -63,19 +65,14 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         if (isOn || found().isEmpty()) {
             return;
         }
-        threads = Executors.newCachedThreadPool(new CustomizableThreadFactory("seckill-listener-"));
         guard = Executors.newSingleThreadScheduledExecutor(
                 new CustomizableThreadFactory("seckill-listener-guard-"));
         guard.scheduleWithFixedDelay(
                 () -> running.forEach(OrderListenerLoop::handBackIfStuck), GUARD_MS, GUARD_MS,
                 TimeUnit.MILLISECONDS);
-        long dead = options.claimAfter().toMillis() * OrderListenerLoop.DEAD_CLAIMS;
-        guard.scheduleWithFixedDelay(
-                this::deleteDeadConsumers, options.claimAfter().toMillis(), dead,
-                TimeUnit.MILLISECONDS);
         isOn = true;
         found().forEach((name, group) -> {
-            if (!"false".equals(group.said().get("autoStartup"))) {
+            if (group.isStarted()) {
                 start(name);
             }
         });
@@ -99,9 +96,9 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         if (running(group).findAny().isPresent()) {
             return;
         }
-        SeckillProperties.Listener own = options.of(listeners.said());
+        SeckillProperties.Listener own = options.of(listeners);
         String process = process();
-        for (String tag : tags()) {
+        for (String tag : options.tags().isEmpty() ? Set.of("") : options.tags()) {
             for (int i = 1; i <= own.concurrency(); i++) {
                 launch(group, process + "-" + i, tag, listeners, own);
             }
@@ -147,16 +144,6 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         return present;
     }
 
-    /** One consumer of each group and hash tag does it for all. */
-    private void deleteDeadConsumers() {
-        Set<String> done = new HashSet<>();
-        for (OrderListenerLoop loop : running) {
-            if (loop.failure() == null && done.add(loop.group() + ' ' + loop.streams())) {
-                loop.deleteDeadConsumers();
-            }
-        }
-    }
-
     /** Two processes with one name would take each other's entries. */
     private static String process() {
         String host;
@@ -167,10 +154,6 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
         }
         String random = UUID.randomUUID().toString().substring(0, 8);
         return host + "-" + ProcessHandle.current().pid() + "-" + random;
-    }
-
-    private List<String> tags() {
-        return options.tags().isEmpty() ? List.of("") : options.tags();
     }
 
     private Map<String, Kind> streams(Map<Kind, OrderListenerMethod> methods, String tag) {
@@ -199,10 +182,10 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                 () -> GroupConsumer.connect(factory), group, name, streams, handler, own,
                 own.poll().compareTo(most) < 0 ? own.poll() : most);
         running.add(loop);
-        threads.execute(() -> {
+        threads.newThread(() -> {
             loop.run();
             running.remove(loop);
-        });
+        }).start();
     }
 
     /** The groups that have listeners. */
@@ -239,15 +222,12 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
     @Override
     public void stop() {
         List<OrderListenerLoop> ending;
-        ExecutorService ends;
         ScheduledExecutorService watches;
         synchronized (this) {
             isOn = false;
             ending = List.copyOf(running);
-            ends = threads;
             watches = guard;
         }
-        ends.shutdown();
         boolean ended = end(ending);
         watches.shutdownNow();
         if (!ended) {
@@ -256,7 +236,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
                             + " returned, or the server does not answer. What they have read and"
                             + " not acknowledged is pending",
                     options.shutdownWithin().toSeconds());
-            ends.shutdownNow();
+            ending.forEach(OrderListenerLoop::interrupt);
         }
     }
 

@@ -25,7 +25,7 @@ final class OrderListenerLoop implements Runnable {
     private static final int PENDING_PAGE = 256;
 
     /** A consumer that has asked for nothing for so many times the claim-after has ended. */
-    static final int DEAD_CLAIMS = 10;
+    private static final int DEAD_CLAIMS = 10;
 
     /** When what was read with an entry is handed back whose method has not returned. */
     private static final long STUCK_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -62,6 +62,7 @@ final class OrderListenerLoop implements Runnable {
     private long handledNanos;
     private long nextPendingNanos = System.nanoTime();
     private long nextProbeNanos;
+    private long nextDeadNanos;
     private volatile boolean intakeStopped;
     private volatile @Nullable String failure = STARTING;
 
@@ -76,6 +77,7 @@ final class OrderListenerLoop implements Runnable {
         this.handler = handler;
         this.options = options;
         this.poll = poll;
+        this.nextDeadNanos = System.nanoTime() + options.claimAfter().toNanos();
         // Before others take it over.
         this.acknowledgeMs = Math.min(ACKNOWLEDGE_MS_MOST, options.claimAfter().toMillis() / 4);
     }
@@ -83,6 +85,14 @@ final class OrderListenerLoop implements Runnable {
     /** Ends the loop after the entry in flight. */
     void stop() {
         stopped.countDown();
+    }
+
+    /** Interrupts what it waits for, if it has not ended. */
+    void interrupt() {
+        Thread running = thread;
+        if (running != null) {
+            running.interrupt();
+        }
     }
 
     /** False if it has not ended by then. Its own method does not wait for itself. */
@@ -104,6 +114,7 @@ final class OrderListenerLoop implements Runnable {
                 GroupConsumer consumer = new GroupConsumer(connection, group, name);
                 streams.keySet().forEach(consumer::createGroup);
                 acknowledge(consumer);
+                read.clear(); // What is left of before is pending, and claimed when it is due.
                 while (isRunning()) {
                     step(consumer);
                     pause = PAUSE_FIRST;
@@ -116,9 +127,8 @@ final class OrderListenerLoop implements Runnable {
                 if (isRunning()) {
                     reads(Printable.why(failed));
                     LOG.warn("The group {} can't read, and tries again: {}", group, failure);
-                    if (LOG.isDebugEnabled()) {
-                        LOG.debug("The group {} can't read: {}", group, Printable.trace(failed));
-                    }
+                    LOG.atDebug().addArgument(group).addArgument(() -> Printable.trace(failed))
+                            .log("The group {} can't read: {}");
                     await(pause);
                     Duration twice = pause.multipliedBy(2);
                     pause = twice.compareTo(RECONNECT_MOST) < 0 ? twice : RECONNECT_MOST;
@@ -130,10 +140,6 @@ final class OrderListenerLoop implements Runnable {
 
     String group() {
         return group;
-    }
-
-    Set<String> streams() {
-        return streams.keySet();
     }
 
     /** Why it reads nothing; null if it does. */
@@ -167,6 +173,9 @@ final class OrderListenerLoop implements Runnable {
             acknowledge(consumer); // Or it would be pending, and handed over again.
             streams.keySet().forEach(stream -> retry(consumer, stream));
             nextPendingNanos = System.nanoTime() + options.retryFirst().toNanos() / 2;
+        }
+        if (System.nanoTime() - nextDeadNanos >= 0) {
+            deleteDeadConsumers(consumer);
         }
         watchIntake();
         if (!intakeStopped) {
@@ -242,13 +251,12 @@ final class OrderListenerLoop implements Runnable {
             back.computeIfAbsent(next.stream(), absent -> new ArrayList<>())
                     .add(next.record().getId());
         }
-        Map<String, List<RecordId>> done = takeHandled();
-        if (back.isEmpty() && done.isEmpty()) {
+        if (back.isEmpty() && isAllAcknowledged()) {
             return;
         }
         try (RedisConnection connection = connections.get()) {
             GroupConsumer consumer = new GroupConsumer(connection, group, name);
-            done.forEach(consumer::acknowledge);
+            acknowledge(consumer);
             back.forEach((stream, ids) -> consumer.handBack(stream, ids, options.claimAfter()));
         } catch (RuntimeException failed) {
             // All of it stays pending, and is claimed when that is due.
@@ -256,19 +264,11 @@ final class OrderListenerLoop implements Runnable {
         }
     }
 
-    private Map<String, List<RecordId>> takeHandled() {
-        synchronized (handled) {
-            Map<String, List<RecordId>> taken = new HashMap<>(handled);
-            handled.clear();
-            return taken;
-        }
-    }
-
     /** Deletes consumers of the group that have ended without leaving it. */
-    void deleteDeadConsumers() {
-        try (RedisConnection connection = connections.get()) {
-            GroupConsumer consumer = new GroupConsumer(connection, group, name);
-            Duration idle = options.claimAfter().multipliedBy(DEAD_CLAIMS);
+    private void deleteDeadConsumers(GroupConsumer consumer) {
+        Duration idle = options.claimAfter().multipliedBy(DEAD_CLAIMS);
+        nextDeadNanos = System.nanoTime() + idle.toNanos();
+        try {
             streams.keySet().forEach(stream -> consumer.deleteIdle(stream, idle));
         } catch (RuntimeException failed) {
             LOG.debug("Dead consumers of {} stay: {}", group, Printable.why(failed));
@@ -313,8 +313,22 @@ final class OrderListenerLoop implements Runnable {
         }
     }
 
+    /** What the server does not take is acknowledged later. */
     private void acknowledge(GroupConsumer consumer) {
-        takeHandled().forEach(consumer::acknowledge);
+        Map<String, List<RecordId>> taken;
+        synchronized (handled) {
+            taken = new HashMap<>(handled);
+            handled.clear();
+        }
+        try {
+            taken.forEach(consumer::acknowledge);
+        } catch (RuntimeException failed) {
+            synchronized (handled) {
+                taken.forEach((stream, ids) ->
+                        handled.computeIfAbsent(stream, absent -> new ArrayList<>()).addAll(ids));
+            }
+            throw failed;
+        }
     }
 
     /** Hands over what is due of the next page of pending entries. */

@@ -8,9 +8,11 @@ import org.springframework.aop.framework.autoproxy.AutoProxyUtils;
 import org.springframework.aop.scope.ScopedProxyUtils;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.boot.convert.ApplicationConversionService;
 import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.annotation.AnnotationUtils;
+import org.springframework.core.convert.ConversionException;
 import org.springframework.util.ReflectionUtils;
 import org.springframework.util.StringUtils;
 
@@ -53,6 +55,23 @@ record OrderListenerMethod(ConfigurableListableBeanFactory beans, String bean, M
                                     + " and " + listener.method);
                 }
             }
+        }
+
+        /** What the annotations say, read as Spring Boot reads a property. */
+        <T> T option(String name, Class<T> type, T otherwise) {
+            String value = said.get(name);
+            try {
+                return value == null
+                        ? otherwise
+                        : ApplicationConversionService.getSharedInstance().convert(value, type);
+            } catch (ConversionException wrong) {
+                throw new IllegalArgumentException(
+                        name + " of a listener can't be " + value + ": " + methods.values(), wrong);
+            }
+        }
+
+        boolean isStarted() {
+            return option("autoStartup", Boolean.class, true);
         }
 
         private void say(String group, String name, @Nullable String value) {

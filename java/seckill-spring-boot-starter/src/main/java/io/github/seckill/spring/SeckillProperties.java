@@ -4,11 +4,10 @@ import io.github.seckill.client.LockOptions;
 import io.github.seckill.client.SeckillOptions;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
-import org.springframework.boot.convert.DurationStyle;
 
 /**
  * How the client, the listeners and the locks behave.
@@ -19,7 +18,6 @@ import org.springframework.boot.convert.DurationStyle;
  * @param commandTimeout How long an answer is waited for before a command counts as unanswered
  * @param retryFor How long a command without an answer that is safe to repeat is sent again
  * @param coalescing Whether tries that come at the same time travel together
- * @param batchMax How many tries travel together at most, 1 to 256
  * @param listener How methods with SeckillOrderListener are served
  * @param lock How locks behave
  */
@@ -30,7 +28,6 @@ record SeckillProperties(
         @DefaultValue("1s") Duration commandTimeout,
         @DefaultValue("5s") Duration retryFor,
         @DefaultValue("true") boolean coalescing,
-        @DefaultValue("256") int batchMax,
         @DefaultValue Listener listener,
         @DefaultValue Lock lock) {
     /**
@@ -71,7 +68,7 @@ record SeckillProperties(
             @Nullable String group,
             @DefaultValue("stream.orders") String stream,
             @DefaultValue("userId voucherId id") String fields,
-            @DefaultValue List<String> tags,
+            @DefaultValue Set<String> tags,
             @DefaultValue("1") int concurrency,
             @DefaultValue("100") int batch,
             @DefaultValue("1s") Duration poll,
@@ -79,11 +76,14 @@ record SeckillProperties(
             @DefaultValue("1s") Duration retryFirst,
             @DefaultValue("60s") Duration retryMost,
             @DefaultValue("20s") Duration shutdownWithin) {
-        private static final Duration TIME_MAX = Duration.ofDays(36_500);
+        private static final Duration TIME_MAX = SeckillOptions.TIME_MAX;
 
         Listener {
             if (concurrency < 1 || batch < 1) {
                 throw new IllegalArgumentException("concurrency and batch must be at least 1");
+            }
+            if (tags.stream().anyMatch(tag -> tag.isEmpty() || tag.contains("{"))) {
+                throw new IllegalArgumentException("tags are named without braces: " + tags);
             }
             for (Duration time : List.of(poll, claimAfter, retryFirst, retryMost)) {
                 within(time, Duration.ofMillis(1));
@@ -100,24 +100,14 @@ record SeckillProperties(
             }
         }
 
-        private static int number(Map<String, String> said, String name, int absent) {
-            String value = said.getOrDefault(name, String.valueOf(absent));
-            try {
-                return Integer.parseInt(value);
-            } catch (NumberFormatException none) {
-                throw new IllegalArgumentException(
-                        name + " of a listener must be a number: " + value, none);
-            }
-        }
-
         /** The same, but for what a group says of itself. */
-        Listener of(Map<String, String> said) {
-            String after = said.get("claimAfter");
+        Listener of(OrderListenerMethod.Group said) {
             return new Listener(
                     enabled, group, stream, fields, tags,
-                    number(said, "concurrency", concurrency), number(said, "batch", batch), poll,
-                    after == null ? claimAfter : DurationStyle.detectAndParse(after), retryFirst,
-                    retryMost, shutdownWithin);
+                    said.option("concurrency", Integer.class, concurrency),
+                    said.option("batch", Integer.class, batch), poll,
+                    said.option("claimAfter", Duration.class, claimAfter), retryFirst, retryMost,
+                    shutdownWithin);
         }
 
         /** When an entry is due again after so many deliveries. */
@@ -131,7 +121,6 @@ record SeckillProperties(
     SeckillOptions options() {
         return SeckillOptions.defaults()
                 .commandTimeout(commandTimeout).retryFor(retryFor).coalescing(coalescing)
-                .batchMax(batchMax)
                 .lock(new LockOptions(lock.lease, lock.renew, lock.session, lock.fenced));
     }
 }

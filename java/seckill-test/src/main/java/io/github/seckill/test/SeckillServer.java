@@ -22,21 +22,19 @@ import java.util.stream.Stream;
 public final class SeckillServer implements AutoCloseable {
     private static final int STARTS_MAX = 5;
     private static final long START_NANOS = TimeUnit.SECONDS.toNanos(30);
-    private static final long OWNER_SECONDS = 30;
 
     private final Path folder;
     private final int port;
     private final List<String> line;
     private volatile Process process;
     private final Thread atExit;
-    private volatile boolean hasOwner;
 
     private SeckillServer(Path folder, int port, List<String> line) throws IOException {
         this.folder = folder;
         this.port = port;
         this.line = line;
         this.process = launch();
-        this.atExit = new Thread(this::endAtExit, "seckill-server-at-exit");
+        this.atExit = new Thread(() -> process.destroyForcibly(), "seckill-server-at-exit");
         Runtime.getRuntime().addShutdownHook(atExit);
     }
 
@@ -168,12 +166,10 @@ public final class SeckillServer implements AutoCloseable {
         }
     }
 
-    /** The port that it listens on. */
     public int port() {
         return port;
     }
 
-    /** The address that it listens on. */
     public String host() {
         return "127.0.0.1";
     }
@@ -201,19 +197,12 @@ public final class SeckillServer implements AutoCloseable {
     }
 
     /**
-     * When the virtual machine exits it is left to its owner to close it, for half a minute: an
-     * application context stops then, too, and its listeners and locks still need their server.
+     * When the virtual machine exits it is left to its owner to close it: an application context
+     * stops then, too, and its listeners and locks still need their server.
      */
-    public SeckillServer leaveToOwner() {
-        hasOwner = true;
+    SeckillServer leaveToOwner() {
+        Runtime.getRuntime().removeShutdownHook(atExit);
         return this;
-    }
-
-    private void endAtExit() {
-        if (hasOwner) {
-            process.onExit().completeOnTimeout(process, OWNER_SECONDS, TimeUnit.SECONDS).join();
-        }
-        process.destroyForcibly();
     }
 
     /** Kills it at once, as SIGKILL does, and waits until it is gone. Its folder stays. */
