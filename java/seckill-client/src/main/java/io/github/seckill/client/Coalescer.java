@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * until its first answer or time-out; the next one is what has come meanwhile.
  */
 final class Coalescer implements AutoCloseable {
-    /** The server's longest batch. */
+    /** So many tries go in one batch at most. */
     private static final int BATCH_MAX = 256;
     /** So many tries of one voucher wait at most, those included whose callers have given up. */
     private static final int WAITING_MAX = 65_536;
