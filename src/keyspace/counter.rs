@@ -1,4 +1,4 @@
-//! IdCounter keys: which ids are taken.
+//! Counter keys: which ids are taken.
 //!
 //! Without hash tags there is one key per day, a string as `INCR` counts it, so that our ids
 //! interleave with those of other generators on the same key. With hash tags there is one key per
