@@ -95,8 +95,8 @@ record EntryHandler(
         LOG.warn(
                 "Entry {} of {} failed and stays pending: {}", entry.id(), entry.stream(),
                 Printable.why(cause));
-        LOG.atDebug().addArgument(entry.id()).addArgument(() -> Printable.trace(cause))
-                .log("Entry {} failed: {}");
+        LOG.atDebug().addArgument(entry.id()).addArgument(entry.stream())
+                .addArgument(() -> Printable.trace(cause)).log("Entry {} of {} failed: {}");
         if (failed.othersHandled() && giveUp(consumer, record, failure, observed)) {
             failures.forget(entry.stream(), entry.id());
         }
