@@ -34,7 +34,7 @@ use tracing::{info, warn};
 
 use crate::halt::Halt;
 use crate::intake::time_ms;
-use crate::options::{Check, FieldOptions, Options, ShopOptions, Site};
+use crate::options::{Check, FieldOptions, Options, ShopOptions, Site, tag_of_stream};
 use crate::order_events::{OrderKey, Which};
 use crate::pairing::{Pairing, PairingId, why_unpaired};
 use crate::settings::{self, Settings, ensure_events};
@@ -384,8 +384,8 @@ impl<'c> Checker<'c> {
 
 /// The streams of a voucher, at the node that has its keys.
 pub async fn source_of(site: &Site, keys: &VoucherKeys) -> Result<Source> {
-    let rest = keys.stream.as_deref().unwrap_or_default().strip_prefix(site.stream.as_str());
-    let tag = rest.and_then(|rest| rest.strip_prefix(":{")?.strip_suffix('}'));
+    let stream = keys.stream.as_deref().unwrap_or_default();
+    let tag = tag_of_stream(stream.as_bytes(), site.stream.as_bytes());
     let connection = Nodes::new(site.server.place()?).reach(&keys.book).await?;
-    Ok(Source::new(connection, site.streams_of(tag), &site.group, ""))
+    Ok(Source::new(connection, site.streams_of(tag.as_deref()), &site.group, ""))
 }

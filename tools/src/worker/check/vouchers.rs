@@ -58,9 +58,7 @@ impl Checker<'_> {
         }
         Ok(vouchers.into_iter().collect())
     }
-}
 
-impl Checker<'_> {
     /// All streams of orders, of every hash tag, with those beside them.
     pub(super) async fn sources(&self) -> Result<Vec<Source>> {
         let mut tags = BTreeSet::from([None]);
@@ -74,7 +72,7 @@ impl Checker<'_> {
         let mut sources = Vec::new();
         for tag in tags {
             let streams = self.site.streams_of(tag.as_deref());
-            let connection = Nodes::new(self.site.server.place()?).connect(&streams.orders).await?;
+            let connection = Nodes::new(self.site.server.place()?).reach(&streams.orders).await?;
             sources.push(Source::new(connection, streams, &self.site.group, ""));
         }
         Ok(sources)

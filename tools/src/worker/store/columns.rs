@@ -22,13 +22,11 @@ pub(super) const TABLES: [&str; 8] = [
 /// Statements that read no row, and fail if the tables are not the worker's.
 pub(super) fn probes(tables: &Tables) -> [String; 8] {
     let (orders, payments) = (names(ORDER_COLUMNS), names(PAYMENT_COLUMNS));
-    let columns = [
+    let columns: [&str; TABLES.len()] = [
         &orders, &payments, "ref, beyond", REFUND_COLUMNS, CHANGE_COLUMNS, RULING_COLUMNS,
         SALES_COLUMNS, GROUP_COLUMNS,
     ];
-    let mut columns = columns.into_iter();
-    TABLES.map(|name| {
-        let columns = columns.next().unwrap_or_default();
-        format!("SELECT {columns} FROM {} WHERE 1 = 0", tables.named(name))
+    std::array::from_fn(|at| {
+        format!("SELECT {} FROM {} WHERE 1 = 0", columns[at], tables.named(TABLES[at]))
     })
 }
