@@ -45,7 +45,7 @@ use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{Access, ArgSpec, CommandSpec, Ctx, Reply, Run, Str, take_replaced};
 use crate::typed::{OrderId, User};
-use domain::orders::Request;
+use domain::orders::OrderRequest;
 use domain::rules::{Meant, SaleId};
 
 /// Every command, in the order of the docs. What the server, its docs and our tests know of a
@@ -100,9 +100,9 @@ const REF: ArgSpec = ArgSpec::text(c"reference").after(c"REF");
 const SALE: ArgSpec = ArgSpec::integer(c"sale", 1, SaleId::MAX).after(c"SALE");
 
 /// A request about an order, of the sale that `[SALE id]` names.
-fn request<'a>(user: User<'a>, id: OrderId<'a>, sale: Option<SaleId>) -> Request<Name<'a>> {
+fn request<'a>(user: User<'a>, id: OrderId<'a>, sale: Option<SaleId>) -> OrderRequest<Name<'a>> {
     let (user, id) = (Name::Given(user.0), Name::Given(id.0));
-    Request { user, id, sale: Meant::by_request(sale) }
+    OrderRequest { user, id, sale: Meant::by_request(sale) }
 }
 
 /// A command of this module.

@@ -8,7 +8,7 @@ use domain::key_names::BadLockName;
 use domain::lock::bounds::Bounds;
 use domain::order_id::Calendar;
 use domain::sale::Policy;
-use domain::scripts::{Argument, BadEntry, Callable, Scripts, Word};
+use domain::scripts::{Argument, BadEntry, Callable, Scripts, WordPattern};
 use domain::{fields, key_names};
 use lazy_static::lazy_static;
 use std::ffi::CStr;
@@ -203,7 +203,7 @@ pub(crate) fn parse_scripts(text: &[u8]) -> Result<Scripts, BadEntry> {
 /// What an entry may say of a command.
 fn callable(spec: &CommandSpec) -> Callable {
     let text = |text: &CStr| text.to_string_lossy().into_owned();
-    let any = |arg: &ArgSpec| Word::Any(text(arg.name));
+    let any = |arg: &ArgSpec| WordPattern::Any(text(arg.name));
     let said = |arg: &ArgSpec| arg.word.map(text);
     let argument = |arg: &ArgSpec| {
         let values = match arg.kind {
@@ -212,11 +212,11 @@ fn callable(spec: &CommandSpec) -> Callable {
                 parts.iter().map(any).collect()
             }
             ArgKind::OneOf(ways) if ways.iter().all(|way| matches!(way.kind, ArgKind::Word)) => {
-                vec![Word::OneOf(ways.iter().filter_map(said).collect())]
+                vec![WordPattern::OneOf(ways.iter().filter_map(said).collect())]
             }
             _ => vec![any(arg)],
         };
-        let word = said(arg).map(|word| Word::OneOf(vec![word]));
+        let word = said(arg).map(|word| WordPattern::OneOf(vec![word]));
         let words = word.into_iter().chain(values).collect();
         match arg.kind {
             ArgKind::Repeated { max, .. } => Argument::Repeated(words, max),

@@ -3,11 +3,11 @@
 use crate::error::CommandError;
 use crate::server::Reply;
 use domain::order_id::Id;
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 
-impl From<Outcome> for Reply {
+impl From<TryOutcome> for Reply {
     #[inline]
-    fn from(outcome: Outcome) -> Self {
+    fn from(outcome: TryOutcome) -> Self {
         Self::Integer(outcome.code())
     }
 }

@@ -15,7 +15,7 @@ use crate::integer::{self, Decimal};
 
 /// The key whose elements a step reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum AuditPart {
     Book,
     Units,
     Holds,
@@ -24,7 +24,8 @@ pub enum Part {
 }
 
 /// The parts in the order in which they are read; in a cursor the first is 1.
-const PARTS: [Part; 5] = [Part::Book, Part::Units, Part::Holds, Part::Queue, Part::Buyers];
+const PARTS: [AuditPart; 5] =
+    [AuditPart::Book, AuditPart::Units, AuditPart::Holds, AuditPart::Queue, AuditPart::Buyers];
 
 /// What an audit asks of the keys of a voucher. No error but the server's.
 pub trait Keys {
@@ -32,7 +33,7 @@ pub trait Keys {
 
     /// Reads the next elements of a part, from the position of the last call or from 0: names, and
     /// values where there are any. Gives the next position, too, 0 at the end.
-    fn scan(&self, part: Part, position: u64) -> Result<(Vec<Pair>, u64), Self::Error>;
+    fn scan(&self, part: AuditPart, position: u64) -> Result<(Vec<Pair>, u64), Self::Error>;
 
     /// The text of an order's entry in the book.
     fn entry(&self, id: &[u8]) -> Result<Option<Vec<u8>>, Self::Error>;
@@ -125,7 +126,7 @@ pub struct Progress {
 
 /// The sums, and where other keys disagree with the book.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct AuditReport {
     pub held: i64,
     pub sold: i64,
     /// Orders that wait.
@@ -193,11 +194,11 @@ impl Progress {
         let (elements, next) = keys.scan(*part, self.position)?;
         for (name, value) in &elements {
             match part {
-                Part::Book => self.order(keys, name, value)?,
-                Part::Units => self.user_units(name, value),
-                Part::Holds => self.place(keys, name, State::Held, Sum::NoOrder)?,
-                Part::Queue => self.place(keys, name, State::Waiting, Sum::NoWaiter)?,
-                Part::Buyers => {
+                AuditPart::Book => self.order(keys, name, value)?,
+                AuditPart::Units => self.user_units(name, value),
+                AuditPart::Holds => self.place(keys, name, State::Held, Sum::NoOrder)?,
+                AuditPart::Queue => self.place(keys, name, State::Waiting, Sum::NoWaiter)?,
+                AuditPart::Buyers => {
                     // Units that can't be read are reported already.
                     let is_buyer = keys.units(name)?.is_some_and(|text| {
                         UserUnits::parse(&text).map_or(true, |has| has.has().is_buyer())
@@ -273,7 +274,7 @@ impl Progress {
     }
 
     /// The findings so far. Findings about sums are only added when the audit is done.
-    pub fn report(&self, now: &Figures) -> Report {
+    pub fn report(&self, now: &Figures) -> AuditReport {
         let is_changed = now.numbers().get(..4) != self.first.get(..4);
         let [held, sold, waiting, orders, buyers] =
             [Sum::Held, Sum::Sold, Sum::Waiting, Sum::Orders, Sum::Buyers].map(|it| self.sum(it));
@@ -281,7 +282,7 @@ impl Progress {
             Some(only) => vec![only],
             None => self.differences(now, is_changed),
         };
-        Report { held, sold, waiting, orders, buyers, is_changed, differences }
+        AuditReport { held, sold, waiting, orders, buyers, is_changed, differences }
     }
 
     fn sum(&self, sum: Sum) -> i64 {

@@ -6,22 +6,22 @@
 use crate::facts::{Facts, Refusal, managed};
 use crate::few::Few;
 use crate::plan::{Decision, Order, Plan, Take};
-use crate::sale::Outcome;
-use crate::tries::{self, Answer, EXPIRED_MAX, Wish};
+use crate::sale::TryOutcome;
+use crate::tries::{self, EXPIRED_MAX, TryAnswer, Wish};
 
 /// The maximum of articles per cart.
 pub const ARTICLES_MAX: usize = 32;
 
 /// What a cart is answered about one article.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ArticleAnswer {
     /// The same as a try of it alone.
-    Tried(Answer),
+    Tried(TryAnswer),
     /// It could be had, and was left because another article could not.
     NotTaken,
 }
 
-impl Part {
+impl ArticleAnswer {
     /// The number that clients see of an article that was left.
     pub const NOT_TAKEN: i64 = 7;
 
@@ -37,7 +37,7 @@ impl Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cart<N> {
     /// Nothing is to be written, and no article is accepted.
-    Refused(Few<Part, ARTICLES_MAX>),
+    Refused(Few<ArticleAnswer, ARTICLES_MAX>),
     /// The order is in every book: each article is to be tried alone, which answers it again.
     Repeated,
     /// Every article is accepted: all of this is to be written, or nothing.
@@ -54,7 +54,7 @@ pub enum Cart<N> {
 pub struct Deciding<N> {
     /// Overdue orders were released for it already.
     expired: bool,
-    parts: Few<Part, ARTICLES_MAX>,
+    parts: Few<ArticleAnswer, ARTICLES_MAX>,
     held: usize,
     repeats: usize,
     /// Of the articles before the first that is refused.
@@ -76,21 +76,21 @@ impl<N: Clone + Eq> Deciding<N> {
     ) -> Result<(), F::Error> {
         let rules = managed(facts)?;
         let part = match tries::managed(facts, &rules, order, Wish::PLAIN, self.expired)? {
-            Decision::Answer(answer) => Part::Tried(answer),
+            Decision::Answer(answer) => ArticleAnswer::Tried(answer),
             Decision::Do(answer, _) if answer.is_repeat => {
                 self.repeats = self.repeats.saturating_add(1);
-                Part::Tried(answer)
+                ArticleAnswer::Tried(answer)
             }
             Decision::Do(_, Plan::Take(take)) => {
                 if self.is_accepted() {
                     self.takes.push(take);
                 }
-                Part::NotTaken
+                ArticleAnswer::NotTaken
             }
-            Decision::Do(..) => Part::NotTaken,
+            Decision::Do(..) => ArticleAnswer::NotTaken,
             Decision::ExpireFirst(ids) => {
                 self.due.push((self.parts.len(), ids));
-                Part::Tried(Outcome::SoldOut.into())
+                ArticleAnswer::Tried(TryOutcome::SoldOut.into())
             }
         };
         self.held = self.held.saturating_add(rules.hold.is_some().into());

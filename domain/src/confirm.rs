@@ -2,9 +2,9 @@
 
 use crate::book::{Entry, State};
 use crate::facts::{Facts, Refusal, Stream, managed};
-use crate::orders::{Found, Request, find, order_asked};
+use crate::orders::{Found, OrderRequest, find, order_asked};
 use crate::payments::{Outcome, Payment};
-use crate::plan::{Amend, Append, Appends, Decision, Hold, Plan, Record};
+use crate::plan::{Amend, Append, Appends, Decision, Hold, Plan, Recorded};
 use crate::rules::{Meant, Millis, Rules, SaleId};
 use crate::sale::Units;
 
@@ -62,7 +62,7 @@ pub struct Given<N> {
 /// Decides a confirmation, by a payment with a reference or by none.
 pub fn confirm<F: Facts>(
     facts: &F,
-    request: &Request<F::Name>,
+    request: &OrderRequest<F::Name>,
     given: Option<Given<F::Name>>,
 ) -> Result<Decision<Confirmation, F::Name>, F::Error> {
     let Some(Given { reference, is_refunded, units }) = given else {
@@ -95,7 +95,7 @@ pub fn confirm<F: Facts>(
     };
     // What was said of a payment that is unmatched stands until something else is.
     let units = units.or(unmatched.as_ref().and_then(|it| it.paid));
-    let paid = Paid { reference, sale, units, unmatched };
+    let paid = OpenPayment { reference, sale, units, unmatched };
     let is_theirs = |it: &Found<_>| it.entry.reference.as_ref() == Some(&paid.reference);
     match found {
         Some(found) if is_refunded && !is_theirs(&found) => {
@@ -111,7 +111,7 @@ pub fn confirm<F: Facts>(
 /// its units stays: that it is for those of its order, if nothing else was said.
 fn again<F: Facts>(
     facts: &F,
-    (request, units): (&Request<F::Name>, Option<Units>),
+    (request, units): (&OrderRequest<F::Name>, Option<Units>),
     rules: Option<Rules>,
     sale: Option<SaleId>,
     (reference, known): (F::Name, Payment<F::Name>),
@@ -138,12 +138,12 @@ fn again<F: Facts>(
 /// What is on record is replicated again, and is the answer.
 fn recorded_again<N>(paid: (N, Payment<N>)) -> Decision<Confirmation, N> {
     let answer = Confirmation::again(paid.1.outcome);
-    Decision::Do(answer, Plan::Repeat(Record::Payment(paid)))
+    Decision::Do(answer, Plan::Repeat(Recorded::Payment(paid)))
 }
 
 fn confirm_without_reference<F: Facts>(
     facts: &F,
-    request: &Request<F::Name>,
+    request: &OrderRequest<F::Name>,
 ) -> Result<Decision<Confirmation, F::Name>, F::Error> {
     let Some(found) = find(facts, managed(facts)?, request)? else {
         return Ok(Decision::Answer(Confirmation::NoSuchOrder));
@@ -164,7 +164,7 @@ fn confirm_without_reference<F: Facts>(
 }
 
 /// A payment of which nothing final is on record.
-struct Paid<N> {
+struct OpenPayment<N> {
     reference: N,
     /// The sale that it is of.
     sale: SaleId,
@@ -174,8 +174,8 @@ struct Paid<N> {
     unmatched: Option<Payment<N>>,
 }
 
-impl<N: Clone + Eq> Paid<N> {
-    fn record(&self, request: &Request<N>, outcome: Outcome) -> Option<(N, Payment<N>)> {
+impl<N: Clone + Eq> OpenPayment<N> {
+    fn record(&self, request: &OrderRequest<N>, outcome: Outcome) -> Option<(N, Payment<N>)> {
         let (user, id) = (Some(request.user.clone()), request.id.clone());
         let (sale, paid) = (self.sale, self.units);
         Some((self.reference.clone(), Payment { outcome, sale, paid, user, id }))
@@ -186,7 +186,7 @@ impl<N: Clone + Eq> Paid<N> {
     fn pay<F: Facts<Name = N>>(
         mut self,
         facts: &F,
-        request: &Request<N>,
+        request: &OrderRequest<N>,
         found: Found<N>,
     ) -> Result<Decision<Confirmation, N>, F::Error> {
         if let Some(expired) = found.expire(facts)? {
@@ -261,7 +261,7 @@ impl<N: Clone + Eq> Paid<N> {
     fn kept<F: Facts<Name = N>>(
         self,
         facts: &F,
-        request: &Request<N>,
+        request: &OrderRequest<N>,
         outcome: Outcome,
     ) -> Result<Decision<Confirmation, N>, F::Error> {
         let payment = self.record(request, outcome);
@@ -284,7 +284,7 @@ impl<N: Clone + Eq> Paid<N> {
 /// could be confirmed now gets more time.
 pub fn extend<F: Facts>(
     facts: &F,
-    request: &Request<F::Name>,
+    request: &OrderRequest<F::Name>,
     ms: Millis,
 ) -> Result<Decision<Confirmation, F::Name>, F::Error> {
     let Some(found) = find(facts, managed(facts)?, request)? else {

@@ -18,7 +18,7 @@ impl Draw {
 }
 
 /// The facts of one pool of prizes and one user.
-pub trait Facts {
+pub trait DrawFacts {
     type Code;
     type Error;
 
@@ -37,7 +37,7 @@ pub trait Facts {
 
 /// Decides a draw: its outcome and the code. If it is [`Draw::Drawn`], the draw is appended, then
 /// the code leaves the pool and becomes the user's.
-pub fn draw<F: Facts>(facts: &F) -> Result<(Draw, Option<F::Code>), F::Error> {
+pub fn draw<F: DrawFacts>(facts: &F) -> Result<(Draw, Option<F::Code>), F::Error> {
     if let Some(code) = facts.code_of_user()? {
         return Ok((Draw::Again, Some(code)));
     }
@@ -47,7 +47,7 @@ pub fn draw<F: Facts>(facts: &F) -> Result<(Draw, Option<F::Code>), F::Error> {
 }
 
 /// Decides whether a user's code is put back, to be drawn next. None if the user has none.
-pub fn undraw<F: Facts>(facts: &F) -> Result<Option<F::Code>, F::Error> {
+pub fn undraw<F: DrawFacts>(facts: &F) -> Result<Option<F::Code>, F::Error> {
     let Some(code) = facts.code_of_user()? else { return Ok(None) };
     facts.returnable()?;
     Ok(Some(code))
@@ -55,7 +55,7 @@ pub fn undraw<F: Facts>(facts: &F) -> Result<Option<F::Code>, F::Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Draw, Facts, draw, undraw};
+    use super::{Draw, DrawFacts, draw, undraw};
     use std::cell::Cell;
 
     struct Pool {
@@ -72,7 +72,7 @@ mod tests {
         }
     }
 
-    impl Facts for Pool {
+    impl DrawFacts for Pool {
         type Code = u8;
         type Error = ();
 

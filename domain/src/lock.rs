@@ -1,7 +1,8 @@
 //! Locks: what acquiring, renewing and releasing one decides, and what serving its queue decides.
 //!
-//! A decision asks [`Facts`], each only when it needs it, and returns an answer and a [`Plan`]:
-//! what is written, as data. [`mod@queue`] keeps who waits for a lock, [`queues`] all of them.
+//! A decision asks [`LockFacts`], each only when it needs it, and returns an answer and a
+//! [`LockPlan`]: what is written, as data. [`mod@queue`] keeps who waits for a lock, [`queues`] all
+//! of them.
 
 pub mod bounds;
 pub mod fence;
@@ -18,7 +19,7 @@ pub const NOT_ACQUIRED: i64 = 0;
 
 /// What a client asks for. `N` is the bytes of a token or of a user's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Request<N> {
+pub struct LockRequest<N> {
     pub token: N,
     pub lease_ms: i64,
     pub with_fence: bool,
@@ -53,7 +54,7 @@ pub struct Grant<N> {
 }
 
 /// Questions about one lock.
-pub trait Facts {
+pub trait LockFacts {
     type Name: Clone + AsRef<[u8]>;
     type Error: From<Exhausted>;
 
@@ -67,16 +68,16 @@ pub trait Facts {
     /// May the client of the command wait? An error if too many do.
     fn may_wait(&self, token: &[u8]) -> Result<bool, Self::Error>;
     /// An error if the client may not hold the lock although it is free.
-    fn check_may_hold(&self, request: &Request<impl AsRef<[u8]>>) -> Result<(), Self::Error>;
+    fn check_may_hold(&self, request: &LockRequest<impl AsRef<[u8]>>) -> Result<(), Self::Error>;
     /// The grant that was not answered yet.
     fn grant(&self) -> Option<Grant<Self::Name>>;
     /// The first client in the queue.
-    fn head(&self) -> Option<Request<Self::Name>>;
+    fn head(&self) -> Option<LockRequest<Self::Name>>;
 }
 
 /// What is written, in this order. What can be refused is the first: then the rest is left undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan<N, E> {
+pub struct LockPlan<N, E> {
     pub token: N,
     pub lock: Option<LockWrite>,
     pub fence: Option<FenceWrite>,
@@ -135,20 +136,20 @@ pub enum QueueStep<E> {
 
 /// An answer, or none for a client that waits, and what is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision<N, E> {
+pub struct LockDecision<N, E> {
     pub answer: Option<i64>,
-    pub plan: Plan<N, E>,
+    pub plan: LockPlan<N, E>,
 }
 
-type Decided<F, N> = Result<Decision<N, <F as Facts>::Error>, <F as Facts>::Error>;
+type Decided<F, N> = Result<LockDecision<N, <F as LockFacts>::Error>, <F as LockFacts>::Error>;
 
 /// LOCK.ACQUIRE. On an error nothing is written.
 ///
 /// A token that holds the lock gets a new lease and the answer that it got before, so that a
 /// request may be repeated. A free lock that somebody waits for is for the first in the queue.
-pub fn acquire<F: Facts, N: Clone + AsRef<[u8]>>(
+pub fn acquire<F: LockFacts, N: Clone + AsRef<[u8]>>(
     facts: &F,
-    request: &Request<N>,
+    request: &LockRequest<N>,
     now_ms: i64,
 ) -> Decided<F, N> {
     let token = request.token.as_ref();
@@ -166,14 +167,14 @@ pub fn acquire<F: Facts, N: Clone + AsRef<[u8]>>(
         true => (None, Some(QueueStep::Join)),
         false => (Some(NOT_ACQUIRED), is_free.then_some(QueueStep::Look)),
     };
-    let plan = Plan { token: request.token.clone(), lock: None, fence: None, queue };
-    Ok(Decision { answer, plan })
+    let plan = LockPlan { token: request.token.clone(), lock: None, fence: None, queue };
+    Ok(LockDecision { answer, plan })
 }
 
 /// The token becomes the owner, or stays it if it `is_held` already.
-fn hold<F: Facts, N: Clone + AsRef<[u8]>>(
+fn hold<F: LockFacts, N: Clone + AsRef<[u8]>>(
     facts: &F,
-    request: &Request<N>,
+    request: &LockRequest<N>,
     is_held: bool,
     now_ms: i64,
 ) -> Decided<F, N> {
@@ -193,12 +194,12 @@ fn hold<F: Facts, N: Clone + AsRef<[u8]>>(
     };
     let lock = if is_held { LockWrite::Extend { until_ms } } else { LockWrite::Take { until_ms } };
     let queue = Some(QueueStep::TakeOver);
-    let plan = Plan { token: request.token.clone(), lock: Some(lock), fence, queue };
-    Ok(Decision { answer: Some(answer), plan })
+    let plan = LockPlan { token: request.token.clone(), lock: Some(lock), fence, queue };
+    Ok(LockDecision { answer: Some(answer), plan })
 }
 
 /// LOCK.RENEW.
-pub fn renew<F: Facts, N: AsRef<[u8]>>(
+pub fn renew<F: LockFacts, N: AsRef<[u8]>>(
     facts: &F,
     token: N,
     lease_ms: i64,
@@ -209,25 +210,28 @@ pub fn renew<F: Facts, N: AsRef<[u8]>>(
     let fence = (is_held && facts.has_fence()).then_some(FenceWrite::Extend { until_ms });
     let lock = is_held.then_some(LockWrite::Extend { until_ms });
     let queue = is_held.then_some(QueueStep::Confirm);
-    Ok(Decision { answer: Some(is_held.into()), plan: Plan { token, lock, fence, queue } })
+    Ok(LockDecision { answer: Some(is_held.into()), plan: LockPlan { token, lock, fence, queue } })
 }
 
 /// LOCK.RELEASE, and the end of a session.
-pub fn release<F: Facts, N: AsRef<[u8]>>(facts: &F, token: N) -> Decided<F, N> {
+pub fn release<F: LockFacts, N: AsRef<[u8]>>(facts: &F, token: N) -> Decided<F, N> {
     let is_held = is_held_by(facts, token.as_ref())?;
     let (lock, queue) = (is_held.then_some(LockWrite::Delete), is_held.then_some(QueueStep::Serve));
-    Ok(Decision { answer: Some(is_held.into()), plan: Plan { token, lock, fence: None, queue } })
+    Ok(LockDecision {
+        answer: Some(is_held.into()),
+        plan: LockPlan { token, lock, fence: None, queue },
+    })
 }
 
-fn is_held_by<F: Facts>(facts: &F, token: &[u8]) -> Result<bool, F::Error> {
+fn is_held_by<F: LockFacts>(facts: &F, token: &[u8]) -> Result<bool, F::Error> {
     Ok(matches!(facts.holder(token)?, Holder::ThisToken { .. }))
 }
 
 /// The next step of serving a queue: what becomes of the grant that was not answered yet, then of
 /// the first in the queue. To be asked again after each step, until it is [`QueueStep::LookAt`]:
 /// then the lock is held, and its client may be answered. None when nobody waits.
-pub fn serve<F: Facts>(facts: &F, now_ms: i64) -> Option<Plan<F::Name, F::Error>> {
-    let plan = |token, lock, queue| Some(Plan { token, lock, fence: None, queue: Some(queue) });
+pub fn serve<F: LockFacts>(facts: &F, now_ms: i64) -> Option<LockPlan<F::Name, F::Error>> {
+    let plan = |token, lock, queue| Some(LockPlan { token, lock, fence: None, queue: Some(queue) });
     if let Some(Grant { token, has_client, is_confirmed }) = facts.grant() {
         let lock = match facts.holder(token.as_ref()) {
             Ok(Holder::ThisToken { ends_at_ms }) if has_client || is_confirmed => {
@@ -249,9 +253,9 @@ pub fn serve<F: Facts>(facts: &F, now_ms: i64) -> Option<Plan<F::Name, F::Error>
         Err(error) => Err(error),
     };
     match held {
-        Ok(Decision { answer, plan }) => {
+        Ok(LockDecision { answer, plan }) => {
             let grant = QueueStep::Grant { answer: answer.unwrap_or(NOT_ACQUIRED) };
-            Some(Plan { queue: Some(grant), ..plan })
+            Some(LockPlan { queue: Some(grant), ..plan })
         }
         Err(error) => plan(token, None, QueueStep::Refuse(error)),
     }

@@ -107,7 +107,7 @@ impl Second {
 
 /// The next ids of a counter.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct TakenIds {
     /// The first id; the others follow it without gaps.
     pub first: Id,
     /// The new value of the counter key.
@@ -116,7 +116,7 @@ pub struct Taken {
     pub borrowed_s: u64,
 }
 
-impl Taken {
+impl TakenIds {
     /// The ids without the last `unused` ones, as if fewer had been requested.
     #[must_use]
     pub fn without(self, unused: u32) -> Self {
@@ -148,7 +148,7 @@ const BORROWED_S_MAX: u64 = 1 << 28;
 /// ids of the rest of the day.
 ///
 /// A clock that was set back also borrows seconds, possibly years of them.
-pub fn check_pace(second: Second, is_slot: bool, taken: &Taken) -> Result<(), NoId> {
+pub fn check_pace(second: Second, is_slot: bool, taken: &TakenIds) -> Result<(), NoId> {
     let is_in_time = if is_slot {
         taken.borrowed_s <= BORROWED_S_MAX
     } else {
@@ -159,13 +159,18 @@ pub fn check_pace(second: Second, is_slot: bool, taken: &Taken) -> Result<(), No
 
 /// The next `count` ids of the standalone form, after `skip` ids that are left out. `counter` is
 /// the day's, as `INCR` counts it.
-pub fn after_counter(second: Second, counter: i64, skip: u32, count: Count) -> Result<Taken, NoId> {
+pub fn after_counter(
+    second: Second,
+    counter: i64,
+    skip: u32,
+    count: Count,
+) -> Result<TakenIds, NoId> {
     let counter = u64::try_from(counter).map_err(|_| NoId::Foreign)?;
     let last = counter.checked_add(skip.into()).ok_or(NoId::UsedUp)?;
     let kept = last.checked_add(count.ids()).filter(|kept| *kept <= COUNTER_MAX);
     let kept = kept.ok_or(NoId::UsedUp)?;
     let first = last.saturating_add(1);
-    Ok(Taken { first: Id((second.since_epoch << COUNTER_BITS) | first), kept, borrowed_s: 0 })
+    Ok(TakenIds { first: Id((second.since_epoch << COUNTER_BITS) | first), kept, borrowed_s: 0 })
 }
 
 /// The next `count` ids of the cluster form, after the last id of this slot, if any, and `skip` ids
@@ -179,7 +184,7 @@ pub fn after_last(
     last: Option<i64>,
     skip: u32,
     count: Count,
-) -> Result<Taken, NoId> {
+) -> Result<TakenIds, NoId> {
     let last = last.map(|last| u64::try_from(last).map_err(|_| NoId::Foreign)).transpose()?;
     let now = second.since_epoch;
     let place = match last.map(|last| (last >> COUNTER_BITS, last & SEQUENCE_MAX)) {
@@ -196,7 +201,7 @@ pub fn after_last(
         return Err(NoId::UsedUp);
     }
     let first = (seconds << COUNTER_BITS) | (u64::from(slot.number()) << SEQUENCE_BITS) | sequence;
-    Ok(Taken {
+    Ok(TakenIds {
         first: Id(first),
         kept: first.saturating_add(others),
         borrowed_s: seconds.saturating_sub(now),

@@ -4,7 +4,8 @@ use crate::book::{Entry, Has, Reason, Span, State, UserUnits};
 use crate::facts::{Facts, Needed, Refusal, Stream, check_there, managed};
 use crate::payments::{Outcome, Payment};
 use crate::plan::{
-    Amend, Append, Appends, Change, Decision, Hold, Order, Paid, Plan, Record, more_beyond_one,
+    Amend, Append, Appends, Change, Decision, Hold, NamedPayment, Order, Plan, Recorded,
+    more_beyond_one,
 };
 use crate::rejection::Fate;
 use crate::rules::{Meant, Rules};
@@ -22,7 +23,7 @@ pub enum Cancellation {
 
 /// Whom a request is about.
 #[derive(Clone, Debug)]
-pub struct Request<N> {
+pub struct OrderRequest<N> {
     pub user: N,
     pub id: N,
     pub sale: Meant,
@@ -42,13 +43,13 @@ impl<N: Clone> Found<N> {
 
     /// The answer tells what has become of the order, so that is replicated again.
     pub(crate) fn again<A>(&self, answer: A) -> Decision<A, N> {
-        Decision::Do(answer, Plan::Repeat(Record::Order(self.order.id.clone())))
+        Decision::Do(answer, Plan::Repeat(Recorded::Order(self.order.id.clone())))
     }
 
     fn release<F: Facts<Name = N>>(
         &self,
         facts: &F,
-        release: Release,
+        release: ReleaseTerms,
     ) -> Result<Amend<N>, F::Error> {
         release.of(facts, &self.rules, &self.order.id, &self.entry)
     }
@@ -66,7 +67,7 @@ impl<N: Clone> Found<N> {
 pub(crate) fn find<F: Facts>(
     facts: &F,
     rules: Rules,
-    request: &Request<F::Name>,
+    request: &OrderRequest<F::Name>,
 ) -> Result<Option<Found<F::Name>>, F::Error> {
     if !request.sale.is(Some(rules.sale)) {
         return Ok(None);
@@ -103,7 +104,7 @@ impl<N> Cancel<N> {
 /// order id only travels into the entry.
 pub fn cancel<F: Facts>(
     facts: &F,
-    request: &Request<F::Name>,
+    request: &OrderRequest<F::Name>,
     cancel: Cancel<F::Name>,
 ) -> Result<Decision<Cancellation, F::Name>, F::Error> {
     let Some(rules) = facts.rules()? else {
@@ -142,7 +143,7 @@ pub fn cancel<F: Facts>(
     if kept.is_some_and(|kept| kept >= found.entry.units) {
         return Ok(found.again(Cancellation::WasReleased));
     }
-    let release = Release { reason: Reason::Cancelled, kept, norestock, refunded };
+    let release = ReleaseTerms { reason: Reason::Cancelled, kept, norestock, refunded };
     let plan = found.release(facts, release)?;
     Ok(Decision::Do(Cancellation::Released, plan.into()))
 }
@@ -154,7 +155,7 @@ pub fn cancel<F: Facts>(
 /// held or as released.
 pub fn reject<F: Facts>(
     facts: &F,
-    request: &Request<F::Name>,
+    request: &OrderRequest<F::Name>,
     units: Units,
     only_unsold: bool,
 ) -> Result<Decision<Option<Fate>, F::Name>, F::Error> {
@@ -169,7 +170,7 @@ pub fn reject<F: Facts>(
         return Ok(match release {
             // It is sold, and the answer tells that.
             Some(Amend { order, sale: Some(_), .. }) => {
-                Decision::Do(None, Plan::Repeat(Record::Order(order.id)))
+                Decision::Do(None, Plan::Repeat(Recorded::Order(order.id)))
             }
             _ => Decision::Answer(None),
         });
@@ -190,7 +191,7 @@ type Rejected<F> = (Fate, Option<Amend<<F as Facts>::Name>>);
 
 fn rejected<F: Facts>(
     facts: &F,
-    request: &Request<F::Name>,
+    request: &OrderRequest<F::Name>,
     units: Units,
 ) -> Result<Rejected<F>, F::Error> {
     let rules = facts.rules()?;
@@ -215,7 +216,7 @@ fn rejected<F: Facts>(
         State::Waiting => return Ok((Fate::Unknown, None)),
         State::Held | State::Sold => {}
     }
-    Ok((Fate::Rejected, Some(found.release(facts, Release::all(Reason::Rejected))?)))
+    Ok((Fate::Rejected, Some(found.release(facts, ReleaseTerms::all(Reason::Rejected))?)))
 }
 
 /// Ends a hold, because its deadline has passed or, for the reason given, before. What is no order
@@ -229,7 +230,7 @@ pub fn end_hold<F: Facts>(
     match facts.entry(id)? {
         Some(entry) if entry.state == State::Held => match expire(facts, &rules, id, &entry)? {
             Some(plan) => Ok(plan.into()),
-            None => Release::all(reason).of(facts, &rules, id, &entry).map(Plan::Amend),
+            None => ReleaseTerms::all(reason).of(facts, &rules, id, &entry).map(Plan::Amend),
         },
         _ => {
             check_there(facts, [Needed::Book])?;
@@ -253,14 +254,14 @@ pub(crate) fn expire<F: Facts>(
     }
     match entry.state {
         State::Waiting => leave(facts, rules, id, entry, Reason::Expired),
-        _ => Release::all(Reason::Expired).of(facts, rules, id, entry),
+        _ => ReleaseTerms::all(Reason::Expired).of(facts, rules, id, entry),
     }
     .map(Some)
 }
 
 /// How a live order is released.
 #[derive(Clone, Copy)]
-struct Release {
+struct ReleaseTerms {
     reason: Reason,
     /// What it keeps: fewer units than it has.
     kept: Option<Units>,
@@ -268,7 +269,7 @@ struct Release {
     refunded: bool,
 }
 
-impl Release {
+impl ReleaseTerms {
     /// All units return to the stock, and are to be refunded if they were paid.
     fn all(reason: Reason) -> Self {
         Self { reason, kept: None, norestock: false, refunded: false }
@@ -358,7 +359,7 @@ fn refunded<F: Facts>(
     rules: &Rules,
     id: &F::Name,
     entry: &Entry<F::Name>,
-) -> Result<Option<Paid<F::Name>>, F::Error> {
+) -> Result<Option<NamedPayment<F::Name>>, F::Error> {
     let Some(reference) = &entry.reference else { return Ok(None) };
     let known = facts.payment(reference)?.filter(|it| it.sale == rules.sale && it.id == *id);
     let first = known.filter(|it| it.outcome == Outcome::First);
@@ -367,7 +368,7 @@ fn refunded<F: Facts>(
 }
 
 /// The order that a request names, as far as the request knows it.
-pub(crate) fn order_asked<N: Clone>(request: &Request<N>, units: Units) -> Order<N> {
+pub(crate) fn order_asked<N: Clone>(request: &OrderRequest<N>, units: Units) -> Order<N> {
     Order { user: request.user.clone(), id: request.id.clone(), units }
 }
 
@@ -389,7 +390,7 @@ fn release_unmanaged<F: Facts>(
         }
     };
     facts.room(Stream::Released)?;
-    let appends = Appends::One(Release::all(reason).append(None));
+    let appends = Appends::One(ReleaseTerms::all(reason).append(None));
     Ok(Some(Amend { appends, stock, dismiss: true, ..Amend::about(order, None) }))
 }
 

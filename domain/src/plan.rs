@@ -115,7 +115,7 @@ impl Appends {
 }
 
 /// A payment, by its reference.
-pub type Paid<N> = (N, Payment<N>);
+pub type NamedPayment<N> = (N, Payment<N>);
 
 /// What a decision writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ pub enum Plan<N> {
     Amend(Amend<N>),
     /// Nothing: what is on record is replicated once more. A client that asks again may not know
     /// that it was changed, and the replicas may not either. A `WAIT` waits for that.
-    Repeat(Record<N>),
+    Repeat(Recorded<N>),
     /// The entry that a consumer rejects becomes a dead letter, and concerns no order here.
     DeadLetter(Fate),
     /// A member of the holds that is no held order leaves them: somebody edited the keys.
@@ -146,12 +146,12 @@ pub struct Take<N> {
     /// None of a stock that is unlimited.
     pub stock: Option<Change>,
     /// Of a managed voucher.
-    pub booked: Option<Booked<N>>,
+    pub booked: Option<BookWrite<N>>,
 }
 
 /// What the book has of an order that got its units, from then on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Booked<N> {
+pub struct BookWrite<N> {
     pub sale: SaleId,
     /// Held until its deadline, or sold.
     pub entry: Entry<N>,
@@ -161,7 +161,7 @@ pub struct Booked<N> {
     pub beyond_one: i64,
 }
 
-impl<N> Booked<N> {
+impl<N> BookWrite<N> {
     pub fn hold(&self) -> Option<Millis> {
         (self.entry.state == State::Held).then_some(self.entry.deadline)
     }
@@ -217,7 +217,7 @@ pub struct Amend<N> {
     /// each order in the queue. With that, these three numbers tell how many units are held and
     /// sold: so many, and one for each user on record, less one for each order in the queue.
     pub beyond_one: i64,
-    pub payment: Option<Paid<N>>,
+    pub payment: Option<NamedPayment<N>>,
     pub place: Option<Place>,
     /// The user leaves the buyers.
     pub dismiss: bool,
@@ -261,10 +261,10 @@ impl<N> Amend<N> {
 
 /// What is on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Record<N> {
+pub enum Recorded<N> {
     /// The order in the book with this id.
     Order(N),
-    Payment(Paid<N>),
+    Payment(NamedPayment<N>),
 }
 
 impl<N> From<Amend<N>> for Plan<N> {

@@ -75,7 +75,7 @@ pub struct Release<R> {
 
 impl<R> Report<R> {
     /// What an entry says of the order of a managed voucher.
-    pub fn of(entry: stream_entry::Entry<R>) -> Option<Self> {
+    pub fn of(entry: stream_entry::EventEntry<R>) -> Option<Self> {
         let units = entry.order.units.get();
         let payment =
             |reference, paid: Option<Units>| Paid { reference, units: paid.map(Units::get) };

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 /// How a try ends. The numbers are what clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum TryOutcome {
     /// The order is made.
     Accepted = 0,
     /// There are not enough units left.
@@ -21,7 +21,7 @@ pub enum Outcome {
     Waiting = 6,
 }
 
-impl Outcome {
+impl TryOutcome {
     /// In the order of their codes.
     pub const ALL: [Self; 7] = [
         Self::Accepted,
@@ -127,7 +127,7 @@ pub fn offer(stock: Stock, units: Units, policy: Policy) -> Result<Offer, NoStoc
 
 #[cfg(test)]
 mod tests {
-    use super::{NoStock, Offer, Outcome, Policy, Stock, Units, offer};
+    use super::{NoStock, Offer, Policy, Stock, TryOutcome, Units, offer};
 
     #[test]
     fn the_stock_decides_first() {
@@ -159,15 +159,15 @@ mod tests {
 
     #[test]
     fn outcomes_are_numbered_from_0() {
-        for (code, outcome) in (0..).zip(Outcome::ALL) {
-            assert_eq!((outcome.code(), Outcome::of_code(code)), (code, Some(outcome)));
+        for (code, outcome) in (0..).zip(TryOutcome::ALL) {
+            assert_eq!((outcome.code(), TryOutcome::of_code(code)), (code, Some(outcome)));
         }
-        let words = Outcome::ALL.map(Outcome::words);
+        let words = TryOutcome::ALL.map(TryOutcome::words);
         assert_eq!(
             words.join(", "),
             "accepted, sold out, at the limit, not started, ended, released, waiting"
         );
-        assert_eq!((Outcome::of_code(-1), Outcome::of_code(7)), (None, None));
+        assert_eq!((TryOutcome::of_code(-1), TryOutcome::of_code(7)), (None, None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 mod arguments;
 
-pub use arguments::{Argument, Callable, Word};
+pub use arguments::{Argument, Callable, WordPattern};
 
 use crate::integer;
 use std::collections::HashSet;
@@ -83,7 +83,7 @@ impl Source {
 
 /// Where to take an argument of the command from when a script is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken<'r> {
+pub enum ArgumentSource<'r> {
     /// The call's argument at this place, for the first time. `EVALSHA` itself is at 0.
     Call(usize),
     /// The call's argument at this place, which was already taken.
@@ -116,15 +116,15 @@ impl Replacement {
         &self,
         words: usize,
         numkeys: &[u8],
-    ) -> Option<impl ExactSizeIterator<Item = Taken<'_>>> {
+    ) -> Option<impl ExactSizeIterator<Item = ArgumentSource<'_>>> {
         let args_at = self.args_at(words, numkeys)?;
         Some(self.arguments.iter().map(move |(source, is_again)| {
             let place = match source {
                 Source::Key(n) => Self::KEYS_AT.saturating_add(*n),
                 Source::Arg(n) => args_at.saturating_add(*n),
-                Source::Word(word) => return Taken::Word(word),
+                Source::Word(word) => return ArgumentSource::Word(word),
             };
-            if *is_again { Taken::CallAgain(place) } else { Taken::Call(place) }
+            if *is_again { ArgumentSource::CallAgain(place) } else { ArgumentSource::Call(place) }
         }))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::book::{Entry, Has, State, UserUnits};
 use crate::facts::{Facts, Stream};
-use crate::plan::{Admission, Booked, Change, Order, Take, more_beyond_one};
+use crate::plan::{Admission, BookWrite, Change, Order, Take, more_beyond_one};
 use crate::rules::Rules;
 use crate::sale::Units;
 
@@ -42,7 +42,7 @@ pub(crate) fn take<F: Facts>(
     let in_queue = i64::from(has_waited).saturating_neg();
     let beyond_one = more_beyond_one(had, Some(&has), in_queue);
     let entry = Entry::made(state, units, deadline, order.user.clone());
-    let booked = Booked { sale: rules.sale, entry, has, beyond_one };
+    let booked = BookWrite { sale: rules.sale, entry, has, beyond_one };
     facts.writable(booked.counts())?;
     facts.room(Stream::Orders)?;
     let admit = (!had.is_buyer()).then_some(Admission::Add);

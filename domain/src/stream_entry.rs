@@ -81,12 +81,12 @@ pub enum Says<V> {
         reference: Option<V>,
         paid: Option<Units>,
     },
-    Released(Release<V>),
+    Released(ReleaseEntry<V>),
 }
 
 /// A release of all units of an order, or of all but those kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Release<V> {
+pub struct ReleaseEntry<V> {
     pub reason: Reason,
     /// The state that the order of a managed voucher was in.
     pub was: Option<State>,
@@ -101,7 +101,7 @@ pub struct Release<V> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<V> {
+pub struct EventEntry<V> {
     pub order: OrderEntry<V>,
     pub says: Says<V>,
 }
@@ -136,7 +136,7 @@ impl<V: AsRef<[u8]>> Value<V> {
     }
 }
 
-impl<V: Copy> Entry<V> {
+impl<V: Copy> EventEntry<V> {
     /// The fields beside user, voucher and order id, in their order.
     pub fn write(&self, mut write: impl FnMut(&'static [u8], Value<V>)) {
         let order = &self.order;
@@ -184,7 +184,7 @@ pub fn read<V: Copy + AsRef<[u8]>>(
     which: Which,
     fields: &[V],
     names: FieldNames<'_>,
-) -> Result<Entry<V>, Unread> {
+) -> Result<EventEntry<V>, Unread> {
     let fields = Fields::of(fields)?;
     let [user, voucher, id] = [names.user, names.voucher, names.id];
     if let Some(lacks) = [user, voucher, id].into_iter().find(|name| !fields.has(name)) {
@@ -237,10 +237,18 @@ pub fn read<V: Copy + AsRef<[u8]>>(
                 return Err(garbled("refunded without ref"));
             }
             let (kept, entry) = (fields.units(KEPT)?, fields.entry()?);
-            Says::Released(Release { reason, was, kept, reference, norestock, refunded, entry })
+            Says::Released(ReleaseEntry {
+                reason,
+                was,
+                kept,
+                reference,
+                norestock,
+                refunded,
+                entry,
+            })
         }
     };
-    Ok(Entry { order, says })
+    Ok(EventEntry { order, says })
 }
 
 fn garbled(why: &str) -> Unread {

@@ -3,9 +3,9 @@
 use crate::book::{Entry, Has, State, UserUnits};
 use crate::facts::{Facts, Refusal, Stream};
 use crate::orders::expire;
-use crate::plan::{Admission, Change, Decision, Order, Plan, Record, Take};
+use crate::plan::{Admission, Change, Decision, Order, Plan, Recorded, Take};
 use crate::rules::{Meant, Rules, Window};
-use crate::sale::{NoStock, Offer, Outcome, Stock, Units, offer};
+use crate::sale::{NoStock, Offer, Stock, TryOutcome, Units, offer};
 use crate::selling::{offered, take};
 use crate::waitlist::join;
 
@@ -42,21 +42,21 @@ impl Wish {
 
 /// The answer to a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    pub outcome: Outcome,
+pub struct TryAnswer {
+    pub outcome: TryOutcome,
     /// The order id was in the book already.
     pub is_repeat: bool,
 }
 
-impl From<Outcome> for Answer {
-    fn from(outcome: Outcome) -> Self {
+impl From<TryOutcome> for TryAnswer {
+    fn from(outcome: TryOutcome) -> Self {
         Self { outcome, is_repeat: false }
     }
 }
 
-type Decided<F> = Result<Decision<Answer, <F as Facts>::Name>, <F as Facts>::Error>;
+type Decided<F> = Result<Decision<TryAnswer, <F as Facts>::Name>, <F as Facts>::Error>;
 
-fn answer<N>(outcome: Outcome) -> Decision<Answer, N> {
+fn answer<N>(outcome: TryOutcome) -> Decision<TryAnswer, N> {
     Decision::Answer(outcome.into())
 }
 
@@ -73,7 +73,7 @@ pub fn decide_for<F: Facts>(
     if sale == Meant::Any || sale.is(facts.rules()?.map(|rules| rules.sale)) {
         decide(facts, order, wish, expired)
     } else {
-        Ok(answer(Outcome::Ended))
+        Ok(answer(TryOutcome::Ended))
     }
 }
 
@@ -99,7 +99,7 @@ pub fn unmanaged<F: Facts>(facts: &F, order: &Order<F::Name>) -> Decided<F> {
     let stock = facts.stock()?;
     match offer(stock, order.units, facts.policy()) {
         Err(NoStock) => Err(Refusal::NoVoucher.into()),
-        Ok(Offer::SoldOut) => Ok(answer(Outcome::SoldOut)),
+        Ok(Offer::SoldOut) => Ok(answer(TryOutcome::SoldOut)),
         Ok(Offer::Unlimited) => unmanaged_sale(facts, order, None),
         Ok(Offer::Take { left }) => {
             let before = left.saturating_add(order.units.get());
@@ -116,16 +116,16 @@ fn unmanaged_sale<F: Facts>(
 ) -> Decided<F> {
     let known = facts.known_buyer(&order.user)?;
     if known == Some(true) {
-        return Ok(answer(Outcome::AtLimit));
+        return Ok(answer(TryOutcome::AtLimit));
     }
     if let Err(error) = facts.room(Stream::Orders) {
         // A user who has bought is answered so first, as by the script.
         let has_bought = known.is_none() && facts.is_buyer(&order.user)?;
-        return if has_bought { Ok(answer(Outcome::AtLimit)) } else { Err(error) };
+        return if has_bought { Ok(answer(TryOutcome::AtLimit)) } else { Err(error) };
     }
     let admit = if known.is_some() { Admission::Add } else { Admission::Ask };
     let take = Take { order: order.clone(), admit: Some(admit), stock, booked: None };
-    Ok(Decision::Do(Outcome::Accepted.into(), Plan::Take(take)))
+    Ok(Decision::Do(TryOutcome::Accepted.into(), Plan::Take(take)))
 }
 
 /// Outcomes by precedence: a known order id, the window, the limit, the stock, the queue.
@@ -145,15 +145,15 @@ pub(crate) fn managed<F: Facts>(
         return repeat(facts, rules, order, &entry);
     }
     match rules.window(facts.now()) {
-        Window::NotStarted => return Ok(answer(Outcome::NotStarted)),
-        Window::Ended => return Ok(answer(Outcome::Ended)),
+        Window::NotStarted => return Ok(answer(TryOutcome::NotStarted)),
+        Window::Ended => return Ok(answer(TryOutcome::Ended)),
         Window::Open => {}
     }
     let has = facts.units_of(&order.user)?;
     if !rules.allows(has.units, order.units, limit) {
         let ids = if expired { Vec::new() } else { overdue_of(facts, &order.user)? };
         return Ok(if ids.is_empty() {
-            answer(Outcome::AtLimit)
+            answer(TryOutcome::AtLimit)
         } else {
             Decision::ExpireFirst(ids)
         });
@@ -179,7 +179,7 @@ pub(crate) fn managed<F: Facts>(
     let all = Units::new(has.units.saturating_add(units.get())).unwrap_or(units);
     let units = UserUnits { units: all, waiting: has.waiting, latest: id };
     let take = take(facts, rules, order.clone(), stock, has, units, false)?;
-    Ok(Decision::Do(Outcome::Accepted.into(), Plan::Take(take)))
+    Ok(Decision::Do(TryOutcome::Accepted.into(), Plan::Take(take)))
 }
 
 /// There are no units for the order.
@@ -192,7 +192,7 @@ fn lose<F: Facts>(
     has: Has,
 ) -> Decided<F> {
     match or_else {
-        Else::Lose => Ok(answer(Outcome::SoldOut)),
+        Else::Lose => Ok(answer(TryOutcome::SoldOut)),
         Else::Wait => wait(facts, rules, order, has),
     }
 }
@@ -201,8 +201,8 @@ fn lose<F: Facts>(
 #[inline(never)]
 fn wait<F: Facts>(facts: &F, rules: &Rules, order: &Order<F::Name>, has: Has) -> Decided<F> {
     Ok(match join(facts, rules, order, has)? {
-        Some(plan) => Decision::Do(Outcome::Waiting.into(), plan),
-        None => answer(Outcome::SoldOut),
+        Some(plan) => Decision::Do(TryOutcome::Waiting.into(), plan),
+        None => answer(TryOutcome::SoldOut),
     })
 }
 
@@ -217,17 +217,17 @@ fn repeat<F: Facts>(
     if entry.user != order.user {
         return Err(Refusal::OrderId.into());
     }
-    let again = |outcome| Answer { outcome, is_repeat: true };
+    let again = |outcome| TryAnswer { outcome, is_repeat: true };
     if let Some(plan) = expire(facts, rules, &order.id, entry)? {
-        return Ok(Decision::Do(again(Outcome::Released), plan.into()));
+        return Ok(Decision::Do(again(TryOutcome::Released), plan.into()));
     }
     let outcome = match entry.state {
-        State::Released(_) => Outcome::Released,
+        State::Released(_) => TryOutcome::Released,
         _ if entry.asked != order.units => return Err(Refusal::OrderId.into()),
-        State::Waiting => Outcome::Waiting,
-        State::Held | State::Sold => Outcome::Accepted,
+        State::Waiting => TryOutcome::Waiting,
+        State::Held | State::Sold => TryOutcome::Accepted,
     };
-    Ok(Decision::Do(again(outcome), Plan::Repeat(Record::Order(order.id.clone()))))
+    Ok(Decision::Do(again(outcome), Plan::Repeat(Recorded::Order(order.id.clone()))))
 }
 
 /// The orders to be expired for a user who seems to have too many units, if one of them is theirs:

@@ -4,7 +4,7 @@
 use crate::config;
 use crate::memory::Memory;
 use crate::server::{CommandFilter, Ctx, Filter, FilteredCall, OwnedStr};
-use domain::scripts::{Replacement, Scripts, Taken};
+use domain::scripts::{ArgumentSource, Replacement, Scripts};
 use std::ops::Range;
 
 /// Applies the current setting. If it names no script, no filter is registered and nothing is paid.
@@ -87,10 +87,10 @@ fn made(call: &FilteredCall<'_>, script: &Replacement) -> Option<Made> {
     words.push(name());
     for argument in arguments {
         words.push(match argument {
-            Taken::Call(place) => call.word(place)?.retain(),
+            ArgumentSource::Call(place) => call.word(place)?.retain(),
             // No string is used twice, not even in two places of one command.
-            Taken::CallAgain(place) => OwnedStr::new(call.word(place)?.bytes()),
-            Taken::Word(word) => OwnedStr::new(word),
+            ArgumentSource::CallAgain(place) => OwnedStr::new(call.word(place)?.bytes()),
+            ArgumentSource::Word(word) => OwnedStr::new(word),
         });
     }
     Some(Made::Words(words))

@@ -19,7 +19,7 @@ use domain::facts::Facts;
 use domain::order_id::Count;
 use domain::overlay::Overlay;
 use domain::plan::{Decision, Order, Plan};
-use domain::sale::{NoStock, Offer, Outcome, Units, offer};
+use domain::sale::{NoStock, Offer, TryOutcome, Units, offer};
 use domain::tries::{self, EXPIRED_MAX, Wish};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -30,7 +30,7 @@ use std::collections::HashSet;
 const BYTES_MAX: usize = 262_144;
 
 /// The result of one try of a batch. An error concerns this try only.
-type Answer = Result<tries::Answer, CommandError>;
+type Answer = Result<tries::TryAnswer, CommandError>;
 
 /// The tries of one command.
 pub(super) struct Batch<'a> {
@@ -76,7 +76,7 @@ impl<'a> Batch<'a> {
 
     /// The answers if nobody gets anything.
     fn lost(&self) -> Vec<Answer> {
-        let answer = |number| self.check(number).map(|()| Outcome::SoldOut.into());
+        let answer = |number| self.check(number).map(|()| TryOutcome::SoldOut.into());
         (0..self.pairs.len()).map(answer).collect()
     }
 
@@ -166,7 +166,7 @@ fn is_wanted(id: OrderId<'_>) -> bool {
 }
 
 fn is_new(answer: &Answer) -> bool {
-    matches!(answer, Ok(tries::Answer { outcome: Outcome::Accepted, is_repeat: false }))
+    matches!(answer, Ok(tries::TryAnswer { outcome: TryOutcome::Accepted, is_repeat: false }))
 }
 
 /// The tries so far.
@@ -252,7 +252,10 @@ impl<'a> Tries<'_, 'a> {
     }
 
     /// Answers the next try. None if earlier tries have to be answered again first.
-    fn answer(&mut self, order: &Order<Name<'a>>) -> Result<Option<tries::Answer>, CommandError> {
+    fn answer(
+        &mut self,
+        order: &Order<Name<'a>>,
+    ) -> Result<Option<tries::TryAnswer>, CommandError> {
         let (mut has_expired, mut is_without_effect) = (false, false);
         loop {
             let expired = has_expired || self.releases_left == 0;
@@ -260,7 +263,7 @@ impl<'a> Tries<'_, 'a> {
             match tries::decide(&self.accepted, order, Wish::PLAIN, expired) {
                 Err(error) => return Err(error),
                 Ok(Decision::Answer(answer)) => {
-                    if is_without_effect && answer.outcome == Outcome::SoldOut {
+                    if is_without_effect && answer.outcome == TryOutcome::SoldOut {
                         self.sale.rest_from_due();
                     }
                     return Ok(Some(answer));

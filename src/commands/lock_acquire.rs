@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{Access, ArgSpec, CommandSpec, Ctx, Max, OwnedStr, Reply, handler};
 use crate::typed::{LockName, NewToken};
-use domain::lock::{NOT_ACQUIRED, Request};
+use domain::lock::{LockRequest, NOT_ACQUIRED};
 use domain::sessions::ConnectionId;
 
 arguments! {
@@ -62,7 +62,7 @@ impl Command for Acquire {
         let user = has_user.then(|| ctx.user_name().unwrap_or_else(nobody));
         // Nobody asks for the user of another request.
         let user = user.as_ref().map_or(token.0, OwnedStr::as_str);
-        let request = Request { token: token.0, lease_ms, with_fence, session, user };
+        let request = LockRequest { token: token.0, lease_ms, with_fence, session, user };
         let wait_ms = wait_ms.map_or(0, i64::unsigned_abs);
         let answer = Lock::acquire(ctx, memory, key.0, &request, wait_ms)?;
         if answer == Some(NOT_ACQUIRED) {

@@ -17,7 +17,9 @@ use domain::db_key::DbKey;
 use domain::integer::Decimal;
 use domain::lock::fence::Fence;
 use domain::lock::queues::{Answered, Name, Wait};
-use domain::lock::{self as decision, Decision, Facts, LockWrite, Plan, QueueStep, Request};
+use domain::lock::{
+    self as decision, LockDecision, LockFacts, LockPlan, LockRequest, LockWrite, QueueStep,
+};
 use domain::sessions::Tied;
 use std::cell::OnceCell;
 
@@ -34,7 +36,7 @@ pub(crate) struct Lock<'a> {
 #[derive(Clone, Copy)]
 enum Asker<'a> {
     /// A client that has just sent LOCK.ACQUIRE.
-    Acquirer { request: &'a Request<Str<'a>>, wait_ms: u64 },
+    Acquirer { request: &'a LockRequest<Str<'a>>, wait_ms: u64 },
     /// Another command. The server has checked slot and rights.
     Command,
     /// The queue. Its clients sent their commands some time ago: the slot may have moved since.
@@ -72,7 +74,7 @@ impl<'a> Lock<'a> {
         ctx: Ctx<'a>,
         memory: &'a Memory,
         key: Str<'a>,
-        request: &'a Request<Str<'a>>,
+        request: &'a LockRequest<Str<'a>>,
         wait_ms: u64,
     ) -> Result<Option<i64>, CommandError> {
         let this = Self::new(ctx, memory, key, Asker::Acquirer { request, wait_ms });
@@ -96,7 +98,7 @@ impl<'a> Lock<'a> {
     /// Decides and applies; once more, if the lock has expired in between.
     fn decide<'t>(
         &self,
-        decide: impl Fn() -> Result<Decision<Str<'t>, CommandError>, CommandError>,
+        decide: impl Fn() -> Result<LockDecision<Str<'t>, CommandError>, CommandError>,
     ) -> Result<Option<i64>, CommandError> {
         let mut decision = decide()?;
         if !self.apply(&decision.plan, decision.plan.token)? {
@@ -132,7 +134,11 @@ impl<'a> Lock<'a> {
 
     /// Writes a plan, and makes its effects. False if the lock that it extends has expired since:
     /// then, as on an error, nothing is written.
-    fn apply<N>(&self, plan: &Plan<N, CommandError>, token: Str<'_>) -> Result<bool, CommandError> {
+    fn apply<N>(
+        &self,
+        plan: &LockPlan<N, CommandError>,
+        token: Str<'_>,
+    ) -> Result<bool, CommandError> {
         let queues = &self.memory.queues;
         let is_queue_at_work = matches!(self.asker, Asker::Queue);
         let write = || self.write(plan, token);
@@ -147,7 +153,11 @@ impl<'a> Lock<'a> {
         Ok(true)
     }
 
-    fn write<N>(&self, plan: &Plan<N, CommandError>, token: Str<'_>) -> Result<bool, CommandError> {
+    fn write<N>(
+        &self,
+        plan: &LockPlan<N, CommandError>,
+        token: Str<'_>,
+    ) -> Result<bool, CommandError> {
         let Self { ctx, key, .. } = *self;
         match (plan.lock, self.asker) {
             (Some(LockWrite::Take { until_ms }), Asker::Queue) if config::is_cluster() => {
@@ -225,7 +235,7 @@ impl<'a> Lock<'a> {
         let Some((id, client)) = block::<LockWaiter>(self.ctx) else { return false };
         let since_ms = self.ctx.steady_ms();
         let wait = Wait { since_ms, until_ms: since_ms.saturating_add(wait_ms) };
-        let request = Request {
+        let request = LockRequest {
             token: request.token.bytes().into(),
             user: request.user.bytes().into(),
             lease_ms: request.lease_ms,
@@ -238,7 +248,7 @@ impl<'a> Lock<'a> {
     }
 }
 
-impl Facts for Lock<'_> {
+impl LockFacts for Lock<'_> {
     type Name = Name;
     type Error = CommandError;
 
@@ -272,7 +282,7 @@ impl Facts for Lock<'_> {
         room.map(|()| true).map_err(|full| CommandError::Waiters { full })
     }
 
-    fn check_may_hold(&self, request: &Request<impl AsRef<[u8]>>) -> Result<(), CommandError> {
+    fn check_may_hold(&self, request: &LockRequest<impl AsRef<[u8]>>) -> Result<(), CommandError> {
         if matches!(self.asker, Asker::Queue) {
             let lease_ms = Decimal::new(request.lease_ms);
             let words: [&[u8]; 3] = [b"lock.acquire", request.token.as_ref(), lease_ms.bytes()];
@@ -292,7 +302,7 @@ impl Facts for Lock<'_> {
         self.with_queues(|queues, lock| queues.grant(lock))
     }
 
-    fn head(&self) -> Option<Request<Name>> {
+    fn head(&self) -> Option<LockRequest<Name>> {
         self.with_queues(|queues, lock| queues.head(lock).cloned())
     }
 }

@@ -10,7 +10,7 @@ use crate::keyspace::stock;
 use crate::memory::Memory;
 use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::{Cursor, Voucher};
-use domain::audit::{Figures, Progress, Report};
+use domain::audit::{AuditReport, Figures, Progress};
 use domain::sale::Stock;
 use std::time::{Duration, Instant};
 
@@ -88,7 +88,11 @@ impl Command for Audit {
     }
 }
 
-fn fields(figures: &Figures, report: &Report, changed: Option<bool>) -> Vec<(&'static str, Reply)> {
+fn fields(
+    figures: &Figures,
+    report: &AuditReport,
+    changed: Option<bool>,
+) -> Vec<(&'static str, Reply)> {
     let differences = report.differences.iter().map(|line| Reply::text(line)).collect();
     let mut fields = vec![
         ("total", Reply::Integer(figures.total)),

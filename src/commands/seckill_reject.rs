@@ -17,7 +17,7 @@ use crate::server::{Access, ArgSpec, CommandSpec, Ctx, OwnedStr, Reply, Str, han
 use crate::typed::{Group, KeyName, Reason, Voucher};
 use domain::entry_id::EntryId;
 use domain::key_names::is_confirmed_name;
-use domain::orders::{Request, reject};
+use domain::orders::{OrderRequest, reject};
 use domain::rejection::Fate;
 use domain::rules::Meant;
 use domain::slot::Slot;
@@ -87,7 +87,7 @@ impl Command for Reject {
                 let sale = memory.arrivals.sale(&opening)?;
                 let sale = sale.with_rejected(&rejected);
                 let (user, id) = (Name::Given(order.user), Name::Given(order.id));
-                let request = Request { user, id, sale: Meant::by_entry(order.sale) };
+                let request = OrderRequest { user, id, sale: Meant::by_entry(order.sale) };
                 let decided = reject(&sale, &request, order.units, only_unsold)?;
                 done(memory, &sale, decided)?
             }

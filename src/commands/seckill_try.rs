@@ -18,7 +18,7 @@ use domain::facts::Facts;
 use domain::order_id::{Count, Id};
 use domain::plan::Order;
 use domain::rules::{Meant, SaleId};
-use domain::sale::{Outcome, Units};
+use domain::sale::{TryOutcome, Units};
 use domain::tries::{Else, Wish};
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -77,7 +77,7 @@ impl Command for Try {
         let id = Name::read(next.first().text().bytes());
         let outcome = try_once(memory, &sale, meant, &Order { id, ..order }, wish)?;
         let id = match outcome {
-            Outcome::Accepted | Outcome::Waiting => next.take(ctx).into(),
+            TryOutcome::Accepted | TryOutcome::Waiting => next.take(ctx).into(),
             _ => Reply::Null,
         };
         Ok(Reply::Array(vec![outcome.into(), id]))

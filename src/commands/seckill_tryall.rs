@@ -15,10 +15,10 @@ use crate::memory::Memory;
 use crate::metrics;
 use crate::server::{ArgSpec, CommandSpec, Ctx, Reply, handler};
 use crate::typed::{OrderId, User};
-use domain::carts::{ARTICLES_MAX, Cart, Deciding, Part};
+use domain::carts::{ARTICLES_MAX, ArticleAnswer, Cart, Deciding};
 use domain::plan::Order;
 use domain::rules::{Meant, Millis};
-use domain::sale::{Outcome, Units};
+use domain::sale::{TryOutcome, Units};
 use domain::tries::Wish;
 
 pub(super) const SPEC: CommandSpec = CommandSpec {
@@ -127,7 +127,7 @@ impl<'a> Asked<'a> {
         let without_effect: Vec<_> = due.iter().filter(is_without_effect).collect();
         let (decided, sales) = self.decide(true)?;
         if let Cart::Refused(parts) = &decided {
-            let sold_out = Part::Tried(Outcome::SoldOut.into());
+            let sold_out = ArticleAnswer::Tried(TryOutcome::SoldOut.into());
             for (number, _) in without_effect {
                 if let (Some((opening, _)), Some(part)) =
                     (self.articles.get(*number), parts.get(*number))
@@ -170,7 +170,7 @@ impl<'a> Asked<'a> {
             Cart::Made(takes) => {
                 take_cart(&sales, &takes)?;
                 metrics::CARTS_ACCEPTED.count();
-                Ok(Reply::codes(takes.iter().map(|_| counted(Outcome::Accepted.into()).code())))
+                Ok(Reply::codes(takes.iter().map(|_| counted(TryOutcome::Accepted.into()).code())))
             }
             // An expired cart does not expire again.
             Cart::ExpireFirst(_) => Err(CommandError::Garbled),
@@ -179,8 +179,8 @@ impl<'a> Asked<'a> {
 }
 
 /// Counts what an article is answered as the answer to a try, unless it was left.
-fn code(part: &Part) -> i64 {
-    if let Part::Tried(answer) = part {
+fn code(part: &ArticleAnswer) -> i64 {
+    if let ArticleAnswer::Tried(answer) = part {
         counted(*answer);
     }
     part.code()

@@ -10,8 +10,8 @@ use crate::metrics;
 use domain::book::Reason;
 use domain::plan::{Decision, Order, Plan};
 use domain::rules::Meant;
-use domain::sale::Outcome;
-use domain::tries::{self, Answer, Wish};
+use domain::sale::TryOutcome;
+use domain::tries::{self, TryAnswer, Wish};
 
 /// Tries once, for the sale that is meant.
 #[inline]
@@ -21,7 +21,7 @@ pub(super) fn try_once<'a>(
     meant: Meant,
     order: &Order<Name<'a>>,
     wish: Wish,
-) -> Result<Outcome, CommandError> {
+) -> Result<TryOutcome, CommandError> {
     // Most tries lose: what they don't need is kept out of their way.
     match tries::decide_for(sale, meant, order, wish, false) {
         Ok(Decision::Answer(answer)) => Ok(counted(answer)),
@@ -39,18 +39,18 @@ fn try_expired<'a>(
     order: &Order<Name<'a>>,
     wish: Wish,
     ids: &[Name<'a>],
-) -> Result<Outcome, CommandError> {
+) -> Result<TryOutcome, CommandError> {
     let expired = expire(memory, sale, ids);
     match tries::decide_for(sale, meant, order, wish, true)? {
         Decision::Do(answer, ref plan) => carry_out(memory, sale, answer, plan),
         Decision::Answer(answer) => {
-            if expired == 0 && answer.outcome == Outcome::SoldOut {
+            if expired == 0 && answer.outcome == TryOutcome::SoldOut {
                 sale.rest_from_due();
             }
             Ok(counted(answer))
         }
         // An expired try does not expire again.
-        Decision::ExpireFirst(_) => Ok(counted(Outcome::SoldOut.into())),
+        Decision::ExpireFirst(_) => Ok(counted(TryOutcome::SoldOut.into())),
     }
 }
 
@@ -58,29 +58,29 @@ fn try_expired<'a>(
 fn carry_out<'a>(
     memory: &Memory,
     sale: &Sale<'a>,
-    answer: Answer,
+    answer: TryAnswer,
     plan: &Plan<Name<'a>>,
-) -> Result<Outcome, CommandError> {
+) -> Result<TryOutcome, CommandError> {
     match apply(memory, sale, plan)? {
-        Applied::HasBought => Ok(counted(Outcome::AtLimit.into())),
+        Applied::HasBought => Ok(counted(TryOutcome::AtLimit.into())),
         Applied::All | Applied::First(..) => Ok(counted(answer)),
     }
 }
 
 /// Counts the answer to a try.
 #[inline]
-pub(super) fn counted(answer: Answer) -> Outcome {
-    let Answer { outcome, is_repeat } = answer;
+pub(super) fn counted(answer: TryAnswer) -> TryOutcome {
+    let TryAnswer { outcome, is_repeat } = answer;
     match outcome {
         _ if is_repeat => metrics::TRIES_REPEATED.count(),
-        Outcome::Accepted => metrics::TRIES_ACCEPTED.count(),
-        Outcome::SoldOut => metrics::TRIES_SOLD_OUT.count(),
-        Outcome::AtLimit => metrics::TRIES_AT_LIMIT.count(),
-        Outcome::NotStarted => metrics::TRIES_NOT_STARTED.count(),
-        Outcome::Ended => metrics::TRIES_ENDED.count(),
-        Outcome::Waiting => metrics::TRIES_WAITING.count(),
+        TryOutcome::Accepted => metrics::TRIES_ACCEPTED.count(),
+        TryOutcome::SoldOut => metrics::TRIES_SOLD_OUT.count(),
+        TryOutcome::AtLimit => metrics::TRIES_AT_LIMIT.count(),
+        TryOutcome::NotStarted => metrics::TRIES_NOT_STARTED.count(),
+        TryOutcome::Ended => metrics::TRIES_ENDED.count(),
+        TryOutcome::Waiting => metrics::TRIES_WAITING.count(),
         // Only a repeat is answered so.
-        Outcome::Released => {}
+        TryOutcome::Released => {}
     }
     outcome
 }

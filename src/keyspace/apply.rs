@@ -16,7 +16,7 @@ use crate::keyspace::{rules, stock};
 use crate::server::{Call, Kind, OwnedStr, Str};
 use crate::typed::User;
 use domain::facts::Stream;
-use domain::plan::{Amend, Append, Change, Hold, Left, Place, Plan, Record};
+use domain::plan::{Amend, Append, Change, Hold, Left, Place, Plan, Recorded};
 use domain::rules::Rules;
 
 /// What came of a plan, or of the tries of one command.
@@ -214,17 +214,17 @@ impl<'a> Sale<'a> {
     }
 
     /// What is on record is only replicated once more.
-    fn record_again<'p>(&self, record: &'p Record<Name<'a>>) -> Option<Effect<'p>>
+    fn record_again<'p>(&self, record: &'p Recorded<Name<'a>>) -> Option<Effect<'p>>
     where
         'a: 'p,
     {
         let keys = self.managed_keys().ok()?;
         Some(match record {
-            Record::Order(id) => {
+            Recorded::Order(id) => {
                 let value = self.entry_text(id).ok().flatten()?;
                 Effect::FieldAgain { key: keys.book, field: id.as_str(), value }
             }
-            Record::Payment((reference, payment)) => {
+            Recorded::Payment((reference, payment)) => {
                 let value = OwnedStr::new(&payment.write());
                 Effect::FieldAgain { key: keys.payments, field: reference.as_str(), value }
             }

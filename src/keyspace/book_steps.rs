@@ -6,7 +6,7 @@ use crate::keyspace::buyers::Buyer;
 use crate::keyspace::sale_keys::ManagedKeys;
 use crate::server::{Call, Ctx, OwnedStr, ReadKey, Str};
 use crate::typed::User;
-use domain::audit::{Figures, Keys, Pair, Part};
+use domain::audit::{AuditPart, Figures, Keys, Pair};
 use domain::integer::{self, Decimal};
 
 /// How many elements a call of the server's own scan is asked for. Small keys, which the server
@@ -57,13 +57,13 @@ impl Audited<'_> {
 impl Keys for Audited<'_> {
     type Error = CommandError;
 
-    fn scan(&self, part: Part, position: u64) -> Result<(Vec<Pair>, u64), CommandError> {
+    fn scan(&self, part: AuditPart, position: u64) -> Result<(Vec<Pair>, u64), CommandError> {
         let (command, key) = match part {
-            Part::Book => (c"HSCAN", self.keys.book),
-            Part::Units => (c"HSCAN", self.keys.units),
-            Part::Holds => (c"ZSCAN", self.keys.holds),
-            Part::Queue => (c"ZSCAN", self.keys.wait),
-            Part::Buyers => (c"SSCAN", self.keys.sale.buyers),
+            AuditPart::Book => (c"HSCAN", self.keys.book),
+            AuditPart::Units => (c"HSCAN", self.keys.units),
+            AuditPart::Holds => (c"ZSCAN", self.keys.holds),
+            AuditPart::Queue => (c"ZSCAN", self.keys.wait),
+            AuditPart::Buyers => (c"SSCAN", self.keys.sale.buyers),
         };
         let position = OwnedStr::new(Decimal::unsigned(position).bytes());
         let [word, count] = [&b"COUNT"[..], SCAN_COUNT].map(OwnedStr::new);
@@ -75,7 +75,7 @@ impl Keys for Audited<'_> {
         let mut texts = reply.texts_of(1).map(<[u8]>::to_vec);
         let pairs = std::iter::from_fn(|| {
             let name = texts.next()?;
-            let value = if part == Part::Buyers { Some(Vec::new()) } else { texts.next() };
+            let value = if part == AuditPart::Buyers { Some(Vec::new()) } else { texts.next() };
             Some((name, value?))
         });
         Ok((pairs.collect(), next))

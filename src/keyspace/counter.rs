@@ -16,7 +16,7 @@ use domain::hash_tag::tag_of;
 use domain::integer::{self, Decimal};
 use domain::key_names::COUNTER_PREFIX;
 use domain::order_id::{
-    Count, Id, Second, Taken, after_counter, after_last, check_pace, date, skip_more,
+    Count, Id, Second, TakenIds, after_counter, after_last, check_pace, date, skip_more,
 };
 use domain::slot::Slot;
 use std::rc::Rc;
@@ -39,7 +39,7 @@ pub(crate) enum IdScope<'a> {
 pub(crate) struct FreeIds {
     counter: Rc<IdCounter>,
     count: Count,
-    taken: Taken,
+    taken: TakenIds,
     write: Write,
 }
 

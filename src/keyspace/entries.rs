@@ -10,10 +10,10 @@ use domain::entry_id::EntryId;
 use domain::facts::Stream;
 use domain::fields::CART;
 use domain::payments::Outcome;
-use domain::plan::{Amend, Append, Booked, Order, Take};
+use domain::plan::{Amend, Append, BookWrite, Order, Take};
 use domain::rules::{Millis, SaleId};
 use domain::sale::Units;
-use domain::stream_entry::{Entry, OrderEntry, Release, Says};
+use domain::stream_entry::{EventEntry, OrderEntry, ReleaseEntry, Says};
 
 /// How many fields an entry of an order can have beside user, voucher and order id.
 const MORE_MAX: usize = 8;
@@ -71,7 +71,15 @@ fn says<'p>(
             let reference = plan.entry.as_ref().and_then(|it| it.reference.as_ref());
             let reference = reference.map(Name::as_ref);
             let entry = rejected.filter(|_| reason == Reason::Rejected);
-            Says::Released(Release { reason, was, kept, reference, norestock, refunded, entry })
+            Says::Released(ReleaseEntry {
+                reason,
+                was,
+                kept,
+                reference,
+                norestock,
+                refunded,
+                entry,
+            })
         }
         Append::DeadLetter { .. } => return None,
     })
@@ -105,7 +113,7 @@ impl<'a> Sale<'a> {
             // Most accepted tries: they say nothing more.
             return EntryText::NOTHING;
         }
-        let says = Says::Accepted { deadline: booked.and_then(Booked::hold), waited };
+        let says = Says::Accepted { deadline: booked.and_then(BookWrite::hold), waited };
         let mut text = self.text(&take.order, booked.map(|booked| booked.sale), says);
         if articles > 1
             && let EntryText::More(more) = &mut text
@@ -140,7 +148,7 @@ impl<'a> Sale<'a> {
         let names = self.entry_names().own;
         let mut more = [const { None }; MORE_MAX];
         let mut places = more.iter_mut();
-        Entry { order, says }.write(|name, value| {
+        EventEntry { order, says }.write(|name, value| {
             let Some(name) = names.own(name) else { return };
             let place = places.next();
             debug_assert!(place.is_some(), "an entry says more than there is room for");

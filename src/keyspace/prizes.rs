@@ -6,7 +6,7 @@ use crate::keyspace::orders::Orders;
 use crate::keyspace::pool::PoolKeys;
 use crate::server::{Ctx, Kind, OwnedStr, ReadKey, Str, WriteKey};
 use crate::typed::{Pool, User};
-use domain::draw::Facts;
+use domain::draw::DrawFacts;
 use std::cell::RefCell;
 
 /// A pool, and a user who draws from it.
@@ -64,7 +64,7 @@ impl<'a> Prizes<'a> {
     }
 }
 
-impl Facts for Prizes<'_> {
+impl DrawFacts for Prizes<'_> {
     type Code = OwnedStr;
     type Error = CommandError;
 

@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use crate::keyspace::book_steps::Audited;
 use crate::keyspace::sale::Sale;
 use crate::server::Str;
-use domain::audit::{Keys, Part};
+use domain::audit::{AuditPart, Keys};
 use domain::book::Entry;
 use domain::whole::{Reading, check_parts};
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ impl Sale<'_> {
         let audited = Audited { ctx: self.ctx, keys: self.managed_keys()? };
         let begun = Instant::now();
         while let Some(position) = reading.position() {
-            let (orders, next) = audited.scan(Part::Book, position)?;
+            let (orders, next) = audited.scan(AuditPart::Book, position)?;
             // What can't be read says nothing of other keys; SECKILL.AUDIT names it.
             let entries = orders.iter().filter_map(|(_, text)| Entry::parse(text).ok());
             entries.for_each(|entry| reading.add(&entry));

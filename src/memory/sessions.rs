@@ -4,7 +4,7 @@ use crate::config;
 use crate::error::CommandError;
 use crate::server::{Ctx, MainThread, SlotRanges};
 use domain::db_key::DbKey;
-use domain::lock::Request;
+use domain::lock::LockRequest;
 use domain::sessions::{ConnectionId, Sessions as Ties, Tied};
 use std::ffi::CStr;
 
@@ -50,7 +50,7 @@ impl Sessions {
 
     /// The lock is held with the request's token until its connection closes, if it asks for that.
     /// Ends an earlier tie.
-    pub(crate) fn acquired(&self, lock: &DbKey, request: &Request<impl AsRef<[u8]>>) {
+    pub(crate) fn acquired(&self, lock: &DbKey, request: &LockRequest<impl AsRef<[u8]>>) {
         match request.session {
             Some(connection) => {
                 let [token, user] =

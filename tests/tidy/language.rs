@@ -230,7 +230,10 @@ fn one_word_names_one_type_of_a_program() {
         sources.retain(|(file, _)| part_of(file, folder).is_some());
         (*program, sources)
     });
-    for (program, sources) in programs.chain([("the module", files(&["src"], "rs"))]) {
+    let mut domain = files(&["domain/src"], "rs");
+    domain.retain(|(file, _)| !file.ends_with("tests.rs"));
+    let others = [("the module", files(&["src"], "rs")), ("domain", domain)];
+    for (program, sources) in programs.chain(others) {
         let mut of_word: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for (file, source) in &sources {
             for name in types(source) {

@@ -1,6 +1,6 @@
 //! The keys of a voucher as maps in memory, for tests and fuzzing.
 
-use super::{Figures, Keys, Pair, Part, Progress, Report};
+use super::{AuditPart, AuditReport, Figures, Keys, Pair, Progress};
 use crate::book::{Entry, State, UserUnits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -59,7 +59,7 @@ impl Maps {
     }
 
     /// All steps at once.
-    pub fn audit(&self) -> Report {
+    pub fn audit(&self) -> AuditReport {
         let figures = self.figures();
         let mut progress = Progress::begin(&figures);
         while !progress.is_done() {
@@ -73,16 +73,16 @@ impl Maps {
 impl Keys for Maps {
     type Error = Infallible;
 
-    fn scan(&self, part: Part, position: u64) -> Result<(Vec<Pair>, u64), Infallible> {
+    fn scan(&self, part: AuditPart, position: u64) -> Result<(Vec<Pair>, u64), Infallible> {
         let at = usize::try_from(position).unwrap_or(usize::MAX);
         let pair = |(name, value): (&Bytes, &Bytes)| (name.clone(), value.clone());
         let name = |name: &Bytes| (name.clone(), Bytes::new());
         let (element, len) = match part {
-            Part::Book => (self.orders.iter().nth(at).map(pair), self.orders.len()),
-            Part::Units => (self.units.iter().nth(at).map(pair), self.units.len()),
-            Part::Holds => (self.holds.keys().nth(at).map(name), self.holds.len()),
-            Part::Queue => (self.queue.iter().nth(at).map(name), self.queue.len()),
-            Part::Buyers => (self.buyers.iter().nth(at).map(name), self.buyers.len()),
+            AuditPart::Book => (self.orders.iter().nth(at).map(pair), self.orders.len()),
+            AuditPart::Units => (self.units.iter().nth(at).map(pair), self.units.len()),
+            AuditPart::Holds => (self.holds.keys().nth(at).map(name), self.holds.len()),
+            AuditPart::Queue => (self.queue.iter().nth(at).map(name), self.queue.len()),
+            AuditPart::Buyers => (self.buyers.iter().nth(at).map(name), self.buyers.len()),
         };
         let next = position.saturating_add(1);
         let is_last = at.saturating_add(1) >= len;

@@ -3,16 +3,16 @@
 //!
 //! A token has one place. A later request of the token takes it over.
 
-use super::{Grant, Request};
+use super::{Grant, LockRequest};
 use std::collections::BTreeMap;
 
 /// A client that waits for the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiter<N, C> {
+pub struct LockWaiter<N, C> {
     pub client: C,
     /// Its number in the order of arrival.
     pub ticket: u64,
-    pub request: Request<N>,
+    pub request: LockRequest<N>,
 }
 
 /// The lock was handed to this token.
@@ -20,30 +20,30 @@ pub struct Waiter<N, C> {
 struct Granted<N, C> {
     token: N,
     /// The client that is to be answered; none once it has gone.
-    waiter: Option<Waiter<N, C>>,
+    waiter: Option<LockWaiter<N, C>>,
     /// A command was answered that the token holds the lock.
     is_confirmed: bool,
 }
 
 /// Those whose place was taken over.
-pub type Taken<N, C> = [Option<Waiter<N, C>>; 2];
+pub type Taken<N, C> = [Option<LockWaiter<N, C>>; 2];
 
 /// `N` is the bytes of a name, `C` identifies a client.
 #[derive(Clone, Debug)]
-pub struct Queue<N, C> {
-    waiters: BTreeMap<u64, Waiter<N, C>>,
+pub struct LockQueue<N, C> {
+    waiters: BTreeMap<u64, LockWaiter<N, C>>,
     /// The ticket of each token.
     places: BTreeMap<N, u64>,
     granted: Option<Granted<N, C>>,
 }
 
-impl<N, C> Default for Queue<N, C> {
+impl<N, C> Default for LockQueue<N, C> {
     fn default() -> Self {
         Self { waiters: BTreeMap::new(), places: BTreeMap::new(), granted: None }
     }
 }
 
-impl<N: Ord + Clone, C: Copy + PartialEq> Queue<N, C> {
+impl<N: Ord + Clone, C: Copy + PartialEq> LockQueue<N, C> {
     /// How many clients wait.
     pub fn len(&self) -> usize {
         self.waiters.len()
@@ -60,11 +60,11 @@ impl<N: Ord + Clone, C: Copy + PartialEq> Queue<N, C> {
     }
 
     /// Those who wait, in the order in which they are served.
-    pub fn waiters(&self) -> impl Iterator<Item = &Waiter<N, C>> {
+    pub fn waiters(&self) -> impl Iterator<Item = &LockWaiter<N, C>> {
         self.waiters.values()
     }
 
-    pub fn head(&self) -> Option<&Waiter<N, C>> {
+    pub fn head(&self) -> Option<&LockWaiter<N, C>> {
         self.waiters.values().next()
     }
 
@@ -83,15 +83,15 @@ impl<N: Ord + Clone, C: Copy + PartialEq> Queue<N, C> {
 
     /// Puts a client in the queue, at the place of its token if it has one. Returns its ticket, and
     /// who waited there, to be answered that it does not get the lock.
-    pub fn join(&mut self, waiter: Waiter<N, C>) -> (u64, Taken<N, C>) {
+    pub fn join(&mut self, waiter: LockWaiter<N, C>) -> (u64, Taken<N, C>) {
         let taken = self.take_over(&waiter.request.token);
         let before = taken.iter().flatten().map(|before| before.ticket).min();
         let ticket = before.unwrap_or(waiter.ticket);
-        self.enter(Waiter { ticket, ..waiter });
+        self.enter(LockWaiter { ticket, ..waiter });
         (ticket, taken)
     }
 
-    fn enter(&mut self, waiter: Waiter<N, C>) {
+    fn enter(&mut self, waiter: LockWaiter<N, C>) {
         self.places.insert(waiter.request.token.clone(), waiter.ticket);
         self.waiters.insert(waiter.ticket, waiter);
     }
@@ -105,7 +105,7 @@ impl<N: Ord + Clone, C: Copy + PartialEq> Queue<N, C> {
     }
 
     /// Removes a client from the queue.
-    pub fn remove(&mut self, ticket: u64) -> Option<Waiter<N, C>> {
+    pub fn remove(&mut self, ticket: u64) -> Option<LockWaiter<N, C>> {
         let waiter = self.waiters.remove(&ticket)?;
         self.places.remove(&waiter.request.token);
         Some(waiter)
@@ -119,7 +119,7 @@ impl<N: Ord + Clone, C: Copy + PartialEq> Queue<N, C> {
     }
 
     /// The first in the queue holds the lock. Returns it.
-    pub fn grant_head(&mut self) -> Option<Waiter<N, C>> {
+    pub fn grant_head(&mut self) -> Option<LockWaiter<N, C>> {
         let (ticket, _) = self.waiters.first_key_value()?;
         let waiter = self.remove(*ticket)?;
         let token = waiter.request.token.clone();
@@ -129,7 +129,7 @@ impl<N: Ord + Clone, C: Copy + PartialEq> Queue<N, C> {
     }
 
     /// The client that was granted the lock is answered that it holds it.
-    pub fn answered(&mut self) -> Option<Waiter<N, C>> {
+    pub fn answered(&mut self) -> Option<LockWaiter<N, C>> {
         self.granted.take()?.waiter
     }
 
@@ -149,7 +149,7 @@ impl<N: Ord + Clone, C: Copy + PartialEq> Queue<N, C> {
     /// The grant was lost. Its client, if it is still there, returns to its old place. If its token
     /// has another place by now, the client is returned, to be answered that it does not hold the
     /// lock.
-    pub fn return_to_queue(&mut self, waiter: Waiter<N, C>) -> Option<Waiter<N, C>> {
+    pub fn return_to_queue(&mut self, waiter: LockWaiter<N, C>) -> Option<LockWaiter<N, C>> {
         if self.places.contains_key(&waiter.request.token) {
             return Some(waiter);
         }

@@ -6,8 +6,8 @@
 
 mod events;
 
-use super::queue::{Queue, Taken, Waiter};
-use super::{Grant, Request};
+use super::queue::{LockQueue, LockWaiter, Taken};
+use super::{Grant, LockRequest};
 use crate::counts::Counts;
 use crate::db_key::DbKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -55,7 +55,7 @@ pub struct Answered<H, A> {
     /// When it joined.
     pub since_ms: Option<u64>,
     /// What it holds from now on.
-    pub held: Option<(DbKey, Request<Name>)>,
+    pub held: Option<(DbKey, LockRequest<Name>)>,
 }
 
 /// As for a client that is not known.
@@ -65,8 +65,8 @@ impl<H, A> Default for Answered<H, A> {
     }
 }
 
-struct Place<C> {
-    queue: Queue<Name, C>,
+struct LockPlace<C> {
+    queue: LockQueue<Name, C>,
     is_marked: bool,
     /// When the lease of the holder ends by the clock of the calendar, as far as known.
     look_ms: Option<i64>,
@@ -74,7 +74,7 @@ struct Place<C> {
 
 /// All queues. `C` identifies a client.
 pub struct Queues<C, H, A> {
-    places: BTreeMap<i32, HashMap<Rc<[u8]>, Place<C>>>,
+    places: BTreeMap<i32, HashMap<Rc<[u8]>, LockPlace<C>>>,
     clients: HashMap<C, Client<H, A>>,
     in_queue: Counts,
     next_ticket: u64,
@@ -106,11 +106,18 @@ impl<C, H, A> Default for Queues<C, H, A> {
 impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
     /// Puts a client at the end of the queue for a lock, or at the place of its token: who waited
     /// there is told that it does not get the lock.
-    pub fn join(&mut self, client: C, handle: H, lock: &DbKey, request: Request<Name>, wait: Wait) {
+    pub fn join(
+        &mut self,
+        client: C,
+        handle: H,
+        lock: &DbKey,
+        request: LockRequest<Name>,
+        wait: Wait,
+    ) {
         let ticket = self.next_ticket;
         self.next_ticket = ticket.wrapping_add(1);
         let user = request.user.clone();
-        let (ticket, taken) = self.place(lock).queue.join(Waiter { client, ticket, request });
+        let (ticket, taken) = self.place(lock).queue.join(LockWaiter { client, ticket, request });
         let home = self.shared_name(lock);
         self.tell(taken, &home, None);
         self.enter(client, &home, &user, wait);
@@ -124,17 +131,17 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
         place.map_or_else(|| lock.clone(), |(key, _)| DbKey { db: lock.db, key: Rc::clone(key) })
     }
 
-    fn place(&mut self, lock: &DbKey) -> &mut Place<C> {
+    fn place(&mut self, lock: &DbKey) -> &mut LockPlace<C> {
         let places = self.places.entry(lock.db).or_default();
-        let none = || Place { queue: Queue::default(), is_marked: false, look_ms: None };
+        let none = || LockPlace { queue: LockQueue::default(), is_marked: false, look_ms: None };
         places.entry(Rc::clone(&lock.key)).or_insert_with(none)
     }
 
-    fn queue(&self, lock: &DbKey) -> Option<&Queue<Name, C>> {
+    fn queue(&self, lock: &DbKey) -> Option<&LockQueue<Name, C>> {
         Some(&self.places.get(&lock.db)?.get(&lock.key)?.queue)
     }
 
-    fn queue_mut(&mut self, lock: &DbKey) -> Option<&mut Queue<Name, C>> {
+    fn queue_mut(&mut self, lock: &DbKey) -> Option<&mut LockQueue<Name, C>> {
         Some(&mut self.places.get_mut(&lock.db)?.get_mut(&lock.key)?.queue)
     }
 
@@ -146,7 +153,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
     }
 
     /// Keeps count of a client that has left its queue.
-    fn left(&mut self, waiter: &Waiter<Name, C>) {
+    fn left(&mut self, waiter: &LockWaiter<Name, C>) {
         self.in_queue.remove(&waiter.request.user);
         if let Some(client) = self.clients.get(&waiter.client) {
             self.waits.remove(&(client.wait.until_ms, waiter.client));
@@ -192,7 +199,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
 
     /// How many clients are in the queue for this lock.
     pub fn len(&self, lock: &DbKey) -> usize {
-        self.queue(lock).map_or(0, Queue::len)
+        self.queue(lock).map_or(0, LockQueue::len)
     }
 
     /// Has every client been answered, and is there nothing to undo?
@@ -201,7 +208,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
     }
 
     pub fn is_waited_for(&self, lock: &DbKey) -> bool {
-        self.queue(lock).is_some_and(Queue::is_waited_for)
+        self.queue(lock).is_some_and(LockQueue::is_waited_for)
     }
 
     pub fn has_place(&self, lock: &DbKey, token: &Name) -> bool {
@@ -212,7 +219,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
         self.queue(lock)?.grant()
     }
 
-    pub fn head(&self, lock: &DbKey) -> Option<&Request<Name>> {
+    pub fn head(&self, lock: &DbKey) -> Option<&LockRequest<Name>> {
         Some(&self.queue(lock)?.head()?.request)
     }
 
@@ -233,7 +240,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
 
     /// The first in the queue holds the lock now, and is to be answered this.
     pub fn grant_head(&mut self, lock: &DbKey, answer: A) {
-        let Some(waiter) = self.queue_mut(lock).and_then(Queue::grant_head) else { return };
+        let Some(waiter) = self.queue_mut(lock).and_then(LockQueue::grant_head) else { return };
         self.left(&waiter);
         self.granted.insert(lock.clone());
         self.unanswered.insert(waiter.client);
@@ -244,7 +251,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
 
     /// The first in the queue is told this.
     pub fn refuse_head(&mut self, lock: &DbKey, answer: A) {
-        if let Some(head) = self.queue(lock).and_then(Queue::head).map(|head| head.client) {
+        if let Some(head) = self.queue(lock).and_then(LockQueue::head).map(|head| head.client) {
             self.refuse(head, Some(answer));
         }
     }
@@ -261,7 +268,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
     /// The grant of the lock was lost, or undone: its client, if it is still there, returns to its
     /// place. If another client has taken it over, it is told that it does not get the lock.
     pub fn return_to_queue(&mut self, lock: &DbKey) {
-        let waiter = self.queue_mut(lock).and_then(Queue::answered);
+        let waiter = self.queue_mut(lock).and_then(LockQueue::answered);
         self.mark(lock.db, &lock.key);
         self.tidy(lock);
         let Some(waiter) = waiter else { return };
@@ -301,7 +308,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
         let since_ms = Some(wait.since_ms);
         Some(match stage {
             Stage::Granted { lock, answer } => {
-                let waiter = self.queue_mut(&lock).and_then(Queue::answered);
+                let waiter = self.queue_mut(&lock).and_then(LockQueue::answered);
                 self.tidy(&lock);
                 let held = waiter.map(|waiter| (lock, waiter.request));
                 Answered { answer: Some(answer), handle, since_ms, held }

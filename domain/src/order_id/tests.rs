@@ -1,7 +1,7 @@
 //! Ids compared with tables, and a million of them at once.
 
 use super::{
-    COUNTER_MAX, Calendar, Count, Id, NoId, Second, Slot, Taken, after_counter, after_last,
+    COUNTER_MAX, Calendar, Count, Id, NoId, Second, Slot, TakenIds, after_counter, after_last,
     check_pace, date, skip_more,
 };
 
@@ -105,7 +105,7 @@ fn the_clock_gives_second_and_day() {
 
 #[test]
 fn the_counter_stands_below_the_second() {
-    let taken = |first, kept| Ok(Taken { first: Id(first), kept, borrowed_s: 0 });
+    let taken = |first, kept| Ok(TakenIds { first: Id(first), kept, borrowed_s: 0 });
     let rows = [
         (0, 0, 1, taken(1, 1)),
         (154_281_600, 0, 1, taken((154_281_600 << 32) + 1, 1)),
@@ -135,7 +135,7 @@ fn a_second_of_a_slot_lends_from_the_next() {
     let kept = |seconds, sequence| Some(id(seconds, sequence) as i64);
     let taken = |seconds, sequence, n: u64, borrowed_s| {
         let first = id(seconds, sequence);
-        Ok(Taken { first: Id(first), kept: first + n - 1, borrowed_s })
+        Ok(TakenIds { first: Id(first), kept: first + n - 1, borrowed_s })
     };
     let last = (1 << 31) - 1;
     let rows = [
@@ -228,7 +228,7 @@ fn ids_that_are_left_out_are_passed_over() {
     assert_eq!(after_counter(now, 5, u32::MAX, Count::ONE), Err(NoId::UsedUp));
     // Skipped ids may reach into the slot's next second; a block that doesn't fit the rest of a
     // second begins in the next one.
-    let second_of = |taken: &Taken| (taken.first.0 >> 32, taken.first.0 & 0x3_ffff);
+    let second_of = |taken: &TakenIds| (taken.first.0 >> 32, taken.first.0 & 0x3_ffff);
     let taken = after_last(now, slot, None, 262_144 + 9, Count::ONE).unwrap();
     assert_eq!((second_of(&taken), taken.borrowed_s), ((101, 9), 1));
     let taken = after_last(now, slot, None, 262_140, count(10)).unwrap();
@@ -242,7 +242,7 @@ fn ids_that_are_left_out_are_passed_over() {
 /// SECKILL.NEXTID always leaves part of a day's ids for orders.
 #[test]
 fn a_day_has_a_pace() {
-    let taken = |kept, borrowed_s| Taken { first: Id(0), kept, borrowed_s };
+    let taken = |kept, borrowed_s| TakenIds { first: Id(0), kept, borrowed_s };
     let midnight = second(3 * 86_400);
     let rows = [
         (0, 0, Ok(())),

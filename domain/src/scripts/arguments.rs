@@ -15,16 +15,16 @@ pub struct Callable {
 /// An argument of a command. Required ones are first; options have any order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
-    Required(Word),
+    Required(WordPattern),
     /// At most once.
-    Optional(Vec<Word>),
+    Optional(Vec<WordPattern>),
     /// One to this many times, before required ones or none.
-    Repeated(Vec<Word>, usize),
+    Repeated(Vec<WordPattern>, usize),
 }
 
 /// A word of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum WordPattern {
     /// Any value, with its name in the documentation.
     Any(String),
     /// One of these words, in upper or lower case.
@@ -69,11 +69,11 @@ fn can_be(arguments: &[&Argument], words: &[Option<&[u8]>]) -> bool {
 }
 
 /// Whether the words can be one argument.
-fn are(part: &[Word], words: &[Option<&[u8]>]) -> bool {
+fn are(part: &[WordPattern], words: &[Option<&[u8]>]) -> bool {
     part.len() == words.len() && part.iter().zip(words).all(|(word, given)| word.can_be(*given))
 }
 
-impl Word {
+impl WordPattern {
     fn can_be(&self, given: Option<&[u8]>) -> bool {
         match (self, given) {
             (Self::OneOf(words), Some(given)) => {
@@ -96,7 +96,7 @@ impl fmt::Display for Callable {
     }
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for WordPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any(name) => f.write_str(name),
@@ -105,6 +105,6 @@ impl fmt::Display for Word {
     }
 }
 
-fn joined(part: &[Word]) -> String {
-    part.iter().map(Word::to_string).collect::<Vec<_>>().join(" ")
+fn joined(part: &[WordPattern]) -> String {
+    part.iter().map(WordPattern::to_string).collect::<Vec<_>>().join(" ")
 }

@@ -1,16 +1,16 @@
 //! Valid and invalid configurations, and the calls that they replace.
 
-use super::{Argument, Callable, ScriptTexts, Scripts, Sha1, Taken, Word};
+use super::{Argument, ArgumentSource, Callable, ScriptTexts, Scripts, Sha1, WordPattern};
 
 const A: &str = "a401349bbff2164ec35f9c5f6db8f92ff4519d9d";
 const B: &str = "e9f69f2beb755be68b5e456ee2ce9aadfbc4ebf4";
 
 fn commands() -> Vec<Callable> {
-    let any = |names: &str| -> Vec<Word> {
-        names.split(' ').map(|name| Word::Any(name.to_owned())).collect()
+    let any = |names: &str| -> Vec<WordPattern> {
+        names.split(' ').map(|name| WordPattern::Any(name.to_owned())).collect()
     };
-    let of = |words: &str| Word::OneOf(words.split('|').map(str::to_owned).collect());
-    let option = |token: &str, words: Vec<Word>| {
+    let of = |words: &str| WordPattern::OneOf(words.split('|').map(str::to_owned).collect());
+    let option = |token: &str, words: Vec<WordPattern>| {
         Argument::Optional([of(token)].into_iter().chain(words).collect())
     };
     let command = |name: &str, words_min, required: &str, options: Vec<Argument>| Callable {
@@ -45,9 +45,9 @@ fn replaced(scripts: &Scripts, call: &[&str]) -> Option<String> {
     let mut words = vec![found.command.clone()];
     for taken in found.arguments(call.len(), call[2].as_bytes())? {
         words.push(match taken {
-            Taken::Call(place) => call[place].to_owned(),
-            Taken::CallAgain(place) => format!("{}(again)", call[place]),
-            Taken::Word(word) => String::from_utf8_lossy(word).into_owned(),
+            ArgumentSource::Call(place) => call[place].to_owned(),
+            ArgumentSource::CallAgain(place) => format!("{}(again)", call[place]),
+            ArgumentSource::Word(word) => String::from_utf8_lossy(word).into_owned(),
         });
     }
     let is_so = piece.is_none_or(|piece| piece == words[1..].join(" "));

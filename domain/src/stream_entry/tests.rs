@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 const NAMES: FieldNames<'_> = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
 
-fn entry_of(which: Which, text: &str) -> Result<Entry<&[u8]>, Unread> {
+fn entry_of(which: Which, text: &str) -> Result<EventEntry<&[u8]>, Unread> {
     let fields: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
     read(which, &fields, NAMES)
 }
@@ -123,7 +123,7 @@ fn text_of(more: &str) -> String {
     format!("userId u voucherId v id 1 {more}").trim_end().to_owned()
 }
 
-fn told(entry: &Entry<&[u8]>) -> Json {
+fn told(entry: &EventEntry<&[u8]>) -> Json {
     let text = shown;
     let order = &entry.order;
     let mut told = json!({

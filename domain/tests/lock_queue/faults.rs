@@ -1,7 +1,7 @@
 //! Faults that are planted into facts and plans, to show that the model finds what is wrong.
 
 use domain::lock::fence::Fence;
-use domain::lock::queue::{Queue, Waiter};
+use domain::lock::queue::{LockQueue, LockWaiter};
 use domain::lock::{Grant, Holder, LockWrite, QueueStep};
 
 use crate::model::{Planned, Token};
@@ -95,7 +95,7 @@ impl Fault {
         }
     }
 
-    pub fn head(self, queue: &Queue<Token, usize>) -> Option<&Waiter<Token, usize>> {
+    pub fn head(self, queue: &LockQueue<Token, usize>) -> Option<&LockWaiter<Token, usize>> {
         match self {
             Self::LastFirst => queue.waiters().last(),
             _ => queue.head(),

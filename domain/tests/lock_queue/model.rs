@@ -4,9 +4,10 @@
 //! is not.
 
 use domain::lock::fence::Exhausted;
-use domain::lock::queue::{Queue, Waiter};
+use domain::lock::queue::{LockQueue, LockWaiter};
 use domain::lock::{
-    self as decision, Decision, FenceWrite, LockWrite, NOT_ACQUIRED, Plan, QueueStep, Request,
+    self as decision, FenceWrite, LockDecision, LockPlan, LockRequest, LockWrite, NOT_ACQUIRED,
+    QueueStep,
 };
 
 use crate::faults::Fault;
@@ -28,7 +29,8 @@ pub const START: i64 = 10;
 /// The token of somebody who overwrites the lock with SET.
 const STRANGER: Token = Token([99]);
 
-pub type Planned = Plan<Token, Exhausted>;
+pub type Planned = LockPlan<Token, Exhausted>;
+type Decided = LockDecision<Token, Exhausted>;
 
 /// The lock's key. It expires when `until` has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +53,7 @@ pub struct World {
     pub now: i64,
     pub key: Option<Key>,
     pub fence: Option<(i64, Token)>,
-    pub queue: Queue<Token, usize>,
+    pub queue: LockQueue<Token, usize>,
     pub clients: [Option<Blocked>; 4],
     /// The answer of the client that was granted the lock.
     pub granted: i64,
@@ -111,7 +113,7 @@ impl World {
             now: START,
             key: None,
             fence: None,
-            queue: Queue::default(),
+            queue: LockQueue::default(),
             clients: [None; 4],
             granted: 0,
             next_ticket: 0,
@@ -153,11 +155,11 @@ impl World {
             Action::Renew { token, lease } => {
                 let view = self.view(false, fault);
                 let decided = decision::renew(&view, Token([token]), lease, self.now);
-                self.command(decided, Token([token]), fault);
+                self.command(decided.ok(), Token([token]), fault);
             }
             Action::Release { token } => {
                 let decided = decision::release(&self.view(false, fault), Token([token]));
-                self.command(decided, Token([token]), fault);
+                self.command(decided.ok(), Token([token]), fault);
             }
             Action::Delete => {
                 self.key = None;
@@ -182,12 +184,13 @@ impl World {
     fn acquire(&mut self, blocked: Blocked, may_wait: bool, fault: Fault) {
         let Blocked { token, lease, with_fence, .. } = blocked;
         let request =
-            Request { token, lease_ms: lease, with_fence, session: None, user: Token([0]) };
+            LockRequest { token, lease_ms: lease, with_fence, session: None, user: Token([0]) };
         let decided = decision::acquire(&self.view(may_wait, fault), &request, self.now);
         let is_repeat = self.key.is_some_and(|key| key.token == token);
         let number = self.truth.number;
         let is_free = self.key.is_none() && self.truth.order.is_empty();
-        let Some(Decision { answer, plan }) = self.command(decided, token, fault) else { return };
+        let Some(decided) = self.command(decided.ok(), token, fault) else { return };
+        let LockDecision { answer, plan } = decided;
         self.must(!is_free || answer.is_some_and(|answer| answer > 0), "a free lock is refused");
         match answer {
             None => self.join(blocked, request),
@@ -202,9 +205,9 @@ impl World {
         }
     }
 
-    fn join(&mut self, blocked: Blocked, request: Request<Token>) {
+    fn join(&mut self, blocked: Blocked, request: LockRequest<Token>) {
         let client = self.idle().expect("an idle client");
-        let waiter = Waiter { client, ticket: self.next_ticket, request };
+        let waiter = LockWaiter { client, ticket: self.next_ticket, request };
         self.next_ticket += 1;
         let (_, taken) = self.queue.join(waiter);
         let taken: Vec<_> = taken.iter().flatten().map(|waiter| waiter.client).collect();
@@ -227,20 +230,15 @@ impl World {
     }
 
     /// Applies what a command decided.
-    fn command(
-        &mut self,
-        decided: Result<Decision<Token, Exhausted>, Exhausted>,
-        token: Token,
-        fault: Fault,
-    ) -> Option<Decision<Token, Exhausted>> {
-        let Ok(mut decision) = decided else { return None };
-        fault.edit(&mut decision.plan);
+    fn command(&mut self, decided: Option<Decided>, token: Token, by: Fault) -> Option<Decided> {
+        let mut decision = decided?;
+        by.edit(&mut decision.plan);
         // What is written on behalf of the queue is no news to it.
         self.is_marked |= decision.plan.lock.is_some()
             && self.queue.is_waited_for()
             && decision.plan.queue != Some(QueueStep::Serve);
         let is_held = self.key.is_some_and(|key| key.token == token);
-        self.apply(&decision.plan, fault);
+        self.apply(&decision.plan, by);
         let is_refused = decision.answer == Some(NOT_ACQUIRED);
         self.must(!is_held || !is_refused, "the holder is refused");
         if decision.answer.is_some_and(|answer| answer > 0) {

@@ -1,7 +1,7 @@
 //! What the decisions see of the world.
 
 use domain::lock::fence::{Exhausted, Fence};
-use domain::lock::{Facts, Grant, Holder, Request};
+use domain::lock::{Grant, Holder, LockFacts, LockRequest};
 
 use crate::faults::Fault;
 use crate::model::{Token, World};
@@ -13,7 +13,7 @@ pub struct View<'w> {
     pub fault: Fault,
 }
 
-impl Facts for View<'_> {
+impl LockFacts for View<'_> {
     type Name = Token;
     type Error = Exhausted;
 
@@ -46,7 +46,7 @@ impl Facts for View<'_> {
         Ok(self.may_wait)
     }
 
-    fn check_may_hold(&self, _: &Request<impl AsRef<[u8]>>) -> Result<(), Exhausted> {
+    fn check_may_hold(&self, _: &LockRequest<impl AsRef<[u8]>>) -> Result<(), Exhausted> {
         Ok(())
     }
 
@@ -54,7 +54,7 @@ impl Facts for View<'_> {
         self.world.queue.grant().map(|grant| self.fault.grant(grant))
     }
 
-    fn head(&self) -> Option<Request<Token>> {
+    fn head(&self) -> Option<LockRequest<Token>> {
         self.fault.head(&self.world.queue).map(|waiter| waiter.request.clone())
     }
 }

@@ -4,14 +4,14 @@
 use domain::book::{Entry, Reason, State, UserUnits};
 use domain::confirm::{self, Confirmation, Given};
 use domain::facts::Refusal;
-use domain::orders::{self, Cancel, Cancellation, Request};
+use domain::orders::{self, Cancel, Cancellation, OrderRequest};
 use domain::payments::{Outcome, Payment};
 use domain::plan::{Append, Decision, Hold, Left, Order, Plan};
 use domain::rows::{Phase, Report};
 use domain::rules::{Meant, Millis, Rules, SaleId};
 use domain::sale::Units;
 use domain::sales::{self, Restock};
-use domain::stream_entry::{self, OrderEntry, Release, Says};
+use domain::stream_entry::{self, OrderEntry, ReleaseEntry, Says};
 use domain::tries::{self, Wish};
 use domain::unit_set::UnitSet;
 
@@ -68,8 +68,8 @@ impl Voucher {
         }
     }
 
-    fn request(user: u8, id: u8) -> Request<u8> {
-        Request { user, id, sale: Meant::Any }
+    fn request(user: u8, id: u8) -> OrderRequest<u8> {
+        OrderRequest { user, id, sale: Meant::Any }
     }
 
     /// Units that are held or sold, and on which no sale ever counts twice.
@@ -221,7 +221,7 @@ impl Voucher {
                     Append::Payment(outcome) => Some(Says::Payment { outcome, reference, paid }),
                     Append::Release { reason, was, kept, norestock, refunded } => {
                         let (reference, entry) = (of_order, None);
-                        Some(Says::Released(Release {
+                        Some(Says::Released(ReleaseEntry {
                             reason,
                             was,
                             kept,
@@ -278,5 +278,5 @@ fn read(order: Order<u8>, says: Says<u8>) -> Option<Said> {
     let sale = Some(SaleId::created_at(1));
     let Order { user, id, units } = order;
     let entry = OrderEntry { user, voucher: 7, id, units, sale };
-    Report::of(stream_entry::Entry { order: entry, says }).map(|report| (order, report))
+    Report::of(stream_entry::EventEntry { order: entry, says }).map(|report| (order, report))
 }

@@ -8,11 +8,11 @@ use crate::world::{Error, HasBought, NOW, View, World, Written};
 use domain::book::{Entry, Reason};
 use domain::confirm::{self, Given};
 use domain::facts::Refusal;
-use domain::orders::{self, Cancellation, Request};
+use domain::orders::{self, Cancellation, OrderRequest};
 use domain::overlay::Overlay;
 use domain::plan::{Decision, Order, Plan, SalePlan};
 use domain::rules::{Meant, Millis, Rules, SaleId};
-use domain::sale::{Outcome, Policy, Units};
+use domain::sale::{Policy, TryOutcome, Units};
 use domain::sales::{self, End};
 use domain::tries::{self, Else, Wish};
 use std::cell::Cell;
@@ -191,7 +191,7 @@ impl Run<'_> {
         order: &Order<u8>,
         sale: Meant,
         wish: Wish,
-    ) -> Result<tries::Answer, Error> {
+    ) -> Result<tries::TryAnswer, Error> {
         let decide = |run: &Self, expired| {
             run.ask(|facts| tries::decide_for(facts, sale, order, wish, expired))
         };
@@ -203,16 +203,16 @@ impl Run<'_> {
             decided => decided,
         };
         match decided {
-            Decision::Do(answer, plan) if answer == Outcome::Accepted.into() => {
+            Decision::Do(answer, plan) if answer == TryOutcome::Accepted.into() => {
                 let has_bought = self.apply(plan.into()) == Err(HasBought);
-                Ok(if has_bought { Outcome::AtLimit.into() } else { answer })
+                Ok(if has_bought { TryOutcome::AtLimit.into() } else { answer })
             }
             decided => self.take(decided),
         }
     }
 
     /// Decides over plans that are not applied yet, as SECKILL.MTRY does.
-    fn pair(&mut self, tries: [Order<u8>; 2]) -> [Result<tries::Answer, Error>; 2] {
+    fn pair(&mut self, tries: [Order<u8>; 2]) -> [Result<tries::TryAnswer, Error>; 2] {
         self.knows_buyers = true;
         let mut answers = [Err(Error::Fault); 2];
         let (mut next, mut expired) = (0, false);
@@ -267,7 +267,7 @@ impl Run<'_> {
 
     fn reject(&mut self, id: u8) -> Result<Answer, Error> {
         let late = self.late.expect("an entry to be rejected");
-        let request = Request { user: late.user, id, sale: Meant::by_entry(late.sale()) };
+        let request = OrderRequest { user: late.user, id, sale: Meant::by_entry(late.sale()) };
         let units = Units::new(late.units.into()).unwrap_or(Units::ONE);
         let only_unsold = matches!(self.action, Action::RejectUnsold(_));
         let decided = self.ask(|facts| orders::reject(facts, &request, units, only_unsold))?;

@@ -7,8 +7,8 @@ use crate::planted_carts::Fault;
 use crate::requests::ALL;
 use crate::world::{Error, NOW, View, World, Written};
 use domain::book::{Entry, Reason, State as OrderState};
-use domain::carts::{Cart, Deciding, Part};
-use domain::orders::{self, Request};
+use domain::carts::{ArticleAnswer, Cart, Deciding};
+use domain::orders::{self, OrderRequest};
 use domain::plan::{Decision, Order, Plan, Take};
 use domain::rules::{Meant, Millis, Rules};
 use domain::sale::Policy;
@@ -144,9 +144,9 @@ impl Course {
         }
     }
 
-    fn code(&self, part: Part) -> i64 {
+    fn code(&self, part: ArticleAnswer) -> i64 {
         match part {
-            Part::NotTaken if self.has(Fault::SaysTaken) => 0,
+            ArticleAnswer::NotTaken if self.has(Fault::SaysTaken) => 0,
             part => part.code(),
         }
     }
@@ -245,7 +245,7 @@ fn check(
             let alone = tries::decide(&view, &order, Wish::PLAIN, true);
             let alone = match alone {
                 Ok(Decision::Answer(answer)) => answer.outcome.code(),
-                Ok(Decision::Do(_, Plan::Take(_))) => Part::NOT_TAKEN,
+                Ok(Decision::Do(_, Plan::Take(_))) => ArticleAnswer::NOT_TAKEN,
                 _ => -1,
             };
             wrong(alone != *code, "an article is not answered as a try of it alone")?;
@@ -265,7 +265,10 @@ fn check(
             wrong(!is_until, "a cart is held until several moments")?;
         }
     }
-    wrong(is_new && has == 0 && codes.iter().all(|it| *it == Part::NOT_TAKEN), "left for nothing")
+    wrong(
+        is_new && has == 0 && codes.iter().all(|it| *it == ArticleAnswer::NOT_TAKEN),
+        "left for nothing",
+    )
 }
 
 impl State {
@@ -352,7 +355,7 @@ impl Model for Carts {
             Move::Timer(of, id) => course.expire(of, &[id]),
             Move::Try(of, order) => drop(course.a_try(of, &order)),
             Move::Cancel(of, named) => {
-                let request = Request { user: named.user, id: named.id, sale: Meant::Any };
+                let request = OrderRequest { user: named.user, id: named.id, sale: Meant::Any };
                 let decided = orders::cancel(&course.view(of), &request, ALL).ok()?;
                 if let Decision::Do(_, plan) = decided {
                     course.apply(of, plan);

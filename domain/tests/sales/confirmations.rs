@@ -8,7 +8,7 @@ use crate::world::{Error, NOW, World};
 use domain::book::{Entry, State};
 use domain::confirm::{self, Confirmation, Given};
 use domain::facts::Refusal;
-use domain::orders::{self, Cancel, Request};
+use domain::orders::{self, Cancel, OrderRequest};
 use domain::payments::{Outcome as Paid, Payment};
 use domain::plan::{Decision, Plan};
 use domain::rules::{Meant, SaleId};
@@ -355,7 +355,7 @@ fn a_payment_without_a_user_is_that_of_its_order() {
         let mut world = sold;
         world.payments[0] =
             Some(Payment { sale: paid, paid: None, user: None, id: 0, outcome: Paid::First });
-        let request = Request { user, id: 0, sale: meant };
+        let request = OrderRequest { user, id: 0, sale: meant };
         let given = Given { reference: 0, is_refunded: false, units: None };
         let decided = asked(world, |facts| confirm::confirm(facts, &request, Some(given)));
         let answer = decided.map(|decision| match decision {

@@ -8,11 +8,11 @@ use crate::world::{Error, NOW, ORDERS, USERS, View, World};
 use domain::book::{Entry, Reason, State, UserUnits};
 use domain::confirm::{self, Confirmation, Given};
 use domain::facts::{Needed, Refusal};
-use domain::orders::{self, Cancel, Request, stock_after_release};
+use domain::orders::{self, Cancel, OrderRequest, stock_after_release};
 use domain::plan::{Admission, Change, Decision, Plan, SalePlan};
 use domain::rejection::Fate;
 use domain::rules::{MILLIS_MAX, Meant, Rules};
-use domain::sale::{Outcome, Policy, Units};
+use domain::sale::{Policy, TryOutcome, Units};
 use domain::sales::{self, End, LAST_KEPT_MS, Restock};
 use domain::tries::{self, Wish};
 use std::cell::Cell;
@@ -61,8 +61,8 @@ pub fn with_order(state: State, units: i64, stock: Option<i64>, total: i64) -> W
     world
 }
 
-pub fn request() -> Request<u8> {
-    Request { user: 0, id: 0, sale: Meant::Any }
+pub fn request() -> OrderRequest<u8> {
+    OrderRequest { user: 0, id: 0, sale: Meant::Any }
 }
 
 /// The plan of a decision that has one.
@@ -78,8 +78,8 @@ fn a_stock_sells_all_or_nothing() {
     let bare = |stock| World { stock, ..World::EMPTY };
     let managed = |stock| World { stock, ..created(Rules { total: MAX, limit: MAX, ..sale() }) };
     let no_stock = refused(Refusal::NoVoucher);
-    let take = |before, after| Ok((Outcome::Accepted, Some(Change { before, after })));
-    let (free, sold_out) = (Ok((Outcome::Accepted, None)), Ok((Outcome::SoldOut, None)));
+    let take = |before, after| Ok((TryOutcome::Accepted, Some(Change { before, after })));
+    let (free, sold_out) = (Ok((TryOutcome::Accepted, None)), Ok((TryOutcome::SoldOut, None)));
     let rows = [
         (None, 1, PLAIN, no_stock, no_stock),
         (None, 1, SOFT, sold_out, sold_out),
@@ -118,7 +118,7 @@ fn the_units_of_a_user_stay_within_64_bits() {
         let decided = asked(world, |facts| tries::decide(facts, &order, Wish::PLAIN, false));
         let got = match decided {
             Ok(Decision::Do(_, Plan::Take(it))) if it.admit.is_none() => it.booked.map(|it| it.has),
-            Ok(Decision::Answer(answer)) if answer == Outcome::AtLimit.into() => None,
+            Ok(Decision::Answer(answer)) if answer == TryOutcome::AtLimit.into() => None,
             other => panic!("{other:?}"),
         };
         assert_eq!(got.map(|all| (all.units.get(), all.latest)), want.map(|all| (all, 1)));
@@ -139,7 +139,8 @@ fn the_longest_reservation_has_a_deadline() {
 #[test]
 fn a_buyer_is_told_so_although_the_stream_is_full() {
     let bought = World { stock: Some(1), buyers: [true, false], ..World::EMPTY };
-    for (user, want) in [(0, Ok(Decision::Answer(Outcome::AtLimit.into()))), (1, Err(Error::Fault))]
+    for (user, want) in
+        [(0, Ok(Decision::Answer(TryOutcome::AtLimit.into()))), (1, Err(Error::Fault))]
     {
         let order = order(user, 0, 1);
         // After the rules and the stock, the room.
@@ -247,7 +248,7 @@ fn units_return_to_an_unmanaged_stock() {
         (Some(MAX - 1), 1, PLAIN, moved(MAX - 1, MAX)),
     ] {
         let world = World { stock, buyers: [true, false], ..World::EMPTY };
-        let request = Request { sale: Meant::Unmanaged, ..request() };
+        let request = OrderRequest { sale: Meant::Unmanaged, ..request() };
         let units = Units::new(units).unwrap();
         let rejected =
             ask(world, policy, usize::MAX, |facts| orders::reject(facts, &request, units, false));
@@ -262,7 +263,7 @@ fn units_return_to_an_unmanaged_stock() {
 #[test]
 fn what_needs_rules_is_refused_without() {
     let world = World { stock: Some(1), buyers: [true, false], ..World::EMPTY };
-    let sold = Request { sale: Meant::by_request(Some(sale().sale)), ..request() };
+    let sold = OrderRequest { sale: Meant::by_request(Some(sale().sale)), ..request() };
     for (request, only, is_refused) in [
         (request(), None, false),
         (request(), Some(State::Held), true),

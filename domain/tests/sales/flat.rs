@@ -3,7 +3,7 @@
 
 use domain::book::{Entry, UserUnits};
 use domain::plan::{
-    Admission, Amend, Append, Change, Left, Order, Paid, Place, Plan, Record, Take,
+    Admission, Amend, Append, Change, Left, NamedPayment, Order, Place, Plan, Recorded, Take,
 };
 use domain::rules::{Millis, Rules, SaleId};
 use domain::sale::Units;
@@ -30,7 +30,7 @@ pub struct Flat {
     pub hold: Option<Hold>,
     pub extra: i64,
     pub beyond_one: i64,
-    pub payment: Option<Paid<u8>>,
+    pub payment: Option<NamedPayment<u8>>,
     pub place: Option<Place>,
     pub dismiss: bool,
     pub again: bool,
@@ -100,8 +100,8 @@ impl From<Plan<u8>> for Flat {
             Plan::Take(take) => Self::take(take, None),
             Plan::Promote(take, waited) => Self::take(take, Some(waited)),
             Plan::Amend(amend) => Self::amend(amend),
-            Plan::Repeat(Record::Order(id)) => Self { again: true, ..of(id) },
-            Plan::Repeat(Record::Payment(paid)) => {
+            Plan::Repeat(Recorded::Order(id)) => Self { again: true, ..of(id) },
+            Plan::Repeat(Recorded::Payment(paid)) => {
                 Self { again: true, payment: Some(paid), ..of(paid.1.id) }
             }
             Plan::DeadLetter(fate) => {

@@ -9,7 +9,7 @@ use domain::book::State;
 use domain::facts::Refusal;
 use domain::payments::Outcome as Paid;
 use domain::plan::{Append, Decision};
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 use domain::sales::Restock;
 use domain::tries::{self, Wish};
 
@@ -63,14 +63,14 @@ impl Written {
 fn what_is_in_stock_beyond_the_total_is_not_sold() {
     // An order of two units is live.
     for (stock, total, units, want) in [
-        (3, 5, 3, Outcome::Accepted),
-        (4, 5, 3, Outcome::Accepted),
-        (4, 5, 4, Outcome::SoldOut),
-        (MAX, 5, 4, Outcome::SoldOut),
-        (MAX, 2, 1, Outcome::SoldOut),
-        (1, 1, 1, Outcome::SoldOut),
-        (2, 5, 3, Outcome::SoldOut),
-        (2, 5, 2, Outcome::Accepted),
+        (3, 5, 3, TryOutcome::Accepted),
+        (4, 5, 3, TryOutcome::Accepted),
+        (4, 5, 4, TryOutcome::SoldOut),
+        (MAX, 5, 4, TryOutcome::SoldOut),
+        (MAX, 2, 1, TryOutcome::SoldOut),
+        (1, 1, 1, TryOutcome::SoldOut),
+        (2, 5, 3, TryOutcome::SoldOut),
+        (2, 5, 2, TryOutcome::Accepted),
     ] {
         let order = order(1, 1, units);
         let world = with_order(State::Sold, 2, Some(stock), total);

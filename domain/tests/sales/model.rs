@@ -9,7 +9,7 @@ use crate::world::{Error, NOW, World, Written};
 use domain::book::{Reason, State as OrderState};
 use domain::facts::Refusal;
 use domain::rules::Rules;
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 use domain::sales::Restock;
 use stateright::{Model, Property};
 use std::cell::Cell;
@@ -177,7 +177,10 @@ impl Sales {
             });
             let is_lost = |it: &Answer| match it {
                 Answer::Try(it) => {
-                    matches!(it.outcome, Outcome::SoldOut | Outcome::AtLimit | Outcome::Waiting)
+                    matches!(
+                        it.outcome,
+                        TryOutcome::SoldOut | TryOutcome::AtLimit | TryOutcome::Waiting
+                    )
                 }
                 _ => false,
             };

@@ -3,10 +3,10 @@
 use crate::bounds::{is_set, order};
 use crate::carts::{CartOf, Carts, Course};
 use crate::world::Error;
-use domain::carts::{Cart, Part};
+use domain::carts::{ArticleAnswer, Cart};
 use domain::facts::Refusal;
 use domain::plan::{Decision, Plan, Take};
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 use domain::tries::{self, Wish};
 use stateright::{Checker, Model};
 
@@ -88,11 +88,15 @@ impl Fault {
                 Ok(Cart::Made(takes))
             }
             (Self::NeverExpires, Ok(Cart::ExpireFirst(_))) => Ok(Cart::Refused(
-                articles.iter().map(|_| Outcome::SoldOut.into()).map(Part::Tried).collect(),
+                articles
+                    .iter()
+                    .map(|_| TryOutcome::SoldOut.into())
+                    .map(ArticleAnswer::Tried)
+                    .collect(),
             )),
             (Self::TakesPart, Ok(Cart::Refused(mut parts))) => {
                 for (of, part) in articles.iter().zip(parts.iter_mut()) {
-                    if *part == Part::NotTaken
+                    if *part == ArticleAnswer::NotTaken
                         && let Some(take) = take(course, *of, cart)
                     {
                         course.apply(*of, Plan::Take(take));
@@ -102,9 +106,9 @@ impl Fault {
                 Ok(Cart::Refused(parts))
             }
             (Self::StopsAtRefusal, Ok(Cart::Refused(mut parts))) => {
-                let refused = parts.iter().position(|part| *part != Part::NotTaken);
+                let refused = parts.iter().position(|part| *part != ArticleAnswer::NotTaken);
                 let rest = parts.iter_mut().skip(refused.unwrap_or(0) + 1);
-                rest.for_each(|part| *part = Part::NotTaken);
+                rest.for_each(|part| *part = ArticleAnswer::NotTaken);
                 Ok(Cart::Refused(parts))
             }
             (Self::OwnDeadlines, Ok(Cart::Made(mut takes))) => {
@@ -121,8 +125,8 @@ impl Fault {
     }
 }
 
-fn accepted() -> Part {
-    Part::Tried(Outcome::Accepted.into())
+fn accepted() -> ArticleAnswer {
+    ArticleAnswer::Tried(TryOutcome::Accepted.into())
 }
 
 /// The plan of a try of one article alone.

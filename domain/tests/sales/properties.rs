@@ -7,7 +7,7 @@ use domain::facts::Refusal;
 use domain::orders::Cancel;
 use domain::plan::Order;
 use domain::rules::{Meant, Window};
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 use domain::sales::Restock;
 use domain::tries;
 
@@ -240,7 +240,7 @@ impl Step<'_> {
             }
             (Action::TryFor(order, sale), answer) => match answer {
                 _ if !meant(Some(*sale)).is(self.before.sale()) => {
-                    let is_over = *answer == Ok(Answer::Try(Outcome::Ended.into()));
+                    let is_over = *answer == Ok(Answer::Try(TryOutcome::Ended.into()));
                     ensure(is_over && self.before == self.after, "a try of another sale")
                 }
                 Ok(Answer::Try(answer)) => self.check_try(order, answer),
@@ -299,7 +299,7 @@ impl Step<'_> {
         }
     }
 
-    fn check_try(&self, order: &Order<u8>, answer: &tries::Answer) -> Checked {
+    fn check_try(&self, order: &Order<u8>, answer: &tries::TryAnswer) -> Checked {
         let (before, after) = (self.before.entry(order.id), self.after.entry(order.id));
         let is_theirs = |it: Option<Entry<u8>>| it.is_some_and(|entry| entry.user == order.user);
         ensure(answer.is_repeat == before.is_some(), "a repeat is not marked as one")?;
@@ -308,11 +308,11 @@ impl Step<'_> {
             ensure(is_theirs(before), "an order of another user is shown")?;
             ensure(self.written.anything, "a repeat that is not replicated")?;
             return match answer.outcome {
-                Outcome::Accepted => ensure(is_live, "a repeat of an order that is not live"),
-                Outcome::Released => {
+                TryOutcome::Accepted => ensure(is_live, "a repeat of an order that is not live"),
+                TryOutcome::Released => {
                     ensure(after.is_some_and(|it| it.state.is_released()), "not released")
                 }
-                Outcome::Waiting => {
+                TryOutcome::Waiting => {
                     let waits = after.is_some_and(|it| it.state == State::Waiting);
                     ensure(
                         waits && !self.before.is_over(),
@@ -322,12 +322,12 @@ impl Step<'_> {
                 _ => Err("a repeat is answered like a new order"),
             };
         }
-        if answer.outcome == Outcome::Accepted {
+        if answer.outcome == TryOutcome::Accepted {
             let is_made = self.after.rules.is_none() || is_theirs(after);
             let is_appended = self.written.ordered[usize::from(order.id)] == 1;
             return ensure(is_made && is_appended, "accepted without an order");
         }
-        if answer.outcome == Outcome::Waiting {
+        if answer.outcome == TryOutcome::Waiting {
             let waits = after.is_some_and(|it| it.state == State::Waiting);
             return ensure(waits && is_theirs(after), "waiting without an order");
         }
@@ -337,13 +337,13 @@ impl Step<'_> {
     }
 
     /// Nobody loses without a reason.
-    fn check_loss(&self, order: &Order<u8>, outcome: Outcome) -> Checked {
+    fn check_loss(&self, order: &Order<u8>, outcome: TryOutcome) -> Checked {
         let left = self.after.for_sale();
         let Some(rules) = &self.after.rules else {
             let has_bought = self.after.buyers[usize::from(order.user)];
             return match outcome {
-                Outcome::SoldOut => ensure(left < order.units.get(), "units are left"),
-                Outcome::AtLimit => ensure(has_bought, "nothing was bought"),
+                TryOutcome::SoldOut => ensure(left < order.units.get(), "units are left"),
+                TryOutcome::AtLimit => ensure(has_bought, "nothing was bought"),
                 _ => Err("an outcome of managed vouchers"),
             };
         };
@@ -353,13 +353,13 @@ impl Step<'_> {
         let mut overdue = self.after.live().filter(|entry| entry.is_overdue(NOW));
         let window = rules.window(NOW);
         match outcome {
-            Outcome::NotStarted => ensure(window == Window::NotStarted, "it has begun"),
-            Outcome::Ended => ensure(window == Window::Ended, "it is not over"),
-            Outcome::AtLimit => {
+            TryOutcome::NotStarted => ensure(window == Window::NotStarted, "it has begun"),
+            TryOutcome::Ended => ensure(window == Window::Ended, "it is not over"),
+            TryOutcome::AtLimit => {
                 let is_overdue = overdue.any(|entry| entry.user == order.user);
                 ensure(has + units > rules.limit && !is_overdue, "within the limit")
             }
-            Outcome::SoldOut => {
+            TryOutcome::SoldOut => {
                 let has_expired = left < units && overdue.next().is_none();
                 ensure(has_expired || is_waited_for, "units are left")
             }

@@ -8,7 +8,7 @@ use domain::book::State;
 use domain::facts::{First, Needed, Queue};
 use domain::plan::{Order, Place, Plan};
 use domain::rules::Window;
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 use domain::waitlist::{self, Next};
 
 /// How many orders may wait.
@@ -169,8 +169,9 @@ impl Step<'_> {
     }
 
     /// An order that could wait, and does not: there is no place for it.
-    pub fn check_no_place(&self, order: &Order<u8>, outcome: Outcome) -> Checked {
-        let wants_to_wait = matches!(self.action, Action::Wait(_)) && outcome == Outcome::SoldOut;
+    pub fn check_no_place(&self, order: &Order<u8>, outcome: TryOutcome) -> Checked {
+        let wants_to_wait =
+            matches!(self.action, Action::Wait(_)) && outcome == TryOutcome::SoldOut;
         let total = self.after.rules.map_or(0, |rules| rules.total);
         let is_full = self.after.in_queue().len() as u64 >= QUEUE_MAX;
         ensure(

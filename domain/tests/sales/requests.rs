@@ -2,7 +2,7 @@
 
 use crate::world::Error;
 use domain::confirm::Confirmation;
-use domain::orders::{Cancel, Cancellation, Request};
+use domain::orders::{Cancel, Cancellation, OrderRequest};
 use domain::plan::Order;
 use domain::rejection::Fate;
 use domain::rules::{Meant, Millis, SaleId};
@@ -25,8 +25,8 @@ impl Named {
         meant(self.sale)
     }
 
-    pub fn request(self) -> Request<u8> {
-        Request { user: self.user, id: self.id, sale: self.meant() }
+    pub fn request(self) -> OrderRequest<u8> {
+        OrderRequest { user: self.user, id: self.id, sale: self.meant() }
     }
 }
 
@@ -105,8 +105,8 @@ impl Action {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    Try(tries::Answer),
-    Pair([Result<tries::Answer, Error>; 2]),
+    Try(tries::TryAnswer),
+    Pair([Result<tries::TryAnswer, Error>; 2]),
     Confirm(Confirmation),
     Cancel(Cancellation),
     Reject(Option<Fate>),

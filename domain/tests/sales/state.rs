@@ -7,7 +7,7 @@ use domain::book::{Entry, State as OrderState};
 use domain::confirm::Confirmation;
 use domain::orders::{Cancel, Cancellation};
 use domain::plan::Order;
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 
 /// The last answers about an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,7 +97,8 @@ impl State {
         let told = &mut self.told[id];
         let (last, now, follows): (_, _, fn(u8, u8) -> bool) = match answer {
             Answer::Try(it)
-                if it.is_repeat || matches!(it.outcome, Outcome::Accepted | Outcome::Waiting) =>
+                if it.is_repeat
+                    || matches!(it.outcome, TryOutcome::Accepted | TryOutcome::Waiting) =>
             {
                 (&mut told.outcome, it.outcome as u8, |last, now| {
                     // Waiting, accepted, released.

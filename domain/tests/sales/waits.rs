@@ -10,7 +10,7 @@ use domain::book::{Entry, State, UserUnits};
 use domain::facts::{Needed, Queue, Refusal, TICKET_MAX};
 use domain::plan::{Decision, Plan};
 use domain::rules::{Meant, Rules};
-use domain::sale::{Outcome, Units};
+use domain::sale::{TryOutcome, Units};
 use domain::tries::{self, Wish};
 use domain::{orders, sales, waitlist};
 
@@ -44,10 +44,10 @@ fn who_leaves_the_queue_moves_it_and_who_is_promoted_does_not() {
 #[test]
 fn a_queue_is_joined_while_it_has_a_place_by_orders_that_can_be_promoted() {
     for (count, units, total, want) in [
-        (1, 1, 2, Outcome::Waiting),
-        (2, 1, 2, Outcome::SoldOut),
-        (1, 2, 2, Outcome::Waiting),
-        (1, 3, 2, Outcome::SoldOut),
+        (1, 1, 2, TryOutcome::Waiting),
+        (2, 1, 2, TryOutcome::SoldOut),
+        (1, 2, 2, TryOutcome::Waiting),
+        (1, 3, 2, TryOutcome::SoldOut),
     ] {
         let order = order(1, 2, units);
         let tried =
@@ -115,7 +115,7 @@ fn a_user_at_the_limit_expires_what_the_stock_lacks_too() {
         world
     };
     let order = order(0, 2, 2);
-    let at_limit = || Decision::Answer(Outcome::AtLimit.into());
+    let at_limit = || Decision::Answer(TryOutcome::AtLimit.into());
     for (state, until, expired, want) in [
         (State::Held, NOW, false, Decision::ExpireFirst(vec![0, 1])),
         (State::Held, NOW, true, at_limit()),

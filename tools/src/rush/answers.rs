@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 use redis::RedisResult;
 use seckill_tools::latency::Latencies;
 use serde::Serialize;
@@ -12,8 +12,8 @@ use crate::decisions::{Decision, Payments};
 /// What the server answered to the tries sent.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
-    /// How often each outcome was replied, in the order of `Outcome::ALL`.
-    pub outcomes: [u64; Outcome::ALL.len()],
+    /// How often each outcome was replied, in the order of `TryOutcome::ALL`.
+    pub outcomes: [u64; TryOutcome::ALL.len()],
     /// Numbers of the accepted tries, in no order.
     pub accepted: Vec<u32>,
     /// The same of those that were put in the queue, or still are.
@@ -44,14 +44,14 @@ impl Answers {
                 return self.add_redis_error(&error);
             }
         };
-        let Some(outcome) = Outcome::of_code(outcome) else {
+        let Some(outcome) = TryOutcome::of_code(outcome) else {
             self.try_errors += 1;
             return self.add_error("UNKNOWN".to_owned(), format!("the outcome {outcome}"));
         };
         self.outcomes[outcome as usize] += 1;
         match outcome {
-            Outcome::Accepted => self.accepted.push(number),
-            Outcome::Waiting => self.waiting.push(number),
+            TryOutcome::Accepted => self.accepted.push(number),
+            TryOutcome::Waiting => self.waiting.push(number),
             _ => {}
         }
     }
@@ -126,7 +126,7 @@ mod tests {
         let mut answers = Answers::default();
         answers.add(0, Ok(-1));
         answers.add(1, Ok(7));
-        assert_eq!(answers.outcomes, [0; Outcome::ALL.len()]);
+        assert_eq!(answers.outcomes, [0; TryOutcome::ALL.len()]);
         assert_eq!(answers.errors["UNKNOWN"].count, 2);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 use redis::RedisResult;
 use seckill_tools::connection::{Connection, Target};
 use tokio::task::JoinSet;
@@ -179,7 +179,7 @@ async fn watch(senders: &mut JoinSet<Result<()>>, shared: &Shared, quiet: bool) 
             _ = ticks.tick(), if !quiet => {
                 let (answered, accepted) = {
                     let answers = shared.answers();
-                    (answers.answered(), answers.outcomes[Outcome::Accepted as usize])
+                    (answers.answered(), answers.outcomes[TryOutcome::Accepted as usize])
                 };
                 eprintln!("{answered} of {} tries answered, {accepted} accepted", shared.tries);
             }

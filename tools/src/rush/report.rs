@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::book::{Reason, State};
 use domain::confirm::Confirmation;
 use domain::orders::Cancellation;
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 use indicatif::HumanCount;
 use seckill_tools::latency::Latency;
 use serde::Serialize;
@@ -119,7 +119,7 @@ impl Report {
         let Facts { plan, sent, answers, .. } = facts;
         let cpu_us = cpu_s * 1e6 / f64::from((*sent).max(1));
         let per_second = f64::from(*sent) / elapsed.as_secs_f64().max(1e-6);
-        let outcomes = Outcome::ALL.map(Outcome::words).into_iter().zip(answers.outcomes);
+        let outcomes = TryOutcome::ALL.map(TryOutcome::words).into_iter().zip(answers.outcomes);
         Report {
             server,
             voucher: options.voucher.clone(),
@@ -148,7 +148,7 @@ impl Report {
         serde_json::json!(self)
     }
 
-    fn count(&self, outcome: Outcome) -> u64 {
+    fn count(&self, outcome: TryOutcome) -> u64 {
         self.outcomes.get(outcome.words()).copied().unwrap_or(0)
     }
 
@@ -172,7 +172,7 @@ impl Report {
         if let Some(us) = self.server_cpu_us_per_try {
             row("server CPU per try", format!("{us:.2} us"));
         }
-        for outcome in Outcome::ALL {
+        for outcome in TryOutcome::ALL {
             let count = self.count(outcome);
             // The rest are outcomes of managed vouchers only.
             if outcome.code() < 3 || count > 0 {
@@ -218,7 +218,7 @@ impl Report {
                 audit.total
             );
         }
-        let sold = self.count(Outcome::Accepted);
+        let sold = self.count(TryOutcome::Accepted);
         format!("CONSISTENT: {} sold, each to another user, {left} left{stopped}", n(sold))
     }
 }
@@ -235,7 +235,7 @@ mod tests {
     use crate::plan::Plan;
     use crate::proof::tests::facts;
 
-    fn report(outcomes: [u64; Outcome::ALL.len()], errors: u64, found: i64) -> Report {
+    fn report(outcomes: [u64; TryOutcome::ALL.len()], errors: u64, found: i64) -> Report {
         use clap::Parser;
         let options = Options::parse_from(["rush", "--seed", "7"]);
         let mut facts = facts();

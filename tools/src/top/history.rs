@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use domain::sale::Outcome;
+use domain::sale::TryOutcome;
 
 use crate::reading::{Reading, Voucher};
 
@@ -14,12 +14,12 @@ const SELLS_FOR: Duration = Duration::from_secs(10);
 
 /// The outcomes of tries: what a reader calls them, and their counters.
 pub const TRIES: [(&str, &str); 7] = [
-    (Outcome::Accepted.words(), "tries_accepted"),
-    (Outcome::SoldOut.words(), "tries_sold_out"),
-    (Outcome::AtLimit.words(), "tries_at_limit"),
-    (Outcome::NotStarted.words(), "tries_not_started"),
-    (Outcome::Ended.words(), "tries_ended"),
-    (Outcome::Waiting.words(), "tries_waiting"),
+    (TryOutcome::Accepted.words(), "tries_accepted"),
+    (TryOutcome::SoldOut.words(), "tries_sold_out"),
+    (TryOutcome::AtLimit.words(), "tries_at_limit"),
+    (TryOutcome::NotStarted.words(), "tries_not_started"),
+    (TryOutcome::Ended.words(), "tries_ended"),
+    (TryOutcome::Waiting.words(), "tries_waiting"),
     ("repeated", "tries_repeated"),
 ];
 

@@ -8,7 +8,7 @@ use domain::entry_id::EntryId;
 use domain::fields::OWN_FIELDS;
 use domain::rows::Report;
 pub use domain::stream_entry::Which;
-use domain::stream_entry::{Entry, FieldNames, Says, Unread, read};
+use domain::stream_entry::{EventEntry, FieldNames, Says, Unread, read};
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
 use crate::options::OrderFields;
@@ -163,7 +163,7 @@ impl Event {
 }
 
 /// The entry with references as text.
-fn named(entry: Entry<&[u8]>) -> Entry<String> {
+fn named(entry: EventEntry<&[u8]>) -> EventEntry<String> {
     let order = domain::stream_entry::OrderEntry {
         user: String::new(),
         voucher: String::new(),
@@ -179,7 +179,7 @@ fn named(entry: Entry<&[u8]>) -> Entry<String> {
         Says::Payment { outcome, reference, paid } => {
             Says::Payment { outcome, reference: reference.map(as_text), paid }
         }
-        Says::Released(it) => Says::Released(domain::stream_entry::Release {
+        Says::Released(it) => Says::Released(domain::stream_entry::ReleaseEntry {
             reason: it.reason,
             was: it.was,
             kept: it.kept,
@@ -189,7 +189,7 @@ fn named(entry: Entry<&[u8]>) -> Entry<String> {
             entry: it.entry,
         }),
     };
-    Entry { order, says }
+    EventEntry { order, says }
 }
 
 impl StreamEntry {
@@ -199,7 +199,7 @@ impl StreamEntry {
     }
 
     /// What the entry says, with the first list of names that fits.
-    pub fn read(&self, which: Which, names: &[OrderFields]) -> Result<Entry<&[u8]>, Unfit> {
+    pub fn read(&self, which: Which, names: &[OrderFields]) -> Result<EventEntry<&[u8]>, Unfit> {
         let fields = self.flat();
         let has = |name: &str| self.fields.iter().any(|(other, _)| other == name.as_bytes());
         let fits = |names: &&OrderFields| names.all().into_iter().all(has);

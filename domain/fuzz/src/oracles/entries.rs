@@ -6,7 +6,7 @@ use domain::payments::Outcome;
 use domain::rejection::{DeadLetter, Fate};
 use domain::rules::SaleId;
 use domain::sale::Units;
-use domain::stream_entry::{Entry, FieldNames, OrderEntry, Release, Says, Which, read};
+use domain::stream_entry::{EventEntry, FieldNames, OrderEntry, ReleaseEntry, Says, Which, read};
 
 use crate::input::Input;
 
@@ -16,7 +16,7 @@ const OWN: [&str; 14] = [
     "paid", "norestock", "refunded", "entry",
 ];
 
-fn read_all(which: Which, fields: &[(Vec<u8>, Vec<u8>)]) -> Option<Entry<&[u8]>> {
+fn read_all(which: Which, fields: &[(Vec<u8>, Vec<u8>)]) -> Option<EventEntry<&[u8]>> {
     let flat: Vec<&[u8]> = fields.iter().flat_map(|(name, value)| [&name[..], value]).collect();
     let names = FieldNames { user: b"userId", voucher: b"voucherId", id: b"id" };
     assert!(flat.is_empty() || read(which, &flat[1..], names).is_err());
@@ -104,13 +104,21 @@ fn written(which: Which, input: &mut Input<'_>) {
             let refunded = refunded && reference.is_some();
             let (kept, seq) = (Units::new(first), second.unsigned_abs());
             let entry = by_entry.then_some(EntryId { ms: first.unsigned_abs(), seq });
-            Says::Released(Release { reason, was, kept, reference, norestock, refunded, entry })
+            Says::Released(ReleaseEntry {
+                reason,
+                was,
+                kept,
+                reference,
+                norestock,
+                refunded,
+                entry,
+            })
         }
     };
     letter(input, &user, &voucher);
     let order = OrderEntry { user: &user[..], voucher: &voucher[..], id: &id[..], units, sale };
     let own: &[u8] = input.rest();
-    again(which, &Entry { order, says }, own);
+    again(which, &EventEntry { order, says }, own);
 }
 
 /// A letter behind any fields is read as it was written, and is no order.
@@ -134,7 +142,7 @@ fn letter(input: &mut Input<'_>, stream: &[u8], group: &[u8]) {
     DeadLetter::read(flat.get(1..).unwrap_or_default());
 }
 
-fn again(which: Which, entry: &Entry<&[u8]>, own: &[u8]) {
+fn again(which: Which, entry: &EventEntry<&[u8]>, own: &[u8]) {
     let order = &entry.order;
     let ids = IDS.into_iter().zip([order.user, order.voucher, order.id]);
     let mut fields: Vec<(Vec<u8>, Vec<u8>)> =

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::db_key::{DbKey, swapped_db};
 use domain::lock::queues::{Name, Queues, Wait};
-use domain::lock::{Grant, Request};
+use domain::lock::{Grant, LockRequest};
 
 use crate::input::Input;
 
@@ -91,7 +91,7 @@ impl Model {
     fn join(&mut self, queues: &mut Letters, lock: &DbKey, token: u8, wait_ms: u64) {
         let (client, until_ms) = (self.next, self.now_ms + wait_ms);
         self.next += 1;
-        let request = Request {
+        let request = LockRequest {
             token: name(token),
             lease_ms: 9,
             with_fence: false,

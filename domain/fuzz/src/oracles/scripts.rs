@@ -1,12 +1,14 @@
 //! The scripts that commands replace: entries as a model reads them, and calls as it rewrites them.
 
-use domain::scripts::{Argument, Callable, ScriptTexts, Scripts, Sha1, Taken, Word};
+use domain::scripts::{
+    Argument, ArgumentSource, Callable, ScriptTexts, Scripts, Sha1, WordPattern,
+};
 
 use crate::input::Input;
 
 fn commands() -> Vec<Callable> {
-    let any = || Word::Any("w".into());
-    let token = |word: &str| Word::OneOf(vec![word.into()]);
+    let any = || WordPattern::Any("w".into());
+    let token = |word: &str| WordPattern::OneOf(vec![word.into()]);
     let options = [vec![token("UNITS"), any()], vec![token("*")], vec![token("A"), any(), any()]];
     let options = options.map(Argument::Optional).into_iter();
     let command = |name: &str, words_min, arguments: Vec<Argument>| Callable {
@@ -134,13 +136,15 @@ pub(crate) fn scripts(bytes: &[u8]) {
         let arguments = found.arguments(call.len(), call[2].as_bytes());
         let words = arguments.map(|arguments| {
             let words = arguments.map(|taken| match taken {
-                Taken::Word(word) => String::from_utf8(word.to_vec()).expect("the model's word"),
-                Taken::Call(place) => {
+                ArgumentSource::Word(word) => {
+                    String::from_utf8(word.to_vec()).expect("the model's word")
+                }
+                ArgumentSource::Call(place) => {
                     assert!(!seen.contains(&place), "{place} was taken before");
                     seen.push(place);
                     call[place].clone()
                 }
-                Taken::CallAgain(place) => {
+                ArgumentSource::CallAgain(place) => {
                     assert!(seen.contains(&place), "{place} was not taken before");
                     call[place].clone()
                 }

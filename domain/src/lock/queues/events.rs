@@ -1,7 +1,7 @@
 //! What time ends, and events for all queues at once: databases are swapped, slots leave, the
 //! server becomes a replica.
 
-use super::{Client, Queue, Queues, Stage};
+use super::{Client, LockQueue, Queues, Stage};
 use crate::db_key::{DbKey, swapped_db};
 use std::hash::Hash;
 use std::rc::Rc;
@@ -48,7 +48,7 @@ impl<C: Copy + Ord + Hash, H, A: Copy> Queues<C, H, A> {
         let locks = self.granted.iter().filter(|lock| [first, second].contains(&lock.db));
         let locks: Vec<_> = locks.cloned().collect();
         let moved: Vec<_> =
-            locks.iter().map(|lock| self.queue_mut(lock).map(Queue::detach)).collect();
+            locks.iter().map(|lock| self.queue_mut(lock).map(LockQueue::detach)).collect();
         for (lock, grant) in locks.iter().zip(moved) {
             let Some(grant) = grant else { continue };
             let to = DbKey { db: swapped_db(lock.db, first, second), key: Rc::clone(&lock.key) };

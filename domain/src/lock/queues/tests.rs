@@ -1,6 +1,6 @@
 //! The queues case by case. The fuzz target `queues` compares random histories with lists.
 
-use super::{Answered, DbKey, Name, Queues, Request, Wait};
+use super::{Answered, DbKey, LockRequest, Name, Queues, Wait};
 
 type Letters = Queues<u32, u32, char>;
 
@@ -15,7 +15,7 @@ fn name(client: u32) -> Name {
 /// A client joins, with a token that may be that of another client.
 fn join_as(queues: &mut Letters, client: u32, token: u32, at: &DbKey, until_ms: u64) {
     let (token, user) = (name(token), name(client % 2));
-    let request = Request { token, lease_ms: 10, with_fence: false, session: None, user };
+    let request = LockRequest { token, lease_ms: 10, with_fence: false, session: None, user };
     queues.join(client, client, at, request, Wait { since_ms: 5, until_ms });
 }
 
