@@ -179,6 +179,20 @@ class ListenersTest {
                         "ACL", "SETUSER".getBytes(), "default".getBytes(), rule.getBytes()));
     }
 
+    @Test
+    void whatIsTrimmedWhileItIsPendingIsNamed(CapturedOutput output) throws Exception {
+        Application.work = event -> {
+            throw new IllegalStateException("not today");
+        };
+        try (var context = Application.run(Application.class, server)) {
+            sell(context, 1);
+            await().until(() -> output.toString().contains("not today"));
+            context.getBean(StringRedisTemplate.class).opsForStream().trim("stream.orders", 0);
+            await().until(() -> output.toString().contains(
+                    "was trimmed from stream.orders before the group rows had handled it"));
+        }
+    }
+
     /** An exception of a database names the value: here it is one line, whoever the buyer is. */
     @Test
     void aBuyersNameForgesNoLine(CapturedOutput output) throws Exception {

@@ -89,6 +89,13 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
         return claimed == null || claimed.isEmpty() ? null : claimed.get(0);
     }
 
+    /** Whether the stream has an entry of this id. */
+    boolean has(String stream, RecordId id) {
+        Range<String> itself = Range.closed(id.getValue(), id.getValue());
+        List<ByteRecord> found = connection.streamCommands().xRange(bytes(stream), itself);
+        return found != null && !found.isEmpty();
+    }
+
     void acknowledge(String stream, List<RecordId> ids) {
         connection.streamCommands().xAck(bytes(stream), group, ids.toArray(RecordId[]::new));
     }

@@ -363,6 +363,10 @@ final class OrderListenerLoop implements Runnable {
         ByteRecord record = consumer.claim(stream, pending.getId(), due);
         if (record == null) {
             handler.failures().forget(stream, pending.getIdAsString());
+            if (!consumer.has(stream, pending.getId())) {
+                LOG.error("The entry {} was trimmed from {} before the group {} had handled it",
+                        pending.getId(), stream, group);
+            }
         } else {
             handOver(consumer, stream, record, pending.getTotalDeliveryCount() + 1);
         }
