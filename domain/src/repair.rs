@@ -1,11 +1,12 @@
 //! A check's repair of an order by itself: the book's words are joined like entries, if that leaves
 //! no conflict. Nothing is guessed.
 
-use crate::account::{Account, Conflicts};
+use crate::account::Account;
+use crate::conflicts::Conflicts;
 use crate::payments::Outcome;
 use crate::references::Others;
-use crate::resolve::{Booked, Record, Server};
 use crate::rows::{Paid, Phase, Release, Report, Times};
+use crate::server_state::{Booked, Record, Server};
 use crate::unit_set::UnitSet;
 use std::collections::BTreeMap;
 
@@ -171,7 +172,8 @@ fn words<R: Ord + Clone, I: Copy + Eq>(
 mod tests {
     use super::*;
     use crate::resolve::{Answer, ServerStep, plan, question};
-    use crate::rulings::{Wanted, Word, rule};
+    use crate::ruling::Word;
+    use crate::rulings::{Wanted, rule};
 
     type Known = Account<&'static str, u32>;
 

@@ -1,81 +1,11 @@
-//! Rulings: what an operator, or a check by itself, has decided of an order, and the transaction
-//! that writes it.
+//! The transaction that writes a ruling, and what may be ruled.
 
-use crate::account::{Account, Conflicts};
+use crate::account::Account;
 use crate::homes::Stated;
 use crate::references::Others;
 use crate::rows::Report;
+use crate::ruling::{Ruling, Word};
 use crate::unit_set::UnitSet;
-
-/// What was ruled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Word {
-    Keep,
-    Release,
-    /// The payment was refunded without a line.
-    Refunded,
-    /// Server and row agree, whatever contradicts in between. By a check.
-    Agreed,
-    /// A held order that the server has lost. By a check.
-    Lost,
-}
-
-impl Word {
-    pub const ALL: [Self; 5] =
-        [Self::Keep, Self::Release, Self::Refunded, Self::Agreed, Self::Lost];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Release => "release",
-            Self::Refunded => "refunded",
-            Self::Agreed => "agreed",
-            Self::Lost => "lost",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.word() == word)
-    }
-}
-
-/// The numbers that a ruling is made on: it stands while the join gives them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Basis<R> {
-    pub asked: i64,
-    pub sold: i64,
-    pub held_to: Option<i64>,
-    pub sold_to: Option<i64>,
-    /// Each payment of the order and its units.
-    pub payments: Vec<(R, Option<i64>)>,
-}
-
-impl<R: Ord + Clone> Basis<R> {
-    pub fn of<I: Copy + Eq>(account: &Account<R, I>) -> Self {
-        let row = &account.row;
-        let paying = account.payments.iter().filter(|(_, it)| it.pays && !it.is_nothing);
-        Self {
-            asked: row.asked,
-            sold: row.sold,
-            held_to: row.held_to,
-            sold_to: row.sold_to,
-            payments: paying.map(|(r, it)| (r.clone(), it.units())).collect(),
-        }
-    }
-}
-
-/// A ruling about an order: it keeps so many units, paid with this reference, or none.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Ruling<R> {
-    pub word: Word,
-    pub kept: i64,
-    pub reference: Option<R>,
-    /// The units were not to be had on the server, or the sale was over: none were taken for it.
-    pub is_without_units: bool,
-    /// The conflicts that it has answered.
-    pub conflicts: Conflicts,
-    pub basis: Basis<R>,
-}
 
 /// What an operator has asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -118,7 +48,7 @@ pub fn rule<R: Ord + Clone, I: Copy + Eq>(
     let (mut next, mut expected) = (account.clone(), shown.clone());
     join_own(&mut next, said);
     join_own(&mut expected, said);
-    let has_changed = account.rulings != shown.rulings || Basis::of(&next) != Basis::of(&expected);
+    let has_changed = account.rulings != shown.rulings || next.basis() != expected.basis();
     if has_changed || next.shared(&others).is_some() || !can_keep(&next, wanted, &others) {
         return Err(Changed);
     }
@@ -130,7 +60,7 @@ pub fn rule<R: Ord + Clone, I: Copy + Eq>(
         reference: wanted.reference.clone(),
         is_without_units: wanted.is_without_units,
         conflicts: next.conflicts(&others),
-        basis: Basis::of(&next),
+        basis: next.basis(),
     });
     *account = next;
     Ok(())
@@ -175,7 +105,7 @@ pub fn rule_units<R: Ord + Clone, I: Copy + Eq>(
     let wanted = Wanted { word: Word::Release, kept, reference, is_without_units };
     give_homes(account, &wanted, &others);
     ruling.conflicts = account.conflicts(&others);
-    ruling.basis = Basis::of(account);
+    ruling.basis = account.basis();
     account.ruling = Some(ruling);
 }
 

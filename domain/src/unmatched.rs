@@ -3,7 +3,7 @@
 use crate::account::Account;
 use crate::payments::Outcome;
 use crate::references::Others;
-use crate::resolve::Server;
+use crate::server_state::Server;
 
 /// What is asked about a payment that paid no order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -147,7 +147,9 @@ fn no_files_use_each_other_in_a_circle() {
         let own = sources.iter().filter(|(file, _)| part_of(file, folder).is_some());
         uses(&own.cloned().collect::<Vec<_>>(), folder)
     });
-    for uses in of_programs.iter().chain([&of_module]) {
+    let of_domain = uses(&files(&["domain/src"], "rs"), "domain/src");
+    assert!(of_domain["account"].contains(&"rows".to_owned()));
+    for uses in of_programs.iter().chain([&of_module, &of_domain]) {
         assert_eq!(circle(uses), None);
     }
     let planted = [("a", "b"), ("b", "c"), ("c", "b")];

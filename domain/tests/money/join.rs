@@ -3,7 +3,8 @@
 //! back.
 
 use crate::server::Voucher;
-use domain::account::{Account, Conflicts};
+use domain::account::Account;
+use domain::conflicts::Conflicts;
 use domain::references::Others;
 use domain::rows::{Report, Unmanaged};
 use std::collections::HashSet;

@@ -9,7 +9,8 @@ use domain::confirm::Confirmation;
 use domain::orders::Cancellation;
 use domain::resolve::{Answer, Resolution, ServerStep, plan};
 use domain::rows::Report;
-use domain::rulings::{Word, rule};
+use domain::ruling::Word;
+use domain::rulings::rule;
 
 /// A resolve under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! Faults that are planted into the rules, each of which the model must find.
 
 use crate::shop::Order;
-use domain::account::Conflicts;
+use domain::conflicts::Conflicts;
 use domain::resolve::Question;
 use domain::rows::{Paid, Release, Report};
 
@@ -98,7 +98,7 @@ impl Planted {
             && let Some(ruling) = &mut order.ruling
         {
             ruling.conflicts = Conflicts::of_bits(u16::MAX);
-            let basis = domain::rulings::Basis::of(order);
+            let basis = order.basis();
             order.ruling.iter_mut().for_each(|ruling| ruling.basis = basis.clone());
         }
     }

@@ -241,10 +241,10 @@ impl Voucher {
     }
 
     /// What check and resolve see of an order.
-    pub fn seen(&self, user: u8, id: u8) -> domain::resolve::Server<u8> {
+    pub fn seen(&self, user: u8, id: u8) -> domain::server_state::Server<u8> {
         let at = usize::from(id);
         let entry = self.book[at].filter(|it| it.user == user && it.has_had_units());
-        let order = entry.map(|it| domain::resolve::Booked {
+        let order = entry.map(|it| domain::server_state::Booked {
             phase: match it.state {
                 State::Sold => Phase::Sold,
                 State::Released(_) if it.was == Some(State::Sold) => Phase::ReleasedSold,
@@ -261,9 +261,12 @@ impl Voucher {
             let payment = (*payment)?;
             let is_its = payment.id == id && payment.user.is_none_or(|it| it == user);
             let units = payment.paid.map(Units::get);
-            Some((reference, domain::resolve::Record { outcome: payment.outcome, is_its, units }))
+            Some((
+                reference,
+                domain::server_state::Record { outcome: payment.outcome, is_its, units },
+            ))
         };
-        domain::resolve::Server {
+        domain::server_state::Server {
             order,
             outside: self.outside[usize::from(self.noted(user, id))].map_or(0, Units::get),
             records: (0..).zip(&self.payments).filter_map(record).collect(),

@@ -4,7 +4,8 @@
 use crate::planted::Planted;
 use crate::provider::Provider;
 use crate::server::{REFERENCES, Said, Voucher};
-use domain::account::{Account, Conflicts, Event};
+use domain::account::{Account, Event};
+use domain::conflicts::Conflicts;
 use domain::homes::PaymentRow;
 use domain::references::{self, Balance, Others, Owner, Use};
 use domain::repair::repair;

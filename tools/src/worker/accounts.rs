@@ -6,7 +6,7 @@ mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::account::Conflicts;
+use domain::conflicts::Conflicts;
 use domain::entry_id::EntryId;
 use domain::homes::PaymentRow;
 use domain::references::{self, Balance, Others, Owner, Use};

@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use domain::resolve::{Answer, Resolution, Server, ServerStep, plan};
+use domain::resolve::{Answer, Resolution, ServerStep, plan};
 use domain::rulings::{Wanted, rule};
+use domain::server_state::Server;
 use seckill_tools::connection::Target;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::sharding::sale_of_shard;

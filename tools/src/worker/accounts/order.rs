@@ -1,7 +1,8 @@
 //! An order's account, with what its row has beside, and the steps of the shop's own tables.
 
-use domain::account::{Account, Conflicts};
+use domain::account::Account;
 use domain::book::{Reason, State};
+use domain::conflicts::Conflicts;
 use domain::entry_id::EntryId;
 use domain::rows::{Phase, Report, Row, Times, Unmanaged};
 use domain::unit_set::UnitSet;

@@ -1,8 +1,9 @@
 //! What is asked about one order and its payments.
 
 use domain::book::State;
-use domain::resolve::{Answer, Question as Asked, Server, plan, question};
+use domain::resolve::{Answer, Question as Asked, plan, question};
 use domain::rows::Phase;
+use domain::server_state::Server;
 use domain::unmatched::{PaymentQuestion, payment_question};
 
 use super::questions::{

@@ -3,12 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::account::Conflicts;
 use domain::book::{Reason, State};
+use domain::conflicts::Conflicts;
 use domain::repair::repair;
-use domain::resolve::{Server, agreed};
+use domain::resolve::agreed;
 use domain::rows::Phase;
-use domain::rulings::{Wanted, Word, rule};
+use domain::ruling::Word;
+use domain::rulings::{Wanted, rule};
+use domain::server_state::Server;
 
 use crate::accounts::{Accounts, Order};
 use crate::order_events::{Event, OrderKey};

@@ -5,9 +5,10 @@ use domain::integer;
 use domain::key_names::{
     BOOK_PREFIX, OUTSIDE_PREFIX, PAYMENTS_PREFIX, RULES_PREFIX, outside_field,
 };
-use domain::resolve::{Server, ServerStep};
+use domain::resolve::ServerStep;
 use domain::rows::Paid as PaidUnits;
 use domain::rules::Rules;
+use domain::server_state::Server;
 use redis::{RedisError, RedisResult, Value, cmd};
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::message;

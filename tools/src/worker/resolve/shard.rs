@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail, ensure};
-use domain::rulings::{Wanted, Word};
+use domain::ruling::Word;
+use domain::rulings::Wanted;
 use seckill_tools::connection::Target;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::voucher_keys::VoucherKeys;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::account::Conflicts;
+use domain::conflicts::Conflicts;
 use domain::rows::Report;
 use tokio::time::timeout;
 

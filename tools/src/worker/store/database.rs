@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use domain::account::Conflicts;
+use domain::conflicts::Conflicts;
 use seckill_tools::address;
 use tokio::sync::RwLock;
 use tokio::time::timeout;

@@ -3,12 +3,13 @@
 
 use std::borrow::Cow;
 
-use domain::account::{Conflicts, Shop};
+use domain::account::Shop;
 use domain::book::{Reason, State};
+use domain::conflicts::Conflicts;
 use domain::entry_id::EntryId;
 use domain::homes::Stated;
 use domain::rows::{Phase, Row, Times, Unmanaged};
-use domain::rulings::{Basis, Ruling, Word};
+use domain::ruling::{Basis, Ruling, Word};
 use domain::unit_set::UnitSet;
 use serde_json::json;
 
