@@ -133,7 +133,7 @@ func TestSpeed(t *testing.T) {
 			if len(groups) == 1 && groups[0].Pending == 0 && groups[0].Lag == 0 {
 				return
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(5 * time.Millisecond)
 		}
 	}
 	fill := redis.NewScript(`for order = 0, ARGV[1] - 1 do

@@ -56,9 +56,7 @@ final class KafkaBridge {
                 connection.sync().xgroupCreate(StreamOffset.from(stream, "0"), BRIDGE.getGroup(),
                         XGroupCreateArgs.Builder.mkstream());
             } catch (RedisBusyException exists) { }
-            for (String next = after; next != null; ) {
-                next = batch(connection.sync(), stream, next, most);
-            }
+            while (after != null) after = batch(connection.sync(), stream, after, most);
         } catch (Throwable error) { // one that is thrown would end the schedule
             System.err.println(stream + ": " + error);
         }
@@ -84,7 +82,8 @@ final class KafkaBridge {
                 ProducerRecord<String, byte[]> record =
                         new ProducerRecord<>(stream, new String(order, UTF_8), body);
                 record.headers().add("entry", id.getBytes(UTF_8));
-                results.put(id, kafka.send(record)); // a ListenableFuture, then another
+                // The template's send() throws what Kafka refuses: nothing behind it would be sent.
+                results.put(id, kafka.execute(producer -> producer.send(record)));
             }
         }
         for (Map.Entry<String, Future<?>> sent : results.entrySet()) {

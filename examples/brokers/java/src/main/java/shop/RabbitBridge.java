@@ -52,9 +52,7 @@ final class RabbitBridge {
                 connection.sync().xgroupCreate(StreamOffset.from(stream, "0"), BRIDGE.getGroup(),
                         XGroupCreateArgs.Builder.mkstream());
             } catch (RedisBusyException exists) { }
-            for (String next = after; next != null; ) {
-                next = batch(connection.sync(), stream, next, most);
-            }
+            while (after != null) after = batch(connection.sync(), stream, after, most);
         } catch (Throwable error) { // one that is thrown would end the schedule
             System.err.println(stream + ": " + error);
         }
@@ -65,7 +63,7 @@ final class RabbitBridge {
             throws Exception {
         List<StreamMessage<String, String>> entries = redis.xreadgroup(BRIDGE,
                 XReadArgs.Builder.block(1_000).count(most), StreamOffset.from(stream, after));
-        Map<String, CorrelationData> confirms = new HashMap<>();
+        Map<String, Message> messages = new LinkedHashMap<>();
         Set<String> done = new HashSet<>();
         for (StreamMessage<String, String> entry : entries) {
             byte[] body = JSON.writeValueAsString(entry.getBody()).getBytes(ISO_8859_1);
@@ -75,13 +73,17 @@ final class RabbitBridge {
                 done.add(id);
             } else if (!Arrays.equals(body, new String(body, UTF_8).getBytes(UTF_8))) {
                 System.err.println(name + " stays pending: it is not UTF-8");
-            } else { // with another id each time, as a return is told to the last one that has it
-                confirms.put(id, new CorrelationData(UUID.randomUUID().toString()));
-                rabbit.send("", stream, MessageBuilder.withBody(body).setMessageId(id)
-                        .setDeliveryMode(MessageDeliveryMode.PERSISTENT)
-                        .setContentType("application/json").build(), confirms.get(id));
+            } else {
+                messages.put(id, MessageBuilder.withBody(body).setContentType("application/json")
+                        .setMessageId(id).setDeliveryMode(MessageDeliveryMode.PERSISTENT).build());
             }
         }
+        Map<String, CorrelationData> confirms = new HashMap<>();
+        rabbit.invoke(channel -> { // one for all, where no other message has the same id
+            messages.forEach((id, message) -> channel.send("", stream, message,
+                    confirms.computeIfAbsent(id, CorrelationData::new)));
+            return null;
+        });
         Object returned = null; // as no queue takes it; then it is confirmed
         long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
         for (Map.Entry<String, CorrelationData> sent : confirms.entrySet()) {

@@ -27,9 +27,9 @@ final class Speed {
             + " 90071992547000 + order), 'sale', '1795344856123456') end";
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    /** Sends a message, and returns its confirm. */
+    /** Sends a batch, and adds its confirms. */
     private interface Client {
-        Future<?> send(String id, Map<String, String> fields) throws Exception;
+        void send(List<Map<String, String>> batch, List<Future<?>> confirms);
     }
 
     /** Arguments: rabbitmq or kafka, and its address. REDIS_URL names the server. */
@@ -42,14 +42,18 @@ final class Speed {
         if (rabbit == null) new KafkaBridge(client, kafka).start(STREAM);
         else new RabbitBridge(client, rabbit).start(STREAM);
         Client alone = rabbit == null
-                ? (id, fields) ->
-                        kafka.send(STREAM, fields.get("id"), JSON.writeValueAsBytes(fields))
-                : (id, fields) -> {
-                    CorrelationData confirm = new CorrelationData(UUID.randomUUID().toString());
-                    rabbit.send("", STREAM, MessageBuilder.withBody(JSON.writeValueAsBytes(fields))
-                            .setContentType("application/json").setMessageId(id).build(), confirm);
-                    return confirm.getFuture();
-                };
+                ? (batch, confirms) -> batch.forEach(fields -> confirms.add(
+                        kafka.send(STREAM, fields.get("id"), json(fields))))
+                : (batch, confirms) -> rabbit.invoke(channel -> {
+                    for (Map<String, String> fields : batch) {
+                        CorrelationData confirm = new CorrelationData(fields.get("id"));
+                        channel.send("", STREAM, MessageBuilder.withBody(json(fields))
+                                .setContentType("application/json")
+                                .setMessageId(fields.get("id")).build(), confirm);
+                        confirms.add(confirm.getFuture());
+                    }
+                    return null;
+                });
         double[][][] samples = new double[WAYS.length][2][ROUNDS]; // messages/s, ratios
         for (int round = 0; round < WARM + ROUNDS; round++) {
             double[] perSecond = new double[WAYS.length];
@@ -98,21 +102,31 @@ final class Speed {
     }
 
     private static void batch(Client client, int first) throws Exception {
-        List<Future<?>> confirms = new ArrayList<>();
+        List<Map<String, String>> batch = new ArrayList<>();
         for (int order = first; order < first + MOST; order++) {
             Map<String, String> fields = new HashMap<>();
             fields.put("userId", "" + order);
             fields.put("voucherId", "7");
             fields.put("id", "" + (90071992547000L + order));
             fields.put("sale", "1795344856123456");
-            confirms.add(client.send("1795344856123-" + order, fields));
+            batch.add(fields);
         }
+        List<Future<?>> confirms = new ArrayList<>();
+        client.send(batch, confirms);
         for (Future<?> confirm : confirms) confirm.get();
+    }
+
+    private static byte[] json(Map<String, String> fields) {
+        try {
+            return JSON.writeValueAsBytes(fields);
+        } catch (java.io.IOException never) {
+            throw new IllegalStateException(never);
+        }
     }
 
     private static void bridged(RedisCommands<String, String> redis) throws Exception {
         for (String group = ""; !group.contains("pending, 0,") || !group.contains("lag, 0]"); ) {
-            Thread.sleep(2);
+            Thread.sleep(5);
             group = redis.xinfoGroups(STREAM).toString();
         }
     }
