@@ -1,134 +1,162 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"log"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/redis/go-redis/v9"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-const orders, rounds = 20_000, 20
+const orders, most, workers, rounds, stream = 40_000, 1000, 3, 12, "stream.orders"
 
-// The CPU time of this process and of the server's, in seconds.
-func cpu(t *testing.T, r *redis.Client) [2]float64 {
-	var own syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
-		t.Fatal(err)
+var ctx = context.Background()
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
 	}
+}
+
+// Sends a batch by the broker's client alone, and waits until it is confirmed.
+type send func(batch []redis.XMessage)
+
+func body(entry redis.XMessage) []byte {
+	body, _ := json.Marshal(entry.Values)
+	return body
+}
+
+func throughRabbitMQ(channel *amqp.Channel) send {
+	return func(batch []redis.XMessage) {
+		confirms := []*amqp.DeferredConfirmation{}
+		for _, entry := range batch {
+			confirm, err := channel.PublishWithDeferredConfirm("", stream, true, false,
+				amqp.Publishing{MessageId: entry.ID, DeliveryMode: amqp.Persistent,
+					ContentType: "application/json", Body: body(entry)})
+			check(err)
+			confirms = append(confirms, confirm)
+		}
+		for _, confirm := range confirms {
+			if !confirm.Wait() {
+				log.Fatal("not confirmed")
+			}
+		}
+	}
+}
+
+func throughKafka(client *kgo.Client) send {
+	return func(batch []redis.XMessage) {
+		records := []*kgo.Record{}
+		for _, entry := range batch {
+			records = append(records, &kgo.Record{Topic: stream, Value: body(entry),
+				Key:     []byte(entry.Values["id"].(string)),
+				Headers: []kgo.RecordHeader{{Key: "entry", Value: []byte(entry.ID)}}})
+		}
+		check(client.ProduceSync(ctx, records...).FirstErr())
+	}
+}
+
+// The CPU time of this process and of the server's, in microseconds.
+func cpu(r *redis.Client) [2]float64 {
+	var own syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &own))
 	var system, user float64
 	info := strings.Fields(r.Info(ctx, "cpu").Val())
-	if _, err := fmt.Sscanf(strings.Join(info[2:4], " "), "used_cpu_sys:%g used_cpu_user:%g",
-		&system, &user); err != nil {
-		t.Fatal(err, info)
-	}
-	return [2]float64{float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9, system + user}
-}
-
-type counted struct {
-	broker
-	sent *atomic.Int64
-}
-
-func (c counted) send(to string, entries []redis.XMessage) []string {
-	confirmed := c.broker.send(to, entries)
-	c.sent.Add(int64(len(confirmed)))
-	return confirmed
+	_, err := fmt.Sscanf(strings.Join(info[2:4], " "), "used_cpu_sys:%g used_cpu_user:%g",
+		&system, &user)
+	check(err)
+	return [2]float64{float64(own.Utime.Nano()+own.Stime.Nano()) / 1e3, (system + user) * 1e6}
 }
 
 // The same messages in turn: by the broker's client alone, a batch at a time, which waits for its
-// confirms; by as many workers as the bridge has; and by the bridge. A first round, which warms the
-// broker up, is not counted.
+// confirms; by as many workers as the bridge has; and by the bridge, which waits for its stream
+// meanwhile. A first round, which warms the broker up, is not counted.
 func TestSpeed(t *testing.T) {
+	name, address := os.Getenv("BROKER"), os.Getenv("ADDRESS")
 	options, err := redis.ParseURL(os.Getenv("REDIS_URL"))
-	if err != nil || os.Getenv("BROKER") == "" {
+	if err != nil || name == "" {
 		t.Skip("no REDIS_URL, no BROKER")
 	}
 	r := redis.NewClient(options)
-	all := make([]broker, workers)
-	for at := range all {
-		all[at] = brokers[os.Getenv("BROKER")](os.Getenv("ADDRESS"))
-		if err := all[at].connect(); err != nil {
-			t.Fatal(err)
+	purge, sends := func() {}, []send{}
+	for range workers {
+		if name == "kafka" {
+			client, err := kgo.NewClient(kgo.SeedBrokers(address))
+			check(err)
+			sends = append(sends, throughKafka(client))
+			continue
 		}
+		connection, err := amqp.Dial(address)
+		check(err)
+		channel, err := connection.Channel()
+		check(err)
+		check(channel.Confirm(false))
+		sends = append(sends, throughRabbitMQ(channel))
+		purge = func() { channel.QueuePurge(stream, false) }
 	}
-	var working sync.WaitGroup
-	each := func(workers []broker, work func(to broker)) {
-		for _, to := range workers {
-			working.Go(func() { work(to) })
-		}
-	}
+	go bridges[name](r, stream, address)
 	entries := []redis.XMessage{}
-	alone := func(workers []broker) {
-		batches := make(chan []redis.XMessage, orders/most)
-		for at := 0; at < orders; at += most {
-			batches <- entries[at%len(entries):][:most]
+	for order := range orders {
+		entries = append(entries, redis.XMessage{ID: fmt.Sprint("1795344856123-", order),
+			Values: map[string]any{"userId": fmt.Sprint(order), "voucherId": "7",
+				"id": fmt.Sprint(90071992547000 + order), "sale": "1795344856123456"}})
+	}
+	alone := func(workers int) {
+		batches, working := make(chan []redis.XMessage, orders/most), sync.WaitGroup{}
+		for batch := range slices.Chunk(entries, most) {
+			batches <- batch
 		}
 		close(batches)
-		each(workers, func(to broker) {
-			for batch := range batches {
-				if sent := to.send(streams[0], batch); len(sent) != most {
-					t.Errorf("%d confirmed", len(sent))
+		for _, send := range sends[:workers] {
+			working.Go(func() {
+				for batch := range batches {
+					send(batch)
 				}
-			}
-		})
+			})
+		}
 		working.Wait()
 	}
 	bridged := func() {
-		sent := atomic.Int64{}
-		each(all, func(to broker) { work(r, streams[0], counted{to, &sent}) }) // until the stream is gone
-		for sent.Load() < orders {
-			time.Sleep(time.Millisecond)
-		}
 		for {
-			groups, err := r.XInfoGroups(ctx, streams[0]).Result()
-			if err != nil {
-				t.Fatal(err)
-			} else if groups[0].Pending == 0 && groups[0].Lag == 0 {
+			groups, err := r.XInfoGroups(ctx, stream).Result()
+			check(err)
+			if len(groups) == 1 && groups[0].Pending == 0 && groups[0].Lag == 0 {
 				return
 			}
+			time.Sleep(5 * time.Millisecond)
 		}
 	}
-	speed := func(send func()) [3]float64 { // messages/s, and us of both for each
-		if queues, are := all[0].(*rabbitmq); are {
-			if _, err := queues.channel.QueuePurge(streams[0], false); err != nil {
-				t.Fatal(err)
-			}
-		}
-		before, start := cpu(t, r), time.Now()
-		send()
-		wall, after := time.Since(start), cpu(t, r)
-		r.FlushAll(ctx)
-		working.Wait()
-		us := func(at int) float64 { return (after[at] - before[at]) * 1e6 / orders }
-		return [3]float64{orders / wall.Seconds(), us(0), us(1)}
-	}
-	ways := []func(){func() { alone(all[:1]) }, func() { alone(all) }, bridged}
+	fill := redis.NewScript(`for order = 0, ARGV[1] - 1 do
+		redis.call('XADD', KEYS[1], '*', 'userId', order, 'voucherId', '7',
+			'id', string.format('%.0f', 90071992547000 + order), 'sale', '1795344856123456') end
+		return 1`)
 	names := []string{"alone, a batch at a time", "alone, by as many workers", "bridge"}
 	units := []string{"messages/s", "us of CPU for each", "us of Redis", "the bridge's ratio to it"}
 	samples := map[string][]float64{}
-	r.FlushAll(ctx)
 	for round := 0; round <= rounds; round++ {
 		by := [3][3]float64{}
-		for turn := range ways {
-			pipe := r.Pipeline()
-			for order := range orders {
-				pipe.XAdd(ctx, &redis.XAddArgs{Stream: streams[0], Values: []any{"userId", order,
-					"voucherId", "7", "id", 90071992547000 + order, "sale", "1795344856123456"}})
+		for turn := range by {
+			way := (round + turn) % len(by)
+			purge()
+			r.XTrimMaxLen(ctx, stream, 0)
+			if way == 2 {
+				check(fill.Run(ctx, r, []string{stream}, orders).Err())
 			}
-			pipe.XGroupCreateMkStream(ctx, streams[0], group, "0")
-			if _, err := pipe.Exec(ctx); err != nil {
-				t.Fatal(err)
-			}
-			entries, _ = r.XRangeN(ctx, streams[0], "-", "+", 5*most).Result()
-			way := (round + turn) % len(ways)
-			by[way] = speed(ways[way])
+			before, start := cpu(r), time.Now()
+			[]func(){func() { alone(1) }, func() { alone(workers) }, bridged}[way]()
+			by[way][0] = orders / time.Since(start).Seconds()
+			after := cpu(r)
+			by[way][1], by[way][2] = (after[0]-before[0])/orders, (after[1]-before[1])/orders
 		}
 		for way, figures := range by {
 			for at, figure := range append(figures[:], by[2][0]/figures[0]) {
@@ -138,11 +166,11 @@ func TestSpeed(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range names {
-		fmt.Printf("%s, %s:", os.Getenv("BROKER"), name)
+	for _, way := range names {
+		fmt.Printf("%s, %s:", name, way)
 		for at, unit := range units {
-			sample, digits := samples[name+unit], min(at, 1)*2
-			sort.Float64s(sample)
+			sample, digits := samples[way+unit], min(at, 1)*2
+			slices.Sort(sample)
 			fmt.Printf(" %.*f (%.*f to %.*f) %s;", digits, sample[rounds/2], digits, sample[rounds/4],
 				digits, sample[rounds*3/4], unit)
 		}

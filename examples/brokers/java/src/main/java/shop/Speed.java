@@ -1,49 +1,73 @@
 package shop;
 
-import io.lettuce.core.StreamMessage;
-import io.lettuce.core.XReadArgs.StreamOffset;
-import io.lettuce.core.api.async.RedisAsyncCommands;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.ScriptOutputType;
 import io.lettuce.core.api.sync.RedisCommands;
 import java.util.*;
 import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.atomic.AtomicLong;
+import org.springframework.amqp.core.MessageBuilder;
+import org.springframework.amqp.rabbit.connection.CorrelationData;
+import org.springframework.amqp.rabbit.core.RabbitTemplate;
+import org.springframework.kafka.core.KafkaTemplate;
 
 /**
  * The same messages in turn: by the broker's client alone, a batch at a time, which waits for its
- * confirms; by as many workers as the bridge has; and by the bridge. The first rounds, which warm
- * all up, are not counted.
+ * confirms; by as many workers as the bridge has; and by the bridge, which waits for its stream
+ * meanwhile. The first rounds, which warm all up, are not counted.
  */
 final class Speed {
-    private static final int ORDERS = 20_000, ROUNDS = 20, WARM = 3;
+    private static final int ORDERS = 20_000, MOST = 1_000, WORKERS = 3, ROUNDS = 20, WARM = 3;
     private static final String STREAM = "stream.orders";
     private static final String[] WAYS =
             {"alone, a batch at a time", "alone, by as many workers", "bridge"};
-    private static final RedisCommands<String, String> REDIS = Bridge.REDIS.connect().sync();
-    private static final RedisAsyncCommands<String, String> FILL = Bridge.REDIS.connect().async();
+    private static final String FILL = "for order = 0, ARGV[1] - 1 do redis.call('XADD', KEYS[1],"
+            + " '*', 'userId', order, 'voucherId', '7', 'id', string.format('%.0f',"
+            + " 90071992547000 + order), 'sale', '1795344856123456') end";
+    private static final ObjectMapper JSON = new ObjectMapper();
 
-    /** Arguments: rabbitmq or kafka, and its address. */
+    /** Sends a batch, and adds its confirms. */
+    private interface Client {
+        void send(List<Map<String, String>> batch, List<Future<?>> confirms);
+    }
+
+    /** Arguments: rabbitmq or kafka, and its address. REDIS_URL names the server. */
     public static void main(String[] args) throws Exception {
-        Bridge bridge = args[0].equals("kafka")
-                ? new KafkaBridge(args[1]) : new RabbitBridge(args[1]);
-        bridge.connect();
+        RedisClient client = RedisClient.create(System.getenv("REDIS_URL"));
+        RedisCommands<String, String> redis = client.connect().sync();
+        redis.flushall();
+        RabbitTemplate rabbit = args[0].equals("kafka") ? null : Bridges.rabbit(args[1]);
+        KafkaTemplate<String, byte[]> kafka = rabbit == null ? Bridges.kafka(args[1]) : null;
+        if (rabbit == null) new KafkaBridge(client, kafka).start(STREAM);
+        else new RabbitBridge(client, rabbit).start(STREAM);
+        Client alone = rabbit == null
+                ? (batch, confirms) -> batch.forEach(fields -> confirms.add(
+                        kafka.send(STREAM, fields.get("id"), json(fields))))
+                : (batch, confirms) -> rabbit.invoke(channel -> {
+                    for (Map<String, String> fields : batch) {
+                        CorrelationData confirm = new CorrelationData(fields.get("id"));
+                        channel.send("", STREAM, MessageBuilder.withBody(json(fields))
+                                .setContentType("application/json")
+                                .setMessageId(fields.get("id")).build(), confirm);
+                        confirms.add(confirm.getFuture());
+                    }
+                    return null;
+                });
         double[][][] samples = new double[WAYS.length][2][ROUNDS]; // messages/s, ratios
         for (int round = 0; round < WARM + ROUNDS; round++) {
             double[] perSecond = new double[WAYS.length];
             for (int turn = 0; turn < WAYS.length; turn++) {
                 int way = (round + turn) % WAYS.length;
-                List<StreamMessage<String, String>> entries = fill();
-                if (bridge instanceof RabbitBridge) {
-                    ((RabbitBridge) bridge).rabbit.execute(channel -> channel.queuePurge(STREAM));
+                if (rabbit != null) rabbit.execute(channel -> channel.queuePurge(STREAM));
+                redis.xtrim(STREAM, 0);
+                if (way == 2) {
+                    redis.eval(FILL, ScriptOutputType.STATUS, new String[] {STREAM}, "" + ORDERS);
                 }
-                List<Thread> threads = new ArrayList<>();
                 long start = System.nanoTime();
-                if (way < 2) alone(bridge, entries, way == 0 ? 1 : Bridge.WORKERS, threads);
-                else bridged(bridge, threads);
+                if (way < 2) alone(alone, way == 0 ? 1 : WORKERS);
+                else bridged(redis);
                 perSecond[way] = ORDERS * 1e9 / (System.nanoTime() - start);
-                REDIS.flushall(); // ends the workers' reads
-                for (Thread thread : threads) thread.interrupt();
-                for (Thread thread : threads) thread.join();
             }
             for (int way = 0; way < WAYS.length && round >= WARM; way++) {
                 samples[way][0][round - WARM] = perSecond[way];
@@ -58,59 +82,52 @@ final class Speed {
         System.exit(0);
     }
 
-    private static List<StreamMessage<String, String>> fill() throws Exception {
-        REDIS.flushall();
-        List<Future<?>> ids = new ArrayList<>();
-        List<StreamMessage<String, String>> entries = new ArrayList<>();
-        for (int order = 0; order < ORDERS; order++) {
+    private static void alone(Client client, int workers) throws Exception {
+        Queue<Integer> batches = new LinkedBlockingQueue<>();
+        for (int first = 0; first < ORDERS; first += MOST) batches.add(first);
+        List<Thread> threads = new ArrayList<>();
+        for (int worker = 0; worker < workers; worker++) {
+            Thread thread = new Thread(() -> {
+                try {
+                    for (Integer first; (first = batches.poll()) != null; ) batch(client, first);
+                } catch (Exception error) {
+                    error.printStackTrace();
+                    System.exit(1);
+                }
+            });
+            thread.start();
+            threads.add(thread);
+        }
+        for (Thread thread : threads) thread.join();
+    }
+
+    private static void batch(Client client, int first) throws Exception {
+        List<Map<String, String>> batch = new ArrayList<>();
+        for (int order = first; order < first + MOST; order++) {
             Map<String, String> fields = new HashMap<>();
             fields.put("userId", "" + order);
             fields.put("voucherId", "7");
             fields.put("id", "" + (90071992547000L + order));
             fields.put("sale", "1795344856123456");
-            ids.add(FILL.xadd(STREAM, fields));
-            entries.add(new StreamMessage<>(STREAM, "1795344856123-" + order, fields));
+            batch.add(fields);
         }
-        for (Future<?> id : ids) id.get();
-        REDIS.xgroupCreate(StreamOffset.from(STREAM, "0"), Bridge.GROUP);
-        return entries;
+        List<Future<?>> confirms = new ArrayList<>();
+        client.send(batch, confirms);
+        for (Future<?> confirm : confirms) confirm.get();
     }
 
-    private static void start(Runnable work, List<Thread> threads) {
-        threads.add(new Thread(work));
-        threads.get(threads.size() - 1).start();
+    private static byte[] json(Map<String, String> fields) {
+        try {
+            return JSON.writeValueAsBytes(fields);
+        } catch (java.io.IOException never) {
+            throw new IllegalStateException(never);
+        }
     }
 
-    private static void alone(
-            Bridge bridge, List<StreamMessage<String, String>> entries, int workers,
-            List<Thread> threads) throws Exception {
-        Queue<List<StreamMessage<String, String>>> batches = new LinkedBlockingQueue<>();
-        for (int at = 0; at < ORDERS; at += Bridge.MOST) {
-            batches.add(entries.subList(at, at + Bridge.MOST));
-        }
-        AtomicLong sent = new AtomicLong();
-        for (int worker = 0; worker < workers; worker++) {
-            start(() -> {
-                try {
-                    while (true) sent.addAndGet(bridge.send(STREAM, batches.remove()).size());
-                } catch (NoSuchElementException end) {
-                    // all are sent
-                } catch (Exception error) {
-                    error.printStackTrace();
-                }
-            }, threads);
-        }
-        for (Thread thread : threads) thread.join();
-        if (sent.get() != ORDERS) throw new Exception("not confirmed");
-    }
-
-    private static void bridged(Bridge bridge, List<Thread> threads) throws Exception {
-        for (int worker = 0; worker < Bridge.WORKERS; worker++) {
-            start(() -> bridge.work(STREAM), threads);
-        }
+    private static void bridged(RedisCommands<String, String> redis) throws Exception {
         for (String group = ""; !group.contains("pending, 0,") || !group.contains("lag, 0]"); ) {
-            Thread.sleep(2);
-            group = REDIS.xinfoGroups(STREAM).toString();
+            Thread.sleep(5);
+            group = redis.xinfoGroups(STREAM).toString();
         }
     }
 
