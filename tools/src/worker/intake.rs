@@ -282,7 +282,7 @@ impl Intake {
     pub async fn trim(&self, source: &mut Source, after: Duration) -> RedisResult<()> {
         for which in source.all() {
             let Some(needed) = needed_from(source, which).await? else { continue };
-            let now_ms = time_ms(source).await?.unsigned_abs();
+            let now_ms = source.connection().time_ms().await?.unsigned_abs();
             let old = now_ms.saturating_sub(millis(after)).saturating_add(1);
             let until = needed.min(EntryId { ms: old, seq: 0 });
             let mut trim = cmd("XTRIM");
@@ -330,12 +330,6 @@ async fn needed_from(source: &mut Source, which: Which) -> RedisResult<Option<En
         first = Some(first.map_or(needed, |first| first.min(needed)));
     }
     Ok(first)
-}
-
-/// The server's clock, Unix milliseconds.
-pub async fn time_ms(source: &mut Source) -> RedisResult<i64> {
-    let (seconds, micros): (i64, i64) = cmd("TIME").query_async(source.connection()).await?;
-    Ok(seconds.saturating_mul(1_000).saturating_add(micros / 1_000))
 }
 
 /// Removes consumers that have nothing pending and were inactive for `idle`.

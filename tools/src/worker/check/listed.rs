@@ -67,7 +67,7 @@ impl Look {
                     found.totals.foreign += 1;
                 } else {
                     let (rows, server) = ("missing".to_owned(), "paid in the list".to_owned());
-                    add(Kind::Unlisted, &nobody(), rows, server, Vec::new());
+                    add(Kind::Unlisted, &OrderKey::of_sale("", ""), rows, server, Vec::new());
                 }
                 continue;
             };
@@ -128,9 +128,4 @@ impl Look {
             }
         }
     }
-}
-
-fn nobody() -> OrderKey {
-    let [voucher, sale, order, user] = [const { String::new() }; 4];
-    OrderKey { voucher, sale, order, user }
 }

@@ -2,6 +2,7 @@
 //! those of `domain::resolve` and `domain::unmatched`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use domain::book::State;
 use domain::entry_id::EntryId;
@@ -14,6 +15,7 @@ use super::questions::{
     About, Found, Incomplete, Kind, Question, Repair, agree, lose, said_by_row, said_by_server,
 };
 use super::references::List;
+use super::undone::{Progress, Undone};
 use crate::accounts::Accounts;
 use crate::order_events::OrderKey;
 use crate::store::Ledger;
@@ -23,14 +25,14 @@ use crate::store::Ledger;
 const LOST_MAX: usize = 100;
 
 /// What was read of some vouchers.
+#[derive(Default)]
 pub struct Look {
     pub ledger: Ledger,
     pub books: Vec<Books>,
-    /// By voucher: order ids with entries that are not done, and how many entries.
-    pub undone: BTreeMap<String, (BTreeSet<String>, usize)>,
-    /// By voucher: the last entry that the group had read before the tables began, the entries of
-    /// orders after that which are still there, and the last entry of an order.
-    pub streams: BTreeMap<String, Streams>,
+    /// By voucher.
+    pub undone: BTreeMap<String, Undone>,
+    /// By voucher, that of its stream.
+    pub progress: BTreeMap<String, Rc<Progress>>,
     /// The server's clock.
     pub now_ms: i64,
     /// The units on sale at the beginning, of an unmanaged voucher.
@@ -43,14 +45,6 @@ pub struct Look {
     pub lost_shards: Vec<LostShard>,
     /// Why server and tables are not paired.
     pub unpaired: BTreeSet<String>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct Streams {
-    pub began: EntryId,
-    /// Order ids by the stream, of entries after `began`; empty where it began with the first.
-    pub after: BTreeSet<String>,
-    pub last: EntryId,
 }
 
 impl Look {
@@ -108,15 +102,14 @@ impl Look {
     }
 
     pub(super) fn is_undone(&self, key: &OrderKey) -> bool {
-        self.undone.get(&key.voucher).is_some_and(|(orders, _)| orders.contains(&key.order))
+        self.undone.get(&key.voucher).is_some_and(|it| it.orders.contains(&key.order))
     }
 
     /// All orders of a voucher that either side knows.
     fn keys(&self, books: &Books) -> BTreeSet<OrderKey> {
         let voucher = &books.voucher;
-        let rows = self.ledger.accounts.orders().map(|(key, _)| key);
-        let mut keys: BTreeSet<OrderKey> =
-            rows.filter(|key| key.voucher == *voucher).cloned().collect();
+        let rows = self.ledger.accounts.of_voucher(voucher);
+        let mut keys: BTreeSet<OrderKey> = rows.map(|(key, _)| key.clone()).collect();
         let of = |sale: &str, order: &str, user: &str| OrderKey {
             voucher: voucher.clone(),
             sale: sale.to_owned(),
@@ -142,8 +135,8 @@ impl Look {
 
     fn incomplete(&self, books: &Books, found: &mut Found) {
         let voucher = books.voucher.clone();
-        if let Some((_, entries)) = self.undone.get(&voucher).filter(|(_, entries)| *entries > 0) {
-            let entries = *entries;
+        let entries = self.undone.get(&voucher).map_or(0, |it| it.entries);
+        if entries > 0 {
             found.incomplete.insert(Incomplete::Unread { voucher: voucher.clone(), entries });
         }
         let on = books.sale();
@@ -176,11 +169,11 @@ impl Look {
         let booked = books.orders.get(&key.order).filter(|its| its.user == key.user);
         let accepted = order.map_or(Times::Never, |order| order.account.row.accepted);
         let is_new = accepted == Times::Never;
-        if let Some(streams) = self.streams.get(&key.voucher)
+        if let Some(progress) = self.progress.get(&key.voucher)
             && is_new
             && server.order.is_some()
-            && streams.began != EntryId::default()
-            && !streams.after.contains(&key.order)
+            && progress.began != EntryId::default()
+            && !progress.after.contains(&(key.voucher.clone(), key.order.clone()))
         {
             found.before += 1;
             return None;
@@ -206,7 +199,7 @@ impl Look {
             let Some(order) = accounts.get(key) else { continue };
             let (all, lost) = of_sales.entry((&key.voucher, &key.sale)).or_default();
             *all += 1;
-            let last = self.streams.get(&key.voucher).map_or(EntryId::default(), |it| it.last);
+            let last = self.progress.get(&key.voucher).map_or(EntryId::default(), |it| it.last);
             let has_gone_on = match order.account.row.accepted {
                 Times::Once(id) => last > id,
                 Times::Never | Times::Book | Times::More => false,
@@ -287,27 +280,17 @@ impl Look {
 
     /// The sums that the worker and the server keep.
     fn sums(&self, books: &Books, accounts: &Accounts, found: &mut Found) {
-        let mut of_rows: BTreeMap<&str, i64> = BTreeMap::new();
-        for (key, order) in self.ledger.accounts.orders() {
-            if key.voucher == books.voucher {
-                let view = order.view(self.ledger.accounts.conflicts(key));
-                let sum = of_rows.entry(&key.sale).or_default();
-                *sum = sum.saturating_add(view.units);
-            }
-        }
         let mut differs = |sale: &str, rows: String, server: String| {
-            let key = OrderKey {
-                voucher: books.voucher.clone(),
-                sale: sale.to_owned(),
-                order: String::new(),
-                user: String::new(),
-            };
+            let key = OrderKey::of_sale(&books.voucher, sale);
             let about = About { kind: Kind::Sum, key, reference: rows.clone() };
             found.questions.insert(about, Question { rows, server, answers: Vec::new() });
         };
         for ((voucher, sale), (units, _)) in &self.ledger.sales {
-            let sum = of_rows.get(&**sale).copied().unwrap_or(0);
-            if *voucher == books.voucher && *units != sum {
+            if *voucher != books.voucher {
+                continue;
+            }
+            let sum = self.ledger.accounts.units_of(voucher, sale);
+            if *units != sum {
                 differs(sale, format!("{sum} units of orders, {units} in the sum"), String::new());
             }
         }
@@ -326,9 +309,7 @@ impl Look {
                 differs(&sale, "SECKILL.AUDIT tells more".to_owned(), server);
             }
         } else if let Some(stock) = self.stock {
-            let sold = accounts.orders().filter(|(key, _)| key.voucher == books.voucher);
-            let sold = sold.map(|(key, order)| order.view(accounts.conflicts(key)).units);
-            let sold = sold.fold(0, i64::saturating_add);
+            let sold = accounts.units_of(&books.voucher, &sale);
             if stock.saturating_sub(left) != sold {
                 differs(&sale, format!("{sold} units"), format!("{left} left of {stock}"));
             }
@@ -349,10 +330,7 @@ impl Look {
                 Incomplete::Before { .. } | Incomplete::Unpaired(_) => false,
             });
             if is_over && is_whole {
-                let its = accounts.orders();
-                let its = its.filter(|(key, _)| key.voucher == books.voucher && key.sale == sale);
-                let units = its.map(|(key, order)| order.view(accounts.conflicts(key)).units);
-                let units = units.fold(0, i64::saturating_add);
+                let units = accounts.units_of(&books.voucher, &sale);
                 found.closable.push((books.voucher.clone(), sale, units));
             }
         }

@@ -19,8 +19,7 @@ impl Look {
     pub(super) fn lost_shards(&self, found: &mut Found) {
         for lost in &self.lost_shards {
             let rows = lost.rows(&self.ledger);
-            let (order, user) = (String::new(), String::new());
-            let key = OrderKey { voucher: lost.voucher(), sale: rows.sale_id, order, user };
+            let key = OrderKey::of_sale(&lost.voucher(), &rows.sale_id);
             let unsold = lost.unsold(&self.lost_shards, &self.ledger);
             let shard = format!("shard {} of {}", lost.shard, lost.shards);
             // A shard whose stream is not looked at here is asked about where it is. And what is
@@ -31,7 +30,7 @@ impl Look {
                 Some(_) => sale_of_shard(voucher) == Some(&lost.sale),
                 None => others().any(|it| it.voucher() == voucher),
             };
-            let mut unread = self.undone.iter().filter(|(_, (_, entries))| *entries > 0);
+            let mut unread = self.undone.iter().filter(|(_, its)| its.entries > 0);
             let may_sell = others().any(|it| it.has_remains) || unread.any(|(it, _)| counts(it));
             if !is_looked_at || (may_sell && !lost.has_remains) {
                 continue;

@@ -14,10 +14,10 @@ use crate::order_events::OrderKey;
 impl Look {
     /// An unmanaged voucher: its entries as far as they are kept, and its set of buyers.
     pub(super) fn unmanaged(&self, books: &Books, accounts: &mut Accounts, found: &mut Found) {
-        if books.is_managed() || books.info.is_none() {
+        if !books.is_unmanaged() {
             return;
         }
-        let began = self.streams.get(&books.voucher).map_or(EntryId::default(), |it| it.began);
+        let began = self.progress.get(&books.voucher).map_or(EntryId::default(), |it| it.began);
         for event in &books.events {
             let is_known = accounts.get(&event.key).is_some_and(|order| order.has_entry(event));
             if is_known || self.is_undone(&event.key) || event.place.1 <= began {
@@ -27,13 +27,15 @@ impl Look {
             accounts.follow(&event.key);
             found.by_itself.events.push(event.clone());
         }
-        let has_undone = self.undone.get(&books.voucher).is_some_and(|(_, entries)| *entries > 0);
+        let has_undone = self.undone.get(&books.voucher).is_some_and(|it| it.entries > 0);
         if has_undone {
             return;
         }
         let mut users = BTreeSet::new();
-        let its = |key: &OrderKey| key.voucher == books.voucher && !key.is_managed();
-        for (key, order) in accounts.orders().filter(|(key, _)| its(key)) {
+        for (key, order) in accounts.of_voucher(&books.voucher) {
+            if key.is_managed() {
+                continue;
+            }
             let conflicts = accounts.conflicts(key);
             let view = order.view(conflicts);
             found.totals.unmanaged += view.units;
@@ -51,12 +53,7 @@ impl Look {
             }
         }
         for user in books.users.iter().filter(|user| !users.contains(user.as_str())) {
-            let key = OrderKey {
-                voucher: books.voucher.clone(),
-                sale: String::new(),
-                order: String::new(),
-                user: user.clone(),
-            };
+            let key = OrderKey { user: user.clone(), ..OrderKey::of_sale(&books.voucher, "") };
             if began != EntryId::default() {
                 found.before += 1;
                 continue;
