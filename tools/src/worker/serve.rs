@@ -278,7 +278,7 @@ impl StreamConsumer {
         let mut is_over = check::by_itself(&self.options, &self.store, source).await?;
         if is_over {
             let checked = async |store: &Store| store.checked(&orders, &group, &found).await;
-            is_over = self.ask(checked).await?.is_some();
+            is_over = self.ask(checked).await? == Some(true);
         }
         if is_over {
             info!("{orders} is checked: nothing differs");
