@@ -38,7 +38,7 @@ pub struct Effects {
 
 /// What an entry has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum RowOutcome {
     /// The order was accepted, which was not known.
     Inserted,
     /// It was known to be accepted.
@@ -135,7 +135,7 @@ impl Accounts {
     }
 
     /// Joins what an entry says; one that is known already ends no ruling.
-    pub fn read(&mut self, event: &Event, is_known: bool) -> Read {
+    pub fn read(&mut self, event: &Event, is_known: bool) -> RowOutcome {
         let key = &event.key;
         if let Some(reference) = event.reference() {
             self.uses.entry(reference.to_owned()).or_default().insert(key.clone());

@@ -43,7 +43,7 @@ pub use books::{BookOrder, Books, Paid};
 use look::Look;
 pub use lost_shard::shards_of_sale;
 pub use questions::{About, Question, lose, ruled, said_by_row, said_by_server};
-use questions::{Found, Incomplete, Kind, agree};
+use questions::{Findings, Incomplete, QuestionKind, agree};
 use references::List;
 use report::Report;
 pub use report::Verdict;
@@ -165,7 +165,8 @@ async fn look_by_itself(options: &Options, store: &Store, source: &mut Source) -
     // Of a sale that is gone nothing can be asked any more.
     let is_whole = found.incomplete.iter().all(|it| matches!(it, Incomplete::Dropped { .. }));
     // Nor is a payment a difference that waits for its order on both sides.
-    let differs = found.questions.keys().filter(|about| about.kind != Kind::Unmatched).count();
+    let differs =
+        found.questions.keys().filter(|about| about.kind != QuestionKind::Unmatched).count();
     if differs > 0 {
         warn!(
             "{}: {differs} differences between server and database: seckill-worker check",
@@ -195,7 +196,7 @@ impl<'c> Checker<'c> {
     /// What two looks find, one after the other; one look if the first finds nothing. A look may
     /// find what the one before could not see, so there may be another. What is new even then is
     /// neither confirmed nor refuted.
-    async fn look_twice(&mut self) -> Result<(Look, Found)> {
+    async fn look_twice(&mut self) -> Result<(Look, Findings)> {
         let mut look = self.look().await?;
         let mut found = look.find();
         for is_last in [false, true] {
@@ -245,7 +246,7 @@ impl<'c> Checker<'c> {
     }
 
     /// Writes what needs no operator. Returns how many orders that were.
-    async fn repair(&self, found: &Found) -> Result<usize> {
+    async fn repair(&self, found: &Findings) -> Result<usize> {
         if let Some(text) = found.unpaired() {
             bail!("nothing is written: {text}");
         }
@@ -301,12 +302,12 @@ impl<'c> Checker<'c> {
     }
 
     /// Walks through the questions until there is none, or all that are left were passed over.
-    async fn ask(&mut self, mut found: Found, answer: impl Answering) -> Result<Found> {
+    async fn ask(&mut self, mut found: Findings, answer: impl Answering) -> Result<Findings> {
         let mut skipped = BTreeSet::new();
         loop {
             let next = found.questions.iter().find(|(about, _)| !skipped.contains(*about));
             let Some((about, question)) = next else { return Ok(found) };
-            let report = Report::new(Found::default(), self.site, self.shop.statements(), "");
+            let report = Report::new(Findings::default(), self.site, self.shop.statements(), "");
             println!("{}", report.line(about, question));
             match answer(self.site, self.shop, about, question).await {
                 Ok(true) => (_, found) = self.look_twice().await?,
@@ -320,7 +321,7 @@ impl<'c> Checker<'c> {
     }
 
     /// Notes sales that are over and consistent. Who may only read does not.
-    async fn close_sales(&self, found: &Found) {
+    async fn close_sales(&self, found: &Findings) {
         for (voucher, sale, units) in &found.closable {
             if let Err(fault) = self.store.close_sale(voucher, sale, *units).await {
                 eprintln!("it is not noted that sale {sale} is consistent: {}", fault.text());

@@ -40,7 +40,7 @@ pub struct Intake {
 }
 
 /// What was read of some streams.
-pub struct Read {
+pub struct ReadBatch {
     of: Vec<Which>,
     entries: Vec<(Which, StreamEntry)>,
     /// Entries that were deleted before they were read, at least.
@@ -133,9 +133,9 @@ impl Intake {
     }
 
     /// Reads the entries that were asked for, and sees what is gone.
-    pub async fn read(&mut self, source: &mut Source, asked: Asked) -> RedisResult<Read> {
+    pub async fn read(&mut self, source: &mut Source, asked: Asked) -> RedisResult<ReadBatch> {
         let (of, count) = (asked.of.clone(), asked.count as usize);
-        let mut read = Read { of, entries: Vec::new(), gone: 0, is_full: false };
+        let mut read = ReadBatch { of, entries: Vec::new(), gone: 0, is_full: false };
         for delivery in asked.answer().await? {
             let Delivery { which, entries, stream, group } = delivery;
             match gone_unread(&stream, &group) {
@@ -165,7 +165,7 @@ impl Intake {
         &self,
         source: &Source,
         in_flight: &InFlight,
-        read: &Read,
+        read: &ReadBatch,
     ) -> Option<Asked> {
         let may_stop = self.options.on_zero_rows == OnZeroRows::Stop || *self.stop.borrow();
         match read.is_full && !may_stop {
@@ -180,7 +180,7 @@ impl Intake {
         &mut self,
         source: &mut Source,
         in_flight: &mut InFlight,
-        Read { of, entries, gone, .. }: Read,
+        ReadBatch { of, entries, gone, .. }: ReadBatch,
     ) -> Result<bool, Halt> {
         if gone > 0 {
             self.uncheck(source, in_flight, "entries were deleted unread", gone).await?;

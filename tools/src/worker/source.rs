@@ -15,7 +15,7 @@ use seckill_tools::duration::millis;
 
 use crate::options::Streams;
 use crate::order_events::{StreamEntry, Which};
-use reply::{Claimed, GroupInfo, StreamInfo, Summary};
+use reply::{Claimed, GroupInfo, PendingSummary, StreamInfo};
 
 /// Entries that are asked for at a time.
 pub const PIECE: usize = 1_000;
@@ -193,7 +193,7 @@ impl Source {
     }
 
     /// How many entries are pending, by consumer.
-    pub async fn summary(&mut self, which: Which) -> RedisResult<Summary> {
+    pub async fn summary(&mut self, which: Which) -> RedisResult<PendingSummary> {
         let pending = self.pending(which, self.group.as_bytes());
         reply::summary(&self.ask(&pending).await?)
     }

@@ -6,7 +6,8 @@ use domain::rows::Phase;
 use domain::unmatched::{PaymentQuestion, payment_question};
 
 use super::questions::{
-    About, Found, Kind, Question, Repair, ResultKind, Totals, said_by_row, said_by_server,
+    About, Comparison, Findings, Question, QuestionKind, Repair, ResultKind, said_by_row,
+    said_by_server,
 };
 use crate::accounts::{Accounts, Order};
 use crate::order_events::OrderKey;
@@ -19,14 +20,15 @@ pub(super) struct Compared {
 }
 
 /// What is asked about an order and its payments.
-pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {
+pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Findings) {
     let Compared { key, server, .. } = one;
     let booked = server.order.as_ref();
     let live = booked.filter(|it| matches!(it.phase, Phase::Held | Phase::Sold));
     count(&mut found.totals, 0, live.map(|it| (it.phase == Phase::Held, it.units)));
     let Some(order) = accounts.get(key) else {
         if booked.is_some() {
-            let about = About { kind: Kind::Order, key: key.clone(), reference: String::new() };
+            let about =
+                About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
             let (rows, server) = ("missing".to_owned(), said_by_server(server));
             found.questions.insert(about, Question { rows, server, answers: Vec::new() });
         }
@@ -42,7 +44,7 @@ pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {
     found.totals.ruled += usize::from(ruling.is_some());
     // Of an order whose payment is several orders', it is asked first whose that is.
     if asked.is_asked() && order.account.shared(others).is_none() {
-        let about = About { kind: Kind::Order, key: key.clone(), reference: String::new() };
+        let about = About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
         let rows = format!("{}{}", said_by_row(order, conflicts), whys(&asked));
         let answers = answers(accounts, one, order, &asked);
         let server = said_by_server(server);
@@ -68,8 +70,8 @@ pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {
             continue;
         };
         let (kind, rows) = match asked {
-            PaymentQuestion::Unmatched => (Kind::Unmatched, "it waits for its order"),
-            PaymentQuestion::Unrecorded => (Kind::Payment, "it is to be refunded"),
+            PaymentQuestion::Unmatched => (QuestionKind::Unmatched, "it waits for its order"),
+            PaymentQuestion::Unrecorded => (QuestionKind::Payment, "it is to be refunded"),
         };
         let record = server.records.get(reference).map(|record| record.outcome.word());
         let server = record.unwrap_or("not on record").to_owned();
@@ -79,7 +81,7 @@ pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {
     }
 }
 
-fn count(totals: &mut Totals, side: usize, live: Option<(bool, i64)>) {
+fn count(totals: &mut Comparison, side: usize, live: Option<(bool, i64)>) {
     let Some((is_held, units)) = live else { return };
     totals.orders[side] += 1;
     let sum = if is_held { &mut totals.held[side] } else { &mut totals.sold[side] };

@@ -12,7 +12,8 @@ use super::ask::{Compared, ask};
 use super::books::Books;
 use super::lost_shard::LostShard;
 use super::questions::{
-    About, Found, Incomplete, Kind, Question, Repair, agree, lose, said_by_row, said_by_server,
+    About, Findings, Incomplete, Question, QuestionKind, Repair, agree, lose, said_by_row,
+    said_by_server,
 };
 use super::references::List;
 use super::undone::{Progress, Undone};
@@ -48,8 +49,8 @@ pub struct Look {
 }
 
 impl Look {
-    pub fn find(&self) -> Found {
-        let mut found = Found::default();
+    pub fn find(&self) -> Findings {
+        let mut found = Findings::default();
         found.incomplete.extend(self.unpaired.iter().cloned().map(Incomplete::Unpaired));
         let mut accounts = self.ledger.accounts.clone();
         let mut compared = Vec::new();
@@ -133,7 +134,7 @@ impl Look {
         keys
     }
 
-    fn incomplete(&self, books: &Books, found: &mut Found) {
+    fn incomplete(&self, books: &Books, found: &mut Findings) {
         let voucher = books.voucher.clone();
         let entries = self.undone.get(&voucher).map_or(0, |it| it.entries);
         if entries > 0 {
@@ -158,7 +159,7 @@ impl Look {
         books: &Books,
         key: OrderKey,
         accounts: &Accounts,
-        found: &mut Found,
+        found: &mut Findings,
     ) -> Option<Compared> {
         let order = accounts.get(&key);
         let own = order.into_iter().flat_map(|order| order.account.payments.keys());
@@ -192,7 +193,7 @@ impl Look {
     }
 
     /// Held orders that the server has lost, and that nobody can pay any more.
-    fn lost(&self, compared: &[Compared], accounts: &mut Accounts, found: &mut Found) {
+    fn lost(&self, compared: &[Compared], accounts: &mut Accounts, found: &mut Findings) {
         let mut of_sales: BTreeMap<(&str, &str), (usize, Vec<&Compared>)> = BTreeMap::new();
         for one in compared {
             let key = &one.key;
@@ -230,7 +231,7 @@ impl Look {
     }
 
     /// What a check would answer by itself.
-    fn repairs(&self, found: &mut Found) {
+    fn repairs(&self, found: &mut Findings) {
         let by = &found.by_itself;
         let keys = by.repaired.keys().chain(by.agreed.keys()).chain(&by.lost);
         let events = by.events.iter().map(|event| &event.key);
@@ -240,7 +241,7 @@ impl Look {
             let server = server.or(by.agreed.get(&key));
             let (rows, server) = (self.said_by_rows(&key), server.map(said_by_server));
             let server = server.unwrap_or_else(|| "see its stream".to_owned());
-            let about = About { kind: Kind::Repair, key, reference: String::new() };
+            let about = About { kind: QuestionKind::Repair, key, reference: String::new() };
             found.questions.insert(about, Question { rows, server, answers: Vec::new() });
         }
     }
@@ -254,7 +255,7 @@ impl Look {
     }
 
     /// Payments of several orders: whose is it?
-    fn references(&self, accounts: &Accounts, found: &mut Found) {
+    fn references(&self, accounts: &Accounts, found: &mut Findings) {
         let own: BTreeSet<&str> = self.books.iter().map(|books| &*books.voucher).collect();
         for reference in accounts.references() {
             let users: Vec<&OrderKey> = accounts.users_of(reference).collect();
@@ -268,7 +269,7 @@ impl Look {
                 .map(|key| format!("order {} of {} for {}", key.order, key.user, key.voucher))
                 .collect();
             let about = About {
-                kind: Kind::Reference,
+                kind: QuestionKind::Reference,
                 key: (*first).clone(),
                 reference: reference.to_owned(),
             };
@@ -279,10 +280,10 @@ impl Look {
     }
 
     /// The sums that the worker and the server keep.
-    fn sums(&self, books: &Books, accounts: &Accounts, found: &mut Found) {
+    fn sums(&self, books: &Books, accounts: &Accounts, found: &mut Findings) {
         let mut differs = |sale: &str, rows: String, server: String| {
             let key = OrderKey::of_sale(&books.voucher, sale);
-            let about = About { kind: Kind::Sum, key, reference: rows.clone() };
+            let about = About { kind: QuestionKind::Sum, key, reference: rows.clone() };
             found.questions.insert(about, Question { rows, server, answers: Vec::new() });
         };
         for ((voucher, sale), (units, _)) in &self.ledger.sales {
@@ -317,7 +318,7 @@ impl Look {
     }
 
     /// Sales that are over, with all orders looked at.
-    fn closable(&self, accounts: &Accounts, found: &mut Found) {
+    fn closable(&self, accounts: &Accounts, found: &mut Findings) {
         for books in self.books.iter().filter(|books| books.is_managed() && books.is_steady) {
             let (Some(info), Some(sale)) = (&books.info, books.sale()) else { continue };
             let is_over = info.state == "ended"

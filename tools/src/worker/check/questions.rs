@@ -15,7 +15,7 @@ use crate::order_events::{Event, OrderKey};
 
 /// What a question is about, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum QuestionKind {
     /// A lost shard, as a whole.
     Shard,
     /// A check with --repair answers it.
@@ -39,7 +39,7 @@ pub enum Kind {
     Refunded,
 }
 
-impl Kind {
+impl QuestionKind {
     pub fn word(self) -> &'static str {
         match self {
             Self::Shard => "shard",
@@ -59,7 +59,7 @@ impl Kind {
 /// What identifies a question between two looks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct About {
-    pub kind: Kind,
+    pub kind: QuestionKind,
     pub key: OrderKey,
     pub reference: String,
 }
@@ -115,7 +115,7 @@ pub enum Incomplete {
 
 /// What a look has found.
 #[derive(Default)]
-pub struct Found {
+pub struct Findings {
     pub questions: BTreeMap<About, Question>,
     /// By reference or order, with units; None of a payment whose number of units nobody has said.
     pub results: BTreeMap<(ResultKind, OrderKey, String), Option<i64>>,
@@ -124,12 +124,12 @@ pub struct Found {
     pub by_itself: ByItself,
     /// Sales that are over and consistent, with their units.
     pub closable: Vec<(String, String, i64)>,
-    pub totals: Totals,
+    pub totals: Comparison,
     /// Orders that another consumer had acknowledged before the tables began.
     pub before: usize,
 }
 
-impl Found {
+impl Findings {
     pub fn is_calm(&self) -> bool {
         self.questions.is_empty() && self.incomplete.is_empty()
     }
@@ -163,7 +163,7 @@ pub struct ByItself {
     pub events: Vec<Event>,
 }
 
-impl Found {
+impl Findings {
     /// Why nothing may be written.
     pub fn unpaired(&self) -> Option<&str> {
         self.incomplete.iter().find_map(|it| match it {
@@ -203,7 +203,7 @@ pub struct Repair {
 
 /// What was compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct Comparison {
     pub orders: [i64; 2],
     pub held: [i64; 2],
     pub sold: [i64; 2],

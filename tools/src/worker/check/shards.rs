@@ -6,7 +6,7 @@
 use seckill_tools::sharding::sale_of_shard;
 
 use super::look::Look;
-use super::questions::{About, Found, Kind, Question, ResultKind};
+use super::questions::{About, Findings, Question, QuestionKind, ResultKind};
 use crate::order_events::OrderKey;
 
 impl Look {
@@ -16,7 +16,7 @@ impl Look {
         lost.is_some_and(|lost| lost.rows(&self.ledger).sale_id == sale)
     }
 
-    pub(super) fn lost_shards(&self, found: &mut Found) {
+    pub(super) fn lost_shards(&self, found: &mut Findings) {
         for lost in &self.lost_shards {
             let rows = lost.rows(&self.ledger);
             let key = OrderKey::of_sale(&lost.voucher(), &rows.sale_id);
@@ -45,7 +45,7 @@ impl Look {
                 false => (format!("at most {unsold} unsold, not on sale"), "shard"),
             };
             let answers = vec![format!("{answer} {}", lost.shard)];
-            let about = About { kind: Kind::Shard, key, reference: String::new() };
+            let about = About { kind: QuestionKind::Shard, key, reference: String::new() };
             found.questions.insert(about, Question { rows, server, answers });
         }
     }

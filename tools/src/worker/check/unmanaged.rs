@@ -7,13 +7,13 @@ use domain::entry_id::EntryId;
 
 use super::books::Books;
 use super::look::Look;
-use super::questions::{About, Found, Kind, Question, said_by_row};
+use super::questions::{About, Findings, Question, QuestionKind, said_by_row};
 use crate::accounts::Accounts;
 use crate::order_events::OrderKey;
 
 impl Look {
     /// An unmanaged voucher: its entries as far as they are kept, and its set of buyers.
-    pub(super) fn unmanaged(&self, books: &Books, accounts: &mut Accounts, found: &mut Found) {
+    pub(super) fn unmanaged(&self, books: &Books, accounts: &mut Accounts, found: &mut Findings) {
         if !books.is_unmanaged() {
             return;
         }
@@ -45,7 +45,8 @@ impl Look {
             let is_ruled = order.account.standing(conflicts).is_some();
             let differs = view.units > 0 && !books.users.contains(&key.user);
             if !is_ruled && (differs || order.account.is_to_be_restored(conflicts)) {
-                let about = About { kind: Kind::Order, key: key.clone(), reference: String::new() };
+                let about =
+                    About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
                 let server = if differs { "its user is no buyer" } else { "it lives again" };
                 let (rows, server) = (said_by_row(order, conflicts), server.to_owned());
                 let answers = vec!["accept".to_owned()];
@@ -58,7 +59,7 @@ impl Look {
                 found.before += 1;
                 continue;
             }
-            let about = About { kind: Kind::Buyer, key, reference: String::new() };
+            let about = About { kind: QuestionKind::Buyer, key, reference: String::new() };
             let (rows, server) = ("no order".to_owned(), "a buyer".to_owned());
             found.questions.insert(about, Question { rows, server, answers: Vec::new() });
         }

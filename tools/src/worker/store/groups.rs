@@ -11,7 +11,7 @@ use super::database::Store;
 use super::now_ms;
 use super::transaction::Open;
 use crate::sql::Arg;
-use crate::sql::Kind::{Number, Text};
+use crate::sql::ColumnKind::{Number, Text};
 use crate::sql::{Columns, Values};
 use crate::steps::{Change, Step};
 
