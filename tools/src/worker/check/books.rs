@@ -63,6 +63,9 @@ pub struct Books {
     pub is_steady: bool,
 }
 
+/// Records of payments with their references, by sale and order id.
+pub type Records<'b> = BTreeMap<(&'b str, &'b str), Vec<(&'b str, &'b Paid)>>;
+
 impl Paid {
     /// Whether it names this order.
     pub fn names(&self, key: &OrderKey) -> bool {
@@ -166,6 +169,15 @@ impl Books {
     /// Does the server know anything of the voucher?
     pub fn is_known(&self) -> bool {
         self.info.is_some() || !self.payments.is_empty()
+    }
+
+    /// The records of payments by the order that they name, so that none is searched.
+    pub fn records(&self) -> Records<'_> {
+        let mut all = Records::new();
+        for (reference, paid) in &self.payments {
+            all.entry((&paid.sale, &paid.order)).or_default().push((reference, paid));
+        }
+        all
     }
 
     /// The sale that is on; empty of an unmanaged voucher.

@@ -9,7 +9,7 @@ use domain::entry_id::EntryId;
 use domain::rows::{Phase, Times};
 
 use super::ask::{Compared, ask};
-use super::books::Books;
+use super::books::{Books, Records};
 use super::lost_shard::LostShard;
 use super::questions::{
     About, Findings, Incomplete, Question, QuestionKind, Repair, agree, lose, said_by_row,
@@ -56,11 +56,12 @@ impl Look {
         let mut compared = Vec::new();
         for books in &self.books {
             self.incomplete(books, &mut found);
+            let records = books.records();
             for key in self.keys(books) {
                 if !key.is_managed() || self.is_undone(&key) {
                     continue;
                 }
-                if let Some(one) = self.compare(books, key, &accounts, &mut found) {
+                if let Some(one) = self.compare(books, &records, key, &accounts, &mut found) {
                     compared.push(one);
                 }
             }
@@ -125,8 +126,9 @@ impl Look {
             let user = match &paid.user {
                 Some(user) => user.clone(),
                 None => {
-                    let its = |key: &&OrderKey| key.sale == paid.sale && key.order == paid.order;
-                    keys.iter().find(its).map(|key| key.user.clone()).unwrap_or_default()
+                    let none = of(&paid.sale, &paid.order, "");
+                    let first = keys.range(&none..).next().filter(|key| key.is_of_order(&none));
+                    first.map(|key| key.user.clone()).unwrap_or_default()
                 }
             };
             keys.insert(of(&paid.sale, &paid.order, &user));
@@ -157,6 +159,7 @@ impl Look {
     fn compare(
         &self,
         books: &Books,
+        records: &Records<'_>,
         key: OrderKey,
         accounts: &Accounts,
         found: &mut Findings,
@@ -164,8 +167,9 @@ impl Look {
         let order = accounts.get(&key);
         let own = order.into_iter().flat_map(|order| order.account.payments.keys());
         let own = own.map(String::as_str);
-        let named = books.payments.iter().filter(|(_, paid)| paid.names(&key));
-        let references: BTreeSet<&str> = own.chain(named.map(|(it, _)| &**it)).collect();
+        let named = records.get(&(&*key.sale, &*key.order)).into_iter().flatten();
+        let named = named.filter(|(_, paid)| paid.names(&key)).map(|(reference, _)| *reference);
+        let references: BTreeSet<&str> = own.chain(named).collect();
         let server = books.server(&key, references.into_iter());
         let booked = books.orders.get(&key.order).filter(|its| its.user == key.user);
         let accepted = order.map_or(Times::Never, |order| order.account.row.accepted);
