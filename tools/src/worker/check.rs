@@ -105,6 +105,11 @@ async fn check_with(
     let is_one = vouchers.len() == 1;
     ensure!(is_one || wanted.stock.is_none(), "--stock is for a voucher without shards");
     checker.keys = VoucherKeys::of_module(&mut checker.link, &vouchers).await?;
+    // Of a named stream: of other vouchers it tells nothing.
+    if site.is_tagged() && !wanted.fields.unchecked {
+        checker.keys.retain(|keys| keys.stream.as_ref() == Some(&site.stream));
+        ensure!(!checker.keys.is_empty(), "none of these vouchers is in --stream {}", site.stream);
+    }
     (checker.stock, checker.list) = (wanted.stock, list);
     checker.list_prefix.clone_from(&wanted.refs_prefix);
     let (look, mut found) = checker.look_twice().await?;
