@@ -1,6 +1,7 @@
 //! What differs between a server's books and the accounts in the database. Pure; the rules are
 //! those of `domain::resolve` and `domain::unmatched`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -12,8 +13,8 @@ use super::ask::{Compared, ask};
 use super::books::{Books, Records};
 use super::lost_shard::LostShard;
 use super::questions::{
-    About, Findings, Incomplete, Question, QuestionKind, Repair, agree, lose, said_by_row,
-    said_by_server,
+    About, Findings, Incomplete, Question, QuestionKind, Repair, agreement, lose, ruled,
+    said_by_row, said_by_server,
 };
 use super::references::List;
 use super::undone::{Progress, Undone};
@@ -52,7 +53,8 @@ impl Look {
     pub fn find(&self) -> Findings {
         let mut found = Findings::default();
         found.incomplete.extend(self.unpaired.iter().cloned().map(Incomplete::Unpaired));
-        let mut accounts = self.ledger.accounts.clone();
+        // Copied for the first change: mostly there is none.
+        let mut accounts = Cow::Borrowed(&self.ledger.accounts);
         let mut compared = Vec::new();
         for books in &self.books {
             self.incomplete(books, &mut found);
@@ -67,16 +69,21 @@ impl Look {
             }
         }
         for one in &compared {
-            if one.repair.apply(&mut accounts, &one.key) {
-                accounts.follow(&one.key);
+            if one.repair.joined(&accounts, &one.key).is_some()
+                && one.repair.apply(accounts.to_mut(), &one.key)
+            {
+                accounts.to_mut().follow(&one.key);
                 found.by_itself.repaired.insert(one.key.clone(), one.repair.clone());
             }
         }
         self.lost(&compared, &mut accounts, &mut found);
         for one in &compared {
-            if agree(&mut accounts, &one.key, &one.server) {
-                accounts.follow(&one.key);
-                found.by_itself.agreed.insert(one.key.clone(), one.server.clone());
+            let server = &one.repair.server;
+            if let Some(wanted) = agreement(&accounts, &one.key, server)
+                && ruled(accounts.to_mut(), &one.key, &wanted)
+            {
+                accounts.to_mut().follow(&one.key);
+                found.by_itself.agreed.insert(one.key.clone(), server.clone());
             }
         }
         for books in &self.books {
@@ -188,16 +195,16 @@ impl Look {
             State::Waiting | State::Held | State::Sold => None,
         });
         let repair = Repair {
-            server: server.clone(),
+            server,
             is_held: books.info.as_ref().is_some_and(|info| info.hold.is_some()),
             reason,
             deadline_ms: booked.and_then(|booked| booked.deadline_ms),
         };
-        Some(Compared { key, server, repair })
+        Some(Compared { key, repair })
     }
 
     /// Held orders that the server has lost, and that nobody can pay any more.
-    fn lost(&self, compared: &[Compared], accounts: &mut Accounts, found: &mut Findings) {
+    fn lost(&self, compared: &[Compared], accounts: &mut Cow<'_, Accounts>, found: &mut Findings) {
         let mut of_sales: BTreeMap<(&str, &str), (usize, Vec<&Compared>)> = BTreeMap::new();
         for one in compared {
             let key = &one.key;
@@ -212,9 +219,9 @@ impl Look {
             let is_lost = order.account.row.phase() == Phase::Held
                 && order.account.row.live() > 0
                 && order.account.ruling.is_none()
-                && one.server.order.is_none()
-                && one.server.outside == 0
-                && !one.server.is_over
+                && one.repair.server.order.is_none()
+                && one.repair.server.outside == 0
+                && !one.repair.server.is_over
                 && order.deadline_ms.is_some_and(|deadline| deadline < self.now_ms)
                 && has_gone_on;
             if is_lost {
@@ -226,8 +233,8 @@ impl Look {
                 continue;
             }
             for one in lost {
-                if lose(accounts, &one.key) {
-                    accounts.follow(&one.key);
+                if lose(accounts.to_mut(), &one.key) {
+                    accounts.to_mut().follow(&one.key);
                     found.by_itself.lost.insert(one.key.clone());
                 }
             }

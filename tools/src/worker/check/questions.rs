@@ -224,15 +224,18 @@ pub struct Comparison {
 }
 
 impl Repair {
+    /// The order with what the book says, if that changes it and leaves no conflict here.
+    pub fn joined(&self, accounts: &Accounts, key: &OrderKey) -> Option<Order> {
+        let mut order = accounts.get(key).cloned().unwrap_or_else(|| Order::new(key));
+        let its = |reference: &String| accounts.others(key, reference);
+        repair(&mut order.account, &self.server, self.is_held, its).then_some(order)
+    }
+
     /// Joins what the book says, if that leaves no conflict here or for another order. True if it
     /// changes anything.
     pub fn apply(&self, accounts: &mut Accounts, key: &OrderKey) -> bool {
+        let Some(mut order) = self.joined(accounts, key) else { return false };
         let known = accounts.get(key).cloned();
-        let mut order = known.clone().unwrap_or_else(|| Order::new(key));
-        let its = |reference: &String| accounts.others(key, reference);
-        if !repair(&mut order.account, &self.server, self.is_held, its) {
-            return false;
-        }
         order.join_reason(self.reason);
         order.deadline_ms = order.deadline_ms.max(self.deadline_ms);
         let references: Vec<String> = order.account.payments.keys().cloned().collect();
@@ -256,10 +259,17 @@ impl Repair {
 /// Rules that an order is as both sides say, whatever contradicts in between. False if it is to be
 /// asked, or there is nothing to rule.
 pub fn agree(accounts: &mut Accounts, key: &OrderKey, server: &Server<String>) -> bool {
-    let Some(order) = accounts.get(key) else { return false };
+    agreement(accounts, key, server).is_some_and(|wanted| ruled(accounts, key, &wanted))
+}
+
+/// The ruling that an order is as both sides say.
+pub fn agreement(
+    accounts: &Accounts,
+    key: &OrderKey,
+    server: &Server<String>,
+) -> Option<Wanted<String>> {
     let its = |reference: &String| accounts.others(key, reference);
-    let Some(wanted) = agreed(&order.account, server, its) else { return false };
-    ruled(accounts, key, &wanted)
+    agreed(&accounts.get(key)?.account, server, its)
 }
 
 /// Rules that a held order was lost by the server.

@@ -34,26 +34,25 @@ impl Checker<'_> {
             progress.after = events.into_iter().map(|it| (it.key.voucher, it.key.order)).collect();
         }
         let progress = Rc::new(progress);
-        let mut unmanaged: Option<BTreeMap<String, Vec<Event>>> = None;
+        let mut all = Vec::new();
         for keys in vouchers {
-            let voucher = &keys.voucher;
             let mut lost = look.lost_shards.iter().filter(|lost| lost.has_remains);
-            let mut books = match lost.find(|lost| lost.voucher() == *voucher) {
+            all.push(match lost.find(|lost| lost.voucher() == keys.voucher) {
                 // It is asked about as a whole: what it still says is no truth to compare with.
-                Some(_) => Books::of_none(voucher),
+                Some(_) => Books::of_none(&keys.voucher),
                 None => Books::read(&mut self.link, keys).await?,
-            };
-            if books.is_unmanaged() {
-                let mut all = match unmanaged.take() {
-                    Some(all) => all,
-                    None => self.unmanaged_events(&mut source).await?,
-                };
-                books.events = all.remove(voucher).unwrap_or_default();
-                unmanaged = Some(all);
+            });
+        }
+        if all.iter().any(Books::is_unmanaged) {
+            let mut events = self.unmanaged_events(&mut source).await?;
+            for books in all.iter_mut().filter(|books| books.is_unmanaged()) {
+                books.events = events.remove(&books.voucher).unwrap_or_default();
             }
+        }
+        for books in all {
+            look.undone.insert(books.voucher.clone(), of_voucher(&undone, &books.voucher));
+            look.progress.insert(books.voucher.clone(), progress.clone());
             look.books.push(books);
-            look.undone.insert(voucher.clone(), of_voucher(&undone, voucher));
-            look.progress.insert(voucher.clone(), progress.clone());
         }
         Ok(())
     }

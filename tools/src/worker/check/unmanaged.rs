@@ -1,6 +1,7 @@
 //! The orders of a voucher without rules, which has no book: its entries as far as they are kept,
 //! and its set of buyers.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use domain::entry_id::EntryId;
@@ -13,7 +14,12 @@ use crate::order_events::OrderKey;
 
 impl Look {
     /// An unmanaged voucher: its entries as far as they are kept, and its set of buyers.
-    pub(super) fn unmanaged(&self, books: &Books, accounts: &mut Accounts, found: &mut Findings) {
+    pub(super) fn unmanaged(
+        &self,
+        books: &Books,
+        accounts: &mut Cow<'_, Accounts>,
+        found: &mut Findings,
+    ) {
         if !books.is_unmanaged() {
             return;
         }
@@ -23,8 +29,8 @@ impl Look {
             if is_known || self.is_undone(&event.key) || event.place.1 <= began {
                 continue;
             }
-            accounts.read(event, false);
-            accounts.follow(&event.key);
+            accounts.to_mut().read(event, false);
+            accounts.to_mut().follow(&event.key);
             found.by_itself.events.push(event.clone());
         }
         let has_undone = self.undone.get(&books.voucher).is_some_and(|it| it.entries > 0);
