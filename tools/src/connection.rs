@@ -62,26 +62,44 @@ fn cluster_client(place: &Place) -> RedisResult<ClusterClient> {
     tls::of_cluster(builder, place.addr(), place.certificates()).build()
 }
 
-impl Connection {
-    /// Sends INFO of a section to the server, or to every primary of the cluster.
-    pub async fn info(&mut self, section: &str) -> Result<Vec<String>> {
-        let mut info = redis::cmd("INFO");
-        info.arg(section);
-        let cluster = match self {
-            Connection::Server(server) => return Ok(vec![info.query_async(server).await?]),
-            Connection::Cluster(cluster) => cluster,
-        };
-        let all = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-        let replies = match cluster.route_command(info, all).await? {
-            Value::Map(replies) => replies,
-            other => vec![(Value::Nil, other)],
-        };
-        let texts = replies.into_iter().map(|(_, text)| Ok(redis::from_redis_value(text)?));
-        texts.collect()
+impl From<MultiplexedConnection> for Connection {
+    fn from(server: MultiplexedConnection) -> Self {
+        Self::Server(server)
     }
 }
 
 impl Connection {
+    /// Sends INFO of a section to the server, or to every primary of the cluster.
+    pub async fn info(&mut self, section: &str) -> Result<Vec<String>> {
+        let mut info = redis::cmd("INFO");
+        Ok(self.ask_primaries(info.arg(section)).await?)
+    }
+
+    /// The clock of the server in Unix milliseconds; of a cluster the earliest of its primaries, by
+    /// which nothing is over too soon.
+    pub async fn time_ms(&mut self) -> RedisResult<i64> {
+        let clocks = self.ask_primaries::<(i64, i64)>(&redis::cmd("TIME")).await?;
+        let ms = |(seconds, micros): (i64, i64)| {
+            seconds.saturating_mul(1_000).saturating_add(micros / 1_000)
+        };
+        Ok(clocks.into_iter().map(ms).min().unwrap_or(0))
+    }
+
+    /// Sends a command to the server, or to every primary of the cluster.
+    async fn ask_primaries<T: FromRedisValue>(&mut self, command: &Cmd) -> RedisResult<Vec<T>> {
+        let cluster = match self {
+            Connection::Server(server) => return Ok(vec![command.query_async(server).await?]),
+            Connection::Cluster(cluster) => cluster,
+        };
+        let all = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+        let replies = match cluster.route_command(command.clone(), all).await? {
+            Value::Map(replies) => replies,
+            other => vec![(Value::Nil, other)],
+        };
+        let replies = replies.into_iter();
+        replies.map(|(_, reply)| Ok(redis::from_redis_value(reply)?)).collect()
+    }
+
     /// Sends commands at once and gives what each was answered. An error when a connection is lost,
     /// for then nobody knows what became of them.
     pub async fn ask_all<T: FromRedisValue>(

@@ -9,7 +9,7 @@ use domain::integer;
 
 use crate::lua::Lua;
 use crate::reply::Words;
-use crate::template::{Part, Pattern, Slot, Template};
+use crate::template::{Pattern, PatternPart, Slot, Template};
 
 /// What a part of an argument is. Each call of a history has a value for every role.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -113,8 +113,12 @@ impl Call {
     /// The call that is tried if none is told: every key belongs to a voucher, and what ARGV is
     /// shows when the script runs.
     pub fn usual(lua: &Lua) -> Self {
-        let key =
-            |n| Pattern(vec![Part::Text(format!("key{n}:").into()), Part::Place(Role::Voucher)]);
+        let key = |n| {
+            Pattern(vec![
+                PatternPart::Text(format!("key{n}:").into()),
+                PatternPart::Place(Role::Voucher),
+            ])
+        };
         let (keys, args) = (lua.keys.min(FIRST_KEY), lua.args.min(FIRST_KEY - 1));
         let args = (1..=args).map(|number| Word::place(Role::Other(number))).collect();
         Self { keys: (1..=keys).map(key).collect(), args, is_told: false }

@@ -10,7 +10,7 @@ use itertools::Itertools;
 use crate::answers::{Answer, MISSING, Stock};
 use crate::examination::{DEFAULTS, Setting};
 use crate::learn::{Act, Deed};
-use crate::template::{Part, Pattern, Slot, Template};
+use crate::template::{Pattern, PatternPart, Slot, Template};
 
 /// What a line of Lua asks before it calls the command.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn candidates<'a>(
     casts: &BTreeSet<Slot>,
 ) -> Vec<Candidate<'a>> {
     let cast = |word: &Template| match word.only().filter(|slot| casts.contains(slot)) {
-        Some(slot) => Pattern(vec![Part::Number(slot)]),
+        Some(slot) => Pattern(vec![PatternPart::Number(slot)]),
         None => word.clone(),
     };
     let units = act.units.map(Template::place);

@@ -64,7 +64,7 @@ const LEN_MAX: usize = 16 << 10;
 const STACK_LEN: usize = 1 << 30;
 
 /// What is between `and`, `or` and `not` in a condition.
-pub struct Part {
+pub struct Operand {
     pub line: usize,
     pub text: String,
 }
@@ -85,7 +85,7 @@ pub struct Lua {
     pub computes: bool,
     pub texts: BTreeSet<String>,
     pub numbers: BTreeSet<i64>,
-    pub parts: Vec<Part>,
+    pub parts: Vec<Operand>,
     /// The text, with a mark around each part.
     pub marked: String,
     /// Commands that it calls by name.
@@ -123,7 +123,7 @@ impl Lua {
         let mut marks = Vec::new();
         for (number, (from, to, line)) in conditions.parts.into_iter().enumerate() {
             let part = text.get(from..to)?;
-            lua.parts.push(Part { line, text: part.to_owned() });
+            lua.parts.push(Operand { line, text: part.to_owned() });
             // Where two begin or end at the same place, one is inside of the other.
             marks.push((from, 1, text.len() - to, format!("seckill_doctor({number},(")));
             marks.push((to, 0, text.len() - from, "))".to_owned()));

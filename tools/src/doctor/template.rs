@@ -8,7 +8,7 @@ use seckill_tools::sanitize::sanitize_bytes;
 use crate::reply::quoted;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Part<T> {
+pub enum PatternPart<T> {
     Text(Vec<u8>),
     Place(T),
     /// The number that is there, as a script writes it that has made one of it.
@@ -18,7 +18,7 @@ pub enum Part<T> {
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Pattern<T>(pub Vec<Part<T>>);
+pub struct Pattern<T>(pub Vec<PatternPart<T>>);
 
 /// An argument of the script.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -46,55 +46,59 @@ impl<T: Copy> Pattern<T> {
             let found =
                 marks.iter().find_map(|(place, value)| Some((place, rest.strip_prefix(&**value)?)));
             match (found, parts.last_mut()) {
-                (Some((place, _)), _) => parts.push(Part::Place(*place)),
-                (None, Some(Part::Text(text))) => text.push(*first),
-                (None, _) => parts.push(Part::Text(vec![*first])),
+                (Some((place, _)), _) => parts.push(PatternPart::Place(*place)),
+                (None, Some(PatternPart::Text(text))) => text.push(*first),
+                (None, _) => parts.push(PatternPart::Text(vec![*first])),
             }
             rest = found.map_or(tail, |(_, tail)| tail);
         }
         if parts.is_empty() {
-            parts.push(Part::Text(Vec::new()));
+            parts.push(PatternPart::Text(Vec::new()));
         }
         Self(parts)
     }
 
     pub fn place(place: T) -> Self {
-        Self(vec![Part::Place(place)])
+        Self(vec![PatternPart::Place(place)])
     }
 
     pub fn constant_of(text: &str) -> Self {
-        Self(vec![Part::Text(text.into())])
+        Self(vec![PatternPart::Text(text.into())])
     }
 
     pub fn filled(&self, value: impl Fn(T) -> Vec<u8>) -> Vec<u8> {
-        let of = |part: &Part<T>| match part {
-            Part::Text(text) => text.clone(),
-            Part::Place(place) | Part::Number(place) | Part::Thousandfold(place) => value(*place),
+        let of = |part: &PatternPart<T>| match part {
+            PatternPart::Text(text) => text.clone(),
+            PatternPart::Place(place)
+            | PatternPart::Number(place)
+            | PatternPart::Thousandfold(place) => value(*place),
         };
         self.0.iter().flat_map(of).collect()
     }
 
     pub fn places(&self) -> impl Iterator<Item = T> {
         self.0.iter().filter_map(|part| match part {
-            Part::Place(place) | Part::Number(place) | Part::Thousandfold(place) => Some(*place),
-            Part::Text(_) => None,
+            PatternPart::Place(place)
+            | PatternPart::Number(place)
+            | PatternPart::Thousandfold(place) => Some(*place),
+            PatternPart::Text(_) => None,
         })
     }
 
     /// The place, if there is nothing else.
     pub fn only(&self) -> Option<T> {
-        if let [Part::Place(place)] = self.0.as_slice() { Some(*place) } else { None }
+        if let [PatternPart::Place(place)] = self.0.as_slice() { Some(*place) } else { None }
     }
 
     /// The text, if there is no place.
     pub fn constant(&self) -> Option<&[u8]> {
-        if let [Part::Text(text)] = self.0.as_slice() { Some(text) } else { None }
+        if let [PatternPart::Text(text)] = self.0.as_slice() { Some(text) } else { None }
     }
 
     /// The text and the place, if that is all.
     pub fn prefixed(&self) -> Option<(&[u8], T)> {
         match self.0.as_slice() {
-            [Part::Text(text), Part::Place(place)] => Some((text, *place)),
+            [PatternPart::Text(text), PatternPart::Place(place)] => Some((text, *place)),
             _ => None,
         }
     }
@@ -103,8 +107,10 @@ impl<T: Copy> Pattern<T> {
 impl<T: fmt::Display> fmt::Display for Pattern<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|part| match part {
-            Part::Text(text) => f.write_str(&sanitize_bytes(text)),
-            Part::Place(place) | Part::Number(place) | Part::Thousandfold(place) => {
+            PatternPart::Text(text) => f.write_str(&sanitize_bytes(text)),
+            PatternPart::Place(place)
+            | PatternPart::Number(place)
+            | PatternPart::Thousandfold(place) => {
                 write!(f, "{place}")
             }
         })
@@ -124,21 +130,21 @@ impl Template {
     /// For a lease in seconds, the same in ms.
     pub fn thousandfold(&self) -> Self {
         let parts = self.0.iter().map(|part| match part {
-            Part::Text(text) => Part::Text([text, &b"000"[..]].concat()),
-            Part::Place(slot) | Part::Number(slot) | Part::Thousandfold(slot) => {
-                Part::Thousandfold(*slot)
-            }
+            PatternPart::Text(text) => PatternPart::Text([text, &b"000"[..]].concat()),
+            PatternPart::Place(slot)
+            | PatternPart::Number(slot)
+            | PatternPart::Thousandfold(slot) => PatternPart::Thousandfold(*slot),
         });
         Self(parts.collect())
     }
 
     /// The Lua expression for the text.
     pub fn lua(&self) -> String {
-        let of = |part: &Part<Slot>| match part {
-            Part::Text(text) => quoted(text),
-            Part::Place(slot) => slot.to_string(),
-            Part::Number(slot) => format!("tonumber({slot})"),
-            Part::Thousandfold(slot) => format!("{slot} * 1000"),
+        let of = |part: &PatternPart<Slot>| match part {
+            PatternPart::Text(text) => quoted(text),
+            PatternPart::Place(slot) => slot.to_string(),
+            PatternPart::Number(slot) => format!("tonumber({slot})"),
+            PatternPart::Thousandfold(slot) => format!("{slot} * 1000"),
         };
         self.0.iter().map(of).join(" .. ")
     }

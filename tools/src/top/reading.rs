@@ -63,6 +63,8 @@ pub struct Voucher {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
     pub name: String,
+    /// As the server has it.
+    pub raw_name: Vec<u8>,
     pub kind: Kind,
     pub entries: u64,
     pub groups: Vec<Group>,

@@ -53,8 +53,9 @@ pub fn overdue_ms(now_ms: i64, first: &Value) -> Option<i64> {
 }
 
 /// The replies of XLEN and XINFO GROUPS. None: there is no such stream. Err: what to note.
-pub fn stream(name: String, kind: Kind, replies: &[Value]) -> Result<Option<Stream>, String> {
+pub fn stream(raw_name: &[u8], kind: Kind, replies: &[Value]) -> Result<Option<Stream>, String> {
     let [length, groups] = replies else { return Ok(None) };
+    let (name, raw_name) = (sanitize_bytes(raw_name), raw_name.to_vec());
     let entries = match length {
         Value::Int(entries) => u64::try_from(*entries).unwrap_or(0),
         // In a cluster the stream is another node's.
@@ -69,7 +70,7 @@ pub fn stream(name: String, kind: Kind, replies: &[Value]) -> Result<Option<Stre
         }
         _ => return Ok(None),
     };
-    Ok(Some(Stream { name, kind, entries, groups }))
+    Ok(Some(Stream { name, raw_name, kind, entries, groups }))
 }
 
 /// The shortest time for which a consumer of a group has been idle, by the reply of XINFO
@@ -135,8 +136,7 @@ mod tests {
     #[test]
     fn a_stream_is_understood() {
         let group = "*1|*8|$4|name|$1|g|$9|consumers|:2|$7|pending|:3|$3|lag|$-1|";
-        let read =
-            |length, groups| stream("s".to_owned(), Kind::Orders, &[parse(length), parse(groups)]);
+        let read = |length, groups| stream(b"s\xff", Kind::Orders, &[parse(length), parse(groups)]);
         let found = read(":5|", group).unwrap().unwrap();
         let want = Group {
             name: "g".to_owned(),
@@ -145,10 +145,14 @@ mod tests {
             pending: 3,
             ..Group::default()
         };
+        assert_eq!((&*found.name, found.raw_name), (r"s\xff", b"s\xff".to_vec()));
         assert_eq!((found.entries, found.groups), (5, vec![want]));
         assert_eq!(read(":0|", "-ERR no such key|"), Ok(None));
         assert_eq!(read("-MOVED 1 a:1|", "-MOVED 1 a:1|"), Ok(None));
-        assert_eq!(read("-WRONGTYPE x|", "-WRONGTYPE x|"), Err("XLEN s: WRONGTYPE".to_owned()));
+        assert_eq!(
+            read("-WRONGTYPE x|", "-WRONGTYPE x|"),
+            Err(r"XLEN s\xff: WRONGTYPE".to_owned())
+        );
         assert!(read(":1|", "-NOPERM x|").is_err());
         let idle = |reply| super::idle(&parse(reply)).map(|idle| idle.map(|it| it.as_millis()));
         assert_eq!(idle("*2|*2|$4|idle|:70|*4|$4|idle|:9|$8|inactive|:80|"), Ok(Some(9)));

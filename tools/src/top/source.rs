@@ -283,31 +283,24 @@ impl Session {
         let answers = self.ask(&names.iter().flat_map(asked).collect::<Vec<_>>()).await?;
         let mut streams = Vec::new();
         for ((kind, name), replies) in names.iter().zip(answers.chunks(2)) {
-            match replies::stream(sanitize_bytes(name), *kind, replies) {
+            match replies::stream(name, *kind, replies) {
                 Ok(Some(stream)) => streams.push(stream),
                 Ok(None) => {}
                 Err(note) => notes.push(note),
             }
         }
-        self.idle(&mut streams, names, notes).await?;
+        self.idle(&mut streams, notes).await?;
         Ok(streams)
     }
 
     /// Reads for how long the consumers of groups have read nothing that may have something to do.
-    async fn idle(
-        &mut self,
-        streams: &mut [Stream],
-        names: &[(Kind, Vec<u8>)],
-        notes: &mut Vec<String>,
-    ) -> RedisResult<()> {
+    async fn idle(&mut self, streams: &mut [Stream], notes: &mut Vec<String>) -> RedisResult<()> {
         let mut asked = Vec::new();
         let mut groups = Vec::new();
         for stream in streams {
-            let raw = names.iter().find(|(_, name)| sanitize_bytes(name) == stream.name);
-            let Some((_, raw)) = raw else { continue };
             for group in stream.groups.iter_mut().filter(|it| it.consumers > 0 && it.may_wait()) {
-                let consumers =
-                    cmd("XINFO").arg("CONSUMERS").arg(raw).arg(&group.raw_name).to_owned();
+                let mut consumers = cmd("XINFO");
+                consumers.arg("CONSUMERS").arg(&stream.raw_name).arg(&group.raw_name);
                 asked.push(consumers);
                 groups.push(group);
             }

@@ -118,6 +118,7 @@ fn view() -> View {
     };
     let stream = |name: &str, entries, groups| Stream {
         name: name.to_owned(),
+        raw_name: name.into(),
         kind: Kind::Other,
         entries,
         groups,

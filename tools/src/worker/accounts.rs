@@ -38,7 +38,7 @@ pub struct Effects {
 
 /// What an entry has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum RowOutcome {
     /// The order was accepted, which was not known.
     Inserted,
     /// It was known to be accepted.
@@ -92,6 +92,20 @@ impl Accounts {
         self.orders.iter()
     }
 
+    /// Those of a voucher.
+    pub fn of_voucher(&self, voucher: &str) -> impl Iterator<Item = (&OrderKey, &Order)> {
+        let first = OrderKey::of_sale(voucher, "");
+        self.orders.range(first.clone()..).take_while(move |(key, _)| key.voucher == first.voucher)
+    }
+
+    /// The units that the orders of a sale have.
+    pub fn units_of(&self, voucher: &str, sale: &str) -> i64 {
+        let its = self.orders.range(OrderKey::of_sale(voucher, sale)..);
+        let its = its.take_while(|(key, _)| key.voucher == voucher && key.sale == sale);
+        let units = its.map(|(key, order)| order.view(self.conflicts_of(key, order)).units);
+        units.fold(0, i64::saturating_add)
+    }
+
     pub fn references(&self) -> impl Iterator<Item = &str> {
         self.uses.keys().map(String::as_str)
     }
@@ -121,7 +135,7 @@ impl Accounts {
     }
 
     /// Joins what an entry says; one that is known already ends no ruling.
-    pub fn read(&mut self, event: &Event, is_known: bool) -> Read {
+    pub fn read(&mut self, event: &Event, is_known: bool) -> RowOutcome {
         let key = &event.key;
         if let Some(reference) = event.reference() {
             self.uses.entry(reference.to_owned()).or_default().insert(key.clone());

@@ -2,9 +2,10 @@
 //! of a sale, or of all vouchers, and asks about each difference. With --repair it also writes what
 //! needs no operator; nothing is deleted, and nothing that was sold is released.
 //!
-//! `vouchers` says what, `books` and `undone` read the server, `look` compares, with `ask`,
-//! `unmanaged`, `shards` (each a `lost_shard`) and, for the provider's list of `references`,
-//! `listed`; `questions` is what is found, `report` says it, with its `results`.
+//! `vouchers` says what, `streams` read the server, each with what is `undone` and the `books` of
+//! its vouchers, `look` compares, with `ask`, `unmanaged`, `shards` (each a `lost_shard`) and, for
+//! the provider's list of `references`, `listed`; `questions` is what is found, `report` says it,
+//! with its `results`.
 
 mod ask;
 mod books;
@@ -16,6 +17,7 @@ mod references;
 mod report;
 mod results;
 mod shards;
+mod streams;
 mod undone;
 mod unmanaged;
 mod vouchers;
@@ -25,7 +27,6 @@ use std::io::{IsTerminal, stdin};
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use domain::entry_id::EntryId;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::nodes::Nodes;
 use seckill_tools::server_errors::with_causes;
@@ -33,18 +34,16 @@ use seckill_tools::voucher_keys::VoucherKeys;
 use tracing::{info, warn};
 
 use crate::halt::Halt;
-use crate::intake::time_ms;
 use crate::options::{Check, FieldOptions, Options, ShopOptions, Site, tag_of_stream};
 use crate::order_events::{OrderKey, Which};
-use crate::pairing::{Pairing, PairingId, why_unpaired};
 use crate::settings::{self, Settings, ensure_events};
 use crate::source::Source;
 use crate::store::{Refused, Store};
 pub use books::{BookOrder, Books, Paid};
-use look::{Look, Streams};
+use look::Look;
 pub use lost_shard::shards_of_sale;
 pub use questions::{About, Question, lose, ruled, said_by_row, said_by_server};
-use questions::{Found, Incomplete, Kind, agree};
+use questions::{Findings, Incomplete, QuestionKind, agree};
 use references::List;
 use report::Report;
 pub use report::Verdict;
@@ -106,12 +105,17 @@ async fn check_with(
     let is_one = vouchers.len() == 1;
     ensure!(is_one || wanted.stock.is_none(), "--stock is for a voucher without shards");
     checker.keys = VoucherKeys::of_module(&mut checker.link, &vouchers).await?;
+    // Of a named stream: of other vouchers it tells nothing.
+    if site.is_tagged() && !wanted.fields.unchecked {
+        checker.keys.retain(|keys| keys.stream.as_ref() == Some(&site.stream));
+        ensure!(!checker.keys.is_empty(), "none of these vouchers is in --stream {}", site.stream);
+    }
     (checker.stock, checker.list) = (wanted.stock, list);
     checker.list_prefix.clone_from(&wanted.refs_prefix);
     let (look, mut found) = checker.look_twice().await?;
     let is_known = look.books.iter().any(Books::is_known)
         || look.ledger.accounts.orders().next().is_some()
-        || look.undone.values().any(|(_, entries)| *entries > 0);
+        || look.undone.values().any(|it| it.entries > 0);
     ensure!(
         is_known || wanted.voucher.is_none(),
         "NOVOUCHER neither the server nor the database has this voucher"
@@ -166,7 +170,8 @@ async fn look_by_itself(options: &Options, store: &Store, source: &mut Source) -
     // Of a sale that is gone nothing can be asked any more.
     let is_whole = found.incomplete.iter().all(|it| matches!(it, Incomplete::Dropped { .. }));
     // Nor is a payment a difference that waits for its order on both sides.
-    let differs = found.questions.keys().filter(|about| about.kind != Kind::Unmatched).count();
+    let differs =
+        found.questions.keys().filter(|about| about.kind != QuestionKind::Unmatched).count();
     if differs > 0 {
         warn!(
             "{}: {differs} differences between server and database: seckill-worker check",
@@ -196,7 +201,7 @@ impl<'c> Checker<'c> {
     /// What two looks find, one after the other; one look if the first finds nothing. A look may
     /// find what the one before could not see, so there may be another. What is new even then is
     /// neither confirmed nor refuted.
-    async fn look_twice(&mut self) -> Result<(Look, Found)> {
+    async fn look_twice(&mut self) -> Result<(Look, Findings)> {
         let mut look = self.look().await?;
         let mut found = look.find();
         for is_last in [false, true] {
@@ -217,32 +222,24 @@ impl<'c> Checker<'c> {
 
     async fn look(&mut self) -> Result<Look> {
         let mut look = Look {
-            ledger: crate::store::Ledger::default(),
-            books: Vec::new(),
-            undone: BTreeMap::new(),
-            streams: BTreeMap::new(),
-            now_ms: 0,
+            now_ms: self.link.time_ms().await?,
             stock: self.stock,
             list: self.list.clone(),
             list_prefix: self.list_prefix.clone(),
-            others: BTreeSet::new(),
-            lost_shards: Vec::new(),
-            unpaired: BTreeSet::new(),
+            ..Look::default()
         };
         for sale in &self.sales {
             let found = shards_of_sale(&self.link, sale).await?;
             look.lost_shards.extend(found.into_iter().flat_map(|(_, lost)| lost));
         }
-        for keys in self.keys.clone() {
-            if keys.stream.is_some() {
-                self.look_at_streams(&keys, &mut look).await?;
-            }
-            let lost = look.lost_shards.iter().find(|lost| lost.voucher() == keys.voucher);
-            look.books.push(match lost.filter(|lost| lost.has_remains) {
-                // It is asked about as a whole: what it still says is no truth to compare with.
-                Some(_) => Books::of_none(&keys.voucher),
-                None => Books::read(&mut self.link, &keys, &self.settings.fields).await?,
-            });
+        let mut by_stream: BTreeMap<String, (Source, Vec<VoucherKeys>)> = BTreeMap::new();
+        for keys in &self.keys {
+            let source = source_of_voucher(&self.link, self.site, keys);
+            let its = by_stream.entry(source.name(Which::Orders).to_owned());
+            its.or_insert_with(|| (source, Vec::new())).1.push(keys.clone());
+        }
+        for (source, vouchers) in by_stream.into_values() {
+            self.look_at_streams(source, &vouchers, &mut look).await?;
         }
         // After the books: what a worker writes meanwhile is in the database, and not missing.
         let vouchers: Vec<&str> = self.keys.iter().map(|keys| &*keys.voucher).collect();
@@ -253,52 +250,8 @@ impl<'c> Checker<'c> {
         Ok(look)
     }
 
-    /// Compares the pairing, and lists the entries of a voucher that are not done.
-    async fn look_at_streams(&mut self, keys: &VoucherKeys, look: &mut Look) -> Result<()> {
-        let mut source = source_of(self.site, keys).await?;
-        look.now_ms = time_ms(&mut source).await?;
-        let stream = source.name(Which::Orders).to_owned();
-        let began = match Pairing::read(&mut source, self.store).await? {
-            Pairing::Same(group) => PairingId::parse(&group.pairing_id).map(|id| id.began()),
-            Pairing::New => {
-                let group = &self.site.group;
-                look.unpaired.insert(format!(
-                    "no worker of group {group} has read {stream} into this database yet: start it"
-                ));
-                None
-            }
-            Pairing::TablesLost(_) => {
-                look.unpaired.insert(format!(
-                    "{stream} was read into other tables: this database was lost, or is another \
-                     one; start the worker here, then check --repair"
-                ));
-                None
-            }
-            Pairing::OtherServer => {
-                look.unpaired.insert(why_unpaired(&source, self.store.database()));
-                None
-            }
-        };
-        let undone = undone::undone(&mut source, &self.settings.fields, &keys.voucher).await?;
-        let entries = undone.len();
-        let orders = undone.into_values().flatten();
-        let orders = orders.map(|order| String::from_utf8_lossy(&order).into_owned()).collect();
-        look.undone.insert(keys.voucher.clone(), (orders, entries));
-        let mut streams = Streams { began: began.unwrap_or_default(), ..Streams::default() };
-        streams.last = source.stream(Which::Orders).await?.unwrap_or_default().last;
-        if streams.began != EntryId::default() {
-            let events =
-                books::events_of(&mut self.link, keys, &self.settings.fields, Which::Orders)
-                    .await?;
-            let after = events.into_iter().filter(|event| event.place.1 > streams.began);
-            streams.after = after.map(|event| event.key.order).collect();
-        }
-        look.streams.insert(keys.voucher.clone(), streams);
-        Ok(())
-    }
-
     /// Writes what needs no operator. Returns how many orders that were.
-    async fn repair(&self, found: &Found) -> Result<usize> {
+    async fn repair(&self, found: &Findings) -> Result<usize> {
         if let Some(text) = found.unpaired() {
             bail!("nothing is written: {text}");
         }
@@ -354,12 +307,12 @@ impl<'c> Checker<'c> {
     }
 
     /// Walks through the questions until there is none, or all that are left were passed over.
-    async fn ask(&mut self, mut found: Found, answer: impl Answering) -> Result<Found> {
+    async fn ask(&mut self, mut found: Findings, answer: impl Answering) -> Result<Findings> {
         let mut skipped = BTreeSet::new();
         loop {
             let next = found.questions.iter().find(|(about, _)| !skipped.contains(*about));
             let Some((about, question)) = next else { return Ok(found) };
-            let report = Report::new(Found::default(), self.site, self.shop.statements(), "");
+            let report = Report::new(Findings::default(), self.site, self.shop.statements(), "");
             println!("{}", report.line(about, question));
             match answer(self.site, self.shop, about, question).await {
                 Ok(true) => (_, found) = self.look_twice().await?,
@@ -373,7 +326,7 @@ impl<'c> Checker<'c> {
     }
 
     /// Notes sales that are over and consistent. Who may only read does not.
-    async fn close_sales(&self, found: &Found) {
+    async fn close_sales(&self, found: &Findings) {
         for (voucher, sale, units) in &found.closable {
             if let Err(fault) = self.store.close_sale(voucher, sale, *units).await {
                 eprintln!("it is not noted that sale {sale} is consistent: {}", fault.text());
@@ -382,10 +335,13 @@ impl<'c> Checker<'c> {
     }
 }
 
-/// The streams of a voucher, at the node that has its keys.
-pub async fn source_of(site: &Site, keys: &VoucherKeys) -> Result<Source> {
+/// The streams of a hash tag.
+fn source_of(link: &Connection, site: &Site, tag: Option<&str>) -> Source {
+    Source::new(link.clone(), site.streams_of(tag), &site.group, "")
+}
+
+/// The streams of a voucher.
+pub fn source_of_voucher(link: &Connection, site: &Site, keys: &VoucherKeys) -> Source {
     let stream = keys.stream.as_deref().unwrap_or_default();
-    let tag = tag_of_stream(stream.as_bytes(), site.stream.as_bytes());
-    let connection = Nodes::new(site.server.place()?).reach(&keys.book).await?;
-    Ok(Source::new(connection, site.streams_of(tag.as_deref()), &site.group, ""))
+    source_of(link, site, tag_of_stream(stream.as_bytes(), site.stream.as_bytes()).as_deref())
 }

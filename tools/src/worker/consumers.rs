@@ -19,7 +19,7 @@ use crate::outage::Outage;
 use crate::serve::{PATIENCE, StreamConsumer};
 use crate::store::Store;
 use crate::tag_finder::{Found, TAGS_MAX, TagFinder};
-use crate::totals::{Part, Totals};
+use crate::totals::{Component, Totals};
 
 /// How often new tags are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -105,7 +105,7 @@ impl Consumers {
         let mut finder = TagFinder::new(Arc::clone(&self.options), self.nodes.clone(), stop);
         let stream = self.options.site.stream.clone();
         let server = self.options.site.server.without_password();
-        let (part, foreign) = (Part::Server(stream.clone()), Part::Unpaired(stream));
+        let (part, foreign) = (Component::Server(stream.clone()), Component::Unpaired(stream));
         let mut outage = Outage::of("the server", &server, part, &self.totals);
         let (started, mut was_left_out) = (Instant::now(), 0);
         loop {
@@ -121,7 +121,7 @@ impl Consumers {
                              {TAGS_MAX}, start more workers with --tag"
                         );
                         error!("{text}");
-                        self.totals.report(Part::Tags, (left_out > 0).then_some(&text));
+                        self.totals.report(Component::Tags, (left_out > 0).then_some(&text));
                     }
                     for streams in new {
                         info!("reading {}", streams.orders);

@@ -18,7 +18,7 @@ use seckill_tools::duration::millis;
 use seckill_tools::sanitize::sanitize;
 use tracing::{debug, error};
 
-use crate::accounts::Read;
+use crate::accounts::RowOutcome;
 use crate::halt::{Halt, Stop, Stopped, rest};
 use crate::options::{Options, OrderFields};
 use crate::order_events::{Event, Place, RawOrder, StreamEntry, Unfit, Which};
@@ -27,7 +27,7 @@ use crate::parked::{Parked, Refusal, Why};
 use crate::source::Source;
 use crate::source::reply::Claimed;
 use crate::store::{Applied, Fault, Store};
-use crate::totals::{Count, Part, Totals};
+use crate::totals::{Component, Count, Totals};
 
 /// The first and the longest wait before a database is tried again.
 const WAIT_FIRST: Duration = Duration::from_millis(50);
@@ -207,7 +207,7 @@ impl InFlight {
     }
 
     fn outage(&self) -> Outage {
-        let part = Part::Database(self.stream.clone());
+        let part = Component::Database(self.stream.clone());
         Outage::of("the database", self.store.name(), part, &self.totals)
     }
 
@@ -324,16 +324,16 @@ impl InFlight {
     }
 
     fn sum(&self, Applied { outcomes, conflicts }: &Applied) {
-        let of = |want: Read| outcomes.iter().filter(|outcome| **outcome == want).count();
+        let of = |want: RowOutcome| outcomes.iter().filter(|outcome| **outcome == want).count();
         if !outcomes.is_empty() {
             self.totals.add(Count::Batches, 1);
         }
-        let (inserted, repeated) = (of(Read::Inserted), of(Read::Repeated));
+        let (inserted, repeated) = (of(RowOutcome::Inserted), of(RowOutcome::Repeated));
         self.totals.add(Count::Orders, inserted + repeated);
         self.totals.add(Count::Inserted, inserted);
         self.totals.add(Count::Repeated, repeated);
-        self.totals.add(Count::Confirmed, of(Read::Confirmed));
-        self.totals.add(Count::Released, of(Read::Released));
+        self.totals.add(Count::Confirmed, of(RowOutcome::Confirmed));
+        self.totals.add(Count::Released, of(RowOutcome::Released));
         for (key, conflict) in conflicts {
             let [order, voucher, user] =
                 [&key.order, &key.voucher, &key.user].map(|text| sanitize(text));

@@ -40,7 +40,7 @@ pub struct Intake {
 }
 
 /// What was read of some streams.
-pub struct Read {
+pub struct ReadBatch {
     of: Vec<Which>,
     entries: Vec<(Which, StreamEntry)>,
     /// Entries that were deleted before they were read, at least.
@@ -133,9 +133,9 @@ impl Intake {
     }
 
     /// Reads the entries that were asked for, and sees what is gone.
-    pub async fn read(&mut self, source: &mut Source, asked: Asked) -> RedisResult<Read> {
+    pub async fn read(&mut self, source: &mut Source, asked: Asked) -> RedisResult<ReadBatch> {
         let (of, count) = (asked.of.clone(), asked.count as usize);
-        let mut read = Read { of, entries: Vec::new(), gone: 0, is_full: false };
+        let mut read = ReadBatch { of, entries: Vec::new(), gone: 0, is_full: false };
         for delivery in asked.answer().await? {
             let Delivery { which, entries, stream, group } = delivery;
             match gone_unread(&stream, &group) {
@@ -165,7 +165,7 @@ impl Intake {
         &self,
         source: &Source,
         in_flight: &InFlight,
-        read: &Read,
+        read: &ReadBatch,
     ) -> Option<Asked> {
         let may_stop = self.options.on_zero_rows == OnZeroRows::Stop || *self.stop.borrow();
         match read.is_full && !may_stop {
@@ -180,7 +180,7 @@ impl Intake {
         &mut self,
         source: &mut Source,
         in_flight: &mut InFlight,
-        Read { of, entries, gone, .. }: Read,
+        ReadBatch { of, entries, gone, .. }: ReadBatch,
     ) -> Result<bool, Halt> {
         if gone > 0 {
             self.uncheck(source, in_flight, "entries were deleted unread", gone).await?;
@@ -282,7 +282,7 @@ impl Intake {
     pub async fn trim(&self, source: &mut Source, after: Duration) -> RedisResult<()> {
         for which in source.all() {
             let Some(needed) = needed_from(source, which).await? else { continue };
-            let now_ms = time_ms(source).await?.unsigned_abs();
+            let now_ms = source.connection().time_ms().await?.unsigned_abs();
             let old = now_ms.saturating_sub(millis(after)).saturating_add(1);
             let until = needed.min(EntryId { ms: old, seq: 0 });
             let mut trim = cmd("XTRIM");
@@ -330,12 +330,6 @@ async fn needed_from(source: &mut Source, which: Which) -> RedisResult<Option<En
         first = Some(first.map_or(needed, |first| first.min(needed)));
     }
     Ok(first)
-}
-
-/// The server's clock, Unix milliseconds.
-pub async fn time_ms(source: &mut Source) -> RedisResult<i64> {
-    let (seconds, micros): (i64, i64) = cmd("TIME").query_async(source.connection()).await?;
-    Ok(seconds.saturating_mul(1_000).saturating_add(micros / 1_000))
 }
 
 /// Removes consumers that have nothing pending and were inactive for `idle`.

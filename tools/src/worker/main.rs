@@ -66,7 +66,7 @@ use options::{Command, Options, Site};
 use outage::Outage;
 use serve::PATIENCE;
 use store::{Fault, Store};
-use totals::{Part, Totals};
+use totals::{Component, Totals};
 
 /// More consumers than this share connections to the database.
 const CONNECTIONS_MAX: usize = 8;
@@ -240,7 +240,7 @@ async fn open(
     stop: &mut Stop,
 ) -> Result<bool> {
     let started = Instant::now();
-    let part = Part::Database("worker".to_owned());
+    let part = Component::Database("worker".to_owned());
     let mut outage = Outage::of("the database", store.name(), part, totals);
     loop {
         let opened = tokio::select! {

@@ -38,6 +38,12 @@ pub struct OrderKey {
 }
 
 impl OrderKey {
+    /// A sale as a whole, which comes before all its orders.
+    pub fn of_sale(voucher: &str, sale: &str) -> Self {
+        let [voucher, sale, order, user] = [voucher, sale, "", ""].map(str::to_owned);
+        Self { voucher, sale, order, user }
+    }
+
     /// Entries of managed vouchers name their sale. They have a book.
     pub fn is_managed(&self) -> bool {
         !self.sale.is_empty()

@@ -9,7 +9,7 @@ use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::{is_down, message, other_scheme};
 use tracing::{debug, info, warn};
 
-use crate::totals::{Part, Totals};
+use crate::totals::{Component, Totals};
 
 enum State {
     Down,
@@ -23,7 +23,7 @@ pub struct Outage {
     name: String,
     /// Its address, without a password.
     place: String,
-    part: Part,
+    part: Component,
     totals: Arc<Totals>,
     since: Option<Instant>,
     tries: u64,
@@ -31,7 +31,7 @@ pub struct Outage {
 
 impl Outage {
     /// None yet, of what has this name in sentences, at this address.
-    pub fn of(name: &str, place: &str, part: Part, totals: &Arc<Totals>) -> Self {
+    pub fn of(name: &str, place: &str, part: Component, totals: &Arc<Totals>) -> Self {
         let (name, place, totals) = (name.to_owned(), place.to_owned(), Arc::clone(totals));
         Self { name, place, part, totals, since: None, tries: 0 }
     }

@@ -4,7 +4,7 @@
 
 use domain::entry_id::EntryId;
 use domain::info::Names;
-use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::aio::ConnectionLike;
 use redis::{RedisResult, cmd};
 use seckill_tools::server_info::fields;
 use tracing::warn;
@@ -249,7 +249,7 @@ pub async fn looks_wrong(source: &mut Source) -> RedisResult<Option<String>> {
 /// Whether a sale may be in another database than the named one, which has no more keys than so
 /// many, a worker's own: in words.
 pub async fn other_database(
-    connection: &mut MultiplexedConnection,
+    connection: &mut impl ConnectionLike,
     ours: u64,
 ) -> RedisResult<Option<String>> {
     let number = connection.get_db();

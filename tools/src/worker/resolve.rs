@@ -19,7 +19,7 @@ use seckill_tools::sharding::sale_of_shard;
 use seckill_tools::voucher_keys::VoucherKeys;
 
 use crate::accounts::Accounts;
-use crate::check::{said_by_row, said_by_server, source_of};
+use crate::check::{said_by_row, said_by_server, source_of_voucher};
 use crate::options::{Resolve, ShopOptions, Site};
 use crate::order_events::OrderKey;
 use crate::pairing::{Pairing, re_pair, why_unpaired};
@@ -307,7 +307,7 @@ impl Desk<'_> {
         let mut link = Target::find(self.site.server.place()?).await?.connect().await?;
         let keys = VoucherKeys::of_module(&mut link, std::slice::from_ref(&key.voucher)).await?;
         let keys = keys.first().context("the keys of the voucher")?;
-        let mut source = source_of(self.site, keys).await?;
+        let mut source = source_of_voucher(&link, self.site, keys);
         if !matches!(Pairing::read(&mut source, self.store).await?, Pairing::Same(_)) {
             bail!("{}", why_unpaired(&source, self.store.database()));
         }

@@ -21,7 +21,7 @@ use crate::outage::Outage;
 use crate::pairing::{looks_wrong, pair};
 use crate::source::Source;
 use crate::store::{Fault, Store};
-use crate::totals::{Part, Totals};
+use crate::totals::{Component, Totals};
 
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// How often a group that is not checked is checked, once all entries are read.
@@ -87,7 +87,8 @@ impl StreamConsumer {
     ) -> Result<Self> {
         let server = format!("the server of {}", streams.orders);
         let place = options.site.server.without_password();
-        let outage = Outage::of(&server, &place, Part::Server(streams.orders.clone()), &totals);
+        let outage =
+            Outage::of(&server, &place, Component::Server(streams.orders.clone()), &totals);
         let shared = || -> Shared { (options.clone(), totals.clone(), store.clone()) };
         Ok(Self {
             nodes: Nodes::new(options.site.server.place()?),
@@ -168,7 +169,7 @@ impl StreamConsumer {
         let mut outage = Outage::of(
             "the database",
             self.store.name(),
-            Part::Database(orders.clone()),
+            Component::Database(orders.clone()),
             &self.totals,
         );
         let (group, is_new) = loop {
@@ -187,7 +188,7 @@ impl StreamConsumer {
             info!("{orders} is to be checked: {why}");
         }
         self.totals.unchecked(&orders, group.unchecked.is_some());
-        self.totals.report(Part::Unpaired(orders), None);
+        self.totals.report(Component::Unpaired(orders), None);
         Ok(is_new)
     }
 
@@ -195,7 +196,7 @@ impl StreamConsumer {
     async fn unpaired(&mut self, text: &str) -> Result<(), Stopped> {
         let orders = &self.streams.orders;
         self.totals.intake(orders, false);
-        if self.totals.report(Part::Unpaired(orders.clone()), Some(text)) {
+        if self.totals.report(Component::Unpaired(orders.clone()), Some(text)) {
             error!("{}: {text}", self.options.site.server.without_password());
         }
         rest(&mut self.stop, CONNECT_MAX).await
@@ -278,7 +279,7 @@ impl StreamConsumer {
         let mut is_over = check::by_itself(&self.options, &self.store, source).await?;
         if is_over {
             let checked = async |store: &Store| store.checked(&orders, &group, &found).await;
-            is_over = self.ask(checked).await?.is_some();
+            is_over = self.ask(checked).await? == Some(true);
         }
         if is_over {
             info!("{orders} is checked: nothing differs");

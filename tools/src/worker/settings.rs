@@ -5,7 +5,7 @@ use std::sync::Once;
 use anyhow::ensure;
 use domain::info::Names;
 use redis::RedisError;
-use redis::aio::MultiplexedConnection;
+use redis::aio::ConnectionLike;
 use seckill_tools::server_info::{fields, is_node};
 use tracing::warn;
 
@@ -27,14 +27,14 @@ pub struct Settings {
 
 impl Options {
     /// Compares the server's settings with those of the worker.
-    pub async fn compare(&self, connection: &mut MultiplexedConnection) -> Result<Settings, Halt> {
+    pub async fn compare(&self, connection: &mut impl ConnectionLike) -> Result<Settings, Halt> {
         compare(connection, &self.site, &self.fields, self.first_tag()).await
     }
 }
 
 /// Compares the server's settings with the options; without the module there is nothing to compare.
 pub async fn compare(
-    connection: &mut MultiplexedConnection,
+    connection: &mut impl ConnectionLike,
     site: &Site,
     given: &FieldOptions,
     tag: Option<&str>,

@@ -9,13 +9,13 @@ use std::time::Duration;
 use domain::entry_id::EntryId;
 use domain::hash_tag::StrayBraces;
 use domain::key_names::Naming;
-use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value, cmd};
+use seckill_tools::connection::Connection;
 use seckill_tools::duration::millis;
 
 use crate::options::Streams;
 use crate::order_events::{StreamEntry, Which};
-use reply::{Claimed, GroupInfo, StreamInfo, Summary};
+use reply::{Claimed, GroupInfo, PendingSummary, StreamInfo};
 
 /// Entries that are asked for at a time.
 pub const PIECE: usize = 1_000;
@@ -24,7 +24,7 @@ pub const UNREAD_MAX: u64 = 10_000;
 
 #[derive(Clone)]
 pub struct Source {
-    connection: MultiplexedConnection,
+    connection: Connection,
     streams: Streams,
     group: String,
     consumer: String,
@@ -42,13 +42,13 @@ pub struct Delivery {
 /// The streams themselves, whoever reads them.
 impl Source {
     pub fn new(
-        connection: MultiplexedConnection,
+        connection: impl Into<Connection>,
         streams: Streams,
         group: &str,
         consumer: &str,
     ) -> Self {
         let [group, consumer] = [group, consumer].map(str::to_owned);
-        Self { connection, streams, group, consumer }
+        Self { connection: connection.into(), streams, group, consumer }
     }
 
     pub fn group(&self) -> &str {
@@ -88,7 +88,7 @@ impl Source {
         }
     }
 
-    pub fn connection(&mut self) -> &mut MultiplexedConnection {
+    pub fn connection(&mut self) -> &mut Connection {
         &mut self.connection
     }
 
@@ -161,6 +161,24 @@ impl Source {
         reply::entries(self.ask(&range).await?)
     }
 
+    /// All entries after one, read in pieces.
+    pub async fn each_after(
+        &mut self,
+        which: Which,
+        mut last: EntryId,
+        mut look: impl FnMut(StreamEntry),
+    ) -> RedisResult<()> {
+        loop {
+            let entries = self.range(which, &format!("({last}"), "+").await?;
+            let is_end = entries.len() < PIECE;
+            last = entries.last().map_or(last, |entry| entry.id);
+            entries.into_iter().for_each(&mut look);
+            if is_end {
+                return Ok(());
+            }
+        }
+    }
+
     /// How many entries are after one, counted up to a bound.
     pub async fn unread(&mut self, which: Which, last: EntryId) -> RedisResult<u64> {
         let (mut count, mut from) = (0, last);
@@ -175,7 +193,7 @@ impl Source {
     }
 
     /// How many entries are pending, by consumer.
-    pub async fn summary(&mut self, which: Which) -> RedisResult<Summary> {
+    pub async fn summary(&mut self, which: Which) -> RedisResult<PendingSummary> {
         let pending = self.pending(which, self.group.as_bytes());
         reply::summary(&self.ask(&pending).await?)
     }

@@ -33,10 +33,10 @@ pub enum Arg<'a> {
 }
 
 /// Columns of a table, with what is in them.
-pub type Columns = &'static [(&'static str, Kind)];
+pub type Columns = &'static [(&'static str, ColumnKind)];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     Text,
     Number,
 }

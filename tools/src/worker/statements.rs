@@ -39,17 +39,17 @@ const VALUES: [Value; 10] = [
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    on_sold: Vec<Written>,
+    on_sold: Vec<FileStatement>,
     #[serde(default)]
-    on_held: Vec<Written>,
+    on_held: Vec<FileStatement>,
     #[serde(default)]
-    on_confirmed: Vec<Written>,
+    on_confirmed: Vec<FileStatement>,
     #[serde(default)]
-    on_reduced: Vec<Written>,
+    on_reduced: Vec<FileStatement>,
     #[serde(default)]
-    on_released: Vec<Written>,
+    on_released: Vec<FileStatement>,
     #[serde(default)]
-    on_restored: Vec<Written>,
+    on_restored: Vec<FileStatement>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,7 +57,7 @@ struct File {
     untagged,
     expecting = "a statement is a text, or { sql = \"..\", may_change_nothing = true }"
 )]
-enum Written {
+enum FileStatement {
     Sql(String),
     Table(Table),
 }
@@ -115,8 +115,8 @@ impl Statements {
             for (number, written) in written.into_iter().enumerate() {
                 let place = format!("{}, statement {}", change.word(), number + 1);
                 let table = match written {
-                    Written::Sql(sql) => Table { sql, may_change_nothing: false },
-                    Written::Table(table) => table,
+                    FileStatement::Sql(sql) => Table { sql, may_change_nothing: false },
+                    FileStatement::Table(table) => table,
                 };
                 ensure!(!table.sql.trim().is_empty(), "{place}: it is empty");
                 let placeholder = |number: usize, _: &str| match dialect {

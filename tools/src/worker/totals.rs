@@ -54,7 +54,7 @@ const COMMIT_TIMES: [f64; 12] =
 
 /// What can be unhealthy, for `/healthz`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum Component {
     /// The reading of this stream of orders has stopped.
     Intake(String),
     /// The server, for the consumer of this stream or for the search for streams.
@@ -83,7 +83,7 @@ pub struct Totals {
     parked_gauge: Gauges,
     /// Streams whose group is not checked.
     not_checked: Mutex<BTreeSet<String>>,
-    troubles: Mutex<BTreeMap<Part, String>>,
+    troubles: Mutex<BTreeMap<Component, String>>,
     /// Entries that `--once` has left to other consumers.
     others: AtomicU64,
 }
@@ -171,7 +171,7 @@ impl Totals {
     }
 
     /// Sets what is wrong with a part, or that it works. True if that was not known.
-    pub fn report(&self, part: Part, trouble: Option<&str>) -> bool {
+    pub fn report(&self, part: Component, trouble: Option<&str>) -> bool {
         let mut troubles = locked(&self.troubles);
         let known = match trouble {
             Some(trouble) => troubles.insert(part, trouble.to_owned()),
@@ -185,12 +185,12 @@ impl Totals {
         let troubles = locked(&self.troubles);
         let (part, text) = troubles.first_key_value()?;
         Some(match part {
-            Part::Intake(stream) => {
+            Component::Intake(stream) => {
                 format!("orders can't be written, reading of {stream} has stopped")
             }
-            Part::Server(stream) => format!("the server of {stream} {text}"),
-            Part::Database(_) => format!("the database {text}"),
-            Part::Tags | Part::Unpaired(_) => text.clone(),
+            Component::Server(stream) => format!("the server of {stream} {text}"),
+            Component::Database(_) => format!("the database {text}"),
+            Component::Tags | Component::Unpaired(_) => text.clone(),
         })
     }
 
@@ -242,11 +242,11 @@ impl Totals {
     /// Sets whether new entries of a stream are read.
     pub fn intake(&self, stream: &str, is_open: bool) {
         set(&self.stopped, stream, u64::from(!is_open));
-        self.report(Part::Intake(stream.to_owned()), (!is_open).then_some(""));
+        self.report(Component::Intake(stream.to_owned()), (!is_open).then_some(""));
     }
 
     pub fn is_intake_stopped(&self) -> bool {
-        locked(&self.troubles).keys().any(|part| matches!(part, Part::Intake(_)))
+        locked(&self.troubles).keys().any(|part| matches!(part, Component::Intake(_)))
     }
 
     /// Sets the lag and the pending entries of a stream's group.
@@ -321,10 +321,10 @@ mod tests {
     fn health_is_told_in_one_sentence() {
         let totals = Totals::new().unwrap();
         assert_eq!(totals.page("/healthz"), Page::found("ok\n".to_owned()));
-        totals.report(Part::Database("s".to_owned()), Some("is down: no answer"));
+        totals.report(Component::Database("s".to_owned()), Some("is down: no answer"));
         let page = totals.page("/healthz");
         assert_eq!((page.status, &*page.text), (503, "the database is down: no answer\n"));
-        totals.report(Part::Database("s".to_owned()), None);
+        totals.report(Component::Database("s".to_owned()), None);
         totals.intake("s", false);
         assert!(totals.page("/healthz").text.contains("reading of s has stopped"));
         totals.intake("s", true);

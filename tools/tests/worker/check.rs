@@ -113,6 +113,23 @@ fn what_is_not_read_yet_is_not_repaired() {
     shop.check();
 }
 
+/// Each once, whoever has it. One that names no voucher may be of any.
+#[test]
+fn entries_that_are_not_done_are_counted_by_voucher() {
+    let shop = Shop::of("phone 50, tea 10 LIMIT 1");
+    shop.drain(&[]);
+    for (voucher, user) in [("phone", "ann"), ("tea", "ann"), ("phone", "ben"), ("phone", "cid")] {
+        shop.buy(voucher, user, &format!("{voucher}-{user}"));
+    }
+    shop.run(&format!("XREADGROUP GROUP {GROUP} dead COUNT 3 STREAMS {} >", STREAMS[0]));
+    shop.run(&format!("XADD {} * a b", STREAMS[0]));
+    for (voucher, entries) in [("phone", 4), ("tea", 2)] {
+        let words = format!("\n{entries} entries of voucher {voucher} are not read");
+        expect(&shop, &["--voucher", voucher], 3, &[&words]);
+        expect(&shop, &[], 3, &[&words]);
+    }
+}
+
 /// A row that nobody on the server knows is asked about; nothing sold is released.
 #[test]
 fn what_was_sold_is_never_released() {

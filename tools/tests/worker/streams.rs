@@ -2,6 +2,7 @@
 
 use redis::Value;
 
+use crate::check::expect;
 use crate::databases::Database;
 use crate::harness::{Server, text};
 use crate::shop::{GROUP, STREAMS, Shop, entries, random};
@@ -100,6 +101,31 @@ fn the_streams_of_all_tags_of_a_cluster_are_read() {
     // Also by a worker with --once, which has nothing left to do.
     let summary = shop.drain(&["--tag", "7", "--tag", "shop3"]);
     assert_eq!(summary["rows_inserted"], 0, "{summary}");
+}
+
+/// Each stream tells of its own vouchers alone.
+#[test]
+fn vouchers_of_several_streams_of_a_cluster_are_checked() {
+    let mut shop = Shop::on(cluster(), Database::sqlite(), &["7", "shop3"]);
+    shop.sell("7", 9);
+    shop.sell("{shop3}:1", 9);
+    shop.sell_managed("{shop3}:2", 9, "LIMIT 1");
+    for (voucher, order) in [("7", "o1"), ("{shop3}:1", "o2"), ("{shop3}:2", "o3")] {
+        shop.buy(voucher, "ann", order);
+    }
+    shop.drain(&[]);
+    expect(&shop, &[], 0, &["CONSISTENT: 1 orders with 1 units; 2 buyers"]);
+    shop.buy("{shop3}:1", "ben", "o4");
+    let told = expect(&shop, &[], 3, &["\n1 entries of voucher {shop3}:1 are not read"]);
+    assert_eq!(told.matches("are not read").count(), 1, "{told}");
+    shop.sql("DELETE FROM seckill_orders WHERE voucher_id <> '{shop3}:1'");
+    let words = ["order o1 of ann for voucher 7: missing", "order o3 of ann for voucher {shop3}:2"];
+    expect(&shop, &[], 1, &words);
+    let one = ["--stream", "stream.orders:{7}"];
+    let told = expect(&shop, &one, 1, &words[..1]);
+    assert!(!told.contains("shop3"), "{told}");
+    let other = [&one[..], &["--voucher", "{shop3}:2"]].concat();
+    expect(&shop, &other, 2, &["none of these vouchers is in --stream stream.orders:{7}"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use domain::entry_id::EntryId;
 use domain::rows::{Phase, Report, Row, Times, Unmanaged};
 use domain::unit_set::UnitSet;
 
-use super::Read;
+use super::RowOutcome;
 use crate::order_events::{Event, OrderKey, Which};
 use crate::steps::{Step, StepOrder};
 
@@ -46,7 +46,7 @@ impl Order {
     }
 
     /// Joins what an entry says of it.
-    pub(super) fn read(&mut self, event: &Event, is_known: bool) -> Read {
+    pub(super) fn read(&mut self, event: &Event, is_known: bool) -> RowOutcome {
         let (id, report) = (event.place.1, &event.report);
         self.deadline_ms = self.deadline_ms.max(event.deadline_ms);
         self.join_reason(event.reason);
@@ -64,10 +64,10 @@ impl Order {
             _ => self.account.read(Some(id), report),
         }
         match report {
-            Report::Accepted { .. } if was_accepted => Read::Repeated,
-            Report::Accepted { .. } => Read::Inserted,
-            Report::Released(_) => Read::Released,
-            Report::Confirmed { .. } | Report::Payment { .. } => Read::Confirmed,
+            Report::Accepted { .. } if was_accepted => RowOutcome::Repeated,
+            Report::Accepted { .. } => RowOutcome::Inserted,
+            Report::Released(_) => RowOutcome::Released,
+            Report::Confirmed { .. } | Report::Payment { .. } => RowOutcome::Confirmed,
         }
     }
 

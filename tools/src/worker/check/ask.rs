@@ -7,27 +7,28 @@ use domain::server_state::Server;
 use domain::unmatched::{PaymentQuestion, payment_question};
 
 use super::questions::{
-    About, Found, Kind, Question, Repair, ResultKind, Totals, said_by_row, said_by_server,
+    About, Comparison, Findings, Question, QuestionKind, Repair, ResultKind, said_by_row,
+    said_by_server,
 };
 use crate::accounts::{Accounts, Order};
 use crate::order_events::OrderKey;
 
-/// An order of a look, with what the server says of it.
+/// An order of a look, with what the server says.
 pub(super) struct Compared {
     pub key: OrderKey,
-    pub server: Server<String>,
     pub repair: Repair,
 }
 
 /// What is asked about an order and its payments.
-pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {
-    let Compared { key, server, .. } = one;
+pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Findings) {
+    let (key, server) = (&one.key, &one.repair.server);
     let booked = server.order.as_ref();
     let live = booked.filter(|it| matches!(it.phase, Phase::Held | Phase::Sold));
     count(&mut found.totals, 0, live.map(|it| (it.phase == Phase::Held, it.units)));
     let Some(order) = accounts.get(key) else {
         if booked.is_some() {
-            let about = About { kind: Kind::Order, key: key.clone(), reference: String::new() };
+            let about =
+                About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
             let (rows, server) = ("missing".to_owned(), said_by_server(server));
             found.questions.insert(about, Question { rows, server, answers: Vec::new() });
         }
@@ -43,7 +44,7 @@ pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {
     found.totals.ruled += usize::from(ruling.is_some());
     // Of an order whose payment is several orders', it is asked first whose that is.
     if asked.is_asked() && order.account.shared(others).is_none() {
-        let about = About { kind: Kind::Order, key: key.clone(), reference: String::new() };
+        let about = About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
         let rows = format!("{}{}", said_by_row(order, conflicts), whys(&asked));
         let answers = answers(accounts, one, order, &asked);
         let server = said_by_server(server);
@@ -69,8 +70,8 @@ pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {
             continue;
         };
         let (kind, rows) = match asked {
-            PaymentQuestion::Unmatched => (Kind::Unmatched, "it waits for its order"),
-            PaymentQuestion::Unrecorded => (Kind::Payment, "it is to be refunded"),
+            PaymentQuestion::Unmatched => (QuestionKind::Unmatched, "it waits for its order"),
+            PaymentQuestion::Unrecorded => (QuestionKind::Payment, "it is to be refunded"),
         };
         let record = server.records.get(reference).map(|record| record.outcome.word());
         let server = record.unwrap_or("not on record").to_owned();
@@ -80,7 +81,7 @@ pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Found) {
     }
 }
 
-fn count(totals: &mut Totals, side: usize, live: Option<(bool, i64)>) {
+fn count(totals: &mut Comparison, side: usize, live: Option<(bool, i64)>) {
     let Some((is_held, units)) = live else { return };
     totals.orders[side] += 1;
     let sum = if is_held { &mut totals.held[side] } else { &mut totals.sold[side] };
@@ -90,7 +91,7 @@ fn count(totals: &mut Totals, side: usize, live: Option<(bool, i64)>) {
 /// The answers that there are to a question about an order.
 fn answers(accounts: &Accounts, one: &Compared, order: &Order, asked: &Asked) -> Vec<String> {
     let others = |reference: &String| accounts.others(&one.key, reference);
-    let kept = plan(&order.account, &one.server, Answer::Keep(None), others).ruling.kept;
+    let kept = plan(&order.account, &one.repair.server, Answer::Keep(None), others).ruling.kept;
     let payments = || order.account.payments.values().filter(|payment| payment.pays);
     let has_all_lines = payments().all(|payment| payment.all().without(&payment.lines).is_empty());
     let mut answers = Vec::new();

@@ -1,6 +1,6 @@
-//! What a server knows of a voucher's orders: the book of a managed voucher; the streams of an
-//! unmanaged one, as far back as they are kept, and its set of buyers; the record of payments. Read
-//! in pieces, so that no sale waits.
+//! What a server knows of a voucher's orders: the book of a managed voucher; the set of buyers of
+//! an unmanaged one, and its entries in the streams, as far back as they are kept; the record of
+//! payments. Read in pieces, so that no sale waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,13 @@ use domain::rows::Phase;
 use domain::sale::Units;
 use domain::server_state::{Booked, Record, Server};
 use domain::unit_set::UnitSet;
-use redis::{RedisError, Value, cmd};
+use redis::{RedisError, cmd};
 use seckill_tools::connection::Connection;
 use seckill_tools::sale_info::SaleInfo;
 use seckill_tools::scan::items;
 use seckill_tools::voucher_keys::VoucherKeys;
 
-use crate::options::OrderFields;
-use crate::order_events::{Event, OrderKey, Which, as_text};
-use crate::source::reply;
-
-const PIECE: usize = 1_000;
+use crate::order_events::{Event, OrderKey, as_text};
 
 /// An order in the book.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,11 +57,14 @@ pub struct Books {
     pub payments: BTreeMap<String, Paid>,
     /// The buyers of an unmanaged voucher.
     pub users: BTreeSet<String>,
-    /// The entries that are still in the streams.
+    /// The entries of an unmanaged voucher that are still in the streams.
     pub events: Vec<Event>,
     /// False if units were sold or released while this was read.
     pub is_steady: bool,
 }
+
+/// Records of payments with their references, by sale and order id.
+pub type Records<'b> = BTreeMap<(&'b str, &'b str), Vec<(&'b str, &'b Paid)>>;
 
 impl Paid {
     /// Whether it names this order.
@@ -123,11 +122,8 @@ impl Books {
         Self { voucher: voucher.to_owned(), is_steady: true, ..Self::default() }
     }
 
-    pub async fn read(
-        link: &mut Connection,
-        keys: &VoucherKeys,
-        names: &[OrderFields],
-    ) -> Result<Self> {
+    /// Without the entries in streams.
+    pub async fn read(link: &mut Connection, keys: &VoucherKeys) -> Result<Self> {
         let info = Self::info(link, keys).await?;
         let mut books = Self { voucher: keys.voucher.clone(), ..Self::default() };
         for pair in items(link, "HSCAN", &keys.payments).await?.chunks_exact(2) {
@@ -140,10 +136,6 @@ impl Books {
         } else if info.is_some() {
             let users = items(link, "SSCAN", &keys.buyers).await?;
             books.users = users.iter().map(|user| as_text(user)).collect();
-            for which in [Which::Orders, Which::Released] {
-                let events = events_of(link, keys, names, which).await?;
-                books.events.extend(events.into_iter().filter(|event| !event.key.is_managed()));
-            }
         }
         books.is_steady = Self::info(link, keys).await? == info;
         books.info = info;
@@ -179,6 +171,15 @@ impl Books {
         self.info.is_some() || !self.payments.is_empty()
     }
 
+    /// The records of payments by the order that they name, so that none is searched.
+    pub fn records(&self) -> Records<'_> {
+        let mut all = Records::new();
+        for (reference, paid) in &self.payments {
+            all.entry((&paid.sale, &paid.order)).or_default().push((reference, paid));
+        }
+        all
+    }
+
     /// The sale that is on; empty of an unmanaged voucher.
     pub fn sale(&self) -> Option<String> {
         let info = self.info.as_ref()?;
@@ -187,6 +188,10 @@ impl Books {
 
     pub fn is_managed(&self) -> bool {
         self.info.as_ref().is_some_and(|info| info.managed)
+    }
+
+    pub fn is_unmanaged(&self) -> bool {
+        self.info.as_ref().is_some_and(|info| !info.managed)
     }
 
     /// What the server says of an order, and of payments with these references or for this order.
@@ -213,31 +218,5 @@ impl Books {
             left: self.info.as_ref().and_then(|info| info.left).unwrap_or(0),
             is_over,
         }
-    }
-}
-
-/// The entries of a voucher in a stream.
-pub async fn events_of(
-    link: &mut Connection,
-    keys: &VoucherKeys,
-    names: &[OrderFields],
-    which: Which,
-) -> Result<Vec<Event>> {
-    let stream = match which {
-        Which::Orders => keys.stream.as_ref(),
-        Which::Released => keys.released.as_ref(),
-        // Of an unmanaged voucher there is none.
-        Which::Confirmed => None,
-    };
-    let Some(stream) = stream else { return Ok(Vec::new()) };
-    let (mut events, mut from) = (Vec::new(), "-".to_owned());
-    loop {
-        let mut range = cmd("XRANGE");
-        range.arg(stream).arg(&from).arg("+").arg("COUNT").arg(PIECE);
-        let entries = reply::entries(range.query_async::<Value>(link).await?)?;
-        let parsed = entries.iter().filter_map(|entry| Event::parse(which, entry, names).ok());
-        events.extend(parsed.filter(|event| event.key.voucher == keys.voucher));
-        let Some(last) = entries.last() else { return Ok(events) };
-        from = format!("({}", last.id);
     }
 }

@@ -8,7 +8,7 @@ use seckill_tools::scan::literal;
 
 use super::Checker;
 use super::look::Look;
-use super::questions::{About, Found, Kind, Question, ResultKind};
+use super::questions::{About, Findings, Question, QuestionKind, ResultKind};
 use crate::accounts::Accounts;
 use crate::order_events::OrderKey;
 
@@ -49,7 +49,7 @@ impl Checker<'_> {
 
 impl Look {
     /// The provider's list.
-    pub(super) fn listed(&self, accounts: &Accounts, found: &mut Found) {
+    pub(super) fn listed(&self, accounts: &Accounts, found: &mut Findings) {
         let Some(list) = &self.list else { return };
         (found.totals.units, found.totals.refunds) = (list.has_units, list.has_refunded);
         found.totals.without_ref = list.without_ref;
@@ -67,7 +67,13 @@ impl Look {
                     found.totals.foreign += 1;
                 } else {
                     let (rows, server) = ("missing".to_owned(), "paid in the list".to_owned());
-                    add(Kind::Unlisted, &nobody(), rows, server, Vec::new());
+                    add(
+                        QuestionKind::Unlisted,
+                        &OrderKey::of_sale("", ""),
+                        rows,
+                        server,
+                        Vec::new(),
+                    );
                 }
                 continue;
             };
@@ -85,7 +91,7 @@ impl Look {
                 let answers = part.iter().map(|(_, units)| format!("units {units}")).collect();
                 let key = part.map_or(*first, |(key, _)| key);
                 let (rows, server) = (format!("{paid} units"), format!("{units} in the list"));
-                add(Kind::Units, key, rows, server, answers);
+                add(QuestionKind::Units, key, rows, server, answers);
                 continue;
             }
             let Some(refunded) = listed.refunded else { continue };
@@ -118,7 +124,7 @@ impl Look {
                     let server = format!("{refunded} refunded in the list");
                     let kept = kept.saturating_sub(beyond).max(0);
                     let answers = vec![format!("refunded {kept}")];
-                    add(Kind::Refunded, key, rows, server, answers);
+                    add(QuestionKind::Refunded, key, rows, server, answers);
                 }
                 None => {
                     let about = (ResultKind::RefundedBeyond, (*first).clone(), reference.clone());
@@ -128,9 +134,4 @@ impl Look {
             }
         }
     }
-}
-
-fn nobody() -> OrderKey {
-    let [voucher, sale, order, user] = [const { String::new() }; 4];
-    OrderKey { voucher, sale, order, user }
 }

@@ -1,19 +1,23 @@
 //! What differs between a server's books and the accounts in the database. Pure; the rules are
 //! those of `domain::resolve` and `domain::unmatched`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use domain::book::State;
 use domain::entry_id::EntryId;
 use domain::rows::{Phase, Times};
 
 use super::ask::{Compared, ask};
-use super::books::Books;
+use super::books::{Books, Records};
 use super::lost_shard::LostShard;
 use super::questions::{
-    About, Found, Incomplete, Kind, Question, Repair, agree, lose, said_by_row, said_by_server,
+    About, Findings, Incomplete, Question, QuestionKind, Repair, agreement, lose, ruled,
+    said_by_row, said_by_server,
 };
 use super::references::List;
+use super::undone::{Progress, Undone};
 use crate::accounts::Accounts;
 use crate::order_events::OrderKey;
 use crate::store::Ledger;
@@ -23,14 +27,14 @@ use crate::store::Ledger;
 const LOST_MAX: usize = 100;
 
 /// What was read of some vouchers.
+#[derive(Default)]
 pub struct Look {
     pub ledger: Ledger,
     pub books: Vec<Books>,
-    /// By voucher: order ids with entries that are not done, and how many entries.
-    pub undone: BTreeMap<String, (BTreeSet<String>, usize)>,
-    /// By voucher: the last entry that the group had read before the tables began, the entries of
-    /// orders after that which are still there, and the last entry of an order.
-    pub streams: BTreeMap<String, Streams>,
+    /// By voucher.
+    pub undone: BTreeMap<String, Undone>,
+    /// By voucher, that of its stream.
+    pub progress: BTreeMap<String, Rc<Progress>>,
     /// The server's clock.
     pub now_ms: i64,
     /// The units on sale at the beginning, of an unmanaged voucher.
@@ -45,42 +49,41 @@ pub struct Look {
     pub unpaired: BTreeSet<String>,
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct Streams {
-    pub began: EntryId,
-    /// Order ids by the stream, of entries after `began`; empty where it began with the first.
-    pub after: BTreeSet<String>,
-    pub last: EntryId,
-}
-
 impl Look {
-    pub fn find(&self) -> Found {
-        let mut found = Found::default();
+    pub fn find(&self) -> Findings {
+        let mut found = Findings::default();
         found.incomplete.extend(self.unpaired.iter().cloned().map(Incomplete::Unpaired));
-        let mut accounts = self.ledger.accounts.clone();
+        // Copied for the first change: mostly there is none.
+        let mut accounts = Cow::Borrowed(&self.ledger.accounts);
         let mut compared = Vec::new();
         for books in &self.books {
             self.incomplete(books, &mut found);
+            let records = books.records();
             for key in self.keys(books) {
                 if !key.is_managed() || self.is_undone(&key) {
                     continue;
                 }
-                if let Some(one) = self.compare(books, key, &accounts, &mut found) {
+                if let Some(one) = self.compare(books, &records, key, &accounts, &mut found) {
                     compared.push(one);
                 }
             }
         }
         for one in &compared {
-            if one.repair.apply(&mut accounts, &one.key) {
-                accounts.follow(&one.key);
+            if one.repair.joined(&accounts, &one.key).is_some()
+                && one.repair.apply(accounts.to_mut(), &one.key)
+            {
+                accounts.to_mut().follow(&one.key);
                 found.by_itself.repaired.insert(one.key.clone(), one.repair.clone());
             }
         }
         self.lost(&compared, &mut accounts, &mut found);
         for one in &compared {
-            if agree(&mut accounts, &one.key, &one.server) {
-                accounts.follow(&one.key);
-                found.by_itself.agreed.insert(one.key.clone(), one.server.clone());
+            let server = &one.repair.server;
+            if let Some(wanted) = agreement(&accounts, &one.key, server)
+                && ruled(accounts.to_mut(), &one.key, &wanted)
+            {
+                accounts.to_mut().follow(&one.key);
+                found.by_itself.agreed.insert(one.key.clone(), server.clone());
             }
         }
         for books in &self.books {
@@ -108,15 +111,14 @@ impl Look {
     }
 
     pub(super) fn is_undone(&self, key: &OrderKey) -> bool {
-        self.undone.get(&key.voucher).is_some_and(|(orders, _)| orders.contains(&key.order))
+        self.undone.get(&key.voucher).is_some_and(|it| it.orders.contains(&key.order))
     }
 
     /// All orders of a voucher that either side knows.
     fn keys(&self, books: &Books) -> BTreeSet<OrderKey> {
         let voucher = &books.voucher;
-        let rows = self.ledger.accounts.orders().map(|(key, _)| key);
-        let mut keys: BTreeSet<OrderKey> =
-            rows.filter(|key| key.voucher == *voucher).cloned().collect();
+        let rows = self.ledger.accounts.of_voucher(voucher);
+        let mut keys: BTreeSet<OrderKey> = rows.map(|(key, _)| key.clone()).collect();
         let of = |sale: &str, order: &str, user: &str| OrderKey {
             voucher: voucher.clone(),
             sale: sale.to_owned(),
@@ -131,8 +133,9 @@ impl Look {
             let user = match &paid.user {
                 Some(user) => user.clone(),
                 None => {
-                    let its = |key: &&OrderKey| key.sale == paid.sale && key.order == paid.order;
-                    keys.iter().find(its).map(|key| key.user.clone()).unwrap_or_default()
+                    let none = of(&paid.sale, &paid.order, "");
+                    let first = keys.range(&none..).next().filter(|key| key.is_of_order(&none));
+                    first.map(|key| key.user.clone()).unwrap_or_default()
                 }
             };
             keys.insert(of(&paid.sale, &paid.order, &user));
@@ -140,10 +143,10 @@ impl Look {
         keys
     }
 
-    fn incomplete(&self, books: &Books, found: &mut Found) {
+    fn incomplete(&self, books: &Books, found: &mut Findings) {
         let voucher = books.voucher.clone();
-        if let Some((_, entries)) = self.undone.get(&voucher).filter(|(_, entries)| *entries > 0) {
-            let entries = *entries;
+        let entries = self.undone.get(&voucher).map_or(0, |it| it.entries);
+        if entries > 0 {
             found.incomplete.insert(Incomplete::Unread { voucher: voucher.clone(), entries });
         }
         let on = books.sale();
@@ -163,24 +166,26 @@ impl Look {
     fn compare(
         &self,
         books: &Books,
+        records: &Records<'_>,
         key: OrderKey,
         accounts: &Accounts,
-        found: &mut Found,
+        found: &mut Findings,
     ) -> Option<Compared> {
         let order = accounts.get(&key);
         let own = order.into_iter().flat_map(|order| order.account.payments.keys());
         let own = own.map(String::as_str);
-        let named = books.payments.iter().filter(|(_, paid)| paid.names(&key));
-        let references: BTreeSet<&str> = own.chain(named.map(|(it, _)| &**it)).collect();
+        let named = records.get(&(&*key.sale, &*key.order)).into_iter().flatten();
+        let named = named.filter(|(_, paid)| paid.names(&key)).map(|(reference, _)| *reference);
+        let references: BTreeSet<&str> = own.chain(named).collect();
         let server = books.server(&key, references.into_iter());
         let booked = books.orders.get(&key.order).filter(|its| its.user == key.user);
         let accepted = order.map_or(Times::Never, |order| order.account.row.accepted);
         let is_new = accepted == Times::Never;
-        if let Some(streams) = self.streams.get(&key.voucher)
+        if let Some(progress) = self.progress.get(&key.voucher)
             && is_new
             && server.order.is_some()
-            && streams.began != EntryId::default()
-            && !streams.after.contains(&key.order)
+            && progress.began != EntryId::default()
+            && !progress.after.contains(&(key.voucher.clone(), key.order.clone()))
         {
             found.before += 1;
             return None;
@@ -190,23 +195,23 @@ impl Look {
             State::Waiting | State::Held | State::Sold => None,
         });
         let repair = Repair {
-            server: server.clone(),
+            server,
             is_held: books.info.as_ref().is_some_and(|info| info.hold.is_some()),
             reason,
             deadline_ms: booked.and_then(|booked| booked.deadline_ms),
         };
-        Some(Compared { key, server, repair })
+        Some(Compared { key, repair })
     }
 
     /// Held orders that the server has lost, and that nobody can pay any more.
-    fn lost(&self, compared: &[Compared], accounts: &mut Accounts, found: &mut Found) {
+    fn lost(&self, compared: &[Compared], accounts: &mut Cow<'_, Accounts>, found: &mut Findings) {
         let mut of_sales: BTreeMap<(&str, &str), (usize, Vec<&Compared>)> = BTreeMap::new();
         for one in compared {
             let key = &one.key;
             let Some(order) = accounts.get(key) else { continue };
             let (all, lost) = of_sales.entry((&key.voucher, &key.sale)).or_default();
             *all += 1;
-            let last = self.streams.get(&key.voucher).map_or(EntryId::default(), |it| it.last);
+            let last = self.progress.get(&key.voucher).map_or(EntryId::default(), |it| it.last);
             let has_gone_on = match order.account.row.accepted {
                 Times::Once(id) => last > id,
                 Times::Never | Times::Book | Times::More => false,
@@ -214,9 +219,9 @@ impl Look {
             let is_lost = order.account.row.phase() == Phase::Held
                 && order.account.row.live() > 0
                 && order.account.ruling.is_none()
-                && one.server.order.is_none()
-                && one.server.outside == 0
-                && !one.server.is_over
+                && one.repair.server.order.is_none()
+                && one.repair.server.outside == 0
+                && !one.repair.server.is_over
                 && order.deadline_ms.is_some_and(|deadline| deadline < self.now_ms)
                 && has_gone_on;
             if is_lost {
@@ -228,8 +233,8 @@ impl Look {
                 continue;
             }
             for one in lost {
-                if lose(accounts, &one.key) {
-                    accounts.follow(&one.key);
+                if lose(accounts.to_mut(), &one.key) {
+                    accounts.to_mut().follow(&one.key);
                     found.by_itself.lost.insert(one.key.clone());
                 }
             }
@@ -237,7 +242,7 @@ impl Look {
     }
 
     /// What a check would answer by itself.
-    fn repairs(&self, found: &mut Found) {
+    fn repairs(&self, found: &mut Findings) {
         let by = &found.by_itself;
         let keys = by.repaired.keys().chain(by.agreed.keys()).chain(&by.lost);
         let events = by.events.iter().map(|event| &event.key);
@@ -247,7 +252,7 @@ impl Look {
             let server = server.or(by.agreed.get(&key));
             let (rows, server) = (self.said_by_rows(&key), server.map(said_by_server));
             let server = server.unwrap_or_else(|| "see its stream".to_owned());
-            let about = About { kind: Kind::Repair, key, reference: String::new() };
+            let about = About { kind: QuestionKind::Repair, key, reference: String::new() };
             found.questions.insert(about, Question { rows, server, answers: Vec::new() });
         }
     }
@@ -261,7 +266,7 @@ impl Look {
     }
 
     /// Payments of several orders: whose is it?
-    fn references(&self, accounts: &Accounts, found: &mut Found) {
+    fn references(&self, accounts: &Accounts, found: &mut Findings) {
         let own: BTreeSet<&str> = self.books.iter().map(|books| &*books.voucher).collect();
         for reference in accounts.references() {
             let users: Vec<&OrderKey> = accounts.users_of(reference).collect();
@@ -275,7 +280,7 @@ impl Look {
                 .map(|key| format!("order {} of {} for {}", key.order, key.user, key.voucher))
                 .collect();
             let about = About {
-                kind: Kind::Reference,
+                kind: QuestionKind::Reference,
                 key: (*first).clone(),
                 reference: reference.to_owned(),
             };
@@ -286,28 +291,18 @@ impl Look {
     }
 
     /// The sums that the worker and the server keep.
-    fn sums(&self, books: &Books, accounts: &Accounts, found: &mut Found) {
-        let mut of_rows: BTreeMap<&str, i64> = BTreeMap::new();
-        for (key, order) in self.ledger.accounts.orders() {
-            if key.voucher == books.voucher {
-                let view = order.view(self.ledger.accounts.conflicts(key));
-                let sum = of_rows.entry(&key.sale).or_default();
-                *sum = sum.saturating_add(view.units);
-            }
-        }
+    fn sums(&self, books: &Books, accounts: &Accounts, found: &mut Findings) {
         let mut differs = |sale: &str, rows: String, server: String| {
-            let key = OrderKey {
-                voucher: books.voucher.clone(),
-                sale: sale.to_owned(),
-                order: String::new(),
-                user: String::new(),
-            };
-            let about = About { kind: Kind::Sum, key, reference: rows.clone() };
+            let key = OrderKey::of_sale(&books.voucher, sale);
+            let about = About { kind: QuestionKind::Sum, key, reference: rows.clone() };
             found.questions.insert(about, Question { rows, server, answers: Vec::new() });
         };
         for ((voucher, sale), (units, _)) in &self.ledger.sales {
-            let sum = of_rows.get(&**sale).copied().unwrap_or(0);
-            if *voucher == books.voucher && *units != sum {
+            if *voucher != books.voucher {
+                continue;
+            }
+            let sum = self.ledger.accounts.units_of(voucher, sale);
+            if *units != sum {
                 differs(sale, format!("{sum} units of orders, {units} in the sum"), String::new());
             }
         }
@@ -326,9 +321,7 @@ impl Look {
                 differs(&sale, "SECKILL.AUDIT tells more".to_owned(), server);
             }
         } else if let Some(stock) = self.stock {
-            let sold = accounts.orders().filter(|(key, _)| key.voucher == books.voucher);
-            let sold = sold.map(|(key, order)| order.view(accounts.conflicts(key)).units);
-            let sold = sold.fold(0, i64::saturating_add);
+            let sold = accounts.units_of(&books.voucher, &sale);
             if stock.saturating_sub(left) != sold {
                 differs(&sale, format!("{sold} units"), format!("{left} left of {stock}"));
             }
@@ -336,7 +329,7 @@ impl Look {
     }
 
     /// Sales that are over, with all orders looked at.
-    fn closable(&self, accounts: &Accounts, found: &mut Found) {
+    fn closable(&self, accounts: &Accounts, found: &mut Findings) {
         for books in self.books.iter().filter(|books| books.is_managed() && books.is_steady) {
             let (Some(info), Some(sale)) = (&books.info, books.sale()) else { continue };
             let is_over = info.state == "ended"
@@ -349,10 +342,7 @@ impl Look {
                 Incomplete::Before { .. } | Incomplete::Unpaired(_) => false,
             });
             if is_over && is_whole {
-                let its = accounts.orders();
-                let its = its.filter(|(key, _)| key.voucher == books.voucher && key.sale == sale);
-                let units = its.map(|(key, order)| order.view(accounts.conflicts(key)).units);
-                let units = units.fold(0, i64::saturating_add);
+                let units = accounts.units_of(&books.voucher, &sale);
                 found.closable.push((books.voucher.clone(), sale, units));
             }
         }

@@ -80,9 +80,9 @@ impl LostShard {
         let Some(((_, sale), (_, is_closed))) = last else { return rows };
         (rows.sale_id, rows.is_ruled) = (sale.clone(), *is_closed);
         let accounts = &ledger.accounts;
-        for (key, order) in accounts.orders() {
+        for (key, order) in accounts.of_voucher(&voucher) {
             let view = order.view(accounts.conflicts(key));
-            if key.voucher != voucher || key.sale != rows.sale_id || view.units == 0 {
+            if key.sale != rows.sale_id || view.units == 0 {
                 continue;
             }
             rows.units = rows.units.saturating_add(view.units);

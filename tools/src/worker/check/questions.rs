@@ -17,7 +17,7 @@ use crate::order_events::{Event, OrderKey};
 
 /// What a question is about, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum QuestionKind {
     /// A lost shard, as a whole.
     Shard,
     /// A check with --repair answers it.
@@ -41,7 +41,7 @@ pub enum Kind {
     Refunded,
 }
 
-impl Kind {
+impl QuestionKind {
     pub fn word(self) -> &'static str {
         match self {
             Self::Shard => "shard",
@@ -61,7 +61,7 @@ impl Kind {
 /// What identifies a question between two looks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct About {
-    pub kind: Kind,
+    pub kind: QuestionKind,
     pub key: OrderKey,
     pub reference: String,
 }
@@ -117,7 +117,7 @@ pub enum Incomplete {
 
 /// What a look has found.
 #[derive(Default)]
-pub struct Found {
+pub struct Findings {
     pub questions: BTreeMap<About, Question>,
     /// By reference or order, with units; None of a payment whose number of units nobody has said.
     pub results: BTreeMap<(ResultKind, OrderKey, String), Option<i64>>,
@@ -126,12 +126,12 @@ pub struct Found {
     pub by_itself: ByItself,
     /// Sales that are over and consistent, with their units.
     pub closable: Vec<(String, String, i64)>,
-    pub totals: Totals,
+    pub totals: Comparison,
     /// Orders that another consumer had acknowledged before the tables began.
     pub before: usize,
 }
 
-impl Found {
+impl Findings {
     pub fn is_calm(&self) -> bool {
         self.questions.is_empty() && self.incomplete.is_empty()
     }
@@ -165,7 +165,7 @@ pub struct ByItself {
     pub events: Vec<Event>,
 }
 
-impl Found {
+impl Findings {
     /// Why nothing may be written.
     pub fn unpaired(&self) -> Option<&str> {
         self.incomplete.iter().find_map(|it| match it {
@@ -205,7 +205,7 @@ pub struct Repair {
 
 /// What was compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct Comparison {
     pub orders: [i64; 2],
     pub held: [i64; 2],
     pub sold: [i64; 2],
@@ -226,15 +226,18 @@ pub struct Totals {
 }
 
 impl Repair {
+    /// The order with what the book says, if that changes it and leaves no conflict here.
+    pub fn joined(&self, accounts: &Accounts, key: &OrderKey) -> Option<Order> {
+        let mut order = accounts.get(key).cloned().unwrap_or_else(|| Order::new(key));
+        let its = |reference: &String| accounts.others(key, reference);
+        repair(&mut order.account, &self.server, self.is_held, its).then_some(order)
+    }
+
     /// Joins what the book says, if that leaves no conflict here or for another order. True if it
     /// changes anything.
     pub fn apply(&self, accounts: &mut Accounts, key: &OrderKey) -> bool {
+        let Some(mut order) = self.joined(accounts, key) else { return false };
         let known = accounts.get(key).cloned();
-        let mut order = known.clone().unwrap_or_else(|| Order::new(key));
-        let its = |reference: &String| accounts.others(key, reference);
-        if !repair(&mut order.account, &self.server, self.is_held, its) {
-            return false;
-        }
         order.join_reason(self.reason);
         order.deadline_ms = order.deadline_ms.max(self.deadline_ms);
         let references: Vec<String> = order.account.payments.keys().cloned().collect();
@@ -258,10 +261,17 @@ impl Repair {
 /// Rules that an order is as both sides say, whatever contradicts in between. False if it is to be
 /// asked, or there is nothing to rule.
 pub fn agree(accounts: &mut Accounts, key: &OrderKey, server: &Server<String>) -> bool {
-    let Some(order) = accounts.get(key) else { return false };
+    agreement(accounts, key, server).is_some_and(|wanted| ruled(accounts, key, &wanted))
+}
+
+/// The ruling that an order is as both sides say.
+pub fn agreement(
+    accounts: &Accounts,
+    key: &OrderKey,
+    server: &Server<String>,
+) -> Option<Wanted<String>> {
     let its = |reference: &String| accounts.others(key, reference);
-    let Some(wanted) = agreed(&order.account, server, its) else { return false };
-    ruled(accounts, key, &wanted)
+    agreed(&accounts.get(key)?.account, server, its)
 }
 
 /// Rules that a held order was lost by the server.

@@ -9,7 +9,7 @@ use seckill_tools::sanitize::sanitize;
 use seckill_tools::sharding::sale_of_shard;
 use serde_json::{Value, json};
 
-use super::questions::{About, Found, Incomplete, Kind, Question};
+use super::questions::{About, Findings, Incomplete, Question, QuestionKind};
 use crate::command_text::{command, option, server_words, shards_command, site_words};
 use crate::options::Site;
 
@@ -45,7 +45,7 @@ impl Verdict {
 }
 
 pub struct Report {
-    pub(super) found: Found,
+    pub(super) found: Findings,
     /// Options that printed commands need.
     pub(super) site: Vec<String>,
     /// Those of them that say where the server is.
@@ -55,7 +55,7 @@ pub struct Report {
 
 impl Report {
     pub fn new(
-        found: Found,
+        found: Findings,
         site: &Site,
         statements: Option<&Path>,
         database: &'static str,
@@ -170,28 +170,28 @@ impl Report {
         let order = format!("order {order} of {user} for voucher {voucher}");
         let Question { rows, server, .. } = question;
         let says = match kind {
-            Kind::Shard => format!("{rows}, {server}"),
-            Kind::Repair | Kind::Order => {
+            QuestionKind::Shard => format!("{rows}, {server}"),
+            QuestionKind::Repair | QuestionKind::Order => {
                 format!("{order}: {rows} in the database; {server} on the server")
             }
-            Kind::Reference => format!("payment {reference} is of several orders: {rows}"),
-            Kind::Payment | Kind::Unmatched => {
+            QuestionKind::Reference => format!("payment {reference} is of several orders: {rows}"),
+            QuestionKind::Payment | QuestionKind::Unmatched => {
                 format!("payment {reference} of {order}: {rows}; {server} on the server")
             }
-            Kind::Buyer => {
+            QuestionKind::Buyer => {
                 format!(
                     "user {user} of voucher {voucher}: {rows} in the database; {server} on the \
                      server"
                 )
             }
-            Kind::Sum => match server.is_empty() {
+            QuestionKind::Sum => match server.is_empty() {
                 true => format!("voucher {voucher}, sale {}: {rows}", key.sale),
                 false => format!("voucher {voucher}, sale {}: {server}; {rows}", key.sale),
             },
-            Kind::Units | Kind::Refunded => {
+            QuestionKind::Units | QuestionKind::Refunded => {
                 format!("payment {reference} of {order}: {rows}; {server}")
             }
-            Kind::Unlisted => {
+            QuestionKind::Unlisted => {
                 format!("payment {reference} is in the list and not in the books: send its CONFIRM")
             }
         };
@@ -215,17 +215,17 @@ impl Report {
         };
         let answer = question.answers.first().map(String::as_str).unwrap_or_default();
         match kind {
-            Kind::Repair => {
+            QuestionKind::Repair => {
                 words.extend(["check".to_owned(), voucher.clone(), "--repair".to_owned()]);
                 return command(&words, &self.site);
             }
             _ if answer.is_empty() => return String::new(),
-            Kind::Reference => {
+            QuestionKind::Reference => {
                 words.push("resolve".to_owned());
                 order(&mut words);
                 words.push(option("payment", reference));
             }
-            Kind::Shard => {
+            QuestionKind::Shard => {
                 let sale = sale_of_shard(&key.voucher).unwrap_or_default();
                 if let Some((_, shard)) = answer.split_once(' ').filter(|(word, _)| *word == "drop")
                 {
@@ -236,14 +236,14 @@ impl Report {
                 words.extend(["resolve".to_owned(), option("voucher", sale), answer_word(answer)]);
                 return command(&words, &self.site);
             }
-            Kind::Payment | Kind::Unmatched | Kind::Units => {
+            QuestionKind::Payment | QuestionKind::Unmatched | QuestionKind::Units => {
                 words.extend(["resolve".to_owned(), option("payment", reference)]);
                 words.push(answer_word(answer));
                 // A part of a cart's payment is asked about alone.
                 order(&mut words);
                 return command(&words, &self.site);
             }
-            Kind::Order | Kind::Refunded => {
+            QuestionKind::Order | QuestionKind::Refunded => {
                 words.push("resolve".to_owned());
                 order(&mut words);
                 words.extend(answer.split_once(' ').map(|(_, kept)| match kept {
@@ -257,7 +257,9 @@ impl Report {
                     None => answer_word(answer),
                 });
             }
-            Kind::Buyer | Kind::Sum | Kind::Unlisted => return String::new(),
+            QuestionKind::Buyer | QuestionKind::Sum | QuestionKind::Unlisted => {
+                return String::new();
+            }
         }
         let mut all = words;
         all.extend(self.site.iter().cloned());
@@ -293,11 +295,11 @@ impl Report {
         let (found, word) = (&self.found, self.verdict().word());
         match self.verdict() {
             Verdict::Different => {
-                let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+                let mut kinds: BTreeMap<QuestionKind, usize> = BTreeMap::new();
                 for about in found.questions.keys() {
                     *kinds.entry(about.kind).or_default() += 1;
                 }
-                let repairs = kinds.remove(&Kind::Repair).unwrap_or(0);
+                let repairs = kinds.remove(&QuestionKind::Repair).unwrap_or(0);
                 let asked: usize = kinds.values().sum();
                 let mut parts = Vec::new();
                 if repairs > 0 {

@@ -6,7 +6,7 @@
 use seckill_tools::sharding::sale_of_shard;
 
 use super::look::Look;
-use super::questions::{About, Found, Kind, Question, ResultKind};
+use super::questions::{About, Findings, Question, QuestionKind, ResultKind};
 use crate::order_events::OrderKey;
 
 impl Look {
@@ -16,11 +16,10 @@ impl Look {
         lost.is_some_and(|lost| lost.rows(&self.ledger).sale_id == sale)
     }
 
-    pub(super) fn lost_shards(&self, found: &mut Found) {
+    pub(super) fn lost_shards(&self, found: &mut Findings) {
         for lost in &self.lost_shards {
             let rows = lost.rows(&self.ledger);
-            let (order, user) = (String::new(), String::new());
-            let key = OrderKey { voucher: lost.voucher(), sale: rows.sale_id, order, user };
+            let key = OrderKey::of_sale(&lost.voucher(), &rows.sale_id);
             let unsold = lost.unsold(&self.lost_shards, &self.ledger);
             let shard = format!("shard {} of {}", lost.shard, lost.shards);
             // A shard whose stream is not looked at here is asked about where it is. And what is
@@ -31,7 +30,7 @@ impl Look {
                 Some(_) => sale_of_shard(voucher) == Some(&lost.sale),
                 None => others().any(|it| it.voucher() == voucher),
             };
-            let mut unread = self.undone.iter().filter(|(_, (_, entries))| *entries > 0);
+            let mut unread = self.undone.iter().filter(|(_, its)| its.entries > 0);
             let may_sell = others().any(|it| it.has_remains) || unread.any(|(it, _)| counts(it));
             if !is_looked_at || (may_sell && !lost.has_remains) {
                 continue;
@@ -46,7 +45,7 @@ impl Look {
                 false => (format!("at most {unsold} unsold, not on sale"), "shard"),
             };
             let answers = vec![format!("{answer} {}", lost.shard)];
-            let about = About { kind: Kind::Shard, key, reference: String::new() };
+            let about = About { kind: QuestionKind::Shard, key, reference: String::new() };
             found.questions.insert(about, Question { rows, server, answers });
         }
     }

@@ -1,48 +1,79 @@
-//! The entries that a group has not read, or not acknowledged.
+//! How far a group is in its streams: the entries that it has not read, or not acknowledged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
 use domain::entry_id::EntryId;
+use redis::RedisResult;
 
 use crate::options::OrderFields;
-use crate::order_events::{StreamEntry, Which};
+use crate::order_events::{StreamEntry, Which, as_text};
 use crate::source::{PIECE, Source, reply};
 
-/// Each with the ids of the order that it may be about.
-pub type Undone = BTreeMap<(Which, EntryId), Vec<Vec<u8>>>;
-
-/// Those of a voucher, and those that name no voucher: one of these may be its.
-pub async fn undone(source: &mut Source, names: &[OrderFields], voucher: &str) -> Result<Undone> {
-    let mut all = Undone::new();
-    let is_its = |entry: &StreamEntry| {
-        let named = values_of(entry, names, 1);
-        named.is_empty() || named.iter().any(|named| named == voucher.as_bytes())
-    };
-    let add = |which, id, entry: Option<&StreamEntry>| {
-        // One that was deleted is not known.
-        if entry.is_none_or(is_its) {
-            let orders = entry.map(|entry| values_of(entry, names, 2));
-            all.insert((which, id), orders.unwrap_or_default());
-        }
-    };
-    each(source, add).await?;
-    Ok(all)
+/// How far a group has read the stream of orders.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// The last entry that the group had read before the tables began.
+    pub began: EntryId,
+    /// Vouchers and order ids of the entries after `began` that are still there; empty where it
+    /// began with the first.
+    pub after: BTreeSet<(String, String)>,
+    /// The last entry that was ever appended.
+    pub last: EntryId,
 }
 
-/// The vouchers that they name.
-pub async fn vouchers(source: &mut Source, names: &[OrderFields]) -> Result<BTreeSet<String>> {
-    let mut all = BTreeSet::new();
-    let add = |_, _, entry: Option<&StreamEntry>| {
-        let named = entry.map(|entry| values_of(entry, names, 1)).unwrap_or_default();
-        all.extend(named.into_iter().filter_map(|voucher| String::from_utf8(voucher).ok()));
-    };
-    each(source, add).await?;
+/// Entries that are not done.
+#[derive(Clone, Debug, Default)]
+pub struct Undone {
+    /// Ids of orders that they may be about.
+    pub orders: BTreeSet<String>,
+    pub entries: usize,
+}
+
+/// By the voucher that they name; None of those that name none, or were deleted: these may be any
+/// voucher's.
+pub type UndoneByVoucher = BTreeMap<Option<String>, Undone>;
+
+/// Those of a voucher.
+pub fn of_voucher(all: &UndoneByVoucher, voucher: &str) -> Undone {
+    let mut its = all.get(&None).cloned().unwrap_or_default();
+    if let Some(named) = all.get(&Some(voucher.to_owned())) {
+        its.orders.extend(named.orders.iter().cloned());
+        its.entries += named.entries;
+    }
+    its
+}
+
+/// Those of all streams of a source.
+pub async fn undone(source: &mut Source, names: &[OrderFields]) -> Result<UndoneByVoucher> {
+    let mut all = UndoneByVoucher::new();
+    for which in source.all() {
+        let add = |entry: Option<StreamEntry>| {
+            let values = |part| entry.as_ref().map(|entry| values_of(entry, names, part));
+            let named: BTreeSet<Vec<u8>> = values(1).unwrap_or_default();
+            let vouchers = match named.is_empty() {
+                true => vec![None],
+                // No voucher of an order is anything else than UTF-8.
+                false => named
+                    .into_iter()
+                    .filter_map(|it| String::from_utf8(it).ok())
+                    .map(Some)
+                    .collect(),
+            };
+            for voucher in vouchers {
+                let undone = all.entry(voucher).or_default();
+                undone.orders.extend(values(2).into_iter().flatten().map(|order| as_text(&order)));
+                undone.entries += 1;
+            }
+        };
+        let about = || format!("the entries of {which:?}");
+        each(source, which, add).await.with_context(about)?;
+    }
     Ok(all)
 }
 
 /// The values that an entry has for user, voucher or order id, by their place.
-fn values_of(entry: &StreamEntry, names: &[OrderFields], part: usize) -> Vec<Vec<u8>> {
+fn values_of(entry: &StreamEntry, names: &[OrderFields], part: usize) -> BTreeSet<Vec<u8>> {
     let value_in = |names: &OrderFields| {
         let name = names.all()[part].as_bytes();
         entry.fields.iter().find(|(other, _)| other == name).map(|(_, value)| value.to_vec())
@@ -50,43 +81,33 @@ fn values_of(entry: &StreamEntry, names: &[OrderFields], part: usize) -> Vec<Vec
     names.iter().filter_map(value_in).collect()
 }
 
-/// Looks at each of them; None for one that was deleted.
+/// Looks at each of them; None for one that was deleted. A stream that does not exist has none.
 async fn each(
     source: &mut Source,
-    mut look: impl FnMut(Which, EntryId, Option<&StreamEntry>),
-) -> Result<()> {
-    for which in source.all() {
-        let about = || format!("the entries of {which:?}");
-        // A stream that does not exist has no entries.
-        if !source.is_there(which).await.with_context(about)? {
-            continue;
-        }
-        let group = source.ours(which).await.with_context(about)?;
-        let read = group.unwrap_or_default().last_delivered;
-        for id in pending(source, which).await.with_context(about)? {
-            let entry = source.entry(which, id).await?;
-            look(which, id, entry.as_ref());
-        }
-        let mut from = format!("({read}");
-        loop {
-            let entries = source.range(which, &from, "+").await?;
-            entries.iter().for_each(|entry| look(which, entry.id, Some(entry)));
-            let Some(last) = entries.last() else { break };
-            from = format!("({}", last.id);
+    which: Which,
+    mut look: impl FnMut(Option<StreamEntry>),
+) -> RedisResult<()> {
+    let group = source.ours(which).await?.unwrap_or_default();
+    // What is delivered from now on is after the last that was.
+    if group.pending > 0 {
+        for id in pending_until(source, which, group.last_delivered).await? {
+            look(source.entry(which, id).await?);
         }
     }
-    Ok(())
+    source.each_after(which, group.last_delivered, |entry| look(Some(entry))).await
 }
 
-/// All that are pending, for whichever consumer; none without a group.
-async fn pending(source: &mut Source, which: Which) -> Result<Vec<EntryId>> {
+/// All that are pending up to an entry, for whichever consumer.
+async fn pending_until(
+    source: &mut Source,
+    which: Which,
+    last: EntryId,
+) -> RedisResult<Vec<EntryId>> {
     let (mut all, mut from) = (Vec::new(), "-".to_owned());
     loop {
         let mut pending = source.pending(which, source.group().as_bytes());
-        let page = match source.ask(pending.arg(&from).arg("+").arg(PIECE)).await {
-            Err(error) if error.code() == Some("NOGROUP") => return Ok(all),
-            reply => reply::pending(&reply?)?,
-        };
+        let pending = pending.arg(&from).arg(last.to_string()).arg(PIECE);
+        let page = reply::pending(&source.ask(pending).await?)?;
         all.extend(page.iter().map(|pending| pending.id));
         match all.last() {
             Some(last) if page.len() == PIECE => from = format!("({last}"),

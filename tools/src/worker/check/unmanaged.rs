@@ -1,39 +1,47 @@
 //! The orders of a voucher without rules, which has no book: its entries as far as they are kept,
 //! and its set of buyers.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use domain::entry_id::EntryId;
 
 use super::books::Books;
 use super::look::Look;
-use super::questions::{About, Found, Kind, Question, said_by_row};
+use super::questions::{About, Findings, Question, QuestionKind, said_by_row};
 use crate::accounts::Accounts;
 use crate::order_events::OrderKey;
 
 impl Look {
     /// An unmanaged voucher: its entries as far as they are kept, and its set of buyers.
-    pub(super) fn unmanaged(&self, books: &Books, accounts: &mut Accounts, found: &mut Found) {
-        if books.is_managed() || books.info.is_none() {
+    pub(super) fn unmanaged(
+        &self,
+        books: &Books,
+        accounts: &mut Cow<'_, Accounts>,
+        found: &mut Findings,
+    ) {
+        if !books.is_unmanaged() {
             return;
         }
-        let began = self.streams.get(&books.voucher).map_or(EntryId::default(), |it| it.began);
+        let began = self.progress.get(&books.voucher).map_or(EntryId::default(), |it| it.began);
         for event in &books.events {
             let is_known = accounts.get(&event.key).is_some_and(|order| order.has_entry(event));
             if is_known || self.is_undone(&event.key) || event.place.1 <= began {
                 continue;
             }
-            accounts.read(event, false);
-            accounts.follow(&event.key);
+            accounts.to_mut().read(event, false);
+            accounts.to_mut().follow(&event.key);
             found.by_itself.events.push(event.clone());
         }
-        let has_undone = self.undone.get(&books.voucher).is_some_and(|(_, entries)| *entries > 0);
+        let has_undone = self.undone.get(&books.voucher).is_some_and(|it| it.entries > 0);
         if has_undone {
             return;
         }
         let mut users = BTreeSet::new();
-        let its = |key: &OrderKey| key.voucher == books.voucher && !key.is_managed();
-        for (key, order) in accounts.orders().filter(|(key, _)| its(key)) {
+        for (key, order) in accounts.of_voucher(&books.voucher) {
+            if key.is_managed() {
+                continue;
+            }
             let conflicts = accounts.conflicts(key);
             let view = order.view(conflicts);
             found.totals.unmanaged += view.units;
@@ -43,7 +51,8 @@ impl Look {
             let is_ruled = order.account.standing(conflicts).is_some();
             let differs = view.units > 0 && !books.users.contains(&key.user);
             if !is_ruled && (differs || order.account.is_to_be_restored(conflicts)) {
-                let about = About { kind: Kind::Order, key: key.clone(), reference: String::new() };
+                let about =
+                    About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
                 let server = if differs { "its user is no buyer" } else { "it lives again" };
                 let (rows, server) = (said_by_row(order, conflicts), server.to_owned());
                 let answers = vec!["accept".to_owned()];
@@ -51,17 +60,12 @@ impl Look {
             }
         }
         for user in books.users.iter().filter(|user| !users.contains(user.as_str())) {
-            let key = OrderKey {
-                voucher: books.voucher.clone(),
-                sale: String::new(),
-                order: String::new(),
-                user: user.clone(),
-            };
+            let key = OrderKey { user: user.clone(), ..OrderKey::of_sale(&books.voucher, "") };
             if began != EntryId::default() {
                 found.before += 1;
                 continue;
             }
-            let about = About { kind: Kind::Buyer, key, reference: String::new() };
+            let about = About { kind: QuestionKind::Buyer, key, reference: String::new() };
             let (rows, server) = ("no order".to_owned(), "a buyer".to_owned());
             found.questions.insert(about, Question { rows, server, answers: Vec::new() });
         }

@@ -10,7 +10,7 @@ use seckill_tools::scan::literal;
 use seckill_tools::sharding::sale_of_shard;
 
 use super::lost_shard::shards_of_sale;
-use super::{Checker, undone};
+use super::{Checker, source_of, undone};
 use crate::options::tag_of_stream;
 use crate::source::Source;
 
@@ -43,7 +43,8 @@ impl Checker<'_> {
         let named = named.filter_map(|voucher| String::from_utf8(voucher.to_vec()).ok());
         vouchers.extend(named.map(untagged));
         for mut source in sources {
-            vouchers.extend(undone::vouchers(&mut source, &self.settings.fields).await?);
+            let undone = undone::undone(&mut source, &self.settings.fields).await?;
+            vouchers.extend(undone.into_keys().flatten());
         }
         // No order can be of another one.
         vouchers.retain(|it| Naming::of(it.as_bytes(), self.settings.has_tags).is_ok());
@@ -69,13 +70,8 @@ impl Checker<'_> {
             tags = keys.iter().map(|key| tag_of_stream(key, stream)).collect();
             tags.remove(&None);
         }
-        let mut sources = Vec::new();
-        for tag in tags {
-            let streams = self.site.streams_of(tag.as_deref());
-            let connection = Nodes::new(self.site.server.place()?).reach(&streams.orders).await?;
-            sources.push(Source::new(connection, streams, &self.site.group, ""));
-        }
-        Ok(sources)
+        let source = |tag: Option<String>| source_of(&self.link, self.site, tag.as_deref());
+        Ok(tags.into_iter().map(source).collect())
     }
 
     /// The keys of all primaries that are like this, and of this type.

@@ -11,7 +11,7 @@ use seckill_tools::voucher_keys::VoucherKeys;
 
 use super::Desk;
 use crate::accounts::Accounts;
-use crate::check::{lose, ruled, shards_of_sale, source_of};
+use crate::check::{lose, ruled, shards_of_sale, source_of_voucher};
 use crate::order_events::OrderKey;
 use crate::pairing::{Pairing, why_unpaired};
 use crate::store::Refused;
@@ -34,7 +34,8 @@ impl Desk<'_> {
         );
         let voucher = lost.voucher();
         let keys = VoucherKeys::of_module(&mut link, std::slice::from_ref(&voucher)).await?;
-        let mut source = source_of(self.site, keys.first().context("the shard's keys")?).await?;
+        let mut source =
+            source_of_voucher(&link, self.site, keys.first().context("the shard's keys")?);
         if !matches!(Pairing::read(&mut source, self.store).await?, Pairing::Same(_)) {
             bail!("{}", why_unpaired(&source, self.store.database()));
         }

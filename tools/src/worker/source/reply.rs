@@ -48,7 +48,7 @@ pub struct ConsumerInfo {
 
 /// What is pending, by `XPENDING` without a range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct PendingSummary {
     pub count: u64,
     pub first: Option<EntryId>,
     /// By consumer.
@@ -208,7 +208,7 @@ pub fn consumers(value: &Value) -> RedisResult<Vec<ConsumerInfo>> {
     list("XINFO CONSUMERS", value)?.iter().map(consumer).collect()
 }
 
-pub fn summary(value: &Value) -> RedisResult<Summary> {
+pub fn summary(value: &Value) -> RedisResult<PendingSummary> {
     const WHAT: &str = "XPENDING";
     let [count, first, _, consumers] = list(WHAT, value)? else { return Err(odd(WHAT, value)) };
     let of = |consumer| match list(WHAT, consumer)? {
@@ -223,7 +223,7 @@ pub fn summary(value: &Value) -> RedisResult<Summary> {
         Value::Nil => None,
         first => Some(id(WHAT, first)?),
     };
-    Ok(Summary { count: number(WHAT, count)?, first, of })
+    Ok(PendingSummary { count: number(WHAT, count)?, first, of })
 }
 
 pub fn pending(value: &Value) -> RedisResult<Vec<Pending>> {

@@ -11,10 +11,10 @@ use crate::sql::{Arg, Dialect};
 use crate::steps::Step;
 
 /// SQL to run, one part after the other.
-pub type Block = Vec<Part>;
+pub type Block = Vec<BlockPart>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct BlockPart {
     pub sql: String,
     /// Whether its only value is the text of `steps_text`; otherwise it has no value.
     pub takes_steps: bool,

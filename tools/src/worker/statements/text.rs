@@ -22,12 +22,12 @@ pub struct Run<'s> {
     /// Of all of them.
     units: i64,
     /// How the ids of orders are written, if they tell the rows of orders apart.
-    written: Option<Written>,
+    written: Option<IdForm>,
 }
 
 /// What a result of the text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TextResult {
     /// Of the text itself.
     Own,
     /// Of a run, by its place in the list.
@@ -45,7 +45,7 @@ pub const SAVEPOINT: &str = "seckill_worker";
 #[derive(Default)]
 pub struct Text<'s> {
     pub sql: String,
-    pub parts: Vec<Part>,
+    pub parts: Vec<TextResult>,
     /// Those of each kind apart: MySQL 9.7 converts what a prepared statement gets to the kind of
     /// number that it first got in the same place, so that a text may become 0.
     texts: Vec<Arg<'s>>,
@@ -64,11 +64,11 @@ pub struct KnownTable {
 pub struct Column {
     pub name: String,
     /// How a number is written to be compared with the column, if its values are all different.
-    pub unique: Option<Written>,
+    pub unique: Option<IdForm>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum IdForm {
     Number,
     Text,
 }
@@ -76,7 +76,7 @@ pub enum Written {
 /// What a statement changes places with.
 enum Class {
     /// With statements of other tables, and with those of this table whose orders are others.
-    Order(String, Written),
+    Order(String, IdForm),
     /// With statements of other tables.
     Table(String),
     Nothing,
@@ -226,7 +226,7 @@ impl<'s> Text<'s> {
     /// database is asked for the warnings of each run.
     pub fn new(runs: &[Run<'s>], last: Option<&'s Statement<'s>>, is_told: bool) -> Self {
         let mut text = Self::default();
-        text.push(Part::Own, &format!("SAVEPOINT {SAVEPOINT}"));
+        text.push(TextResult::Own, &format!("SAVEPOINT {SAVEPOINT}"));
         let mut prepared: HashMap<*const ShopStatement, usize> = HashMap::new();
         for (place, run) in runs.iter().enumerate() {
             let number = prepared.len();
@@ -234,13 +234,13 @@ impl<'s> Text<'s> {
                 Shape::Row { insert, items, .. } if run.steps.len() > 1 => {
                     let rows: Vec<_> =
                         run.steps.iter().map(|step| text.row(items, run, step)).collect();
-                    text.push(Part::Run(place), &format!("{insert}{}", rows.join(",")));
+                    text.push(TextResult::Run(place), &format!("{insert}{}", rows.join(",")));
                 }
                 Shape::Keyed { update, .. } if run.steps.len() > 1 => {
-                    let quote = if run.written == Some(Written::Text) { "'" } else { "" };
+                    let quote = if run.written == Some(IdForm::Text) { "'" } else { "" };
                     let id = |step: &&Step| format!("{quote}{}{quote}", step.row.key.order);
                     let ids: Vec<_> = run.steps.iter().map(id).collect();
-                    text.push(Part::Run(place), &format!("{update} IN ({})", ids.join(",")));
+                    text.push(TextResult::Run(place), &format!("{update} IN ({})", ids.join(",")));
                 }
                 _ => {
                     let number =
@@ -249,22 +249,22 @@ impl<'s> Text<'s> {
                             number
                         });
                     let args = run.statement.args_of(run.steps[0], run.units);
-                    text.execute(Part::Run(place), number, args);
+                    text.execute(TextResult::Run(place), number, args);
                 }
             }
             if is_told || run.statement.is_lax() {
-                text.push(Part::Warnings(place), "SHOW WARNINGS");
+                text.push(TextResult::Warnings(place), "SHOW WARNINGS");
             }
         }
         if let Some(last) = last {
             let number = prepared.len();
             text.prepare(number, &last.sql);
-            text.execute(Part::Own, number, last.args.iter().copied());
+            text.execute(TextResult::Own, number, last.args.iter().copied());
         }
         text
     }
 
-    pub fn push(&mut self, part: Part, sql: &str) {
+    pub fn push(&mut self, part: TextResult, sql: &str) {
         if !self.sql.is_empty() {
             self.sql.push(';');
         }
@@ -277,7 +277,7 @@ impl<'s> Text<'s> {
         let tables: Vec<_> = known.iter().map(|known| &*known.table).collect();
         let tables = tables.join("', '");
         self.push(
-            Part::Triggers,
+            TextResult::Triggers,
             &format!(
                 "SELECT COUNT(*) FROM information_schema.triggers WHERE event_object_schema = \
                  DATABASE() AND event_object_table IN ('{tables}')"
@@ -309,10 +309,15 @@ impl<'s> Text<'s> {
 
     fn prepare(&mut self, number: usize, sql: &'s str) {
         let sql = self.variable(Arg::Text(sql));
-        self.push(Part::Own, &format!("PREPARE seckill_worker_{number} FROM {sql}"));
+        self.push(TextResult::Own, &format!("PREPARE seckill_worker_{number} FROM {sql}"));
     }
 
-    fn execute(&mut self, part: Part, number: usize, args: impl IntoIterator<Item = Arg<'s>>) {
+    fn execute(
+        &mut self,
+        part: TextResult,
+        number: usize,
+        args: impl IntoIterator<Item = Arg<'s>>,
+    ) {
         let args: Vec<_> = args.into_iter().map(|arg| self.variable(arg)).collect();
         let using = if args.is_empty() { "" } else { " USING " };
         let sql = format!("EXECUTE seckill_worker_{number}{using}{}", args.join(","));

@@ -15,7 +15,7 @@ use super::lock::{After, Before, ORDER_KEY, PAYMENT_KEY};
 use super::orders::{ORDER_COLUMNS, OrderRow, PAYMENT_COLUMNS, PaymentRow};
 use super::transaction::Open;
 use super::{Fault, now_ms};
-use crate::accounts::{Accounts, Read, RefundLine};
+use crate::accounts::{Accounts, RefundLine, RowOutcome};
 use crate::order_events::{Event, OrderKey, Place};
 use crate::sql::{Arg, Columns, ROWS_MAX, names};
 use crate::steps::Step;
@@ -24,7 +24,7 @@ use crate::steps::Step;
 /// since.
 #[derive(Debug, Default)]
 pub struct Applied {
-    pub outcomes: Vec<Read>,
+    pub outcomes: Vec<RowOutcome>,
     pub conflicts: Vec<(OrderKey, Conflicts)>,
 }
 

@@ -1,7 +1,7 @@
 //! What MySQL and MariaDB tell of a shop's tables; no other database tells anything here.
 
 use super::transaction::Open;
-use crate::statements::text::{Column, KnownTable, Written};
+use crate::statements::text::{Column, IdForm, KnownTable};
 
 /// The tables of the database whose engine has no transactions, with the engine.
 pub async fn without_transactions(open: &mut Open) -> sqlx::Result<Vec<[String; 2]>> {
@@ -58,8 +58,8 @@ pub async fn known_tables(open: &mut Open, tables: &[String]) -> sqlx::Result<Ve
             known.push(KnownTable { table: table.clone(), columns: Vec::new() });
         }
         let written = match kind.as_str() {
-            "int" | "bigint" => Some(Written::Number),
-            "char" | "varchar" => Some(Written::Text),
+            "int" | "bigint" => Some(IdForm::Number),
+            "char" | "varchar" => Some(IdForm::Text),
             _ => None,
         };
         let unique = written.filter(|_| is_unique == "1");

@@ -11,12 +11,17 @@ use super::database::Store;
 use super::now_ms;
 use super::transaction::Open;
 use crate::sql::Arg;
-use crate::sql::Kind::{Number, Text};
+use crate::sql::ColumnKind::{Number, Text};
 use crate::sql::{Columns, Values};
 use crate::steps::{Change, Step};
 
-const READ: Columns =
-    &[("pairing_id", Text), ("run_id", Text), ("deleted", Number), ("unchecked", Text)];
+const READ: Columns = &[
+    ("pairing_id", Text),
+    ("run_id", Text),
+    ("deleted", Number),
+    ("unchecked", Text),
+    ("at_ms", Number),
+];
 
 /// The consumer group of a stream of orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub struct Group {
     pub deleted: i64,
     /// Why tables and server may differ; None once a check has found that they don't.
     pub unchecked: Option<String>,
+    /// When the row was last written; later with each write, whatever the clock says.
+    pub at_ms: i64,
 }
 
 /// Why rows are not written without these statements.
@@ -53,6 +60,7 @@ impl Store {
             run_id: values.text()?,
             deleted: values.number()?,
             unchecked: values.maybe_text()?,
+            at_ms: values.number()?,
         }))
     }
 
@@ -65,7 +73,7 @@ impl Store {
             Arg::Text(&group.run_id),
             Arg::Int(group.deleted),
             Arg::MaybeText(group.unchecked.as_deref()),
-            Arg::Int(now_ms()),
+            Arg::Int(now_ms().max(group.at_ms.saturating_add(1))),
         ];
         self.execute(&self.tables().replace("groups", GROUP_COLUMNS, 2, args)).await
     }
@@ -79,30 +87,28 @@ impl Store {
         deleted: u64,
     ) -> Result<(), Fault> {
         let deleted = i64::try_from(deleted).unwrap_or(i64::MAX);
-        let sql = "UPDATE {groups} SET deleted = deleted + ?, unchecked = ?, at_ms = ? WHERE \
-                   stream = ? AND group_name = ?";
+        let sql = "UPDATE {groups} SET deleted = deleted + ?, unchecked = ?, at_ms = CASE WHEN \
+                   at_ms < ? THEN ? ELSE at_ms + 1 END WHERE stream = ? AND group_name = ?";
+        let now_ms = now_ms();
         let args = [
             Arg::Int(deleted),
             Arg::Text(why),
-            Arg::Int(now_ms()),
+            Arg::Int(now_ms),
+            Arg::Int(now_ms),
             Arg::Text(stream),
             Arg::Text(group),
         ];
         self.execute(&self.tables().sql(sql, args)).await
     }
 
-    /// A check has found that all agrees, unless something new has happened meanwhile.
-    pub async fn checked(&self, stream: &str, name: &str, group: &Group) -> Result<(), Fault> {
-        let sql = "UPDATE {groups} SET unchecked = NULL, at_ms = ? WHERE stream = ? AND \
-                   group_name = ? AND deleted = ? AND run_id = ?";
-        let args = [
-            Arg::Int(now_ms()),
-            Arg::Text(stream),
-            Arg::Text(name),
-            Arg::Int(group.deleted),
-            Arg::Text(&group.run_id),
-        ];
-        self.execute(&self.tables().sql(sql, args)).await
+    /// A check that began with this row has found that all agrees. False if the row was written
+    /// meanwhile, and says again that they may differ.
+    pub async fn checked(&self, stream: &str, name: &str, group: &Group) -> Result<bool, Fault> {
+        let sql = "UPDATE {groups} SET unchecked = NULL, at_ms = at_ms + 1 WHERE stream = ? AND \
+                   group_name = ? AND at_ms = ?";
+        let args = [Arg::Text(stream), Arg::Text(name), Arg::Int(group.at_ms)];
+        self.execute(&self.tables().sql(sql, args)).await?;
+        Ok(self.group(stream, name).await?.is_some_and(|group| group.unchecked.is_none()))
     }
 
     /// How many orders have a conflict that nobody has resolved.
@@ -186,5 +192,39 @@ impl Store {
         let mut insert = self.tables().insert_into("settings", "name, value", rows);
         insert.or_nothing("name");
         Ok(open.execute(&insert).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::options::Options;
+
+    /// What has happened since a check began is not what it has looked at, even if the reason is
+    /// the same.
+    #[tokio::test]
+    async fn a_check_ends_only_the_mark_that_it_has_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = format!("sqlite:{}", dir.path().join("x.db").display());
+        let options = Options::try_parse_from(["worker", "--database", &database]).unwrap();
+        let store = Store::new(&options.site, None, 1, true).unwrap();
+        let new = Group { pairing_id: "x".to_owned(), ..Group::default() };
+        store.save_group("orders", "g", &new).await.unwrap();
+        let marked = async |why: &str| {
+            store.uncheck("orders", "g", why, 0).await.unwrap();
+            store.group("orders", "g").await.unwrap().unwrap()
+        };
+        let looked_at = marked("an entry could not be read").await;
+        for why in ["an entry could not be read", "the stream or its group was missing"] {
+            let found = marked(why).await;
+            assert!(!store.checked("orders", "g", &looked_at).await.unwrap());
+            assert_eq!(store.group("orders", "g").await.unwrap(), Some(found));
+        }
+        let last = store.group("orders", "g").await.unwrap().unwrap();
+        assert!(store.checked("orders", "g", &last).await.unwrap());
+        assert_eq!(store.group("orders", "g").await.unwrap().unwrap().unchecked, None);
+        store.close().await;
     }
 }

@@ -19,7 +19,7 @@ use sqlx::{Connection, Executor, PgConnection, Row};
 use super::transaction::Pool;
 #[cfg(feature = "databases")]
 use super::transaction::{MARK, begin_postgres, lends_connections};
-use crate::sql::Dialect;
+use crate::sql::{Dialect, ROWS_MAX};
 
 /// How long to wait for a connection, and for SQLite's only writer.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -61,6 +61,8 @@ impl Place {
                         // An entry is only acknowledged when its row is on the disk.
                         .synchronous(SqliteSynchronous::Full)
                         .busy_timeout(BUSY_WAIT)
+                        // Each full buffer is a switch between two threads.
+                        .row_buffer_size(ROWS_MAX)
                         .disable_statement_logging(),
                 )
             }

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::accounts::{Order, Payment, View};
 use crate::order_events::OrderKey;
-use crate::sql::Kind::{Number, Text};
+use crate::sql::ColumnKind::{Number, Text};
 use crate::sql::{Arg, Columns, Value, Values, odd};
 
 pub const ORDER_COLUMNS: Columns = &[
@@ -263,7 +263,7 @@ pub fn ruling_text(ruling: &Ruling<String>) -> String {
 
 fn ruling_of(text: &str) -> sqlx::Result<Ruling<String>> {
     #[derive(serde::Deserialize)]
-    struct Written {
+    struct RulingText {
         ruled: String,
         kept: i64,
         #[serde(rename = "ref")]
@@ -276,7 +276,7 @@ fn ruling_of(text: &str) -> sqlx::Result<Ruling<String>> {
         sold_to: Option<i64>,
         payments: Vec<(String, Option<i64>)>,
     }
-    let it: Written = serde_json::from_str(text).map_err(|_| odd("a ruling"))?;
+    let it: RulingText = serde_json::from_str(text).map_err(|_| odd("a ruling"))?;
     let basis = Basis {
         asked: it.asked,
         sold: it.sold,

@@ -12,7 +12,7 @@ use super::transaction::Open;
 use super::{Fault, now_ms};
 use crate::accounts::{Accounts, RefundLine};
 use crate::order_events::OrderKey;
-use crate::sql::{Arg, ROWS_MAX};
+use crate::sql::{Arg, ROWS_MAX, Statement};
 use crate::steps::Change;
 
 /// How often a ruling is tried while other transactions are in the way.
@@ -240,10 +240,13 @@ impl Store {
 
     /// A check has found a sale that is over consistent: it stays so after SECKILL.DROP.
     pub async fn close_sale(&self, voucher: &str, sale: &str, units: i64) -> Result<(), Fault> {
+        self.execute(&self.closing(voucher, sale, units)).await
+    }
+
+    fn closing<'a>(&self, voucher: &'a str, sale: &'a str, units: i64) -> Statement<'a> {
         let sql = "UPDATE {voucher_sales} SET is_closed = 1 WHERE voucher_id = ? AND sale_id = ? \
                    AND units = ?";
-        let args = [Arg::Text(voucher), Arg::Text(sale), Arg::Int(units)];
-        self.execute(&self.tables().sql(sql, args)).await
+        self.tables().sql(sql, [Arg::Text(voucher), Arg::Text(sale), Arg::Int(units)])
     }
 
     /// An operator has ruled that the orders of a shard that lost everything stay. False if their
@@ -256,10 +259,7 @@ impl Store {
         ruled_by: &str,
     ) -> Result<bool, Fault> {
         let mut open = self.begin().await?;
-        let sql = "UPDATE {voucher_sales} SET is_closed = 1 WHERE voucher_id = ? AND sale_id = ? \
-                   AND units = ?";
-        let args = [Arg::Text(voucher), Arg::Text(sale), Arg::Int(units)];
-        open.execute(&self.tables().sql(sql, args)).await?;
+        open.execute(&self.closing(voucher, sale, units)).await?;
         let sql = "SELECT [units] FROM {voucher_sales} WHERE voucher_id = ? AND sale_id = ? AND \
                    is_closed = 1";
         let kept: Vec<[String; 1]> =
@@ -268,8 +268,7 @@ impl Store {
             return Ok(false);
         }
         let ruling = format!("the shard is kept with {units} units");
-        let [voucher, sale, order, user] = [voucher, sale, "", ""].map(str::to_owned);
-        let key = OrderKey { voucher, sale, order, user };
+        let key = OrderKey::of_sale(voucher, sale);
         self.note_ruling(&mut open, &key, now_ms(), ruled_by, &ruling).await?;
         open.commit().await?;
         Ok(true)

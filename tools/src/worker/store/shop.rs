@@ -14,7 +14,7 @@ use super::engine::{known_tables, without_transactions};
 use super::transaction::{Answered, Open};
 use crate::sql::{Arg, Dialect, ROWS_MAX, Statement};
 use crate::statements::block;
-use crate::statements::text::{KnownTable, Part, Run, Text, runs};
+use crate::statements::text::{KnownTable, Run, Text, TextResult, runs};
 use crate::statements::{ShopStatement, Statements, is_of_word};
 use crate::steps::{Change, Step};
 
@@ -123,7 +123,8 @@ impl Shop {
         {
             let steps_text = block::steps_text(steps, &self.statements);
             let steps_text = [Arg::Text(&steps_text)];
-            let args = |part: &block::Part| if part.takes_steps { &steps_text[..] } else { &[] };
+            let args =
+                |part: &block::BlockPart| if part.takes_steps { &steps_text[..] } else { &[] };
             let statements: Vec<_> = block.iter().map(|part| (&*part.sql, args(part))).collect();
             match open.try_all(&statements).await?.map_err(Fault::from) {
                 Ok(()) => return Ok(()),
@@ -208,7 +209,7 @@ impl Shop {
         if let Some(known) = known {
             text.ask_for_triggers(known);
         }
-        text.push(Part::Modes, "SELECT @@sql_mode");
+        text.push(TextResult::Modes, "SELECT @@sql_mode");
         for setting in text.setting() {
             open.execute(&setting).await?;
         }
@@ -216,7 +217,7 @@ impl Shop {
             Ok(results) => results,
             Err((place, error)) => {
                 let fault = Fault::from(error);
-                let Some(Part::Run(place)) = text.parts.get(place) else { return Err(fault) };
+                let Some(TextResult::Run(place)) = text.parts.get(place) else { return Err(fault) };
                 let of = runs.get(*place).map(|run| about(run.statement)).unwrap_or_default();
                 let fault = fault.about(&of);
                 return match fault {
@@ -239,27 +240,27 @@ impl Shop {
 
     fn judge(
         &self,
-        part: Part,
+        part: TextResult,
         result: &Answered,
         runs: &[Run<'_>],
         is_strict: bool,
     ) -> Result<(), Fault> {
         let word = result.rows.first().and_then(|row| row.first()).map_or("", String::as_str);
         match part {
-            Part::Own => Ok(()),
-            Part::Run(place) => match runs.get(place) {
+            TextResult::Own => Ok(()),
+            TextResult::Run(place) => match runs.get(place) {
                 Some(run) if !run.is_done(result.changed) => {
                     Err(unchanged(run.statement, run.steps[0]))
                 }
                 _ => Ok(()),
             },
-            Part::Warnings(place) => {
+            TextResult::Warnings(place) => {
                 let of = runs.get(place).map(|run| about(run.statement)).unwrap_or_default();
                 stored(&result.rows).map_err(|what| other_value(&of, &what))
             }
-            Part::Triggers if word == "0" => Ok(()),
-            Part::Triggers => Err(Fault::Failed("a table has triggers".to_owned())),
-            Part::Modes => {
+            TextResult::Triggers if word == "0" => Ok(()),
+            TextResult::Triggers => Err(Fault::Failed("a table has triggers".to_owned())),
+            TextResult::Modes => {
                 let now_strict = word.split(',').any(|mode| mode.starts_with("STRICT_"));
                 self.is_strict.store(now_strict, Ordering::Relaxed);
                 match is_strict && !now_strict {
@@ -332,7 +333,7 @@ impl Shop {
         let modes = open.results("SELECT @@sql_mode").await.map_err(|(_, error)| error)?;
         for result in &modes {
             // Not an error here: the warnings are asked for either way.
-            _ = self.judge(Part::Modes, result, &[], false);
+            _ = self.judge(TextResult::Modes, result, &[], false);
         }
         let is_strict = self.is_strict.load(Ordering::Relaxed);
         for (number, step) in steps.iter().enumerate() {

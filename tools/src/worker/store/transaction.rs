@@ -16,7 +16,7 @@ use sqlx::{
 use sqlx::{MySql, Postgres};
 use tracing::info;
 
-use crate::sql::{Arg, Columns, Kind, Statement, Value};
+use crate::sql::{Arg, ColumnKind, Columns, Statement, Value};
 use crate::statements::ShopStatement;
 use crate::statements::text::SAVEPOINT;
 #[cfg(feature = "databases")]
@@ -359,10 +359,10 @@ where
     for<'r> Option<Vec<u8>>: Decode<'r, R::Database>,
     for<'r> Option<i64>: Decode<'r, R::Database>,
 {
-    let value = |(number, (_, kind)): (usize, &(&str, Kind))| {
+    let value = |(number, (_, kind)): (usize, &(&str, ColumnKind))| {
         Ok(match kind {
-            Kind::Number => Value::Number(row.try_get_unchecked(number)?),
-            Kind::Text => {
+            ColumnKind::Number => Value::Number(row.try_get_unchecked(number)?),
+            ColumnKind::Text => {
                 let bytes: Option<Vec<u8>> = row.try_get_unchecked(number)?;
                 let text = bytes.map(String::from_utf8).transpose();
                 Value::Text(text.map_err(|error| sqlx::Error::Decode(error.into()))?)

@@ -1,6 +1,6 @@
 //! The block of PostgreSQL, in PL/pgSQL. A statement is planned once per batch, not once per order.
 
-use super::{Block, Part, Statements, inside};
+use super::{Block, BlockPart, Statements, inside};
 use crate::steps::Change;
 
 /// Quotes the block; no statement may contain it.
@@ -51,8 +51,8 @@ LOOP
         text.push_str("END IF;\n");
     }
     let sql = format!("{text}END LOOP;\nEND\n{QUOTE}");
-    let set_steps = Part { sql: SET_STEPS.to_owned(), takes_steps: true };
-    vec![set_steps, Part { sql, takes_steps: false }]
+    let set_steps = BlockPart { sql: SET_STEPS.to_owned(), takes_steps: true };
+    vec![set_steps, BlockPart { sql, takes_steps: false }]
 }
 
 #[cfg(test)]

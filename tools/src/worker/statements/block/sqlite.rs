@@ -1,7 +1,7 @@
 //! The block of SQLite: temporary triggers that run the statements for each row inserted into a
 //! view, which stores no rows. Only this connection sees them.
 
-use super::{Block, Part, Statements, inside};
+use super::{Block, BlockPart, Statements, inside};
 use crate::steps::Change;
 
 /// The view. Triggers of a view get values as they are, without conversion to a column's type.
@@ -16,7 +16,7 @@ pub fn value(word: &str) -> String {
 /// The block. A trigger is part of the statement that fires it:
 /// either all of the changes are made, or none.
 pub fn block(statements: &Statements) -> Block {
-    let part = |sql| Part { sql, takes_steps: false };
+    let part = |sql| BlockPart { sql, takes_steps: false };
     let words =
         || std::iter::once("change").chain(statements.values().into_iter().map(|one| one.0));
     let listed = |column: fn(&str) -> String| words().map(column).collect::<Vec<_>>().join(", ");
@@ -30,7 +30,7 @@ pub fn block(statements: &Statements) -> Block {
     }
     let values = listed(|word| format!("value ->> '{word}'"));
     let sql = format!("INSERT INTO {STEPS} SELECT {values} FROM json_each(?) ORDER BY key");
-    block.push(Part { sql, takes_steps: true });
+    block.push(BlockPart { sql, takes_steps: true });
     block
 }
 
