@@ -3,7 +3,6 @@
 use domain::book::State;
 use domain::resolve::{Answer, Question as Asked, plan, question};
 use domain::rows::Phase;
-use domain::server_state::Server;
 use domain::unmatched::{PaymentQuestion, payment_question};
 
 use super::questions::{
