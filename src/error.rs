@@ -83,8 +83,8 @@ errors! {
     LastSale "ERR" "no sale id is left above that of the voucher's last sale";
     /// The key of the last sale holds no sale id.
     LastSaleGarbled "ERR" "the id of this voucher's last sale can't be read, see SECKILL.CREATE";
-    /// `RESTOCK 0 ... FOR`.
-    NoUnitsFor "ERR" "FOR needs a delta other than 0";
+    /// `RESTOCK ... FOR` without `SALE`, or without units to add or to take away.
+    BareFor "ERR" "FOR needs SALE, and a delta other than 0";
     /// The request names another sale of the voucher.
     Sale "SALE" "this voucher has another sale than the one named, see SECKILL.INFO";
     /// Fewer units are left than the command removes.
