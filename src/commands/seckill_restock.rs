@@ -3,7 +3,7 @@
 
 use super::decided::apply_to_all;
 use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER};
-use crate::args::{Arguments, Either, arguments};
+use crate::args::{Either, arguments};
 use crate::error::CommandError;
 use crate::keyspace::names::Name;
 use crate::keyspace::opening::Opening;
