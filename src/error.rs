@@ -161,9 +161,9 @@ errors! {
     TooManyArticles { max: usize } "ERR" "at most {max} vouchers are allowed";
     /// Two articles of a cart have a key in common.
     SameVoucher "ERR" "a voucher can be named once";
-    /// Longer users and order ids than one command takes.
-    TooManyBytes { max: usize } "ERR"
-        "at most {max} bytes of users and orderids together are allowed";
+    /// Longer names than one command takes.
+    TooManyBytes { of: &'static str, max: usize } "ERR"
+        "at most {max} bytes of {of} together are allowed";
     /// The argument is not the cursor of an audit.
     Cursor "ERR" "cursor must be 0 or the cursor of the last reply";
     /// A sale that is too large to be audited by one command.
